@@ -1,0 +1,60 @@
+/** Errors that a caller may be told about. The code is stable; the message is for people and says what is allowed. `api/problem.ts` alone knows status codes. */
+export type ErrorCode =
+  | 'invalid_request'
+  | 'unauthenticated'
+  | 'plan_required'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'idempotency_key_reused'
+  | 'rate_limited'
+  | 'internal'
+  | 'unavailable'
+
+export interface ErrorDetail {
+  path: string
+  message: string
+  allowed?: readonly string[]
+}
+
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly details: readonly ErrorDetail[] | undefined
+  /** Seconds after which a retry may succeed (`rate_limited`, `unavailable`). */
+  readonly retryAfterSec: number | undefined
+
+  constructor(code: ErrorCode, message: string, options: { details?: readonly ErrorDetail[]; retryAfterSec?: number; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'AppError'
+    this.code = code
+    this.details = options.details
+    this.retryAfterSec = options.retryAfterSec
+  }
+}
+
+export function notFound(what: string): AppError {
+  return new AppError('not_found', `No such ${what}.`)
+}
+
+export function invalid(path: string, message: string, allowed?: readonly string[]): AppError {
+  return new AppError('invalid_request', message, { details: [allowed ? { path, message, allowed } : { path, message }] })
+}
+
+/**
+ * Why a video cannot become frames. The code is stable and stored with the video; the sentence is in the operator's words and holds nothing of the inside.
+ * `retryable` failures are tried again by the queue, others end the video at once.
+ */
+export class MediaError extends Error {
+  readonly code: string
+  readonly retryable: boolean
+
+  constructor(code: string, message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'MediaError'
+    this.code = code
+    this.retryable = options.retryable ?? false
+  }
+}

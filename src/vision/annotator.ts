@@ -1,0 +1,120 @@
+import type { AnnotatedAttribute, Source, Tone } from '../vocabulary.ts'
+
+/** One frame to describe. `image` is the kept 1280-wide WebP. */
+export interface FrameToAnnotate {
+  id: string
+  tSec: number
+  kind: string
+  image: Buffer
+  /** SHA-256 (hex) of the image bytes: the cache key of a model's answer. */
+  imageSha256: string
+  width: number
+  height: number
+  /** Mean BT.709 luma, 0–255, and the tone derived from it. */
+  luma: number
+  tone: Tone
+  /** Mean absolute luma difference to the neighbouring frames of the film, 0–255; 0 for a still. */
+  motion: number
+  /** 64-bit difference hash, 16 hex digits. */
+  phash: string
+  /** Why this frame was picked (`extract` writes it, e.g. `cut: fade through black`). */
+  reason: string
+}
+
+export interface VideoContext {
+  id: string
+  title: string
+  author: string | null
+  durationSec: number
+}
+
+/** One attribute's value. A null value keeps the reason why nothing is known. `text` attributes are plain text, never markup. */
+export interface AnnotatedValue {
+  value: string | null
+  source: Source
+  /** 0–1; null where the source has none. */
+  confidence: number | null
+  reason?: string
+}
+
+export interface AnnotationIssue {
+  attribute?: AnnotatedAttribute
+  /** Stable: `out_of_list`, `too_long`, `repaired`, `missing`, `truncated`, … */
+  code: string
+  message: string
+}
+
+export interface FrameAnnotation {
+  frameId: string
+  /** `refused`: the model would not describe it; `failed`: every attempt gave nothing usable. Both count as done, with the reason. */
+  status: 'annotated' | 'refused' | 'failed'
+  reason?: string
+  values: Partial<Record<AnnotatedAttribute, AnnotatedValue>>
+  issues: AnnotationIssue[]
+  /** A technique proposed outside the vocabulary: kept for review, never indexed. */
+  suggestedTechnique?: { slug: string; reason?: string }
+  /** The near-identical frame of the same video whose answer was taken over. */
+  copiedFrom?: string
+}
+
+/** One call to a paid endpoint, for the books. Costs in US dollars; null where no price is known. */
+export interface AnnotatorCall {
+  model: string
+  frameIds: string[]
+  inputTokens: number | null
+  cachedTokens: number | null
+  outputTokens: number | null
+  costUsd: number | null
+  durationMs: number
+  outcome: 'ok' | 'repaired' | 'refused' | 'failed'
+}
+
+export interface AnnotationRun {
+  annotations: FrameAnnotation[]
+  calls: AnnotatorCall[]
+}
+
+export interface TechniqueTerm {
+  slug: string
+  name: string
+  description: string
+  /** How to recognise it in a single frame. */
+  recognise: string
+  aliases: string[]
+}
+
+export interface AnnotateOptions {
+  signal: AbortSignal
+  techniques: readonly TechniqueTerm[]
+  /** Called with every finished frame as soon as it is known, so that a paid answer is stored before the next call begins. */
+  onAnnotated?: (annotation: FrameAnnotation) => Promise<void>
+  onCall?: (call: AnnotatorCall) => Promise<void>
+}
+
+/**
+ * Describes frames. Never throws for one bad frame: its annotation says `failed` with the reason. Throws `AnnotatorUnavailable` when nothing can be asked at
+ * present, with the delay after which it may be tried again.
+ */
+export interface Annotator {
+  /** Changes whenever the same picture may get another answer: name, model and prompt version. */
+  readonly version: string
+  /** Public name: the model's, or `measured`. */
+  readonly model: string
+  /** Most frames that one call describes well. */
+  readonly batchSize: number
+  annotate(video: VideoContext, frames: readonly FrameToAnnotate[], options: AnnotateOptions): Promise<AnnotationRun>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export class AnnotatorUnavailable extends Error {
+  /** Stable: `rate_limited`, `breaker_open`, `misconfigured`, `budget_spent`. */
+  readonly code: string
+  readonly retryAfterMs: number
+
+  constructor(code: string, message: string, retryAfterMs: number) {
+    super(message)
+    this.name = 'AnnotatorUnavailable'
+    this.code = code
+    this.retryAfterMs = retryAfterMs
+  }
+}

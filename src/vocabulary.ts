@@ -1,0 +1,44 @@
+/** The closed lists of the interface specification (sections 2 and 4.2) and of the decisions (zone). One place, used by the database checks, the model's schema, the HTTP parameters and the tool schemas. */
+export const SUBJECTS = ['presenter', 'ui', 'product', 'terminal', 'text-card', 'b-roll', 'chart', 'logo', 'crowd'] as const
+export const SURFACES = ['camera', 'screen-recording', 'motion-graphics', '3d-render', 'slide', 'mixed'] as const
+export const SHOTS = ['no-face', 'corner-inset', 'wide-presenter', 'medium-presenter', 'close-presenter'] as const
+/** `none`, or the cell of a 3×3 grid that holds the centre of the largest face. */
+export const ZONES = [
+  'none',
+  'top-left',
+  'top-center',
+  'top-right',
+  'middle-left',
+  'middle-center',
+  'middle-right',
+  'bottom-left',
+  'bottom-center',
+  'bottom-right',
+] as const
+export const TONES = ['dark', 'bright'] as const
+export const KINDS = ['cut', 'beat', 'intro'] as const
+export const PLATFORMS = ['youtube', 'x', 'linkedin', 'vimeo', 'web'] as const
+
+export type Subject = (typeof SUBJECTS)[number]
+export type Surface = (typeof SURFACES)[number]
+export type Shot = (typeof SHOTS)[number]
+export type Zone = (typeof ZONES)[number]
+export type Tone = (typeof TONES)[number]
+export type Kind = (typeof KINDS)[number]
+export type Platform = (typeof PLATFORMS)[number]
+
+/** Attributes an annotator or a person may fill; `tone` is measured in extraction, `kind` comes from the detector. */
+export const ANNOTATED = ['subject', 'surface', 'shot', 'technique', 'zone', 'caption', 'composition', 'steal', 'on_screen_text'] as const
+export type AnnotatedAttribute = (typeof ANNOTATED)[number]
+
+/** Where a value came from, weakest first: a better source never loses to a worse one. */
+export const SOURCES = ['measured', 'rule', 'ocr', 'model', 'person'] as const
+export type Source = (typeof SOURCES)[number]
+
+/**
+ * Mean BT.709 luma (0–255) below this is `dark`. The middle of the 60…170 band that the labelled clips call neither clearly dark nor clearly bright.
+ */
+export const DARK_BELOW_LUMA = 115
+
+/** Longest technique slug, title, name and free text kept (characters). */
+export const MAX_TEXT = 2000
