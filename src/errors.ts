@@ -26,7 +26,11 @@ export class AppError extends Error {
   /** Seconds after which a retry may succeed (`rate_limited`, `unavailable`). */
   readonly retryAfterSec: number | undefined
 
-  constructor(code: ErrorCode, message: string, options: { details?: readonly ErrorDetail[]; retryAfterSec?: number; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { details?: readonly ErrorDetail[]; retryAfterSec?: number; cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'AppError'
     this.code = code

@@ -1,0 +1,138 @@
+import { resolve } from 'node:path'
+import { z } from 'zod'
+
+/** The only file that names environment variables. */
+
+export class ConfigError extends Error {}
+
+const port = z.coerce.number().int().min(0).max(65535)
+const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
+const redisUrl = z.string().regex(/^rediss?:\/\//, 'must begin with redis:// or rediss://')
+const httpUrl = z
+  .string()
+  .regex(/^https?:\/\/[^/]/, 'must begin with http:// or https://')
+  .transform((value) => value.replace(/\/+$/, ''))
+
+const Env = z.object({
+  PORT: port.default(3000),
+  DATA_DIR: z.string().min(1).default('.data'),
+  PUBLIC_URL: httpUrl.optional(),
+  TRUST_PROXY: z.coerce.number().int().min(0).max(10).default(0),
+  METRICS_PORT: port.default(9464),
+  DATABASE_URL: postgresUrl.optional(),
+  REDIS_URL: redisUrl.optional(),
+  MEILI_URL: httpUrl.optional(),
+  MEILI_KEY: z.string().min(1).optional(),
+  S3_ENDPOINT: httpUrl.optional(),
+  S3_BUCKET: z.string().min(1).optional(),
+  S3_REGION: z.string().min(1).optional(),
+  S3_ACCESS_KEY: z.string().min(1).optional(),
+  S3_SECRET_KEY: z.string().min(1).optional(),
+  VISION_BASE_URL: httpUrl.optional(),
+  VISION_MODEL: z.string().min(1).optional(),
+  VISION_API_KEY: z.string().min(1).optional(),
+  SMTP_URL: z
+    .string()
+    .regex(/^smtps?:\/\//, 'must begin with smtp:// or smtps://')
+    .optional(),
+  SIGNUP: z.enum(['on', 'off']).default('on'),
+  RATE_LIMIT_SCALE: z.coerce.number().positive().max(1e6).default(1),
+  YTDLP_PATH: z.string().min(1).optional(),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  MAX_UPLOAD_MB: z.coerce.number().int().min(1).max(100_000).default(500),
+  MAX_VIDEO_MINUTES: z.coerce.number().positive().max(600).default(15),
+  NODE_ENV: z.string().optional(),
+  /** Tests only: `<step>:<n>` kills the process with SIGKILL at the n-th passage of a named step. */
+  FAULT_AT: z
+    .string()
+    .regex(/^[a-z-]+:\d+$/, 'must look like step-name:2')
+    .optional(),
+})
+
+export interface S3Config {
+  endpoint: string | undefined
+  bucket: string
+  region: string
+  accessKey: string
+  secretKey: string
+}
+
+export interface Config {
+  port: number
+  dataDir: string
+  publicUrl: string
+  trustProxy: number
+  metricsPort: number
+  databaseUrl: string | undefined
+  redisUrl: string | undefined
+  meili: { url: string; key: string } | undefined
+  s3: S3Config | undefined
+  vision: { baseUrl: string; model: string; apiKey: string | undefined } | undefined
+  smtpUrl: string | undefined
+  signup: boolean
+  rateLimitScale: number
+  ytdlpPath: string | undefined
+  logLevel: string
+  maxUploadBytes: number
+  maxVideoSec: number
+  production: boolean
+  faultAt: { step: string; passage: number } | undefined
+}
+
+/**
+ * Reads the settings. An empty variable counts as absent.
+ * @throws ConfigError with one sentence that names the variable and what it may hold.
+ */
+export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const known = Object.fromEntries(Object.keys(Env.shape).map((name) => [name, env[name] === '' ? undefined : env[name]]))
+  const parsed = Env.safeParse(known)
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]!
+    throw new ConfigError(`${String(issue.path[0])}: ${issue.message}`)
+  }
+  const e = parsed.data
+  together(e, ['MEILI_URL', 'MEILI_KEY'])
+  together(e, ['VISION_BASE_URL', 'VISION_MODEL'])
+  if (e.VISION_API_KEY && !e.VISION_BASE_URL) throw new ConfigError('VISION_API_KEY: needs VISION_BASE_URL and VISION_MODEL beside it')
+  if (e.S3_ENDPOINT || e.S3_REGION || e.S3_ACCESS_KEY || e.S3_SECRET_KEY || e.S3_BUCKET)
+    together(e, ['S3_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
+  const [step, passage] = e.FAULT_AT?.split(':') ?? []
+  return {
+    port: e.PORT,
+    dataDir: resolve(e.DATA_DIR),
+    publicUrl: e.PUBLIC_URL ?? `http://localhost:${e.PORT}`,
+    trustProxy: e.TRUST_PROXY,
+    metricsPort: e.METRICS_PORT,
+    databaseUrl: e.DATABASE_URL,
+    redisUrl: e.REDIS_URL,
+    meili: e.MEILI_URL && e.MEILI_KEY ? { url: e.MEILI_URL, key: e.MEILI_KEY } : undefined,
+    s3:
+      e.S3_BUCKET && e.S3_ACCESS_KEY && e.S3_SECRET_KEY
+        ? {
+            endpoint: e.S3_ENDPOINT,
+            bucket: e.S3_BUCKET,
+            region: e.S3_REGION ?? 'us-east-1',
+            accessKey: e.S3_ACCESS_KEY,
+            secretKey: e.S3_SECRET_KEY,
+          }
+        : undefined,
+    vision:
+      e.VISION_BASE_URL && e.VISION_MODEL ? { baseUrl: e.VISION_BASE_URL, model: e.VISION_MODEL, apiKey: e.VISION_API_KEY } : undefined,
+    smtpUrl: e.SMTP_URL,
+    signup: e.SIGNUP === 'on',
+    rateLimitScale: e.RATE_LIMIT_SCALE,
+    ytdlpPath: e.YTDLP_PATH,
+    logLevel: e.LOG_LEVEL,
+    maxUploadBytes: e.MAX_UPLOAD_MB * 1024 * 1024,
+    maxVideoSec: e.MAX_VIDEO_MINUTES * 60,
+    production: e.NODE_ENV === 'production',
+    faultAt: step && passage ? { step, passage: Number(passage) } : undefined,
+  }
+}
+
+function together(env: Record<string, unknown>, names: string[]): void {
+  const set = names.filter((name) => env[name] !== undefined)
+  if (set.length === 0 || set.length === names.length) return
+  const missing = names.filter((name) => env[name] === undefined)
+  throw new ConfigError(`${set[0]}: needs ${missing.join(' and ')} beside it`)
+}

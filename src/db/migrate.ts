@@ -1,0 +1,25 @@
+import { fileURLToPath } from 'node:url'
+import { sql } from 'drizzle-orm'
+import { migrate } from 'drizzle-orm/node-postgres/migrator'
+import type { Db } from './client.ts'
+
+const folder = fileURLToPath(new URL('../../drizzle', import.meta.url))
+const MIGRATION_LOCK = 7_310_001
+
+/** Brings the schema up to date. Safe when many processes start at once: an advisory lock lets one at a time through. */
+export async function migrateDatabase(db: Db): Promise<void> {
+  const client = await db.$client.connect()
+  try {
+    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
+    await migrate(db, { migrationsFolder: folder })
+  } finally {
+    await client.query('select pg_advisory_unlock($1)', [MIGRATION_LOCK]).catch(() => undefined)
+    client.release()
+  }
+}
+
+/** True when the database answers and holds the current schema. */
+export async function databaseReady(db: Db): Promise<boolean> {
+  const { rows } = await db.execute<{ ready: boolean }>(sql`select to_regclass('public.events') is not null as ready`)
+  return rows[0]?.ready === true
+}

@@ -1,0 +1,112 @@
+import { z } from 'zod'
+
+/**
+ * Every event there is. Each holds enough to be counted without a second look-up; `subject` names the thing it tells of. Add fields, never change or drop one;
+ * a change of meaning is a new version.
+ */
+const frameFacts = {
+  frame_id: z.string(),
+  video_id: z.string(),
+  author: z.string().nullable(),
+  technique: z.string().nullable(),
+  subject: z.string().nullable(),
+}
+const videoFacts = { video_id: z.string(), title: z.string(), author: z.string().nullable(), platform: z.string() }
+const boardFacts = { board_id: z.string(), name: z.string() }
+
+/** Why something was undone: by its owner, or because what it rested on is gone. */
+const cause = z.enum(['owner', 'frame_deleted', 'video_deleted', 'board_deleted', 'account_deleted'])
+
+export const EVENTS = {
+  'frame.saved': z.strictObject(frameFacts),
+  'frame.unsaved': z.strictObject({ ...frameFacts, cause }),
+  'frame.corrected': z.strictObject({ ...frameFacts, changes: z.record(z.string(), z.string().nullable()), unlocked: z.array(z.string()) }),
+  'board.created': z.strictObject(boardFacts),
+  'board.renamed': z.strictObject({ ...boardFacts, previous_name: z.string() }),
+  'board.deleted': z.strictObject({ ...boardFacts, item_count: z.number().int(), cause: cause.optional() }),
+  'board.frame_pinned': z.strictObject({ board_id: z.string(), ...frameFacts }),
+  'board.frame_unpinned': z.strictObject({ board_id: z.string(), ...frameFacts, cause }),
+  'video.submitted': z.strictObject({ ...videoFacts, revision: z.number().int(), reason: z.enum(['added', 'retried']) }),
+  'video.ready': z.strictObject({ ...videoFacts, frame_count: z.number().int() }),
+  'video.failed': z.strictObject({ ...videoFacts, code: z.string() }),
+  'video.cancelled': z.strictObject(videoFacts),
+  'video.deleted': z.strictObject({ ...videoFacts, frame_count: z.number().int() }),
+  'frames.extracted': z.strictObject({
+    ...videoFacts,
+    revision: z.number().int(),
+    frame_count: z.number().int(),
+    removed_frame_ids: z.array(z.string()),
+  }),
+  'frames.annotated': z.strictObject({ ...videoFacts, frame_ids: z.array(z.string()), annotator: z.string() }),
+  'technique.changed': z.strictObject({
+    slug: z.string(),
+    change: z.enum(['added', 'edited', 'renamed', 'merged', 'retired', 'restored']),
+    previous_slug: z.string().nullable(),
+  }),
+  'key.created': z.strictObject({ key_id: z.string(), scopes: z.array(z.string()) }),
+  'key.revoked': z.strictObject({ key_id: z.string() }),
+  'account.created': z.strictObject({ role: z.string(), plan: z.string() }),
+  'account.plan_changed': z.strictObject({ plan: z.string(), previous_plan: z.string() }),
+  'account.deleted': z.strictObject({}),
+} as const
+
+export type EventType = keyof typeof EVENTS
+export type EventData<T extends EventType> = z.infer<(typeof EVENTS)[T]>
+
+export const EVENT_TYPES = Object.keys(EVENTS) as EventType[]
+
+export interface NewEvent<T extends EventType = EventType> {
+  type: T
+  subject: string
+  /** The random account id whose act this is; null for the service's own. */
+  accountId: string | null
+  data: EventData<T>
+}
+
+/** A position in the log: strictly after everything it covers. Text form `<xid>.<seq>`. */
+export interface Cursor {
+  xid: string
+  seq: number
+}
+
+export const START: Cursor = { xid: '0', seq: 0 }
+
+export function formatCursor({ xid, seq }: Cursor): string {
+  return `${xid}.${seq}`
+}
+
+/** Undefined for anything that is not a cursor this service gave out. */
+export function parseCursor(text: string): Cursor | undefined {
+  const match = /^(\d{1,20})\.(\d{1,16})$/.exec(text)
+  if (!match) return undefined
+  const xid = BigInt(match[1]!)
+  const seq = Number(match[2])
+  return xid < 2n ** 64n && Number.isSafeInteger(seq) ? { xid: xid.toString(), seq } : undefined
+}
+
+export interface StoredEvent {
+  id: string
+  type: EventType
+  version: number
+  subject: string
+  accountId: string | null
+  data: Record<string, unknown>
+  time: Date
+  cursor: Cursor
+}
+
+/** CloudEvents 1.0, structured mode: what HTTP, webhooks and the command line show. */
+export function toCloudEvent(event: StoredEvent, source: string): Record<string, unknown> {
+  return {
+    specversion: '1.0',
+    id: event.id,
+    source,
+    type: event.type,
+    subject: event.subject,
+    time: event.time.toISOString(),
+    datacontenttype: 'application/json',
+    version: event.version,
+    account_id: event.accountId,
+    data: event.data,
+  }
+}

@@ -1,0 +1,56 @@
+import { sql } from 'drizzle-orm'
+import type { DbOrTx } from '../db/client.ts'
+import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
+
+interface Row extends Record<string, unknown> {
+  seq: string
+  // Not named xid: ORDER BY would take the text column and sort 9 behind 10.
+  xid_text: string
+  id: string
+  type: EventType
+  version: number
+  subject: string
+  account_id: string | null
+  data: Record<string, unknown>
+  time: string
+}
+
+/**
+ * The next events after `after`, oldest first, in commit-safe order: only transactions older than every one still open are read, so no event can appear behind
+ * a cursor later. (`seq > last` alone misses events of slow transactions.) `next` covers the whole stretch that was read, filtered-out events included.
+ */
+export async function readEvents(
+  db: DbOrTx,
+  { after, types, limit }: { after: Cursor; types?: readonly EventType[] | undefined; limit: number },
+): Promise<{ events: StoredEvent[]; next: Cursor }> {
+  const { rows } = await db.execute<Row>(sql`
+    select seq, xid::text as xid_text, id, type, version, subject, account_id, data, time
+      from events
+     where (xid, seq) > (${after.xid}::xid8, ${after.seq}::bigint)
+       and xid < pg_snapshot_xmin(pg_current_snapshot())
+       ${
+         types
+           ? sql`and type in (${sql.join(
+               types.map((type) => sql`${type}`),
+               sql`, `,
+             )})`
+           : sql``
+       }
+     order by xid, seq
+     limit ${limit}`)
+  const events = rows.map(toStored)
+  return { events, next: events.at(-1)?.cursor ?? after }
+}
+
+function toStored(row: Row): StoredEvent {
+  return {
+    id: row.id,
+    type: row.type,
+    version: row.version,
+    subject: row.subject,
+    accountId: row.account_id,
+    data: row.data,
+    time: new Date(row.time),
+    cursor: { xid: row.xid_text, seq: Number(row.seq) },
+  }
+}

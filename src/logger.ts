@@ -1,0 +1,29 @@
+import { type DestinationStream, type Logger, pino } from 'pino'
+
+export type { Logger } from 'pino'
+
+const SECRETS = [
+  [/flk_(live|test)_[0-9A-Za-z]+/g, 'flk_…'],
+  [/\bBearer\s+[^\s"']+/gi, 'Bearer …'],
+  [/([a-z][a-z0-9+.-]*:\/\/)[^\s/@"']+@/gi, '$1…@'],
+] as const
+
+/** Takes keys, bearer tokens and passwords in URLs out of a text: path redaction does not see messages and error strings. */
+export function scrub(text: string): string {
+  let clean = text
+  for (const [pattern, replacement] of SECRETS) clean = clean.replace(pattern, replacement)
+  return clean
+}
+
+/** JSON lines on standard output (or `destination`), with secrets scrubbed from every line. */
+export function createLogger(options: { level: string; name?: string }, destination?: DestinationStream): Logger {
+  const sink = destination ?? pino.destination({ sync: true })
+  return pino(
+    {
+      level: options.level,
+      ...(options.name ? { name: options.name } : {}),
+      redact: ['req.headers.authorization', 'req.headers.cookie', '*.password', '*.token', '*.apiKey', '*.secret'],
+    },
+    { write: (line: string) => sink.write(scrub(line)) },
+  )
+}

@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto'
+import { Redis } from 'ioredis'
+import pg from 'pg'
+import { inject } from 'vitest'
+import { type Db, openDb } from '../../src/db/client.ts'
+
+export interface Stores {
+  db: Db
+  databaseUrl: string
+  redisUrl: string
+  /** Keeps this file's keys and queues apart from every other's. */
+  prefix: string
+  redis: Redis
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A fresh migrated database and a Redis prefix of its own. Disposing drops both and fails if a connection was left open. */
+export async function openStores(): Promise<Stores> {
+  const name = `t_${randomBytes(6).toString('hex')}`
+  const adminUrl = inject('postgresUrl')
+  await asAdmin(adminUrl, (admin) => createFromTemplate(admin, name))
+  const databaseUrl = adminUrl.replace(/postgres$/, name)
+  const redisUrl = inject('redisUrl')
+  const db = openDb({ url: databaseUrl, max: 20 })
+  const redis = new Redis(redisUrl, { maxRetriesPerRequest: null })
+  return {
+    db,
+    databaseUrl,
+    redisUrl,
+    prefix: name,
+    redis,
+    async [Symbol.asyncDispose]() {
+      await db.$client.end()
+      const keys = await redis.keys(`*${name}*`)
+      if (keys.length > 0) await redis.del(keys)
+      redis.disconnect()
+      // Without FORCE: a test that left a connection open fails here.
+      await asAdmin(adminUrl, (admin) => dropWhenFree(admin, name))
+    },
+  }
+}
+
+async function createFromTemplate(admin: pg.Client, name: string): Promise<void> {
+  // CREATE DATABASE holds the template alone; several files may ask at once.
+  await admin.query('select pg_advisory_lock(42)')
+  await admin.query(`create database ${name} template template_frames`)
+  await admin.query('select pg_advisory_unlock(42)')
+}
+
+/** A closed connection's backend ends a moment after the client let go of it. */
+async function dropWhenFree(admin: pg.Client, name: string): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await admin.query(`drop database ${name}`)
+      return
+    } catch (error) {
+      if (attempt > 40) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
+
+async function asAdmin(url: string, act: (admin: pg.Client) => Promise<void>): Promise<void> {
+  const admin = new pg.Client({ connectionString: url })
+  await admin.connect()
+  try {
+    await act(admin)
+  } finally {
+    await admin.end()
+  }
+}
