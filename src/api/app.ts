@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express'
+import { AppError } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+import { problemHandler } from './problem.ts'
+
+export interface AppOptions {
+  logger: Logger
+  /** Proxy hops in front of us: whose X-Forwarded-For entry is the client. */
+  trustProxy: number
+  /** Routers in the order they are asked; each holds full paths. */
+  routers: readonly Router[]
+  /** Instead of a JSON 404 for pages (`Accept: text/html` outside /api and /media). */
+  notFoundPage?: RequestHandler
+}
+
+/**
+ * The HTTP application: request ids, headers, the routers, then 405 for known paths, 404, and errors as JSON. It holds no state; wiring is `main.ts`'s.
+ */
+export function createApp({ logger, trustProxy, routers, notFoundPage }: AppOptions): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  // Repeats stay visible and nothing nests: parameters are read by their table (parameters.ts).
+  app.set('query parser', 'simple')
+  app.set('trust proxy', trustProxy)
+  app.use(identify(logger))
+  app.use(openToOrigins)
+  for (const router of routers) app.use(router)
+  app.use(methodNotAllowed(routers))
+  app.use((req, res, next) => {
+    if (notFoundPage && !/^\/(api|media)\b/.test(req.path) && req.accepts(['json', 'html']) === 'html') return notFoundPage(req, res, next)
+    throw new AppError('not_found', 'There is nothing at this address. The API is described at /openapi.json.')
+  })
+  app.use(problemHandler(logger) as ErrorRequestHandler)
+  return app
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
+
+/** Every answer has an `X-Request-Id` (the caller's, if it is one) and the headers that stop browsers from guessing. */
+function identify(logger: Logger): RequestHandler {
+  return (req, res, next) => {
+    const given = req.headers['x-request-id']
+    const id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+    res.setHeader('X-Request-Id', id)
+    res.setHeader('X-Content-Type-Options', 'nosniff')
+    res.setHeader('Referrer-Policy', 'strict-origin-when-cross-origin')
+    if (logger.isLevelEnabled('debug')) {
+      const started = performance.now()
+      res.on('finish', () =>
+        logger.debug(
+          { requestId: id, method: req.method, path: req.path, status: res.statusCode, ms: Math.round(performance.now() - started) },
+          'request',
+        ),
+      )
+    }
+    next()
+  }
+}
+
+const EXPOSED = 'ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id'
+
+/** CORS `*` without credentials for the API (keys travel in a header, never in a cookie). The tool server checks origins itself. */
+const openToOrigins: RequestHandler = (req, res, next) => {
+  if (!req.path.startsWith('/api/') && req.path !== '/openapi.json') return next()
+  if (req.path === '/api/mcp') return next()
+  res.setHeader('Access-Control-Allow-Origin', '*')
+  res.setHeader('Access-Control-Expose-Headers', EXPOSED)
+  if (req.method !== 'OPTIONS' || !req.headers['access-control-request-method']) return next()
+  res.set({
+    'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id',
+    'Access-Control-Max-Age': '86400',
+  })
+  res.status(204).end()
+}
+
+interface Layer {
+  route?: { path: string; methods: Record<string, boolean> }
+  match(path: string): boolean
+}
+
+/** Every mounted route, as `{ path, methods }`: for 405, for OpenAPI parity and for the authorisation matrix. */
+export function listRoutes(routers: readonly Router[]): { path: string; methods: string[] }[] {
+  return layersOf(routers).map(({ route }) => ({
+    path: route!.path,
+    methods: Object.keys(route!.methods)
+      .filter((method) => method !== '_all')
+      .map((method) => method.toUpperCase()),
+  }))
+}
+
+function layersOf(routers: readonly Router[]): Layer[] {
+  return routers.flatMap((router) => (router.stack as unknown as Layer[]).filter((layer) => layer.route !== undefined))
+}
+
+function methodNotAllowed(routers: readonly Router[]): RequestHandler {
+  const layers = layersOf(routers)
+  return (req, res, next) => {
+    const methods = new Set<string>()
+    for (const layer of layers) {
+      if (!layer.match(req.path)) continue
+      for (const [method, on] of Object.entries(layer.route!.methods)) if (on && method !== '_all') methods.add(method.toUpperCase())
+    }
+    if (methods.size === 0) return next()
+    if (methods.has('GET')) methods.add('HEAD')
+    const allow = [...methods].sort().join(', ')
+    res.setHeader('Allow', allow)
+    if (req.method === 'OPTIONS') {
+      res.status(204).end()
+      return
+    }
+    throw new AppError('method_not_allowed', `${req.method} is not allowed here; allowed are ${allow}.`)
+  }
+}

@@ -1,0 +1,80 @@
+import { parse as parseQuery } from 'node:querystring'
+import type { z } from 'zod'
+import { AppError, type ErrorDetail } from '../errors.ts'
+
+/** One query parameter: how it may be written and what each value must be. The OpenAPI document is made from the same table. */
+export interface Parameter<T = unknown> {
+  schema: z.ZodType<T>
+  /** May be repeated (OR). */
+  many?: boolean
+  /** May also be written as a comma-separated list. */
+  commas?: boolean
+  description: string
+  example?: string
+}
+
+export type Parameters = Record<string, Parameter>
+type ValueOf<P> = P extends { schema: z.ZodType<infer T> } ? (P extends { many: true } ? T[] : T) : never
+export type Values<P extends Parameters> = { [K in keyof P]?: ValueOf<P[K]> }
+
+/**
+ * Reads a query string by its table. An empty value is an absent one.
+ * @throws AppError invalid_request that lists every fault with what is allowed: unknown and repeated parameters, bad values.
+ */
+export function readParameters<P extends Parameters>(url: string, parameters: P): Values<P> {
+  const mark = url.indexOf('?')
+  if (mark < 0) return {}
+  const raw = parseQuery(url.slice(mark + 1), '&', '=', { maxKeys: 200 })
+  const values: Record<string, unknown> = {}
+  const details: ErrorDetail[] = []
+  for (const [name, given] of Object.entries(raw)) {
+    const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined
+    if (!parameter) {
+      const allowed = Object.keys(parameters)
+      details.push({ path: name.slice(0, 100), message: `unknown parameter; allowed are ${allowed.join(', ') || 'none'}`, allowed })
+      continue
+    }
+    let items = (Array.isArray(given) ? given : [given ?? '']).filter((item) => item !== '')
+    if (items.length === 0) continue
+    if (!parameter.many && items.length > 1) {
+      details.push({ path: name, message: 'may be given once' })
+      continue
+    }
+    if (parameter.commas) items = items.flatMap((item) => item.split(',')).filter((item) => item !== '')
+    if (items.length > MAX_ITEMS) {
+      details.push({ path: name, message: `takes at most ${MAX_ITEMS} values` })
+      continue
+    }
+    const parsed = [...new Set(items)].map((item) => ({ item, result: parameter.schema.safeParse(item) }))
+    const bad = parsed.find(({ result }) => !result.success)
+    if (bad) details.push(toDetail(name, bad.item, bad.result.error!))
+    else if (parsed.length > 0) values[name] = parameter.many ? parsed.map(({ result }) => result.data) : parsed[0]!.result.data
+  }
+  if (details.length > 0)
+    throw new AppError('invalid_request', details.map((detail) => `${detail.path}: ${detail.message}`).join('; '), { details })
+  return values as Values<P>
+}
+
+const MAX_ITEMS = 50
+
+function toDetail(path: string, item: string, error: z.ZodError): ErrorDetail {
+  const issue = error.issues[0]!
+  if (issue.code === 'invalid_value') {
+    const allowed = issue.values.map(String)
+    return { path, message: `"${item.slice(0, 60)}" is not allowed; must be one of ${allowed.join(', ')}`, allowed }
+  }
+  return { path, message: issue.message }
+}
+
+/** Equal queries in another order, with defaults left out, make one key. */
+export function canonicalKey(values: Record<string, unknown>): string {
+  return JSON.stringify(
+    Object.keys(values)
+      .filter((name) => values[name] !== undefined)
+      .sort()
+      .map((name) => {
+        const value = values[name]
+        return [name, Array.isArray(value) ? [...value].sort() : value]
+      }),
+  )
+}

@@ -1,0 +1,73 @@
+import type { ErrorRequestHandler, NextFunction, Request, Response } from 'express'
+import { ZodError } from 'zod'
+import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts'
+import { isConnectionLoss } from '../events/consume.ts'
+import type { Logger } from '../logger.ts'
+
+/** The one place that knows status codes. */
+const STATUS: Record<ErrorCode, number> = {
+  invalid_request: 400,
+  unauthenticated: 401,
+  plan_required: 403,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_key_reused: 422,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+}
+
+/** Any error as one that may be told: nothing of the inside gets through. */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  if (error instanceof ZodError)
+    return new AppError('invalid_request', 'The request body is not valid.', { details: error.issues.map(toDetail) })
+  const { type, status } = error as { type?: unknown; status?: unknown }
+  if (type === 'entity.too.large') return new AppError('payload_too_large', 'The request body is too large.')
+  if (type === 'entity.parse.failed') return new AppError('invalid_request', 'The request body is not valid JSON.')
+  if (type === 'encoding.unsupported' || type === 'charset.unsupported')
+    return new AppError('unsupported_media_type', 'This encoding is not supported.')
+  if (error instanceof URIError || status === 400) return new AppError('invalid_request', 'The address or body cannot be read.')
+  if (isConnectionLoss(error))
+    return new AppError('unavailable', 'A store is not answering. Try again shortly.', { retryAfterSec: 5, cause: error })
+  return new AppError('internal', 'Something went wrong here. The request id helps us find it.', { cause: error })
+}
+
+function toDetail(issue: ZodError['issues'][number]): ErrorDetail {
+  const path = issue.path.join('.') || 'body'
+  if (issue.code === 'invalid_value') {
+    const allowed = issue.values.map(String)
+    return { path, message: `must be one of ${allowed.join(', ')}`, allowed }
+  }
+  if (issue.code === 'unrecognized_keys') return { path, message: `unknown: ${issue.keys.join(', ')}` }
+  return { path, message: issue.message }
+}
+
+/** Writes an error as decided: `{ code, message, details? }`, but a 401 exactly as the specification has it. Never cached. */
+export function sendProblem(res: Response, error: AppError): void {
+  res.set('Cache-Control', 'no-store')
+  for (const header of ['ETag', 'Link', 'Content-Encoding']) res.removeHeader(header)
+  if (error.retryAfterSec !== undefined) res.set('Retry-After', String(Math.ceil(error.retryAfterSec)))
+  if (error.code === 'unauthenticated') {
+    if (!res.get('WWW-Authenticate')) res.set('WWW-Authenticate', 'Bearer realm="frame-library", error="invalid_token"')
+    res.status(401).json({ code: 'unauthenticated' })
+    return
+  }
+  res.status(STATUS[error.code]).json({ code: error.code, message: error.message, ...(error.details ? { details: error.details } : {}) })
+}
+
+export function problemHandler(logger: Logger): ErrorRequestHandler {
+  return (error: unknown, req: Request, res: Response, next: NextFunction) => {
+    const problem = toAppError(error)
+    const fields = { requestId: res.get('X-Request-Id'), method: req.method, path: req.path, code: problem.code }
+    if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')
+    else if (problem.code === 'unavailable') logger.warn({ ...fields, err: problem.cause }, 'store unavailable')
+    else logger.info({ ...fields, details: problem.details }, 'request refused')
+    if (res.headersSent) return next(error)
+    sendProblem(res, problem)
+  }
+}

@@ -1,0 +1,134 @@
+import { type Request, type Response, Router } from 'express'
+import { notFound } from '../../errors.ts'
+import type { FrameDocument, LibrarySearch, TechniqueDocument } from '../../search/library-search.ts'
+import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
+import type { ReadCache } from '../read-cache.ts'
+import {
+  brandsParameters,
+  frameByIdParameters,
+  frameParameters,
+  PAGE_SIZE,
+  SEARCH_LIMIT,
+  searchParameters,
+  similarParameters,
+  techniquesParameters,
+  toFilters,
+  toFrameQuery,
+  videoFramesParameters,
+  videosParameters,
+} from '../read-parameters.ts'
+import { toBrand, toFrame, toHit, toTechnique, toVideo } from '../views/resources.ts'
+
+export interface ReadsDeps {
+  search: LibrarySearch
+  cache: ReadCache
+  publicUrl: string
+  /** The canonical key of a pasted video URL; undefined for anything else. */
+  sourceKeyOf(term: string): string | undefined
+}
+
+type Load<V> = (values: V, id: string) => Promise<object>
+
+/** The open reads: no credential is looked at, equal questions share one answer. */
+export function readsRouter({ search, cache, publicUrl, sourceKeyOf }: ReadsDeps): Router {
+  const router = Router()
+
+  function read<P extends Parameters>(path: string, parameters: P, load: Load<Values<P>>): void {
+    router.get(path, async (req: Request, res: Response) => {
+      const id = typeof req.params.id === 'string' ? req.params.id : ''
+      const values = readParameters(req.originalUrl, parameters)
+      if ((values as { debug?: string }).debug === '1') {
+        const started = performance.now()
+        const body = await load(values, id)
+        res.set('Cache-Control', 'no-store')
+        res.json({
+          ...body,
+          debug: {
+            engine: search.engine,
+            took_ms: Math.round((performance.now() - started) * 10) / 10,
+            as_of: (await search.asOf())?.toISOString() ?? null,
+          },
+        })
+        return
+      }
+      await cache.answer(req, res, `${path} ${id} ${canonicalKey(values)}`, () => load(values, id))
+    })
+  }
+
+  const frame = (options: { provenance?: string | undefined }) => (document: FrameDocument) =>
+    toFrame(document, publicUrl, { provenance: options.provenance === '1' })
+
+  read('/api/search', searchParameters, async ({ q = '', limit = SEARCH_LIMIT.default }) => {
+    const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q) })
+    return {
+      videos: groups.videos.map((hit) => toHit(hit, (document) => toVideo(document, publicUrl))),
+      frames: groups.frames.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))),
+      brands: groups.brands.map((hit) => toHit(hit, (document) => toBrand(document, publicUrl))),
+      techniques: groups.techniques.map((hit) => toHit(hit, (document) => toTechnique(document, publicUrl))),
+    }
+  })
+
+  read('/api/frames', frameParameters, async (values) => {
+    const query = toFrameQuery(values)
+    if (query.filters.technique) query.filters.technique = await currentSlugs(search, query.filters.technique)
+    const found = await search.frames(query)
+    const view = frame(values)
+    const frames = found.frames.map((hit) => (query.q === '' ? view(hit.document) : toHit(hit, view)))
+    return {
+      page: query.page,
+      frames,
+      hasMore: frames.length === PAGE_SIZE,
+      ...(query.facets ? { facets: found.facets, total: found.total } : {}),
+    }
+  })
+
+  read('/api/videos/:id/frames', videoFramesParameters, async (values, id) => {
+    const documents = await search.videoFrames(id)
+    if (!documents) throw notFound('video')
+    return { frames: documents.map(frame(values)) }
+  })
+
+  read('/api/videos', videosParameters, async ({ after, limit = 60, author, platform }) => {
+    const { items, next } = await search.videos({ after, limit, author, platform })
+    return { videos: items.map((document) => toVideo(document, publicUrl)), next }
+  })
+
+  read('/api/videos/:id', {}, async (_values, id) => {
+    const document = await search.video(id)
+    if (!document) throw notFound('video')
+    return { video: toVideo(document, publicUrl) }
+  })
+
+  read('/api/frames/:id', frameByIdParameters, async (values, id) => {
+    const found = await search.frame(id)
+    if (!found) throw notFound('frame')
+    const view = frame(values)
+    return { frame: view(found.frame), previous: found.previous && view(found.previous), next: found.next && view(found.next) }
+  })
+
+  read('/api/frames/:id/similar', similarParameters, async ({ limit = 24, ...values }, id) => {
+    const filters = toFilters(values)
+    if (filters.technique) filters.technique = await currentSlugs(search, filters.technique)
+    const hits = await search.similar(id, { filters, limit })
+    if (!hits) throw notFound('frame')
+    return { frames: hits.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))) }
+  })
+
+  read('/api/techniques', techniquesParameters, async () => {
+    return { techniques: (await search.techniques()).map((document) => toTechnique(document, publicUrl)) }
+  })
+
+  read('/api/brands', brandsParameters, async ({ after, limit = 60 }) => {
+    const { items, next } = await search.brands({ after, limit })
+    return { brands: items.map((document) => toBrand(document, publicUrl)), next }
+  })
+
+  return router
+}
+
+/** Slugs of renamed and merged techniques still mean what they became. */
+export async function currentSlugs(search: LibrarySearch, slugs: readonly string[]): Promise<string[]> {
+  const vocabulary = await search.techniques()
+  const known = new Set(vocabulary.map((technique: TechniqueDocument) => technique.slug))
+  return slugs.map((slug) => (known.has(slug) ? slug : (vocabulary.find((technique) => technique.aliases.includes(slug))?.slug ?? slug)))
+}
