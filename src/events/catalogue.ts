@@ -30,7 +30,7 @@ export const EVENTS = {
   'video.ready': z.strictObject({ ...videoFacts, frame_count: z.number().int() }),
   'video.failed': z.strictObject({ ...videoFacts, code: z.string() }),
   'video.cancelled': z.strictObject(videoFacts),
-  'video.deleted': z.strictObject({ ...videoFacts, frame_count: z.number().int() }),
+  'video.deleted': z.strictObject({ ...videoFacts, frame_count: z.number().int(), upload_key: z.string().nullable() }),
   'frames.extracted': z.strictObject({
     ...videoFacts,
     revision: z.number().int(),

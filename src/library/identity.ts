@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto'
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** A video is its canonical source: 60 bits of the SHA-256 of the source key in Crockford's base 32, 12 characters. */
+export function videoIdOf(sourceKey: string): string {
+  const digest = createHash('sha256').update(sourceKey).digest()
+  let bits = BigInt(`0x${digest.subarray(0, 8).toString('hex')}`) >> 4n
+  let id = ''
+  for (let n = 0; n < 12; n++) {
+    id = ALPHABET[Number(bits & 31n)] + id
+    bits >>= 5n
+  }
+  return id
+}
+
+/** A frame is its video and instant: `<video id>-<milliseconds in base 36>`. */
+export function frameIdOf(videoId: string, tMs: number): string {
+  return `${videoId}-${tMs.toString(36)}`
+}
+
+/** Where a frame's images lie in the store; `/media` names are made from the same parts. */
+export function imageKeysOf(frameId: string, imageSha256: string): { image: string; thumb: string } {
+  const [videoId, instant] = frameId.split('-')
+  const base = `frames/${videoId}/${instant}-${imageSha256.slice(0, 8)}`
+  return { image: `${base}.webp`, thumb: `${base}-480.webp` }
+}

@@ -1,0 +1,174 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Db, DbOrTx, Tx } from '../db/client.ts'
+import { techniqueRedirects, techniques } from '../db/schema.ts'
+import { AppError, invalid, notFound } from '../errors.ts'
+import { appendEvent } from '../events/append.ts'
+import type { EventData } from '../events/catalogue.ts'
+import type { TechniqueTerm } from '../vision/annotator.ts'
+
+export type TechniqueRow = typeof techniques.$inferSelect
+
+/** The governed vocabulary: what slugs mean today. */
+export interface Vocabulary {
+  bySlug: ReadonlyMap<string, TechniqueRow>
+  /** Aliases and old slugs → current slug. */
+  redirects: ReadonlyMap<string, string>
+  /** Those that may be given to a frame. */
+  active: readonly TechniqueRow[]
+}
+
+export async function loadVocabulary(db: DbOrTx): Promise<Vocabulary> {
+  const [rows, old] = await Promise.all([db.select().from(techniques).orderBy(techniques.slug), db.select().from(techniqueRedirects)])
+  const redirects = new Map<string, string>()
+  for (const row of rows) for (const alias of row.aliases) redirects.set(alias, row.slug)
+  for (const redirect of old) redirects.set(redirect.oldSlug, redirect.slug)
+  return { bySlug: new Map(rows.map((row) => [row.slug, row])), redirects, active: rows.filter((row) => row.retiredAt === null) }
+}
+
+/** The current slug for a slug, old slug or alias that may be given to a frame; undefined otherwise. */
+export function resolveSlug(vocabulary: Vocabulary, given: string): string | undefined {
+  const slug = vocabulary.bySlug.has(given) ? given : vocabulary.redirects.get(given)
+  return slug !== undefined && vocabulary.bySlug.get(slug)?.retiredAt === null ? slug : undefined
+}
+
+export function toTerm(row: TechniqueRow): TechniqueTerm {
+  return { slug: row.slug, name: row.name, description: row.description, recognise: row.recognise, aliases: row.aliases }
+}
+
+/** Puts the seeded moves into an empty vocabulary. An operator's vocabulary is never touched. */
+export async function seedTechniques(db: Db, terms: readonly TechniqueTerm[]): Promise<void> {
+  await db.transaction(async (tx) => {
+    await lockVocabulary(tx)
+    const [{ n } = { n: 0 }] = await tx.select({ n: sql<number>`count(*)::int` }).from(techniques)
+    if (n > 0) return
+    await tx.insert(techniques).values(terms.map((term) => ({ ...term })))
+  })
+}
+
+const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/
+
+export interface NewTechnique {
+  slug: string
+  name: string
+  description: string
+  recognise?: string | undefined
+  aliases?: string[] | undefined
+}
+
+export async function addTechnique(db: Db, technique: NewTechnique): Promise<TechniqueRow> {
+  requireSlug(technique.slug)
+  return changeVocabulary(db, technique.slug, 'added', null, async (tx) => {
+    await requireFree(tx, [technique.slug, ...(technique.aliases ?? [])])
+    const [row] = await tx
+      .insert(techniques)
+      .values({ ...technique, recognise: technique.recognise ?? technique.description, aliases: technique.aliases ?? [] })
+      .returning()
+    return row!
+  })
+}
+
+export async function editTechnique(db: Db, slug: string, edit: Partial<Omit<NewTechnique, 'slug'>>): Promise<TechniqueRow> {
+  return changeVocabulary(db, slug, 'edited', null, async (tx) => {
+    const row = await requireTechnique(tx, slug)
+    if (edit.aliases)
+      await requireFree(
+        tx,
+        edit.aliases.filter((alias) => !row.aliases.includes(alias)),
+        slug,
+      )
+    const [updated] = await tx
+      .update(techniques)
+      .set({ ...edit, updatedAt: new Date() })
+      .where(eq(techniques.slug, slug))
+      .returning()
+    return updated!
+  })
+}
+
+/** The frames follow (foreign key), the old slug goes on working as a redirect. */
+export async function renameTechnique(db: Db, slug: string, to: string): Promise<TechniqueRow> {
+  requireSlug(to)
+  return changeVocabulary(db, to, 'renamed', slug, async (tx) => {
+    await requireTechnique(tx, slug)
+    // Renaming back to a former slug of its own is allowed: that redirect goes.
+    await tx.execute(sql`delete from technique_redirects where old_slug = ${to} and slug = ${slug}`)
+    await requireFree(tx, [to], slug)
+    const [row] = await tx.update(techniques).set({ slug: to, updatedAt: new Date() }).where(eq(techniques.slug, slug)).returning()
+    await tx.insert(techniqueRedirects).values({ oldSlug: slug, slug: to })
+    return row!
+  })
+}
+
+/** Moves every frame of `slug` to `into`; the old slug and its aliases lead there from now on. */
+export async function mergeTechnique(db: Db, slug: string, into: string): Promise<TechniqueRow> {
+  if (slug === into) throw invalid('into', 'A technique cannot be merged into itself.')
+  return changeVocabulary(db, into, 'merged', slug, async (tx) => {
+    const from = await requireTechnique(tx, slug)
+    const target = await requireTechnique(tx, into)
+    if (target.retiredAt) throw new AppError('conflict', `${into} is retired; restore it first.`)
+    await tx.execute(sql`update frames set technique = ${into}, updated_at = now() where technique = ${slug}`)
+    await tx.execute(sql`update technique_redirects set slug = ${into} where slug = ${slug}`)
+    await tx.delete(techniques).where(eq(techniques.slug, slug))
+    await tx.insert(techniqueRedirects).values({ oldSlug: slug, slug: into })
+    const [row] = await tx
+      .update(techniques)
+      .set({ aliases: [...new Set([...target.aliases, ...from.aliases])], updatedAt: new Date() })
+      .where(eq(techniques.slug, into))
+      .returning()
+    return row!
+  })
+}
+
+/** A retired technique takes no new frames and leaves the vocabulary; the frames that carry it keep it. */
+export async function retireTechnique(db: Db, slug: string, retired = true): Promise<TechniqueRow> {
+  return changeVocabulary(db, slug, retired ? 'retired' : 'restored', null, async (tx) => {
+    await requireTechnique(tx, slug)
+    const [row] = await tx
+      .update(techniques)
+      .set({ retiredAt: retired ? new Date() : null, updatedAt: new Date() })
+      .where(eq(techniques.slug, slug))
+      .returning()
+    return row!
+  })
+}
+
+type Change = EventData<'technique.changed'>['change']
+
+async function changeVocabulary(
+  db: Db,
+  slug: string,
+  change: Change,
+  previous: string | null,
+  act: (tx: Tx) => Promise<TechniqueRow>,
+): Promise<TechniqueRow> {
+  return db.transaction(async (tx) => {
+    await lockVocabulary(tx)
+    const row = await act(tx)
+    await appendEvent(tx, { type: 'technique.changed', subject: slug, accountId: null, data: { slug, change, previous_slug: previous } })
+    return row
+  })
+}
+
+/** Slugs, redirects and aliases share one name space: one change of the vocabulary at a time keeps it so. */
+async function lockVocabulary(tx: Tx): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('vocabulary', 0))`)
+}
+
+async function requireTechnique(tx: Tx, slug: string): Promise<TechniqueRow> {
+  const [row] = await tx.select().from(techniques).where(eq(techniques.slug, slug))
+  if (!row) throw notFound(`technique "${slug.slice(0, 80)}"`)
+  return row
+}
+
+async function requireFree(tx: Tx, names: readonly string[], except?: string): Promise<void> {
+  const vocabulary = await loadVocabulary(tx)
+  for (const name of names) {
+    const owner = vocabulary.bySlug.has(name) ? name : vocabulary.redirects.get(name)
+    if (owner !== undefined && owner !== except) throw new AppError('conflict', `"${name}" already stands for ${owner}.`)
+  }
+}
+
+function requireSlug(slug: string): void {
+  if (!SLUG.test(slug) || slug.length > 64)
+    throw invalid('slug', 'A slug has lower-case letters, digits and single hyphens, at most 64 characters, such as split-screen.')
+}

@@ -1,0 +1,19 @@
+import type { Readable } from 'node:stream'
+
+/**
+ * Where images and uploads lie: a folder or an S3 bucket. Keys are made by us (`frames/<video>/<instant>-<hash>.webp`, `uploads/<hash>`); a key that could leave
+ * its place is refused by every driver.
+ */
+export interface FrameStore {
+  /** Durable when it resolves; a repeat replaces. @throws AppError payload_too_large when a stream passes `maxBytes` (nothing is kept then). */
+  put(key: string, body: Buffer | Readable, contentType: string, options?: { maxBytes?: number }): Promise<{ bytes: number }>
+  get(key: string): Promise<Buffer | undefined>
+  open(key: string): Promise<Readable | undefined>
+  stat(key: string): Promise<{ bytes: number } | undefined>
+  /** Silent when there is nothing. */
+  delete(key: string): Promise<void>
+  list(prefix: string): AsyncIterable<{ key: string; bytes: number; modifiedAt: Date }>
+  deletePrefix(prefix: string): Promise<void>
+  /** Renames within the store (an upload gets its content's name once it is known). */
+  move(from: string, to: string): Promise<void>
+}

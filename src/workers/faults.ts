@@ -1,0 +1,25 @@
+/** Named steps at which a test may kill the process (`FAULT_AT`), so that death between any two steps can be tried. */
+export const STEPS = [
+  'ingest-begun',
+  'ingest-fetched',
+  'ingest-extracted',
+  'ingest-images-stored',
+  'ingest-recorded',
+  'annotate-begun',
+  'annotate-answered',
+  'annotate-recorded',
+  'dispatch-added',
+  'projection-applied',
+] as const
+export type Step = (typeof STEPS)[number]
+
+export type Reached = (step: Step) => void
+
+/** With a fault set: SIGKILL to ourselves at the n-th passage of that step. Otherwise nothing. */
+export function faultPoints(fault: { step: string; passage: number } | undefined): Reached {
+  if (!fault) return () => undefined
+  let passages = 0
+  return (step) => {
+    if (step === fault.step && ++passages === fault.passage) process.kill(process.pid, 'SIGKILL')
+  }
+}

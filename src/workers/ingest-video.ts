@@ -1,0 +1,156 @@
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Db } from '../db/client.ts'
+import { MediaError } from '../errors.ts'
+import { frameIdOf, imageKeysOf } from '../library/identity.ts'
+import { beginVideo, MAX_BEGINNINGS, recordExtraction, recordFailure, recordProgress, type VideoRow } from '../library/videos.ts'
+import type { Logger } from '../logger.ts'
+import { type Handlers, Later } from '../queue/work.ts'
+import type { Extraction, ExtractOptions } from '../video/extract.ts'
+import type { FrameStore } from '../video/frame-store.ts'
+import type { Reached } from './faults.ts'
+
+/** The bytes of a video in the scratch folder, and what its source says of it. */
+export interface FetchedSource {
+  file: string
+  title: string | null
+  author: string | null
+}
+
+export interface IngestDeps {
+  db: Db
+  store: FrameStore
+  extract: (options: ExtractOptions) => Promise<Extraction>
+  /** Brings an upload or a URL into `scratchDir`. @throws MediaError with a stable code */
+  fetchSource: (
+    video: VideoRow,
+    options: { scratchDir: string; signal: AbortSignal; onProgress: (done: number, total: number | null) => void },
+  ) => Promise<FetchedSource>
+  /** The annotator whose answers will make the video complete. */
+  annotatorVersion: string
+  maxDurationSec: number
+  scratchRoot: string
+  logger: Logger
+  reached: Reached
+}
+
+/** How often a running video's revision is looked at, so that a cancelled one stops within about this long. */
+const CANCEL_CHECK_MS = 1_000
+
+/** From a queued video to its frames: fetch, probe and extract in a child process, store the images, record everything in one transaction. */
+export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
+  const { db, store, extract, fetchSource, logger, reached } = deps
+  return async ({ videoId, revision }, { signal: stop, lastAttempt }) => {
+    const video = await beginVideo(db, videoId, revision)
+    if (!video) return
+    if (video.attempts > MAX_BEGINNINGS) {
+      await recordFailure(db, {
+        id: videoId,
+        revision,
+        code: 'gave_up',
+        message: `The work was begun ${MAX_BEGINNINGS} times and never came to an end; something in this file stops the worker.`,
+      })
+      return
+    }
+    reached('ingest-begun')
+    await mkdir(deps.scratchRoot, { recursive: true })
+    const scratchDir = await mkdtemp(join(deps.scratchRoot, `${videoId}-`))
+    const superseded = new AbortController()
+    const signal = AbortSignal.any([stop, superseded.signal])
+    const progress = progressWriter(db, videoId, revision, () => superseded.abort(new Error('cancelled')))
+    try {
+      progress.stage('fetching', 0, null)
+      const source = await fetchSource(video, { scratchDir, signal, onProgress: (done, total) => progress.stage('fetching', done, total) })
+      reached('ingest-fetched')
+      progress.stage('extracting', 0, null)
+      const outDir = join(scratchDir, 'frames')
+      await mkdir(outDir)
+      const extraction = await extract({
+        file: source.file,
+        scratchDir: outDir,
+        signal,
+        limits: { maxDurationSec: deps.maxDurationSec },
+        onProgress: ({ done, total }) => progress.stage('extracting', done, total),
+      })
+      await progress.flush()
+      reached('ingest-extracted')
+      for (const frame of extraction.frames) {
+        signal.throwIfAborted()
+        const keys = imageKeysOf(frameIdOf(videoId, frame.tMs), frame.imageSha256)
+        await store.put(keys.image, await readFile(frame.imagePath), 'image/webp')
+        await store.put(keys.thumb, await readFile(frame.thumbPath), 'image/webp')
+      }
+      reached('ingest-images-stored')
+      await recordExtraction(db, {
+        id: videoId,
+        revision,
+        extraction,
+        annotator: deps.annotatorVersion,
+        title: source.title ?? extraction.probe.title,
+        author: source.author,
+      })
+      reached('ingest-recorded')
+    } catch (error) {
+      if (superseded.signal.aborted) {
+        logger.info({ videoId, revision }, 'ingest superseded')
+        return
+      }
+      if (stop.aborted) throw new Later('the worker stops', 100)
+      if (error instanceof MediaError && (!error.retryable || lastAttempt)) {
+        logger.info({ videoId, code: error.code }, 'video refused')
+        await recordFailure(db, { id: videoId, revision, code: error.code, message: error.message })
+        return
+      }
+      if ((error as NodeJS.ErrnoException).code === 'ENOSPC') {
+        logger.error({ videoId }, 'disk full')
+        if (lastAttempt)
+          await recordFailure(db, {
+            id: videoId,
+            revision,
+            code: 'disk_full',
+            message: 'The disk is full. Free some space, then retry this video.',
+          })
+      } else if (lastAttempt) {
+        logger.error({ err: error, videoId }, 'ingest failed')
+        await recordFailure(db, {
+          id: videoId,
+          revision,
+          code: 'internal_error',
+          message: 'The work failed here several times, not because of the file. Retry it; the log of the worker tells more.',
+        })
+      }
+      throw error
+    } finally {
+      await progress.stop()
+      await rm(scratchDir, { recursive: true, force: true })
+    }
+  }
+}
+
+/** Writes progress at most once a second, in order, and notices when the video has moved on to a newer revision. */
+function progressWriter(db: Db, id: string, revision: number, onSuperseded: () => void) {
+  let latest: { stage: 'fetching' | 'extracting'; done: number; total: number | null } | undefined
+  let writing: Promise<void> = Promise.resolve()
+  const write = () => {
+    const entry = latest
+    writing = writing.then(async () => {
+      if (!entry) return
+      const current = await recordProgress(db, { id, revision, ...entry }).catch(() => true)
+      if (!current) onSuperseded()
+    })
+    return writing
+  }
+  const timer = setInterval(write, CANCEL_CHECK_MS)
+  return {
+    stage(stage: 'fetching' | 'extracting', done: number, total: number | null) {
+      const changed = latest?.stage !== stage
+      latest = { stage, done, total }
+      if (changed) void write()
+    },
+    flush: write,
+    async stop() {
+      clearInterval(timer)
+      await writing
+    },
+  }
+}
