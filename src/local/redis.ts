@@ -1,71 +1,123 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
-import { createConnection } from 'node:net'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { Redis } from 'ioredis'
+import { LocalFailure } from './failure.ts'
 import { freePort } from './ports.ts'
+import { stopChild, untilGone } from './processes.ts'
 
 export interface LocalRedis {
   url: string
   pid: number
+  /** Resolves when the server has ended, for whatever reason. */
+  exited: Promise<void>
   stop(): Promise<void>
 }
 
-/** Starts the machine's redis-server on a free loopback port with an append-only file in `dir`. Resolves when it answers. */
-export async function startLocalRedis({ dir, persistent = true }: { dir: string; persistent?: boolean }): Promise<LocalRedis> {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const port = await freePort()
-  const child = spawn(
-    'redis-server',
-    [
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--dir',
-      dir,
-      '--save',
-      '',
-      '--appendonly',
-      persistent ? 'yes' : 'no',
-      '--maxmemory-policy',
-      'noeviction',
-      '--daemonize',
-      'no',
-    ],
-    { detached: true, stdio: 'ignore' },
-  )
-  let failure: Error | undefined
-  child.once('error', (error) => {
-    failure = error
-  })
-  for (let attempt = 0; ; attempt++) {
-    if (failure)
-      throw new Error(
-        'redis-server is missing: install it (Debian: apt-get install redis-server, macOS: brew install redis) or set REDIS_URL',
-      )
-    if (child.exitCode !== null || attempt > 400) throw new Error('redis-server did not start')
-    if (await answers(port)) break
-    await new Promise((resolve) => setTimeout(resolve, 25))
-  }
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    pid: child.pid!,
-    async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const exit = new Promise((resolve) => child.once('exit', resolve))
-      child.kill('SIGTERM')
-      await exit
-    },
+interface Running {
+  pid: number
+  url: string
+}
+
+/**
+ * Starts the machine's redis-server on a free loopback port, behind a password, with an append-only file in `dir`. A server that an earlier run left behind on the same
+ * folder is stopped first. Resolves when it answers.
+ * @throws LocalFailure
+ */
+export async function startLocalRedis(options: { dir: string; persistent?: boolean }): Promise<LocalRedis> {
+  mkdirSync(options.dir, { recursive: true, mode: 0o700 })
+  const dir = realpathSync(options.dir)
+  const runningFile = `${dir}.json`
+  await stopOrphan(dir, runningFile)
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    const password = randomBytes(18).toString('base64url')
+    // Detached: Ctrl-C in the terminal reaches us alone. Settings by standard input: a password among the arguments could be read by every user.
+    const child = spawn('redis-server', ['-'], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] })
+    let log = ''
+    child.stdout.on('data', (chunk: Buffer) => {
+      log = (log + chunk.toString()).slice(-8_000)
+    })
+    child.stdin.on('error', () => undefined)
+    child.stdin.end(settings({ dir, port, password, persistent: options.persistent ?? true }))
+    let failure: NodeJS.ErrnoException | undefined
+    const exited = new Promise<void>((done) => {
+      child.once('exit', () => done())
+      child.once('error', (error) => {
+        failure = error
+        done()
+      })
+    })
+    const url = `redis://:${password}@127.0.0.1:${port}`
+    // Before it answers: whoever finds it after our death must know it.
+    if (child.pid) writeFileSync(runningFile, JSON.stringify({ pid: child.pid, url } satisfies Running), { mode: 0o600 })
+    const ended = () => failure !== undefined || child.exitCode !== null || child.signalCode !== null
+    for (const end = Date.now() + 30_000; !ended() && Date.now() < end; ) {
+      if ((await inspect(url))?.pid === child.pid) {
+        return {
+          url,
+          pid: child.pid!,
+          exited,
+          async stop() {
+            await stopChild(child, 'SIGTERM', 'SIGKILL', 8_000)
+            rmSync(runningFile, { force: true })
+          },
+        }
+      }
+      await new Promise((done) => setTimeout(done, 25))
+    }
+    await stopChild(child, 'SIGKILL', 'SIGKILL', 1_000)
+    if (failure?.code === 'ENOENT') throw new LocalFailure(MISSING)
+    if (attempt < 4 && /already in use/.test(log)) continue
+    const reason = log.split('\n').find((line) => line.includes('# ')) ?? failure?.message ?? 'no reason given'
+    throw new LocalFailure(`redis-server did not start: ${reason.replace(/^.*?# /, '').trim()}`)
   }
 }
 
-function answers(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = createConnection(port, '127.0.0.1')
-    socket.once('connect', () => socket.write('PING\r\n'))
-    socket.once('data', (data) => {
-      socket.destroy()
-      resolve(data.toString().startsWith('+PONG'))
-    })
-    socket.once('error', () => resolve(false))
-  })
+const MISSING =
+  'redis-server is missing: install it (Debian: apt-get install redis-server, macOS: brew install redis) or set REDIS_URL to a running one.'
+
+function settings({ dir, port, password, persistent }: { dir: string; port: number; password: string; persistent: boolean }): string {
+  return [
+    'bind 127.0.0.1',
+    `port ${port}`,
+    `requirepass ${password}`,
+    `dir "${dir.replace(/["\\]/g, '\\$&')}"`,
+    'save ""',
+    `appendonly ${persistent ? 'yes' : 'no'}`,
+    'maxmemory-policy noeviction',
+    'daemonize no',
+    '',
+  ].join('\n')
+}
+
+/** A server left behind by a run that was killed. Ours beyond doubt: it takes the password we made up for it, and says itself that it works in our folder. */
+async function stopOrphan(dir: string, runningFile: string): Promise<void> {
+  let running: Running
+  try {
+    running = JSON.parse(readFileSync(runningFile, 'utf8')) as Running
+  } catch {
+    return
+  }
+  const found = await inspect(running.url)
+  if (found && found.pid === running.pid && found.dir === dir) {
+    process.kill(found.pid, 'SIGTERM')
+    if (!(await untilGone(found.pid, 8_000))) process.kill(found.pid, 'SIGKILL')
+    await untilGone(found.pid, 2_000)
+  }
+  rmSync(runningFile, { force: true })
+}
+
+async function inspect(url: string): Promise<{ pid: number; dir: string } | undefined> {
+  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0, connectTimeout: 2_000 })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    const [info, dir] = await Promise.all([client.info('server'), client.config('GET', 'dir')])
+    return { pid: Number(/process_id:(\d+)/.exec(info)?.[1]), dir: String((dir as string[])[1]) }
+  } catch {
+    return undefined
+  } finally {
+    client.disconnect()
+  }
 }

@@ -1,0 +1,26 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+
+export interface Claim {
+  release(): void
+}
+
+/**
+ * Takes the data folder for this process alone; undefined when another process has it. The lock is SQLite's, which is the kernel's: it ends with the process,
+ * however that dies, and no stale file has to be judged.
+ */
+export function claimDataDir(dir: string): Claim | undefined {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const lock = new DatabaseSync(join(dir, 'lock'), { timeout: 0 })
+  try {
+    lock.exec('begin exclusive')
+  } catch (error) {
+    lock.close()
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return undefined
+    throw error
+  }
+  return { release: () => lock.close() }
+}
+
+const SQLITE_BUSY = 5
