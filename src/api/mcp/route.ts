@@ -1,0 +1,122 @@
+import express, { type Request, type RequestHandler, type Response, Router } from 'express'
+import { AppError } from '../../errors.ts'
+import { type Dispatch, type McpReply, refusalReply } from './protocol.ts'
+import type { McpCaller } from './tool.ts'
+
+export interface McpRouteOptions {
+  dispatch: Dispatch
+  publicUrl: string
+  /** Whose key the request carries; undefined without one. @throws AppError unauthenticated for a key that is not good */
+  authenticate(req: Request): Promise<McpCaller | undefined>
+  /** Takes points from the one budget that HTTP uses too, and says in headers what is left. @throws AppError rate_limited */
+  charge(req: Request, res: Response, caller: McpCaller | undefined, points: number): Promise<void>
+}
+
+const MAX_BODY_BYTES = 256 * 1024
+
+/** `POST /api/mcp`: what HTTP has to say before and after the protocol. Every answer is JSON; only 202 and a preflight have no body. */
+export function mcpRouter({ dispatch, publicUrl, authenticate, charge }: McpRouteOptions): Router {
+  const router = Router()
+  const readBody = express.text({ type: () => true, limit: MAX_BODY_BYTES, defaultCharset: 'utf-8' })
+  router
+    .route('/api/mcp')
+    .all(originGuard(publicUrl), postOnly)
+    .post(async (req, res) => {
+      const caller = await authenticate(req)
+      const type = unsupportedType(req)
+      if (type) return send(res, type)
+      const refused = await new Promise<McpReply | undefined>((resolve) =>
+        readBody(req, res, (error) => resolve(error && bodyFault(error))),
+      )
+      if (refused) {
+        // What is left of the body is not read: the connection cannot be used again.
+        res.setHeader('Connection', 'close')
+        return send(res, refused)
+      }
+      const gone = new AbortController()
+      res.on('close', () => gone.abort())
+      const body = typeof req.body === 'string' ? req.body : ''
+      send(res, await dispatch(body, req.headers, { caller, signal: gone.signal, charge: (points) => charge(req, res, caller, points) }))
+    })
+  return router
+}
+
+function send(res: Response, { status, headers, body }: McpReply): void {
+  if (res.destroyed) return
+  res.statusCode = status
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+  res.setHeader('Cache-Control', 'no-store')
+  if (body === undefined) {
+    res.end()
+    return
+  }
+  res.setHeader('Content-Type', 'application/json; charset=utf-8')
+  res.setHeader('Content-Length', Buffer.byteLength(body))
+  res.end(body)
+}
+
+const ALLOWED_HEADERS =
+  'Authorization, Content-Type, Accept, Idempotency-Key, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID, X-Request-Id'
+const EXPOSED_HEADERS = 'WWW-Authenticate, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id'
+
+/**
+ * A browser names the page's origin; only our own pages may call, or any site could use a server in its visitors' private network (DNS rebinding). A service whose
+ * own address is loopback is one person's: any page of that machine may call it. Programs send no Origin.
+ */
+function originGuard(publicUrl: string): RequestHandler {
+  const own = new URL(publicUrl)
+  return (req, res, next) => {
+    const { origin } = req.headers
+    res.setHeader('Vary', 'Origin')
+    if (origin === undefined) return next()
+    if (origin !== own.origin && !(isLoopback(own) && isLoopback(toUrl(origin)))) {
+      send(res, refusalReply(403, 'Forbidden: this origin may not call the tool server'))
+      return
+    }
+    res.setHeader('Access-Control-Allow-Origin', origin)
+    res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
+    next()
+  }
+}
+
+function isLoopback(url: URL | undefined): boolean {
+  return url !== undefined && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname)
+}
+
+function toUrl(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined
+}
+
+/** No streams to GET and no sessions to DELETE: one method is all there is. */
+const postOnly: RequestHandler = (req, res, next) => {
+  if (req.method === 'POST') return next()
+  if (req.method === 'OPTIONS') {
+    res.set({
+      Allow: 'POST',
+      'Access-Control-Allow-Methods': 'POST',
+      'Access-Control-Allow-Headers': ALLOWED_HEADERS,
+      'Access-Control-Max-Age': '86400',
+    })
+    res.status(204).end()
+    return
+  }
+  res.setHeader('Allow', 'POST')
+  throw new AppError('method_not_allowed', `${req.method} is not allowed here: the tool server takes POST only.`)
+}
+
+function unsupportedType(req: Request): McpReply | undefined {
+  const [type, ...parameters] = (req.headers['content-type'] ?? '').split(';').map((part) => part.trim().toLowerCase())
+  const charset = parameters
+    .find((parameter) => parameter.startsWith('charset='))
+    ?.slice(8)
+    .replaceAll('"', '')
+  if (type === 'application/json' && (charset === undefined || charset === 'utf-8' || charset === 'utf8')) return undefined
+  return refusalReply(415, 'Unsupported media type: send content-type: application/json (UTF-8)')
+}
+
+function bodyFault(error: unknown): McpReply {
+  const { type, status } = error as { type?: string; status?: number }
+  if (type === 'entity.too.large') return refusalReply(413, `Payload too large: a body holds at most ${MAX_BODY_BYTES} bytes`)
+  if (status === 415) return refusalReply(415, 'Unsupported content encoding: send gzip, deflate, br or none')
+  return refusalReply(400, 'Invalid request: the body cannot be read')
+}

@@ -1,0 +1,86 @@
+import { createServer, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Router } from 'express'
+import { pino } from 'pino'
+import { createApp } from '../../src/api/app.ts'
+
+export const silent = pino({ level: 'silent' })
+
+export interface Listening {
+  url: string
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** An HTTP server on a free loopback port around the real application. `routers` gets the address first, because addresses are in the answers. */
+export async function listen(routers: (url: string) => Router[]): Promise<Listening> {
+  const server: Server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  server.on('request', createApp({ logger: silent, trustProxy: 0, routers: routers(url) }))
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+export interface Answer {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+  /** The body as JSON; undefined for an empty one. Throws where the body is neither. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  json: any
+}
+
+/** A request exactly as given: no header is added but Host and Content-Length. */
+export function send(url: string, options: { method?: string; headers?: Record<string, string>; body?: string | Buffer }): Promise<Answer> {
+  const { method = 'POST', headers = {}, body } = options
+  return new Promise((resolve, reject) => {
+    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+    const request = httpRequest(url, { method, headers: { ...headers, ...length } }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk) => chunks.push(chunk))
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8')
+        try {
+          resolve({ status: response.statusCode!, headers: response.headers, text, json: text === '' ? undefined : JSON.parse(text) })
+        } catch {
+          reject(new Error(`not JSON: ${text.slice(0, 200)}`))
+        }
+      })
+    })
+    request.on('error', reject)
+    request.end(body)
+  })
+}
+
+/** Posts a JSON body with nothing but the content type, as the plainest client does. */
+export function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  return send(url, {
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+  })
+}
+
+export const MODERN_META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
+
+/** A request of revision 2026-07-28 with its headers; `headers` replaces or (undefined) removes some. */
+export function postModern(
+  url: string,
+  request: { id?: unknown; method: string; params?: Record<string, unknown> },
+  headers: Record<string, string | undefined> = {},
+): Promise<Answer> {
+  const { id = 1, method, params = {} } = request
+  const all: Record<string, string | undefined> = {
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': method,
+    ...(typeof params.name === 'string' ? { 'mcp-name': params.name } : {}),
+    ...headers,
+  }
+  const given = Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined))
+  return post(url, { jsonrpc: '2.0', id, method, params: { _meta: MODERN_META, ...params } }, given)
+}
