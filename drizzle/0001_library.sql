@@ -149,6 +149,16 @@ CREATE TABLE "frames" (
 	CONSTRAINT "frames_instant" CHECK (t_ms >= 0 and sample_ms >= 0)
 );
 --> statement-breakpoint
+CREATE TABLE "idempotency_keys" (
+	"account_id" text NOT NULL,
+	"key_hash" text NOT NULL,
+	"fingerprint" text NOT NULL,
+	"status" smallint NOT NULL,
+	"body" jsonb,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "idempotency_keys_account_id_key_hash_pk" PRIMARY KEY("account_id","key_hash")
+);
+--> statement-breakpoint
 CREATE TABLE "saves" (
 	"seq" bigint GENERATED ALWAYS AS IDENTITY (sequence name "saves_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"account_id" text NOT NULL,
@@ -157,10 +167,24 @@ CREATE TABLE "saves" (
 	CONSTRAINT "saves_account_id_frame_id_pk" PRIMARY KEY("account_id","frame_id")
 );
 --> statement-breakpoint
+CREATE TABLE "sessions" (
+	"hash" text PRIMARY KEY NOT NULL,
+	"account_id" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"expires_at" timestamp (3) with time zone NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "settings" (
 	"name" text PRIMARY KEY NOT NULL,
 	"value" jsonb NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "sign_in_links" (
+	"hash" text PRIMARY KEY NOT NULL,
+	"email" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"expires_at" timestamp (3) with time zone NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "technique_redirects" (
@@ -257,15 +281,17 @@ ALTER TABLE "board_items" ADD CONSTRAINT "board_items_frame_id_frames_id_fk" FOR
 ALTER TABLE "boards" ADD CONSTRAINT "boards_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "frames" ADD CONSTRAINT "frames_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "frames" ADD CONSTRAINT "frames_technique_fk" FOREIGN KEY ("technique") REFERENCES "public"."techniques"("slug") ON DELETE no action ON UPDATE cascade;--> statement-breakpoint
+ALTER TABLE "idempotency_keys" ADD CONSTRAINT "idempotency_keys_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "saves" ADD CONSTRAINT "saves_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "saves" ADD CONSTRAINT "saves_frame_id_frames_id_fk" FOREIGN KEY ("frame_id") REFERENCES "public"."frames"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "sessions" ADD CONSTRAINT "sessions_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "technique_redirects" ADD CONSTRAINT "technique_redirects_slug_techniques_slug_fk" FOREIGN KEY ("slug") REFERENCES "public"."techniques"("slug") ON DELETE cascade ON UPDATE cascade;--> statement-breakpoint
 ALTER TABLE "technique_suggestions" ADD CONSTRAINT "technique_suggestions_frame_id_frames_id_fk" FOREIGN KEY ("frame_id") REFERENCES "public"."frames"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "vision_calls" ADD CONSTRAINT "vision_calls_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "api_keys_account_idx" ON "api_keys" USING btree ("account_id");--> statement-breakpoint
 CREATE INDEX "board_items_order_idx" ON "board_items" USING btree ("board_id","position");--> statement-breakpoint
 CREATE INDEX "board_items_frame_idx" ON "board_items" USING btree ("frame_id");--> statement-breakpoint
-CREATE INDEX "boards_account_idx" ON "boards" USING btree ("account_id");--> statement-breakpoint
+CREATE INDEX "boards_account_idx" ON "boards" USING btree ("account_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "events_cursor_idx" ON "events" USING btree ("xid","seq");--> statement-breakpoint
 CREATE INDEX "events_type_idx" ON "events" USING btree ("type","xid","seq");--> statement-breakpoint
 CREATE INDEX "frames_kind_idx" ON "frames" USING btree ("kind");--> statement-breakpoint
@@ -275,8 +301,13 @@ CREATE INDEX "frames_surface_idx" ON "frames" USING btree ("surface");--> statem
 CREATE INDEX "frames_shot_idx" ON "frames" USING btree ("shot");--> statement-breakpoint
 CREATE INDEX "frames_technique_idx" ON "frames" USING btree ("technique");--> statement-breakpoint
 CREATE INDEX "frames_zone_idx" ON "frames" USING btree ("zone");--> statement-breakpoint
+CREATE INDEX "idempotency_keys_created_idx" ON "idempotency_keys" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "saves_newest_idx" ON "saves" USING btree ("account_id","seq");--> statement-breakpoint
 CREATE INDEX "saves_frame_idx" ON "saves" USING btree ("frame_id");--> statement-breakpoint
+CREATE INDEX "sessions_account_idx" ON "sessions" USING btree ("account_id");--> statement-breakpoint
+CREATE INDEX "sessions_expires_idx" ON "sessions" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "sign_in_links_email_idx" ON "sign_in_links" USING btree ("email");--> statement-breakpoint
+CREATE INDEX "sign_in_links_expires_idx" ON "sign_in_links" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "videos_status_idx" ON "videos" USING btree ("status","updated_at");--> statement-breakpoint
 CREATE INDEX "videos_added_idx" ON "videos" USING btree ("added_at","id");--> statement-breakpoint
 CREATE INDEX "videos_author_idx" ON "videos" USING btree ("author");--> statement-breakpoint

@@ -4,6 +4,8 @@ export type { Logger } from 'pino'
 
 const SECRETS = [
   [/flk_(live|test)_[0-9A-Za-z]+/g, 'flk_…'],
+  // Session, sign-in and board-link tokens.
+  [/\bfl([slb])_[0-9A-Za-z]{20,}/g, 'fl$1_…'],
   [/\bBearer\s+[^\s"']+/gi, 'Bearer …'],
   [/([a-z][a-z0-9+.-]*:\/\/)[^\s/@"']+@/gi, '$1…@'],
 ] as const

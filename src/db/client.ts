@@ -30,3 +30,8 @@ export function openDb({ url, max = 10, applicationName = 'frame-library', state
   pool.on('error', (error) => logger?.warn({ err: error }, 'database connection lost'))
   return drizzle(pool, { schema }) as Db
 }
+
+/** Runs in the caller's transaction if it has one, else in one of its own. */
+export function inTransaction<T>(db: DbOrTx, act: (tx: Tx) => Promise<T>): Promise<T> {
+  return '$client' in db ? (db as Db).transaction(act) : act(db)
+}

@@ -338,6 +338,50 @@ export const apiKeys = pgTable(
   (t) => [index('api_keys_account_idx').on(t.accountId)],
 )
 
+/** Who is signed in to the pages. Only the SHA-256 of the cookie's token is kept. */
+export const sessions = pgTable(
+  'sessions',
+  {
+    hash: text().primaryKey(),
+    accountId: text('account_id')
+      .notNull()
+      .references(() => accounts.id, { onDelete: 'cascade' }),
+    createdAt: at('created_at').notNull().defaultNow(),
+    expiresAt: at('expires_at').notNull(),
+  },
+  (t) => [index('sessions_account_idx').on(t.accountId), index('sessions_expires_idx').on(t.expiresAt)],
+)
+
+/** One-time sign-in links, by the SHA-256 of their code. By address, not account: the account may be made when the link is used. */
+export const signInLinks = pgTable(
+  'sign_in_links',
+  {
+    hash: text().primaryKey(),
+    email: text().notNull(),
+    createdAt: at('created_at').notNull().defaultNow(),
+    expiresAt: at('expires_at').notNull(),
+  },
+  (t) => [index('sign_in_links_email_idx').on(t.email), index('sign_in_links_expires_idx').on(t.expiresAt)],
+)
+
+/** Answers to POSTs that came with an Idempotency-Key, written in the transaction of what they answer. The key is kept as its SHA-256. */
+export const idempotencyKeys = pgTable(
+  'idempotency_keys',
+  {
+    accountId: text('account_id')
+      .notNull()
+      .references(() => accounts.id, { onDelete: 'cascade' }),
+    keyHash: text('key_hash').notNull(),
+    /** SHA-256 of method, path and body. */
+    fingerprint: text().notNull(),
+    status: smallint().notNull(),
+    /** Null when the answer held a secret, which is told once. */
+    body: jsonb().$type<unknown>(),
+    createdAt: at('created_at').notNull().defaultNow(),
+  },
+  (t) => [primaryKey({ columns: [t.accountId, t.keyHash] }), index('idempotency_keys_created_idx').on(t.createdAt)],
+)
+
 /* ---------- saves and boards ---------- */
 
 export const saves = pgTable(
@@ -374,7 +418,7 @@ export const boards = pgTable(
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),
   },
-  (t) => [index('boards_account_idx').on(t.accountId)],
+  (t) => [index('boards_account_idx').on(t.accountId, t.createdAt, t.id)],
 )
 
 export const boardItems = pgTable(

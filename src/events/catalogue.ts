@@ -26,6 +26,16 @@ export const EVENTS = {
   'board.deleted': z.strictObject({ ...boardFacts, item_count: z.number().int(), cause: cause.optional() }),
   'board.frame_pinned': z.strictObject({ board_id: z.string(), ...frameFacts }),
   'board.frame_unpinned': z.strictObject({ board_id: z.string(), ...frameFacts, cause }),
+  'board.frame_moved': z.strictObject({
+    board_id: z.string(),
+    ...frameFacts,
+    position: z.number().int(),
+    previous_position: z.number().int(),
+  }),
+  /** The note itself stays in the board: events are kept for ever. */
+  'board.frame_noted': z.strictObject({ board_id: z.string(), ...frameFacts, has_note: z.boolean() }),
+  'board.shared': z.strictObject(boardFacts),
+  'board.unshared': z.strictObject(boardFacts),
   'video.submitted': z.strictObject({ ...videoFacts, revision: z.number().int(), reason: z.enum(['added', 'retried']) }),
   'video.ready': z.strictObject({ ...videoFacts, frame_count: z.number().int() }),
   'video.failed': z.strictObject({ ...videoFacts, code: z.string() }),
@@ -44,7 +54,8 @@ export const EVENTS = {
     previous_slug: z.string().nullable(),
   }),
   'key.created': z.strictObject({ key_id: z.string(), scopes: z.array(z.string()) }),
-  'key.revoked': z.strictObject({ key_id: z.string() }),
+  /** A rotated key goes on until `effective_at`. */
+  'key.revoked': z.strictObject({ key_id: z.string(), effective_at: z.string().optional(), replaced_by: z.string().optional() }),
   'account.created': z.strictObject({ role: z.string(), plan: z.string() }),
   'account.plan_changed': z.strictObject({ plan: z.string(), previous_plan: z.string() }),
   'account.deleted': z.strictObject({}),

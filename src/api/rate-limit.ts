@@ -1,0 +1,190 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { Redis } from 'ioredis'
+import ipaddr from 'ipaddr.js'
+import { LRUCache } from 'lru-cache'
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import type { Plan } from '../db/schema.ts'
+import { AppError } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+
+/** What a request costs. */
+export const POINTS = { read: 1, search: 2, write: 5 } as const
+
+/** Points per minute before RATE_LIMIT_SCALE. */
+export const BUDGETS = {
+  anonymous: 600,
+  free: 1_200,
+  pro: 6_000,
+  /** Images are many and cheap: a bucket of their own, so that looking at the wall does not use up the API. */
+  media: 6_000,
+  /** Failed key checks per address. */
+  failures: 60,
+  /** Sign-in links asked for, per address and per mailbox. */
+  links: 5,
+} as const
+export type Budget = keyof typeof BUDGETS
+const WINDOW_SEC = 60
+
+export interface Usage {
+  limit: number
+  remaining: number
+  resetSec: number
+}
+
+export interface RateLimits {
+  /** Counts in Redis, one count for all instances. While Redis is away each process counts by itself, with the same budgets. @throws AppError rate_limited. */
+  consume(budget: Budget, subject: string, points: number): Promise<Usage>
+  /** Counts in this process only: for answers an edge may keep. @throws AppError rate_limited. */
+  consumeLocally(budget: Budget, subject: string, points: number): Promise<Usage>
+  /** What is left, without using any. */
+  peek(budget: Budget, subject: string): Promise<Usage>
+  /** Seconds this address still has to wait after too many failed key checks; 0 when it may go on. Looks in this process only. */
+  failureWaitSec(address: string): number
+  /** Notes one failed key check. */
+  noteFailure(address: string): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Opens a Redis connection of its own, which gives up fast: a limit must never hold a request back. */
+export function openRateLimits({
+  redisUrl,
+  scale,
+  logger,
+  prefix = 'rate',
+}: {
+  redisUrl: string
+  scale: number
+  logger: Logger
+  prefix?: string
+}): RateLimits {
+  const redis = new Redis(redisUrl, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: 250,
+    connectTimeout: 2_000,
+    retryStrategy: (attempt) => Math.min(attempt * 200, 5_000),
+  })
+  let away = false
+  redis.on('error', (error) => {
+    if (!away) logger.warn({ err: error }, 'rate limits count in this process: Redis is away')
+    away = true
+  })
+  redis.on('ready', () => {
+    away = false
+  })
+  const blocked = new LRUCache<string, number>({ max: 10_000 })
+  const shared = {} as Record<Budget, RateLimiterRedis>
+  const local = {} as Record<Budget, RateLimiterMemory>
+  for (const budget of Object.keys(BUDGETS) as Budget[]) {
+    const options = {
+      points: Math.max(1, Math.round(BUDGETS[budget] * scale)),
+      duration: WINDOW_SEC,
+      keyPrefix: `${prefix}:${family(budget)}`,
+    }
+    local[budget] = new RateLimiterMemory({ ...options, keyPrefix: `local:${family(budget)}` })
+    shared[budget] = new RateLimiterRedis({
+      ...options,
+      storeClient: redis,
+      rejectIfRedisNotReady: true,
+      insuranceLimiter: new RateLimiterMemory(options),
+    })
+  }
+
+  async function use(limiter: RateLimiterRedis | RateLimiterMemory, subject: string, points: number): Promise<Usage> {
+    try {
+      return toUsage(limiter.points, await limiter.consume(subject, points))
+    } catch (refusal) {
+      if (!(refusal instanceof RateLimiterRes)) throw refusal
+      const usage = toUsage(limiter.points, refusal)
+      throw new RateLimited(usage)
+    }
+  }
+
+  return {
+    consume: (budget, subject, points) => use(shared[budget], subject, points),
+    consumeLocally: (budget, subject, points) => use(local[budget], subject, points),
+    async peek(budget, subject) {
+      const limiter = shared[budget]
+      const result = await limiter.get(subject)
+      return result ? toUsage(limiter.points, result) : { limit: limiter.points, remaining: limiter.points, resetSec: WINDOW_SEC }
+    },
+    failureWaitSec: (address) => Math.max(0, Math.ceil(((blocked.get(address) ?? 0) - Date.now()) / 1000)),
+    async noteFailure(address) {
+      try {
+        const { remaining, resetSec } = await use(shared.failures, address, 1)
+        if (remaining === 0) blocked.set(address, Date.now() + resetSec * 1000)
+      } catch (error) {
+        if (!(error instanceof RateLimited)) throw error
+        blocked.set(address, Date.now() + error.usage.resetSec * 1000)
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      redis.disconnect()
+    },
+  }
+}
+
+/** A key keeps its count when its account's plan changes. */
+function family(budget: Budget): string {
+  return budget === 'free' || budget === 'pro' ? 'key' : budget
+}
+
+class RateLimited extends AppError {
+  readonly usage: Usage
+
+  constructor(usage: Usage) {
+    super('rate_limited', `That was more than ${usage.limit} points in a minute. Try again in ${usage.resetSec} s.`, {
+      retryAfterSec: usage.resetSec,
+    })
+    this.usage = usage
+  }
+}
+
+function toUsage(limit: number, result: RateLimiterRes): Usage {
+  return { limit, remaining: Math.max(0, result.remainingPoints), resetSec: Math.max(1, Math.ceil(result.msBeforeNext / 1000)) }
+}
+
+export function budgetOf(plan: Plan): 'free' | 'pro' {
+  return plan
+}
+
+/** Whom an anonymous request counts for: the IPv4 address, or the /64 an IPv6 address lies in. */
+export function addressOf(req: Pick<Request, 'ip'>): string {
+  const text = req.ip ?? ''
+  if (!ipaddr.isValid(text)) return 'unknown'
+  const address = ipaddr.process(text)
+  return address.kind() === 'ipv4'
+    ? address.toString()
+    : `${(address as ipaddr.IPv6).parts
+        .slice(0, 4)
+        .map((part) => part.toString(16))
+        .join(':')}::/64`
+}
+
+/**
+ * The limit fields of draft-ietf-httpapi-ratelimit-headers. On `no-store` answers only: an edge would hand one reader's count to another.
+ */
+export function setLimitHeaders(res: Response, { limit, remaining, resetSec }: Usage): void {
+  res.set('RateLimit-Policy', `"default";q=${limit};w=${WINDOW_SEC}`)
+  res.set('RateLimit', `"default";r=${remaining};t=${resetSec}`)
+}
+
+/** Counts and tells: for every no-store route. @throws AppError rate_limited, with the headers already set. */
+export async function spend(limits: RateLimits, res: Response, budget: Budget, subject: string, points: number): Promise<void> {
+  try {
+    setLimitHeaders(res, await limits.consume(budget, subject, points))
+  } catch (error) {
+    if (error instanceof RateLimited) setLimitHeaders(res, error.usage)
+    throw error
+  }
+}
+
+/** Before cacheable reads and `/media`: counted in this process, by address, without headers. */
+export function limitOpenReads(limits: RateLimits): RequestHandler {
+  return async (req, _res, next) => {
+    const isMedia = req.path.startsWith('/media/')
+    const points = req.path === '/api/search' || req.path.endsWith('/similar') ? POINTS.search : POINTS.read
+    await limits.consumeLocally(isMedia ? 'media' : 'anonymous', addressOf(req), points)
+    next()
+  }
+}

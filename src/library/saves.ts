@@ -1,0 +1,149 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { type DbOrTx, inTransaction, type Tx } from '../db/client.ts'
+import { AppError, notFound } from '../errors.ts'
+import { appendEvents } from '../events/append.ts'
+import type { EventData } from '../events/catalogue.ts'
+import { undoPins } from './boards.ts'
+import { addSaveSql, strengthSql } from './strength.ts'
+
+/*
+ * Locks are taken in one order everywhere: the account, frames by id, boards by id. A save holds its frame's row, so that counts add up and a frame cannot be
+ * deleted between the check and the row.
+ */
+
+export type FrameFacts = EventData<'frame.saved'>
+export type UndoCause = 'owner' | 'frame_deleted' | 'video_deleted' | 'account_deleted'
+
+export const factColumns: SQL = sql.raw('f.id as frame_id, f.video_id, v.author, f.technique, f.subject')
+
+export interface Save {
+  frameId: string
+  savedAt: Date
+}
+
+/**
+ * Saves a public frame for an account; again, or many times at once, changes nothing and tells of nothing.
+ * @throws AppError not_found when there is no such public frame.
+ */
+export async function saveFrame(db: DbOrTx, { accountId, frameId }: { accountId: string; frameId: string }): Promise<{ saved: boolean }> {
+  const { saved } = await saveFrames(db, { accountId, frameIds: [frameId] })
+  return { saved: saved.length === 1 }
+}
+
+/** Saves many: all or, with an unknown id among them, none. `saved` are the new ones. */
+export async function saveFrames(
+  db: DbOrTx,
+  { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
+): Promise<{ saved: string[]; already: string[] }> {
+  const wanted = [...new Set(frameIds)]
+  return inTransaction(db, async (tx) => {
+    // One statement for one round trip. The lateral reference to `caller` makes the account's lock come first.
+    const { rows } = await tx.execute<FrameFacts & { added: boolean }>(sql`
+      with caller as materialized (select id from accounts where id = ${accountId} for key share),
+      wanted as materialized (
+        select f.* from caller, lateral (
+          select ${factColumns} from frames f join videos v on v.id = f.video_id
+           where f.id = any(${sql.param(wanted)}::text[]) and v.first_ready_at is not null and caller.id = ${accountId}
+           order by f.id for no key update of f) f),
+      added as (
+        insert into saves (account_id, frame_id) select ${accountId}, frame_id from wanted
+        on conflict do nothing returning frame_id),
+      counted as (
+        update frames f set save_count = f.save_count + 1, save_strength = ${addSaveSql(sql`f.save_strength`, sql`now()`)}
+          from added where f.id = added.frame_id)
+      select w.*, a.frame_id is not null as added from wanted w left join added a using (frame_id)`)
+    requireAll(wanted, rows)
+    const added = rows.filter((row) => row.added)
+    await appendEvents(
+      tx,
+      added.map((row) => ({ type: 'frame.saved', subject: row.frame_id, accountId, data: toFacts(row) })),
+    )
+    return { saved: added.map((row) => row.frame_id), already: rows.filter((row) => !row.added).map((row) => row.frame_id) }
+  })
+}
+
+/** Takes saves back; ids that are not saved (or not there at all) are passed over. */
+export async function unsaveFrames(
+  db: DbOrTx,
+  { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
+): Promise<{ removed: string[] }> {
+  return inTransaction(db, async (tx) => {
+    await lockFrames(tx, sql`f.id = any(${sql.param([...new Set(frameIds)])}::text[])`, 'no key update')
+    const removed = await removeSaves(
+      tx,
+      sql`s.account_id = ${accountId} and s.frame_id = any(${sql.param([...frameIds])}::text[])`,
+      'owner',
+    )
+    return { removed }
+  })
+}
+
+/** Newest save first. `next` is null at the end; without a limit everything is answered. @throws AppError invalid_request for a bad cursor. */
+export async function listSaves(
+  db: DbOrTx,
+  accountId: string,
+  { limit, after }: { limit?: number | undefined; after?: string | undefined } = {},
+): Promise<{ saves: Save[]; next: string | null }> {
+  if (after !== undefined && !/^\d{1,15}$/.test(after)) throw new AppError('invalid_request', 'after: not a cursor of this list.')
+  const { rows } = await db.execute<{ seq: string; frame_id: string; created_at: string }>(sql`
+    select seq, frame_id, created_at from saves
+     where account_id = ${accountId} ${after === undefined ? sql`` : sql`and seq < ${after}::bigint`}
+     order by seq desc ${limit === undefined ? sql`` : sql`limit ${limit + 1}`}`)
+  const page = limit === undefined ? rows : rows.slice(0, limit)
+  return {
+    saves: page.map((row) => ({ frameId: row.frame_id, savedAt: new Date(row.created_at) })),
+    next: rows.length > page.length ? String(page.at(-1)!.seq) : null,
+  }
+}
+
+/**
+ * Takes frames that are about to be deleted out of every save and board, with an event for each. Call it in the deleting transaction before the frames go:
+ * it holds their rows, so that no save or pin can slip in between.
+ */
+export async function undoFrameReferences(tx: Tx, frameIds: readonly string[], cause: 'frame_deleted' | 'video_deleted'): Promise<void> {
+  if (frameIds.length === 0) return
+  const ids = sql`any(${sql.param([...new Set(frameIds)])}::text[])`
+  await lockFrames(tx, sql`f.id = ${ids}`, 'update')
+  await removeSaves(tx, sql`s.frame_id = ${ids}`, cause)
+  await undoPins(tx, frameIds, cause)
+}
+
+/** For the deletion of an account, whose row the caller holds. */
+export async function deleteAllSaves(tx: Tx, accountId: string): Promise<void> {
+  await lockFrames(tx, sql`f.id in (select frame_id from saves where account_id = ${accountId})`, 'no key update')
+  await removeSaves(tx, sql`s.account_id = ${accountId}`, 'account_deleted')
+}
+
+async function lockFrames(tx: Tx, where: SQL, strength: 'update' | 'no key update'): Promise<void> {
+  await tx.execute(sql`select 1 from frames f where ${where} order by f.id for ${sql.raw(strength)}`)
+}
+
+/** The frames' rows are held by the caller. Counts are made anew: a sum of powers cannot be taken apart without losing digits. */
+async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise<string[]> {
+  const { rows } = await tx.execute<FrameFacts & { account_id: string }>(sql`
+    delete from saves s using frames f join videos v on v.id = f.video_id
+     where f.id = s.frame_id and ${where} returning s.account_id, ${factColumns}`)
+  if (rows.length === 0) return []
+  const removed = rows.map((row) => row.frame_id)
+  await tx.execute(sql`
+    update frames f set save_count = (select count(*) from saves where frame_id = f.id), save_strength = ${strengthSql(sql`f.id`)}
+     where f.id = any(${sql.param(removed)}::text[])`)
+  await appendEvents(
+    tx,
+    rows.map((row) => ({ type: 'frame.unsaved', subject: row.frame_id, accountId: row.account_id, data: { ...toFacts(row), cause } })),
+  )
+  return removed
+}
+
+/** @throws AppError not_found that names the missing ids. */
+export function requireAll(wanted: readonly string[], found: readonly { frame_id: string }[]): void {
+  if (found.length === wanted.length) return
+  const known = new Set(found.map((row) => row.frame_id))
+  const missing = wanted.filter((id) => !known.has(id))
+  if (missing.length === 1) throw notFound('frame')
+  throw new AppError('not_found', `No such frames: ${missing.slice(0, 20).join(', ')}.`)
+}
+
+export function toFacts({ frame_id, video_id, author, technique, subject }: FrameFacts): FrameFacts {
+  return { frame_id, video_id, author, technique, subject }
+}
