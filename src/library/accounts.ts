@@ -88,7 +88,7 @@ export async function setPlan(db: DbOrTx, { accountId, plan }: { accountId: stri
  */
 export async function deleteAccount(db: Db, accountId: string): Promise<void> {
   await db.transaction(async (tx) => {
-    // Locks in the order of saves.ts: account, frames, boards.
+    // Locks in the order of frame-facts.ts: account, frames, boards.
     const [account] = await tx.select().from(accounts).where(eq(accounts.id, accountId)).for('update')
     if (!account) throw notFound('account')
     await deleteAllSaves(tx, accountId)

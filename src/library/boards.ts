@@ -4,10 +4,10 @@ import { boards } from '../db/schema.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
 import { appendEvent, appendEvents } from '../events/append.ts'
 import type { NewEvent } from '../events/catalogue.ts'
+import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from './frame-facts.ts'
 import { randomBase62, randomId, sha256 } from './random.ts'
-import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from './saves.ts'
 
-/* The order of locks is that of saves.ts: account, frames by id, boards by id. Positions are rewritten under the board's row lock. */
+/* The order of locks is that of frame-facts.ts: account, frames by id, boards by id. Positions are rewritten under the board's row lock. */
 
 export const MAX_BOARDS = 1_000
 export const MAX_PINS = 5_000
@@ -305,7 +305,7 @@ export async function undoPins(tx: Tx, frameIds: readonly string[], cause: 'fram
 }
 
 /** The boards' rows are held by the caller. */
-async function removePins(tx: Tx, where: SQL, cause: UndoCause | 'board_deleted'): Promise<string[]> {
+async function removePins(tx: Tx, where: SQL, cause: UndoCause): Promise<string[]> {
   const { rows } = await tx.execute<FrameFacts & { board_id: string; account_id: string }>(sql`
     delete from board_items i using boards b, frames f join videos v on v.id = f.video_id
      where b.id = i.board_id and f.id = i.frame_id and ${where} returning i.board_id, b.account_id, ${factColumns}`)

@@ -1,20 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { type DbOrTx, inTransaction, type Tx } from '../db/client.ts'
-import { AppError, notFound } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { appendEvents } from '../events/append.ts'
-import type { EventData } from '../events/catalogue.ts'
-import { undoPins } from './boards.ts'
+import { type FrameFacts, factColumns, lockFrames, requireAll, toFacts, type UndoCause } from './frame-facts.ts'
 import { addSaveSql, strengthSql } from './strength.ts'
-
-/*
- * Locks are taken in one order everywhere: the account, frames by id, boards by id. A save holds its frame's row, so that counts add up and a frame cannot be
- * deleted between the check and the row.
- */
-
-export type FrameFacts = EventData<'frame.saved'>
-export type UndoCause = 'owner' | 'frame_deleted' | 'video_deleted' | 'account_deleted'
-
-export const factColumns: SQL = sql.raw('f.id as frame_id, f.video_id, v.author, f.technique, f.subject')
 
 export interface Save {
   frameId: string
@@ -96,30 +85,14 @@ export async function listSaves(
   }
 }
 
-/**
- * Takes frames that are about to be deleted out of every save and board, with an event for each. Call it in the deleting transaction before the frames go:
- * it holds their rows, so that no save or pin can slip in between.
- */
-export async function undoFrameReferences(tx: Tx, frameIds: readonly string[], cause: 'frame_deleted' | 'video_deleted'): Promise<void> {
-  if (frameIds.length === 0) return
-  const ids = sql`any(${sql.param([...new Set(frameIds)])}::text[])`
-  await lockFrames(tx, sql`f.id = ${ids}`, 'update')
-  await removeSaves(tx, sql`s.frame_id = ${ids}`, cause)
-  await undoPins(tx, frameIds, cause)
-}
-
 /** For the deletion of an account, whose row the caller holds. */
 export async function deleteAllSaves(tx: Tx, accountId: string): Promise<void> {
   await lockFrames(tx, sql`f.id in (select frame_id from saves where account_id = ${accountId})`, 'no key update')
   await removeSaves(tx, sql`s.account_id = ${accountId}`, 'account_deleted')
 }
 
-async function lockFrames(tx: Tx, where: SQL, strength: 'update' | 'no key update'): Promise<void> {
-  await tx.execute(sql`select 1 from frames f where ${where} order by f.id for ${sql.raw(strength)}`)
-}
-
 /** The frames' rows are held by the caller. Counts are made anew: a sum of powers cannot be taken apart without losing digits. */
-async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise<string[]> {
+export async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise<string[]> {
   const { rows } = await tx.execute<FrameFacts & { account_id: string }>(sql`
     delete from saves s using frames f join videos v on v.id = f.video_id
      where f.id = s.frame_id and ${where} returning s.account_id, ${factColumns}`)
@@ -133,17 +106,4 @@ async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise<string
     rows.map((row) => ({ type: 'frame.unsaved', subject: row.frame_id, accountId: row.account_id, data: { ...toFacts(row), cause } })),
   )
   return removed
-}
-
-/** @throws AppError not_found that names the missing ids. */
-export function requireAll(wanted: readonly string[], found: readonly { frame_id: string }[]): void {
-  if (found.length === wanted.length) return
-  const known = new Set(found.map((row) => row.frame_id))
-  const missing = wanted.filter((id) => !known.has(id))
-  if (missing.length === 1) throw notFound('frame')
-  throw new AppError('not_found', `No such frames: ${missing.slice(0, 20).join(', ')}.`)
-}
-
-export function toFacts({ frame_id, video_id, author, technique, subject }: FrameFacts): FrameFacts {
-  return { frame_id, video_id, author, technique, subject }
 }
