@@ -5,6 +5,7 @@ import { AppError, notFound } from '../errors.ts'
 import { appendEvent, appendEvents } from '../events/append.ts'
 import type { Extraction } from '../video/extract.ts'
 import { type Kind, MAX_TEXT, type Platform } from '../vocabulary.ts'
+import { lockFrames } from './frame-facts.ts'
 import { frameIdOf, imageKeysOf, videoIdOf } from './identity.ts'
 import { undoFrameReferences } from './references.ts'
 
@@ -249,6 +250,8 @@ export async function recordExtraction(
         kindProvenance: { ...measured, source: 'rule' as const },
       }
     })
+    // All rows, in the order everybody takes them: a save or pin under way is seen by the delete below, and two writers cannot wait for each other.
+    await lockFrames(tx, sql`f.video_id = ${id}`, 'update')
     for (let from = 0; from < rows.length; from += 500) {
       await tx
         .insert(frames)
