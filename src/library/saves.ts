@@ -26,28 +26,26 @@ export async function saveFrames(
 ): Promise<{ saved: string[]; already: string[] }> {
   const wanted = [...new Set(frameIds)]
   return inTransaction(db, async (tx) => {
-    // One statement for one round trip. The lateral reference to `caller` makes the account's lock come first.
-    const { rows } = await tx.execute<FrameFacts & { added: boolean }>(sql`
-      with caller as materialized (select id from accounts where id = ${accountId} for key share),
-      wanted as materialized (
-        select f.* from caller, lateral (
-          select ${factColumns} from frames f join videos v on v.id = f.video_id
-           where f.id = any(${sql.param(wanted)}::text[]) and v.first_ready_at is not null and caller.id = ${accountId}
-           order by f.id for no key update of f) f),
-      added as (
-        insert into saves (account_id, frame_id) select ${accountId}, frame_id from wanted
-        on conflict do nothing returning frame_id),
-      counted as (
-        update frames f set save_count = f.save_count + 1, save_strength = ${addSaveSql(sql`f.save_strength`, sql`now()`)}
-          from added where f.id = added.frame_id)
-      select w.*, a.frame_id is not null as added from wanted w left join added a using (frame_id)`)
-    requireAll(wanted, rows)
-    const added = rows.filter((row) => row.added)
+    // The lateral reference to `caller` makes the account's lock come first. A statement of its own: to lock a row and change it under one snapshot can wait for itself.
+    const { rows: frames } = await tx.execute<FrameFacts & Record<string, unknown>>(sql`
+      select f.* from (select id from accounts where id = ${accountId} for key share) caller, lateral (
+        select ${factColumns} from frames f join videos v on v.id = f.video_id
+         where f.id = any(${sql.param(wanted)}::text[]) and v.first_ready_at is not null and caller.id = ${accountId}
+         order by f.id for no key update of f) f`)
+    requireAll(wanted, frames)
+    const { rows } = await tx.execute<{ id: string }>(sql`
+      with added as (
+        insert into saves (account_id, frame_id) select ${accountId}, id from unnest(${sql.param(wanted)}::text[]) id
+        on conflict do nothing returning frame_id)
+      update frames f set save_count = f.save_count + 1, save_strength = ${addSaveSql(sql`f.save_strength`, sql`now()`)}
+        from added where f.id = added.frame_id returning f.id`)
+    const added = new Set(rows.map((row) => row.id))
+    const saved = frames.filter((frame) => added.has(frame.frame_id))
     await appendEvents(
       tx,
-      added.map((row) => ({ type: 'frame.saved', subject: row.frame_id, accountId, data: toFacts(row) })),
+      saved.map((frame) => ({ type: 'frame.saved', subject: frame.frame_id, accountId, data: toFacts(frame) })),
     )
-    return { saved: added.map((row) => row.frame_id), already: rows.filter((row) => !row.added).map((row) => row.frame_id) }
+    return { saved: wanted.filter((id) => added.has(id)), already: wanted.filter((id) => !added.has(id)) }
   })
 }
 
