@@ -1,0 +1,96 @@
+-- The read model: everything the open reads answer from, rebuilt from the rows at any time. One schema per generation, so that a rebuild fills a second one beside
+-- the live one and takes its place by renaming.
+CREATE TABLE read_models (
+  engine text PRIMARY KEY,
+  generation uuid NOT NULL DEFAULT gen_random_uuid(),
+  version bigint NOT NULL DEFAULT 0,
+  applied_at timestamptz
+);
+--> statement-breakpoint
+INSERT INTO read_models (engine) VALUES ('postgres');
+--> statement-breakpoint
+CREATE FUNCTION create_read_model(target text) RETURNS void LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+  EXECUTE format('CREATE SCHEMA %I', target);
+  PERFORM set_config('search_path', quote_ident(target) || ', public', true);
+  -- What readers get, whole. A removed document stays as a row without one, so that a mirror can follow by version.
+  CREATE TABLE documents (
+    kind text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    revision text NOT NULL,
+    version bigint NOT NULL,
+    doc json,
+    PRIMARY KEY (kind, id)
+  );
+  -- What frames are found, ordered and counted by; narrow, because facets read all of it.
+  CREATE TABLE frames (
+    id text COLLATE "C" PRIMARY KEY,
+    video_id text COLLATE "C" NOT NULL,
+    t_ms integer NOT NULL,
+    added_ms bigint NOT NULL,
+    subject text COLLATE "C",
+    surface text COLLATE "C",
+    shot text COLLATE "C",
+    technique text COLLATE "C",
+    zone text COLLATE "C",
+    tone text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    author text COLLATE "C",
+    platform text COLLATE "C" NOT NULL,
+    strength double precision NOT NULL,
+    luma real NOT NULL,
+    phash bit(64) NOT NULL,
+    colors smallint[] NOT NULL,
+    words tsvector NOT NULL
+  );
+  -- Videos, brands and techniques.
+  CREATE TABLE entries (
+    kind text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    strength double precision NOT NULL,
+    added_ms bigint NOT NULL,
+    author text COLLATE "C",
+    platform text COLLATE "C",
+    source_key text COLLATE "C",
+    words tsvector NOT NULL,
+    PRIMARY KEY (kind, id)
+  );
+  -- Every word there is, by where it stands: mistyped words and parts of words are looked up here, not in the documents.
+  CREATE TABLE words (
+    scope text COLLATE "C" NOT NULL,
+    word text COLLATE "C" NOT NULL,
+    PRIMARY KEY (scope, word)
+  );
+END $$;
+--> statement-breakpoint
+CREATE FUNCTION index_read_model(target text) RETURNS void LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+  PERFORM set_config('search_path', quote_ident(target) || ', public', true);
+  CREATE INDEX documents_version_idx ON documents (version);
+  CREATE INDEX frames_newest_idx ON frames (added_ms DESC, video_id, t_ms);
+  CREATE INDEX frames_video_idx ON frames (video_id, t_ms);
+  CREATE INDEX frames_video_strength_idx ON frames (video_id, strength DESC, id);
+  CREATE INDEX frames_strength_idx ON frames (strength DESC, id);
+  CREATE INDEX frames_author_idx ON frames (author, added_ms DESC, video_id, t_ms);
+  CREATE INDEX frames_technique_idx ON frames (technique, added_ms DESC, video_id, t_ms);
+  CREATE INDEX frames_author_strength_idx ON frames (author, strength DESC, id);
+  CREATE INDEX frames_technique_strength_idx ON frames (technique, strength DESC, id);
+  CREATE INDEX frames_subject_idx ON frames (subject);
+  CREATE INDEX frames_surface_idx ON frames (surface);
+  CREATE INDEX frames_shot_idx ON frames (shot);
+  CREATE INDEX frames_zone_idx ON frames (zone);
+  CREATE INDEX frames_words_idx ON frames USING gin (words) WITH (fastupdate = off);
+  CREATE INDEX frames_colors_idx ON frames USING gin (colors) WITH (fastupdate = off);
+  CREATE INDEX entries_newest_idx ON entries (kind, added_ms DESC, id);
+  CREATE INDEX entries_name_idx ON entries (kind, name, id);
+  CREATE INDEX entries_strength_idx ON entries (kind, strength DESC, id);
+  CREATE INDEX entries_author_idx ON entries (author) WHERE author IS NOT NULL;
+  CREATE INDEX entries_source_idx ON entries (source_key) WHERE source_key IS NOT NULL;
+  CREATE INDEX entries_words_idx ON entries USING gin (words) WITH (fastupdate = off);
+  CREATE INDEX words_similar_idx ON words USING gin (word gin_trgm_ops);
+END $$;
+--> statement-breakpoint
+SELECT create_read_model('library_search');
+--> statement-breakpoint
+SELECT index_read_model('library_search');

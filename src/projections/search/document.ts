@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto'
+import type { frames, Provenance, techniques, videos } from '../../db/schema.ts'
+import type { BrandDocument, FrameDocument, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
+import { ANNOTATED, type AnnotatedAttribute, type Platform } from '../../vocabulary.ts'
+import { frameStrength } from './strength.ts'
+
+/** Rows as the documents every reader gets. Pure: equal rows give equal documents, whoever wrote before. */
+
+export type FrameRow = typeof frames.$inferSelect
+export type VideoRow = typeof videos.$inferSelect
+export type TechniqueRow = typeof techniques.$inferSelect
+
+/** The address of one second of a video, where its platform has such links. */
+export type DeepLink = (platform: Platform, sourceUrl: string, tSec: number) => string | null
+
+/** What a video, brand or technique is told by its frames. */
+export interface GroupSummary {
+  frameCount: number
+  imagePath: string | null
+  strength: number
+}
+
+export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLink): FrameDocument {
+  const values: Record<AnnotatedAttribute, string | null> = {
+    subject: row.subject,
+    surface: row.surface,
+    shot: row.shot,
+    technique: row.technique,
+    zone: row.zone,
+    caption: row.caption,
+    composition: row.composition,
+    steal: row.steal,
+    on_screen_text: row.onScreenText,
+  }
+  const provenance: Record<AnnotatedAttribute, Provenance | null> = {
+    subject: row.subjectProvenance,
+    surface: row.surfaceProvenance,
+    shot: row.shotProvenance,
+    technique: row.techniqueProvenance,
+    zone: row.zoneProvenance,
+    caption: row.captionProvenance,
+    composition: row.compositionProvenance,
+    steal: row.stealProvenance,
+    on_screen_text: row.onScreenTextProvenance,
+  }
+  const confidence: FrameDocument['annotation']['confidence'] = {}
+  for (const attribute of ANNOTATED) {
+    const known = provenance[attribute]?.confidence
+    if (values[attribute] !== null && known !== null && known !== undefined) confidence[attribute] = known
+  }
+  const tSec = row.tMs / 1000
+  const platform = video.platform as Platform
+  const image = `/media/${row.id}-${row.imageSha256.slice(0, 8)}`
+  return revised({
+    id: row.id,
+    video_id: row.videoId,
+    t_sec: tSec,
+    kind: row.kind as FrameDocument['kind'],
+    subject: values.subject as FrameDocument['subject'],
+    surface: values.surface as FrameDocument['surface'],
+    shot: values.shot as FrameDocument['shot'],
+    technique: values.technique,
+    zone: values.zone as FrameDocument['zone'],
+    tone: row.tone as FrameDocument['tone'],
+    author: video.author,
+    platform,
+    caption: values.caption,
+    composition: values.composition,
+    steal: values.steal,
+    on_screen_text: values.on_screen_text,
+    palette: row.palette,
+    image_path: `${image}.webp`,
+    thumb_path: `${image}-480.webp`,
+    placeholder: row.placeholder,
+    width: row.width,
+    height: row.height,
+    save_count: row.saveCount,
+    source_url: video.sourceUrl === null ? null : deepLink(platform, video.sourceUrl, tSec),
+    annotation: {
+      model: row.annotationModel,
+      confidence,
+      reviewed: [row.toneProvenance, row.kindProvenance, ...Object.values(provenance)].some((entry) => entry?.source === 'person'),
+    },
+    video: {
+      id: video.id,
+      title: video.title,
+      author: video.author,
+      platform,
+      source_url: video.sourceUrl,
+      duration_sec: video.durationSec,
+    },
+    luma: row.luma,
+    palette_shares: row.paletteShares,
+    phash: row.phash,
+    added_ms: video.addedAt.getTime(),
+    t_ms: row.tMs,
+    strength: frameStrength({
+      saveStrength: row.saveStrength,
+      confidences: ANNOTATED.map((attribute) => (values[attribute] === null ? 0 : (provenance[attribute]?.confidence ?? 0.5))),
+      sharpness: row.sharpness,
+      motion: row.motion,
+      darkShare: row.darkShare,
+      addedMs: video.addedAt.getTime(),
+    }),
+    provenance: { tone: row.toneProvenance, kind: row.kindProvenance, ...provenance },
+  })
+}
+
+export function toVideoDocument(video: VideoRow, summary: GroupSummary): VideoDocument {
+  return revised({
+    id: video.id,
+    title: video.title,
+    author: video.author,
+    platform: video.platform as Platform,
+    source_url: video.sourceUrl,
+    duration_sec: video.durationSec,
+    width: video.width,
+    height: video.height,
+    fps: video.fps,
+    frame_count: summary.frameCount,
+    published_at: video.publishedAt?.toISOString() ?? null,
+    added_at: video.addedAt.toISOString(),
+    image_path: summary.imagePath,
+    added_ms: video.addedAt.getTime(),
+    strength: summary.strength,
+    source_key: video.sourceKey,
+  })
+}
+
+export function toBrandDocument(name: string, summary: GroupSummary & { videoCount: number }): BrandDocument {
+  return revised({
+    id: brandIdOf(name),
+    name,
+    video_count: summary.videoCount,
+    frame_count: summary.frameCount,
+    image_path: summary.imagePath,
+    strength: summary.strength,
+  })
+}
+
+export function brandIdOf(name: string): string {
+  return createHash('sha256').update(name).digest('base64url').slice(0, 16)
+}
+
+/** `oldSlugs`: what it was called before, still understood. */
+export function toTechniqueDocument(row: TechniqueRow, oldSlugs: readonly string[], summary: GroupSummary): TechniqueDocument {
+  return revised({
+    slug: row.slug,
+    name: row.name,
+    description: row.description,
+    aliases: [...new Set([...row.aliases, ...oldSlugs])],
+    frame_count: summary.frameCount,
+    image_path: summary.imagePath,
+    strength: summary.strength,
+  })
+}
+
+/** Keys of every document stand in one order, so the text of it is what must be compared. */
+function revised<T extends object>(document: T): T & { revision: string } {
+  return { ...document, revision: createHash('sha1').update(JSON.stringify(document)).digest('base64url').slice(0, 20) }
+}

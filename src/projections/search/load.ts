@@ -1,0 +1,74 @@
+import { and, asc, eq, gt, inArray, isNotNull, type SQL, sql } from 'drizzle-orm'
+import type { DbOrTx } from '../../db/client.ts'
+import { frames, techniqueRedirects, techniques, videos } from '../../db/schema.ts'
+import type { FrameDocument, TechniqueDocument } from '../../search/library-search.ts'
+import { type DeepLink, type GroupSummary, toFrameDocument, toTechniqueDocument, type VideoRow } from './document.ts'
+
+/** What is true now, read from the domain tables. */
+
+/** Public are the videos that have once been ready. */
+export async function loadPublicVideos(db: DbOrTx, ids: readonly string[]): Promise<Map<string, VideoRow>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .select()
+    .from(videos)
+    .where(and(inArray(videos.id, [...ids]), isNotNull(videos.firstReadyAt)))
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** Ids of public videos, in pages, by id. */
+export async function loadPublicVideoIds(db: DbOrTx, { after, limit }: { after: string; limit: number }): Promise<string[]> {
+  const rows = await db
+    .select({ id: videos.id })
+    .from(videos)
+    .where(and(isNotNull(videos.firstReadyAt), sql`${videos.id} collate "C" > ${after}`))
+    .orderBy(sql`${videos.id} collate "C"`)
+    .limit(limit)
+  return rows.map(({ id }) => id)
+}
+
+async function loadFrames(db: DbOrTx, where: SQL, deepLink: DeepLink): Promise<FrameDocument[]> {
+  const rows = await db
+    .select({ frame: frames, video: videos })
+    .from(frames)
+    .innerJoin(videos, eq(videos.id, frames.videoId))
+    .where(and(where, isNotNull(videos.firstReadyAt)))
+  return rows.map(({ frame, video }) => toFrameDocument(frame, video, deepLink))
+}
+
+export function loadFramesOfVideos(db: DbOrTx, videoIds: readonly string[], deepLink: DeepLink): Promise<FrameDocument[]> {
+  return videoIds.length === 0 ? Promise.resolve([]) : loadFrames(db, inArray(frames.videoId, [...videoIds]), deepLink)
+}
+
+export function loadFramesByIds(db: DbOrTx, ids: readonly string[], deepLink: DeepLink): Promise<FrameDocument[]> {
+  return ids.length === 0 ? Promise.resolve([]) : loadFrames(db, inArray(frames.id, [...ids]), deepLink)
+}
+
+export async function loadFrameIdsOfTechnique(db: DbOrTx, slug: string): Promise<string[]> {
+  const rows = await db.select({ id: frames.id }).from(frames).where(eq(frames.technique, slug))
+  return rows.map(({ id }) => id)
+}
+
+/** The vocabulary, or the named part of it. A retired technique is there as long as a frame keeps it. */
+export async function loadTechniques(
+  db: DbOrTx,
+  slugs: readonly string[] | 'all',
+  summaryOf: (slug: string) => GroupSummary,
+): Promise<TechniqueDocument[]> {
+  if (slugs !== 'all' && slugs.length === 0) return []
+  const rows = await db
+    .select()
+    .from(techniques)
+    .where(slugs === 'all' ? gt(techniques.slug, '') : inArray(techniques.slug, [...slugs]))
+  const old = await db.select().from(techniqueRedirects).orderBy(asc(techniqueRedirects.oldSlug))
+  return rows
+    .map((row) => ({ row, summary: summaryOf(row.slug) }))
+    .filter(({ row, summary }) => row.retiredAt === null || summary.frameCount > 0)
+    .map(({ row, summary }) =>
+      toTechniqueDocument(
+        row,
+        old.filter(({ slug }) => slug === row.slug).map(({ oldSlug }) => oldSlug),
+        summary,
+      ),
+    )
+}

@@ -1,0 +1,101 @@
+/**
+ * Colour as the wall's filter sees it. OKLab (Björn Ottosson, 2020) is cut into cells; a frame is near a colour when enough of its area lies around the
+ * centre of that colour's cell. Cells are what both engines can index, so that both give the same frames. Pure.
+ */
+
+/** Edge of a cell. */
+const STEP = 0.08
+/** Distance at which a colour no longer counts; half of it counts half. */
+const REACH = 0.16
+/** Least sum of area × nearness. */
+const ENOUGH = 0.08
+
+export interface Oklab {
+  l: number
+  a: number
+  b: number
+}
+
+export function toOklab(hex: string): Oklab {
+  const value = Number.parseInt(hex.slice(1), 16)
+  const linear = (channel: number) => {
+    const c = channel / 255
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4
+  }
+  const r = linear((value >> 16) & 255)
+  const g = linear((value >> 8) & 255)
+  const b = linear(value & 255)
+  const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b)
+  const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b)
+  const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b)
+  return {
+    l: 0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
+    a: 1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
+    b: 0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
+  }
+}
+
+export function distance(one: Oklab, other: Oklab): number {
+  return Math.hypot(one.l - other.l, one.a - other.a, one.b - other.b)
+}
+
+const index = (value: number) => Math.round(value / STEP)
+// 14 steps of lightness; a and b from -0.4 to 0.4 in eleven.
+const pack = (l: number, a: number, b: number) => (l * 11 + (a + 5)) * 11 + (b + 5)
+
+/** The cell of a colour: what the filter asks for. */
+export function cellOf(hex: string): number {
+  const { l, a, b } = toOklab(hex)
+  return pack(index(l), index(a), index(b))
+}
+
+/** The cells a palette is near to: what a document holds. Sorted. */
+export function cellsOf(palette: readonly string[], shares: readonly number[]): number[] {
+  const weights = new Map<number, number>()
+  const total = shares.reduce((sum, share) => sum + share, 0) || 1
+  palette.forEach((hex, n) => {
+    const color = toOklab(hex)
+    const reach = Math.ceil(REACH / STEP)
+    for (let l = index(color.l) - reach; l <= index(color.l) + reach; l++)
+      for (let a = index(color.a) - reach; a <= index(color.a) + reach; a++)
+        for (let b = index(color.b) - reach; b <= index(color.b) + reach; b++) {
+          if (l < 0 || l > 13 || Math.abs(a) > 5 || Math.abs(b) > 5) continue
+          const near = 1 - distance(color, { l: l * STEP, a: a * STEP, b: b * STEP }) / REACH
+          if (near <= 0) continue
+          const cell = pack(l, a, b)
+          weights.set(cell, (weights.get(cell) ?? 0) + near * ((shares[n] ?? 0) / total))
+        }
+  })
+  return [...weights]
+    .filter(([, weight]) => weight >= ENOUGH)
+    .map(([cell]) => cell)
+    .sort((a, b) => a - b)
+}
+
+/** How alike two palettes are, 0–1: each colour's area against the nearest colours of the other, both ways. */
+export function paletteLikeness(
+  one: { palette: readonly string[]; palette_shares: readonly number[] },
+  other: { palette: readonly string[]; palette_shares: readonly number[] },
+): number {
+  const a = one.palette.map((hex, n) => ({ color: toOklab(hex), share: one.palette_shares[n] ?? 0 }))
+  const b = other.palette.map((hex, n) => ({ color: toOklab(hex), share: other.palette_shares[n] ?? 0 }))
+  return (towards(a, b) + towards(b, a)) / 2
+}
+
+type Weighted = { color: Oklab; share: number }[]
+
+function towards(from: Weighted, to: Weighted): number {
+  let sum = 0
+  let area = 0
+  for (const { color, share } of from) {
+    let best = 0
+    for (const target of to) {
+      const near = Math.max(0, 1 - distance(color, target.color) / 0.25)
+      // A match in a much smaller area counts less.
+      best = Math.max(best, near * Math.min(1, (target.share + 0.05) / (share + 0.05)))
+    }
+    sum += best * share
+    area += share
+  }
+  return area > 0 ? sum / area : 0
+}

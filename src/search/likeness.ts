@@ -1,0 +1,75 @@
+import { paletteLikeness } from './color.ts'
+import type { FrameDocument } from './library-search.ts'
+import { tokenize } from './words.ts'
+
+/** More like this, and near-duplicates: from what is measured without a model. Pure. */
+
+const ATTRIBUTES = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone'] as const
+const TEXTS = ['caption', 'composition', 'steal', 'on_screen_text'] as const
+
+/** 0–1: palette 0.35, picture structure (difference hash) 0.25, attributes 0.25, words 0.15. */
+export function frameLikeness(one: FrameDocument, other: FrameDocument): number {
+  const structure = Math.max(0, 1 - hammingDistance(one.phash, other.phash) / 32)
+  return 0.35 * paletteLikeness(one, other) + 0.25 * structure + 0.25 * sharedAttributes(one, other) + 0.15 * sharedWords(one, other)
+}
+
+function sharedAttributes(one: FrameDocument, other: FrameDocument): number {
+  let known = 0
+  let same = 0
+  for (const attribute of ATTRIBUTES) {
+    if (one[attribute] === null) continue
+    known++
+    if (one[attribute] === other[attribute]) same++
+  }
+  return known > 0 ? same / known : 0
+}
+
+function sharedWords(one: FrameDocument, other: FrameDocument): number {
+  const a = wordsOf(one)
+  const b = wordsOf(other)
+  let both = 0
+  for (const word of a) if (b.has(word)) both++
+  return both > 0 ? (2 * both) / (a.size + b.size) : 0
+}
+
+export function wordsOf(frame: FrameDocument): Set<string> {
+  return new Set(TEXTS.flatMap((field) => tokenize(frame[field] ?? '').map((token) => token.word)).filter((word) => word.length > 2))
+}
+
+/** Differing bits of two 64-bit hashes of 16 hex digits. */
+export function hammingDistance(one: string, other: string): number {
+  let bits = 0
+  for (let at = 0; at < 16; at += 8) {
+    let difference = Number.parseInt(one.slice(at, at + 8), 16) ^ Number.parseInt(other.slice(at, at + 8), 16)
+    for (; difference !== 0; difference &= difference - 1) bits++
+  }
+  return bits
+}
+
+/** Differing bits up to which two frames show the same picture; the brightness must be close too, since every plain colour has the same hash. */
+const SAME_WITHIN = 6
+const SAME_LUMA = 12
+
+/**
+ * Keeps the first of each cluster of near-duplicates in the order given. Two hashes within seven bits share at least one of their eight bytes, so only those
+ * are compared.
+ */
+export class VarietyFilter {
+  readonly #byByte = Array.from({ length: 8 }, () => new Map<string, { phash: string; luma: number }[]>())
+
+  /** True for a picture that is not like one already kept. */
+  keep(frame: { phash: string; luma: number }): boolean {
+    const bytes = this.#byByte.map((_, n) => frame.phash.slice(n * 2, n * 2 + 2))
+    for (const [n, byte] of bytes.entries()) {
+      for (const other of this.#byByte[n]!.get(byte) ?? []) {
+        if (Math.abs(other.luma - frame.luma) <= SAME_LUMA && hammingDistance(other.phash, frame.phash) <= SAME_WITHIN) return false
+      }
+    }
+    for (const [n, byte] of bytes.entries()) {
+      const held = this.#byByte[n]!.get(byte)
+      if (held) held.push(frame)
+      else this.#byByte[n]!.set(byte, [frame])
+    }
+    return true
+  }
+}

@@ -1,0 +1,502 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/node-postgres'
+import type pg from 'pg'
+import { invalid } from '../../errors.ts'
+import { cellOf, cellsOf } from '../color.ts'
+import {
+  type CursorPage,
+  type DocumentKind,
+  FACETS,
+  type FacetCounts,
+  type FrameDocument,
+  type FrameFilters,
+  type FramePage,
+  type FrameQuery,
+  type Hit,
+  type LibraryDocuments,
+  type LibrarySearch,
+  type SearchGroups,
+} from '../library-search.ts'
+import { frameLikeness, VarietyFilter, wordsOf } from '../likeness.ts'
+import { type ExpandedTerm, expandTerms, highlight, isPartSearchable, parseQuery, type Term, typosAllowed } from '../words.ts'
+import { nameKey, rowsOf as readRows } from './sink.ts'
+
+/** Matches that `relevance` (and `variety`) can be paged through; past it only `newest` and `strength` go on. */
+export const MAX_RELEVANCE_DEPTH = 20_000
+
+/** Values counted per facet; the rest of a long tail of authors is left out. */
+export const MAX_FACET_VALUES = 1_000
+
+const FRAMES = sql.raw('library_search.frames')
+const ENTRIES = sql.raw('library_search.entries')
+const DOCUMENTS = sql.raw('library_search.documents')
+const WORDS = sql.raw('library_search.words')
+
+/** The total order `newest`: the video's arrival, then its time order. */
+const NEWEST = sql.raw('added_ms desc, video_id, t_ms')
+const STRENGTH = sql.raw('strength desc, id')
+const RELEVANCE = sql.raw('score desc, strength desc, id')
+
+const COLUMNS = {
+  subject: 'subject',
+  surface: 'surface',
+  shot: 'shot',
+  technique: 'technique',
+  zone: 'zone',
+  tone: 'tone',
+  kind: 'kind',
+  author: 'author',
+  platform: 'platform',
+  video: 'video_id',
+} as const
+
+const TEXT_FIELDS = ['caption', 'composition', 'steal', 'on_screen_text'] as const
+
+/** Search and reads on the read model in PostgreSQL. The pool stays the caller's. */
+export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
+  const db = drizzle(pool)
+  const rowsOf = <T>(query: SQL): Promise<T[]> => readRows<T>(db, query)
+
+  async function documentsOf<K extends DocumentKind>(kind: K, ids: readonly string[]): Promise<Map<string, LibraryDocuments[K]>> {
+    if (ids.length === 0) return new Map()
+    const rows = await rowsOf<{ id: string; doc: LibraryDocuments[K] }>(
+      sql`select id, doc from ${DOCUMENTS} where kind = ${kind} and id = any(${sql.param([...ids])}) and doc is not null`,
+    )
+    return new Map(rows.map(({ id, doc }) => [id, doc]))
+  }
+
+  /** One look-up for all words of a query: what may have been meant by them in each scope. */
+  async function candidatesFor(terms: readonly Term[]): Promise<Map<string, Candidates>> {
+    const words = [...new Set(terms.filter((term) => !term.exact).map((term) => term.words[0]!))]
+    const typed = words.filter((word) => typosAllowed(word) > 0)
+    const parts = words.filter(isPartSearchable)
+    const byScope = new Map<string, Candidates>()
+    if (typed.length === 0 && parts.length === 0) return byScope
+    const rows = await rowsOf<{ asked: string; scope: string; word: string }>(sql`
+      select q.word as asked, w.scope, w.word
+        from unnest(${sql.param(typed)}::text[]) as q(word) cross join lateral (
+          (select scope, word from ${WORDS}
+            where word % q.word and abs(length(word) - length(q.word)) <= 2 order by similarity(word, q.word) desc, word limit 40)
+          union
+          (select s.scope, near.word
+             from unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope) cross join lateral (
+               select word from ${WORDS} w
+                where w.scope = s.scope and w.word >= left(q.word, 1) and w.word < left(q.word, 1) || chr(1114111)
+                  and abs(length(w.word) - length(q.word)) <= 1 and similarity(w.word, q.word) > 0.12
+                order by similarity(w.word, q.word) desc, w.word limit 20) near)
+        ) w
+      union
+      select q.word, w.scope, w.word
+        from unnest(${sql.param(parts)}::text[]) as q(word) cross join lateral (
+          select scope, word from ${WORDS} where scope = 'screen' and word like '%' || q.word || '%' order by length(word), word limit 60
+        ) w`)
+    for (const { asked, scope, word } of rows) {
+      const home = scope === 'screen' ? 'frames' : scope
+      const held = byScope.get(home) ?? new Map()
+      byScope.set(home, held)
+      held.set(asked, [...(held.get(asked) ?? []), { word, screen: scope === 'screen' }])
+    }
+    return byScope
+  }
+
+  async function expandFor(q: string): Promise<(scope: string) => ExpandedTerm[]> {
+    const terms = parseQuery(q)
+    const candidates = await candidatesFor(terms)
+    return (scope) => expandTerms(terms, candidates.get(scope) ?? new Map())
+  }
+
+  async function searchFrames(terms: ExpandedTerm[], limit: number): Promise<Hit<FrameDocument>[]> {
+    const all = allOf(terms)
+    const best = await rowsOf<{ id: string; score: number }>(
+      sql`select id, ${scoreOf(terms)} as score from ${FRAMES} where words @@ ${all} order by score desc, strength desc, id limit ${limit}`,
+    )
+    if (best.length < limit && terms.length > 1) {
+      const some = await rowsOf<{ id: string; score: number }>(
+        sql`select id, ${partialScoreOf(terms)} as score from ${FRAMES} where words @@ ${anyOf(terms)} and not (words @@ ${all})
+             order by score desc, strength desc, id limit ${limit - best.length}`,
+      )
+      best.push(...some)
+    }
+    return frameHits(best, terms)
+  }
+
+  async function frameHits(found: readonly { id: string; score: number }[], terms: readonly ExpandedTerm[]): Promise<Hit<FrameDocument>[]> {
+    const documents = await documentsOf(
+      'frames',
+      found.map(({ id }) => id),
+    )
+    return found.flatMap(({ id, score }) => {
+      const document = documents.get(id)
+      return document ? [{ document, score: rounded(score), matched: matchedIn(document, terms) }] : []
+    })
+  }
+
+  async function searchEntries<K extends Exclude<DocumentKind, 'frames'>>(
+    kind: K,
+    terms: ExpandedTerm[],
+    q: string,
+    limit: number,
+    fields: (document: LibraryDocuments[K]) => Record<string, string>,
+  ): Promise<Hit<LibraryDocuments[K]>[]> {
+    const key = nameKey(q)
+    const exact = kind === 'techniques' ? sql`(name = ${key} or replace(id, '-', ' ') = ${key})` : sql`name = ${key}`
+    const found = await rowsOf<{ id: string; score: number }>(sql`
+      select id, case when ${exact} then 1 when words @@ ${allOf(terms)} then least(0.99, ${scoreOf(terms)}) else ${partialScoreOf(terms)} end as score
+        from ${ENTRIES} where kind = ${kind} and words @@ ${anyOf(terms)} order by score desc, strength desc, id limit ${limit}`)
+    const documents = await documentsOf(
+      kind,
+      found.map(({ id }) => id),
+    )
+    return found.flatMap(({ id, score }) => {
+      const document = documents.get(id)
+      if (!document) return []
+      const matched: Record<string, string> = {}
+      for (const [field, text] of Object.entries(fields(document))) {
+        const html = highlight(text, terms)
+        if (html !== undefined) matched[field] = html
+      }
+      return [{ document, score: rounded(score), matched }]
+    })
+  }
+
+  async function strongestEntries<K extends Exclude<DocumentKind, 'frames'>>(kind: K, limit: number): Promise<Hit<LibraryDocuments[K]>[]> {
+    const rows = await rowsOf<{ doc: LibraryDocuments[K] }>(sql`
+      select d.doc from (select id, strength from ${ENTRIES} where kind = ${kind} order by ${STRENGTH} limit ${limit}) e
+        join ${DOCUMENTS} d on d.kind = ${kind} and d.id = e.id order by e.strength desc, e.id`)
+    return rows.map(({ doc }, n) => ({ document: doc, score: byPlace(n, rows.length), matched: {} }))
+  }
+
+  /** The best of every video first, then everyone's second best. */
+  async function strongestFrames(limit: number): Promise<Hit<FrameDocument>[]> {
+    const rows = await rowsOf<{ id: string }>(sql`
+      select f.id
+        from (select id from ${ENTRIES} where kind = 'videos' order by ${STRENGTH} limit ${limit}) v
+        cross join lateral (
+          select id, strength, row_number() over (order by strength desc, id) as place
+            from ${FRAMES} where video_id = v.id order by strength desc, id limit ${limit}) f
+       order by f.place, f.strength desc, f.id limit ${limit}`)
+    return inOrder(rows.map(({ id }) => id))
+  }
+
+  async function inOrder(ids: readonly string[]): Promise<Hit<FrameDocument>[]> {
+    const documents = await documentsOf('frames', ids)
+    const held = ids.flatMap((id) => documents.get(id) ?? [])
+    return held.map((document, n) => ({ document, score: byPlace(n, held.length), matched: {} }))
+  }
+
+  async function ofSource(sourceKey: string, limit: number): Promise<SearchGroups> {
+    const videos = await rowsOf<{ id: string; doc: LibraryDocuments['videos'] }>(
+      sql`select e.id, d.doc from ${ENTRIES} e join ${DOCUMENTS} d on d.kind = 'videos' and d.id = e.id
+           where e.source_key = ${sourceKey} and e.kind = 'videos' order by e.id limit 1`,
+    )
+    const video = videos[0]
+    if (!video) return { videos: [], frames: [], brands: [], techniques: [] }
+    const frames = await rowsOf<{ id: string }>(
+      sql`select id from ${FRAMES} where video_id = ${video.id} order by strength desc, id limit ${limit}`,
+    )
+    return {
+      videos: [{ document: video.doc, score: 1, matched: {} }],
+      frames: await inOrder(frames.map(({ id }) => id)),
+      brands: [],
+      techniques: [],
+    }
+  }
+
+  async function wallPage(query: FrameQuery, terms: ExpandedTerm[]): Promise<Hit<FrameDocument>[]> {
+    const { page, pageSize } = query
+    const relevance = query.sort === 'relevance' && terms.length > 0
+    const offset = (page - 1) * pageSize
+    const where = whereOf(query.filters, terms)
+    const order = relevance ? RELEVANCE : query.sort === 'strength' ? STRENGTH : NEWEST
+    const score = terms.length > 0 ? scoreOf(terms) : sql`1::float8`
+    if (query.variety) {
+      const ids = await variedIds(query, where, order, score)
+      return frameHits(ids, terms)
+    }
+    // Where nothing must be scored only the page is; else the score is what orders.
+    const rows = await rowsOf<{ id: string; score: number; doc: FrameDocument }>(sql`
+      select p.id, ${relevance ? sql`p.score` : terms.length > 0 ? scoreOf(terms) : sql`1::float8`} as score, d.doc
+        from (select id, video_id, t_ms, added_ms, strength, words ${relevance ? sql`, ${score} as score` : sql``}
+                from ${FRAMES} where ${where} order by ${order} limit ${pageSize} offset ${offset}) p
+        join ${DOCUMENTS} d on d.kind = 'frames' and d.id = p.id
+       order by ${sql.raw(relevance ? 'p.score desc, p.strength desc, p.id' : query.sort === 'strength' ? 'p.strength desc, p.id' : 'p.added_ms desc, p.video_id, p.t_ms')}`)
+    return rows.map(({ doc, score: found }) => ({ document: doc, score: rounded(found), matched: matchedIn(doc, terms) }))
+  }
+
+  /** Reads on from the top until the page is full: what was shown before decides what is a repeat. */
+  async function variedIds(query: FrameQuery, where: SQL, order: SQL, score: SQL): Promise<{ id: string; score: number }[]> {
+    const filter = new VarietyFilter()
+    const from = (query.page - 1) * query.pageSize
+    const kept: { id: string; score: number }[] = []
+    let step = Math.max(1_000, (from + query.pageSize) * 2)
+    for (let read = 0; read < MAX_RELEVANCE_DEPTH && kept.length < from + query.pageSize; read += step, step = 5_000) {
+      const rows = await rowsOf<{ id: string; score: number; phash: string; luma: number }>(sql`
+        select id, luma, lpad(to_hex(phash::bigint), 16, '0') as phash, ${score} as score from ${FRAMES}
+         where ${where} order by ${order} limit ${Math.min(step, MAX_RELEVANCE_DEPTH - read)} offset ${read}`)
+      for (const row of rows) if (filter.keep(row)) kept.push({ id: row.id, score: row.score })
+      if (rows.length < step) break
+    }
+    return kept.slice(from, from + query.pageSize)
+  }
+
+  async function countFacets(filters: FrameFilters, terms: ExpandedTerm[]): Promise<{ facets: FacetCounts; total: number }> {
+    const facets = Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts
+    const filtered = FACETS.filter((facet) => (filters[facet]?.length ?? 0) > 0)
+    const free = FACETS.filter((facet) => !filtered.includes(facet))
+    let total = 0
+    const counting = [
+      // One pass counts every attribute whose own filter is off anyway, and the whole.
+      rowsOf<Record<string, string | number | null>>(sql`
+        select ${sql.raw(free.map((facet) => `${facet}, grouping(${facet}) as no_${facet}`).join(', ') || '1 as none')}${sql.raw(',')} count(*)::int as n
+          from ${FRAMES} where ${whereOf(filters, terms)}
+         group by grouping sets (${sql.raw([...free.map((facet) => `(${facet})`), '()'].join(', '))})`).then((rows) => {
+        for (const row of rows) {
+          const facet = free.find((name) => row[`no_${name}`] === 0)
+          if (!facet) total = Number(row.n)
+          else if (row[facet] !== null) facets[facet][String(row[facet])] = Number(row.n)
+        }
+      }),
+      ...filtered.map(async (facet) => {
+        const column = sql.raw(facet)
+        const rows = await rowsOf<{ value: string | null; n: number }>(
+          sql`select ${column} as value, count(*)::int as n from ${FRAMES} where ${whereOf({ ...filters, [facet]: [] }, terms)} group by ${column}`,
+        )
+        for (const { value, n } of rows) if (value !== null) facets[facet][value] = n
+      }),
+    ]
+    await Promise.all(counting)
+    for (const facet of FACETS) facets[facet] = largest(facets[facet])
+    return { facets, total }
+  }
+
+  async function documentRows<K extends DocumentKind>(query: SQL): Promise<LibraryDocuments[K][]> {
+    return (await rowsOf<{ doc: LibraryDocuments[K] }>(query)).map(({ doc }) => doc)
+  }
+
+  const self: LibrarySearch = {
+    engine: 'postgres',
+
+    async version() {
+      const [row] = await rowsOf<{ version: string }>(
+        sql`select left(generation::text, 8) || '-' || version as version from read_models where engine = 'postgres'`,
+      )
+      return row?.version ?? '0'
+    },
+
+    async asOf() {
+      const [row] = await rowsOf<{ at: string | null }>(sql`select applied_at as at from read_models where engine = 'postgres'`)
+      return row?.at ? new Date(row.at) : null
+    },
+
+    async search({ q, limit, sourceKey }) {
+      if (sourceKey !== undefined) return ofSource(sourceKey, limit)
+      if (q.trim() === '') {
+        const [videos, frames, brands, techniques] = await Promise.all([
+          strongestEntries('videos', limit),
+          strongestFrames(limit),
+          strongestEntries('brands', limit),
+          strongestEntries('techniques', limit),
+        ])
+        return { videos, frames, brands, techniques }
+      }
+      const expand = await expandFor(q)
+      if (expand('frames').length === 0) return { videos: [], frames: [], brands: [], techniques: [] }
+      const [videos, frames, brands, techniques] = await Promise.all([
+        searchEntries('videos', expand('videos'), q, limit, ({ title }) => ({ title })),
+        searchFrames(expand('frames'), limit),
+        searchEntries('brands', expand('brands'), q, limit, ({ name }) => ({ name })),
+        searchEntries('techniques', expand('techniques'), q, limit, ({ slug, name }) => ({ slug, name })),
+      ])
+      return { videos, frames, brands, techniques }
+    },
+
+    async frames(query): Promise<FramePage> {
+      refuseDepth(query)
+      const blank = query.q.trim() === ''
+      const terms = blank ? [] : (await expandFor(query.q))('frames')
+      // Something was asked for, but it holds no word that could be found.
+      if (!blank && terms.length === 0) {
+        return query.facets
+          ? { frames: [], total: 0, facets: Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts }
+          : { frames: [] }
+      }
+      const [frames, counted] = await Promise.all([wallPage(query, terms), query.facets ? countFacets(query.filters, terms) : undefined])
+      return counted ? { frames, ...counted } : { frames }
+    },
+
+    async videoFrames(videoId) {
+      const frames = await documentRows<'frames'>(sql`
+        select d.doc from ${FRAMES} f join ${DOCUMENTS} d on d.kind = 'frames' and d.id = f.id where f.video_id = ${videoId} order by f.t_ms`)
+      if (frames.length > 0) return frames
+      return (await self.video(videoId)) ? [] : undefined
+    },
+
+    async frame(id) {
+      const frames = await documentRows<'frames'>(sql`
+        with me as (select id, video_id, t_ms from ${FRAMES} where id = ${id}),
+        near as (
+          select id, 0 as place from me
+          union all (select f.id, -1 from ${FRAMES} f, me where f.video_id = me.video_id and f.t_ms < me.t_ms order by f.t_ms desc limit 1)
+          union all (select f.id, 1 from ${FRAMES} f, me where f.video_id = me.video_id and f.t_ms > me.t_ms order by f.t_ms limit 1))
+        select d.doc from near join ${DOCUMENTS} d on d.kind = 'frames' and d.id = near.id order by near.place`)
+      const at = frames.findIndex((frame) => frame.id === id)
+      const frame = frames[at]
+      return frame && { frame, previous: frames[at - 1] ?? null, next: frames[at + 1] ?? null }
+    },
+
+    async framesByIds(ids) {
+      const documents = await documentsOf('frames', ids)
+      return ids.flatMap((id) => documents.get(id) ?? [])
+    },
+
+    async similar(id, { filters, limit }) {
+      const me = (await documentsOf('frames', [id])).get(id)
+      if (!me) return undefined
+      const where = sql`${whereOf(filters, [])} and id <> ${id}`
+      const words = [...wordsOf(me)].sort((a, b) => b.length - a.length).slice(0, 8)
+      const any = words.map((word) => `'${word}'`).join(' | ')
+      const cells = cellsOf(me.palette.slice(0, 2), me.palette_shares.slice(0, 2))
+      const rows = await rowsOf<{ id: string }>(sql`
+        (select id from ${FRAMES} where ${where} order by bit_count(phash # ('x' || ${me.phash})::bit(64)), id limit ${Math.max(150, limit)})
+        union (select id from ${FRAMES} where ${where} and subject is not distinct from ${me.subject} and surface is not distinct from ${me.surface}
+                 and shot is not distinct from ${me.shot} order by ${STRENGTH} limit 120)
+        ${me.technique === null ? sql`` : sql`union (select id from ${FRAMES} where ${where} and technique = ${me.technique} order by ${STRENGTH} limit 120)`}
+        ${words.length === 0 ? sql`` : sql`union (select id from ${FRAMES} where ${where} and words @@ ${any}::tsquery order by ts_rank(words, ${any}::tsquery) desc, id limit 120)`}
+        ${cells.length === 0 ? sql`` : sql`union (select id from ${FRAMES} where ${where} and colors @> ${sql.param([cells[Math.floor(cells.length / 2)]])}::smallint[] order by ${STRENGTH} limit 120)`}`)
+      const documents = await documentsOf(
+        'frames',
+        rows.map((row) => row.id),
+      )
+      return [...documents.values()]
+        .map((document) => ({ document, score: rounded(frameLikeness(me, document)), matched: {} }))
+        .sort((a, b) => b.score - a.score || (a.document.id < b.document.id ? -1 : 1))
+        .slice(0, limit)
+    },
+
+    async video(id) {
+      return (await documentsOf('videos', [id])).get(id)
+    },
+
+    async videos({ after, limit, author, platform }): Promise<CursorPage<LibraryDocuments['videos']>> {
+      const cursor = after === undefined ? undefined : readCursor(after, 'number')
+      const items = await documentRows<'videos'>(sql`
+        select d.doc from (
+          select id, added_ms from ${ENTRIES} where kind = 'videos'
+            ${author === undefined ? sql`` : sql`and author = ${author}`} ${platform === undefined ? sql`` : sql`and platform = ${platform}`}
+            ${cursor ? sql`and (added_ms < ${cursor[0]} or (added_ms = ${cursor[0]} and id > ${cursor[1]}))` : sql``}
+           order by added_ms desc, id limit ${limit + 1}) e
+          join ${DOCUMENTS} d on d.kind = 'videos' and d.id = e.id order by e.added_ms desc, e.id`)
+      return cursorPage(items, limit, (last) => [last.added_ms, last.id])
+    },
+
+    async brands({ after, limit }): Promise<CursorPage<LibraryDocuments['brands']>> {
+      const cursor = after === undefined ? undefined : readCursor(after, 'string')
+      const items = await documentRows<'brands'>(sql`
+        select d.doc from (
+          select id, name from ${ENTRIES} where kind = 'brands' ${cursor ? sql`and (name, id) > (${cursor[0]}, ${cursor[1]})` : sql``}
+           order by name, id limit ${limit + 1}) e
+          join ${DOCUMENTS} d on d.kind = 'brands' and d.id = e.id order by e.name, e.id`)
+      return cursorPage(items, limit, (last) => [nameKey(last.name), last.id])
+    },
+
+    techniques: () =>
+      documentRows<'techniques'>(sql`select doc from ${DOCUMENTS} where kind = 'techniques' and doc is not null order by id`),
+  }
+  return self
+}
+
+type Candidates = Map<string, { word: string; screen: boolean }[]>
+
+/** @throws AppError invalid_request past the depth that every engine can page through in an order that is not stored. */
+export function refuseDepth(query: FrameQuery): void {
+  if ((query.sort === 'relevance' && query.q.trim() !== '') || query.variety) {
+    if ((query.page - 1) * query.pageSize >= MAX_RELEVANCE_DEPTH) {
+      const what = query.variety ? 'variety=on' : 'sort=relevance'
+      throw invalid('page', `${what} goes ${MAX_RELEVANCE_DEPTH} matches deep; use sort=newest without variety to read every page.`)
+    }
+  }
+}
+
+function whereOf(filters: FrameFilters, terms: readonly ExpandedTerm[]): SQL {
+  const conditions: SQL[] = []
+  for (const [attribute, column] of Object.entries(COLUMNS) as [keyof typeof COLUMNS, string][]) {
+    const values = filters[attribute]
+    if (!values || values.length === 0) continue
+    const list = storable(values)
+    conditions.push(list.length === 1 ? sql`${sql.raw(column)} = ${list[0]}` : sql`${sql.raw(column)} = any(${sql.param(list)}::text[])`)
+  }
+  if (filters.color && filters.color.length > 0) conditions.push(sql`colors && ${sql.param(filters.color.map(cellOf))}::smallint[]`)
+  if (terms.length > 0) conditions.push(sql`words @@ ${allOf(terms)}`)
+  return conditions.length > 0 ? sql.join(conditions, sql` and `) : sql`true`
+}
+
+/** PostgreSQL text cannot hold NUL or half a surrogate pair: no row has such a value, so neither may the question. */
+function storable(values: readonly string[]): string[] {
+  return values.filter((value) => !value.includes('\0') && value.isWellFormed())
+}
+
+const lexeme = (word: string) => `'${word}'`
+
+function textOf(term: ExpandedTerm): string {
+  if (term.exact) return `(${term.words.map(lexeme).join(' <-> ')})`
+  const word = lexeme(term.words[0]!)
+  const options = [term.prefix ? `${word}:*` : word, ...term.close.map(lexeme), ...term.parts.map((part) => `${lexeme(part)}:C`)]
+  return `(${options.join(' | ')})`
+}
+
+const allOf = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(textOf).join(' & ')}::tsquery`
+const anyOf = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(textOf).join(' | ')}::tsquery`
+const asTyped = (terms: readonly ExpandedTerm[]): SQL =>
+  sql`${terms.map((term) => `(${term.words.map(lexeme).join(' <-> ')})`).join(' & ')}::tsquery`
+
+/** Composition, on-screen text, steal, caption. */
+const WEIGHTS = sql.raw(`'{0.3, 0.6, 0.7, 1}'::float4[]`)
+
+/** Every word there: 0.5–1; more where they stand as typed, in the caption, close together. */
+function scoreOf(terms: readonly ExpandedTerm[]): SQL {
+  return sql`(0.5 + 0.2 * (words @@ ${asTyped(terms)})::int + 0.3 * least(1, ts_rank(${WEIGHTS}, words, ${allOf(terms)})))::float8`
+}
+
+/** Some words there: below 0.5, by how many. */
+function partialScoreOf(terms: readonly ExpandedTerm[]): SQL {
+  const matches = terms.map((term) => sql`(words @@ ${textOf(term)}::tsquery)::int`)
+  return sql`(0.45 * (${sql.join(matches, sql` + `)}) / ${sql.raw(String(terms.length))} + 0.04 * least(1, ts_rank(${WEIGHTS}, words, ${anyOf(terms)})))::float8`
+}
+
+export function matchedIn(document: FrameDocument, terms: readonly ExpandedTerm[]): Record<string, string> {
+  const matched: Record<string, string> = {}
+  if (terms.length === 0) return matched
+  for (const field of TEXT_FIELDS) {
+    const html = highlight(document[field] ?? '', terms, { parts: field === 'on_screen_text' })
+    if (html !== undefined) matched[field] = html
+  }
+  return matched
+}
+
+const rounded = (score: number) => Math.round(Math.min(1, Math.max(0, Number(score))) * 1e6) / 1e6
+
+/** Where no word was asked for the order is all there is to tell. */
+const byPlace = (n: number, of: number) => rounded(of <= 1 ? 1 : 1 - n / of)
+
+function largest(counts: Record<string, number>): Record<string, number> {
+  const entries = Object.entries(counts)
+  if (entries.length <= MAX_FACET_VALUES) return counts
+  return Object.fromEntries(entries.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, MAX_FACET_VALUES))
+}
+
+function cursorPage<T>(items: T[], limit: number, keyOf: (last: T) => [string | number, string]): CursorPage<T> {
+  const page = items.slice(0, limit)
+  const last = page.at(-1)
+  return { items: page, next: items.length > limit && last ? Buffer.from(JSON.stringify(keyOf(last))).toString('base64url') : null }
+}
+
+function readCursor(after: string, first: 'number' | 'string'): [string | number, string] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(after, 'base64url').toString())
+    if (Array.isArray(value) && value.length === 2 && typeof value[0] === first && typeof value[1] === 'string') {
+      const [key, id] = value as [string | number, string]
+      if (storable([String(key), id]).length === 2 && (typeof key === 'string' || Number.isSafeInteger(key))) return [key, id]
+    }
+  } catch {}
+  throw invalid('after', 'must be the `next` of an earlier answer')
+}
