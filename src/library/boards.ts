@@ -68,6 +68,21 @@ export async function createBoard(db: DbOrTx, { accountId, name: given }: { acco
   })
 }
 
+/** The account's first board of this name, made if there is none: of two at once the second finds the first's. @throws AppError as createBoard. */
+export async function ensureBoard(
+  db: DbOrTx,
+  { accountId, name: given }: { accountId: string; name: string },
+): Promise<{ board: Board; created: boolean }> {
+  const name = parseBoardName(given)
+  return inTransaction(db, async (tx) => {
+    await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
+    const { rows } = await tx.execute<BoardRow>(sql`
+      select ${boardColumns} from boards b where b.account_id = ${accountId} and b.name = ${name} order by b.created_at, b.id limit 1`)
+    if (rows[0]) return { board: toBoard(rows[0]), created: false }
+    return { board: await createBoard(tx, { accountId, name }), created: true }
+  })
+}
+
 /** Newest first. `next` is null at the end; without a limit everything is answered. @throws AppError invalid_request for a bad cursor. */
 export async function listBoards(
   db: DbOrTx,
