@@ -6,8 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createDispatcher } from '../../src/api/mcp/protocol.ts'
 import { mcpRouter } from '../../src/api/mcp/route.ts'
-import { ADDS, defineTool, type McpCaller, READS, type Tool } from '../../src/api/mcp/tool.ts'
+import { ADDS, defineTool, READS, type Tool } from '../../src/api/mcp/tool.ts'
+import type { RateLimits } from '../../src/api/rate-limit.ts'
 import { AppError } from '../../src/errors.ts'
+import type { Caller, Scope } from '../../src/library/keys.ts'
 import { type Answer, type Listening, listen, MODERN_META, post, postModern, send, silent } from './support.ts'
 
 /** The protocol's rules by tools that do nothing: what the library's own tools answer is in the other files. */
@@ -76,16 +78,29 @@ const tools: Tool[] = [
     input: z.strictObject({}),
     output: z.object({ account: z.string() }),
     async run(_, { caller }) {
-      return { text: caller!.accountId, structured: { account: caller!.accountId } }
+      return { text: caller!.account.id, structured: { account: caller!.account.id } }
     },
   }),
 ]
 
-const KEYS: Record<string, McpCaller> = {
-  pro: { accountId: 'a-pro', plan: 'pro', scopes: ['saves:read'] },
-  narrow: { accountId: 'a-narrow', plan: 'pro', scopes: ['boards:read'] },
-  free: { accountId: 'a-free', plan: 'free', scopes: ['saves:read'] },
+const key = (id: string, plan: 'free' | 'pro', scopes: Scope[]): Caller => ({
+  key: { id, scopes, lastUsedAt: null },
+  account: { id: `a-${id}`, role: 'member', plan },
+})
+const KEYS: Record<string, Caller> = {
+  pro: key('pro', 'pro', ['saves:read']),
+  narrow: key('narrow', 'pro', ['boards:read']),
+  free: key('free', 'free', ['saves:read']),
 }
+
+/** Limits that add up; only what the tool server uses of them. */
+const limits = {
+  async consume(_budget: string, _subject: string, points: number) {
+    charged += points
+    if (charged > budget) throw new AppError('rate_limited', 'Too many requests.', { retryAfterSec: 7 })
+    return { limit: 600, remaining: 600 - charged, resetSec: 60 }
+  },
+} as unknown as RateLimits
 
 let server: Listening
 let mcp: string
@@ -104,17 +119,16 @@ beforeAll(async () => {
         deadlineMs: 150,
       }),
       publicUrl: url,
-      async authenticate(req) {
-        const { authorization } = req.headers
-        if (authorization === undefined) return undefined
-        const caller = KEYS[authorization.replace('Bearer ', '')]
-        if (!caller) throw new AppError('unauthenticated', 'bad key')
-        return caller
+      authentication: {
+        async identify(req) {
+          const { authorization } = req.headers
+          if (authorization === undefined) return undefined
+          const caller = KEYS[authorization.replace('Bearer ', '')]
+          if (!caller) throw new AppError('unauthenticated', 'bad key')
+          return caller
+        },
       },
-      async charge(_req, _res, _caller, points) {
-        charged += points
-        if (charged > budget) throw new AppError('rate_limited', 'Too many requests.', { retryAfterSec: 7 })
-      },
+      limits,
     }),
   ])
   mcp = `${server.url}/api/mcp`
@@ -405,7 +419,7 @@ describe('HTTP', () => {
       logger: silent,
     })
     await using open = await listen(() => [
-      mcpRouter({ dispatch, publicUrl: 'https://frames.example', authenticate: async () => undefined, charge: async () => {} }),
+      mcpRouter({ dispatch, publicUrl: 'https://frames.example', authentication: { identify: async () => undefined }, limits }),
     ])
     const status = async (origin: string) => (await post(`${open.url}/api/mcp`, list(), { origin })).status
     expect(await status('http://localhost:3000')).toBe(403)
@@ -422,7 +436,7 @@ describe('keys', () => {
   })
   test.each([
     [undefined, 'unauthenticated', 'needs an API key'],
-    ['free', 'plan_required', 'Pro plan'],
+    ['free', 'plan_required', 'pro plan'],
     ['narrow', 'forbidden', 'saves:read'],
   ])('with the key %s the account tool is not listed, and a call says what is needed', async (key, code, text) => {
     const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {}

@@ -9,12 +9,13 @@ import {
   type Hit,
   type LibrarySearch,
 } from '../../search/library-search.ts'
+import { POINTS } from '../rate-limit.ts'
 import { cleanText, filterParameters, toFilters } from '../read-parameters.ts'
 import { currentSlugs } from '../routes/reads.ts'
 import { readCursor, toCursor } from './cursor.ts'
 import { Detail, DetailedFrame, frameLines, loadThumbs, plural, toLink, toPresentedFrame } from './present.ts'
 import { nearestTechniques, suggest } from './suggestions.ts'
-import { defineTool, oneOrMany, POINTS, READS, type Tool, type ToolAnswer, type ToolContext } from './tool.ts'
+import { defineTool, oneOrMany, READS, type Tool, type ToolAnswer, type ToolContext } from './tool.ts'
 
 export interface LibraryToolDeps {
   search: LibrarySearch

@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { POINTS } from '../rate-limit.ts'
 import { cleanText } from '../read-parameters.ts'
 import { readCursor, toCursor } from './cursor.ts'
 import type { LibraryToolDeps } from './frame-tools.ts'
 import { CompactFrame, clip, frameLines, plural, toCompactFrame, toLink } from './present.ts'
 import { nearestTechniques } from './suggestions.ts'
-import { defineTool, POINTS, READS, type Tool } from './tool.ts'
+import { defineTool, READS, type Tool } from './tool.ts'
 
 const Technique = z.object({
   slug: z.string(),

@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type { z } from 'zod'
-import type { AppError } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
+import type { Caller } from '../../library/keys.ts'
 import type { Logger } from '../../logger.ts'
+import { refusalOf } from '../authenticate.ts'
 import { toAppError } from '../problem.ts'
-import { describeTool, type McpCaller, type Tool, type ToolAnswer } from './tool.ts'
+import { describeTool, type Tool, type ToolAnswer } from './tool.ts'
 
 /**
  * The Model Context Protocol over JSON text, without HTTP: both eras, stateless. Revision 2026-07-28 has no `initialize` and says version and capabilities in
@@ -40,7 +42,7 @@ export interface McpReply {
 }
 
 export interface CallContext {
-  caller: McpCaller | undefined
+  caller: Caller | undefined
   signal: AbortSignal
   /** Takes points from the caller's budget before anything runs. @throws AppError rate_limited */
   charge(points: number): Promise<void>
@@ -117,7 +119,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   })
 
   /** The open list is everybody's; what a key adds is that key's own. */
-  function toolList(caller: McpCaller | undefined, modern: boolean): string {
+  function toolList(caller: Caller | undefined, modern: boolean): string {
     const visible = tools.map((tool) => refusal(tool, caller) === undefined)
     const key = `${modern}${visible.map(Number).join('')}`
     let list = lists.get(key)
@@ -146,7 +148,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     if (!isFields(given)) throw new RpcError(INVALID_PARAMS, 'params.arguments must be an object')
 
     const refused = refusal(tool, context.caller)
-    if (refused) return failed(`${tool.name} ${refused.message} ${keyHelp(options.keysUrl, tool)}`, refused.code)
+    if (refused) return failed(`${tool.name} was not run. ${refused.message} ${keyHelp(options.keysUrl, tool)}`, refused.code)
 
     const parsed = tool.input.safeParse(given)
     if (!parsed.success) return failed(explain(tool, given, parsed.error), 'invalid_request')
@@ -389,12 +391,10 @@ function decodeHeader(value: string): string {
 /* ---------- tools ---------- */
 
 /** Why this caller may not use this tool; the order is the service's: key, plan, scope. */
-function refusal(tool: Tool, caller: McpCaller | undefined): { code: string; message: string } | undefined {
+function refusal(tool: Tool, caller: Caller | undefined): AppError | undefined {
   if (tool.scope === null) return undefined
-  if (!caller) return { code: 'unauthenticated', message: 'works on your own collection and needs an API key of a Pro account.' }
-  if (caller.plan !== 'pro') return { code: 'plan_required', message: 'needs the Pro plan; the account of this key has the free one.' }
-  if (!caller.scopes.includes(tool.scope)) return { code: 'forbidden', message: `needs a key with the scope ${tool.scope}.` }
-  return undefined
+  if (!caller) return new AppError('unauthenticated', 'It works on your own collection and needs an API key of a Pro account.')
+  return refusalOf(caller, tool.scope)
 }
 
 function keyHelp(keysUrl: string, tool: Tool): string {

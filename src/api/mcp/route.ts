@@ -1,28 +1,28 @@
 import express, { type Request, type RequestHandler, type Response, Router } from 'express'
 import { AppError } from '../../errors.ts'
+import type { Authentication } from '../authenticate.ts'
+import { addressOf, budgetOf, type RateLimits, spend } from '../rate-limit.ts'
 import { type Dispatch, type McpReply, refusalReply } from './protocol.ts'
-import type { McpCaller } from './tool.ts'
 
 export interface McpRouteOptions {
   dispatch: Dispatch
   publicUrl: string
-  /** Whose key the request carries; undefined without one. @throws AppError unauthenticated for a key that is not good */
-  authenticate(req: Request): Promise<McpCaller | undefined>
-  /** Takes points from the one budget that HTTP uses too, and says in headers what is left. @throws AppError rate_limited */
-  charge(req: Request, res: Response, caller: McpCaller | undefined, points: number): Promise<void>
+  authentication: Pick<Authentication, 'identify'>
+  /** The one budget that HTTP uses too. */
+  limits: RateLimits
 }
 
 const MAX_BODY_BYTES = 256 * 1024
 
 /** `POST /api/mcp`: what HTTP has to say before and after the protocol. Every answer is JSON; only 202 and a preflight have no body. */
-export function mcpRouter({ dispatch, publicUrl, authenticate, charge }: McpRouteOptions): Router {
+export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRouteOptions): Router {
   const router = Router()
   const readBody = express.text({ type: () => true, limit: MAX_BODY_BYTES, defaultCharset: 'utf-8' })
   router
     .route('/api/mcp')
     .all(originGuard(publicUrl), postOnly)
     .post(async (req, res) => {
-      const caller = await authenticate(req)
+      const caller = await authentication.identify(req, res)
       const type = unsupportedType(req)
       if (type) return send(res, type)
       const refused = await new Promise<McpReply | undefined>((resolve) =>
@@ -36,7 +36,11 @@ export function mcpRouter({ dispatch, publicUrl, authenticate, charge }: McpRout
       const gone = new AbortController()
       res.on('close', () => gone.abort())
       const body = typeof req.body === 'string' ? req.body : ''
-      send(res, await dispatch(body, req.headers, { caller, signal: gone.signal, charge: (points) => charge(req, res, caller, points) }))
+      const [budget, subject] = caller
+        ? ([budgetOf(caller.account.plan), caller.key.id] as const)
+        : (['anonymous', addressOf(req)] as const)
+      const charge = (points: number) => spend(limits, res, budget, subject, points)
+      send(res, await dispatch(body, req.headers, { caller, signal: gone.signal, charge }))
     })
   return router
 }

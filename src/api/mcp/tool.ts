@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Plan } from '../../db/schema.ts'
+import type { Caller, Scope } from '../../library/keys.ts'
 
 /** A tool as the protocol needs it. What it does knows nothing of JSON-RPC, HTTP or revisions: arguments in, an answer out, refusals as `AppError`. */
 export interface Tool {
@@ -12,7 +12,7 @@ export interface Tool {
   /** What one call takes from the caller's budget. */
   points: number
   /** Who may see and call it: anybody, or a Pro account's key with this scope. */
-  scope: string | null
+  scope: Scope | null
   /** Equal arguments give everybody the same answer until the read model changes. */
   cacheable: boolean
   run(args: unknown, context: ToolContext): Promise<ToolAnswer>
@@ -25,15 +25,9 @@ export interface Annotations {
   openWorldHint: boolean
 }
 
-/** Whose key it is; the plan is the account's of this moment. */
-export interface McpCaller {
-  accountId: string
-  plan: Plan
-  scopes: readonly string[]
-}
-
 export interface ToolContext {
-  caller: McpCaller | undefined
+  /** Whose key it is, if one came; plan and scopes are of this moment. */
+  caller: Caller | undefined
   /** Aborted when the caller has gone or the deadline has passed. */
   signal: AbortSignal
 }
@@ -58,8 +52,6 @@ export const READS: Annotations = { readOnlyHint: true, destructiveHint: false, 
 export const ADDS: Annotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 export const REMOVES: Annotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
 
-export const POINTS = { read: 1, search: 2, write: 5 } as const
-
 /** Ties a tool's argument and answer types to its schemas. */
 export function defineTool<I extends z.ZodType, O extends z.ZodType>(
   tool: Omit<Tool, 'input' | 'output' | 'run'> & {
@@ -76,13 +68,21 @@ const MAX_VALUES = 50
 /** One or many values (none filters nothing); a single one, or a comma-separated list where values hold no commas, is understood too, because models write those. */
 export function oneOrMany<T extends z.ZodType>(item: T, { commas = true } = {}) {
   return z
-    .preprocess((value) => {
-      if (typeof value !== 'string') return value
-      const parts = commas ? value.split(',') : [value]
-      return parts.map((part) => part.trim()).filter((part) => part !== '')
-    }, z.array(item))
+    .preprocess(
+      commas ? splitCommas : (value) => (typeof value === 'string' ? [value].filter((text) => text !== '') : value),
+      z.array(item),
+    )
     .refine((values) => values.length <= MAX_VALUES, `takes at most ${MAX_VALUES} values`)
     .transform((values) => (values.length > 0 ? values : undefined))
+}
+
+/** `"a, b"` as `["a", "b"]`; anything but a string stays what it is. */
+export function splitCommas(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  return value
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
 }
 
 /** The definition as `tools/list` shows it. */
@@ -100,5 +100,14 @@ export function describeTool(tool: Tool, options: { output: boolean } = { output
 /** JSON Schema 2020-12, which is the protocol's default: the `$schema` line says nothing new and costs tokens. */
 function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' }) as Record<string, unknown>
-  return rest
+  return splitTypes(rest) as Record<string, unknown>
+}
+
+/** `type: ["string", "null"]` as `anyOf`: clients that map schemas onto a dialect with one type per schema read that. */
+function splitTypes(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(splitTypes)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { type, ...rest } = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, splitTypes(value)]))
+  if (!Array.isArray(type)) return type === undefined ? rest : { type, ...rest }
+  return { ...rest, anyOf: type.map((one) => ({ type: one })) }
 }
