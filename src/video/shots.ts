@@ -1,0 +1,452 @@
+import { compareStructure, countEdges, type FrameFeatures, MINI_BYTES, miniCorrelation, miniDistance } from './features.ts'
+
+/** How one shot gives way to the next. `tMs` is the first frame of the new shot for a cut, the middle of the transition else. */
+export interface Boundary {
+  type: 'cut' | 'fade' | 'dissolve' | 'wipe'
+  tMs: number
+  /** Last instant that shows the old shot alone. */
+  startMs: number
+  /** First instant that shows the new shot alone. */
+  endMs: number
+  /** Distance of the pictures on both sides, in the units of `FrameFeatures.difference`. */
+  strength: number
+}
+
+/** Stored with each video, so that a later detector can be told from this one. */
+export const DETECTOR_VERSION = 'shots@1'
+export const DETECTOR_PARAMETERS = {
+  cutDifference: 8,
+  cutRatio: 3,
+  quietDifference: 2.5,
+  quietRatio: 5,
+  busyDifference: 20,
+  busyRatio: 2,
+  jumpRatio: 5,
+  keptAtMost: 0.25,
+  alignedAtMost: 0.35,
+  correlationAtMost: 0.8,
+  blendResidual: 0.13,
+  blendDistance: 12,
+  blendOverMotion: 2.4,
+  blankDeviation: 6,
+  blankBelowLuma: 26,
+  blankAboveLuma: 230,
+  blankEdges: 12,
+  minShotMs: 250,
+  flashMs: 260,
+} as const
+const P = DETECTOR_PARAMETERS
+
+/** Lengths of the gradual transitions looked for, seconds. */
+const BLEND_SECONDS = [0.2, 0.33, 0.5, 0.75, 1, 1.5, 2] as const
+/** How far after a frame the detector must have seen before it judges the frame. */
+const LOOKAHEAD_MS = 1300
+/** The longest transition that can be found. */
+const LONGEST_MS = 2000
+/** How long a judgement may still be changed by a later one. */
+const SETTLE_MS = 1300
+/** How much of the past is kept. */
+const HISTORY_MS = 6000
+/** Below this a frame repeats the one before it. */
+const STILL = 0.3
+
+interface Candidate extends Boundary {
+  score: number
+}
+
+/**
+ * Finds the shots of a video while it is being decoded: push every frame in order, get boundaries back as they become certain (at most about three seconds late).
+ *
+ * A cut is a jump that stands out of the motion around it *and* leaves no structure in place: pop-ups, page turns, typing and scrolling keep window borders and unchanged text,
+ * so they are not cuts however large they are. Stillness is left out of "the motion around it", so that a recording of five pictures a second is judged by its own steps.
+ * A dissolve is a run of frames that the linear blend of its two ends explains; a wipe a run in which every cell shows one of the two ends; a fade a blank picture between two others.
+ */
+export interface ShotDetector {
+  push(frame: FrameFeatures): Boundary[]
+  finish(): Boundary[]
+  /** No boundary that touches an instant before this one will be told any more. */
+  readonly certainMs: number
+}
+
+export function createShotDetector(): ShotDetector {
+  const frames: FrameFeatures[] = []
+  let judged = 0
+  let blankSince: number | null = null
+  let candidates: Candidate[] = []
+  let lastMs = Number.NEGATIVE_INFINITY
+
+  function judge(i: number): void {
+    const blank = isBlank(frames[i]!)
+    if (blank && blankSince === null) blankSince = frames[i]!.tMs
+    if (!blank && blankSince !== null) {
+      const fade = findFade(frames, blankSince, i)
+      if (fade) candidates.push(...fade)
+      blankSince = null
+    }
+    const cut = findCut(frames, i)
+    if (cut) candidates.push(cut)
+    const blend = findBlend(frames, i)
+    if (blend) candidates.push(blend)
+  }
+
+  function settle(untilMs: number): Boundary[] {
+    const ready = candidates.filter((candidate) => candidate.endMs <= untilMs)
+    if (ready.length === 0) return []
+    const chosen = resolve(candidates).filter((candidate) => candidate.endMs <= untilMs)
+    candidates = candidates.filter((candidate) => candidate.endMs > untilMs)
+    const fresh = chosen.filter((boundary) => boundary.startMs >= lastMs && boundary.tMs - lastMs >= P.minShotMs * 0.6)
+    for (const boundary of fresh) {
+      lastMs = boundary.endMs
+      // A boundary that has been told silences what overlaps it.
+      candidates = candidates.filter((candidate) => candidate.startMs >= boundary.endMs)
+    }
+    return fresh.map(({ type, tMs, startMs, endMs, strength }) => ({ type, tMs, startMs, endMs, strength }))
+  }
+
+  return {
+    get certainMs() {
+      return judged > 0 ? frames[judged - 1]!.tMs - SETTLE_MS - LONGEST_MS : Number.NEGATIVE_INFINITY
+    },
+    push(frame) {
+      frames.push(frame)
+      while (judged < frames.length && frame.tMs - frames[judged]!.tMs >= LOOKAHEAD_MS) judge(judged++)
+      let drop = 0
+      while (
+        drop < judged - 1 &&
+        frames[judged - 1]!.tMs - frames[drop]!.tMs > HISTORY_MS &&
+        frames[drop]!.tMs < (blankSince ?? Number.POSITIVE_INFINITY) - 2000
+      )
+        drop++
+      if (drop > 64) {
+        frames.splice(0, drop)
+        judged -= drop
+      }
+      return judged > 0 ? settle(frames[judged - 1]!.tMs - SETTLE_MS) : []
+    },
+    finish() {
+      while (judged < frames.length) judge(judged++)
+      return settle(Number.POSITIVE_INFINITY)
+    },
+  }
+}
+
+/** All boundaries of frames that are in memory at once. */
+export function findShots(frames: Iterable<FrameFeatures>): Boundary[] {
+  const detector = createShotDetector()
+  const found: Boundary[] = []
+  for (const frame of frames) found.push(...detector.push(frame))
+  found.push(...detector.finish())
+  return found
+}
+
+/** Black, white or one flat colour: no text, no outline. */
+export function isBlank(frame: Pick<FrameFeatures, 'deviation' | 'luma' | 'picture'>): boolean {
+  const extreme = frame.luma < P.blankBelowLuma || frame.luma > P.blankAboveLuma
+  return frame.deviation < (extreme ? P.blankDeviation : P.blankDeviation / 3) && countEdges(frame.picture) < P.blankEdges
+}
+
+/** Mean difference of the nearest two frames on either side that moved at all, not further than 0.3 s. */
+function motionAround(frames: FrameFeatures[], i: number): { before: number; after: number; mean: number } {
+  const tMs = frames[i]!.tMs
+  let before = 0
+  let after = 0
+  let countBefore = 0
+  let countAfter = 0
+  for (let j = i - 1; j > 0 && countBefore < 2 && tMs - frames[j]!.tMs <= 300; j--) {
+    if (frames[j]!.difference <= STILL) continue
+    before += frames[j]!.difference
+    countBefore++
+  }
+  for (let j = i + 1; j < frames.length && countAfter < 2 && frames[j]!.tMs - tMs <= 300; j++) {
+    if (frames[j]!.difference <= STILL) continue
+    after += frames[j]!.difference
+    countAfter++
+  }
+  const count = countBefore + countAfter
+  return {
+    before: countBefore ? before / countBefore : 0,
+    after: countAfter ? after / countAfter : 0,
+    mean: count ? (before + after) / count : 0,
+  }
+}
+
+function findCut(frames: FrameFeatures[], i: number): Candidate | null {
+  if (i < 1) return null
+  const frame = frames[i]!
+  const previous = frames[i - 1]!
+  const jump = frame.difference
+  if (jump < P.quietDifference) return null
+  const motion = motionAround(frames, i)
+  const ratio = jump / Math.max(1, motion.mean)
+  if (ratio < P.busyRatio) return null
+  const structure = compareStructure(previous.picture, frame.picture)
+  const correlation = miniCorrelation(previous.mini, frame.mini)
+  if (!accept()) return null
+  if (isFlash(frames, i)) return null
+  return {
+    type: 'cut',
+    tMs: frame.tMs,
+    startMs: previous.tMs,
+    endMs: frame.tMs,
+    strength: jump,
+    score: jump * (1.2 - Math.max(0, correlation)),
+  }
+
+  function accept(): boolean {
+    // Pictures without edges (dark, blurred, flat) are told apart by their layout of light; flat ones have none, there only the light itself is left.
+    const flat = Math.min(previous.deviation, frame.deviation) < 4
+    const changed =
+      structure.edges >= 40 ? structure.kept <= P.keptAtMost && structure.aligned <= P.alignedAtMost : flat ? jump >= 20 : correlation <= P.correlationAtMost
+    if (changed) {
+      if (jump >= P.cutDifference && ratio >= P.cutRatio) return true
+      if (ratio >= P.quietRatio && (frame.changedShare >= 0.015 || correlation < 0.5)) return true
+      return jump >= P.busyDifference && correlation < 0.5 && structure.kept < 0.12
+    }
+    // A jump cut inside one set-up: most edges stay, but the camera's own motion before and after is far smaller, and never nought as on a screen.
+    return (
+      jump >= P.cutDifference &&
+      ratio >= P.jumpRatio &&
+      structure.kept < 0.6 &&
+      motion.before > 0.5 &&
+      motion.after > 0.5 &&
+      movesBothSides(frames, i)
+    )
+  }
+}
+
+/** A camera never repeats a picture exactly; a screen recording mostly does. */
+function movesBothSides(frames: FrameFeatures[], i: number): boolean {
+  let still = 0
+  let count = 0
+  for (let j = Math.max(1, i - 6); j <= Math.min(frames.length - 1, i + 6); j++) {
+    count++
+    if (frames[j]!.unchangedShare > 0.97) still++
+  }
+  return still / count < 0.34
+}
+
+/** The picture soon returns to what it was before, or had been like this just before the jump: a flash or a dropped-in frame. */
+function isFlash(frames: FrameFeatures[], i: number): boolean {
+  const tMs = frames[i]!.tMs
+  const before = frames[i - 1]!.mini
+  const after = frames[i]!.mini
+  const limit = 0.3 * miniDistance(before, after)
+  for (let j = i + 1; j < frames.length && frames[j]!.tMs - tMs <= P.flashMs; j++)
+    if (miniDistance(before, frames[j]!.mini) < limit) return true
+  for (let j = i - 2; j >= 0 && tMs - frames[j]!.tMs <= P.flashMs; j--) if (miniDistance(after, frames[j]!.mini) < limit) return true
+  return false
+}
+
+/** Judges a run of blank frames that ended just before frame `end`. Fades at the very start of a video are no transition. */
+function findFade(frames: FrameFeatures[], sinceMs: number, end: number): Candidate[] | null {
+  let first = end
+  while (first > 0 && frames[first - 1]!.tMs >= sinceMs) first--
+  if (first < 2) return null
+  const before = frames[first - 1]!
+  const after = frames[end]!
+  const hardIn = frames[first]!.difference > 0.6 * miniDistance(settledBefore(frames, first).mini, frames[first]!.mini)
+  const hardOut = after.difference > 0.6 * miniDistance(frames[end - 1]!.mini, settledAfter(frames, end).mini)
+  if (hardIn && hardOut) return null
+  const startMs = settledBefore(frames, first).tMs
+  const endMs = settledAfter(frames, end).tMs
+  const middle = hardIn ? before.tMs : hardOut ? after.tMs : (frames[first]!.tMs + frames[end - 1]!.tMs) / 2
+  const strength = miniDistance(settledBefore(frames, first).mini, settledAfter(frames, end).mini)
+  return [{ type: 'fade', tMs: nearestTime(frames, middle), startMs, endMs, strength, score: 1000 + strength }]
+}
+
+/** Goes back along a darkening (or whitening) ramp to the last frame of the old picture. */
+function settledBefore(frames: FrameFeatures[], first: number): FrameFeatures {
+  let i = first - 1
+  while (
+    i > 1 &&
+    frames[first]!.tMs - frames[i]!.tMs < 1500 &&
+    frames[i - 1]!.deviation > frames[i]!.deviation + 0.4 &&
+    frames[i]!.difference > STILL
+  )
+    i--
+  return frames[Math.max(0, i)]!
+}
+
+function settledAfter(frames: FrameFeatures[], end: number): FrameFeatures {
+  let i = end
+  while (i + 1 < frames.length && frames[i]!.tMs - frames[end]!.tMs < 1500 && frames[i + 1]!.deviation > frames[i]!.deviation + 0.4) i++
+  return frames[i]!
+}
+
+function nearestTime(frames: FrameFeatures[], tMs: number): number {
+  let best = frames[0]!.tMs
+  for (const frame of frames) if (Math.abs(frame.tMs - tMs) < Math.abs(best - tMs)) best = frame.tMs
+  return best
+}
+
+/** The best gradual transition whose middle is frame `i`. */
+function findBlend(frames: FrameFeatures[], i: number): Candidate | null {
+  const from = Math.max(0, i - 8)
+  const to = Math.min(frames.length - 1, i + 8)
+  if (to - from < 8) return null
+  const frameMs = (frames[to]!.tMs - frames[from]!.tMs) / (to - from)
+  let best: Candidate | null = null
+  let lastHalf = 0
+  for (const seconds of BLEND_SECONDS) {
+    const half = Math.max(2, Math.round((seconds * 500) / frameMs))
+    if (half === lastHalf) continue
+    lastHalf = half
+    const lo = i - half
+    const hi = i + half
+    if (lo < 0 || hi >= frames.length) break
+    const a = frames[lo]!
+    const b = frames[hi]!
+    const distance = miniDistance(a.mini, b.mini)
+    if (distance < P.blendDistance || isBlank(a) || isBlank(b)) continue
+    if (hasJump(frames, lo, hi, distance)) continue
+    if (distance < P.blendOverMotion * Math.max(ownMotion(frames, lo, -half), ownMotion(frames, hi, half))) continue
+    const dissolve = fitBlend(frames, lo, hi)
+    const wipe = dissolve === null ? fitWipe(frames, lo, hi) : null
+    const fit = dissolve ?? wipe
+    if (!fit) continue
+    const score = (distance * (1 - fit.residual)) / (0.05 + fit.residual)
+    if (best && best.score >= score) continue
+    const correlation = miniCorrelation(a.mini, b.mini)
+    if (correlation > P.correlationAtMost) continue
+    const structure = compareStructure(a.picture, b.picture)
+    if (structure.edges >= 40 && (structure.kept > P.keptAtMost || structure.aligned > P.alignedAtMost)) continue
+    best = {
+      type: dissolve ? 'dissolve' : 'wipe',
+      tMs: frames[i]!.tMs,
+      startMs: frames[lo + fit.lead]!.tMs,
+      endMs: frames[hi - fit.tail]!.tMs,
+      strength: distance,
+      score,
+    }
+  }
+  return best
+}
+
+/** One step that makes half of the way or more: a cut lies between, not a gradual transition. */
+function hasJump(frames: FrameFeatures[], lo: number, hi: number, distance: number): boolean {
+  for (let i = lo + 1; i <= hi; i++) if (frames[i]!.difference > 0.55 * distance) return true
+  return false
+}
+
+/** How far the picture wanders within one shot over `span` frames from `from`: a slow pan of a soft picture also looks like a blend of its ends. */
+function ownMotion(frames: FrameFeatures[], from: number, span: number): number {
+  const step = Math.sign(span)
+  let to = from
+  while (to !== from + span && frames[to + step] && frames[step > 0 ? to + 1 : to]!.difference < 25) to += step
+  const length = Math.abs(to - from)
+  return length === 0 ? 0 : (miniDistance(frames[from]!.mini, frames[to]!.mini) * Math.abs(span)) / length
+}
+
+interface Fit {
+  residual: number
+  /** Frames at either end that still (already) show one picture alone. */
+  lead: number
+  tail: number
+}
+
+/** How well M(t) = (1−a)·A + a·B explains the frames between `lo` and `hi`, with `a` rising from 0 to 1. Null when it does not. */
+function fitBlend(frames: FrameFeatures[], lo: number, hi: number): Fit | null {
+  const A = frames[lo]!.mini
+  const B = frames[hi]!.mini
+  let squares = 0
+  let span = 0
+  for (let k = 0; k < MINI_BYTES; k++) {
+    const d = B[k]! - A[k]!
+    squares += d * d
+    span += d < 0 ? -d : d
+  }
+  const alphaAt = (i: number): number => {
+    const M = frames[i]!.mini
+    let dot = 0
+    for (let k = 0; k < MINI_BYTES; k++) dot += (M[k]! - A[k]!) * (B[k]! - A[k]!)
+    return dot / squares
+  }
+  const residualAt = (i: number, alpha: number): number => {
+    const M = frames[i]!.mini
+    let sum = 0
+    for (let k = 0; k < MINI_BYTES; k++) {
+      const d = M[k]! - A[k]! - alpha * (B[k]! - A[k]!)
+      sum += d < 0 ? -d : d
+    }
+    return sum / span
+  }
+  const middle = (lo + hi) >> 1
+  const alpha = alphaAt(middle)
+  if (alpha < 0.3 || alpha > 0.7 || residualAt(middle, alpha) > P.blendResidual * 1.5) return null
+  const points = Math.min(hi - lo - 1, 8)
+  let last = 0
+  let sum = 0
+  let lead = 0
+  let tail = 0
+  for (let p = 1; p <= points; p++) {
+    const i = lo + Math.round((p * (hi - lo)) / (points + 1))
+    const a = alphaAt(i)
+    if (a < last - 0.06 || a - last > 0.42) return null
+    sum += residualAt(i, a)
+    if (a < 0.03) lead = i - lo
+    if (a > 0.97 && tail === 0) tail = hi - i
+    last = a
+  }
+  if (1 - last > 0.42) return null
+  const residual = sum / points
+  return residual <= P.blendResidual ? { residual, lead, tail } : null
+}
+
+/** Whether every cell of the frames between shows either A or B, and ever more of them B: a wipe, an iris, a slide that uncovers. */
+function fitWipe(frames: FrameFeatures[], lo: number, hi: number): Fit | null {
+  const A = frames[lo]!.mini
+  const B = frames[hi]!.mini
+  const cells = MINI_BYTES / 3
+  const active: number[] = []
+  for (let k = 0; k < cells; k++) if (cellDistance(A, B, k, cells) > 30) active.push(k)
+  if (active.length < cells * 0.5) return null
+  const points = Math.min(hi - lo - 1, 8)
+  let last = 0
+  let undecided = 0
+  let middle = 0
+  let lead = 0
+  let tail = 0
+  for (let p = 1; p <= points; p++) {
+    const i = lo + Math.round((p * (hi - lo)) / (points + 1))
+    const M = frames[i]!.mini
+    let b = 0
+    let neither = 0
+    for (const k of active) {
+      const toA = cellDistance(A, M, k, cells)
+      const toB = cellDistance(B, M, k, cells)
+      if (toB < toA) b++
+      if (Math.min(toA, toB) > 0.3 * cellDistance(A, B, k, cells)) neither++
+    }
+    const share = b / active.length
+    if (neither / active.length > 0.2 || share < last - 0.04 || share - last > 0.42) return null
+    undecided += neither / active.length
+    if (share < 0.02) lead = i - lo
+    if (share > 0.98 && tail === 0) tail = hi - i
+    if (p === Math.ceil(points / 2)) middle = share
+    last = share
+  }
+  if (middle < 0.25 || middle > 0.75) return null
+  return { residual: 0.05 + undecided / points, lead, tail }
+}
+
+function cellDistance(a: Uint8Array, b: Uint8Array, k: number, cells: number): number {
+  return Math.abs(a[k]! - b[k]!) + 2 * Math.abs(a[k + cells]! - b[k + cells]!) + 2 * Math.abs(a[k + 2 * cells]! - b[k + 2 * cells]!)
+}
+
+/** One boundary for each cluster: fades before dissolves and wipes before cuts, the stronger before the weaker, no shot shorter than the shortest. */
+function resolve(candidates: Candidate[]): Candidate[] {
+  const rank = { fade: 2, dissolve: 1, wipe: 1, cut: 0 }
+  const ordered = [...candidates].sort((a, b) => rank[b.type] - rank[a.type] || b.score - a.score || a.tMs - b.tMs)
+  const chosen: Candidate[] = []
+  for (const candidate of ordered) {
+    const margin = candidate.type === 'cut' ? P.minShotMs : 150
+    if (
+      chosen.some(
+        (other) => candidate.startMs < other.endMs + (other.type === 'cut' ? P.minShotMs : 150) && candidate.endMs > other.startMs - margin,
+      )
+    )
+      continue
+    chosen.push(candidate)
+  }
+  return chosen.sort((a, b) => a.tMs - b.tMs)
+}
