@@ -210,13 +210,14 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
 
   function take(picks: Pick[]): void {
     for (const pick of picks) {
+      const motion = motionAt(recent, pick.candidate.tMs)
       waiting++
       if (waiting >= MAX_WAITING) for (const pipe of pipes) pipe.pause()
       encoding = encoding
         .then(async () => {
           if (failure) return
           const { picture } = pick.candidate
-          frames.push(await writeFrame(options.scratchDir, pick, probe, motionAt(recent, pick.candidate.tMs)))
+          frames.push(await writeFrame(options.scratchDir, pick, probe, motion))
           pool.push(picture.data)
           onProgress?.({ stage: 'images', done: frames.length, total: null })
         })

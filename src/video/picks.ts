@@ -104,7 +104,7 @@ export function createPicker(release: (candidate: Candidate) => void = () => {})
   function open(shot: Shot, certainMs: number): boolean {
     while (true) {
       const toMs = shot.fromMs + L.openingMs
-      const known = shot.endMs !== null ? Number.POSITIVE_INFINITY : certainMs
+      const known = isComplete(shot, certainMs) ? Number.POSITIVE_INFINITY : certainMs
       if (known < shot.fromMs + L.sharpnessMs) return false
       const usual = median(inside(shot, shot.fromMs, shot.fromMs + L.sharpnessMs).map(({ sharpness }) => sharpness))
       const usable = inside(shot, shot.fromMs, toMs)
@@ -144,9 +144,9 @@ export function createPicker(release: (candidate: Candidate) => void = () => {})
   function follow(shot: Shot, certainMs: number): boolean {
     while (true) {
       const endMs = shot.endMs ?? Number.POSITIVE_INFINITY
-      if (shot.fromMs >= endMs) return true
+      if (shot.fromMs >= endMs) return isComplete(shot, certainMs)
       const toMs = shot.fromMs + L.beatWindowMs
-      if (shot.endMs === null && certainMs < toMs) return false
+      if (certainMs < Math.min(toMs, endMs)) return false
       const window = inside(shot, shot.fromMs, toMs)
       const usual = median(window.map(({ sharpness }) => sharpness))
       const changed = window.filter((candidate) => candidate.sharpness >= usual && hasChanged(shot.last, candidate) && !isKnown(candidate))
@@ -166,6 +166,11 @@ export function createPicker(release: (candidate: Candidate) => void = () => {})
     }
   }
 
+  /** Its end is known and every candidate before that has come: candidates may lag behind the boundaries, and picks must not depend on that. */
+  function isComplete(shot: Shot, certainMs: number): boolean {
+    return shot.endMs !== null && certainMs >= shot.endMs
+  }
+
   function advance(certainMs: number): Pick[] {
     while (shots.length > 0) {
       const shot = shots[0]!
@@ -173,12 +178,15 @@ export function createPicker(release: (candidate: Candidate) => void = () => {})
       if (!follow(shot, certainMs) || shot.endMs === null) break
       shots.shift()
     }
-    const neededFromMs = shots[0]?.fromMs ?? Number.POSITIVE_INFINITY
+    // The next shot may begin anywhere from what is certain on, however far ahead this one's next frame is looked for.
+    const neededFromMs = Math.min(shots[0]?.fromMs ?? certainMs, shots[0]?.endMs ?? certainMs)
     const keptNow = new Set(picked.map(({ candidate }) => candidate))
     const stay: Candidate[] = []
     for (const candidate of candidates) {
+      // A kept one now belongs to the caller.
+      if (keptNow.has(candidate)) continue
       if (candidate.tMs >= neededFromMs) stay.push(candidate)
-      else if (!keptNow.has(candidate)) release(candidate)
+      else release(candidate)
     }
     candidates = stay
     const result = picked

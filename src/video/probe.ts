@@ -173,7 +173,9 @@ function toDisplaySize(
   rotation: number,
 ): { width: number; height: number } {
   const [num = 1, den = 1] = (aspect ?? '1:1').split(':').map(Number)
-  const ratio = num > 0 && den > 0 && num / den < 8 && den / num < 8 ? num / den : 1
+  const told = num > 0 && den > 0 ? num / den : 1
+  // Nearly square is a rounding of the encoder's; absurd is damage.
+  const ratio = Math.abs(told - 1) < 0.02 || told > 8 || told < 1 / 8 ? 1 : told
   // The wider side is stretched, as players do; no pixel is invented in height.
   const width = Math.round(coded.width * ratio)
   return rotation % 180 === 90 ? { width: coded.height, height: width } : { width, height: coded.height }

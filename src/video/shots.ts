@@ -196,7 +196,11 @@ function findCut(frames: FrameFeatures[], i: number): Candidate | null {
     // Pictures without edges (dark, blurred, flat) are told apart by their layout of light; flat ones have none, there only the light itself is left.
     const flat = Math.min(previous.deviation, frame.deviation) < 4
     const changed =
-      structure.edges >= 40 ? structure.kept <= P.keptAtMost && structure.aligned <= P.alignedAtMost : flat ? jump >= 20 : correlation <= P.correlationAtMost
+      structure.edges >= 40
+        ? structure.kept <= P.keptAtMost && structure.aligned <= P.alignedAtMost
+        : flat
+          ? jump >= 20
+          : correlation <= P.correlationAtMost
     if (changed) {
       if (jump >= P.cutDifference && ratio >= P.cutRatio) return true
       if (ratio >= P.quietRatio && (frame.changedShare >= 0.015 || correlation < 0.5)) return true

@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Extraction, extractVideo } from '../../src/video/extract.ts'
+import { extractInChild } from '../../src/video/extract-in-child.ts'
+
+const SAMPLE = join(import.meta.dirname, '../../samples/tears-of-steel.mp4')
+let folder: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'extract-test-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function scratch(): string {
+  return mkdtempSync(join(folder, 'scratch-'))
+}
+
+function make(name: string, ...args: string[]): string {
+  const file = join(folder, name)
+  execFileSync('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args, '-pix_fmt', 'yuv420p', '-preset', 'ultrafast', file])
+  return file
+}
+
+const extract = (file: string, limits = { maxDurationSec: 900 }) =>
+  extractVideo({ file, scratchDir: scratch(), signal: new AbortController().signal, limits })
+
+test('a film gives its shots, its frames and their images', async () => {
+  const extraction = await extract(SAMPLE)
+  expect(extraction.probe).toMatchObject({ width: 800, height: 332, fps: 24, rotation: 0, codec: 'h264', title: 'Tears of Steel' })
+  expect(extraction.shots.map(({ startMs }) => Math.round((startMs / 1000) * 24))).toEqual([0, 52, 122, 158, 221, 309, 715])
+  expect(extraction.detector.version).toMatch(/@/)
+  const times = extraction.frames.map(({ tMs }) => tMs)
+  expect(times).toEqual([...new Set(times)].sort((a, b) => a - b))
+  expect(extraction.frames[0]!.kind).toBe('intro')
+  const cuts = extraction.frames.filter(({ kind }) => kind === 'cut')
+  expect(cuts.map(({ tMs }) => tMs)).toEqual(extraction.shots.slice(1).map(({ startMs }) => startMs))
+  for (const frame of extraction.frames) {
+    expect(frame.sampleMs).toBeGreaterThanOrEqual(frame.tMs)
+    expect(frame.reason).toMatch(/\S/)
+    expect(frame.palette).toHaveLength(5)
+    expect(frame.paletteShares.reduce((a, b) => a + b)).toBeCloseTo(1, 2)
+    expect(frame.phash).toMatch(/^[0-9a-f]{16}$/)
+    const image = await sharp(readFileSync(frame.imagePath)).metadata()
+    expect([image.format, image.width, image.height]).toEqual(['webp', frame.width, frame.height])
+    expect((await sharp(readFileSync(frame.thumbPath)).metadata()).width).toBe(480)
+    const { channels } = await sharp(readFileSync(frame.imagePath)).stats()
+    const luma = 0.2126 * channels[0]!.mean + 0.7152 * channels[1]!.mean + 0.0722 * channels[2]!.mean
+    expect(Math.abs(luma - frame.luma)).toBeLessThan(2)
+  }
+})
+
+test('the same file gives the same picks, in a child process too', async () => {
+  const strip = ({ frames, shots }: Extraction) => ({ shots, frames: frames.map(({ imagePath: _, thumbPath: __, ...frame }) => frame) })
+  const [first, second] = [
+    await extract(SAMPLE),
+    await extractInChild({ file: SAMPLE, scratchDir: scratch(), signal: new AbortController().signal, limits: { maxDurationSec: 900 } }),
+  ]
+  expect(strip(second)).toEqual(strip(first))
+})
+
+test('a video turned by its header comes out upright, with its true colours', async () => {
+  const plain = make('plain.mp4', '-f', 'lavfi', '-i', 'color=red:s=320x240:d=2,drawbox=0:0:160:240:blue:fill')
+  const file = join(folder, 'turned.mp4')
+  execFileSync('ffmpeg', ['-v', 'error', '-y', '-i', plain, '-c', 'copy', '-metadata:s:v', 'rotate=90', file])
+  const { probe, frames } = await extract(file)
+  expect(probe).toMatchObject({ width: 240, height: 320 })
+  expect(probe.rotation % 180).toBe(90)
+  expect([frames[0]!.width, frames[0]!.height]).toEqual([240, 320])
+  // ffmpeg writes this tag as a turn to the left: the blue left half ends below.
+  const half = (top: number) => sharp(frames[0]!.imagePath).extract({ left: 60, top, width: 120, height: 80 }).raw().toBuffer()
+  const [above, below] = [await half(20), await half(220)]
+  expect([above[0]! > 200, above[2]! < 60]).toEqual([true, true])
+  expect([below[0]! < 60, below[2]! > 200]).toEqual([true, true])
+})
+
+test('pixels that are not square are widened', async () => {
+  const file = make('anamorphic.mp4', '-f', 'lavfi', '-i', 'testsrc=s=360x288:d=1:r=25,setsar=16/11')
+  const { probe, frames } = await extract(file)
+  expect(probe).toMatchObject({ width: 524, height: 288 })
+  expect(frames[0]!.width).toBe(524)
+})
+
+test('a small picture is not enlarged and a large one is made 1280 wide', async () => {
+  const small = await extract(make('small.mp4', '-f', 'lavfi', '-i', 'testsrc=s=200x120:d=1'))
+  expect([small.frames[0]!.width, small.frames[0]!.height]).toEqual([200, 120])
+  expect((await sharp(small.frames[0]!.thumbPath).metadata()).width).toBe(200)
+  const large = await extract(make('large.mp4', '-f', 'lavfi', '-i', 'testsrc2=s=1920x1080:d=1'))
+  expect([large.frames[0]!.width, large.frames[0]!.height]).toEqual([1280, 720])
+})
+
+test('time stamps of a variable frame rate are kept', async () => {
+  // A still picture for three seconds, told by its first frame alone, then a cut.
+  const file = make(
+    'vfr.mp4',
+    ...['-f', 'lavfi', '-i', "testsrc2=s=320x180:r=30:d=3,select='lt(n,20)+gt(t,2.9)'"],
+    ...['-f', 'lavfi', '-i', 'mandelbrot=s=320x180:r=30'],
+    ...[
+      '-filter_complex',
+      '[1]trim=duration=2,setpts=PTS-STARTPTS+3/TB[b];[0][b]interleave=duration=longest',
+      '-fps_mode',
+      'vfr',
+      '-t',
+      '5',
+    ],
+  )
+  const { shots, frames } = await extract(file)
+  expect(shots.map(({ startMs }) => startMs)).toEqual([0, 3000])
+  expect(frames.find(({ kind }) => kind === 'cut')!.tMs).toBe(3000)
+})
+
+test('an abort stops the work and leaves no process', async () => {
+  const stop = new AbortController()
+  const work = extractInChild({
+    file: SAMPLE,
+    scratchDir: scratch(),
+    signal: stop.signal,
+    limits: { maxDurationSec: 900 },
+    onProgress: ({ stage }) => stage === 'shots' && stop.abort(new Error('enough')),
+  })
+  await expect(work).rejects.toThrow('enough')
+})
