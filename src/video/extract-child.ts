@@ -6,7 +6,7 @@ export type ToChild = Omit<ExtractOptions, 'signal' | 'onProgress'>
 export type FromChild =
   | { type: 'progress'; progress: Parameters<NonNullable<ExtractOptions['onProgress']>>[0] }
   | { type: 'done'; extraction: Awaited<ReturnType<typeof extractVideo>> }
-  | { type: 'failed'; code: string | null; message: string; retryable: boolean }
+  | { type: 'failed'; code: string | null; message: string; retryable: boolean; errno?: string }
 
 const stopping = new AbortController()
 
@@ -26,6 +26,8 @@ process.once('message', (options: ToChild) => {
               code: null,
               message: error instanceof Error ? `${error.name}: ${error.message}` : String(error),
               retryable: true,
+              // The caller tells a full disk from a fault of ours by it.
+              errno: (error as NodeJS.ErrnoException).code,
             },
     )
     .then((message) => process.send!(message, () => process.exit(0)))

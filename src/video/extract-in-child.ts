@@ -73,7 +73,7 @@ function toResult(
   if (outcome?.type === 'done') return outcome.extraction
   if (outcome?.type === 'failed') {
     if (outcome.code !== null) throw new MediaError(outcome.code, outcome.message, { retryable: outcome.retryable })
-    throw new Error(outcome.message)
+    throw Object.assign(new Error(outcome.message), outcome.errno ? { code: outcome.errno } : {})
   }
   if (end.timedOut) throw new MediaError('timed_out', 'Decoding the video took too long.')
   throw new MediaError('crashed', 'Decoding the video ended unexpectedly.', {
