@@ -80,7 +80,7 @@ export function toLink(frame: FrameDocument, publicUrl: string): ImageLink {
 /** Two lines: what it is, and its picture. `withVideo` is off where the heading names the video. */
 export function frameLines(frame: FrameDocument, publicUrl: string, options: { detail: Detail; withVideo: boolean }): string {
   const traits = [frame.subject, frame.tone, frame.technique].filter((value) => value !== null).join(' ')
-  const video = options.withVideo ? ` (${clip([frame.video.title, frame.author].filter(Boolean).join(', '), 44)})` : ''
+  const video = options.withVideo ? ` (${clip(frame.video.title, 32)}${frame.author ? `, ${clip(frame.author, 20)}` : ''})` : ''
   const full = options.detail === 'full'
   const caption = frame.caption ? `: ${clip(frame.caption, full ? 600 : 72)}` : ''
   const lines = [`${frame.id} ${clock(frame.t_sec)} ${traits}${video}${caption}`]
