@@ -154,7 +154,7 @@ CREATE TABLE "idempotency_keys" (
 	"key_hash" text NOT NULL,
 	"fingerprint" text NOT NULL,
 	"status" smallint NOT NULL,
-	"body" jsonb,
+	"body" json,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "idempotency_keys_account_id_key_hash_pk" PRIMARY KEY("account_id","key_hash")
 );

@@ -10,23 +10,23 @@ import type { Logger } from '../logger.ts'
 /** What a request costs. */
 export const POINTS = { read: 1, search: 2, write: 5 } as const
 
-/** Points per minute before RATE_LIMIT_SCALE. */
+/** Points per window before RATE_LIMIT_SCALE. */
 export const BUDGETS = {
-  anonymous: 600,
-  free: 1_200,
-  pro: 6_000,
+  anonymous: { points: 600, windowSec: 60 },
+  free: { points: 1_200, windowSec: 60 },
+  pro: { points: 6_000, windowSec: 60 },
   /** Images are many and cheap: a bucket of their own, so that looking at the wall does not use up the API. */
-  media: 6_000,
+  media: { points: 6_000, windowSec: 60 },
   /** Failed key checks per address. */
-  failures: 60,
-  /** Sign-in links asked for, per address and per mailbox. */
-  links: 5,
+  failures: { points: 60, windowSec: 60 },
+  /** Sign-in links asked for, and codes tried, per address and per mailbox. */
+  links: { points: 10, windowSec: 900 },
 } as const
 export type Budget = keyof typeof BUDGETS
-const WINDOW_SEC = 60
 
 export interface Usage {
   limit: number
+  windowSec: number
   remaining: number
   resetSec: number
 }
@@ -76,11 +76,8 @@ export function openRateLimits({
   const shared = {} as Record<Budget, RateLimiterRedis>
   const local = {} as Record<Budget, RateLimiterMemory>
   for (const budget of Object.keys(BUDGETS) as Budget[]) {
-    const options = {
-      points: Math.max(1, Math.round(BUDGETS[budget] * scale)),
-      duration: WINDOW_SEC,
-      keyPrefix: `${prefix}:${family(budget)}`,
-    }
+    const { points, windowSec } = BUDGETS[budget]
+    const options = { points: Math.max(1, Math.round(points * scale)), duration: windowSec, keyPrefix: `${prefix}:${family(budget)}` }
     local[budget] = new RateLimiterMemory({ ...options, keyPrefix: `local:${family(budget)}` })
     shared[budget] = new RateLimiterRedis({
       ...options,
@@ -92,10 +89,10 @@ export function openRateLimits({
 
   async function use(limiter: RateLimiterRedis | RateLimiterMemory, subject: string, points: number): Promise<Usage> {
     try {
-      return toUsage(limiter.points, await limiter.consume(subject, points))
+      return toUsage(limiter, await limiter.consume(subject, points))
     } catch (refusal) {
       if (!(refusal instanceof RateLimiterRes)) throw refusal
-      const usage = toUsage(limiter.points, refusal)
+      const usage = toUsage(limiter, refusal)
       throw new RateLimited(usage)
     }
   }
@@ -106,7 +103,9 @@ export function openRateLimits({
     async peek(budget, subject) {
       const limiter = shared[budget]
       const result = await limiter.get(subject)
-      return result ? toUsage(limiter.points, result) : { limit: limiter.points, remaining: limiter.points, resetSec: WINDOW_SEC }
+      return result
+        ? toUsage(limiter, result)
+        : { limit: limiter.points, windowSec: limiter.duration, remaining: limiter.points, resetSec: limiter.duration }
     },
     failureWaitSec: (address) => Math.max(0, Math.ceil(((blocked.get(address) ?? 0) - Date.now()) / 1000)),
     async noteFailure(address) {
@@ -133,15 +132,20 @@ class RateLimited extends AppError {
   readonly usage: Usage
 
   constructor(usage: Usage) {
-    super('rate_limited', `That was more than ${usage.limit} points in a minute. Try again in ${usage.resetSec} s.`, {
+    super('rate_limited', `That was more than ${usage.limit} points in ${usage.windowSec} s. Try again in ${usage.resetSec} s.`, {
       retryAfterSec: usage.resetSec,
     })
     this.usage = usage
   }
 }
 
-function toUsage(limit: number, result: RateLimiterRes): Usage {
-  return { limit, remaining: Math.max(0, result.remainingPoints), resetSec: Math.max(1, Math.ceil(result.msBeforeNext / 1000)) }
+function toUsage({ points, duration }: { points: number; duration: number }, result: RateLimiterRes): Usage {
+  return {
+    limit: points,
+    windowSec: duration,
+    remaining: Math.max(0, result.remainingPoints),
+    resetSec: Math.max(1, Math.ceil(result.msBeforeNext / 1000)),
+  }
 }
 
 export function budgetOf(plan: Plan): 'free' | 'pro' {
@@ -164,8 +168,8 @@ export function addressOf(req: Pick<Request, 'ip'>): string {
 /**
  * The limit fields of draft-ietf-httpapi-ratelimit-headers. On `no-store` answers only: an edge would hand one reader's count to another.
  */
-export function setLimitHeaders(res: Response, { limit, remaining, resetSec }: Usage): void {
-  res.set('RateLimit-Policy', `"default";q=${limit};w=${WINDOW_SEC}`)
+export function setLimitHeaders(res: Response, { limit, windowSec, remaining, resetSec }: Usage): void {
+  res.set('RateLimit-Policy', `"default";q=${limit};w=${windowSec}`)
   res.set('RateLimit', `"default";r=${remaining};t=${resetSec}`)
 }
 

@@ -8,6 +8,7 @@ import {
   foreignKey,
   index,
   integer,
+  json,
   jsonb,
   pgTable,
   primaryKey,
@@ -375,8 +376,8 @@ export const idempotencyKeys = pgTable(
     /** SHA-256 of method, path and body. */
     fingerprint: text().notNull(),
     status: smallint().notNull(),
-    /** Null when the answer held a secret, which is told once. */
-    body: jsonb().$type<unknown>(),
+    /** As it was sent (json keeps the order of fields). Null when the answer held a secret, which is told once. */
+    body: json().$type<unknown>(),
     createdAt: at('created_at').notNull().defaultNow(),
   },
   (t) => [primaryKey({ columns: [t.accountId, t.keyHash] }), index('idempotency_keys_created_idx').on(t.createdAt)],

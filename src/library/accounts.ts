@@ -4,6 +4,7 @@ import { accounts, type Plan, type Role, signInLinks } from '../db/schema.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
 import { appendEvent } from '../events/append.ts'
 import { deleteAllBoards } from './boards.ts'
+import { isId } from './frame-facts.ts'
 import { randomId } from './random.ts'
 import { deleteAllSaves } from './saves.ts'
 
@@ -67,6 +68,7 @@ export async function listAccounts(db: DbOrTx): Promise<Account[]> {
 
 /** Holds from the account's next request on. The same plan again changes nothing. @throws AppError not_found. */
 export async function setPlan(db: DbOrTx, { accountId, plan }: { accountId: string; plan: Plan }): Promise<Account> {
+  if (!isId(accountId)) throw notFound('account')
   return inTransaction(db, async (tx) => {
     const [account] = await tx.select().from(accounts).where(eq(accounts.id, accountId)).for('no key update')
     if (!account) throw notFound('account')

@@ -4,7 +4,7 @@ import { boards } from '../db/schema.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
 import { appendEvent, appendEvents } from '../events/append.ts'
 import type { NewEvent } from '../events/catalogue.ts'
-import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from './frame-facts.ts'
+import { type FrameFacts, factColumns, idArray, isId, requireAll, toFacts, type UndoCause } from './frame-facts.ts'
 import { randomBase62, randomId, sha256 } from './random.ts'
 
 /* The order of locks is that of frame-facts.ts: account, frames by id, boards by id. Positions are rewritten under the board's row lock. */
@@ -105,6 +105,7 @@ export async function loadBoard(
   db: DbOrTx,
   { accountId, boardId }: { accountId: string; boardId: string },
 ): Promise<{ board: Board; pins: Pin[] }> {
+  if (!isId(boardId)) throw notFound('board')
   return loadOne(db, sql`b.id = ${boardId} and b.account_id = ${accountId}`)
 }
 
@@ -274,7 +275,7 @@ export async function unpinFrames(
 ): Promise<{ unpinned: string[] }> {
   return inTransaction(db, async (tx) => {
     await lockBoard(tx, { accountId, boardId })
-    const unpinned = await removePins(tx, sql`i.board_id = ${boardId} and i.frame_id = any(${sql.param([...frameIds])}::text[])`, 'owner')
+    const unpinned = await removePins(tx, sql`i.board_id = ${boardId} and i.frame_id = any(${idArray(frameIds)})`, 'owner')
     if (unpinned.length > 0) {
       await closeGaps(tx, [boardId])
       await touch(tx, boardId)
@@ -308,7 +309,7 @@ export async function unshareBoard(db: DbOrTx, { accountId, boardId }: { account
 
 /** Takes frames out of every board that holds them. The caller holds the frames' rows, so no pin of them can be under way. */
 export async function undoPins(tx: Tx, frameIds: readonly string[], cause: 'frame_deleted' | 'video_deleted'): Promise<void> {
-  const ids = sql`any(${sql.param([...new Set(frameIds)])}::text[])`
+  const ids = sql`any(${idArray(frameIds)})`
   const { rows } = await tx.execute<{ id: string }>(
     sql`select id from boards where id in (select board_id from board_items where frame_id = ${ids}) order by id for update`,
   )
@@ -340,11 +341,12 @@ async function removePins(tx: Tx, where: SQL, cause: UndoCause): Promise<string[
 async function holdFrames(tx: Tx, ids: readonly string[]): Promise<FrameFacts[]> {
   const { rows } = await tx.execute<FrameFacts & Record<string, unknown>>(sql`
     select ${factColumns} from frames f join videos v on v.id = f.video_id
-     where f.id = any(${sql.param([...ids])}::text[]) and v.first_ready_at is not null order by f.id for key share of f`)
+     where f.id = any(${idArray(ids)}) and v.first_ready_at is not null order by f.id for key share of f`)
   return rows
 }
 
 async function lockBoard(tx: Tx, { accountId, boardId }: { accountId: string; boardId: string }): Promise<{ id: string; name: string }> {
+  if (!isId(boardId)) throw notFound('board')
   const { rows } = await tx.execute<{ id: string; name: string }>(
     sql`select id, name from boards where id = ${boardId} and account_id = ${accountId} for update`,
   )

@@ -19,6 +19,18 @@ export function toFacts({ frame_id, video_id, author, technique, subject }: Fram
   return { frame_id, video_id, author, technique, subject }
 }
 
+const ID = /^[0-9A-Za-z_-]{1,64}$/
+
+/** Anything else names nothing; some of it (NUL) cannot even be asked for. */
+export function isId(text: string): boolean {
+  return ID.test(text)
+}
+
+/** A `text[]` parameter of those ids that can exist. */
+export function idArray(ids: readonly string[]): SQL {
+  return sql`${sql.param([...new Set(ids)].filter(isId))}::text[]`
+}
+
 /** @throws AppError not_found that names the missing ids. */
 export function requireAll(wanted: readonly string[], found: readonly { frame_id: string }[]): void {
   if (found.length === wanted.length) return

@@ -44,7 +44,7 @@ export async function once(
     const answer = await act(tx)
     await tx.execute(sql`
       insert into idempotency_keys (account_id, key_hash, fingerprint, status, body)
-      values (${accountId}, ${keyHash}, ${fingerprint}, ${answer.status}, ${answer.secret ? null : JSON.stringify(answer.body)}::jsonb)
+      values (${accountId}, ${keyHash}, ${fingerprint}, ${answer.status}, ${answer.secret ? null : JSON.stringify(answer.body)}::json)
       on conflict (account_id, key_hash) do update
         set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body, created_at = now()`)
     return { ...answer, replayed: false }

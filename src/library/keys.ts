@@ -4,6 +4,7 @@ import { type Db, type DbOrTx, inTransaction, type Tx } from '../db/client.ts'
 import { accounts, apiKeys, type Plan, type Role } from '../db/schema.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
 import { appendEvent } from '../events/append.ts'
+import { isId } from './frame-facts.ts'
 import { BASE62, randomBase62, randomId, sha256 } from './random.ts'
 
 export const MEMBER_SCOPES = ['saves:read', 'saves:write', 'boards:read', 'boards:write'] as const
@@ -228,6 +229,7 @@ async function lockAccount(tx: Tx, accountId: string): Promise<{ id: string; rol
 }
 
 async function lockKey(tx: Tx, accountId: string, keyId: string) {
+  if (!isId(keyId)) throw notFound('key')
   const [key] = await tx
     .select()
     .from(apiKeys)

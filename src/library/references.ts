@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../db/client.ts'
 import { undoPins } from './boards.ts'
-import { lockFrames } from './frame-facts.ts'
+import { idArray, lockFrames } from './frame-facts.ts'
 import { removeSaves } from './saves.ts'
 
 /**
@@ -10,7 +10,7 @@ import { removeSaves } from './saves.ts'
  */
 export async function undoFrameReferences(tx: Tx, frameIds: readonly string[], cause: 'frame_deleted' | 'video_deleted'): Promise<void> {
   if (frameIds.length === 0) return
-  const ids = sql`any(${sql.param([...new Set(frameIds)])}::text[])`
+  const ids = sql`any(${idArray(frameIds)})`
   await lockFrames(tx, sql`f.id = ${ids}`, 'update')
   await removeSaves(tx, sql`s.frame_id = ${ids}`, cause)
   await undoPins(tx, frameIds, cause)

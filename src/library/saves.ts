@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { type DbOrTx, inTransaction, type Tx } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { appendEvents } from '../events/append.ts'
-import { type FrameFacts, factColumns, lockFrames, requireAll, toFacts, type UndoCause } from './frame-facts.ts'
+import { type FrameFacts, factColumns, idArray, lockFrames, requireAll, toFacts, type UndoCause } from './frame-facts.ts'
 import { addSaveSql, strengthSql } from './strength.ts'
 
 export interface Save {
@@ -30,7 +30,7 @@ export async function saveFrames(
     const { rows: frames } = await tx.execute<FrameFacts & Record<string, unknown>>(sql`
       select f.* from (select id from accounts where id = ${accountId} for key share) caller, lateral (
         select ${factColumns} from frames f join videos v on v.id = f.video_id
-         where f.id = any(${sql.param(wanted)}::text[]) and v.first_ready_at is not null and caller.id = ${accountId}
+         where f.id = any(${idArray(wanted)}) and v.first_ready_at is not null and caller.id = ${accountId}
          order by f.id for no key update of f) f`)
     requireAll(wanted, frames)
     const { rows } = await tx.execute<{ id: string }>(sql`
@@ -55,12 +55,8 @@ export async function unsaveFrames(
   { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
 ): Promise<{ removed: string[] }> {
   return inTransaction(db, async (tx) => {
-    await lockFrames(tx, sql`f.id = any(${sql.param([...new Set(frameIds)])}::text[])`, 'no key update')
-    const removed = await removeSaves(
-      tx,
-      sql`s.account_id = ${accountId} and s.frame_id = any(${sql.param([...frameIds])}::text[])`,
-      'owner',
-    )
+    await lockFrames(tx, sql`f.id = any(${idArray(frameIds)})`, 'no key update')
+    const removed = await removeSaves(tx, sql`s.account_id = ${accountId} and s.frame_id = any(${idArray(frameIds)})`, 'owner')
     return { removed }
   })
 }

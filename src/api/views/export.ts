@@ -1,0 +1,56 @@
+import type { PinnedFrame, SavedFrame } from './collections.ts'
+
+/** A collection to take away: every frame with its credit and the way back to its source. */
+const COLUMNS = [
+  'frame_id',
+  'credit',
+  'video_title',
+  'author',
+  'platform',
+  't_sec',
+  'source_url',
+  'image_url',
+  'caption',
+  'steal',
+  'note',
+  'added_at',
+] as const
+
+type ExportRow = Record<(typeof COLUMNS)[number], string | number | null>
+
+export function toExportRow(item: SavedFrame | PinnedFrame): ExportRow {
+  return {
+    frame_id: item.id,
+    credit: creditOf(item),
+    video_title: item.video.title,
+    author: item.author,
+    platform: item.platform,
+    t_sec: item.t_sec,
+    source_url: item.source_url ?? item.video.source_url,
+    image_url: item.image_url,
+    caption: item.caption,
+    steal: item.steal,
+    note: 'note' in item ? item.note : null,
+    added_at: 'saved_at' in item ? item.saved_at : item.pinned_at,
+  }
+}
+
+/** “Title” by Author, platform, at 0:12.500 */
+export function creditOf({ video, t_sec }: Pick<SavedFrame, 'video' | 't_sec'>): string {
+  const minutes = Math.floor(t_sec / 60)
+  const seconds = (t_sec - minutes * 60).toFixed(3).padStart(6, '0')
+  return `“${video.title}”${video.author ? ` by ${video.author}` : ''}, ${video.platform}, at ${minutes}:${seconds}`
+}
+
+/** RFC 4180 with a byte order mark, so that spreadsheets read UTF-8. A text that a spreadsheet would take for a formula gets an apostrophe in front. */
+export function toCsv(rows: readonly ExportRow[]): string {
+  const lines = [COLUMNS.join(','), ...rows.map((row) => COLUMNS.map((column) => csvCell(row[column])).join(','))]
+  return `\uFEFF${lines.join('\r\n')}\r\n`
+}
+
+export function csvCell(value: string | number | null): string {
+  if (value === null) return ''
+  if (typeof value === 'number') return String(value)
+  const safe = /^[\s]*[=+\-@\t\r\n＝＋－＠]/u.test(value) ? `'${value}` : value
+  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}

@@ -1,0 +1,355 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { deleteAccount, setPlan } from '../../src/library/accounts.ts'
+import { createKey, revokeKey } from '../../src/library/keys.ts'
+import { deleteVideo } from '../../src/library/videos.ts'
+import { openTestApi, type TestApi } from './app.ts'
+import { seedAccount, seedFrames } from './seed-frames.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await openTestApi()
+})
+afterAll(() => api[Symbol.asyncDispose]())
+
+describe('the four endpoints of the specification', () => {
+  test('saving, twice and at once, leaves one save; the list has every saved frame, newest save first', async () => {
+    const { key } = await seedAccount(api.db)
+    const { frameIds } = await seedFrames(api.db, { count: 3 })
+    for (const frameId of frameIds) {
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, () => api.call('/api/favourites', { method: 'POST', key, body: { frameId } })),
+      )
+      for (const answer of answers) expect([answer.status, answer.json]).toEqual([200, { ok: true }])
+    }
+    const list = await api.call('/api/favourites', { key })
+    expect(list.status).toBe(200)
+    expect(Object.keys(list.json)).toEqual(['frames'])
+    expect(list.json.frames.map((frame: { id: string }) => frame.id)).toEqual([...frameIds].reverse())
+    expect(list.json.frames[0]).toMatchObject({ t_sec: 2, kind: 'beat', subject: 'ui', save_count: 1, video: { author: 'Acme, Inc.' } })
+    expect(list.json.frames[0].saved_at).toMatch(/^\d{4}-.*Z$/)
+    expect(list.json.frames[0].image_url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/media\//)
+    expect(list.headers.get('cache-control')).toBe('no-store')
+  })
+
+  test('boards are created with 201 and listed with their item count', async () => {
+    const { key } = await seedAccount(api.db)
+    const { frameIds } = await seedFrames(api.db, { count: 5 })
+    const made = await api.call('/api/boards', { method: 'POST', key, body: { name: ' Openings ' } })
+    expect(made.status).toBe(201)
+    expect(made.json.board).toMatchObject({ name: 'Openings', item_count: 0, cover_urls: [] })
+    const pinned = await api.call(`/api/boards/${made.json.board.id}/frames`, { method: 'POST', key, body: { frameIds } })
+    expect(pinned.json).toEqual({ ok: true, pinned: frameIds, already: [] })
+    const list = await api.call('/api/boards', { key })
+    expect(Object.keys(list.json)).toEqual(['boards'])
+    expect(list.json.boards).toHaveLength(1)
+    expect(list.json.boards[0]).toMatchObject({ id: made.json.board.id, name: 'Openings', item_count: 5 })
+    expect(list.json.boards[0].cover_urls).toHaveLength(4)
+  })
+
+  test('missing, malformed, unknown, expired and revoked keys are one answer, and the account that is gone too', async () => {
+    const { account, key, record } = await seedAccount(api.db)
+    const expired = await createKey(api.db, { accountId: account.id, name: 'e', expiresAt: new Date(Date.now() + 60_000) })
+    await api.db.$client.query(`update api_keys set expires_at = now() where id = $1`, [expired.record.id])
+    await revokeKey(api.db, { accountId: account.id, keyId: record.id })
+    const gone = await seedAccount(api.db)
+    await deleteAccount(api.db, gone.account.id)
+    const headers = [
+      {},
+      { authorization: 'Bearer' },
+      { authorization: 'Basic abc' },
+      { authorization: 'Bearer nonsense' },
+      { authorization: `Bearer flk_live_${'a'.repeat(38)}` },
+      { authorization: `Bearer ${expired.key}` },
+      { authorization: `Bearer ${key}` },
+      { authorization: `Bearer ${gone.key}` },
+    ]
+    const answers = []
+    for (const header of headers) answers.push(await api.call('/api/favourites', { headers: header as Record<string, string> }))
+    for (const answer of answers) {
+      expect(answer.status).toBe(401)
+      expect(answer.text).toBe('{"code":"unauthenticated"}')
+      expect(answer.headers.get('www-authenticate')).toBe(answers[0]!.headers.get('www-authenticate'))
+      expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer .*\/keys/)
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+    }
+  })
+
+  test('a plan that no longer includes the endpoint is 403 at the next request, before scope and body are looked at', async () => {
+    const { account, key } = await seedAccount(api.db, { scopes: ['saves:read'] })
+    expect((await api.call('/api/favourites', { key })).status).toBe(200)
+    const operator = await seedAccount(api.db, { role: 'operator', plan: 'free' })
+    const changed = await api.call(`/api/accounts/${account.id}`, { method: 'PATCH', key: operator.key, body: { plan: 'free' } })
+    expect(changed.json.account).toMatchObject({ id: account.id, plan: 'free' })
+    expect(await api.call('/api/favourites', { key })).toMatchObject({ status: 403, json: { code: 'plan_required' } })
+    expect(await api.call('/api/favourites', { method: 'POST', key, body: '{broken' })).toMatchObject({
+      status: 403,
+      json: { code: 'plan_required' },
+    })
+    await setPlan(api.db, { accountId: account.id, plan: 'pro' })
+    expect(await api.call('/api/favourites', { method: 'POST', key, body: '{broken' })).toMatchObject({
+      status: 403,
+      json: { code: 'forbidden' },
+    })
+    expect((await api.call('/api/favourites', { key })).status).toBe(200)
+  })
+
+  test('bad bodies are 400 that say what is wrong, other types 415, unknown frames 404', async () => {
+    const { key } = await seedAccount(api.db)
+    const save = (body: unknown, headers = {}) => api.call('/api/favourites', { method: 'POST', key, body, headers })
+    for (const body of ['{', '[]', '"x"', {}, { frameId: '' }, { frameId: 7 }, { frameId: 'x'.repeat(65) }, { frameId: 'x', more: 1 }]) {
+      const answer = await save(body)
+      expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request'])
+    }
+    expect(await api.call('/api/favourites', { method: 'POST', key })).toMatchObject({ status: 400 })
+    expect(await save('frameId=x', { 'content-type': 'application/x-www-form-urlencoded' })).toMatchObject({ status: 415 })
+    expect(await save({ frameId: 'nope' })).toMatchObject({ status: 404, json: { code: 'not_found' } })
+    expect(await save({ frameId: 'a\0b' })).toMatchObject({ status: 404 })
+    for (const path of ['/api/boards/%00', '/api/boards/%00/frames/x', '/api/favourites/%00', '/api/shared/%00'])
+      expect((await api.call(path, { key, method: path.endsWith('x') ? 'PUT' : 'GET' })).status).toBeLessThan(500)
+    expect((await api.call('/api/favourites/%00', { key, method: 'DELETE' })).status).toBe(200)
+    expect(await save({ frameId: `x${' '.repeat(300_000)}` })).toMatchObject({ status: 413 })
+    for (const query of ['limit=0', 'limit=abc', 'after=zz', 'nope=1'])
+      expect(await api.call(`/api/favourites?${query}`, { key })).toMatchObject({ status: 400, json: { code: 'invalid_request' } })
+  })
+})
+
+describe('beyond the specification', () => {
+  test('lists page by Link, and the pages join', async () => {
+    const { key } = await seedAccount(api.db)
+    const { frameIds } = await seedFrames(api.db, { count: 5 })
+    for (const frameId of frameIds) await api.call('/api/favourites', { method: 'POST', key, body: { frameId } })
+    for (const name of ['a', 'b', 'c']) await api.call('/api/boards', { method: 'POST', key, body: { name } })
+    for (const [path, field] of [
+      ['/api/favourites', 'frames'],
+      ['/api/boards', 'boards'],
+    ] as const) {
+      const whole = await api.call(path, { key })
+      expect(whole.headers.get('link')).toBeNull()
+      const seen: string[] = []
+      let next: string | null = `${path}?limit=2`
+      while (next) {
+        const page = await api.call(next, { key })
+        seen.push(...page.json[field].map((item: { id: string }) => item.id))
+        next = /^<(.*)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.[1]?.replace(api.url, '') ?? null
+      }
+      expect(seen).toEqual(whole.json[field].map((item: { id: string }) => item.id))
+    }
+  })
+
+  test('a board is read, renamed, filled, reordered, emptied and deleted', async () => {
+    const { key } = await seedAccount(api.db)
+    const { frameIds } = await seedFrames(api.db, { count: 3 })
+    const [a, b, c] = frameIds as [string, string, string]
+    const { id } = (await api.call('/api/boards', { method: 'POST', key, body: { name: 'x' } })).json.board
+    const at = `/api/boards/${id}`
+    const put = (frameId: string, body?: unknown) => api.call(`${at}/frames/${frameId}`, { method: 'PUT', key, body })
+    const items = async () =>
+      (await api.call(at, { key })).json.board.items.map((item: { id: string; note: string }) => [item.id, item.note])
+    expect((await put(a)).json).toEqual({ ok: true, position: 0 })
+    expect((await put(b, { note: 'the cut' })).json).toEqual({ ok: true, position: 1 })
+    expect((await put(c, { position: 0 })).json).toEqual({ ok: true, position: 0 })
+    expect((await put(c, { position: 99 })).json).toEqual({ ok: true, position: 2 })
+    expect(await items()).toEqual([
+      [a, null],
+      [b, 'the cut'],
+      [c, null],
+    ])
+    expect((await put(b, { note: null })).status).toBe(200)
+    expect((await api.call(`${at}/frames/${a}`, { method: 'DELETE', key })).json).toEqual({ ok: true })
+    expect((await api.call(`${at}/frames/${a}`, { method: 'DELETE', key })).json).toEqual({ ok: true })
+    expect(await items()).toEqual([
+      [b, null],
+      [c, null],
+    ])
+    const renamed = await api.call(at, { method: 'PATCH', key, body: { name: 'y' } })
+    expect(renamed.json.board).toMatchObject({ id, name: 'y', item_count: 2 })
+    for (const body of [{ name: '' }, { name: 'a\u0007b' }, { name: 'x'.repeat(121) }, {}])
+      expect((await api.call(at, { method: 'PATCH', key, body })).status).toBe(400)
+    expect((await put(b, { position: -1 })).status).toBe(400)
+    expect((await api.call(`${at}/frames`, { method: 'POST', key, body: { frameIds: [] } })).status).toBe(400)
+    expect((await api.call(at, { method: 'DELETE', key })).json).toEqual({ ok: true })
+    expect((await api.call(at, { key })).status).toBe(404)
+    expect((await api.call(at, { method: 'DELETE', key })).status).toBe(404)
+  })
+
+  test('unsaving is idempotent', async () => {
+    const { key } = await seedAccount(api.db)
+    const { frameIds } = await seedFrames(api.db, { count: 1 })
+    await api.call('/api/favourites', { method: 'POST', key, body: { frameId: frameIds[0] } })
+    for (let n = 0; n < 2; n++)
+      expect((await api.call(`/api/favourites/${frameIds[0]}`, { method: 'DELETE', key })).json).toEqual({ ok: true })
+    expect((await api.call('/api/favourites', { key })).json).toEqual({ frames: [] })
+  })
+
+  test('a shared board shows exactly the items it counts, to anyone with the link, until it is revoked', async () => {
+    const { key } = await seedAccount(api.db)
+    const { frameIds, videoId } = await seedFrames(api.db, { count: 3 })
+    const other = await seedFrames(api.db, { count: 1 })
+    const { id } = (await api.call('/api/boards', { method: 'POST', key, body: { name: 'x' } })).json.board
+    await api.call(`/api/boards/${id}/frames`, { method: 'POST', key, body: { frameIds: [...frameIds, ...other.frameIds], note: 'n' } })
+    const shared = await api.call(`/api/boards/${id}/share`, { method: 'POST', key })
+    expect(shared.status).toBe(201)
+    const path = shared.json.json_url.replace(api.url, '')
+    const seen = await api.call(path)
+    expect(seen.json.board).toMatchObject({ name: 'x', item_count: 4 })
+    expect(seen.json.board.items).toHaveLength(4)
+    expect(seen.headers.get('cache-control')).toBe('no-store')
+    await deleteVideo(api.db, videoId)
+    const after = await api.call(path)
+    expect(after.json.board.item_count).toBe(1)
+    expect(after.json.board.items.map((item: { id: string }) => item.id)).toEqual(other.frameIds)
+    await api.call(`/api/boards/${id}/share`, { method: 'DELETE', key })
+    const [revoked, never] = [await api.call(path), await api.call('/api/shared/never')]
+    expect([revoked.status, revoked.text]).toEqual([404, never.text])
+  })
+
+  test('saves and boards are taken away as JSON and CSV with credit and source', async () => {
+    const { key } = await seedAccount(api.db)
+    const { frameIds, videoId } = await seedFrames(api.db, { count: 2 })
+    const { id } = (await api.call('/api/boards', { method: 'POST', key, body: { name: 'x' } })).json.board
+    await api.call(`/api/boards/${id}/frames`, { method: 'POST', key, body: { frameIds, note: '=cmd()' } })
+    await api.call('/api/favourites', { method: 'POST', key, body: { frameId: frameIds[0] } })
+    const json = (await api.call(`/api/boards/${id}/export`, { key })).json
+    expect(json.items).toHaveLength(2)
+    expect(json.items[0]).toMatchObject({
+      note: '=cmd()',
+      credit: `“Launch ${videoId}” by Acme, Inc., web, at 0:00.000`,
+      source_url: `https://example.org/${videoId}`,
+    })
+    const csv = await api.call(`/api/boards/${id}/export?format=csv`, { key })
+    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+    expect(csv.headers.get('content-disposition')).toBe(`attachment; filename="board-${id}.csv"`)
+    expect(csv.text).toContain(`'=cmd()`)
+    expect(csv.text).toContain(`'=a frame`)
+    expect(csv.text).not.toMatch(/(^|,)"?=/m)
+    expect((await api.call('/api/favourites/export?format=csv', { key })).text.trim().split('\r\n')).toHaveLength(2)
+    expect((await api.call('/api/favourites/export?format=pdf', { key })).status).toBe(400)
+  })
+
+  test('the event log is read in pages with a cursor that goes on, by type, and only with its scope', async () => {
+    const operator = await seedAccount(api.db, { role: 'operator', plan: 'free' })
+    const person = await seedAccount(api.db)
+    const { frameIds } = await seedFrames(api.db, { count: 3 })
+    let cursor = (await api.call('/api/events?limit=1000', { key: operator.key })).json.next
+    for (const frameId of frameIds) await api.call('/api/favourites', { method: 'POST', key: person.key, body: { frameId } })
+    const seen: { id: string; subject: string }[] = []
+    for (;;) {
+      const page = await api.call(`/api/events?after=${cursor}&types=frame.saved,frame.unsaved&limit=2`, { key: operator.key })
+      expect(page.status).toBe(200)
+      expect(typeof page.json.next).toBe('string')
+      if (page.json.events.length === 0) break
+      seen.push(...page.json.events)
+      cursor = page.json.next
+    }
+    expect(seen.map((event) => event.subject)).toEqual(frameIds)
+    expect(seen[0]).toMatchObject({
+      specversion: '1.0',
+      type: 'frame.saved',
+      account_id: person.account.id,
+      data: { frame_id: frameIds[0] },
+    })
+    for (const query of ['after=x', 'types=nope', 'limit=0'])
+      expect((await api.call(`/api/events?${query}`, { key: operator.key })).status).toBe(400)
+    expect((await api.call('/api/events', { key: person.key })).status).toBe(403)
+  })
+})
+
+describe('Idempotency-Key', () => {
+  test('the stored answer is replayed; another body is 422; a write that failed may be sent again', async () => {
+    const { key } = await seedAccount(api.db)
+    const post = (idempotency: string, body: unknown, path = '/api/boards') =>
+      api.call(path, { method: 'POST', key, body, headers: { 'idempotency-key': idempotency } })
+    const first = await post('k1', { name: 'once' })
+    const again = await post('k1', { name: 'once' })
+    expect([again.status, again.json]).toEqual([201, first.json])
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    expect(await post('k1', { name: 'other' })).toMatchObject({ status: 422, json: { code: 'idempotency_key_reused' } })
+    expect(await post('k1', { name: 'once' }, `/api/boards/${first.json.board.id}/frames`)).toMatchObject({ status: 400 })
+    expect((await api.call('/api/boards', { key })).json.boards).toHaveLength(1)
+    expect((await post('k2', { frameId: 'later' }, '/api/favourites')).status).toBe(404)
+    const { frameIds } = await seedFrames(api.db, { count: 1 })
+    expect((await post('k2', { frameId: frameIds[0] }, '/api/favourites')).status).toBe(200)
+    expect((await post('white space', { name: 'x' })).status).toBe(400)
+    // Another account's equal key is another key.
+    const other = await seedAccount(api.db)
+    expect(
+      (await api.call('/api/boards', { method: 'POST', key: other.key, body: { name: 'mine' }, headers: { 'idempotency-key': 'k1' } })).json
+        .board.name,
+    ).toBe('mine')
+  })
+
+  test('many at once make one board: the others are told that it runs, or get its answer', async () => {
+    const { key } = await seedAccount(api.db)
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () =>
+        api.call('/api/boards', { method: 'POST', key, body: { name: 'one' }, headers: { 'idempotency-key': 'same' } }),
+      ),
+    )
+    for (const answer of answers) expect([201, 409]).toContain(answer.status)
+    expect(new Set(answers.filter((answer) => answer.status === 201).map((answer) => answer.text)).size).toBe(1)
+    expect((await api.call('/api/boards', { key })).json.boards).toHaveLength(1)
+  })
+
+  test('after a day the key is free; a share link is told once and kept nowhere', async () => {
+    const { key } = await seedAccount(api.db)
+    const headers = { 'idempotency-key': 'day' }
+    const first = await api.call('/api/boards', { method: 'POST', key, body: { name: 'a' }, headers })
+    await api.db.$client.query(`update idempotency_keys set created_at = now() - interval '25 hours'`)
+    const second = await api.call('/api/boards', { method: 'POST', key, body: { name: 'b' }, headers })
+    expect(second.json.board.id).not.toBe(first.json.board.id)
+    const share = () =>
+      api.call(`/api/boards/${first.json.board.id}/share`, { method: 'POST', key, headers: { 'idempotency-key': 'share' } })
+    const shared = await share()
+    expect(shared.status).toBe(201)
+    expect(await share()).toMatchObject({ status: 409, json: { code: 'conflict' } })
+    expect((await api.call(shared.json.json_url.replace(api.url, ''))).status).toBe(200)
+  })
+})
+
+describe('limits', () => {
+  test('one budget per key, told on every answer, then 429 with Retry-After; another key goes on', async () => {
+    await using small = await openTestApi({ scale: 0.01 })
+    const [one, two] = [await seedAccount(small.db), await seedAccount(small.db)]
+    const first = await small.call('/api/boards', { key: one.key })
+    expect(first.headers.get('ratelimit-policy')).toBe('"default";q=60;w=60')
+    expect(first.headers.get('ratelimit')).toMatch(/^"default";r=59;t=\d+$/)
+    for (let n = 0; n < 11; n++)
+      expect((await small.call('/api/boards', { method: 'POST', key: one.key, body: { name: `${n}` } })).status).toBe(201)
+    const over = await small.call('/api/boards', { method: 'POST', key: one.key, body: { name: 'over' } })
+    expect(over).toMatchObject({ status: 429, json: { code: 'rate_limited' } })
+    expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(over.headers.get('ratelimit')).toMatch(/r=0/)
+    expect((await small.call('/api/boards', { key: two.key })).status).toBe(200)
+  })
+
+  test('too many failed keys from one address are stopped before the look-up; others go on', async () => {
+    await using small = await openTestApi({ scale: 0.1 })
+    const { key } = await seedAccount(small.db)
+    const from = (address: string, presented: string) =>
+      small.call('/api/boards', { key: presented, headers: { 'x-forwarded-for': address } })
+    for (let n = 0; n < 6; n++) expect((await from('203.0.113.7', 'wrong')).status).toBe(401)
+    const stopped = await from('203.0.113.7', 'wrong')
+    expect([stopped.status, stopped.json.code]).toEqual([429, 'rate_limited'])
+    expect((await from('203.0.113.8', key)).status).toBe(200)
+    for (let n = 0; n < 7; n++) await from(`2001:db8:1:2::${n}`, 'wrong')
+    expect((await from('2001:db8:1:2:ffff::1', 'wrong')).status).toBe(429)
+    expect((await from('2001:db8:1:3::1', 'wrong')).status).toBe(401)
+  })
+
+  test('with Redis away requests are answered and still limited, by this process', async () => {
+    const silent = createServer((socket) => socket.on('error', () => undefined))
+    silent.listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as { port: number }
+    for (const redisUrl of ['redis://127.0.0.1:1', `redis://127.0.0.1:${port}`]) {
+      await using cut = await openTestApi({ scale: 0.001, redisUrl })
+      const { key } = await seedAccount(cut.db)
+      const statuses = []
+      for (let n = 0; n < 8; n++) statuses.push((await cut.call('/api/boards', { key })).status)
+      expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 429, 429])
+    }
+    silent.close()
+  })
+})
