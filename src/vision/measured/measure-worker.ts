@@ -1,0 +1,48 @@
+import { parentPort } from 'node:worker_threads'
+import sharp from 'sharp'
+import { type FaceFinding, openFaceDetector, resizeRaster } from './faces.ts'
+import { measurePicture, type Picture } from './picture.ts'
+
+/** What the worker thread is asked and answers; one question at a time. */
+export interface MeasureRequest {
+  id: number
+  image: Uint8Array
+}
+
+export interface Measurement {
+  picture: Picture
+  faces: FaceFinding
+  faceMs: number
+}
+
+export type MeasureReply = { id: number; measurement: Measurement } | { id: number; error: string }
+
+/** Largest picture decoded: kept frames are 1280 wide, so anything near this is hostile. */
+const MAX_PIXELS = 8_000_000
+
+sharp.concurrency(1)
+sharp.cache(false)
+const detector = openFaceDetector()
+
+async function measure(image: Uint8Array): Promise<Measurement> {
+  const { data, info } = await sharp(image, { limitInputPixels: MAX_PIXELS, failOn: 'error' })
+    .resize(1280, 1280, { fit: 'inside', withoutEnlargement: true })
+    .flatten({ background: '#000' })
+    .toColourspace('srgb')
+    .removeAlpha()
+    .raw()
+    .toBuffer({ resolveWithObject: true })
+  const raster = { data: new Uint8Array(data), width: info.width, height: info.height }
+  const picture = measurePicture(await resizeRaster(raster, 640))
+  const start = performance.now()
+  const faces = await (await detector).find(raster)
+  return { picture, faces, faceMs: performance.now() - start }
+}
+
+parentPort?.on('message', ({ id, image }: MeasureRequest) => {
+  measure(image).then(
+    (measurement) => parentPort?.postMessage({ id, measurement } satisfies MeasureReply),
+    (error: unknown) =>
+      parentPort?.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies MeasureReply),
+  )
+})

@@ -1,0 +1,146 @@
+import { Worker } from 'node:worker_threads'
+import type { AnnotateOptions, AnnotationRun, Annotator, FrameAnnotation, FrameToAnnotate, VideoContext } from '../annotator.ts'
+import { describeFrame } from './describe-frame.ts'
+import type { Measurement, MeasureReply } from './measure-worker.ts'
+import { oneAtATime } from './one-at-a-time.ts'
+import { openTextReader, type Word } from './read-text.ts'
+import { holdsText } from './rules.ts'
+
+export interface MeasuringAnnotatorOptions {
+  /** Longest reading of one picture; after it the text of that frame stays unknown. */
+  readTimeoutMs?: number
+  /** Longest measuring of one picture, faces included. */
+  measureTimeoutMs?: number
+  /** Told what each frame cost, for benchmarks. */
+  onTimed?: (timing: FrameTiming) => void
+}
+
+export interface FrameTiming {
+  frameId: string
+  totalMs: number
+  faceMs: number
+  /** 0 when the frame holds no text and was not read. */
+  readMs: number
+  read: boolean
+}
+
+/** Changes with every change of a model, a threshold or a rule. */
+const VERSION = 'measured@1'
+
+/**
+ * The annotator without a model and without a key: fills what can be measured, read or concluded by a rule that is sure, and leaves the rest null with the
+ * reason. Faces and pixels run in one worker thread, reading in another; both load once, on the first frame, and the calling thread only waits.
+ * Memory about 500 MB in all.
+ */
+export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}): Promise<Annotator> {
+  const meter = openMeter(options.measureTimeoutMs ?? 30_000)
+  const reader = openTextReader({ timeoutMs: options.readTimeoutMs ?? 8_000 })
+
+  async function annotateFrame(frame: FrameToAnnotate, { signal, techniques }: AnnotateOptions): Promise<FrameAnnotation> {
+    const start = performance.now()
+    const measured = await meter.measure(frame.image, signal)
+    let words: Word[] | null = []
+    let readMs = 0
+    const read = holdsText(measured.picture)
+    if (read) {
+      const readStart = performance.now()
+      words = await reader.read(frame.image, { inverted: measured.picture.luma < 115, signal })
+      readMs = performance.now() - readStart
+    }
+    options.onTimed?.({ frameId: frame.id, totalMs: performance.now() - start, faceMs: measured.faceMs, readMs, read })
+    return describeFrame(frame, measured, words, techniques)
+  }
+
+  return {
+    version: VERSION,
+    model: 'measured',
+    batchSize: 8,
+    async annotate(_video: VideoContext, frames: readonly FrameToAnnotate[], annotateOptions: AnnotateOptions): Promise<AnnotationRun> {
+      const annotations: FrameAnnotation[] = []
+      for (const frame of frames) {
+        annotateOptions.signal.throwIfAborted()
+        const annotation = await annotateFrame(frame, annotateOptions).catch((error: unknown) => {
+          annotateOptions.signal.throwIfAborted()
+          return toFailure(frame, error)
+        })
+        await annotateOptions.onAnnotated?.(annotation)
+        annotations.push(annotation)
+      }
+      return { annotations, calls: [] }
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([meter[Symbol.asyncDispose](), reader[Symbol.asyncDispose]()])
+    },
+  }
+}
+
+function toFailure(frame: FrameToAnnotate, error: unknown): FrameAnnotation {
+  const reason = error instanceof Error ? error.message : String(error)
+  return { frameId: frame.id, status: 'failed', reason: `could not be measured: ${reason}`.slice(0, 300), values: {}, issues: [] }
+}
+
+interface Waiting {
+  resolve: (measurement: Measurement) => void
+  reject: (error: Error) => void
+}
+
+/** The worker thread that decodes and looks for faces; started at the first picture and again after it died or hung. */
+function openMeter(timeoutMs: number) {
+  const waiting = new Map<number, Waiting>()
+  let worker: Worker | undefined
+  let nextId = 1
+  const run = oneAtATime()
+
+  function start(): Worker {
+    const started = new Worker(new URL('./measure-worker.ts', import.meta.url))
+    started.unref()
+    started.on('message', (reply: MeasureReply) => {
+      const asked = waiting.get(reply.id)
+      waiting.delete(reply.id)
+      if ('error' in reply) asked?.reject(new Error(reply.error))
+      else asked?.resolve(reply.measurement)
+    })
+    started.on('error', (error: unknown) => lose(started, error instanceof Error ? error : new Error(String(error))))
+    started.on('exit', () => lose(started, new Error('the measuring thread ended')))
+    return started
+  }
+
+  function lose(lost: Worker, error: Error) {
+    if (worker !== lost) return
+    worker = undefined
+    void lost.terminate()
+    for (const asked of waiting.values()) asked.reject(error)
+    waiting.clear()
+  }
+
+  async function ask(image: Uint8Array, signal: AbortSignal): Promise<Measurement> {
+    signal.throwIfAborted()
+    worker ??= start()
+    const asked = worker
+    asked.ref()
+    const id = nextId++
+    const { promise, resolve, reject } = Promise.withResolvers<Measurement>()
+    waiting.set(id, { resolve, reject })
+    const timer = setTimeout(() => lose(asked, new Error(`measuring took longer than ${timeoutMs} ms`)), timeoutMs)
+    const onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort)
+    try {
+      asked.postMessage({ id, image })
+      return await promise
+    } finally {
+      waiting.delete(id)
+      asked.unref()
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  return {
+    measure: (image: Uint8Array, signal: AbortSignal) => run(() => ask(image, signal)),
+    async [Symbol.asyncDispose]() {
+      const stopping = worker
+      if (stopping) lose(stopping, new Error('closed'))
+      await stopping?.terminate()
+    },
+  }
+}

@@ -1,0 +1,147 @@
+import type { Shot, Subject, Surface, Zone } from '../../vocabulary.ts'
+import type { Face, FaceFinding } from './faces.ts'
+import type { Picture } from './picture.ts'
+import type { Word } from './read-text.ts'
+
+/** What a rule concludes: a value and how sure it is, or the reason why it concludes nothing. */
+export type Conclusion<T extends string> = { value: T; confidence: number } | { value: null; reason: string }
+
+/** A drawn or captured screen: one colour rules and few others matter. Filmed pictures of the labelled clips have 45 colours and more. */
+export function isDrawn(picture: Picture): boolean {
+  return picture.commonest >= 0.4 && picture.colours <= 40
+}
+
+/** Whether reading is worth its second: letters stand in rows. */
+export function holdsText(picture: Picture): boolean {
+  return picture.textRows > 0 && picture.letters >= 0.004
+}
+
+/** The foreground faces: a crowd's many small ones are background, as the labels have it. */
+export function foregroundFaces({ faces }: FaceFinding): Face[] {
+  return isCrowd(faces) ? [] : faces
+}
+
+function isCrowd(faces: readonly Face[]): boolean {
+  return faces.length >= 4 && faces.every((face) => face.height < 0.16)
+}
+
+function largest(faces: readonly Face[]): Face | undefined {
+  return faces.toSorted((a, b) => b.height * b.width - a.height * a.width)[0]
+}
+
+const UNSURE = 'a face is neither sure nor ruled out'
+
+/** Shot by the height of the largest face (the film convention; thresholds fitted to the detector's boxes). */
+export function concludeShot(picture: Picture, finding: FaceFinding): Conclusion<Shot> {
+  const face = largest(foregroundFaces(finding))
+  if (!face)
+    return finding.doubtful > 0 ? { value: null, reason: UNSURE } : { value: 'no-face', confidence: isDrawn(picture) ? 0.97 : 0.85 }
+  if (isInset(picture, face)) return { value: 'corner-inset', confidence: 0.95 }
+  const confidence = Math.min(0.95, face.score)
+  if (face.height < 0.13) return { value: 'wide-presenter', confidence: confidence * 0.9 }
+  if (face.height < 0.4) return { value: 'medium-presenter', confidence }
+  return { value: 'close-presenter', confidence }
+}
+
+/** A small face in a corner of a picture that is otherwise a screen. */
+function isInset(picture: Picture, face: Face): boolean {
+  const corner = Math.abs(face.x - 0.5) > 0.15 && Math.abs(face.y - 0.5) > 0.15
+  return corner && face.height < 0.3 && picture.commonest >= 0.3 && picture.colours <= 60
+}
+
+export function concludeZone(finding: FaceFinding): Conclusion<Zone> {
+  const face = largest(foregroundFaces(finding))
+  if (!face) return finding.doubtful > 0 ? { value: null, reason: UNSURE } : { value: 'none', confidence: 0.9 }
+  return { value: zoneOf(face.x, face.y), confidence: Math.min(0.95, face.score) }
+}
+
+export function zoneOf(x: number, y: number): Zone {
+  const row = y < 1 / 3 ? 'top' : y < 2 / 3 ? 'middle' : 'bottom'
+  const column = x < 1 / 3 ? 'left' : x < 2 / 3 ? 'center' : 'right'
+  return `${row}-${column}`
+}
+
+/** What the words tell of the picture; null where nothing was read. */
+export interface Lettering {
+  words: number
+  lines: number
+  /** Median height of a word, share of the picture's height. */
+  height: number
+  /** Relative spread of the width of a character over words of three letters and more: near zero in a terminal's fixed pitch. */
+  pitchSpread: number
+  /** Share of words that are numbers. */
+  numbers: number
+}
+
+export function measureLettering(words: readonly Word[], aspect: number): Lettering | null {
+  if (words.length === 0) return null
+  const heights = words.map((word) => word.height).toSorted((a, b) => a - b)
+  const pitches = words.filter((word) => word.text.length >= 3).map((word) => (word.width * aspect) / word.text.length)
+  return {
+    words: words.length,
+    lines: new Set(words.map((word) => word.line)).size,
+    height: heights[heights.length >> 1]!,
+    pitchSpread: spread(pitches),
+    numbers: words.filter((word) => /^[-+−]?[\d.,:%]+[kKmM%s]?$/.test(word.text)).length / words.length,
+  }
+}
+
+/** Interquartile range over the median; 1 when there is too little to say. */
+function spread(values: readonly number[]): number {
+  if (values.length < 5) return 1
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)]!
+  return (at(0.75) - at(0.25)) / at(0.5)
+}
+
+/** The subject where a rule is sure: a face first, then what the words look like on a drawn picture. Everything else (product, b-roll, logo) cannot be told by measuring. */
+export function concludeSubject(picture: Picture, finding: FaceFinding, lettering: Lettering | null): Conclusion<Subject> {
+  if (isCrowd(finding.faces)) return { value: 'crowd', confidence: 0.8 }
+  const face = largest(finding.faces)
+  if (face && !isDrawn(picture) && !isInset(picture, face)) {
+    if (face.score >= 0.9 && face.height >= 0.13) return { value: 'presenter', confidence: 0.85 }
+    return { value: null, reason: 'a face, but too small or unsure for a presenter' }
+  }
+  if (!isDrawn(picture)) return { value: null, reason: 'measuring cannot tell what a filmed or rendered picture shows' }
+  if (!lettering) return { value: null, reason: 'a drawn picture without readable text' }
+  if (lettering.words >= 10 && lettering.numbers >= 0.3) return { value: 'chart', confidence: 0.8 }
+  const small = lettering.height < 0.035
+  if (small && lettering.words >= 12 && lettering.pitchSpread <= 0.12 && picture.luma < 70) return { value: 'terminal', confidence: 0.9 }
+  if (small && lettering.words >= 15 && lettering.lines >= 4) return { value: 'ui', confidence: picture.luma < 70 ? 0.7 : 0.9 }
+  if (!small && !face && picture.flat >= 0.85 && lettering.words >= 2 && lettering.words <= 24 && lettering.lines <= 7) {
+    return { value: 'text-card', confidence: 0.9 }
+  }
+  return { value: null, reason: 'no rule is sure' }
+}
+
+export function concludeSurface(subject: Subject | null, lettering: Lettering | null): Conclusion<Surface> {
+  if (subject === 'terminal') return { value: 'screen-recording', confidence: 0.9 }
+  if (subject === 'ui') return { value: 'screen-recording', confidence: 0.8 }
+  if (subject === 'presenter') return { value: 'camera', confidence: 0.9 }
+  if (subject === 'crowd') return { value: 'camera', confidence: 0.8 }
+  if (subject === 'chart') return { value: 'motion-graphics', confidence: 0.7 }
+  if (subject === 'text-card' && lettering && lettering.lines <= 2) return { value: 'motion-graphics', confidence: 0.7 }
+  return { value: null, reason: subject ? 'a slide and motion graphics look alike in one frame' : 'no rule is sure' }
+}
+
+/** Technique only where its definition can be measured. Slugs of the seeded vocabulary; one that is not in the vocabulary is not used. */
+export function concludeTechnique(picture: Picture, shot: Shot | null, subject: Subject | null, frameReason: string): Conclusion<string> {
+  if (shot === 'corner-inset') return { value: 'picture-in-picture', confidence: 0.9 }
+  if (/fade through black/.test(frameReason)) return { value: 'fade-through-black', confidence: 0.9 }
+  if (picture.luma < 18 && picture.flat > 0.995) return { value: 'fade-through-black', confidence: 0.6 }
+  if (subject === 'text-card') return { value: 'title-card', confidence: 0.85 }
+  return { value: null, reason: 'no technique that measuring can tell' }
+}
+
+/** On a filmed picture the reader sees letters in leaves and cloth: there only lines that look like words are kept. */
+export function keepPlausible(words: readonly Word[], drawn: boolean): Word[] {
+  const sized = words.filter((word) => word.height <= 0.35)
+  if (drawn) return sized
+  const lines = Map.groupBy(sized, (word) => word.line)
+  return sized.filter((word) => {
+    const line = lines.get(word.line)!
+    const letters = line.reduce((sum, { text }) => sum + text.replace(/[^\p{L}\p{N}]/gu, '').length, 0)
+    const confidence = line.reduce((sum, each) => sum + each.confidence, 0) / line.length
+    return letters >= 4 && confidence >= 0.8 && (line.length > 1 || letters >= 5)
+  })
+}

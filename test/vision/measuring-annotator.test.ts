@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TECHNIQUE_SEED } from '../../src/library/technique-seed.ts'
+import type { Annotator, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
+import { type FrameTiming, openMeasuringAnnotator } from '../../src/vision/measured/measuring-annotator.ts'
+
+const video = { id: 'v1', title: 'A film', author: null, durationSec: 10 }
+const timings: FrameTiming[] = []
+let annotator: Annotator
+
+beforeAll(async () => {
+  annotator = await openMeasuringAnnotator({ onTimed: (timing) => timings.push(timing) })
+})
+afterAll(() => annotator[Symbol.asyncDispose]())
+
+function toFrame(id: string, image: Buffer, over: Partial<FrameToAnnotate> = {}): FrameToAnnotate {
+  return {
+    id,
+    tSec: 1,
+    kind: 'cut',
+    image,
+    imageSha256: createHash('sha256').update(image).digest('hex'),
+    width: 1280,
+    height: 720,
+    luma: 20,
+    tone: 'dark',
+    motion: 0,
+    phash: '0000000000000000',
+    reason: 'cut',
+    ...over,
+  }
+}
+
+const fixture = (name: string) => readFile(new URL(`./fixtures/${name}.webp`, import.meta.url))
+
+async function annotate(...frames: FrameToAnnotate[]): Promise<FrameAnnotation[]> {
+  const { annotations } = await annotator.annotate(video, frames, { signal: AbortSignal.timeout(60_000), techniques: TECHNIQUE_SEED })
+  return annotations
+}
+
+const known = (annotation: FrameAnnotation | undefined, attribute: keyof FrameAnnotation['values']) => annotation?.values[attribute]?.value
+
+describe('without a model', { timeout: 60_000 }, () => {
+  test('a text card is named, read and described', async () => {
+    const [card] = await annotate(toFrame('a', await fixture('text-card')))
+    expect(card?.status).toBe('annotated')
+    expect(card?.values.subject).toMatchObject({ value: 'text-card', source: 'rule' })
+    expect(card?.values.on_screen_text).toMatchObject({ value: 'Available today\nrelay.example', source: 'ocr' })
+    expect(card?.values.caption).toMatchObject({
+      value: 'Dark text card, centred; text: Available today relay.example',
+      source: 'measured',
+    })
+    expect(known(card, 'shot')).toBe('no-face')
+    expect(known(card, 'zone')).toBe('none')
+    expect(known(card, 'technique')).toBe('title-card')
+  })
+
+  test('a terminal, a presenter and a corner inset are told apart', async () => {
+    const [terminal, presenter, inset] = await annotate(
+      toFrame('t', await fixture('terminal')),
+      toFrame('p', await fixture('presenter')),
+      toFrame('i', await fixture('corner-inset')),
+    )
+    expect(known(terminal, 'subject')).toBe('terminal')
+    expect(known(terminal, 'on_screen_text')).toMatch(/Stashing/)
+    expect([known(presenter, 'subject'), known(presenter, 'shot'), known(presenter, 'zone')]).toEqual([
+      'presenter',
+      'medium-presenter',
+      'top-center',
+    ])
+    expect([known(inset, 'subject'), known(inset, 'shot'), known(inset, 'zone')]).toEqual(['ui', 'corner-inset', 'bottom-left'])
+    expect(known(inset, 'technique')).toBe('picture-in-picture')
+  })
+
+  test('what measuring cannot know stays null with the reason', async () => {
+    const [product] = await annotate(toFrame('p', await fixture('product')))
+    for (const attribute of ['subject', 'surface', 'composition', 'steal', 'technique'] as const) {
+      expect(product?.values[attribute]).toMatchObject({ value: null, reason: expect.any(String) })
+    }
+  })
+
+  test('a broken, an empty and a giant picture fail alone and the next frame is still annotated', async () => {
+    const giant = await sharp({ create: { width: 9000, height: 9000, channels: 3, background: '#123' } })
+      .png({ compressionLevel: 9 })
+      .toBuffer()
+    const whole = await fixture('text-card')
+    const annotations = await annotate(
+      toFrame('broken', Buffer.from('not a picture at all')),
+      toFrame('empty', Buffer.alloc(0)),
+      toFrame('cut short', whole.subarray(0, whole.length / 2)),
+      toFrame('giant', giant),
+      toFrame(
+        'tiny',
+        await sharp({ create: { width: 1, height: 1, channels: 3, background: '#fff' } })
+          .png()
+          .toBuffer(),
+      ),
+      toFrame('good', whole),
+    )
+    expect(annotations.map(({ frameId, status }) => [frameId, status])).toEqual([
+      ['broken', 'failed'],
+      ['empty', 'failed'],
+      ['cut short', 'failed'],
+      ['giant', 'failed'],
+      ['tiny', 'annotated'],
+      ['good', 'annotated'],
+    ])
+    expect(annotations[0]?.reason).toMatch(/could not be measured/)
+  })
+
+  test('each frame is handed over as soon as it is known, and an abort stops the rest', async () => {
+    const image = await fixture('product')
+    const stop = new AbortController()
+    const seen: string[] = []
+    const running = annotator.annotate(video, [toFrame('one', image), toFrame('two', image)], {
+      signal: stop.signal,
+      techniques: [],
+      onAnnotated: async ({ frameId }) => {
+        seen.push(frameId)
+        stop.abort(new Error('enough'))
+      },
+    })
+    await expect(running).rejects.toThrow('enough')
+    expect(seen).toEqual(['one'])
+  })
+
+  test('a plain picture is not read', async () => {
+    timings.length = 0
+    const plain = await sharp({ create: { width: 640, height: 360, channels: 3, background: '#204060' } })
+      .webp()
+      .toBuffer()
+    const [annotation] = await annotate(toFrame('plain', plain))
+    expect(timings).toMatchObject([{ frameId: 'plain', read: false, readMs: 0 }])
+    expect(annotation?.values.on_screen_text).toMatchObject({ value: null, reason: 'no readable text' })
+  })
+
+  test('a technique outside the vocabulary is not used', async () => {
+    const { annotations } = await annotator.annotate(video, [toFrame('a', await fixture('text-card'))], {
+      signal: AbortSignal.timeout(60_000),
+      techniques: [],
+    })
+    expect(annotations[0]?.values.technique).toMatchObject({ value: null, reason: 'not in the vocabulary' })
+  })
+})
