@@ -1,0 +1,91 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { MediaError } from '../../src/errors.ts'
+import { fetchWithYtDlp, type YtDlpOptions } from '../../src/video/yt-dlp.ts'
+
+const URL = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ'
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'ytdlp-test-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A stand-in for the operator's program. */
+function program(script: string): string {
+  const path = join(folder, 'fake-yt-dlp')
+  writeFileSync(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  return path
+}
+
+function options(ytdlpPath: string | undefined, more: Partial<YtDlpOptions> = {}): YtDlpOptions {
+  const scratchDir = mkdtempSync(join(folder, 'scratch-'))
+  return { ytdlpPath, scratchDir, signal: new AbortController().signal, maxBytes: 1000, maxDurationSec: 900, ...more }
+}
+
+async function failure(work: Promise<unknown>): Promise<MediaError> {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(MediaError)
+  return error as MediaError
+}
+
+test('without the program it says what is needed', async () => {
+  const error = await failure(fetchWithYtDlp(URL, options(undefined)))
+  expect(error.code).toBe('ytdlp_required')
+  expect(error.message).toContain('YTDLP_PATH')
+  expect((await failure(fetchWithYtDlp(URL, options(join(folder, 'absent'))))).code).toBe('ytdlp_required')
+})
+
+test('brings the file, its title and its channel; the address stands alone at the end, no shell between', async () => {
+  const given = options(
+    program(`printf '%s\\n' "$@" > args; env > environment
+echo '{"title":"A launch","channel":"Acme","uploader":"acme","duration":12}'
+printf film > source.mp4`),
+  )
+  const hostile = `${URL}&x=$(touch%20owned);\`id\``
+  const fetched = await fetchWithYtDlp(hostile, given)
+  expect(fetched).toMatchObject({ title: 'A launch', author: 'Acme' })
+  expect(readFileSync(fetched.file, 'utf8')).toBe('film')
+  const args = readFileSync(join(given.scratchDir, 'args'), 'utf8').trim().split('\n')
+  expect(args.slice(-2)).toEqual(['--', hostile])
+  for (const one of ['--ignore-config', '--no-playlist', '--use-extractors', '--max-filesize', '--match-filter', '--socket-timeout'])
+    expect(args).toContain(one)
+  expect(readFileSync(join(given.scratchDir, 'environment'), 'utf8')).not.toMatch(/NODE|VITEST/)
+})
+
+test.each([
+  ['echo "[download] video does not pass filter (duration<=?900), skipping .."', 'too_long'],
+  ['echo "[download] File is larger than max-filesize (900000 bytes > 1000 bytes). Aborting."', 'too_large'],
+  ['head -c 2000 /dev/zero > source.mp4', 'too_large'],
+  ['echo "ERROR: [youtube] dQw4w9WgXcQ: Private video. Sign in if you have been granted access" >&2; exit 1', 'source_not_found'],
+  ['echo "ERROR: Unsupported URL: x" >&2; exit 1', 'not_a_video'],
+  ['echo "ERROR: [youtube] nsig extraction failed" >&2; exit 1', 'fetch_failed'],
+  ['exit 0', 'fetch_failed'],
+])('%s', async (script, code) => {
+  expect((await failure(fetchWithYtDlp(URL, options(program(script))))).code).toBe(code)
+})
+
+test('time-out and abort end the program and what it started', async () => {
+  const script = 'sleep 600 & echo $! > child; wait'
+  const slow = options(program(script), { timeoutMs: 300 })
+  expect((await failure(fetchWithYtDlp(URL, slow))).code).toBe('timed_out')
+  expect(isAlive(Number(readFileSync(join(slow.scratchDir, 'child'), 'utf8')))).toBe(false)
+  const stop = new AbortController()
+  const aborted = fetchWithYtDlp(URL, options(program('echo started; sleep 600'), { signal: stop.signal }))
+  stop.abort(new Error('enough'))
+  await expect(aborted).rejects.toThrow('enough')
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    // A zombie still answers to signal 0 until its parent has waited for it.
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
