@@ -1,19 +1,29 @@
+import { sql } from 'drizzle-orm'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startConsumer } from '../../src/events/consume.ts'
+import { frames, videos } from '../../src/db/schema.ts'
+import { appendEvent } from '../../src/events/append.ts'
+import { type Consumer, startConsumer } from '../../src/events/consume.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
+import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
+import { reconcileSearch } from '../../src/projections/search/reconcile.ts'
+import { refreshSaveCounts } from '../../src/projections/search/save-counts.ts'
 import type { FrameQuery } from '../../src/search/library-search.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
-import { seedVideo } from '../support/seed.ts'
+import { type SeedVideo, seedVideo } from '../support/seed.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 
 const logger = pino({ level: 'silent' })
+const deepLink = (_platform: string, url: string, tSec: number) => `${url}#t=${Math.floor(tSec)}`
 let stores: Stores
+let search: ReturnType<typeof openPostgresSearch>
 beforeAll(async () => {
   stores = await openStores()
+  search = openPostgresSearch(stores.db.$client)
 })
 afterAll(() => stores[Symbol.asyncDispose]())
 
+const deps = () => ({ db: stores.db, deepLink })
 const ask = (query: Partial<FrameQuery> = {}): FrameQuery => ({
   filters: {},
   q: '',
@@ -25,45 +35,271 @@ const ask = (query: Partial<FrameQuery> = {}): FrameQuery => ({
   ...query,
 })
 
-async function drain() {
-  const running = startConsumer(
-    { db: stores.db, url: stores.databaseUrl, logger, pollMs: 20 },
-    searchProjection({ db: stores.db, deepLink: () => null }),
-  )
+function start(consumer: Consumer = searchProjection(deps())) {
+  return startConsumer({ db: stores.db, url: stores.databaseUrl, logger, pollMs: 20 }, consumer)
+}
+
+async function drain(consumer?: Consumer) {
+  const running = start(consumer)
   await running.drain()
   await running[Symbol.asyncDispose]()
 }
 
-test('a ready video is found by a mistyped word, a beginning, a phrase and a part of a word on screen', async () => {
-  const video = await seedVideo(stores.db, {
-    title: 'Launch of Relay',
-    author: 'Crème & Co',
-    frames: [
-      { caption: 'A presenter in front of a red kite', technique: 'logo-reveal', subject: 'presenter' },
-      { caption: 'A terminal', onScreenText: 'npm install hyperdrive', subject: 'terminal' },
-    ],
+/** Everything readers can get, but for the versions. */
+async function readModel() {
+  const { rows } = await stores.db.$client.query(
+    `select kind, id, revision, doc::text as doc from library_search.documents where doc is not null order by 1, 2`,
+  )
+  const narrow = await stores.db.$client.query('select * from library_search.frames order by id')
+  const entries = await stores.db.$client.query('select * from library_search.entries order by kind, id')
+  return { documents: rows, frames: narrow.rows, entries: entries.rows }
+}
+
+async function deleteVideo(id: string) {
+  await stores.db.transaction(async (tx) => {
+    await tx.delete(videos).where(sql`id = ${id}`)
+    await appendEvent(tx, {
+      type: 'video.deleted',
+      subject: id,
+      accountId: null,
+      data: { video_id: id, title: 'gone', author: null, platform: 'web', frame_count: 0, upload_key: null },
+    })
   })
+}
+
+async function correct(frameId: string, values: Partial<typeof frames.$inferInsert>) {
+  await stores.db.transaction(async (tx) => {
+    const [row] = await tx.update(frames).set(values).where(sql`id = ${frameId}`).returning()
+    await appendEvent(tx, {
+      type: 'frame.corrected',
+      subject: frameId,
+      accountId: null,
+      data: {
+        frame_id: frameId,
+        video_id: row!.videoId,
+        author: null,
+        technique: row!.technique,
+        subject: row!.subject,
+        changes: {},
+        unlocked: [],
+      },
+    })
+  })
+}
+
+async function save(frameId: string) {
+  await stores.db.transaction(async (tx) => {
+    const [row] = await tx.update(frames).set({ saveCount: sql`save_count + 1`, saveStrength: 690 }).where(sql`id = ${frameId}`).returning()
+    await appendEvent(tx, {
+      type: 'frame.saved',
+      subject: frameId,
+      accountId: 'a1',
+      data: { frame_id: frameId, video_id: row!.videoId, author: null, technique: null, subject: null },
+    })
+  })
+}
+
+const clip = (title: string, more: Partial<SeedVideo> = {}): SeedVideo => ({
+  title,
+  author: 'Acme',
+  sourceUrl: 'https://example.com/clip',
+  frames: [
+    { caption: `${title} opens on a red kite`, subject: 'b-roll', technique: 'slow-push' },
+    { caption: `${title} ends on a logo`, subject: 'logo', technique: 'logo-reveal', onScreenText: 'hyperdrive' },
+  ],
+  ...more,
+})
+
+test('a ready video can be searched, one that is not ready cannot', async () => {
+  const video = await seedVideo(stores.db, clip('Relay'))
+  await seedVideo(stores.db, { ...clip('Hidden'), author: 'Nobody', ready: false })
   await drain()
-  const search = openPostgresSearch(stores.db.$client)
-  const ids = async (q: string) => (await search.frames(ask({ q }))).frames.map((hit) => hit.document.id)
-  expect(await ids('presnter')).toEqual([video.frameIds[0]])
-  expect(await ids('present')).toEqual([video.frameIds[0]])
-  expect(await ids('"red kite"')).toEqual([video.frameIds[0]])
-  expect(await ids('"kite red"')).toEqual([])
-  expect(await ids('perdri')).toEqual([video.frameIds[1]])
-  expect((await search.frames(ask({ q: 'presnter' }))).frames[0]!.matched).toEqual({
-    caption: 'A <em>presenter</em> in front of a red kite',
+  const wall = await search.frames(ask())
+  expect(wall.frames.map(({ document }) => document.id)).toEqual(video.frameIds)
+  expect(wall.frames[1]!.document).toMatchObject({
+    source_url: 'https://example.com/clip#t=1',
+    video: { title: 'Relay', author: 'Acme' },
+    annotation: { model: 'seed', reviewed: false },
   })
-  const groups = await search.search({ q: 'creme co', limit: 6 })
-  expect(groups.brands.map((hit) => [hit.document.name, hit.score])).toEqual([['Crème & Co', 1]])
-  expect((await search.search({ q: 'logo reveal', limit: 6 })).techniques[0]).toMatchObject({ score: 1, document: { frame_count: 1 } })
-  expect((await search.search({ q: '', limit: 6 })).videos).toHaveLength(1)
-  const faceted = await search.frames(ask({ facets: true, filters: { subject: ['terminal'] } }))
-  expect(faceted.total).toBe(1)
-  expect(faceted.facets!.subject).toEqual({ presenter: 1, terminal: 1 })
-  expect(faceted.facets!.author).toEqual({ 'Crème & Co': 1 })
-  expect((await search.similar(video.frameIds[0]!, { filters: {}, limit: 5 }))!.map((hit) => hit.document.id)).toEqual([video.frameIds[1]])
-  expect((await search.frame(video.frameIds[1]!))!.previous!.id).toBe(video.frameIds[0])
-  expect((await search.frames(ask({ variety: true, filters: { color: ['#101820'] } }))).frames).toHaveLength(2)
-  expect((await search.videos({ after: undefined, limit: 1 })).next).toBeNull()
+  expect(await search.video(video.id)).toMatchObject({
+    title: 'Relay',
+    frame_count: 2,
+    image_path: expect.stringMatching(/^\/media\/.+\.webp$/),
+  })
+  expect((await search.brands({ after: undefined, limit: 10 })).items.map(({ name, frame_count }) => [name, frame_count])).toEqual([
+    ['Acme', 2],
+  ])
+  expect((await search.techniques()).map(({ slug, frame_count }) => [slug, frame_count])).toEqual([
+    ['logo-reveal', 1],
+    ['slow-push', 1],
+  ])
+  await deleteVideo(video.id)
+  await drain()
+  expect((await search.frames(ask())).frames).toEqual([])
+  expect(await search.videoFrames(video.id)).toBeUndefined()
+  expect((await search.brands({ after: undefined, limit: 10 })).items).toEqual([])
+  expect((await search.techniques()).map(({ frame_count }) => frame_count)).toEqual([0, 0])
+})
+
+test('a corrected frame moves from one technique to the other, and the version tells of it; a repeat changes nothing', async () => {
+  const video = await seedVideo(stores.db, clip('Moves'))
+  await drain()
+  const before = await search.version()
+  await correct(video.frameIds[0]!, { technique: 'logo-reveal' })
+  await drain()
+  expect(await search.version()).not.toBe(before)
+  const counts = Object.fromEntries((await search.techniques()).map(({ slug, frame_count }) => [slug, frame_count]))
+  expect(counts).toEqual({ 'logo-reveal': 2, 'slow-push': 0 })
+
+  const settled = await search.version()
+  const documents = await readModel()
+  await stores.db.$client.query(`update checkpoints set xid = '0', seq = 0 where consumer = 'search'`)
+  await drain()
+  expect(await search.version()).toBe(settled)
+  expect(await readModel()).toEqual(documents)
+})
+
+test('a replay from the beginning into an empty read model gives the same documents', async () => {
+  await seedVideo(stores.db, clip('Replayed', { author: 'Zeta' }))
+  await drain()
+  const before = await readModel()
+  await stores.db.$client.query('truncate library_search.documents, library_search.frames, library_search.entries, library_search.words')
+  await stores.db.$client.query(`update checkpoints set xid = '0', seq = 0 where consumer = 'search'`)
+  await drain()
+  expect(await readModel()).toEqual(before)
+  expect((await search.frames(ask({ q: 'hyperdrive' }))).frames.length).toBeGreaterThan(0)
+})
+
+test('the effect and the checkpoint stand or fall together', async () => {
+  const video = await seedVideo(stores.db, clip('Falls', { author: 'Fallen' }))
+  let die = true
+  const whole = searchProjection(deps())
+  await drain({
+    ...whole,
+    async handle(events, signal) {
+      const commit = await whole.handle(events, signal)
+      return async (tx) => {
+        await commit?.(tx)
+        if (!die) return
+        die = false
+        expect(await search.video(video.id)).toBeUndefined()
+        throw Object.assign(new Error('gone'), { code: '57P01' })
+      }
+    },
+  })
+  expect(die).toBe(false)
+  expect(await search.video(video.id)).toMatchObject({ frame_count: 2 })
+})
+
+test('two projectors at once leave what one would', async () => {
+  const added = await Promise.all(
+    Array.from({ length: 6 }, (_, n) => seedVideo(stores.db, clip(`Twice ${n}`, { author: `Twin ${n % 2}` }))),
+  )
+  const one = start()
+  const two = start({ ...searchProjection(deps()), name: 'search-again' })
+  await Promise.all(added.map(({ frameIds }) => correct(frameIds[0]!, { caption: 'changed under two' })))
+  await Promise.all([one.drain(), two.drain()])
+  await Promise.all([one[Symbol.asyncDispose](), two[Symbol.asyncDispose]()])
+  const live = await readModel()
+  expect(live.documents.filter(({ doc }) => doc.includes('changed under two'))).toHaveLength(6)
+  await rebuildSearch(deps())
+  expect(await readModel()).toEqual(live)
+})
+
+test('a rebuild under writes loses none of them, and equals what the live projection would have', async () => {
+  const doomed = await seedVideo(stores.db, clip('Doomed', { author: 'Doom' }))
+  const kept = await seedVideo(stores.db, clip('Kept', { author: 'Keeper' }))
+  await drain()
+  const running = start()
+  let wrote = false
+  let reads = 0
+  const reading = (async () => {
+    while (!wrote) {
+      expect((await search.frames(ask({ filters: { author: ['Keeper'] } }))).frames).toHaveLength(2)
+      reads++
+    }
+  })()
+  await rebuildSearch({
+    ...deps(),
+    onProgress: () => {
+      if (wrote) return
+      wrote = true
+    },
+  })
+  // Everything at once: new, changed and deleted while a second rebuild runs.
+  await Promise.all([
+    rebuildSearch(deps()),
+    seedVideo(stores.db, clip('Arrives', { author: 'Late' })),
+    correct(kept.frameIds[0]!, { caption: 'corrected meanwhile' }),
+    deleteVideo(doomed.id),
+    save(kept.frameIds[1]!),
+  ])
+  await reading
+  await running.drain()
+  await running[Symbol.asyncDispose]()
+  await refreshSaveCounts(deps())
+  expect(reads).toBeGreaterThan(0)
+  const live = await readModel()
+  expect(live.documents.some(({ doc }) => doc.includes('corrected meanwhile'))).toBe(true)
+  expect(live.documents.some(({ doc }) => doc.includes('Doomed'))).toBe(false)
+  expect(live.documents.some(({ doc }) => doc.includes('Arrives'))).toBe(true)
+  expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
+  await rebuildSearch(deps())
+  expect(await readModel()).toEqual(live)
+  const { rows } = await stores.db.$client.query(`select nspname from pg_namespace where nspname like 'library_search%'`)
+  expect(rows).toEqual([{ nspname: 'library_search' }])
+})
+
+test('only one rebuild runs at a time', async () => {
+  const results = await Promise.allSettled([rebuildSearch(deps()), rebuildSearch(deps())])
+  expect(results.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0)
+  for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'conflict' })
+})
+
+test('reconcile finds and heals what was lost, changed and left over, and finds nothing the second time', async () => {
+  const video = await seedVideo(stores.db, clip('Healed', { author: 'Healer' }))
+  await drain()
+  const before = await readModel()
+  const query = (text: string, values: unknown[] = []) => stores.db.$client.query(text, values)
+  // Missing: a document, and the row a document is found by.
+  await query(`delete from library_search.documents where kind = 'frames' and id = $1`, [video.frameIds[0]])
+  await query(`delete from library_search.frames where id = $1`, [video.frameIds[0]])
+  // Stale: a wrong revision; a damaged text under the right one; a searchable row that says something else; a brand.
+  await query(`update library_search.documents set doc = replace(doc::text, 'Healed', 'Heeled')::json where kind = 'videos' and id = $1`, [
+    video.id,
+  ])
+  await query(`update library_search.frames set subject = 'crowd' where id = $1`, [video.frameIds[1]])
+  await query(
+    `update library_search.documents set doc = json_build_object('name', 'Healer', 'revision', 'x') where kind = 'brands' and doc->>'name' = 'Healer'`,
+  )
+  // Extra: a frame and a video that the rows do not know.
+  await query(
+    `insert into library_search.documents (kind, id, revision, version, doc) values ('frames', 'ghost-1', 'r', 0, '{"id":"ghost-1"}')`,
+  )
+  await query(
+    `insert into library_search.documents (kind, id, revision, version, doc) values ('videos', 'ghost', 'r', 0, '{"id":"ghost","revision":"r"}')`,
+  )
+  const found = await reconcileSearch(deps())
+  expect(found).toMatchObject({ missing: 1, extra: 2 })
+  expect(found.stale).toBe(3)
+  const again = await reconcileSearch(deps())
+  expect(again).toMatchObject({ missing: 0, stale: 0, extra: 0 })
+  expect(again.checked).toBeGreaterThan(0)
+  expect(await readModel()).toEqual(before)
+})
+
+test('saves enter in batches: the version stands still until then', async () => {
+  const video = await seedVideo(stores.db, clip('Saved', { author: 'Saver' }))
+  await drain()
+  await refreshSaveCounts(deps())
+  const before = await search.version()
+  await save(video.frameIds[1]!)
+  await drain()
+  expect(await search.version()).toBe(before)
+  expect((await search.frame(video.frameIds[1]!))!.frame.save_count).toBe(0)
+  expect(await refreshSaveCounts(deps())).toBe(1)
+  expect(await search.version()).not.toBe(before)
+  expect((await search.frame(video.frameIds[1]!))!.frame.save_count).toBe(1)
+  expect((await search.search({ q: '', limit: 3 })).frames[0]!.document.id).toBe(video.frameIds[1])
+  expect(await refreshSaveCounts(deps())).toBe(0)
 })

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Db } from '../../src/db/client.ts'
 import { frames, type Provenance, techniques, videos } from '../../src/db/schema.ts'
 import { appendEvents } from '../../src/events/append.ts'
+import { frameIdOf, imageKeysOf, videoIdOf } from '../../src/library/identity.ts'
 import type { ANNOTATED, Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../../src/vocabulary.ts'
 
 export interface SeedFrame {
@@ -43,7 +44,7 @@ let counter = 0
 export async function seedVideo(db: Db, seed: SeedVideo = {}): Promise<{ id: string; frameIds: string[] }> {
   const n = ++counter
   const sourceKey = seed.sourceKey ?? `sha256:${createHash('sha256').update(`seed ${n}`).digest('hex')}`
-  const id = createHash('sha256').update(sourceKey).digest('hex').slice(0, 12)
+  const id = videoIdOf(sourceKey)
   const ready = seed.ready ?? true
   const addedAt = seed.addedAt ?? new Date()
   const video = {
@@ -93,8 +94,9 @@ export async function seedVideo(db: Db, seed: SeedVideo = {}): Promise<{ id: str
 
 export function toFrameRow(videoId: string, frame: SeedFrame, at: number, createdAt: Date): typeof frames.$inferInsert & { id: string } {
   const tMs = Math.round((frame.tSec ?? at) * 1000)
-  const id = `${videoId}-${tMs.toString(36)}`
+  const id = frameIdOf(videoId, tMs)
   const hash = createHash('sha256').update(id).digest('hex')
+  const keys = imageKeysOf(id, hash)
   const stamp = (source: Provenance['source'], confidence: number | null): Provenance => ({
     source,
     confidence,
@@ -123,8 +125,8 @@ export function toFrameRow(videoId: string, frame: SeedFrame, at: number, create
     reason: 'seeded',
     width: 1280,
     height: 720,
-    imageKey: `frames/${videoId}/${tMs.toString(36)}-${hash.slice(0, 8)}.webp`,
-    thumbKey: `frames/${videoId}/${tMs.toString(36)}-${hash.slice(0, 8)}-480.webp`,
+    imageKey: keys.image,
+    thumbKey: keys.thumb,
     imageBytes: 40_000,
     imageSha256: hash,
     placeholder: 'YTkGJwaRhWUIt4lbgnhZl3ath2BUBGYA',

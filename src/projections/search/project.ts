@@ -117,11 +117,8 @@ export async function project(tx: Tx, deepLink: DeepLink, affected: Affected, sc
     tx,
     sql`select author from ${model}.entries where kind = 'videos' and id = any(${sql.param(videoIds)}) and author is not null`,
   )
-  await applyToReadModel(
-    tx,
-    { put: { frames: put }, remove: { frames: held.filter(({ id }) => !current.has(id)).map(({ id }) => id) } },
-    schema,
-  )
+  const gone = new Set([...held.map(({ id }) => id), ...frameIds].filter((id) => !current.has(id)))
+  await applyToReadModel(tx, { put: { frames: put }, remove: { frames: [...gone] } }, schema)
 
   const groups: Groups = { videos: new Set(videoIds), authors: new Set(), techniques: new Set(affected.techniques) }
   for (const { video_id, author, technique } of [...held, ...put]) {
@@ -131,6 +128,15 @@ export async function project(tx: Tx, deepLink: DeepLink, affected: Affected, sc
   }
   for (const { author } of heldVideos) groups.authors.add(author!)
   await projectGroups(tx, groups, schema)
+}
+
+/** The vocabulary as it is now. For the start of the workers: the seeded one comes without events. */
+export async function projectVocabulary({ db }: Pick<ProjectionDeps, 'db'>): Promise<void> {
+  const { techniques } = await db.transaction((tx) => allGroups(tx))
+  await db.transaction(async (tx) => {
+    await lockReadModel(tx)
+    await projectGroups(tx, { videos: new Set(), authors: new Set(), techniques })
+  })
 }
 
 export interface Groups {
@@ -211,4 +217,15 @@ export async function allGroups(tx: Tx, schema: string = LIVE): Promise<Groups> 
     ]),
     techniques: new Set([...slugs.map(({ slug }) => slug), ...held.filter(({ kind }) => kind === 'techniques').map(({ id }) => id)]),
   }
+}
+
+const GROUPS_AT_ONCE = 500
+
+/** Videos in parts; brands and techniques are few and come last, when the videos they count are there. */
+export function* groupPieces({ videos, authors, techniques }: Groups): Iterable<Groups> {
+  const none = (): Groups => ({ videos: new Set(), authors: new Set(), techniques: new Set() })
+  const list = [...videos]
+  for (let from = 0; from < list.length; from += GROUPS_AT_ONCE)
+    yield { ...none(), videos: new Set(list.slice(from, from + GROUPS_AT_ONCE)) }
+  yield { ...none(), authors, techniques }
 }

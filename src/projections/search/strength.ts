@@ -15,14 +15,14 @@ const EPOCH = Date.UTC(2020, 0, 1)
 
 /**
  * Saves first, then completeness and confidence, then visual quality, then newest. Each is cut into steps and they are stacked as digits of one whole number
- * (17 + 8 + 6 + 20 bits), exact in a double.
+ * (22 + 7 + 5 + 19 bits), exact in a double.
  */
 export function frameStrength(facts: StrengthFacts): number {
-  // 128 steps per half-life; 0 is "never saved".
-  const saves = facts.saveStrength === null ? 0 : step(1 + facts.saveStrength * 128, 2 ** 17)
+  // 4,096 steps per half-life of 30 days, ten minutes each; 0 is "never saved".
+  const saves = facts.saveStrength === null ? 0 : step(1 + facts.saveStrength * 4_096, 2 ** 22)
   const complete = facts.confidences.reduce((sum, value) => sum + value, 0) / Math.max(1, facts.confidences.length)
-  const hours = step((facts.addedMs - EPOCH) / 3_600_000, 2 ** 20)
-  return ((saves * 256 + step(complete * 255, 256)) * 64 + step(visualQuality(facts) * 63, 64)) * 2 ** 20 + hours
+  const hours = step((facts.addedMs - EPOCH) / 3_600_000, 2 ** 19)
+  return ((saves * 128 + step(complete * 128, 128)) * 32 + step(visualQuality(facts) * 32, 32)) * 2 ** 19 + hours
 }
 
 /** 0–1: sharp, still, and not mostly black. */

@@ -41,7 +41,7 @@ export async function lockReadModel(tx: Executor): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock(${WRITER_LOCK})`)
 }
 
-/** True when something changed. Documents whose revision is held already are not written again, and then the version stays what it was. */
+/** True when something changed. Documents that are held already are not written again, and then the version stays what it was. */
 export async function applyToReadModel(tx: Executor, changes: DocumentChanges, schema: string = LIVE): Promise<boolean> {
   const rows = await rowsOf<{ version: string }>(tx, sql`select version + 1 as version from read_models where engine = 'postgres'`)
   const version = rows[0]!.version
@@ -52,16 +52,16 @@ export async function applyToReadModel(tx: Executor, changes: DocumentChanges, s
       const ids = remove.slice(from, from + CHUNK)
       const gone = await rowsOf(
         tx,
-        sql`update ${sql.raw(schema)}.documents set doc = null, revision = '', version = ${version}
-             where kind = ${kind} and id = any(${sql.param(ids)}) and doc is not null returning id`,
+        sql`with gone as (update ${sql.raw(schema)}.documents set doc = null, revision = '', version = ${version}
+                           where kind = ${kind} and id = any(${sql.param(ids)}) and doc is not null returning id),
+                 rows as (${
+                   kind === 'frames'
+                     ? sql`delete from ${sql.raw(schema)}.frames where id = any(${sql.param(ids)}) returning id`
+                     : sql`delete from ${sql.raw(schema)}.entries where kind = ${kind} and id = any(${sql.param(ids)}) returning id`
+                 })
+            select id from gone union select id from rows`,
       )
-      if (gone.length === 0) continue
-      changed = true
-      await tx.execute(
-        kind === 'frames'
-          ? sql`delete from ${sql.raw(schema)}.frames where id = any(${sql.param(ids)})`
-          : sql`delete from ${sql.raw(schema)}.entries where kind = ${kind} and id = any(${sql.param(ids)})`,
-      )
+      if (gone.length > 0) changed = true
     }
     const put = changes.put[kind] ?? []
     for (let from = 0; from < put.length; from += CHUNK) {
@@ -86,7 +86,7 @@ async function putChunk<K extends DocumentKind>(
   version: string,
 ): Promise<boolean> {
   const into = sql.raw(schema)
-  // The last of several with one id counts; a statement cannot touch a row twice.
+  // The last of several with one id counts: a statement cannot touch a row twice.
   const byId = new Map(documents.map((document) => [idOf(kind, document), document]))
   const input = [...byId].map(([id, doc]) => ({ id, revision: doc.revision, doc }))
   const rows = await rowsOf<{ id: string }>(
@@ -95,7 +95,7 @@ async function putChunk<K extends DocumentKind>(
     insert into ${into}.documents as held (kind, id, revision, version, doc)
     select ${kind}, id, revision, ${version}, doc from json_to_recordset(${JSON.stringify(input)}::json) as x(id text, revision text, doc json)
     on conflict (kind, id) do update set revision = excluded.revision, version = excluded.version, doc = excluded.doc
-      where held.revision <> excluded.revision
+      where held.revision <> excluded.revision or held.doc::text is distinct from excluded.doc::text
     returning id`,
   )
   if (rows.length === 0) return false
@@ -108,9 +108,7 @@ async function putChunk<K extends DocumentKind>(
         (id, video_id, t_ms, added_ms, subject, surface, shot, technique, zone, tone, kind, author, platform, strength, luma, phash, colors, words)
       select id, video_id, t_ms, added_ms, subject, surface, shot, technique, zone, tone, kind, author, platform, strength, luma,
              ('x' || phash)::bit(64), colors, words
-        from json_to_recordset(${JSON.stringify(lines)}::json) as x(
-          id text, video_id text, t_ms integer, added_ms bigint, subject text, surface text, shot text, technique text, zone text, tone text, kind text,
-          author text, platform text, strength double precision, luma real, phash text, colors smallint[], words tsvector)
+        from json_to_recordset(${JSON.stringify(lines)}::json) as x(${FRAME_RECORD})
       on conflict (id) do update set
         video_id = excluded.video_id, t_ms = excluded.t_ms, added_ms = excluded.added_ms, subject = excluded.subject, surface = excluded.surface,
         shot = excluded.shot, technique = excluded.technique, zone = excluded.zone, tone = excluded.tone, kind = excluded.kind, author = excluded.author,
@@ -142,6 +140,42 @@ const FRAME_FIELDS = [
   ['on_screen_text', 'C'],
   ['composition', 'D'],
 ] as const
+
+const FRAME_RECORD =
+  sql.raw(`id text, video_id text, t_ms integer, added_ms bigint, subject text, surface text, shot text, technique text, zone text,
+  tone text, kind text, author text, platform text, strength double precision, luma real, phash text, colors smallint[], words tsvector`)
+const FRAME_COLUMNS = [
+  ...[
+    'video_id',
+    't_ms',
+    'added_ms',
+    'subject',
+    'surface',
+    'shot',
+    'technique',
+    'zone',
+    'tone',
+    'kind',
+    'author',
+    'platform',
+    'strength',
+    'luma',
+  ],
+  ...['phash', 'colors', 'words'],
+]
+
+/** Ids of those frames whose searchable row is missing or says something else than their document. */
+export async function findDamagedFrames(tx: Executor, frames: readonly FrameDocument[]): Promise<string[]> {
+  const rows = await rowsOf<{ id: string }>(
+    tx,
+    sql`select x.id
+          from json_to_recordset(${JSON.stringify(frames.map((frame) => frameRow(frame, new Map())))}::json) as x(${FRAME_RECORD})
+          left join ${sql.raw(LIVE)}.frames f on f.id = x.id
+         where f.id is null or (${sql.raw(FRAME_COLUMNS.map((column) => `f.${column}`).join(', '))})
+               is distinct from (${sql.raw(FRAME_COLUMNS.map((column) => (column === 'phash' ? `('x' || x.phash)::bit(64)` : `x.${column}`)).join(', '))})`,
+  )
+  return rows.map(({ id }) => id)
+}
 
 function frameRow(frame: FrameDocument, words: Map<string, Set<string>>) {
   const vector = new VectorWriter()

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import type { Tx } from '../../db/client.ts'
+import type { FrameDocument } from '../../search/library-search.ts'
+import { findDamagedFrames, LIVE, lockReadModel, rowsOf } from '../../search/postgres/sink.ts'
+import { loadFramesOfVideos, loadPublicVideoIds } from './load.ts'
+import { allGroups, groupPieces, nothingAffected, type ProjectionDeps, piecesOf, project, projectGroups } from './project.ts'
+import { refreshSaveCounts } from './save-counts.ts'
+
+/** Documents of all four kinds. A projection that is behind counts as stale too. */
+export interface Reconciliation {
+  checked: number
+  missing: number
+  stale: number
+  extra: number
+}
+
+const VIDEOS_AT_ONCE = 25
+const model = sql.raw(LIVE)
+
+/**
+ * Compares the read model with what the rows say now, writes anew what differs and says how many of each. Safe beside the live projection: each page is compared
+ * and healed under the writer's lock. Hourly in the workers, and by `frames reconcile`.
+ */
+export async function reconcileSearch({ db, deepLink, signal }: ProjectionDeps & { signal?: AbortSignal }): Promise<Reconciliation> {
+  // Counts that only wait for their batch are no fault.
+  await refreshSaveCounts({ db, deepLink })
+  const found: Reconciliation = { checked: 0, missing: 0, stale: 0, extra: 0 }
+  // Healing a frame also writes what it tells of its video, brand and technique: these are compared from the start to the end.
+  const before = await heldGroups(db)
+
+  for (let after = ''; ; ) {
+    signal?.throwIfAborted()
+    const ids = await loadPublicVideoIds(db, { after, limit: VIDEOS_AT_ONCE })
+    if (ids.length === 0) break
+    await db.transaction(async (tx) => {
+      await lockReadModel(tx)
+      const expected = await loadFramesOfVideos(tx, ids, deepLink)
+      const { missing, stale } = await compareFrames(tx, expected)
+      found.checked += expected.length
+      found.missing += missing.length
+      found.stale += stale.length
+      await heal(tx, deepLink, [...missing, ...stale])
+    })
+    after = ids.at(-1)!
+  }
+
+  await db.transaction(async (tx) => {
+    await lockReadModel(tx)
+    const extra = await rowsOf<{ id: string }>(
+      tx,
+      sql`with public_frames as (select f.id from frames f join videos v on v.id = f.video_id where v.first_ready_at is not null)
+          select id from ${model}.documents d where kind = 'frames' and doc is not null and not exists (select 1 from public_frames p where p.id = d.id)
+          union
+          select id from ${model}.frames f where not exists (select 1 from public_frames p where p.id = f.id)`,
+    )
+    found.extra += extra.length
+    await heal(
+      tx,
+      deepLink,
+      extra.map(({ id }) => id),
+    )
+  })
+
+  const groups = await db.transaction((tx) => allGroups(tx))
+  for (const piece of groupPieces(groups)) {
+    signal?.throwIfAborted()
+    await db.transaction(async (tx) => {
+      await lockReadModel(tx)
+      await tx.execute(
+        sql`update ${model}.documents d set revision = '' where kind <> 'frames' and doc is not null
+             and not exists (select 1 from ${model}.entries e where e.kind = d.kind and e.id = d.id)`,
+      )
+      await projectGroups(tx, piece)
+    })
+  }
+  const now = await heldGroups(db)
+  found.checked += now.size
+  for (const [key, digest] of now) {
+    if (!before.has(key)) found.missing++
+    else if (before.get(key) !== digest) found.stale++
+  }
+  for (const key of before.keys()) if (!now.has(key)) found.extra++
+  return found
+}
+
+async function compareFrames(tx: Tx, expected: readonly FrameDocument[]): Promise<{ missing: string[]; stale: string[] }> {
+  const held = await rowsOf<{ id: string; digest: string }>(
+    tx,
+    sql`select id, md5(doc::text) as digest from ${model}.documents
+         where kind = 'frames' and id = any(${sql.param(expected.map(({ id }) => id))}) and doc is not null`,
+  )
+  const digests = new Map(held.map(({ id, digest }) => [id, digest]))
+  const damaged = new Set(await findDamagedFrames(tx, expected))
+  const missing: string[] = []
+  const stale: string[] = []
+  for (const frame of expected) {
+    const digest = digests.get(frame.id)
+    if (digest === undefined) missing.push(frame.id)
+    else if (digest !== createHash('md5').update(JSON.stringify(frame)).digest('hex') || damaged.has(frame.id)) stale.push(frame.id)
+  }
+  return { missing, stale }
+}
+
+/** A document that is right is not written again, so that its searchable row would stay damaged: its revision goes first. */
+async function heal(tx: Tx, deepLink: ProjectionDeps['deepLink'], ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await tx.execute(sql`update ${model}.documents set revision = '' where kind = 'frames' and id = any(${sql.param([...ids])})`)
+  for (const piece of piecesOf({ ...nothingAffected(), frames: new Set(ids) })) await project(tx, deepLink, piece)
+}
+
+/** What is held of videos, brands and techniques; nothing for one that could not be found by its searchable row. */
+async function heldGroups(tx: Parameters<typeof rowsOf>[0]): Promise<Map<string, string>> {
+  const rows = await rowsOf<{ key: string; digest: string }>(
+    tx,
+    sql`select d.kind || ' ' || d.id as key, case when e.id is null then '' else md5(d.doc::text) end as digest
+          from ${model}.documents d left join ${model}.entries e on e.kind = d.kind and e.id = d.id where d.kind <> 'frames' and d.doc is not null`,
+  )
+  return new Map(rows.map(({ key, digest }) => [key, digest]))
+}
