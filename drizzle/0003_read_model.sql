@@ -68,7 +68,7 @@ CREATE FUNCTION index_read_model(target text) RETURNS void LANGUAGE plpgsql SET 
 BEGIN
   PERFORM set_config('search_path', quote_ident(target) || ', public', true);
   CREATE INDEX documents_version_idx ON documents (version);
-  CREATE INDEX frames_newest_idx ON frames (added_ms DESC, video_id, t_ms);
+  CREATE INDEX frames_newest_idx ON frames (added_ms DESC, video_id, t_ms) INCLUDE (id);
   CREATE INDEX frames_video_idx ON frames (video_id, t_ms);
   CREATE INDEX frames_video_strength_idx ON frames (video_id, strength DESC, id);
   CREATE INDEX frames_strength_idx ON frames (strength DESC, id);
@@ -80,6 +80,9 @@ BEGIN
   CREATE INDEX frames_surface_idx ON frames (surface);
   CREATE INDEX frames_shot_idx ON frames (shot);
   CREATE INDEX frames_zone_idx ON frames (zone);
+  CREATE INDEX frames_tone_idx ON frames (tone);
+  CREATE INDEX frames_kind_idx ON frames (kind);
+  CREATE INDEX frames_platform_idx ON frames (platform);
   CREATE INDEX frames_words_idx ON frames USING gin (words) WITH (fastupdate = off);
   CREATE INDEX frames_colors_idx ON frames USING gin (colors) WITH (fastupdate = off);
   CREATE INDEX entries_newest_idx ON entries (kind, added_ms DESC, id);

@@ -17,6 +17,7 @@ const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu
 
 /** Case, accents and compatibility forms folded away. */
 export function fold(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase()
   return text
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
@@ -24,20 +25,21 @@ export function fold(text: string): string {
     .replace(/[ßøłđðþæœı]/g, (letter) => PLAIN[letter] ?? letter)
 }
 
+const ASCII = /^\p{ASCII}*$/u
 const PLAIN: Record<string, string> = { ß: 'ss', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', æ: 'ae', œ: 'oe', ı: 'i' }
 
 export function tokenize(text: string): Token[] {
   const tokens: Token[] = []
   for (const match of text.matchAll(WORD)) {
     // Folding may open a word up (½ becomes 1⁄2): only letters and digits stay.
-    const word = fold(match[0])
-      .replace(/[^\p{L}\p{N}]/gu, '')
-      .slice(0, MAX_WORD)
-      .toWellFormed()
+    const folded = fold(match[0])
+    const word = ASCII.test(folded) ? folded.slice(0, MAX_WORD) : lettersOf(folded)
     if (word !== '') tokens.push({ word, start: match.index, end: match.index + match[0].length })
   }
   return tokens
 }
+
+const lettersOf = (folded: string) => [...folded.replace(/[^\p{L}\p{N}]/gu, '')].slice(0, MAX_WORD).join('')
 
 /** One thing a query asks for: a word, or a phrase of several in a row. */
 export interface Term {

@@ -132,10 +132,13 @@ export async function project(tx: Tx, deepLink: DeepLink, affected: Affected, sc
 
 /** The vocabulary as it is now. For the start of the workers: the seeded one comes without events. */
 export async function projectVocabulary({ db }: Pick<ProjectionDeps, 'db'>): Promise<void> {
-  const { techniques } = await db.transaction((tx) => allGroups(tx))
   await db.transaction(async (tx) => {
     await lockReadModel(tx)
-    await projectGroups(tx, { videos: new Set(), authors: new Set(), techniques })
+    const rows = await rowsOf<{ slug: string }>(
+      tx,
+      sql`select slug from techniques union select id from ${sql.raw(LIVE)}.documents where kind = 'techniques' and doc is not null`,
+    )
+    await projectGroups(tx, { videos: new Set(), authors: new Set(), techniques: new Set(rows.map(({ slug }) => slug)) })
   })
 }
 

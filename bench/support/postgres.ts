@@ -1,0 +1,30 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Db, openDb } from '../../src/db/client.ts'
+import { migrateDatabase } from '../../src/db/migrate.ts'
+import { startLocalPostgres } from '../../src/local/postgres.ts'
+
+export interface TemporaryDatabase {
+  db: Db
+  url: string
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A PostgreSQL of its own in a temporary folder, migrated, as the service runs it but for durability. */
+export async function openTemporaryDatabase(): Promise<TemporaryDatabase> {
+  const dir = mkdtempSync(join(tmpdir(), 'frames-bench-'))
+  chmodSync(dir, 0o755)
+  const postgres = await startLocalPostgres({ dir: join(dir, 'postgres'), settings: { fsync: 'off', full_page_writes: 'off' } })
+  const db = openDb({ url: postgres.url, statementTimeoutMs: 0 })
+  await migrateDatabase(db)
+  return {
+    db,
+    url: postgres.url,
+    async [Symbol.asyncDispose]() {
+      await db.$client.end()
+      await postgres.stop()
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
