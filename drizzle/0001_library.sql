@@ -294,6 +294,8 @@ CREATE INDEX "board_items_frame_idx" ON "board_items" USING btree ("frame_id");-
 CREATE INDEX "boards_account_idx" ON "boards" USING btree ("account_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "events_cursor_idx" ON "events" USING btree ("xid","seq");--> statement-breakpoint
 CREATE INDEX "events_type_idx" ON "events" USING btree ("type","xid","seq");--> statement-breakpoint
+CREATE INDEX "frames_image_key_idx" ON "frames" USING btree ("image_key");--> statement-breakpoint
+CREATE INDEX "frames_thumb_key_idx" ON "frames" USING btree ("thumb_key");--> statement-breakpoint
 CREATE INDEX "frames_kind_idx" ON "frames" USING btree ("kind");--> statement-breakpoint
 CREATE INDEX "frames_tone_idx" ON "frames" USING btree ("tone");--> statement-breakpoint
 CREATE INDEX "frames_subject_idx" ON "frames" USING btree ("subject");--> statement-breakpoint

@@ -31,6 +31,12 @@ const Env = z.object({
   VISION_BASE_URL: httpUrl.optional(),
   VISION_MODEL: z.string().min(1).optional(),
   VISION_API_KEY: z.string().min(1).optional(),
+  VISION_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(4),
+  VISION_PER_MINUTE: z.coerce.number().int().min(0).default(0),
+  VISION_PRICE_IN: z.coerce.number().min(0).optional(),
+  VISION_PRICE_OUT: z.coerce.number().min(0).optional(),
+  VISION_BUDGET_VIDEO: z.coerce.number().positive().optional(),
+  VISION_BUDGET_DAY: z.coerce.number().positive().optional(),
   SMTP_URL: z
     .string()
     .regex(/^smtps?:\/\//, 'must begin with smtp:// or smtps://')
@@ -57,6 +63,21 @@ export interface S3Config {
   secretKey: string
 }
 
+export interface VisionConfig {
+  baseUrl: string
+  model: string
+  apiKey: string | undefined
+  /** Calls at once and a minute (0: any number), over all workers. */
+  concurrency: number
+  perMinute: number
+  /** US dollars per million tokens; undefined where the operator has not said. */
+  priceIn: number | undefined
+  priceOut: number | undefined
+  /** US dollars. */
+  budgetPerVideo: number | undefined
+  budgetPerDay: number | undefined
+}
+
 export interface Config {
   port: number
   dataDir: string
@@ -67,7 +88,7 @@ export interface Config {
   redisUrl: string | undefined
   meili: { url: string; key: string } | undefined
   s3: S3Config | undefined
-  vision: { baseUrl: string; model: string; apiKey: string | undefined } | undefined
+  vision: VisionConfig | undefined
   smtpUrl: string | undefined
   signup: boolean
   rateLimitScale: number
@@ -94,6 +115,10 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   together(e, ['MEILI_URL', 'MEILI_KEY'])
   together(e, ['VISION_BASE_URL', 'VISION_MODEL'])
   if (e.VISION_API_KEY && !e.VISION_BASE_URL) throw new ConfigError('VISION_API_KEY: needs VISION_BASE_URL and VISION_MODEL beside it')
+  if ((e.VISION_BUDGET_VIDEO ?? e.VISION_BUDGET_DAY) !== undefined && (e.VISION_PRICE_IN === undefined || e.VISION_PRICE_OUT === undefined))
+    throw new ConfigError(
+      'VISION_BUDGET_VIDEO, VISION_BUDGET_DAY: need VISION_PRICE_IN and VISION_PRICE_OUT (dollars per million tokens) beside them',
+    )
   if (e.S3_ENDPOINT || e.S3_REGION || e.S3_ACCESS_KEY || e.S3_SECRET_KEY || e.S3_BUCKET)
     together(e, ['S3_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
   const [step, passage] = e.FAULT_AT?.split(':') ?? []
@@ -117,7 +142,19 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
           }
         : undefined,
     vision:
-      e.VISION_BASE_URL && e.VISION_MODEL ? { baseUrl: e.VISION_BASE_URL, model: e.VISION_MODEL, apiKey: e.VISION_API_KEY } : undefined,
+      e.VISION_BASE_URL && e.VISION_MODEL
+        ? {
+            baseUrl: e.VISION_BASE_URL,
+            model: e.VISION_MODEL,
+            apiKey: e.VISION_API_KEY,
+            concurrency: e.VISION_CONCURRENCY,
+            perMinute: e.VISION_PER_MINUTE,
+            priceIn: e.VISION_PRICE_IN,
+            priceOut: e.VISION_PRICE_OUT,
+            budgetPerVideo: e.VISION_BUDGET_VIDEO,
+            budgetPerDay: e.VISION_BUDGET_DAY,
+          }
+        : undefined,
     smtpUrl: e.SMTP_URL,
     signup: e.SIGNUP === 'on',
     rateLimitScale: e.RATE_LIMIT_SCALE,

@@ -212,6 +212,8 @@ export const frames = pgTable(
     check('frames_shot', oneOf('shot', SHOTS)),
     check('frames_zone', oneOf('zone', ZONES)),
     check('frames_instant', sql`t_ms >= 0 and sample_ms >= 0`),
+    index('frames_image_key_idx').on(t.imageKey),
+    index('frames_thumb_key_idx').on(t.thumbKey),
     index('frames_kind_idx').on(t.kind),
     index('frames_tone_idx').on(t.tone),
     index('frames_subject_idx').on(t.subject),

@@ -2,14 +2,17 @@ import { createHash } from 'node:crypto'
 import { type JobsOptions, Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { Logger } from '../logger.ts'
-import { JOB_OPTIONS, JOBS, type JobData, type JobName, QUEUES, type QueueName, queueFor } from './jobs.ts'
+import { JOB_OPTIONS, JOBS, type JobData, type JobName, type QueueName, queueFor } from './jobs.ts'
 
 export interface Queues {
   /** The connection commands may share; fails fast while Redis is away. */
   readonly redis: Redis
   readonly prefix: string
   readonly url: string
+  /** Only while Redis answers: `ready` first. */
   get(name: QueueName): Queue
+  /** @throws an error with a connection's code when Redis does not answer within 2 s */
+  ready(): Promise<void>
   /**
    * Adds a job unless the same one is waiting or running. A finished one of the same id is put away first: it would silently swallow the new one.
    * True when it was added.
@@ -24,19 +27,23 @@ export const DEFAULT_PREFIX = 'frames'
 export function openQueues({ url, prefix = DEFAULT_PREFIX, logger }: { url: string; prefix?: string; logger: Logger }): Queues {
   const redis = new Redis(url, { maxRetriesPerRequest: 1, enableOfflineQueue: false, commandTimeout: 5_000, lazyConnect: false })
   redis.on('error', (error) => logger.debug({ err: error }, 'redis away'))
-  const queues = new Map<QueueName, Queue>(
-    QUEUES.map((name) => {
-      const queue = new Queue(name, { connection: redis, prefix, defaultJobOptions: JOB_OPTIONS, skipWaitingForReady: true })
+  const queues = new Map<QueueName, Queue>()
+  // Made at the first use, when Redis answers: a queue whose first command failed would fail for ever.
+  const get = (name: QueueName) => {
+    let queue = queues.get(name)
+    if (!queue) {
+      queue = new Queue(name, { connection: redis, prefix, defaultJobOptions: JOB_OPTIONS })
       queue.on('error', (error) => logger.debug({ err: error, queue: name }, 'queue away'))
-      return [name, queue]
-    }),
-  )
-  const get = (name: QueueName) => queues.get(name)!
+      queues.set(name, queue)
+    }
+    return queue
+  }
   return {
     redis,
     prefix,
     url,
     get,
+    ready: () => untilReady(redis),
     async add(name, data, { backfill = false, priority = 0 } = {}) {
       await untilReady(redis)
       const queue = get(queueFor(name, backfill))

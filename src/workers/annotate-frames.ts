@@ -1,5 +1,5 @@
 import type { Db } from '../db/client.ts'
-import { loadUnannotated, recordAnnotations, recordVisionCall } from '../library/annotations.ts'
+import { costsOf, loadUnannotated, recordAnnotations, recordVisionCall } from '../library/annotations.ts'
 import { loadVocabulary, toTerm } from '../library/techniques.ts'
 import { findVideo } from '../library/videos.ts'
 import type { Logger } from '../logger.ts'
@@ -17,10 +17,15 @@ export interface AnnotateDeps {
   reached: Reached
   /** Notes that nothing can be asked (a wrong key, a spent budget), for people to see; null when it works again. */
   reportStatus: (status: { code: string; message: string } | null) => Promise<void>
+  /** US dollars that may be spent; a video over its own ends without the rest of its descriptions, over the day's everything waits. */
+  budget?: { perVideo: number | undefined; perDay: number | undefined } | undefined
 }
 
+/** How soon a spent daily budget is looked at again: the last 24 hours move on. */
+const BUDGET_WAIT_MS = 10 * 60_000
+
 /** Describes a few frames of one video. What is paid for is stored at once; frames already done are passed over. */
-export function annotateFrames({ db, store, annotator, logger, reached, reportStatus }: AnnotateDeps): Handlers['annotate-frames'] {
+export function annotateFrames({ db, store, annotator, logger, reached, reportStatus, budget }: AnnotateDeps): Handlers['annotate-frames'] {
   return async ({ videoId, frameIds, annotator: wanted }, { signal, lastAttempt }) => {
     if (wanted !== annotator.version) {
       // Another worker's annotator, or one of yesterday's settings: the reconciler asks again under the present name.
@@ -36,6 +41,13 @@ export function annotateFrames({ db, store, annotator, logger, reached, reportSt
     const record = (list: FrameAnnotation[]) => recordAnnotations(db, { videoId, annotator: wanted, model: annotator.model, list })
     const stored = new Set<string>()
     try {
+      if (budget?.perDay !== undefined && (await costsOf(db)).cost_usd >= budget.perDay) {
+        throw new AnnotatorUnavailable('budget_spent', `The budget of $${budget.perDay} for 24 hours is spent.`, BUDGET_WAIT_MS)
+      }
+      if (budget?.perVideo !== undefined && (await costsOf(db, videoId)).cost_usd >= budget.perVideo) {
+        await record(rows.map((row) => ({ frameId: row.id, status: 'failed', reason: 'video_budget_spent', values: {}, issues: [] })))
+        return
+      }
       const frames: FrameToAnnotate[] = []
       const lost: FrameAnnotation[] = []
       for (const row of rows) {

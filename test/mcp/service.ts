@@ -2,7 +2,7 @@ import { createAuthentication } from '../../src/api/authenticate.ts'
 import { mcpRouter } from '../../src/api/mcp/route.ts'
 import { createToolServer, createTools } from '../../src/api/mcp/server.ts'
 import type { Tool } from '../../src/api/mcp/tool.ts'
-import { openRateLimits } from '../../src/api/rate-limit.ts'
+import { limitOpenReads, openRateLimits } from '../../src/api/rate-limit.ts'
 import { createReadCache } from '../../src/api/read-cache.ts'
 import { readsRouter } from '../../src/api/routes/reads.ts'
 import { startConsumer } from '../../src/events/consume.ts'
@@ -42,7 +42,7 @@ export async function openService({ scale = 1000 }: { scale?: number } = {}): Pr
   const server = await listen((publicUrl) => {
     tools = createTools({ db: stores.db, search, publicUrl, sourceKeyOf, readImage: async (key) => Buffer.from(`picture ${key}`) })
     return [
-      readsRouter({ search, cache, publicUrl, sourceKeyOf }),
+      readsRouter({ search, cache, publicUrl, sourceKeyOf, limit: limitOpenReads(limits) }),
       mcpRouter({
         dispatch: createToolServer({ tools, publicUrl, version: '1.2.3', logger: silent, libraryVersion: () => search.version() }),
         publicUrl,

@@ -1,4 +1,4 @@
-import { type Request, type Response, Router } from 'express'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { notFound } from '../../errors.ts'
 import type { FrameDocument, LibrarySearch, TechniqueDocument } from '../../search/library-search.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
@@ -25,16 +25,18 @@ export interface ReadsDeps {
   publicUrl: string
   /** The canonical key of a pasted video URL; undefined for anything else. */
   sourceKeyOf(term: string): string | undefined
+  /** The rate limit of answers that an edge may keep. */
+  limit: RequestHandler
 }
 
 type Load<V> = (values: V, id: string) => Promise<object>
 
 /** The open reads: no credential is looked at, equal questions share one answer. */
-export function readsRouter({ search, cache, publicUrl, sourceKeyOf }: ReadsDeps): Router {
+export function readsRouter({ search, cache, publicUrl, sourceKeyOf, limit: limited }: ReadsDeps): Router {
   const router = Router()
 
   function read<P extends Parameters>(path: string, parameters: P, load: Load<Values<P>>): void {
-    router.get(path, async (req: Request, res: Response) => {
+    router.get(path, limited, async (req: Request, res: Response) => {
       const id = typeof req.params.id === 'string' ? req.params.id : ''
       const values = readParameters(req.originalUrl, parameters)
       if ((values as { debug?: string }).debug === '1') {

@@ -1,0 +1,144 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { sql } from 'drizzle-orm'
+import type { Router } from 'express'
+import type { Config } from '../config.ts'
+import { type Db, openDb } from '../db/client.ts'
+import type { Logger } from '../logger.ts'
+import { openPostgresSearch } from '../search/postgres/search.ts'
+import { drainable } from '../shutdown.ts'
+import { openStore } from '../store.ts'
+import { fetchability, resolveSource } from '../video/source.ts'
+import { createApp } from './app.ts'
+import { createAuthentication } from './authenticate.ts'
+import { mcpRouter } from './mcp/route.ts'
+import { createToolServer, createTools } from './mcp/server.ts'
+import { limitOpenReads, openRateLimits } from './rate-limit.ts'
+import { createReadCache } from './read-cache.ts'
+import { accountsRouter } from './routes/accounts.ts'
+import { boardsRouter } from './routes/boards.ts'
+import { eventsRouter } from './routes/events.ts'
+import { favouritesRouter } from './routes/favourites.ts'
+import { type Health, healthRouter } from './routes/health.ts'
+import { libraryRouter } from './routes/library.ts'
+import { mediaRouter } from './routes/media.ts'
+import { readsRouter } from './routes/reads.ts'
+import { videosRouter } from './routes/videos.ts'
+
+export interface ApiOptions {
+  config: Config
+  databaseUrl: string
+  redisUrl: string
+  logger: Logger
+  /** Overrides of tests: the port to listen on (0: any), and how long a read-model version is believed. */
+  port?: number
+  host?: string
+  versionTtlMs?: number
+  prefix?: string
+}
+
+export interface OpenApi {
+  /** Where it listens, for this machine. */
+  url: string
+  port: number
+  routers: readonly Router[]
+  /** Readiness off, requests in flight finish, connections close. */
+  stop(options?: { graceMs?: number; deadlineMs?: number }): Promise<void>
+}
+
+/** Wires and starts the HTTP server. Stateless: any number of them may run side by side. */
+export async function openApi(options: ApiOptions): Promise<OpenApi> {
+  const { config, databaseUrl, redisUrl, logger } = options
+  const db = openDb({ url: databaseUrl, max: 16, applicationName: 'frame-library api', statementTimeoutMs: 10_000, logger })
+  const limits = openRateLimits({
+    redisUrl,
+    scale: config.rateLimitScale,
+    logger,
+    ...(options.prefix ? { prefix: `${options.prefix}:rate` } : {}),
+  })
+  const health: Health = { stopping: false }
+  const routers = wire(options, { db, limits, health })
+  const app = createApp({ logger, trustProxy: config.trustProxy, routers })
+  const server = createServer({ requestTimeout: 600_000, headersTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16 * 1024 }, app)
+  server.maxRequestsPerSocket = 10_000
+  const { drain } = drainable(server)
+  try {
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(options.port ?? config.port, options.host, resolve))
+  } catch (error) {
+    await limits[Symbol.asyncDispose]()
+    await db.$client.end()
+    throw error
+  }
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://localhost:${port}`,
+    port,
+    routers,
+    async stop({ graceMs = 0, deadlineMs = 20_000 } = {}) {
+      health.stopping = true
+      await drain({ graceMs, deadlineMs })
+      await limits[Symbol.asyncDispose]()
+      await db.$client.end()
+    },
+  }
+}
+
+interface Parts {
+  db: Db
+  limits: ReturnType<typeof openRateLimits>
+  health: Health
+}
+
+const VERSION = '0.1.0'
+
+/** The routers in the order they are asked. */
+function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health }: Parts): Router[] {
+  const { publicUrl } = config
+  const store = openStore(config)
+  const search = openPostgresSearch(db.$client)
+  const cache = createReadCache(() => search.version(), versionTtlMs === undefined ? {} : { versionTtlMs })
+  const authentication = createAuthentication({ db, limits, logger, publicUrl })
+  const { requireScope } = authentication
+  const readImage = (key: string) => store.get(key)
+  const limit = limitOpenReads(limits)
+  // An address that is no video's finds nothing, rather than whatever its letters resemble.
+  const sourceKeyOf = (term: string) => resolveSource(term)?.key ?? (/^https?:\/\//i.test(term) ? 'unknown' : undefined)
+  return [
+    healthRouter({
+      health,
+      checks: {
+        database: async () => {
+          await db.execute(sql`select 1`)
+          return true
+        },
+      },
+    }),
+    readsRouter({ search, cache, publicUrl, sourceKeyOf, limit }),
+    mediaRouter({ readImage, limit }),
+    videosRouter({
+      db,
+      store,
+      maxUploadBytes: config.maxUploadBytes,
+      resolveSource,
+      fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }),
+      requireScope,
+    }),
+    libraryRouter({ db, requireScope }),
+    favouritesRouter({ db, search, publicUrl, authentication }),
+    boardsRouter({ db, search, publicUrl, authentication, limits }),
+    accountsRouter({ db, authentication }),
+    eventsRouter({ db, publicUrl, authentication }),
+    mcpRouter({
+      dispatch: createToolServer({
+        tools: createTools({ db, search, publicUrl, sourceKeyOf, readImage }),
+        publicUrl,
+        version: VERSION,
+        logger,
+        libraryVersion: () => search.version(),
+      }),
+      publicUrl,
+      authentication,
+      limits,
+    }),
+  ]
+}

@@ -1,0 +1,109 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { Transform } from 'node:stream'
+import type { Db } from '../db/client.ts'
+import { AppError, invalid } from '../errors.ts'
+import type { FrameStore } from '../video/frame-store.ts'
+import type { Platform } from '../vocabulary.ts'
+import { submitVideo, type VideoRow } from './videos.ts'
+
+export interface SubmissionDetails {
+  title?: string | undefined
+  author?: string | undefined
+  platform?: Platform | undefined
+  backfill?: boolean | undefined
+  priority?: number | undefined
+}
+
+/** A video's address as `video/source.ts` understands it. */
+export interface ResolvedSource {
+  platform: Platform
+  canonicalUrl: string
+  key: string
+}
+
+/**
+ * Streams a file straight into the store and queues it. The same bytes again give the same video; the second copy is dropped. `details` is asked once the bytes
+ * are in: a form may name them behind the file.
+ * @throws AppError payload_too_large, invalid_request for an empty file
+ */
+export async function submitUpload(
+  db: Db,
+  store: FrameStore,
+  body: Readable,
+  { filename, maxBytes, details: read }: { filename: string; maxBytes: number; details: () => SubmissionDetails },
+): Promise<{ video: VideoRow; created: boolean }> {
+  const hash = createHash('sha256')
+  const hashing = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      hash.update(chunk)
+      done(null, chunk)
+    },
+  })
+  body.once('error', (error) => hashing.destroy(error))
+  const incoming = `uploads/incoming-${randomBytes(12).toString('hex')}`
+  const { bytes } = await store.put(incoming, body.pipe(hashing), 'application/octet-stream', { maxBytes })
+  if (bytes === 0) {
+    await store.delete(incoming)
+    throw invalid('file', 'The file is empty.')
+  }
+  const details = read()
+  const sha256 = hash.digest('hex')
+  const uploadKey = `uploads/${sha256}`
+  // In place before the row that names it: a worker may begin at once. A second copy of the same bytes replaces the first.
+  await store.move(incoming, uploadKey)
+  return submitVideo(db, {
+    sourceKey: `sha256:${sha256}`,
+    sourceUrl: null,
+    uploadKey,
+    platform: details.platform ?? 'web',
+    title: details.title,
+    author: details.author,
+    fallbackTitle: titleFromFilename(filename),
+    ...(details.backfill === undefined ? {} : { backfill: details.backfill }),
+    ...(details.priority === undefined ? {} : { priority: details.priority }),
+  })
+}
+
+/** @throws AppError invalid_request when the address is none a video can come from */
+export async function submitUrl(
+  db: Db,
+  url: string,
+  resolve: (url: string) => ResolvedSource | undefined,
+  details: SubmissionDetails & { fetchable: (source: ResolvedSource) => string | undefined },
+): Promise<{ video: VideoRow; created: boolean }> {
+  const source = resolve(url)
+  if (!source) throw invalid('url', 'This is no video address: an https URL of YouTube, X, Vimeo, LinkedIn or a video file is needed.')
+  const refusal = details.fetchable(source)
+  if (refusal) throw new AppError('invalid_request', refusal, { details: [{ path: 'url', message: refusal }] })
+  return submitVideo(db, {
+    sourceKey: source.key,
+    sourceUrl: source.canonicalUrl,
+    uploadKey: null,
+    platform: details.platform ?? source.platform,
+    title: details.title,
+    author: details.author,
+    fallbackTitle: titleFromUrl(source.canonicalUrl),
+    ...(details.backfill === undefined ? {} : { backfill: details.backfill }),
+    ...(details.priority === undefined ? {} : { priority: details.priority }),
+  })
+}
+
+/** `my-launch_film.mp4` → `my launch film`. */
+export function titleFromFilename(filename: string): string {
+  const base = filename.split(/[\\/]/).at(-1) ?? ''
+  const words = base
+    .replace(/\.[a-z0-9]{1,5}$/i, '')
+    .replace(/[_-]+/g, ' ')
+    .replace(/\p{Cc}/gu, '')
+    .trim()
+  return words === '' ? 'Untitled' : words.slice(0, 300)
+}
+
+function titleFromUrl(url: string): string {
+  const { hostname, pathname } = new URL(url)
+  const last = pathname.split('/').filter(Boolean).at(-1)
+  return last && /\.[a-z0-9]{2,5}$/i.test(last)
+    ? titleFromFilename(decodeURIComponent(last))
+    : `${hostname.replace(/^www\./, '')}${pathname === '/' ? '' : pathname}`
+}

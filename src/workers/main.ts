@@ -1,0 +1,185 @@
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import type { Config } from '../config.ts'
+import { openDb } from '../db/client.ts'
+import { settings } from '../db/schema.ts'
+import { type Consumer, type RunningConsumer, startConsumer } from '../events/consume.ts'
+import { checkStorage } from '../library/storage.ts'
+import type { Logger } from '../logger.ts'
+import type { QueueName } from '../queue/jobs.ts'
+import { DEFAULT_PREFIX, openQueues } from '../queue/queues.ts'
+import { type Handlers, type RunningWorker, startWorker } from '../queue/work.ts'
+import { openStore } from '../store.ts'
+import { extractInChild } from '../video/extract-in-child.ts'
+import type { Annotator } from '../vision/annotator.ts'
+import { annotateFrames } from './annotate-frames.ts'
+import { openConfiguredAnnotator } from './annotator.ts'
+import { dispatchConsumer } from './dispatch.ts'
+import { faultPoints } from './faults.ts'
+import { fetchVideo } from './fetch-video.ts'
+import { ingestVideo } from './ingest-video.ts'
+import { openProjection } from './projection.ts'
+import { reconcileJobs } from './reconcile.ts'
+import { removeMedia } from './remove-media.ts'
+
+/** What a worker process does; all of it unless told. Scale `ingest` by cores and `annotate` by the model's limits; of `events` one is active at a time. */
+export const ROLES = ['ingest', 'annotate', 'events'] as const
+export type Role = (typeof ROLES)[number]
+
+export interface WorkerOptions {
+  config: Config
+  databaseUrl: string
+  redisUrl: string
+  logger: Logger
+  roles?: readonly Role[]
+  prefix?: string
+  /** Tests: how soon a dead worker's job is taken over. */
+  lockMs?: number
+  /** Tests: an annotator of their own. */
+  annotator?: Annotator
+  pollMs?: number
+  reconcileMs?: number
+}
+
+export interface OpenWorker {
+  /** Runs consumers and queues until both are idle; for tests and for the first ingestion. */
+  drain(): Promise<void>
+  /** True when the process can do its work: for a health check. */
+  healthy(): Promise<boolean>
+  /** Hands back what is running and stops within `deadlineMs`. */
+  stop(deadlineMs?: number): Promise<void>
+}
+
+const MINUTE = 60_000
+
+/** Wires and starts a worker process. */
+export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
+  const { config, databaseUrl, redisUrl, logger, roles = ROLES, prefix = DEFAULT_PREFIX, lockMs } = options
+  const db = openDb({ url: databaseUrl, max: 12, applicationName: 'frame-library worker', logger })
+  const queues = openQueues({ url: redisUrl, prefix, logger })
+  const store = openStore(config)
+  const reached = faultPoints(config.faultAt)
+  const annotator = options.annotator ?? (await openConfiguredAnnotator({ config, db, redis: queues.redis, logger }))
+
+  const handlers: Handlers = {
+    'ingest-video': ingestVideo({
+      db,
+      store,
+      extract: extractInChild,
+      fetchSource: fetchVideo({ store, ytdlpPath: config.ytdlpPath, maxBytes: config.maxUploadBytes, maxDurationSec: config.maxVideoSec }),
+      annotatorVersion: annotator.version,
+      maxDurationSec: config.maxVideoSec,
+      scratchRoot: join(config.dataDir, 'scratch'),
+      logger,
+      reached,
+    }),
+    'annotate-frames': annotateFrames({
+      db,
+      store,
+      annotator,
+      logger,
+      reached,
+      reportStatus: statusWriter(db),
+      budget: config.vision && { perVideo: config.vision.budgetPerVideo, perDay: config.vision.budgetPerDay },
+    }),
+    'remove-media': removeMedia({ db, store }),
+  }
+
+  const cores = availableParallelism()
+  const parallel: Partial<Record<QueueName, number>> = {
+    ...(roles.includes('ingest') ? { ingest: cores, 'ingest-backfill': 1 } : {}),
+    ...(roles.includes('annotate') ? { annotate: config.vision ? 8 : cores, 'annotate-backfill': config.vision ? 2 : 1 } : {}),
+    ...(roles.includes('events') ? { housekeeping: 2 } : {}),
+  }
+  const workers: RunningWorker[] = Object.entries(parallel).map(([queue, concurrency]) =>
+    startWorker({
+      url: redisUrl,
+      prefix,
+      queue: queue as QueueName,
+      concurrency,
+      handlers,
+      logger,
+      ...(lockMs === undefined ? {} : { lockMs }),
+    }),
+  )
+
+  const projection = roles.includes('events') ? await openProjection({ config, db, databaseUrl, logger, reached }) : undefined
+  const context = { db, url: databaseUrl, logger, ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }) }
+  const list: Consumer[] = projection
+    ? [dispatchConsumer({ db, queues, batchSize: annotator.batchSize, reached }), ...projection.consumers]
+    : []
+  const consumers: RunningConsumer[] = list.map((consumer) => startConsumer(context, consumer))
+
+  const timers = projection
+    ? [
+        every(options.reconcileMs ?? MINUTE / 2, 'reconcile jobs', logger, () =>
+          reconcileJobs({ db, queues, batchSize: annotator.batchSize, logger, annotatorVersion: annotator.version }),
+        ),
+        every(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
+        every(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
+        every(24 * 60 * MINUTE, 'collect garbage', logger, () => checkStorage(db, store, { remove: true })),
+      ]
+    : []
+
+  return {
+    async drain() {
+      await queues.ready()
+      for (let idle = 0; idle < 2; ) {
+        for (const consumer of consumers) await consumer.drain()
+        const busy = await Promise.all(
+          workers.map(async ({ queue }) => (await queues.get(queue).getJobCountByTypes('waiting', 'active', 'delayed', 'prioritized')) > 0),
+        )
+        idle = busy.includes(true) ? 0 : idle + 1
+        if (idle === 0) await new Promise((resolve) => setTimeout(resolve, 25))
+      }
+    },
+    async healthy() {
+      await db.execute(sql`select 1`)
+      return queues.redis.status === 'ready'
+    },
+    async stop(deadlineMs = 20_000) {
+      for (const timer of timers) clearInterval(timer)
+      await Promise.all(workers.map((worker) => worker.stop(deadlineMs)))
+      await Promise.all(consumers.map((consumer) => consumer[Symbol.asyncDispose]()))
+      await projection?.[Symbol.asyncDispose]()
+      if (!options.annotator) await annotator[Symbol.asyncDispose]()
+      await queues[Symbol.asyncDispose]()
+      await db.$client.end()
+    },
+  }
+}
+
+/** A plain timer, not a queue's scheduler: its cadence must not depend on Redis. One run at a time; the first one soon. */
+function every(ms: number, name: string, logger: Logger, act: () => Promise<unknown>): NodeJS.Timeout {
+  let running = false
+  const run = async () => {
+    if (running) return
+    running = true
+    try {
+      await act()
+    } catch (error) {
+      logger.warn({ err: error, task: name }, 'periodic task failed')
+    } finally {
+      running = false
+    }
+  }
+  const timer = setInterval(run, ms)
+  timer.unref()
+  void run()
+  return timer
+}
+
+/** The annotator's state for people (`frames queues`, the log): written only when it changes. */
+function statusWriter(db: ReturnType<typeof openDb>) {
+  let last = ''
+  return async (status: { code: string; message: string } | null) => {
+    const text = JSON.stringify(status)
+    if (text === last) return
+    last = text
+    await db
+      .insert(settings)
+      .values({ name: 'vision-status', value: status ?? { code: 'ok' } })
+      .onConflictDoUpdate({ target: settings.name, set: { value: status ?? { code: 'ok' }, updatedAt: new Date() } })
+  }
+}

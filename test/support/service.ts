@@ -1,0 +1,104 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type OpenApi, openApi } from '../../src/api/main.ts'
+import { type Config, parseConfig } from '../../src/config.ts'
+import { createAccount } from '../../src/library/accounts.ts'
+import { createKey } from '../../src/library/keys.ts'
+import { createLogger, type Logger } from '../../src/logger.ts'
+import type { Annotator } from '../../src/vision/annotator.ts'
+import { type OpenWorker, openWorker } from '../../src/workers/main.ts'
+import { openStores, type Stores } from './stores.ts'
+
+export interface Service {
+  stores: Stores
+  config: Config
+  logger: Logger
+  api: OpenApi
+  worker: OpenWorker
+  url: string
+  /** Every log line of API and worker. */
+  logs: string[]
+  /** An operator's key with every scope. */
+  operatorKey: string
+  // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
+  get(path: string, headers?: Record<string, string>): Promise<{ status: number; headers: Headers; json: any }>
+  // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; headers: Headers; json: any }>
+  /** Queues a file over HTTP, as an operator does. */
+  upload(bytes: Uint8Array, query?: string): Promise<{ status: number; id: string; created: boolean }>
+  drain(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** API and worker in this process, on stores and a data folder of their own. */
+export async function openService(
+  options: { annotator?: Annotator; env?: Record<string, string>; worker?: boolean } = {},
+): Promise<Service> {
+  const stores = await openStores()
+  const dataDir = await mkdtemp(join(tmpdir(), 'frames-service-'))
+  const logs: string[] = []
+  const logger = createLogger({ level: 'debug' }, { write: (line: string) => void logs.push(line) })
+  const config = parseConfig({ DATA_DIR: dataDir, RATE_LIMIT_SCALE: '1000', PUBLIC_URL: 'http://frames.test', ...options.env })
+  const shared = { config, databaseUrl: stores.databaseUrl, redisUrl: stores.redisUrl, logger, prefix: stores.prefix }
+  const worker =
+    options.worker === false
+      ? NO_WORKER
+      : await openWorker({ ...shared, pollMs: 20, lockMs: 5_000, ...(options.annotator ? { annotator: options.annotator } : {}) })
+  const api = await openApi({ ...shared, port: 0, host: '127.0.0.1', versionTtlMs: 0 })
+  const account = await createAccount(stores.db, { email: 'operator@example.com', role: 'operator', plan: 'pro' })
+  const { key: operatorKey } = await createKey(stores.db, { accountId: account.id, name: 'tests' })
+
+  const call: Service['call'] = async (method, path, body, headers = {}) => {
+    const response = await fetch(`http://127.0.0.1:${api.port}${path}`, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        authorization: `Bearer ${operatorKey}`,
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) }
+  }
+  return {
+    stores,
+    config,
+    logger,
+    api,
+    worker,
+    url: `http://127.0.0.1:${api.port}`,
+    logs,
+    operatorKey,
+    call,
+    async get(path, headers = {}) {
+      const response = await fetch(`http://127.0.0.1:${api.port}${path}`, { headers })
+      const text = await response.text()
+      return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) }
+    },
+    async upload(bytes, query = '') {
+      const response = await fetch(`http://127.0.0.1:${api.port}/api/videos${query}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/octet-stream', authorization: `Bearer ${operatorKey}` },
+        body: bytes as unknown as ArrayBuffer,
+      })
+      const json = (await response.json()) as { video?: { id: string }; created?: boolean }
+      return { status: response.status, id: json.video?.id ?? '', created: json.created ?? false }
+    },
+    drain: () => worker.drain(),
+    async [Symbol.asyncDispose]() {
+      await api.stop()
+      await worker.stop(5_000)
+      await stores[Symbol.asyncDispose]()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+const NO_WORKER: OpenWorker = { drain: async () => undefined, healthy: async () => true, stop: async () => undefined }
