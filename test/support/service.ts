@@ -10,6 +10,13 @@ import type { Annotator } from '../../src/vision/annotator.ts'
 import { type OpenWorker, openWorker } from '../../src/workers/main.ts'
 import { openStores, type Stores } from './stores.ts'
 
+export interface Answer {
+  status: number
+  headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
+  json: any
+}
+
 export interface Service {
   stores: Stores
   config: Config
@@ -21,15 +28,8 @@ export interface Service {
   logs: string[]
   /** An operator's key with every scope. */
   operatorKey: string
-  // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
-  get(path: string, headers?: Record<string, string>): Promise<{ status: number; headers: Headers; json: any }>
-  // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
-  call(
-    method: string,
-    path: string,
-    body?: unknown,
-    headers?: Record<string, string>,
-  ): Promise<{ status: number; headers: Headers; json: any }>
+  get(path: string, headers?: Record<string, string>): Promise<Answer>
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Queues a file over HTTP, as an operator does. */
   upload(bytes: Uint8Array, query?: string): Promise<{ status: number; id: string; created: boolean }>
   drain(): Promise<void>

@@ -1,0 +1,36 @@
+import { Command } from 'commander'
+import { CliError } from './cli/context.ts'
+import { addLibraryCommands } from './cli/library.ts'
+import { addServeCommands } from './cli/serve.ts'
+import { addTechniqueCommands } from './cli/techniques.ts'
+import { addVideoCommands } from './cli/videos.ts'
+import { ConfigError } from './config.ts'
+import { AppError } from './errors.ts'
+import { isConnectionLoss } from './events/consume.ts'
+import { LocalFailure } from './local/failure.ts'
+import { scrub } from './logger.ts'
+
+const program = new Command('frames')
+  .description('Frame Library: a searchable library of video frames. In a checkout: npm run -s frames -- <command>')
+  .version('0.1.0')
+  .showHelpAfterError()
+
+addServeCommands(program)
+addVideoCommands(program)
+addTechniqueCommands(program)
+addLibraryCommands(program)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  console.error(scrub(oneLine(error)))
+  process.exitCode = 1
+}
+
+/** What a person can act on is one line; only a fault of ours shows where it lies. */
+function oneLine(error: unknown): string {
+  if (error instanceof CliError || error instanceof ConfigError || error instanceof AppError || error instanceof LocalFailure)
+    return error.message
+  if (isConnectionLoss(error)) return 'The database or Redis does not answer. Is the service running?'
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
