@@ -2,8 +2,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { Transform } from 'node:stream'
 import type { Db } from '../db/client.ts'
-import { AppError, invalid } from '../errors.ts'
+import { AppError, invalid, MediaError } from '../errors.ts'
+import { checkUrl } from '../video/fetch-source.ts'
 import type { FrameStore } from '../video/frame-store.ts'
+import { needsYtDlp } from '../video/source.ts'
 import type { Platform } from '../vocabulary.ts'
 import { submitVideo, type VideoRow } from './videos.ts'
 
@@ -106,4 +108,24 @@ function titleFromUrl(url: string): string {
   return last && /\.[a-z0-9]{2,5}$/i.test(last)
     ? titleFromFilename(decodeURIComponent(last))
     : `${hostname.replace(/^www\./, '')}${pathname === '/' ? '' : pathname}`
+}
+
+/**
+ * Which sources this installation can fetch: files by itself, a platform's pages only with an operator's yt-dlp, nothing of a private network. Answers why not,
+ * undefined when it can.
+ */
+export function fetchability({ ytdlp }: { ytdlp: boolean }): (source: ResolvedSource) => string | undefined {
+  return (source) => {
+    if (needsYtDlp(source))
+      return ytdlp
+        ? undefined
+        : `Videos on ${source.platform} need yt-dlp: an operator installs it and sets YTDLP_PATH. Or upload the file.`
+    try {
+      checkUrl(source.canonicalUrl)
+      return undefined
+    } catch (error) {
+      if (error instanceof MediaError) return error.message
+      throw error
+    }
+  }
 }

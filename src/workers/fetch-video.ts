@@ -2,7 +2,11 @@ import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { MediaError } from '../errors.ts'
+import { fetchSource } from '../video/fetch-source.ts'
 import type { FrameStore } from '../video/frame-store.ts'
+import { needsYtDlp } from '../video/source.ts'
+import { fetchWithYtDlp } from '../video/yt-dlp.ts'
+import type { Platform } from '../vocabulary.ts'
 import type { IngestDeps } from './ingest-video.ts'
 
 export interface FetchVideoDeps {
@@ -13,7 +17,7 @@ export interface FetchVideoDeps {
 }
 
 /** Brings a video's bytes into the scratch folder: an upload from the store, a file by a guarded download, a platform's page through yt-dlp. */
-export function fetchVideo({ store }: FetchVideoDeps): IngestDeps['fetchSource'] {
+export function fetchVideo({ store, ytdlpPath, maxBytes, maxDurationSec }: FetchVideoDeps): IngestDeps['fetchSource'] {
   return async (video, { scratchDir, signal, onProgress }) => {
     const file = join(scratchDir, 'source')
     if (video.uploadKey) {
@@ -23,6 +27,10 @@ export function fetchVideo({ store }: FetchVideoDeps): IngestDeps['fetchSource']
       onProgress(1, 1)
       return { file, title: null, author: null }
     }
-    throw new MediaError('not_fetchable', 'This installation cannot fetch this source.')
+    if (video.sourceUrl === null) throw new MediaError('upload_missing', 'There is neither a file nor an address for this video.')
+    if (needsYtDlp({ platform: video.platform as Platform }))
+      return fetchWithYtDlp(video.sourceUrl, { ytdlpPath, scratchDir, signal, maxBytes, maxDurationSec })
+    const fetched = await fetchSource(video.sourceUrl, { scratchDir, signal, maxBytes, onProgress })
+    return { file: fetched.file, title: fetched.title, author: null }
   }
 }
