@@ -5,7 +5,7 @@ import { isConnectionLoss } from '../events/consume.ts'
 import type { Logger } from '../logger.ts'
 
 /** The one place that knows status codes. */
-const STATUS: Record<ErrorCode, number> = {
+export const STATUS: Record<ErrorCode, number> = {
   invalid_request: 400,
   unauthenticated: 401,
   plan_required: 403,

@@ -72,6 +72,12 @@ export function openRateLimits({
   redis.on('ready', () => {
     away = false
   })
+  // The first requests wait (briefly) until it is known whether Redis is there, or they would be counted twice: here, then there.
+  const settled = new Promise<void>((resolve) => {
+    setTimeout(resolve, 1_000).unref()
+    redis.once('ready', resolve)
+    redis.once('error', () => resolve())
+  })
   const blocked = new LRUCache<string, number>({ max: 10_000 })
   const shared = {} as Record<Budget, RateLimiterRedis>
   const local = {} as Record<Budget, RateLimiterMemory>
@@ -88,6 +94,7 @@ export function openRateLimits({
   }
 
   async function use(limiter: RateLimiterRedis | RateLimiterMemory, subject: string, points: number): Promise<Usage> {
+    if (limiter instanceof RateLimiterRedis) await settled
     try {
       return toUsage(limiter, await limiter.consume(subject, points))
     } catch (refusal) {

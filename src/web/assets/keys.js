@@ -1,0 +1,48 @@
+// Small comforts: copy buttons, the reader's own time, and a fresh key that a reload does not make again.
+
+for (const snippet of document.querySelectorAll('.snippet')) {
+  const code = snippet.querySelector('code')
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'copy'
+  const label = document.createElement('span')
+  label.textContent = 'Copy'
+  label.setAttribute('aria-live', 'polite')
+  const what = document.createElement('span')
+  what.className = 'visually-hidden'
+  what.textContent = ` ${snippet.dataset.copy}`
+  button.append(label, what)
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent)
+      label.textContent = 'Copied'
+    } catch {
+      // No clipboard outside https: mark the text, so that the keyboard can take it.
+      getSelection()?.selectAllChildren(code)
+      label.textContent = 'Press Ctrl+C'
+    }
+    setTimeout(() => {
+      label.textContent = 'Copy'
+    }, 2500)
+  })
+  snippet.append(button)
+}
+
+for (const time of document.querySelectorAll('time')) {
+  const at = new Date(time.dateTime)
+  time.title = time.textContent
+  time.textContent = at.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+}
+
+// One open box among the actions of a key.
+for (const details of document.querySelectorAll('.actions details')) {
+  details.addEventListener('toggle', () => {
+    if (!details.open) return
+    for (const other of details.closest('.actions').querySelectorAll('details')) if (other !== details) other.open = false
+  })
+}
+
+const made = document.getElementById('made')
+if (location.pathname !== '/keys' || location.search) history.replaceState(null, '', '/keys')
+if (made) made.focus()
+else document.querySelector('[aria-invalid="true"]')?.focus()

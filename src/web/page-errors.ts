@@ -1,0 +1,26 @@
+import type { ErrorRequestHandler, NextFunction, Request, Response } from 'express'
+import { STATUS, toAppError } from '../api/problem.ts'
+import type { Logger } from '../logger.ts'
+import type { Assets } from './assets.ts'
+import { html } from './html.ts'
+import { layout, sendPage } from './layout.ts'
+
+/** Errors of the pages, for people. A page or form that needs a session leads to the sign-in. */
+export function pageErrors({ assets, publicUrl, logger }: { assets: Assets; publicUrl: string; logger: Logger }): ErrorRequestHandler {
+  return (error: unknown, req: Request, res: Response, next: NextFunction) => {
+    const problem = toAppError(error)
+    const fields = { requestId: res.get('X-Request-Id'), method: req.method, path: req.path, code: problem.code }
+    if (problem.code === 'internal' || problem.code === 'unavailable') logger.error({ ...fields, err: error }, 'page failed')
+    else logger.info(fields, 'page refused')
+    if (res.headersSent) return next(error)
+    res.set('Cache-Control', 'no-store')
+    if (problem.code === 'unauthenticated') {
+      res.redirect(303, '/sign-in')
+      return
+    }
+    if (problem.retryAfterSec !== undefined) res.set('Retry-After', String(Math.ceil(problem.retryAfterSec)))
+    const title = problem.code === 'not_found' ? 'Not found' : 'That did not work'
+    const body = html`<section class="narrow card"><h1>${title}</h1><p>${problem.message}</p><p><a href="/">To the library</a> · <a href="/keys">To your keys</a></p></section>`
+    sendPage(res, { publicUrl, status: STATUS[problem.code], page: layout(assets, { title, body, noIndex: true }) })
+  }
+}

@@ -1,0 +1,45 @@
+import type { Router } from 'express'
+import type { RateLimits } from '../api/rate-limit.ts'
+import type { CollectionDeps } from '../api/views/collections.ts'
+import type { Db } from '../db/client.ts'
+import type { Logger } from '../logger.ts'
+import { type Assets, loadAssets } from './assets.ts'
+import { keysPageRouter } from './keys-page.ts'
+import { openMailer } from './mailer.ts'
+import { sharedBoardRouter } from './shared-board.ts'
+import { signInRouter } from './sign-in.ts'
+
+export interface PagesDeps extends CollectionDeps {
+  db: Db
+  limits: RateLimits
+  logger: Logger
+  signup: boolean
+  smtpUrl: string | undefined
+  /** Without a mail server, sign-in links are printed only where this is false. */
+  production: boolean
+}
+
+export interface Pages {
+  /** The shell's files, for other pages. */
+  assets: Assets
+  routers: Router[]
+  close(): void
+}
+
+/** The pages of people with an account: sign-in, keys, and boards behind share links. */
+export function openPages(deps: PagesDeps): Pages {
+  const assets = loadAssets()
+  const mailer = deps.smtpUrl ? openMailer({ smtpUrl: deps.smtpUrl, publicUrl: deps.publicUrl }) : undefined
+  // Past the logger, which would take the code out.
+  const printLink = !mailer && !deps.production ? (line: string) => void process.stdout.write(`${line}\n`) : undefined
+  return {
+    assets,
+    routers: [
+      assets.router,
+      signInRouter({ ...deps, assets, mailer, printLink }),
+      keysPageRouter({ ...deps, assets }),
+      sharedBoardRouter({ ...deps, assets }),
+    ],
+    close: () => mailer?.close(),
+  }
+}

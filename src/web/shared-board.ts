@@ -1,0 +1,56 @@
+import { Router } from 'express'
+import { addressOf, POINTS, type RateLimits } from '../api/rate-limit.ts'
+import { type CollectionDeps, type PinnedFrame, toBoardWithItems } from '../api/views/collections.ts'
+import { creditOf } from '../api/views/export.ts'
+import type { Db } from '../db/client.ts'
+import { loadSharedBoard } from '../library/boards.ts'
+import type { Logger } from '../logger.ts'
+import type { Assets } from './assets.ts'
+import { type Html, html, safeUrl } from './html.ts'
+import { layout, sendPage } from './layout.ts'
+import { pageErrors } from './page-errors.ts'
+
+/** `/shared/{token}`: a board for whoever has its link. Never cached, never indexed, and the link is told to no other site. */
+export function sharedBoardRouter({
+  db,
+  assets,
+  limits,
+  logger,
+  search,
+  publicUrl,
+}: CollectionDeps & { db: Db; assets: Assets; limits: RateLimits; logger: Logger }): Router {
+  const router = Router()
+
+  router.get('/shared/:token', async (req, res) => {
+    res.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
+    await limits.consume('anonymous', addressOf(req), POINTS.read)
+    const board = await toBoardWithItems({ search, publicUrl }, await loadSharedBoard(db, String(req.params.token)))
+    sendPage(res, { publicUrl, page: layout(assets, { title: board.name, noIndex: true, body: boardPage(board) }) })
+  })
+
+  router.use(pageErrors({ assets, publicUrl, logger }))
+  return router
+}
+
+function boardPage(board: { name: string; item_count: number; items: PinnedFrame[] }): Html {
+  return html`<h1>${board.name}</h1>
+<p class="lead">A board of ${board.item_count} ${board.item_count === 1 ? 'frame' : 'frames'}.</p>
+${
+  board.items.length === 0
+    ? html`<p class="empty">Nothing is pinned here yet.</p>`
+    : html`<ul class="frames">${board.items.map(
+        (item) => html`<li><figure>
+  <img src="${item.thumb_url}" alt="${item.caption ?? `Frame of ${item.video.title}`}" width="${item.width}" height="${item.height}" loading="lazy" decoding="async">
+  <figcaption>
+    ${item.note && html`<p class="note">${item.note}</p>`}
+    <p class="credit">${sourceLink(item)}</p>
+  </figcaption>
+</figure></li>`,
+      )}</ul>`
+}`
+}
+
+function sourceLink(item: PinnedFrame): Html {
+  const url = safeUrl(item.source_url ?? item.video.source_url)
+  return url ? html`<a href="${url}" rel="noreferrer">${creditOf(item)}</a>` : html`${creditOf(item)}`
+}
