@@ -4,17 +4,14 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } fro
 import { dirname, join, resolve, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { AppError } from '../errors.ts'
-import type { FrameStore } from './frame-store.ts'
-
-const KEY = /^[a-z0-9]+(?:[a-z0-9._-]*[a-z0-9])?(?:\/[a-z0-9]+(?:[a-z0-9._-]*[a-z0-9])?)*$/
+import { checkKey, checkPrefix, type FrameStore } from './frame-store.ts'
 
 /** A store in a folder. Files appear whole or not at all: temporary name, fsync, rename. */
 export function openDiskStore(root: string): FrameStore {
   const base = resolve(root)
 
   function pathOf(key: string): string {
-    if (!KEY.test(key) || key.includes('..')) throw new Error('bad storage key')
-    return join(base, ...key.split('/'))
+    return join(base, ...checkKey(key).split('/'))
   }
 
   return {
@@ -28,6 +25,7 @@ export function openDiskStore(root: string): FrameStore {
         await file.sync()
         await file.close()
         await rename(temporary, path)
+        await syncFolder(dirname(path))
         return { bytes }
       } catch (error) {
         await file.close().catch(() => undefined)
@@ -46,27 +44,47 @@ export function openDiskStore(root: string): FrameStore {
     },
     delete: (key) => rm(pathOf(key), { force: true }),
     async *list(prefix) {
-      const entries = await absent(readdir(base, { recursive: true, withFileTypes: true }))
-      for (const entry of entries ?? []) {
-        if (!entry.isFile()) continue
-        const path = join(entry.parentPath, entry.name)
+      // One folder at a time: a library of millions of frames is never held in memory.
+      for await (const path of walk(base)) {
         const key = path
           .slice(base.length + 1)
           .split(sep)
           .join('/')
-        if (!key.startsWith(prefix)) continue
-        const found = await absent(stat(path))
+        const found = key.startsWith(prefix) ? await absent(stat(path)) : undefined
         if (found) yield { key, bytes: found.size, modifiedAt: found.mtime }
+      }
+
+      async function* walk(folder: string): AsyncGenerator<string> {
+        const within = `${folder
+          .slice(base.length + 1)
+          .split(sep)
+          .join('/')}/`
+        if (folder !== base && !within.startsWith(prefix) && !prefix.startsWith(within)) return
+        const entries = (await absent(readdir(folder, { withFileTypes: true }))) ?? []
+        for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+          if (entry.isDirectory()) yield* walk(join(folder, entry.name))
+          else if (entry.isFile()) yield join(folder, entry.name)
+        }
       }
     },
     async deletePrefix(prefix) {
-      await rm(pathOf(prefix.replace(/\/$/, '')), { recursive: true, force: true })
+      await rm(pathOf(checkPrefix(prefix).slice(0, -1)), { recursive: true, force: true })
     },
     async move(from, to) {
       const target = pathOf(to)
       await mkdir(dirname(target), { recursive: true })
       await rename(pathOf(from), target)
     },
+  }
+}
+
+/** A rename is only durable once its folder is. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
   }
 }
 

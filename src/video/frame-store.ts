@@ -13,7 +13,21 @@ export interface FrameStore {
   /** Silent when there is nothing. */
   delete(key: string): Promise<void>
   list(prefix: string): AsyncIterable<{ key: string; bytes: number; modifiedAt: Date }>
+  /** Everything below a folder; `prefix` ends with a slash. */
   deletePrefix(prefix: string): Promise<void>
   /** Renames within the store (an upload gets its content's name once it is known). */
   move(from: string, to: string): Promise<void>
+}
+
+const KEY = /^[a-z0-9]+(?:[a-z0-9._-]*[a-z0-9])?(?:\/[a-z0-9]+(?:[a-z0-9._-]*[a-z0-9])?)*$/
+
+/** Our own keys only: no way up, no absolute path, nothing a file system or a URL reads in two ways. */
+export function checkKey(key: string): string {
+  if (key.length > 300 || !KEY.test(key) || key.includes('..')) throw new Error('bad storage key')
+  return key
+}
+
+export function checkPrefix(prefix: string): string {
+  if (!prefix.endsWith('/')) throw new Error('bad storage prefix')
+  return `${checkKey(prefix.slice(0, -1))}/`
 }
