@@ -34,7 +34,7 @@ describe('docker-compose.yml', () => {
   const here = spawnSync('docker-compose', ['version'], { stdio: 'ignore' }).status === 0
   test.skipIf(!here)('docker-compose takes it (skipped where docker-compose is not installed)', () => {
     const read = execFileSync('docker-compose', ['-f', 'docker-compose.yml', 'config', '--services'], { encoding: 'utf8' })
-    expect(read.trim().split('\n').sort()).toEqual(['api', 'meilisearch', 'postgres', 'redis', 'worker'])
+    expect(read.trim().split('\n').sort()).toEqual(['api', 'meilisearch', 'migrate', 'postgres', 'redis', 'worker'])
   })
 
   test('only the API is published', () => {
@@ -58,8 +58,10 @@ describe('docker-compose.yml', () => {
     expect(major! > 1 || minor! >= 53).toBe(true)
   })
 
-  test('API and worker are one image in two roles, confined, with settings the service takes', () => {
-    for (const role of ['api', 'worker']) {
+  test('API, worker and migration are one image in three roles, confined, with settings the service takes', () => {
+    for (const role of ['api', 'worker'])
+      expect(compose.services[role]!.depends_on!.migrate!.condition).toBe('service_completed_successfully')
+    for (const role of ['api', 'worker', 'migrate']) {
       const service = compose.services[role]!
       expect(service.command).toEqual([role])
       expect(service.image).toBe('frame-library')

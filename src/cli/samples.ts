@@ -1,0 +1,63 @@
+import { createReadStream, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import { videos } from '../db/schema.ts'
+import { submitUpload } from '../library/submit.ts'
+import { reportVideo, type VideoReport } from '../library/video-status.ts'
+import type { FrameStore } from '../video/frame-store.ts'
+import { PLATFORMS } from '../vocabulary.ts'
+
+const folder = new URL('../../samples/', import.meta.url)
+
+const Samples = z.array(
+  z.object({ file: z.string(), title: z.string(), author: z.string().optional(), platform: z.enum(PLATFORMS).optional() }),
+)
+
+/** Gives an empty library its first videos and follows the work, line by line, until each is ready or has failed. A library that holds a video is left alone. */
+export async function addSamples(
+  { db, store, config }: { db: Db; store: FrameStore; config: Pick<Config, 'maxUploadBytes'> },
+  signal: AbortSignal,
+): Promise<void> {
+  if ((await db.select({ id: videos.id }).from(videos).limit(1)).length > 0) return
+  const samples = Samples.parse(JSON.parse(readFileSync(new URL('samples.json', folder), 'utf8')))
+  console.log(`The library is empty: adding ${samples.length} sample videos.`)
+  const ids: string[] = []
+  for (const { file, ...details } of samples) {
+    const body = createReadStream(fileURLToPath(new URL(file, folder)))
+    const { video } = await submitUpload(db, store, body, { filename: file, maxBytes: config.maxUploadBytes, details: () => details })
+    ids.push(video.id)
+  }
+  await follow(db, ids, signal)
+}
+
+async function follow(db: Db, ids: readonly string[], signal: AbortSignal): Promise<void> {
+  const shown = new Map<string, { status: string; percent: number }>()
+  for (let working = ids.length; working > 0 && !signal.aborted; ) {
+    await sleep(300, undefined, { signal }).catch(() => undefined)
+    working = 0
+    for (const id of ids) {
+      const report = await reportVideo(db, id)
+      if (!['ready', 'failed', 'cancelled'].includes(report.status)) working++
+      // In tens, and never backwards: a line per step would bury what matters.
+      const percent = Math.floor(percentOf(report) / 10) * 10
+      const last = shown.get(id)
+      if (last && last.status === report.status && percent <= last.percent) continue
+      shown.set(id, { status: report.status, percent })
+      console.log(`  ${report.title}: ${describe(report, percent)}`)
+    }
+  }
+}
+
+function percentOf({ status, stages }: VideoReport): number {
+  const stage = stages.findLast((candidate) => candidate.stage === status)
+  return stage?.total ? Math.min(100, (100 * stage.done) / stage.total) : 0
+}
+
+function describe({ status, frame_count, failure }: VideoReport, percent: number): string {
+  if (status === 'ready') return `ready, ${frame_count} frames`
+  if (failure) return `failed, ${failure.message}`
+  return percent > 0 ? `${status}, ${percent} %` : status
+}

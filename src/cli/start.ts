@@ -1,0 +1,257 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { openApi } from '../api/main.ts'
+import { type Config, childEnv } from '../config.ts'
+import { openDb } from '../db/client.ts'
+import { migrateDatabase } from '../db/migrate.ts'
+import { claimDataDir } from '../local/claim.ts'
+import { freePort, portTrouble } from '../local/ports.ts'
+import { startLocalPostgres } from '../local/postgres.ts'
+import { stopChild } from '../local/processes.ts'
+import { startLocalRedis } from '../local/redis.ts'
+import { createLogger, type Logger } from '../logger.ts'
+import { STOP_DEADLINE_MS, stopInOrder, untilSignalled } from '../shutdown.ts'
+import { openStore } from '../store.ts'
+import { CliError, type RunFile, readRunFile } from './context.ts'
+import { ensureOperator } from './operator.ts'
+import { addSamples } from './samples.ts'
+
+/** For requests in flight and for jobs; the stores need a moment after them. */
+const STOP_MS = 20_000
+
+const cli = fileURLToPath(new URL('../cli.ts', import.meta.url))
+
+/**
+ * The whole service on this machine: PostgreSQL and Redis unless their variables are set, migrations, the API in this process and the worker as its child (work must not
+ * slow answers down), samples for an empty library. Resolves with the exit code once a signal has ended it, or a part it cannot do without has ended.
+ * @throws CliError, LocalFailure: one line for the person at the terminal.
+ */
+export async function startService(given: Config): Promise<number> {
+  const config = await settlePort(given)
+  const claim = claimDataDir(config.dataDir)
+  if (!claim) throw new CliError(alreadyRunning(config.dataDir))
+  const log = openLog(config.dataDir)
+  const logger = createLogger({ level: config.logLevel, name: 'api' }, { write: log.write })
+  /** Stopped from the last to the first. */
+  const parts: [name: string, stop: () => Promise<unknown>][] = []
+  const ending = new AbortController()
+  const end = (why: string) => ending.abort(why)
+  const pids = new Set<number>()
+  untilSignalled(() => killAll(pids)).then(end)
+  let clean = true
+  try {
+    await run(config, { logger, logFd: log.fd, parts, pids, signal: ending.signal, end })
+    await aborted(ending.signal)
+  } finally {
+    if (ending.signal.aborted) console.log('Stopping …')
+    clean = await stopInOrder(parts.reverse(), { logger, deadlineMs: STOP_DEADLINE_MS - 2_000 })
+    claim.release()
+  }
+  const lost = /lost/.test(String(ending.signal.reason))
+  if (lost) console.error(`${ending.signal.reason}. The log: ${log.file}`)
+  return clean && !lost ? 0 : 1
+}
+
+interface Running {
+  logger: Logger
+  logFd: number
+  parts: [name: string, stop: () => Promise<unknown>][]
+  /** What runs because of us, for those who will not wait for an orderly end. */
+  pids: Set<number>
+  signal: AbortSignal
+  end: (why: string) => void
+}
+
+async function run(config: Config, { logger, logFd, parts, pids, signal, end }: Running): Promise<void> {
+  await refuseBusyPort(config.port)
+  const { databaseUrl, redisUrl } = await openStores(config, { parts, pids, end })
+  // What killed workers left half done; nobody works here but us.
+  rmSync(join(config.dataDir, 'scratch'), { recursive: true, force: true })
+  if (signal.aborted) return
+
+  const db = openDb({ url: databaseUrl, max: 4, applicationName: 'frames start', logger })
+  parts.push(['database connections', () => db.$client.end()])
+  try {
+    await migrateDatabase(db)
+  } catch (error) {
+    throw new CliError(`The database cannot be used: ${reasonOf(error)}`)
+  }
+  await ensureOperator(db, config.dataDir)
+  if (signal.aborted) return
+
+  const api = await openApi({ config, databaseUrl, redisUrl, logger })
+  const worker = superviseWorker(config, { databaseUrl, redisUrl, logFd, logger, pids })
+  // Both at once: requests in flight finish while jobs do.
+  parts.push(['API and worker', () => Promise.all([api.stop({ deadlineMs: STOP_MS }), worker.stop()])])
+  const url = `http://localhost:${config.port}`
+  writeRunFile(config.dataDir, { pid: process.pid, api: url, database: databaseUrl, redis: redisUrl })
+  parts.push(['run file', async () => rmSync(join(config.dataDir, 'run.json'), { force: true })])
+
+  console.log(`The service runs at ${url} (its log: ${nearby(join(config.dataDir, 'service.log'))})`)
+  await addSamples({ db, store: openStore(config), config }, signal)
+  if (signal.aborted) return
+  console.log(welcome(url, join(config.dataDir, 'operator-key')))
+}
+
+/** Local parts for what no variable names. A part that ends by itself ends the service: it could not go on. */
+async function openStores(config: Config, { parts, pids, end }: Pick<Running, 'parts' | 'pids' | 'end'>) {
+  const local = async (name: string, start: () => Promise<{ url: string; pid: number; exited: Promise<void>; stop(): Promise<void> }>) => {
+    const server = await start()
+    pids.add(server.pid)
+    let stopping = false
+    parts.push([
+      name,
+      () => {
+        stopping = true
+        return server.stop()
+      },
+    ])
+    server.exited.then(() => {
+      pids.delete(server.pid)
+      if (!stopping) end(`${name} was lost`)
+    })
+    return server.url
+  }
+  const both = await Promise.allSettled([
+    config.databaseUrl ?? local('PostgreSQL', () => startLocalPostgres({ dir: join(config.dataDir, 'postgres') })),
+    config.redisUrl ?? local('Redis', () => startLocalRedis({ dir: join(config.dataDir, 'redis') })),
+  ])
+  const failed = both.find((result) => result.status === 'rejected')
+  if (failed) throw failed.reason
+  const [databaseUrl, redisUrl] = both.map((result) => (result.status === 'fulfilled' ? result.value : ''))
+  return { databaseUrl: databaseUrl!, redisUrl: redisUrl! }
+}
+
+/** Starts the worker again whenever it dies: its jobs come back by themselves. */
+function superviseWorker(
+  config: Config,
+  {
+    databaseUrl,
+    redisUrl,
+    logFd,
+    logger,
+    pids,
+  }: { databaseUrl: string; redisUrl: string; logFd: number; logger: Logger; pids: Set<number> },
+): { stop(): Promise<void> } {
+  let child: ChildProcess
+  let stopping = false
+  let restart: NodeJS.Timeout | undefined
+  let deaths = 0
+  const launch = () => {
+    const startedAt = Date.now()
+    const env = childEnv(process.env, { config, databaseUrl, redisUrl, first: deaths === 0 })
+    // Detached: Ctrl-C reaches us alone. Should we be killed, the closed channel tells the worker to go.
+    child = spawn(process.execPath, [cli, 'worker'], { env, detached: true, stdio: ['ignore', logFd, logFd, 'ipc'] })
+    const { pid } = child
+    if (pid) pids.add(pid)
+    child.once('error', (error) => logger.error({ err: error }, 'worker cannot be started'))
+    child.once('exit', (code, signal) => {
+      if (pid) pids.delete(pid)
+      if (stopping) return
+      deaths++
+      const quick = Date.now() - startedAt < 10_000
+      logger.error({ code, signal, deaths }, 'worker died and is started again')
+      restart = setTimeout(launch, quick ? Math.min(1_000 * deaths, 30_000) : 200)
+    })
+  }
+  launch()
+  return {
+    async stop() {
+      stopping = true
+      clearTimeout(restart)
+      await stopChild(child, 'SIGTERM', 'SIGKILL', STOP_MS)
+    },
+  }
+}
+
+function killAll(pids: Iterable<number>): void {
+  for (const pid of pids) {
+    try {
+      // To PostgreSQL an order to stop at once; to the others the end.
+      process.kill(pid, 'SIGQUIT')
+    } catch {
+      // Gone by itself.
+    }
+  }
+}
+
+async function settlePort(config: Config): Promise<Config> {
+  if (config.port !== 0) return config
+  const port = await freePort()
+  return { ...config, port, publicUrl: config.publicUrl === 'http://localhost:0' ? `http://localhost:${port}` : config.publicUrl }
+}
+
+async function refuseBusyPort(port: number): Promise<void> {
+  const trouble = await portTrouble(port)
+  if (trouble === 'EADDRINUSE') throw new CliError(`Port ${port} is in use: stop what uses it, or set PORT to another.`)
+  if (trouble === 'EACCES') throw new CliError(`Port ${port} is not open to this user: set PORT to one above 1023.`)
+  if (trouble) throw new CliError(`Port ${port} cannot be used: ${trouble}`)
+}
+
+function alreadyRunning(dataDir: string): string {
+  const running = readRunFile(dataDir)
+  const which = running ? ` (process ${running.pid}, ${running.api})` : ''
+  return `A service runs on ${nearby(dataDir)} already${which}: stop it, or set DATA_DIR to another folder.`
+}
+
+function writeRunFile(dataDir: string, content: RunFile): void {
+  const file = join(dataDir, 'run.json')
+  writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600 })
+  renameSync(`${file}.new`, file)
+}
+
+const MAX_LOG_BYTES = 20 * 1024 * 1024
+
+/** Everything goes to the file; the terminal stays readable and hears of warnings and worse. */
+function openLog(dataDir: string): { file: string; fd: number; write(line: string): void } {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const file = join(dataDir, 'service.log')
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > MAX_LOG_BYTES) renameSync(file, `${file}.1`)
+  const fd = openSync(file, 'a', 0o600)
+  return {
+    file: nearby(file),
+    fd,
+    write(line) {
+      writeSync(fd, line)
+      if (/^\{"level":[456]0/.test(line)) console.error(shortly(line))
+    },
+  }
+}
+
+function shortly(line: string): string {
+  const { level, msg, err } = JSON.parse(line) as { level: number; msg?: string; err?: { message?: string } }
+  return `${level >= 50 ? 'error' : 'warning'}: ${msg ?? ''}${err?.message ? ` (${err.message})` : ''}`
+}
+
+function welcome(url: string, keyFile: string): string {
+  const key = existsSync(keyFile) ? `\n  curl -s -H "Authorization: Bearer $(cat ${nearby(keyFile)})" ${url}/api/boards` : ''
+  return `
+The wall: ${url}/
+
+  curl -s '${url}/api/search?q=presenter'
+  curl -s '${url}/api/frames?kind=cut&tone=dark'${key}
+
+Add your own: npm run -s frames -- add <file> --wait
+Stop with Ctrl-C; the next npm start finds everything as it was.`
+}
+
+function nearby(path: string): string {
+  const short = relative(process.cwd(), path)
+  return short === '' || short.startsWith('..') ? path : short
+}
+
+function reasonOf(error: unknown): string {
+  let deepest: unknown = error
+  while (deepest instanceof Error && deepest.cause instanceof Error) deepest = deepest.cause
+  const { message, code } = deepest as { message?: string; code?: string }
+  return message || code || String(error)
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

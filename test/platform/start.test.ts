@@ -1,0 +1,219 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../src/local/ports.ts'
+
+// `npm start` as its user meets it: whole processes, one library that lives through every kind of end. The tests build on one another, in order.
+
+const dataDir = mkdtempSync(join(tmpdir(), 'frames-start-'))
+let service: Service | undefined
+
+afterAll(async () => {
+  for (const pid of processesOf(dataDir)) kill(pid)
+  await until(() => processesOf(dataDir).length === 0)
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 180_000 }, () => {
+  let firstWall: unknown
+
+  test('an empty folder becomes a service with samples, an operator and a wall', async () => {
+    service = await start()
+    await service.says(/The wall: http/)
+    const { api } = runFile()
+    expect(service.output()).toContain(`The wall: ${api}/`)
+    expect(service.output()).toMatch(/: ready, \d+ frames/)
+    expect(mode('run.json')).toBe(0o600)
+    expect(mode('operator-key')).toBe(0o600)
+    const wall = (await json(`${api}/api/frames`)) as { frames: { image_url: string }[] }
+    expect(wall.frames.length).toBeGreaterThan(5)
+    expect((await fetch(wall.frames[0]!.image_url)).headers.get('content-type')).toBe('image/webp')
+    expect((await fetch(`${api}/api/boards`, { headers: { Authorization: `Bearer ${operatorKey()}` } })).status).toBe(200)
+    expect((await fetch(`${api}/readyz`)).status).toBe(200)
+    firstWall = wall
+  })
+
+  test('a second service on the same folder, or on its port, is refused in one line', async () => {
+    expect(refused({})).toMatch(/runs on .* already .*DATA_DIR/)
+    const other = mkdtempSync(join(tmpdir(), 'frames-other-'))
+    const { port } = new URL(runFile().api)
+    expect(refused({ DATA_DIR: other, PORT: port })).toMatch(new RegExp(`Port ${port} is in use.*PORT`))
+    expect(processesOf(other)).toEqual([])
+    rmSync(other, { recursive: true })
+    expect((await fetch(`${runFile().api}/livez`)).status).toBe(200)
+  })
+
+  test('Ctrl-C, which a terminal and npm both pass on, stops everything it started and nothing else', async () => {
+    const bystander = createServer((_req, res) => res.end()).listen(await freePort())
+    service!.signal('SIGINT')
+    service!.signal('SIGINT')
+    expect(await service!.exit()).toBe(0)
+    expect(processesOf(dataDir)).toEqual([])
+    expect(existsSync(join(dataDir, 'run.json'))).toBe(false)
+    expect(bystander.listening).toBe(true)
+    bystander.close()
+  })
+
+  test('the next start finds everything as it was', async () => {
+    const key = operatorKey()
+    service = await start()
+    await service.says(/The wall: http/)
+    expect(service.output()).not.toMatch(/empty/)
+    const { api } = runFile()
+    expect(withoutHost(await json(`${api}/api/frames`))).toEqual(withoutHost(firstWall))
+    expect(operatorKey()).toBe(key)
+    expect((await fetch(`${api}/api/boards`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
+  })
+
+  test('a killed service takes its worker with it, and the next start clears away its stores', async () => {
+    const before = processesOf(dataDir)
+    service!.signal('SIGKILL')
+    await service!.exit()
+    const stores = () => processesOf(dataDir).filter((pid) => /postgres|redis/.test(commandOf(pid)))
+    await until(() => processesOf(dataDir).length === stores().length)
+    expect(stores().length).toBeGreaterThan(0)
+
+    service = await start()
+    await service.says(/The wall: http/)
+    expect(processesOf(dataDir).filter((pid) => before.includes(pid))).toEqual([])
+    expect(withoutHost(await json(`${runFile().api}/api/frames`))).toEqual(withoutHost(firstWall))
+  })
+
+  test('SIGTERM lets an upload in flight finish, then everything ends', async () => {
+    const { api } = runFile()
+    const upload = request(`${api}/api/videos`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${operatorKey()}`, 'Content-Type': 'video/mp4', 'X-Filename': 'half.mp4' },
+    })
+    const answered = once(upload, 'response')
+    upload.write(Buffer.alloc(200_000, 1))
+    await until(() => uploadsIn(dataDir) > 0)
+    service!.signal('SIGTERM')
+    await service!.says(/Stopping/)
+    await until(async () => (await fetch(`${api}/livez`).catch(() => undefined)) === undefined)
+    upload.end(Buffer.alloc(100_000, 2))
+    const [answer] = (await answered) as [import('node:http').IncomingMessage]
+    expect(answer.statusCode).toBe(202)
+    answer.resume()
+    expect(await service!.exit()).toBe(0)
+    expect(processesOf(dataDir)).toEqual([])
+  })
+
+  test('a variable that makes no sense is one line that names it', () => {
+    expect(refused({ LOG_LEVEL: 'loud' })).toMatch(/^LOG_LEVEL: /)
+    expect(refused({ PORT: 'ninety' })).toMatch(/^PORT: /)
+    expect(refused({ DATABASE_URL: 'mysql://x' })).toMatch(/^DATABASE_URL: /)
+    expect(refused({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })).toMatch(/database.*ECONNREFUSED/)
+    expect(processesOf(dataDir)).toEqual([])
+  })
+})
+
+interface Service {
+  output(): string
+  says(what: RegExp): Promise<void>
+  signal(signal: NodeJS.Signals): void
+  exit(): Promise<number | null>
+}
+
+function environment(extra: Record<string, string>): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', DATA_DIR: dataDir, ...extra }
+}
+
+async function start(): Promise<Service> {
+  const child: ChildProcess = spawn(process.execPath, ['src/cli.ts', 'start'], { env: environment({}), stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout!, child.stderr!])
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
+  const exit = once(child, 'exit').then(([code]) => code as number | null)
+  return {
+    output: () => output,
+    async says(what) {
+      await until(() => {
+        if (child.exitCode !== null) throw new Error(`the service ended: ${output}`)
+        return what.test(output)
+      })
+    },
+    signal: (signal) => void child.kill(signal),
+    exit: () => exit,
+  }
+}
+
+/** The one line with which a start was refused. */
+function refused(extra: Record<string, string>): string {
+  const run = spawnSync(process.execPath, ['src/cli.ts', 'start'], { env: environment(extra), encoding: 'utf8' })
+  expect(run.status).toBe(1)
+  const lines = `${run.stdout}${run.stderr}`.trim().split('\n')
+  expect(lines).toHaveLength(1)
+  return lines[0]!
+}
+
+function runFile(): { api: string } {
+  return JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')) as { api: string }
+}
+
+function operatorKey(): string {
+  return readFileSync(join(dataDir, 'operator-key'), 'utf8').trim()
+}
+
+function mode(name: string): number {
+  return statSync(join(dataDir, name)).mode & 0o777
+}
+
+async function json(url: string): Promise<unknown> {
+  const response = await fetch(url)
+  expect(response.status).toBe(200)
+  return response.json()
+}
+
+/** The port differs from start to start, and with it absolute addresses. */
+function withoutHost(body: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(body).replaceAll(/http:\/\/localhost:\d+/g, ''))
+    .digest('hex')
+}
+
+function uploadsIn(dir: string): number {
+  return readdirSync(dir, { recursive: true }).filter((path) => String(path).includes('incoming')).length
+}
+
+/** Every process that was started with this data folder: its environment or its arguments name it. */
+function processesOf(dir: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => pid !== process.pid && [`/proc/${pid}/environ`, `/proc/${pid}/cmdline`].some((file) => read(file).includes(dir)))
+}
+
+function commandOf(pid: number): string {
+  return read(`/proc/${pid}/cmdline`)
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // Gone by itself.
+  }
+}
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 120_000; !(await holds()); ) {
+    if (Date.now() > end) throw new Error('it never came to hold')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
