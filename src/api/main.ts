@@ -10,6 +10,7 @@ import { openPostgresSearch } from '../search/postgres/search.ts'
 import { drainable } from '../shutdown.ts'
 import { openStore } from '../store.ts'
 import { findSource as resolveSource } from '../video/source.ts'
+import { openPages } from '../web/pages.ts'
 import { createApp } from './app.ts'
 import { createAuthentication } from './authenticate.ts'
 import { mcpRouter } from './mcp/route.ts'
@@ -58,7 +59,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     ...(options.prefix ? { prefix: `${options.prefix}:rate` } : {}),
   })
   const health: Health = { stopping: false }
-  const routers = wire(options, { db, limits, health })
+  const { routers, close } = wire(options, { db, limits, health })
   const app = createApp({ logger, trustProxy: config.trustProxy, routers })
   const server = createServer({ requestTimeout: 600_000, headersTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16 * 1024 }, app)
   server.maxRequestsPerSocket = 10_000
@@ -78,6 +79,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     async stop({ graceMs = 0, deadlineMs = 20_000 } = {}) {
       health.stopping = true
       await drain({ graceMs, deadlineMs })
+      close()
       await limits[Symbol.asyncDispose]()
       await db.$client.end()
     },
@@ -93,7 +95,7 @@ interface Parts {
 const VERSION = '0.1.0'
 
 /** The routers in the order they are asked. */
-function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health }: Parts): Router[] {
+function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health }: Parts): { routers: Router[]; close: () => void } {
   const { publicUrl } = config
   const store = openStore(config)
   const search = openPostgresSearch(db.$client)
@@ -104,7 +106,17 @@ function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health
   const limit = limitOpenReads(limits)
   // An address that is no video's finds nothing, rather than whatever its letters resemble.
   const sourceKeyOf = (term: string) => resolveSource(term)?.key ?? (/^https?:\/\//i.test(term) ? 'unknown' : undefined)
-  return [
+  const pages = openPages({
+    db,
+    search,
+    publicUrl,
+    limits,
+    logger,
+    signup: config.signup,
+    smtpUrl: config.smtpUrl,
+    production: config.production,
+  })
+  const routers = [
     healthRouter({
       health,
       checks: {
@@ -141,5 +153,7 @@ function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health
       authentication,
       limits,
     }),
+    ...pages.routers,
   ]
+  return { routers, close: pages.close }
 }

@@ -13,6 +13,8 @@ export interface Page {
   /** Of the signed-in session: the sign-out button needs it. */
   formToken?: string | undefined
   noIndex?: boolean
+  /** The whole width, for pictures. */
+  wide?: boolean
 }
 
 const NAVIGATION = [
@@ -22,7 +24,7 @@ const NAVIGATION = [
 
 /** The shell of every page: one heading bar, one main, no inline script or style. */
 export function layout(assets: Assets, page: Page): string {
-  const { title, body, current, modules = [], account, formToken, noIndex } = page
+  const { title, body, current, modules = [], account, formToken, noIndex, wide } = page
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -48,7 +50,7 @@ ${modules.map((name) => html`<script type="module" src="${assets.url(name)}"></s
         : html`<a class="account" href="/keys">Sign in</a>`
   }
 </header>
-<main id="main" tabindex="-1">
+<main id="main" tabindex="-1"${wide && trusted(' class="wide"')}>
 ${body}
 </main>
 </body>

@@ -3,13 +3,16 @@ import type { RateLimits } from '../api/rate-limit.ts'
 import type { CollectionDeps } from '../api/views/collections.ts'
 import type { Db } from '../db/client.ts'
 import type { Logger } from '../logger.ts'
+import type { LibrarySearch } from '../search/library-search.ts'
 import { type Assets, loadAssets } from './assets.ts'
 import { keysPageRouter } from './keys-page.ts'
 import { openMailer } from './mailer.ts'
 import { sharedBoardRouter } from './shared-board.ts'
 import { signInRouter } from './sign-in.ts'
+import { wallRouter } from './wall-page.ts'
 
 export interface PagesDeps extends CollectionDeps {
+  search: LibrarySearch
   db: Db
   limits: RateLimits
   logger: Logger
@@ -26,7 +29,7 @@ export interface Pages {
   close(): void
 }
 
-/** The pages of people with an account: sign-in, keys, and boards behind share links. */
+/** The pages: the wall for everybody, and sign-in, keys and shared boards for people with an account. */
 export function openPages(deps: PagesDeps): Pages {
   const assets = loadAssets()
   const mailer = deps.smtpUrl ? openMailer({ smtpUrl: deps.smtpUrl, publicUrl: deps.publicUrl }) : undefined
@@ -36,6 +39,7 @@ export function openPages(deps: PagesDeps): Pages {
     assets,
     routers: [
       assets.router,
+      wallRouter({ ...deps, assets }),
       signInRouter({ ...deps, assets, mailer, printLink }),
       keysPageRouter({ ...deps, assets }),
       sharedBoardRouter({ ...deps, assets }),
