@@ -1,0 +1,117 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { CallToolResultSchema, ListToolsResultSchema } from '@modelcontextprotocol/core'
+import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openService, type Service, seedLaunches } from './service.ts'
+
+/** An agent's whole job with the clients that agents are built on, over HTTP. The clients check every structured result against the output schema. */
+
+let service: Service
+beforeAll(async () => {
+  service = await openService()
+  await seedLaunches(service, 12)
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+interface Agent {
+  version: string | undefined
+  list(): Promise<unknown>
+  call(name: string, args: Record<string, unknown>): Promise<unknown>
+  close(): Promise<void>
+}
+
+type Connect = (url: string, headers: Record<string, string>) => Promise<Agent>
+
+const second =
+  (mode: 'legacy' | 'auto' | { pin: string }): Connect =>
+  async (url, headers) => {
+    const client = new Client({ name: 'agent', version: '1' }, { versionNegotiation: { mode } })
+    await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }))
+    return {
+      version: client.getNegotiatedProtocolVersion(),
+      list: () => client.listTools(),
+      call: (name, args) => client.callTool({ name, arguments: args }),
+      close: () => client.close(),
+    }
+  }
+
+const first: Connect = async (url, headers) => {
+  const client = new FirstClient({ name: 'agent', version: '1' })
+  const transport = new FirstTransport(new URL(url), { requestInit: { headers } })
+  await client.connect(transport as Parameters<FirstClient['connect']>[0])
+  // Output schemas are learned from the list.
+  await client.listTools()
+  return {
+    version: transport.protocolVersion,
+    list: () => client.listTools(),
+    call: (name, args) => client.callTool({ name, arguments: args }),
+    close: () => client.close(),
+  }
+}
+
+describe.each<[string, Connect, string]>([
+  ['the SDK 2 client at revision 2026-07-28', second({ pin: '2026-07-28' }), '2026-07-28'],
+  ['the SDK 2 client choosing by itself', second('auto'), '2026-07-28'],
+  ['the SDK 2 client of the initialize era', second('legacy'), '2025-11-25'],
+  ['the SDK 1 client', first, '2025-11-25'],
+])('%s', (_, connect, version) => {
+  test('finds dark text-card intros, follows a video, finds like ones, and keeps ten on a board', async () => {
+    const { bearer } = await service.keyOf('pro')
+    const agent = await connect(service.mcp, bearer)
+    expect(agent.version).toBe(version)
+    const { tools } = ListToolsResultSchema.parse(await agent.list())
+    expect(tools).toHaveLength(14)
+
+    async function call(name: string, args: Record<string, unknown> = {}) {
+      const result = CallToolResultSchema.parse(await agent.call(name, args))
+      const [text] = result.content
+      if (text?.type !== 'text') throw new Error('text does not come first')
+      expect(result.isError, text.text).toBeFalsy()
+      // biome-ignore lint/suspicious/noExplicitAny: the schema of each tool has been checked by the client
+      return { text: text.text, links: result.content.slice(1), data: result.structuredContent as any }
+    }
+
+    const intros = await call('search_frames', { query: 'headline', subject: ['text-card'], tone: ['dark'], kind: ['intro'] })
+    expect(intros.data.frames).toHaveLength(12)
+    for (const frame of intros.data.frames) expect(frame).toMatchObject({ subject: 'text-card', tone: 'dark', t_sec: expect.any(Number) })
+    expect(intros.links[0]).toMatchObject({ type: 'resource_link', uri: intros.data.frames[0].image_url })
+
+    const flow = await call('get_video_frames', { video: intros.data.frames[0].id })
+    const times = flow.data.frames.map((frame: { t_sec: number }) => frame.t_sec)
+    expect(times).toEqual([...times].sort((a, b) => a - b))
+    expect(flow.data.frames[0].id).toBe(intros.data.frames[0].id)
+
+    const similar = await call('find_similar_frames', { frame_id: intros.data.frames[0].id, limit: 10 })
+    expect(similar.data.frames).toHaveLength(10)
+
+    const { board } = (await call('create_board', { name: 'Dark openings' })).data
+    const ten = similar.data.frames.map((frame: { id: string }) => frame.id)
+    expect((await call('pin_frame', { board_id: board.id, frame_ids: ten, note: 'for Monday' })).data.pinned).toEqual(ten)
+    // An agent that lost the answer asks again.
+    expect((await call('create_board', { name: 'Dark openings' })).data).toMatchObject({
+      created: false,
+      board: { id: board.id, item_count: 10 },
+    })
+    expect((await call('pin_frame', { board_id: board.id, frame_ids: ten })).data).toEqual({ pinned: [], already_pinned: ten })
+
+    const opened = await call('get_board', { board_id: board.id })
+    expect(opened.data.frames.map((frame: { id: string }) => frame.id)).toEqual(ten)
+    expect(opened.data.frames[0].note).toBe('for Monday')
+    expect((await call('unpin_frame', { board_id: board.id, frame_ids: [ten[3]] })).data).toEqual({ unpinned: [ten[3]] })
+    expect((await call('get_board', { board_id: board.id })).data.board.item_count).toBe(9)
+
+    const refused = CallToolResultSchema.parse(await agent.call('search_frames', { query: 'x', tone: ['dim'] }))
+    expect([refused.isError, JSON.stringify(refused.content)]).toEqual([true, expect.stringContaining('must be one of dark, bright')])
+    await expect(agent.call('no_such_tool', {})).rejects.toThrow()
+    await agent.close()
+  })
+
+  test('reads without a key', async () => {
+    const agent = await connect(service.mcp, {})
+    expect(ListToolsResultSchema.parse(await agent.list()).tools).toHaveLength(6)
+    const found = CallToolResultSchema.parse(await agent.call('browse_frames', { limit: 3 }))
+    expect(found.content).toHaveLength(4)
+    await agent.close()
+  })
+})
