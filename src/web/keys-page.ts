@@ -302,7 +302,7 @@ function keyCard(
     <div><dt>Created</dt><dd>${time(key.createdAt)}</dd></div>
     <div><dt>Last used</dt><dd>${key.lastUsedAt ? time(key.lastUsedAt) : 'never'}</dd></div>
     <div><dt>Expires</dt><dd>${key.expiresAt ? time(key.expiresAt) : 'never'}</dd></div>
-    ${usage && html`<div><dt>This minute</dt><dd><meter min="0" max="${usage.limit}" value="${used}" aria-label="Points used this minute"></meter> ${number(used)} of ${number(usage.limit)} points</dd></div>`}
+    ${usage && html`<div><dt>This minute</dt><dd><meter min="0" max="${usage.limit}" value="${used}" aria-label="Points used this minute"></meter>${number(used)} of ${number(usage.limit)} points</dd></div>`}
   </dl>
   ${
     isLive(key) &&

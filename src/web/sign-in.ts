@@ -36,6 +36,9 @@ export function signInRouter(deps: SignInDeps): Router {
   const router = Router()
   const cookie = sessionCookie(publicUrl)
   const ours = fromOurPages(publicUrl)
+  const by = mailer ? 'mail' : printLink ? 'terminal' : 'nothing'
+
+  const sentTo = by === 'mail' ? 'Look at your mail' : 'Look at the terminal'
 
   function send(res: Response, title: string, body: Html, { status = 200, modules = [] as string[] } = {}): void {
     sendPage(res, { publicUrl, status, page: layout(assets, { title, current: 'keys', body, modules, noIndex: true }) })
@@ -46,7 +49,7 @@ export function signInRouter(deps: SignInDeps): Router {
       res.set('Cache-Control', 'no-store').redirect(303, '/keys')
       return
     }
-    send(res, 'Sign in', signInForm({ available: mailer !== undefined || printLink !== undefined }))
+    send(res, 'Sign in', signInForm({ by }))
   })
 
   router.post('/web/sign-in', ours, formBody, async (req, res) => {
@@ -56,7 +59,7 @@ export function signInRouter(deps: SignInDeps): Router {
     try {
       email = parseEmail(given)
     } catch {
-      send(res, 'Sign in', signInForm({ available: true, email: given, error: 'That does not look like an e-mail address.' }), {
+      send(res, 'Sign in', signInForm({ by, email: given, error: 'That does not look like an e-mail address.' }), {
         status: 400,
       })
       return
@@ -66,10 +69,10 @@ export function signInRouter(deps: SignInDeps): Router {
     deliver(email).catch((error: unknown) => logger.error({ err: error }, 'sign-in mail not sent'))
     send(
       res,
-      'Look at your mail',
-      html`<section class="narrow card"><h1>Look at your mail</h1>
+      sentTo,
+      html`<section class="narrow card"><h1>${sentTo}</h1>
 <p>If <strong>${email}</strong> can sign in here, a link is on its way. It works once, for ${LINK_SEC / 60} minutes.</p>
-<p class="hint">Nothing there? Look in the spam folder, or <a href="/sign-in">try again</a>.</p></section>`,
+<p class="hint">Nothing there? ${by === 'mail' ? 'Look in the spam folder, or try' : 'Try'} <a href="/sign-in">again</a>.</p></section>`,
     )
   })
 
@@ -134,20 +137,20 @@ export function signInRouter(deps: SignInDeps): Router {
   return router
 }
 
-function signInForm({ available, email, error }: { available: boolean; email?: string; error?: string }): Html {
+function signInForm({ by, email, error }: { by: 'mail' | 'terminal' | 'nothing'; email?: string; error?: string }): Html {
   return html`<section class="narrow card"><h1>Sign in</h1>
-<p>We mail you a link. There is no password.</p>
 ${
-  available
-    ? html`<form method="post" action="/web/sign-in">
+  by === 'nothing'
+    ? html`<p class="notice">This service has no mail server. An operator makes you a link with <code>frames accounts link &lt;email&gt;</code>.</p>`
+    : html`<p>${by === 'mail' ? 'We mail you a link.' : 'Without a mail server the link is printed in the terminal where the service was started.'} There is no password.</p>
+<form method="post" action="/web/sign-in">
   <div class="field">
     <label for="email">E-mail address</label>
     <input id="email" name="email" type="email" autocomplete="email" required maxlength="254" value="${email}"${error && html` aria-invalid="true" aria-describedby="email-error"`}>
     ${error && html`<p class="error" id="email-error" role="alert">${error}</p>`}
   </div>
-  <button class="primary">Mail me a link</button>
+  <button class="primary">${by === 'mail' ? 'Mail me a link' : 'Print a link'}</button>
 </form>`
-    : html`<p class="notice">This service has no mail server. An operator makes you a link with <code>frames accounts link &lt;email&gt;</code>.</p>`
 }
 <p class="hint">Searching the library needs no account.</p></section>`
 }

@@ -215,7 +215,7 @@ describe('beyond the specification', () => {
     expect(json.items).toHaveLength(2)
     expect(json.items[0]).toMatchObject({
       note: '=cmd()',
-      credit: `“Launch ${videoId}” by Acme, Inc., web, at 0:00.000`,
+      credit: `“Launch ${videoId}” by Acme, Inc., web, at 0:00`,
       source_url: `https://example.org/${videoId}`,
     })
     const csv = await api.call(`/api/boards/${id}/export?format=csv`, { key })

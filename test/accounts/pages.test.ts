@@ -256,7 +256,7 @@ describe.skipIf(!existsSync(CHROMIUM))(`in a browser${existsSync(CHROMIUM) ? '' 
     await picture(page, 'sign-in')
     await page.getByLabel('E-mail address').fill('ada@example.org')
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Look at your mail' }).waitFor()
+    await page.getByRole('heading', { name: 'Look at the terminal' }).waitFor()
     await page.goto(signInUrl(api.url, await linkFor('ada@example.org')))
     expect(page.url()).not.toContain('#')
     await picture(page, 'confirm')

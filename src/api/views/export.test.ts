@@ -33,7 +33,7 @@ test('a row carries credit and source', () => {
     pinned_at: '2026-01-01T00:00:00.000Z',
     video: { id: 'v', title: 'Launch', author: 'Acme, Inc.', platform: 'youtube', source_url: 'https://youtu.be/x', duration_sec: 90 },
   } as never)
-  expect(row.credit).toBe('“Launch” by Acme, Inc., youtube, at 1:12.500')
+  expect(row.credit).toBe('“Launch” by Acme, Inc., youtube, at 1:12.5')
   const csv = toCsv([row])
   expect(csv.split('\r\n')).toHaveLength(3)
   expect(csv).toContain('"said ""so"""')
