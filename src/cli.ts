@@ -1,5 +1,8 @@
 import { Command } from 'commander'
+import { addAccountCommands } from './cli/accounts.ts'
 import { CliError } from './cli/context.ts'
+import { addEventCommands } from './cli/events.ts'
+import { addKeyCommands } from './cli/keys.ts'
 import { addLibraryCommands } from './cli/library.ts'
 import { addServeCommands } from './cli/serve.ts'
 import { addTechniqueCommands } from './cli/techniques.ts'
@@ -19,6 +22,9 @@ addServeCommands(program)
 addVideoCommands(program)
 addTechniqueCommands(program)
 addLibraryCommands(program)
+addAccountCommands(program)
+addKeyCommands(program)
+addEventCommands(program)
 
 try {
   await program.parseAsync()

@@ -194,7 +194,6 @@ describe('sign-in', () => {
     const code = /#(fll_[0-9A-Za-z]{32})/.exec(text)![1]!
     expect((await mailing.call('/web/sign-in/confirm', form({ code }))).status).toBe(303)
     expect(links.length).toBe(before)
-    mailer.close()
     smtp.close()
   })
 

@@ -1,0 +1,96 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { PLANS, type Plan } from '../db/schema.ts'
+import { type Account, createAccount, deleteAccount, listAccounts, loadAccountByEmail, setPlan } from '../library/accounts.ts'
+import { createSignInCode, OPERATOR_LINK_SEC } from '../library/sessions.ts'
+import { signInUrl } from '../web/sign-in.ts'
+import { type CommandContext, print, readRunFile, withContext } from './context.ts'
+
+/** `frames accounts …` */
+export function addAccountCommands(program: Command): void {
+  const group = program.command('accounts').description('people with an account: list, create, change the plan, sign-in links, delete')
+
+  group
+    .command('list', { isDefault: true })
+    .description('every account')
+    .option('--json', 'one JSON object')
+    .action((options: { json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const accounts = await listAccounts(db)
+        print(options.json, { accounts: accounts.map(toEntry) }, () => accounts.map(toLine))
+      }),
+    )
+
+  group
+    .command('create')
+    .description('a new account; the address must be free')
+    .requiredOption('--email <address>', 'the address')
+    .option('--plan <plan>', `one of ${PLANS.join(', ')}`, parsePlan, 'free' as Plan)
+    .option('--operator', 'may queue videos, correct annotations and change plans')
+    .option('--json', 'one JSON object')
+    .action(({ email, plan, operator, json }: { email: string; plan: Plan; operator?: boolean; json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const account = await createAccount(db, { email, plan, role: operator ? 'operator' : 'member' })
+        print(json, { account: toEntry(account) }, () => toLine(account))
+      }),
+    )
+
+  group
+    .command('set-plan')
+    .description('holds from the next request on')
+    .argument('<email>', 'the account')
+    .argument('<plan>', `one of ${PLANS.join(', ')}`, parsePlan)
+    .option('--json', 'one JSON object')
+    .action((email: string, plan: Plan, { json }: { json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const account = await setPlan(db, { accountId: (await loadAccountByEmail(db, email)).id, plan })
+        print(json, { account: toEntry(account) }, () => toLine(account))
+      }),
+    )
+
+  group
+    .command('link')
+    .description(
+      `a sign-in link, for one use within ${OPERATOR_LINK_SEC / 60} minutes; an address without an account becomes a free member`,
+    )
+    .argument('<email>', 'the address')
+    .option('--json', 'one JSON object')
+    .action((email: string, { json }: { json?: boolean }) =>
+      withContext(async (context) => {
+        const made = (await createSignInCode(context.db, { email, signup: true, lifetimeSec: OPERATOR_LINK_SEC }))!
+        const url = signInUrl(addressOf(context), made.code)
+        print(json, { url }, () => url)
+      }),
+    )
+
+  group
+    .command('delete')
+    .description('the account with its keys, saves and boards, for good; its events stay under a random id')
+    .argument('<email>', 'the account')
+    .option('--json', 'one JSON object')
+    .action((email: string, { json }: { json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const account = await loadAccountByEmail(db, email)
+        await deleteAccount(db, account.id)
+        print(json, { deleted: account.id }, () => `deleted ${account.email}`)
+      }),
+    )
+}
+
+/** A local service is reached where it says it listens, another one at PUBLIC_URL. */
+function addressOf({ config }: CommandContext): string {
+  return (config.databaseUrl ? undefined : readRunFile(config.dataDir)?.api) ?? config.publicUrl
+}
+
+function parsePlan(text: string): Plan {
+  const plan = PLANS.find((one) => one === text)
+  if (!plan) throw new InvalidArgumentError(`must be one of ${PLANS.join(', ')}`)
+  return plan
+}
+
+function toEntry({ id, email, role, plan, createdAt }: Account) {
+  return { id, email, role, plan, created_at: createdAt.toISOString() }
+}
+
+function toLine({ id, email, role, plan }: Account): string {
+  return `${id}  ${plan.padEnd(4)}  ${role.padEnd(8)}  ${email}`
+}

@@ -1,0 +1,45 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { type Cursor, EVENT_TYPES, type EventType, formatCursor, parseCursor, START, toCloudEvent } from '../events/catalogue.ts'
+import { readEvents } from '../events/read.ts'
+import { print, withContext } from './context.ts'
+
+/** `frames events`: the log in commit-safe order. */
+export function addEventCommands(program: Command): void {
+  program
+    .command('events')
+    .description('the event log, oldest first; the last line is the cursor to go on from')
+    .option('--after <cursor>', 'strictly later events', parseAfter, START)
+    .option('--types <list>', 'comma-separated', parseTypes)
+    .option('--limit <n>', 'at most so many', parseLimit, 100)
+    .option('--json', 'one JSON object { events, next }, as /api/events answers')
+    .action(({ after, types, limit, json }: { after: Cursor; types?: EventType[]; limit: number; json?: boolean }) =>
+      withContext(async ({ db, config }) => {
+        const { events, next } = await readEvents(db, { after, types, limit })
+        print(json, { events: events.map((event) => toCloudEvent(event, config.publicUrl)), next: formatCursor(next) }, () => [
+          ...events.map(
+            (event) => `${event.time.toISOString()}  ${event.type.padEnd(22)}  ${event.subject}  ${JSON.stringify(event.data)}`,
+          ),
+          formatCursor(next),
+        ])
+      }),
+    )
+}
+
+function parseAfter(text: string): Cursor {
+  const cursor = parseCursor(text)
+  if (!cursor) throw new InvalidArgumentError('not a cursor of this log')
+  return cursor
+}
+
+function parseTypes(text: string): EventType[] {
+  return text.split(',').map((part) => {
+    const type = EVENT_TYPES.find((one) => one === part.trim())
+    if (!type) throw new InvalidArgumentError(`"${part}" is no event type; there are ${EVENT_TYPES.join(', ')}`)
+    return type
+  })
+}
+
+function parseLimit(text: string): number {
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('must be a whole number from 1 to 99999')
+  return Number(text)
+}

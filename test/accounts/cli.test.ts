@@ -1,0 +1,102 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { addAccountCommands } from '../../src/cli/accounts.ts'
+import { addEventCommands } from '../../src/cli/events.ts'
+import { addKeyCommands } from '../../src/cli/keys.ts'
+import { authenticate, type Caller } from '../../src/library/keys.ts'
+import { saveFrame } from '../../src/library/saves.ts'
+import { redeemSignInCode } from '../../src/library/sessions.ts'
+import { openStores, type Stores } from '../support/stores.ts'
+import { seedFrames } from './seed-frames.ts'
+
+let stores: Stores
+const dataDir = mkdtempSync(join(tmpdir(), 'frames-cli-'))
+beforeAll(async () => {
+  stores = await openStores()
+  Object.assign(process.env, {
+    DATA_DIR: dataDir,
+    DATABASE_URL: stores.databaseUrl,
+    REDIS_URL: stores.redisUrl,
+    PUBLIC_URL: 'https://frames.example',
+  })
+})
+afterAll(async () => {
+  rmSync(dataDir, { recursive: true, force: true })
+  await stores[Symbol.asyncDispose]()
+})
+
+/** The commands in this process: starting one for each would be most of the test. */
+async function frames(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const program = new Command('frames').exitOverride().configureOutput({ writeErr: () => undefined })
+  addAccountCommands(program)
+  addKeyCommands(program)
+  addEventCommands(program)
+  for (const group of program.commands)
+    for (const command of [group, ...group.commands]) command.exitOverride().configureOutput({ writeErr: () => undefined })
+  const said = vi.spyOn(console, 'log').mockImplementation(() => undefined)
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return { code: 0, out: said.mock.calls.map(([line]) => `${line}\n`).join(''), err: '' }
+  } catch (error) {
+    return { code: 1, out: said.mock.calls.map(([line]) => `${line}\n`).join(''), err: `${(error as Error).message}\n` }
+  } finally {
+    said.mockRestore()
+  }
+}
+const json = async (...args: string[]) => JSON.parse((await frames(...args, '--json')).out)
+
+test('an operator makes accounts, keys, links and plans, reads the log, and every fault is one line', async () => {
+  const made = await json('accounts', 'create', '--email', 'Op@Example.org', '--plan', 'pro', '--operator')
+  expect(made.account).toMatchObject({ email: 'op@example.org', plan: 'pro', role: 'operator' })
+  const again = await frames('accounts', 'create', '--email', 'op@example.org')
+  expect([again.code, again.out, again.err.trim().split('\n').length]).toEqual([1, '', 1])
+
+  const key = await json(
+    'keys',
+    'create',
+    '--account',
+    'op@example.org',
+    '--scopes',
+    'saves:read,events:read',
+    '--name',
+    'ci',
+    '--expires-days',
+    '3',
+  )
+  const caller = (await authenticate(stores.db, key.key)) as Caller
+  expect(caller).toMatchObject({ account: { id: made.account.id }, key: { scopes: ['saves:read', 'events:read'] } })
+  expect((await frames('keys', 'create', '--account', 'op@example.org')).out).toMatch(/^flk_live_[0-9A-Za-z]{38}\n$/)
+  expect(await frames('keys', 'create', '--account', 'op@example.org', '--scopes', 'all')).toMatchObject({ code: 1, out: '' })
+  expect(await frames('keys', 'create', '--account', 'nobody@example.org')).toMatchObject({ code: 1, err: 'No such account.\n' })
+
+  const rotated = await json('keys', 'rotate', key.id, '--account', 'op@example.org', '--grace-hours', '0')
+  expect(await authenticate(stores.db, key.key)).toBeUndefined()
+  expect(await authenticate(stores.db, rotated.key)).toBeDefined()
+  await json('keys', 'revoke', rotated.id, '--account', 'op@example.org')
+  expect(await authenticate(stores.db, rotated.key)).toBeUndefined()
+  const { keys } = await json('keys', 'list', '--account', 'op@example.org')
+  expect(keys).toHaveLength(3)
+  expect(JSON.stringify(keys)).not.toContain(key.key.slice(9, 30))
+
+  const { url } = await json('accounts', 'link', 'new@example.org')
+  expect(url).toMatch(/^https:\/\/frames\.example\/sign-in\/confirm#fll_/)
+  expect(await redeemSignInCode(stores.db, { code: url.split('#')[1], signup: false })).toBeUndefined()
+  const second = await json('accounts', 'link', 'new@example.org')
+  expect(await redeemSignInCode(stores.db, { code: second.url.split('#')[1], signup: true })).toBeDefined()
+  expect((await json('accounts', 'set-plan', 'new@example.org', 'pro')).account).toMatchObject({ plan: 'pro' })
+  expect((await frames('accounts', 'set-plan', 'new@example.org', 'gold')).code).toBe(1)
+
+  const { frameIds } = await seedFrames(stores.db, { count: 2 })
+  for (const frameId of frameIds) await saveFrame(stores.db, { accountId: made.account.id, frameId })
+  const first = await json('events', '--types', 'frame.saved', '--limit', '1')
+  const rest = await json('events', '--types', 'frame.saved', '--after', first.next)
+  expect([...first.events, ...rest.events].map((event: { subject: string }) => event.subject)).toEqual(frameIds)
+  expect((await frames('events', '--after', 'x')).code).toBe(1)
+
+  await json('accounts', 'delete', 'op@example.org')
+  const { accounts } = await json('accounts')
+  expect(accounts.map((account: { email: string }) => account.email)).toEqual(['new@example.org'])
+})
