@@ -102,8 +102,6 @@ function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health
   const cache = createReadCache(() => search.version(), versionTtlMs === undefined ? {} : { versionTtlMs })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { requireScope } = authentication
-  const { signup, smtpUrl, production } = config
-  const pages = openPages({ db, limits, logger, search, publicUrl, signup, smtpUrl, production })
   const readImage = (key: string) => store.get(key)
   const limit = limitOpenReads(limits)
   // An address that is no video's finds nothing, rather than whatever its letters resemble.
@@ -143,7 +141,6 @@ function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health
     boardsRouter({ db, search, publicUrl, authentication, limits }),
     accountsRouter({ db, authentication }),
     eventsRouter({ db, publicUrl, authentication }),
-    ...pages.routers,
     mcpRouter({
       dispatch: createToolServer({
         tools: createTools({ db, search, publicUrl, sourceKeyOf, readImage }),

@@ -74,7 +74,6 @@ export function sendPage(res: Response, { publicUrl, status = 200, page }: { pub
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
     'Cache-Control': res.get('Cache-Control') ?? 'no-store',
-    Vary: 'Cookie',
   })
   res.status(status).type('html').send(page)
 }

@@ -3,6 +3,7 @@ import { createTransport } from 'nodemailer'
 export interface Mailer {
   /** @throws when the server does not take it */
   send(mail: { to: string; subject: string; text: string }): Promise<void>
+  close(): void
 }
 
 /** Mail through SMTP_URL. The sender is the URL's user where that is an address, else no-reply at our own host. */
@@ -15,5 +16,6 @@ export function openMailer({ smtpUrl, publicUrl }: { smtpUrl: string; publicUrl:
       // As an object: an address is never parsed out of a header line. Plain text only, so that nothing rewrites the link.
       await transport.sendMail({ from, to: { name: '', address: to }, subject, text, textEncoding: 'quoted-printable' })
     },
+    close: () => transport.close(),
   }
 }

@@ -26,6 +26,7 @@ export interface Pages {
   /** The shell's files, for other pages. */
   assets: Assets
   routers: Router[]
+  close(): void
 }
 
 /** The pages: the wall for everybody, and sign-in, keys and shared boards for people with an account. */
@@ -43,5 +44,6 @@ export function openPages(deps: PagesDeps): Pages {
       keysPageRouter({ ...deps, assets }),
       sharedBoardRouter({ ...deps, assets }),
     ],
+    close: () => mailer?.close(),
   }
 }
