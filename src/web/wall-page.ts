@@ -220,7 +220,7 @@ function framePage(
     )}</ul>`
   }
   <p class="credit">${frame.author && html`<a href="/?author=${encodeURIComponent(frame.author)}">${frame.author}</a> · `}<a href="/?video=${frame.video_id}">${frame.video.title}</a>${source && html` · <a href="${source}" rel="noreferrer">Watch at the source</a>`}</p>
-  <p class="hint">Described by ${frame.annotation.model ?? 'nobody yet'}${frame.annotation.reviewed && ', reviewed by a person'}. <a href="/api/frames/${frame.id}?provenance=1">All data</a></p>
+  <p class="hint">${describedBy(frame)} <a href="/api/frames/${frame.id}?provenance=1">All data</a></p>
 </div>
 </article>
 ${
@@ -231,6 +231,11 @@ ${
   )}</ul></section>`
 }
 ${similar.length > 0 && html`<section><h2>More like this</h2><ul class="wall">${similar.map(({ document }, n) => card(document, n + EAGER))}</ul></section>`}`
+}
+
+function describedBy({ annotation: { model, reviewed } }: FrameDocument): string {
+  const by = model === null ? 'Not described yet' : model === 'measured' ? 'Measured, without a model' : `Described by ${model}`
+  return `${by}${reviewed ? ', reviewed by a person' : ''}.`
 }
 
 function altOf(frame: FrameDocument): string {
