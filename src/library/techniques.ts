@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { Db, DbOrTx, Tx } from '../db/client.ts'
 import { techniqueRedirects, techniques } from '../db/schema.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
-import { appendEvent } from '../events/append.ts'
+import { appendEvent, appendEvents } from '../events/append.ts'
 import type { EventData } from '../events/catalogue.ts'
 import type { TechniqueTerm } from '../vision/annotator.ts'
 
@@ -42,6 +42,15 @@ export async function seedTechniques(db: Db, terms: readonly TechniqueTerm[]): P
     const [{ n } = { n: 0 }] = await tx.select({ n: sql<number>`count(*)::int` }).from(techniques)
     if (n > 0) return
     await tx.insert(techniques).values(terms.map((term) => ({ ...term })))
+    await appendEvents(
+      tx,
+      terms.map(({ slug }) => ({
+        type: 'technique.changed',
+        subject: slug,
+        accountId: null,
+        data: { slug, change: 'added', previous_slug: null },
+      })),
+    )
   })
 }
 
