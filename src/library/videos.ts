@@ -16,6 +16,9 @@ export const MAX_BEGINNINGS = 30
 
 export const ACTIVE_STATUSES = ['queued', 'fetching', 'extracting', 'annotating'] as const satisfies VideoStatus[]
 
+/** Of one job, delivered twice, both runs work on until one has recorded its frames: from then on the other must not touch the video. */
+const INGEST_STATUSES = ['queued', 'fetching', 'extracting'] as const satisfies VideoStatus[]
+
 export interface VideoSubmission {
   /** `youtube:<id>`, `url:<canonical>`, `sha256:<hex>`: what makes two submissions the same video. */
   sourceKey: string
@@ -148,19 +151,19 @@ export async function beginVideo(db: Db, id: string, revision: number): Promise<
   const [video] = await db
     .update(videos)
     .set({ attempts: sql`${videos.attempts} + 1`, updatedAt: new Date() })
-    .where(and(eq(videos.id, id), eq(videos.revision, revision), inArray(videos.status, ['queued', 'fetching', 'extracting'])))
+    .where(and(eq(videos.id, id), eq(videos.revision, revision), inArray(videos.status, [...INGEST_STATUSES])))
     .returning()
   return video
 }
 
-/** Notes where the work stands. A newer revision (cancelled, retried) makes it a no-op; then false. */
+/** Notes where the work stands. No-op, and false, when a newer revision (cancelled, retried) or another run of the same job was there first. */
 export async function recordProgress(
   db: Db,
   { id, revision, stage, done, total }: { id: string; revision: number; stage: StageProgress['stage']; done: number; total: number | null },
 ): Promise<boolean> {
   return db.transaction(async (tx) => {
     const video = await lockVideo(tx, id)
-    if (!video || video.revision !== revision || !isActive(video.status)) return false
+    if (!video || video.revision !== revision || !isIngesting(video.status)) return false
     await tx
       .update(videos)
       .set({ status: stage, stages: advance(video.stages, stage, done, total), updatedAt: new Date() })
@@ -177,14 +180,14 @@ function advance(stages: readonly StageProgress[], stage: StageProgress['stage']
   return [...earlier, { stage, startedAt: begun, finishedAt: null, done, total }]
 }
 
-/** Ends a video with a stable code and a sentence. No-op when a newer revision has taken over. */
+/** Ends a video with a stable code and a sentence. No-op when a newer revision or another run of the same job was there first. */
 export async function recordFailure(
   db: Db,
   { id, revision, code, message }: { id: string; revision: number; code: string; message: string },
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const video = await lockVideo(tx, id)
-    if (!video || video.revision !== revision || !isActive(video.status)) return
+    if (!video || video.revision !== revision || !isIngesting(video.status)) return
     await tx
       .update(videos)
       .set({ status: 'failed', failureCode: code, failureMessage: message, updatedAt: new Date() })
@@ -217,7 +220,7 @@ export async function recordExtraction(
   }
   return db.transaction(async (tx) => {
     const video = await lockVideo(tx, id)
-    if (!video || video.revision !== revision || !['queued', 'fetching', 'extracting'].includes(video.status)) return false
+    if (!video || video.revision !== revision || !isIngesting(video.status)) return false
     const { probe, detector } = extraction
     const at = new Date()
     const rows = [...picked.values()].map((frame) => {
@@ -368,6 +371,10 @@ export async function lockVideo(tx: Tx, id: string): Promise<VideoRow | undefine
 
 export function factsOf(video: Pick<VideoRow, 'id' | 'title' | 'author' | 'platform'>) {
   return { video_id: video.id, title: video.title, author: video.author, platform: video.platform }
+}
+
+function isIngesting(status: VideoStatus): boolean {
+  return (INGEST_STATUSES as readonly VideoStatus[]).includes(status)
 }
 
 function isActive(status: VideoStatus): boolean {
