@@ -199,7 +199,8 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
     while (offered.length > 0) {
       const frame = features.get(offered[0]!.tMs)
       if (!frame) {
-        if (offered[0]!.tMs > endMs) return
+        // Nothing measured yet: the very first still may come before its frame, and its time is not later than an end of 0.
+        if (count === 0 || offered[0]!.tMs > endMs) return
         pool.push(offered.shift()!.picture.data)
         continue
       }
