@@ -1,0 +1,137 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { expect } from 'vitest'
+import { parseConfig } from '../../src/config.ts'
+import type { Db } from '../../src/db/client.ts'
+import { submitUpload } from '../../src/library/submit.ts'
+import { openStore } from '../../src/store.ts'
+
+const entry = new URL('worker-process.ts', import.meta.url).pathname
+
+export interface Library {
+  db: Db
+  databaseUrl: string
+  redisUrl: string
+  prefix: string
+  dataDir: string
+}
+
+export interface WorkerProcess {
+  readonly child: ChildProcess
+  /** Resolves when it takes up jobs. */
+  working: Promise<void>
+  /** Resolves with its end: the exit code, or the signal that ended it. */
+  ended: Promise<number | NodeJS.Signals>
+  log(): string
+}
+
+/** A worker of its own process over this library; with `faultAt` it kills itself at that step. */
+export function launchWorker(library: Library, faultAt = ''): WorkerProcess {
+  const child = spawn(process.execPath, [entry, library.prefix], {
+    env: {
+      PATH: process.env.PATH,
+      DATABASE_URL: library.databaseUrl,
+      REDIS_URL: library.redisUrl,
+      DATA_DIR: library.dataDir,
+      FAULT_AT: faultAt,
+      LOG_LEVEL: 'info',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let log = ''
+  const ended = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals)
+  const working = new Promise<void>((resolve) => {
+    for (const stream of [child.stdout!, child.stderr!])
+      stream.on('data', (chunk: Buffer) => {
+        log += chunk.toString()
+        if (log.includes('working')) resolve()
+      })
+    ended.then(() => resolve())
+  })
+  return { child, working, ended, log: () => log }
+}
+
+/** A folder of small clips, each of other pictures: three shots of a second. */
+export function makeClips(count: number): { paths: string[]; remove(): void } {
+  const dir = mkdtempSync(join(tmpdir(), 'frames-clips-'))
+  const paths = Array.from({ length: count }, (_, n) => {
+    const path = join(dir, `clip-${n}.mp4`)
+    const hue = (shift: number) => `hue=h=${(n * 36 + shift) % 360}:b=${((n + shift) % 5) - 2}`
+    execFileSync('ffmpeg', [
+      ...['-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=s=192x108:r=12:d=1', '-f', 'lavfi', '-i', 'smptebars=s=192x108:r=12:d=1'],
+      ...['-f', 'lavfi', '-i', 'mandelbrot=s=192x108:r=12:end_scale=0.3', '-filter_complex'],
+      `[0]${hue(0)}[a];[1]${hue(90)}[b];[2]trim=duration=1,${hue(180)}[c];[a][b][c]concat=n=3,format=yuv420p`,
+      ...['-c:v', 'libx264', '-preset', 'ultrafast', path],
+    ])
+    return path
+  })
+  return { paths, remove: () => rmSync(dir, { recursive: true, force: true }) }
+}
+
+export async function addVideo(library: Library, path: string): Promise<string> {
+  const store = openStore(parseConfig({ DATA_DIR: library.dataDir }))
+  const { video } = await submitUpload(library.db, store, createReadStream(path), {
+    filename: path,
+    maxBytes: 50_000_000,
+    details: () => ({}),
+  })
+  return video.id
+}
+
+/** What a library came to: the same for the same clips, however often its workers died. */
+export async function outcomeOf({ db }: Library) {
+  const rows = async (query: ReturnType<typeof sql>) => (await db.execute(query)).rows
+  return {
+    videos: await rows(sql`select id, status, failure_code, frames from videos v,
+      lateral (select count(*)::int as frames from frames where video_id = v.id) f order by id collate "C"`),
+    frames: await rows(sql`select id, video_id, t_ms, kind, image_key, caption from frames order by id collate "C"`),
+    annotations: await rows(sql`select frame_id, annotator, status from annotations order by frame_id collate "C", annotator`),
+    documents: await rows(
+      sql`select id, doc->>'caption' as caption from library_search.documents where kind = 'frames' and doc is not null order by id collate "C"`,
+    ),
+    events: await rows(sql`select type, subject, count(*)::int as times from events
+      where type in ('video.submitted', 'frames.extracted', 'video.ready', 'video.failed') group by 1, 2 order by type collate "C", subject collate "C"`),
+    annotated: await rows(sql`select frame as id, count(*)::int as times from events,
+      jsonb_array_elements_text(data->'frame_ids') frame where type = 'frames.annotated' group by 1 order by frame collate "C"`),
+  }
+}
+
+export type Outcome = Awaited<ReturnType<typeof outcomeOf>>
+
+/** Everything is ready, and every fact was told once. */
+export function expectWhole(outcome: Outcome, videos: number): void {
+  expect(outcome.videos).toHaveLength(videos)
+  for (const video of outcome.videos) expect(video).toMatchObject({ status: 'ready', failure_code: null })
+  expect(outcome.frames.length).toBeGreaterThanOrEqual(2 * videos)
+  const once = (list: readonly Record<string, unknown>[]) => list.filter((row) => row.times !== 1)
+  expect(once(outcome.events)).toEqual([])
+  expect(outcome.events.map(({ type }) => type)).toEqual(
+    ['frames.extracted', 'video.ready', 'video.submitted'].flatMap((type) => Array<string>(videos).fill(type)),
+  )
+  expect(once(outcome.annotated)).toEqual([])
+  const ids = outcome.frames.map(({ id }) => id)
+  expect(outcome.annotated.map(({ id }) => id)).toEqual(ids)
+  expect(outcome.annotations.map(({ frame_id }) => frame_id)).toEqual(ids)
+  expect(outcome.documents.map(({ id }) => id)).toEqual(ids)
+}
+
+/** Waits until no video is in work and search shows every frame. */
+export async function settled({ db }: Library): Promise<void> {
+  await until(async () => {
+    const { rows } = await db.execute<{ left: number }>(sql`select
+      (select count(*) from videos where status in ('queued', 'fetching', 'extracting', 'annotating'))
+      + (select count(*) from frames) - (select count(*) from library_search.frames) as left`)
+    return Number(rows[0]?.left) === 0
+  })
+}
+
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 50_000; !(await holds()); ) {
+    if (Date.now() > end) throw new Error('it never came to hold')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}

@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { STEPS } from '../../src/workers/faults.ts'
+import { openStores } from '../support/stores.ts'
+import {
+  addVideo,
+  expectWhole,
+  type Library,
+  launchWorker,
+  makeClips,
+  type Outcome,
+  outcomeOf,
+  settled,
+  until,
+  type WorkerProcess,
+} from './support.ts'
+
+const VIDEOS = 10
+const KILLS = 20
+let clips: ReturnType<typeof makeClips>
+/** The same clips in a library whose worker nobody killed. */
+let undisturbed: Outcome
+
+beforeAll(async () => {
+  clips = makeClips(VIDEOS)
+  await withLibrary(async (library) => {
+    const worker = launchWorker(library)
+    for (const path of clips.paths) await addVideo(library, path)
+    await settled(library)
+    worker.child.kill('SIGTERM')
+    expect(await worker.ended).toBe(0)
+    undisturbed = await outcomeOf(library)
+  })
+  expectWhole(undisturbed, VIDEOS)
+})
+
+afterAll(() => clips.remove())
+
+test('a worker killed at each named step leaves nothing undone and does nothing twice', { timeout: 180_000 }, async () => {
+  await withLibrary(async (library) => {
+    for (const [n, step] of STEPS.entries()) {
+      await addVideo(library, clips.paths[n % VIDEOS]!)
+      // Some of an earlier victim's work is left for this one: it may come to its step by either video.
+      const worker = launchWorker(library, `${step}:1`)
+      expect([step, await worker.ended]).toEqual([step, 'SIGKILL'])
+    }
+    for (const path of clips.paths) await addVideo(library, path)
+    const last = launchWorker(library)
+    await settled(library)
+    last.child.kill('SIGTERM')
+    expect(await last.ended).toBe(0)
+    const outcome = await outcomeOf(library)
+    expectWhole(outcome, VIDEOS)
+    expect(outcome).toEqual(undisturbed)
+  })
+})
+
+test('two workers killed twenty times at random while ten videos arrive', { timeout: 180_000 }, async () => {
+  const random = mulberry32(20_261_120)
+  await withLibrary(async (library) => {
+    const workers: WorkerProcess[] = [launchWorker(library), launchWorker(library)]
+    await workers[0]!.working
+    for (let kill = 0; kill < KILLS; kill++) {
+      if (kill % 2 === 0) await addVideo(library, clips.paths[kill / 2]!)
+      await aMoment(200 + random() * 500)
+      const victim = kill % workers.length
+      workers[victim]!.child.kill('SIGKILL')
+      expect(await workers[victim]!.ended).toBe('SIGKILL')
+      workers[victim] = launchWorker(library)
+    }
+    await settled(library)
+    for (const worker of workers) worker.child.kill('SIGTERM')
+    for (const worker of workers) expect(await worker.ended).toBe(0)
+    const outcome = await outcomeOf(library)
+    expectWhole(outcome, VIDEOS)
+    expect(outcome).toEqual(undisturbed)
+  })
+})
+
+test('SIGTERM hands work back: the worker goes in time and no attempt is counted', { timeout: 120_000 }, async () => {
+  await withLibrary(async (library) => {
+    const worker = launchWorker(library)
+    await worker.working
+    const ids = [await addVideo(library, clips.paths[0]!), await addVideo(library, clips.paths[1]!)]
+    await until(async () => {
+      const { rows } = await library.db.execute(sql`select 1 from videos where status = 'extracting'`)
+      return rows.length > 0
+    })
+    const told = Date.now()
+    worker.child.kill('SIGTERM')
+    expect(await worker.ended).toBe(0)
+    expect(Date.now() - told).toBeLessThan(25_000)
+    const successor = launchWorker(library)
+    await settled(library)
+    successor.child.kill('SIGTERM')
+    await successor.ended
+    const outcome = await outcomeOf(library)
+    expectWhole(outcome, ids.length)
+  })
+})
+
+async function withLibrary(act: (library: Library) => Promise<void>): Promise<void> {
+  const stores = await openStores()
+  const dataDir = mkdtempSync(join(tmpdir(), 'frames-faults-'))
+  try {
+    await act({ ...stores, dataDir })
+  } finally {
+    await stores[Symbol.asyncDispose]()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** When to strike: the kills are spread over the work by design, nothing is asserted of the time. */
+function aMoment(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** A small seeded generator (mulberry32), so that a failing run can be had again. */
+function mulberry32(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

@@ -1,0 +1,41 @@
+import { parseConfig } from '../../src/config.ts'
+import { createLogger } from '../../src/logger.ts'
+import { untilSignalled } from '../../src/shutdown.ts'
+import type { Annotator } from '../../src/vision/annotator.ts'
+import { openWorker } from '../../src/workers/main.ts'
+
+// A worker in a process of its own, to be killed. Everything is real but the annotator, which costs nothing; jobs of the dead are taken over after a second.
+
+const annotator: Annotator = {
+  version: 'test@1',
+  model: 'test',
+  batchSize: 2,
+  async annotate(_video, frames) {
+    const annotations = frames.map(({ id, tone }) => ({
+      frameId: id,
+      status: 'annotated' as const,
+      values: { caption: { value: `A ${tone} frame`, source: 'measured' as const, confidence: 1 } },
+      issues: [],
+    }))
+    return { annotations, calls: [] }
+  },
+  async [Symbol.asyncDispose]() {},
+}
+
+const config = parseConfig(process.env)
+const signalled = untilSignalled()
+const worker = await openWorker({
+  config,
+  databaseUrl: config.databaseUrl!,
+  redisUrl: config.redisUrl!,
+  logger: createLogger({ level: config.logLevel, name: 'worker' }),
+  prefix: process.argv[2]!,
+  annotator,
+  lockMs: 1_000,
+  pollMs: 50,
+  reconcileMs: 1_000,
+})
+console.log('working')
+await signalled
+await worker.stop(10_000)
+process.exit(0)
