@@ -4,7 +4,9 @@ CREATE TABLE read_models (
   engine text PRIMARY KEY,
   generation uuid NOT NULL DEFAULT gen_random_uuid(),
   version bigint NOT NULL DEFAULT 0,
-  applied_at timestamptz
+  applied_at timestamptz,
+  -- A mirror that must not be asked: its index is missing, emptied or of older settings.
+  ready boolean NOT NULL DEFAULT true
 );
 --> statement-breakpoint
 INSERT INTO read_models (engine) VALUES ('postgres');

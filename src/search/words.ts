@@ -138,6 +138,20 @@ export function expandTerms(terms: readonly Term[], candidates: ReadonlyMap<stri
   })
 }
 
+/** For an engine that keeps its list of words to itself: what in this very text each term may have stood for. */
+export function expandWithin(terms: readonly Term[], text: string, { screen }: { screen: boolean }): ExpandedTerm[] {
+  const words = [...new Set(tokenize(text).map((token) => token.word))].map((word) => ({ word, screen }))
+  const expanded = expandTerms(terms, new Map(terms.map((term) => [term.words[0]!, words])))
+  for (const term of expanded) {
+    const typed = term.words[0]!
+    const limit = term.prefix ? typosAllowed(typed) : 0
+    if (limit === 0) continue
+    for (const { word } of words)
+      if (word.length > typed.length && editDistance(typed, word.slice(0, typed.length), limit) <= limit) term.close.push(word)
+  }
+  return expanded
+}
+
 export function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
