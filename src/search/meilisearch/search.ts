@@ -46,7 +46,14 @@ const FACET_ATTRIBUTES: Record<Facet, string> = {
 type StoredHit = StoredDocument & { phash: string; luma: number; _rankingScore?: number }
 
 /** Words, filters and facets are Meilisearch's. `key` needs no right but to search. */
-export function openMeiliSearch({ url, key, prefix = 'library', reads, mirror, timeoutMs = 1_000 }: Options): LibrarySearch {
+export function openMeiliSearch({
+  url,
+  key,
+  prefix = 'library',
+  reads,
+  mirror,
+  timeoutMs = 1_000,
+}: Options): LibrarySearch & { probe(): Promise<void> } {
   const client = new Meilisearch({ host: url, ...(key === undefined ? {} : { apiKey: key }), timeout: timeoutMs })
   let known: { at: number; state: Awaited<ReturnType<typeof mirror>> } | undefined
 
@@ -127,6 +134,10 @@ export function openMeiliSearch({ url, key, prefix = 'library', reads, mirror, t
 
     async version() {
       return `${await reads.version()}.${(await mirror())?.version ?? 'none'}`
+    },
+    async probe() {
+      known = undefined
+      await ask([{ indexUid: indexName(prefix, 'frames'), q: '', limit: 0 }])
     },
     asOf: async () => (await mirror())?.appliedAt ?? null,
 

@@ -1,0 +1,249 @@
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import type { Consumer } from '../../events/consume.ts'
+import { checkpointOf, isConnectionLoss } from '../../events/consume.ts'
+import type { DocumentChanges, DocumentKind, LibraryDocuments } from '../../search/library-search.ts'
+import { isMeiliOutage, type MeiliSink } from '../../search/meilisearch/sink.ts'
+import { LIVE, rowsOf } from '../../search/postgres/sink.ts'
+import { SEARCH_EVENTS } from './project.ts'
+import type { Reconciliation } from './reconcile.ts'
+
+/**
+ * Meilisearch as a mirror of the read model: every document there carries the version that last changed it, so the mirror copies what is newer than what it has.
+ * Projecting once, in PostgreSQL's transactions, and copying means that both engines hold the same documents.
+ */
+
+const KINDS: readonly DocumentKind[] = ['frames', 'videos', 'brands', 'techniques']
+const CHUNK = 4_000
+const LOCK = 'search-mirror'
+const model = sql.raw(LIVE)
+
+interface Deps {
+  db: Db
+  sink: MeiliSink
+  signal?: AbortSignal
+}
+
+interface State {
+  version: string
+  generation: string
+}
+
+/** What has been copied; undefined before the first rebuild. For `openMeiliSearch`. */
+export async function mirrorState(db: Db): Promise<{ version: string; appliedAt: Date | null; ready: boolean } | undefined> {
+  const [row] = await rowsOf<{ version: string; applied_at: string | null; ready: boolean }>(
+    db,
+    sql`select version, applied_at, ready from read_models where engine = 'meilisearch'`,
+  )
+  return row && { version: row.version, appliedAt: row.applied_at === null ? null : new Date(row.applied_at), ready: row.ready }
+}
+
+/**
+ * Brings Meilisearch up to the read model: what has changed since the last time, or everything anew beside the live indexes and then swapped when an index is
+ * missing, emptied or of older settings. Resolves when its tasks have succeeded.
+ */
+export async function syncMirror(deps: Deps): Promise<{ rebuilt: boolean }> {
+  return alone(deps.db, () => sync(deps))
+}
+
+/** Everything anew, for `frames reindex`. */
+export async function rebuildMirror(deps: Deps): Promise<void> {
+  await alone(deps.db, () => rebuild(deps))
+}
+
+/** Compares ids and revisions of Meilisearch with the read model's and heals what differs. */
+export async function reconcileMirror(deps: Deps): Promise<Reconciliation> {
+  return alone(deps.db, async () => {
+    const { rebuilt } = await sync(deps)
+    const found: Reconciliation = { checked: 0, missing: 0, stale: 0, extra: 0 }
+    if (!rebuilt) for (const kind of KINDS) await reconcileKind(deps, kind, found)
+    return found
+  })
+}
+
+/** Goes by the log like every consumer: it waits until the read model has seen the events, copies, and lets the checkpoint move once the tasks succeeded. */
+export function meiliProjection(deps: Deps): Consumer {
+  return {
+    name: 'search-meilisearch',
+    types: SEARCH_EVENTS,
+    async handle(events, signal) {
+      const last = events.at(-1)!.cursor
+      for (let waited = 0; ; waited += 25) {
+        signal.throwIfAborted()
+        const { xid, seq } = await checkpointOf(deps.db, 'search')
+        const [a, b] = [BigInt(xid), BigInt(last.xid)]
+        if (a > b || (a === b && seq >= last.seq)) break
+        if (waited > 5_000) throw new ReadModelBehind()
+        await new Promise((resolve) => setTimeout(resolve, 25))
+      }
+      await syncMirror({ ...deps, signal })
+      return undefined
+    },
+    isOutage: (error) => error instanceof ReadModelBehind || isMeiliOutage(error),
+  }
+}
+
+class ReadModelBehind extends Error {
+  constructor() {
+    super('the read model has not seen these events yet')
+  }
+}
+
+async function sync({ db, sink, signal }: Deps): Promise<{ rebuilt: boolean }> {
+  const live = await liveState(db)
+  const held = await heldState(db)
+  const whole = (await sink.intact()) && !(await emptied({ db, sink }, held))
+  if (!held || !whole) {
+    await rebuild({ db, sink, ...(signal ? { signal } : {}) })
+    return { rebuilt: true }
+  }
+  if (held.generation !== live.generation) {
+    // The read model was built anew: versions begin again, revisions tell.
+    for (const kind of KINDS)
+      await reconcileKind({ db, sink, ...(signal ? { signal } : {}) }, kind, { checked: 0, missing: 0, stale: 0, extra: 0 })
+  } else if (held.version !== live.version) await copySince(db, held.version, (changes) => sink.apply(changes), signal)
+  await remember(db, live)
+  return { rebuilt: false }
+}
+
+/** Nothing there although something was copied: somebody emptied it. */
+async function emptied({ db, sink }: Deps, held: State | undefined): Promise<boolean> {
+  if (!held || (await sink.count('frames')) > 0) return false
+  const [row] = await rowsOf<{ some: boolean }>(
+    db,
+    sql`select exists (select 1 from ${model}.documents where kind = 'frames' and doc is not null and version <= ${held.version}) as some`,
+  )
+  return row?.some === true
+}
+
+async function rebuild({ db, sink, signal }: Deps): Promise<void> {
+  // Readers go to the read model until the mirror can be trusted; one that only has older settings still serves.
+  if (!(await sink.count('frames').then((n) => n > 0)))
+    await db.execute(sql`update read_models set ready = false where engine = 'meilisearch'`)
+  const live = await liveState(db)
+  const target = await sink.beginRebuild()
+  try {
+    await copySince(db, '-1', (changes) => target.apply({ put: changes.put, remove: {} }), signal)
+    await target.swap()
+  } catch (error) {
+    await target.abandon().catch(() => undefined)
+    throw error
+  }
+  // What changed meanwhile comes with the next sync: it begins at the version read before the first document.
+  await remember(db, live)
+}
+
+/** Documents changed after a version, oldest change first, tombstones as removals. */
+async function copySince(
+  db: Db,
+  version: string,
+  apply: (changes: DocumentChanges) => Promise<void>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  let after = { version, kind: 'zzz', id: '' }
+  for (;;) {
+    signal?.throwIfAborted()
+    const rows = await rowsOf<{ kind: DocumentKind; id: string; version: string; doc: LibraryDocuments[DocumentKind] | null }>(
+      db,
+      sql`select kind, id, version, doc from ${model}.documents
+           where version >= ${after.version} and (version, kind, id) > (${after.version}::bigint, ${after.kind}, ${after.id})
+           order by version, kind, id limit ${CHUNK}`,
+    )
+    if (rows.length === 0) return
+    await apply(toChanges(rows))
+    const last = rows.at(-1)!
+    after = { version: last.version, kind: last.kind, id: last.id }
+  }
+}
+
+function toChanges(rows: readonly { kind: DocumentKind; id: string; doc: LibraryDocuments[DocumentKind] | null }[]): DocumentChanges {
+  const put: Record<string, unknown[]> = {}
+  const remove: Record<string, string[]> = {}
+  for (const { kind, id, doc } of rows) {
+    if (doc === null) remove[kind] = [...(remove[kind] ?? []), id]
+    else {
+      const list = put[kind] ?? []
+      put[kind] = list
+      list.push(doc)
+    }
+  }
+  return { put: put as DocumentChanges['put'], remove: remove as DocumentChanges['remove'] }
+}
+
+async function reconcileKind({ db, sink, signal }: Deps, kind: DocumentKind, found: Reconciliation): Promise<void> {
+  const wanted = new Map<string, string>()
+  for (let after = ''; ; ) {
+    const rows = await rowsOf<{ id: string; revision: string }>(
+      db,
+      sql`select id, revision from ${model}.documents where kind = ${kind} and id > ${after} and doc is not null order by id limit 20000`,
+    )
+    if (rows.length === 0) break
+    for (const { id, revision } of rows) wanted.set(id, revision)
+    after = rows.at(-1)!.id
+  }
+  found.checked += wanted.size
+  const extra: string[] = []
+  const put: string[] = []
+  for await (const batch of sink.revisions(kind)) {
+    signal?.throwIfAborted()
+    for (const { id, revision } of batch) {
+      const right = wanted.get(id)
+      wanted.delete(id)
+      if (right === undefined) extra.push(id)
+      else if (right !== revision) {
+        found.stale++
+        put.push(id)
+      }
+    }
+  }
+  found.missing += wanted.size
+  found.extra += extra.length
+  put.push(...wanted.keys())
+  if (extra.length > 0) await sink.apply({ put: {}, remove: { [kind]: extra } })
+  for (let from = 0; from < put.length; from += CHUNK) {
+    signal?.throwIfAborted()
+    const rows = await rowsOf<{ kind: DocumentKind; id: string; doc: LibraryDocuments[DocumentKind] | null }>(
+      db,
+      sql`select kind, id, doc from ${model}.documents where kind = ${kind} and id = any(${sql.param(put.slice(from, from + CHUNK))})`,
+    )
+    await sink.apply(toChanges(rows))
+  }
+}
+
+async function liveState(db: Db): Promise<State> {
+  const [row] = await rowsOf<State>(db, sql`select version, generation from read_models where engine = 'postgres'`)
+  return row!
+}
+
+async function heldState(db: Db): Promise<State | undefined> {
+  const [row] = await rowsOf<State>(db, sql`select version, generation from read_models where engine = 'meilisearch'`)
+  return row
+}
+
+async function remember(db: Db, { version, generation }: State): Promise<void> {
+  await db.execute(sql`
+    insert into read_models (engine, generation, version, applied_at, ready) values ('meilisearch', ${generation}::uuid, ${version}, now(), true)
+    on conflict (engine) do update set generation = excluded.generation, version = excluded.version, applied_at = now(), ready = true`)
+}
+
+/** One writer of Meilisearch at a time, over all processes. The lock is the session's: no transaction stays open while tasks run. */
+async function alone<T>(db: Db, act: () => Promise<T>): Promise<T> {
+  const session = await db.$client.connect()
+  let broken: unknown
+  try {
+    await session.query('set statement_timeout = 0')
+    await session.query('select pg_advisory_lock(hashtextextended($1, 0))', [LOCK])
+    return await act()
+  } catch (error) {
+    if (isConnectionLoss(error)) broken = error
+    throw error
+  } finally {
+    await session.query('select pg_advisory_unlock(hashtextextended($1, 0))', [LOCK]).catch((error: unknown) => {
+      broken = error
+    })
+    await session.query('reset statement_timeout').catch((error: unknown) => {
+      broken = error
+    })
+    session.release(broken !== undefined)
+  }
+}

@@ -1,0 +1,90 @@
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { AppError } from '../errors.ts'
+import type { FrameQuery, LibrarySearch } from './library-search.ts'
+import { resilientSearch } from './resilient.ts'
+
+const logger = pino({ level: 'silent' })
+const query: FrameQuery = { filters: {}, q: 'kite', sort: 'relevance', page: 1, pageSize: 120, facets: false, variety: false }
+
+function engine(name: 'postgres' | 'meilisearch', frames: LibrarySearch['frames'], probe = async () => {}) {
+  return { engine: name, frames, probe, version: async () => '7', asOf: async () => null } as unknown as LibrarySearch & {
+    probe(): Promise<void>
+  }
+}
+
+function setUp() {
+  const state = { time: 0, down: false, hang: false, probes: 0, asked: 0 }
+  const primary = engine(
+    'meilisearch',
+    async () => {
+      state.asked++
+      if (state.hang) await new Promise(() => {})
+      if (state.down) throw new Error('connection refused')
+      return { frames: [], total: 1 }
+    },
+    async () => {
+      state.probes++
+      if (state.down || state.hang) throw new Error('still down')
+    },
+  )
+  const search = resilientSearch({
+    primary,
+    fallback: engine('postgres', async () => ({ frames: [], total: 2 })),
+    logger,
+    patienceMs: 20,
+    now: () => state.time,
+  })
+  return { state, search, total: async () => (await search.frames(query)).total }
+}
+
+test('the first engine answers while it can; the second at once when it fails, and the version tells', async () => {
+  const { state, search, total } = setUp()
+  expect(await total()).toBe(1)
+  expect([search.engine, await search.version()]).toEqual(['meilisearch', 'm7'])
+  state.down = true
+  expect(await total()).toBe(2)
+  expect([search.engine, await search.version()]).toEqual(['postgres', 'p7'])
+  for (let n = 0; n < 5; n++) expect(await total()).toBe(2)
+  expect(state.asked).toBe(2)
+})
+
+test('an engine that hangs is waited for once, by one request', async () => {
+  const { state, search, total } = setUp()
+  state.hang = true
+  expect(await Promise.all([total(), total()])).toEqual([2, 2])
+  expect(await total()).toBe(2)
+  expect(search.engine).toBe('postgres')
+  expect(state.asked).toBe(2)
+})
+
+test('it comes back on its own, after rests that grow, and no request waits for the trial', async () => {
+  const { state, search, total } = setUp()
+  state.down = true
+  await total()
+  state.time = 999
+  await total()
+  expect(state.probes).toBe(0)
+  state.time = 1_001
+  expect(await total()).toBe(2)
+  await new Promise(setImmediate)
+  expect(state.probes).toBe(1)
+  state.down = false
+  state.time = 1_500
+  await total()
+  expect(state.probes).toBe(1)
+  state.time = 4_000
+  expect(await total()).toBe(2)
+  await new Promise(setImmediate)
+  expect(search.engine).toBe('meilisearch')
+  expect(await total()).toBe(1)
+})
+
+test('a bad request is no failure', async () => {
+  const primary = engine('meilisearch', async () => {
+    throw new AppError('invalid_request', 'too deep')
+  })
+  const search = resilientSearch({ primary, fallback: engine('postgres', async () => ({ frames: [] })), logger })
+  await expect(search.frames(query)).rejects.toMatchObject({ code: 'invalid_request' })
+  expect(search.engine).toBe('meilisearch')
+})

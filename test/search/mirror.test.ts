@@ -1,0 +1,141 @@
+import { randomBytes } from 'node:crypto'
+import { Meilisearch } from 'meilisearch'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startConsumer } from '../../src/events/consume.ts'
+import { meiliProjection, mirrorState, reconcileMirror, syncMirror } from '../../src/projections/search/mirror.ts'
+import { searchProjection } from '../../src/projections/search/project.ts'
+import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
+import type { FrameQuery } from '../../src/search/library-search.ts'
+import { openMeiliSearch } from '../../src/search/meilisearch/search.ts'
+import { openMeiliSink, searchOnlyKey } from '../../src/search/meilisearch/sink.ts'
+import { openPostgresSearch } from '../../src/search/postgres/search.ts'
+import { resilientSearch } from '../../src/search/resilient.ts'
+import { meiliMissing, openMeili, type TestMeili } from '../support/meilisearch.ts'
+import { seedVideo } from '../support/seed.ts'
+import { openStores, type Stores } from '../support/stores.ts'
+
+const missing = meiliMissing()
+const logger = pino({ level: 'silent' })
+const ask = (q: string): FrameQuery => ({ filters: {}, q, sort: 'relevance', page: 1, pageSize: 120, facets: false, variety: false })
+
+describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${missing})` : ''}`, () => {
+  const prefix = `t_${randomBytes(6).toString('hex')}`
+  let stores: Stores
+  let meili: TestMeili
+  let client: Meilisearch
+  let sink: ReturnType<typeof openMeiliSink>
+  beforeAll(async () => {
+    stores = await openStores()
+    meili = await openMeili()
+    client = new Meilisearch({ host: meili.url, ...(meili.key ? { apiKey: meili.key } : {}) })
+    sink = openMeiliSink({ ...meili, prefix })
+  })
+  afterAll(async () => {
+    for (const kind of ['frames', 'videos', 'brands', 'techniques'])
+      for (const suffix of ['', '_next']) await client.deleteIndexIfExists(`${prefix}_${kind}${suffix}`)
+    await meili[Symbol.asyncDispose]()
+    await stores[Symbol.asyncDispose]()
+  })
+
+  const deps = () => ({ db: stores.db, sink })
+  const deepLink = () => null
+
+  async function open() {
+    const reads = openPostgresSearch(stores.db.$client)
+    const options = { url: meili.url, prefix, key: await searchOnlyKey({ ...meili, prefix }) }
+    return openMeiliSearch({ ...options, reads, mirror: () => mirrorState(stores.db), timeoutMs: 10_000 })
+  }
+
+  async function drain() {
+    const context = { db: stores.db, url: stores.databaseUrl, logger, pollMs: 20 }
+    const running = [startConsumer(context, searchProjection({ db: stores.db, deepLink })), startConsumer(context, meiliProjection(deps()))]
+    for (const consumer of running) await consumer.drain()
+    for (const consumer of running) await consumer[Symbol.asyncDispose]()
+  }
+
+  /** What each side holds. */
+  async function both() {
+    const held: string[] = []
+    for await (const batch of sink.revisions('frames')) held.push(...batch.map(({ id, revision }) => `${id} ${revision}`))
+    const { rows } = await stores.db.$client.query(
+      `select id || ' ' || revision as line from library_search.documents where kind = 'frames' and doc is not null`,
+    )
+    return { held: held.toSorted(), wanted: rows.map(({ line }) => String(line)).toSorted() }
+  }
+
+  test('before it is filled it is not asked; the consumer fills and follows it', async () => {
+    const search = await open()
+    await expect(search.frames(ask('kite'))).rejects.toThrow(/not ready/)
+    await seedVideo(stores.db, { title: 'First', frames: [{ caption: 'a red kite' }, { caption: 'a lamp' }] })
+    await drain()
+    const filled = await open()
+    expect((await filled.frames(ask('kite'))).frames).toHaveLength(1)
+    await seedVideo(stores.db, { title: 'Second', frames: [{ caption: 'another kite' }] })
+    const before = await filled.version()
+    await drain()
+    expect((await filled.frames(ask('kite'))).frames).toHaveLength(2)
+    expect(await filled.version()).not.toBe(before)
+    const { held, wanted } = await both()
+    expect(held).toEqual(wanted)
+  })
+
+  test('an index deleted, emptied or of other settings is rebuilt', async () => {
+    const harms: (() => Promise<unknown>)[] = [
+      () => client.deleteIndex(`${prefix}_frames`).waitTask({ timeout: 60_000 }),
+      () => client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 60_000 }),
+      () => client.index(`${prefix}_brands`).updateSearchableAttributes(['key']).waitTask({ timeout: 60_000 }),
+    ]
+    for (const harm of harms) {
+      await harm()
+      expect(await syncMirror(deps())).toEqual({ rebuilt: true })
+      expect((await (await open()).frames(ask('kite'))).frames).toHaveLength(2)
+      expect(await syncMirror(deps())).toEqual({ rebuilt: false })
+    }
+  }, 300_000)
+
+  test('reconcile finds and heals what is missing, stale and extra, and nothing the second time', async () => {
+    const { held } = await both()
+    const [first, second] = held.map((line) => line.split(' ')[0]!)
+    const index = client.index(`${prefix}_frames`)
+    await index.deleteDocuments([first!]).waitTask({ timeout: 60_000 })
+    await index.updateDocuments([{ key: second!, revision: 'wrong' }]).waitTask({ timeout: 60_000 })
+    await index.addDocuments([{ key: 'ghost', revision: 'r', doc: '{}' }]).waitTask({ timeout: 60_000 })
+    expect(await reconcileMirror(deps())).toMatchObject({ missing: 1, stale: 1, extra: 1 })
+    expect(await reconcileMirror(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
+    const after = await both()
+    expect(after.held).toEqual(after.wanted)
+  })
+
+  test('a read model built anew is followed', async () => {
+    await rebuildSearch({ db: stores.db, deepLink })
+    await seedVideo(stores.db, { title: 'Third', frames: [{ caption: 'a third kite' }] })
+    await drain()
+    const { held, wanted } = await both()
+    expect(held).toEqual(wanted)
+    expect((await (await open()).frames(ask('kite'))).frames).toHaveLength(3)
+  })
+
+  test('the key of the API can search its indexes and nothing else', async () => {
+    const key = await searchOnlyKey({ ...meili, prefix })
+    if (meili.key === undefined) return
+    expect(await searchOnlyKey({ ...meili, prefix })).toBe(key)
+    const limited = new Meilisearch({ host: meili.url, apiKey: key! })
+    await expect(limited.index(`${prefix}_frames`).addDocuments([{ key: 'x' }])).rejects.toThrow(/API key/)
+    await expect(limited.index('somebody_elses').search('x')).rejects.toThrow(/API key/)
+    await expect(limited.getKeys()).rejects.toThrow(/API key/)
+  })
+
+  test('with the server away the read model answers within the time allowed', async () => {
+    const reads = openPostgresSearch(stores.db.$client)
+    const away = openMeiliSearch({ url: 'http://127.0.0.1:9', key: undefined, prefix, reads, mirror: () => mirrorState(stores.db) })
+    const search = resilientSearch({ primary: away, fallback: reads, logger })
+    const page = await search.frames(ask('kite'))
+    expect(page.frames).toHaveLength(3)
+    expect(search.engine).toBe('postgres')
+    await expect(
+      syncMirror({ db: stores.db, sink: openMeiliSink({ url: 'http://127.0.0.1:9', key: undefined, prefix }) }),
+    ).rejects.toThrow()
+    expect((await search.search({ q: 'third kite', limit: 6 })).frames[0]!.document.caption).toBe('a third kite')
+  })
+})
