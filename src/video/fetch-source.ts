@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Agent, buildConnector, errors, request } from 'undici'
 import { MediaError } from '../errors.ts'
+import { checkMagic, SNIFF_BYTES } from './magic.ts'
 import { isAddressLiteral, isPublicAddress } from './public-address.ts'
 
 export interface Address {
@@ -212,25 +213,6 @@ function dialTls(timeout: number): NonNullable<Wire['dial']> {
         (error, socket) => (error ? fail(error) : done(socket!)),
       )
     })
-}
-
-const SNIFF_BYTES = 192
-
-/** The first bytes of the containers that are taken. Only a first sieve: the probe decides. @throws MediaError not_a_video */
-export function checkMagic(head: Uint8Array, contentType?: string): void {
-  const text = Buffer.from(head.subarray(0, 16)).toString('latin1')
-  const isMp4 = ['ftyp', 'moov', 'mdat', 'wide', 'free', 'skip', 'pnot'].includes(text.slice(4, 8))
-  const isMatroska = head[0] === 0x1a && head[1] === 0x45 && head[2] === 0xdf && head[3] === 0xa3
-  const isAvi = text.startsWith('RIFF') && text.slice(8, 12) === 'AVI '
-  const isTs = head[0] === 0x47 && (head.length <= 188 || head[188] === 0x47)
-  if (isMp4 || isMatroska || isAvi || isTs) return
-  const isPage = /text\/html|xhtml/i.test(contentType ?? '') || /^\s*<(!doctype|html|\?xml)/i.test(text)
-  throw new MediaError(
-    'not_a_video',
-    isPage
-      ? 'The address leads to a web page, not to a video file. Give the address of the file itself.'
-      : 'What the address leads to is not a video. Allowed: MP4, MOV, WebM, Matroska, AVI, MPEG-TS.',
-  )
 }
 
 function toTitle(url: URL): string | null {

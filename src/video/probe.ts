@@ -2,6 +2,7 @@ import { open, stat } from 'node:fs/promises'
 import { MediaError } from '../errors.ts'
 import type { ProbedVideo } from './extract.ts'
 import { collectTail, ended, inputOptions, type MediaTools, startLimited } from './ffmpeg.ts'
+import { checkMagic, SNIFF_BYTES } from './magic.ts'
 
 const CODECS = ['h264', 'hevc', 'vp8', 'vp9', 'av1', 'mpeg4', 'prores']
 const MAX_PIXELS = 3840 * 2160
@@ -101,10 +102,20 @@ async function checkReadable(file: string): Promise<void> {
     const info = await stat(file)
     if (!info.isFile()) throw new MediaError('unreadable', 'The source is not a file.')
     if (info.size === 0) throw new MediaError('empty_file', 'The file is empty.')
-    await (await open(file, 'r')).close()
+    checkMagic(await readHead(file))
   } catch (cause) {
     if (cause instanceof MediaError) throw cause
     throw new MediaError('unreadable', 'The file cannot be read: it is missing or may not be opened.', { cause })
+  }
+}
+
+async function readHead(file: string): Promise<Uint8Array> {
+  const handle = await open(file, 'r')
+  try {
+    const { buffer, bytesRead } = await handle.read(new Uint8Array(SNIFF_BYTES), 0, SNIFF_BYTES, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await handle.close()
   }
 }
 

@@ -15,6 +15,7 @@ export interface Boundary {
 /** Stored with each video, so that a later detector can be told from this one. */
 export const DETECTOR_VERSION = 'shots@1'
 export const DETECTOR_PARAMETERS = {
+  aroundMs: 220,
   cutDifference: 8,
   cutRatio: 3,
   quietDifference: 2.5,
@@ -26,8 +27,11 @@ export const DETECTOR_PARAMETERS = {
   alignedAtMost: 0.35,
   correlationAtMost: 0.8,
   blendResidual: 0.13,
+  blendResidualFar: 0.2,
+  blendFar: 60,
   blendDistance: 12,
   blendOverMotion: 2.4,
+  blendOverMotionFar: 2.05,
   blankDeviation: 6,
   blankBelowLuma: 26,
   blankAboveLuma: 230,
@@ -145,19 +149,19 @@ export function isBlank(frame: Pick<FrameFeatures, 'deviation' | 'luma' | 'pictu
   return frame.deviation < (extreme ? P.blankDeviation : P.blankDeviation / 3) && countEdges(frame.picture) < P.blankEdges
 }
 
-/** Mean difference of the nearest two frames on either side that moved at all, not further than 0.3 s. */
+/** Mean difference of the nearest two frames on either side that moved at all, not further than `aroundMs`. */
 function motionAround(frames: FrameFeatures[], i: number): { before: number; after: number; mean: number } {
   const tMs = frames[i]!.tMs
   let before = 0
   let after = 0
   let countBefore = 0
   let countAfter = 0
-  for (let j = i - 1; j > 0 && countBefore < 2 && tMs - frames[j]!.tMs <= 300; j--) {
+  for (let j = i - 1; j > 0 && countBefore < 2 && tMs - frames[j]!.tMs <= P.aroundMs; j--) {
     if (frames[j]!.difference <= STILL) continue
     before += frames[j]!.difference
     countBefore++
   }
-  for (let j = i + 1; j < frames.length && countAfter < 2 && frames[j]!.tMs - tMs <= 300; j++) {
+  for (let j = i + 1; j < frames.length && countAfter < 2 && frames[j]!.tMs - tMs <= P.aroundMs; j++) {
     if (frames[j]!.difference <= STILL) continue
     after += frames[j]!.difference
     countAfter++
@@ -303,7 +307,9 @@ function findBlend(frames: FrameFeatures[], i: number): Candidate | null {
     const distance = miniDistance(a.mini, b.mini)
     if (distance < P.blendDistance || isBlank(a) || isBlank(b)) continue
     if (hasJump(frames, lo, hi, distance)) continue
-    if (distance < P.blendOverMotion * Math.max(ownMotion(frames, lo, -half), ownMotion(frames, hi, half))) continue
+    const far = distance >= P.blendFar
+    const overMotion = far ? P.blendOverMotionFar : P.blendOverMotion
+    if (distance < overMotion * Math.max(ownMotion(frames, lo, -half), ownMotion(frames, hi, half))) continue
     const dissolve = fitBlend(frames, lo, hi)
     const wipe = dissolve === null ? fitWipe(frames, lo, hi) : null
     const fit = dissolve ?? wipe
@@ -312,6 +318,8 @@ function findBlend(frames: FrameFeatures[], i: number): Candidate | null {
     if (best && best.score >= score) continue
     const correlation = miniCorrelation(a.mini, b.mini)
     if (correlation > P.correlationAtMost) continue
+    // Shots that move while they are mixed fit less well; then the two ends must be quite unlike.
+    if (fit.residual > P.blendResidual && !(far && correlation < 0.4)) continue
     const structure = compareStructure(a.picture, b.picture)
     if (structure.edges >= 40 && (structure.kept > P.keptAtMost || structure.aligned > P.alignedAtMost)) continue
     best = {
@@ -376,7 +384,7 @@ function fitBlend(frames: FrameFeatures[], lo: number, hi: number): Fit | null {
   }
   const middle = (lo + hi) >> 1
   const alpha = alphaAt(middle)
-  if (alpha < 0.3 || alpha > 0.7 || residualAt(middle, alpha) > P.blendResidual * 1.5) return null
+  if (alpha < 0.3 || alpha > 0.7 || residualAt(middle, alpha) > P.blendResidualFar * 1.5) return null
   const points = Math.min(hi - lo - 1, 8)
   let last = 0
   let sum = 0
@@ -393,7 +401,7 @@ function fitBlend(frames: FrameFeatures[], lo: number, hi: number): Fit | null {
   }
   if (1 - last > 0.42) return null
   const residual = sum / points
-  return residual <= P.blendResidual ? { residual, lead, tail } : null
+  return residual <= P.blendResidualFar ? { residual, lead, tail } : null
 }
 
 /** Whether every cell of the frames between shows either A or B, and ever more of them B: a wipe, an iris, a slide that uncovers. */
