@@ -13,8 +13,10 @@ CREATE TABLE "accounts" (
 CREATE TABLE "annotations" (
 	"frame_id" text NOT NULL,
 	"annotator" text NOT NULL,
+	"model" text NOT NULL,
 	"status" text NOT NULL,
 	"reason" text,
+	"proposed_technique" text,
 	"values" jsonb NOT NULL,
 	"issues" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"copied_from" text,
@@ -159,6 +161,12 @@ CREATE TABLE "idempotency_keys" (
 	CONSTRAINT "idempotency_keys_account_id_key_hash_pk" PRIMARY KEY("account_id","key_hash")
 );
 --> statement-breakpoint
+CREATE TABLE "reannotations" (
+	"frame_id" text PRIMARY KEY NOT NULL,
+	"video_id" text NOT NULL,
+	"requested_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "saves" (
 	"seq" bigint GENERATED ALWAYS AS IDENTITY (sequence name "saves_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"account_id" text NOT NULL,
@@ -191,14 +199,6 @@ CREATE TABLE "technique_redirects" (
 	"old_slug" text PRIMARY KEY NOT NULL,
 	"slug" text NOT NULL,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "technique_suggestions" (
-	"slug" text NOT NULL,
-	"frame_id" text NOT NULL,
-	"reason" text,
-	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "technique_suggestions_slug_frame_id_pk" PRIMARY KEY("slug","frame_id")
 );
 --> statement-breakpoint
 CREATE TABLE "techniques" (
@@ -282,12 +282,14 @@ ALTER TABLE "boards" ADD CONSTRAINT "boards_account_id_accounts_id_fk" FOREIGN K
 ALTER TABLE "frames" ADD CONSTRAINT "frames_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "frames" ADD CONSTRAINT "frames_technique_fk" FOREIGN KEY ("technique") REFERENCES "public"."techniques"("slug") ON DELETE no action ON UPDATE cascade;--> statement-breakpoint
 ALTER TABLE "idempotency_keys" ADD CONSTRAINT "idempotency_keys_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "reannotations" ADD CONSTRAINT "reannotations_frame_id_frames_id_fk" FOREIGN KEY ("frame_id") REFERENCES "public"."frames"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "reannotations" ADD CONSTRAINT "reannotations_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "saves" ADD CONSTRAINT "saves_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "saves" ADD CONSTRAINT "saves_frame_id_frames_id_fk" FOREIGN KEY ("frame_id") REFERENCES "public"."frames"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sessions" ADD CONSTRAINT "sessions_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "technique_redirects" ADD CONSTRAINT "technique_redirects_slug_techniques_slug_fk" FOREIGN KEY ("slug") REFERENCES "public"."techniques"("slug") ON DELETE cascade ON UPDATE cascade;--> statement-breakpoint
-ALTER TABLE "technique_suggestions" ADD CONSTRAINT "technique_suggestions_frame_id_frames_id_fk" FOREIGN KEY ("frame_id") REFERENCES "public"."frames"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "vision_calls" ADD CONSTRAINT "vision_calls_video_id_videos_id_fk" FOREIGN KEY ("video_id") REFERENCES "public"."videos"("id") ON DELETE set null ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "annotations_proposed_idx" ON "annotations" USING btree ("proposed_technique") WHERE proposed_technique is not null;--> statement-breakpoint
 CREATE INDEX "api_keys_account_idx" ON "api_keys" USING btree ("account_id");--> statement-breakpoint
 CREATE INDEX "board_items_order_idx" ON "board_items" USING btree ("board_id","position");--> statement-breakpoint
 CREATE INDEX "board_items_frame_idx" ON "board_items" USING btree ("frame_id");--> statement-breakpoint
@@ -304,6 +306,7 @@ CREATE INDEX "frames_shot_idx" ON "frames" USING btree ("shot");--> statement-br
 CREATE INDEX "frames_technique_idx" ON "frames" USING btree ("technique");--> statement-breakpoint
 CREATE INDEX "frames_zone_idx" ON "frames" USING btree ("zone");--> statement-breakpoint
 CREATE INDEX "idempotency_keys_created_idx" ON "idempotency_keys" USING btree ("created_at");--> statement-breakpoint
+CREATE INDEX "reannotations_video_idx" ON "reannotations" USING btree ("video_id");--> statement-breakpoint
 CREATE INDEX "saves_newest_idx" ON "saves" USING btree ("account_id","seq");--> statement-breakpoint
 CREATE INDEX "saves_frame_idx" ON "saves" USING btree ("frame_id");--> statement-breakpoint
 CREATE INDEX "sessions_account_idx" ON "sessions" USING btree ("account_id");--> statement-breakpoint

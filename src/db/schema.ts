@@ -232,8 +232,12 @@ export const annotations = pgTable(
       .notNull()
       .references(() => frames.id, { onDelete: 'cascade' }),
     annotator: text().notNull(),
+    /** The annotator's public name. */
+    model: text().notNull(),
     status: text().$type<'annotated' | 'refused' | 'failed'>().notNull(),
     reason: text(),
+    /** The technique it proposed outside the vocabulary, as a slug: waits for an operator, is never indexed. */
+    proposedTechnique: text('proposed_technique'),
     values: jsonb().$type<Record<string, unknown>>().notNull(),
     issues: jsonb().$type<unknown[]>().notNull().default([]),
     copiedFrom: text('copied_from'),
@@ -242,21 +246,23 @@ export const annotations = pgTable(
   (t) => [
     primaryKey({ columns: [t.frameId, t.annotator] }),
     check('annotations_status', sql`status in ('annotated', 'refused', 'failed')`),
+    index('annotations_proposed_idx').on(t.proposedTechnique).where(sql`proposed_technique is not null`),
   ],
 )
 
-/** Proposals outside the vocabulary: waiting for an operator, never indexed. */
-export const techniqueSuggestions = pgTable(
-  'technique_suggestions',
+/** Frames of ready videos that are to be described again: what re-annotation asked for and no worker has answered yet. */
+export const reannotations = pgTable(
+  'reannotations',
   {
-    slug: text().notNull(),
     frameId: text('frame_id')
-      .notNull()
+      .primaryKey()
       .references(() => frames.id, { onDelete: 'cascade' }),
-    reason: text(),
-    createdAt: at('created_at').notNull().defaultNow(),
+    videoId: text('video_id')
+      .notNull()
+      .references(() => videos.id, { onDelete: 'cascade' }),
+    requestedAt: at('requested_at').notNull().defaultNow(),
   },
-  (t) => [primaryKey({ columns: [t.slug, t.frameId] })],
+  (t) => [index('reannotations_video_idx').on(t.videoId)],
 )
 
 /** Suggestions an operator turned down: not shown again. */

@@ -48,6 +48,7 @@ export const EVENTS = {
     removed_frame_ids: z.array(z.string()),
   }),
   'frames.annotated': z.strictObject({ ...videoFacts, frame_ids: z.array(z.string()), annotator: z.string() }),
+  'frames.reannotation_requested': z.strictObject({ ...videoFacts, frame_count: z.number().int() }),
   'technique.changed': z.strictObject({
     slug: z.string(),
     change: z.enum(['added', 'edited', 'renamed', 'merged', 'retired', 'restored']),

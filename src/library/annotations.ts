@@ -1,24 +1,16 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { Db, DbOrTx, Tx } from '../db/client.ts'
-import {
-  annotations,
-  dismissedSuggestions,
-  frames,
-  type Provenance,
-  techniqueSuggestions,
-  videos,
-  visionAnswers,
-  visionCalls,
-} from '../db/schema.ts'
+import { annotations, dismissedSuggestions, frames, type Provenance, reannotations, visionAnswers, visionCalls } from '../db/schema.ts'
 import { invalid, notFound } from '../errors.ts'
 import { appendEvent } from '../events/append.ts'
 import type { AnnotatorCall, FrameAnnotation } from '../vision/annotator.ts'
-import { ANNOTATED, type AnnotatedAttribute, MAX_TEXT, SHOTS, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
-import { type Candidate, type Resolved, resolveValues } from './provenance.ts'
-import { loadVocabulary, resolveSlug, type Vocabulary } from './techniques.ts'
-import { anyAttributeBy, factsOf, lockVideo, settleIfComplete } from './videos.ts'
+import { ANNOTATED, type AnnotatedAttribute, MAX_TEXT, SHOTS, SOURCES, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
+import { isId } from './frame-facts.ts'
+import { type Candidate, type CandidateValue, OUT_OF_LIST, type Resolved, resolveValues } from './provenance.ts'
+import { knownNames, loadVocabulary, requireSlug, resolveSlug, shareVocabulary, toSlug, type Vocabulary } from './techniques.ts'
+import { factsOf, lockVideo, settleIfComplete, type VideoRow } from './videos.ts'
 
-type FrameRow = typeof frames.$inferSelect
+export type FrameRow = typeof frames.$inferSelect
 
 export const CLOSED: Partial<Record<AnnotatedAttribute, readonly string[]>> = {
   subject: SUBJECTS,
@@ -50,33 +42,50 @@ const PROVENANCE_COLUMN = {
   on_screen_text: 'onScreenTextProvenance',
 } as const satisfies Record<AnnotatedAttribute, keyof FrameRow>
 
-/** The frames of a video that the wanted annotator has not answered for, in time order. */
-export async function loadUnannotated(db: DbOrTx, videoId: string, annotator: string, frameIds?: readonly string[]): Promise<FrameRow[]> {
+/**
+ * The frames of a video that wait for the annotator, in time order: those of a video in work that it has not answered for, and those of a ready one that a
+ * re-annotation named.
+ */
+export async function loadAwaiting(
+  db: DbOrTx,
+  video: Pick<VideoRow, 'id' | 'status'>,
+  annotator: string,
+  frameIds?: readonly string[],
+): Promise<FrameRow[]> {
+  const asked = sql`exists (select 1 from reannotations r where r.frame_id = ${frames.id})`
+  const unanswered = sql`not exists (select 1 from annotations a where a.frame_id = ${frames.id} and a.annotator = ${annotator})`
   return db
     .select()
     .from(frames)
     .where(
       and(
-        eq(frames.videoId, videoId),
+        eq(frames.videoId, video.id),
         frameIds ? inArray(frames.id, [...frameIds]) : undefined,
-        sql`not exists (select 1 from annotations a where a.frame_id = ${frames.id} and a.annotator = ${annotator})`,
+        video.status === 'annotating' ? sql`(${asked} or ${unanswered})` : asked,
       ),
     )
     .orderBy(frames.tMs)
 }
 
+export interface AnswersToRecord {
+  videoId: string
+  /** The video's revision when the work was given out: once it is raised (cancelled, retried), nothing is written any more. */
+  revision: number
+  annotator: string
+  model: string
+  list: readonly FrameAnnotation[]
+}
+
 /**
  * Stores what an annotator said of some frames of one video, resolves each frame's public values, and makes the video ready when it was the last. A repeat
- * overwrites; a value outside a closed list or the vocabulary never gets in, whoever sent it.
+ * overwrites; a value outside a closed list or the vocabulary never gets in, whoever sent it. False when the video has moved on and nothing was written.
  */
-export async function recordAnnotations(
-  db: Db,
-  { videoId, annotator, model, list }: { videoId: string; annotator: string; model: string; list: readonly FrameAnnotation[] },
-): Promise<void> {
-  if (list.length === 0) return
-  await db.transaction(async (tx) => {
+export async function recordAnnotations(db: Db, { videoId, revision, annotator, model, list }: AnswersToRecord): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    await shareVocabulary(tx)
     const video = await lockVideo(tx, videoId)
-    if (!video) return
+    if (!video || video.revision !== revision || (video.status !== 'annotating' && video.status !== 'ready')) return false
+    if (list.length === 0) return true
     const vocabulary = await loadVocabulary(tx)
     const ids = list.map((annotation) => annotation.frameId)
     const known = await tx
@@ -89,24 +98,31 @@ export async function recordAnnotations(
     for (const annotation of list) {
       const row = rows.get(annotation.frameId)
       if (!row) continue
-      const { values, issues, suggestion } = checked(annotation, vocabulary)
+      const { values, issues, proposal } = checked(annotation, vocabulary)
       const entry = {
-        status: annotation.status,
-        reason: annotation.reason ?? null,
+        model,
+        status: STATUSES.includes(annotation.status) ? annotation.status : 'failed',
+        reason: annotation.reason === undefined ? null : plainText(annotation.reason),
+        proposedTechnique: proposal ?? null,
         values,
         issues,
-        copiedFrom: annotation.copiedFrom ?? null,
+        copiedFrom: annotation.copiedFrom && isId(annotation.copiedFrom) ? annotation.copiedFrom : null,
         createdAt: now,
       }
       await tx
         .insert(annotations)
         .values({ frameId: row.id, annotator, ...entry })
-        .onConflictDoUpdate({ target: [annotations.frameId, annotations.annotator], set: entry })
-      if (suggestion) await suggest(tx, suggestion.slug, row.id, suggestion.reason)
-      await resolveFrame(tx, row, vocabulary, annotation.status === 'annotated' ? model : undefined)
+        .onConflictDoUpdate({
+          target: [annotations.frameId, annotations.annotator],
+          set: entry,
+          // A failure takes back nothing that was answered before.
+          setWhere: sql`${annotations.status} <> 'annotated' or excluded.status = 'annotated'`,
+        })
+      await resolveFrame(tx, row, vocabulary)
       done.push(row.id)
     }
     if (done.length > 0) {
+      await tx.delete(reannotations).where(inArray(reannotations.frameId, done))
       await appendEvent(tx, {
         type: 'frames.annotated',
         subject: videoId,
@@ -115,14 +131,25 @@ export async function recordAnnotations(
       })
     }
     await settleIfComplete(tx, videoId)
+    await settleReannotation(tx, video, annotator)
+    return true
   })
 }
 
+/** A ready video of which every frame has the new annotator's answer is that annotator's from now on. */
+async function settleReannotation(tx: Tx, video: VideoRow, annotator: string): Promise<void> {
+  if (video.status !== 'ready' || video.annotator === annotator) return
+  await tx.execute(sql`
+    update videos v set annotator = ${annotator}, updated_at = now() where v.id = ${video.id}
+       and not exists (select 1 from frames f where f.video_id = v.id
+             and not exists (select 1 from annotations a where a.frame_id = f.id and a.annotator = ${annotator}))`)
+}
+
 /** The last line of defence: what an annotator says is data. */
-function checked(annotation: FrameAnnotation, vocabulary: Vocabulary) {
+export function checked(annotation: FrameAnnotation, vocabulary: Vocabulary) {
   const values: FrameAnnotation['values'] = {}
-  const issues = [...annotation.issues]
-  let suggestion = annotation.suggestedTechnique
+  const issues = annotation.issues.slice(0, MAX_ISSUES)
+  let proposed = annotation.suggestedTechnique?.slug
   for (const attribute of ANNOTATED) {
     const offered = annotation.values[attribute]
     if (!offered) continue
@@ -130,22 +157,55 @@ function checked(annotation: FrameAnnotation, vocabulary: Vocabulary) {
     if (value !== null) {
       const allowed = CLOSED[attribute]
       if (allowed && !allowed.includes(value)) {
-        issues.push({ attribute, code: 'out_of_list', message: `"${value.slice(0, 80)}" is not in the list` })
+        issues.push({ attribute, code: OUT_OF_LIST, message: `"${value.slice(0, 80)}" is not in the list` })
         value = null
       } else if (attribute === 'technique') {
         const slug = resolveSlug(vocabulary, value)
         if (slug === undefined) {
-          issues.push({ attribute, code: 'out_of_list', message: `"${value.slice(0, 80)}" is not in the vocabulary` })
-          suggestion ??= { slug: value }
+          issues.push({ attribute, code: OUT_OF_LIST, message: `"${value.slice(0, 80)}" is not in the vocabulary` })
+          proposed ??= value
         }
         value = slug ?? null
       } else if (!allowed) {
         value = plainText(value)
       }
     }
-    values[attribute] = { ...offered, value, ...(value === null && offered.value !== null ? { reason: 'out_of_list' } : {}) }
+    const { confidence, reason } = offered
+    values[attribute] = {
+      value,
+      // An annotator is no person, whatever it says.
+      source: SOURCES.includes(offered.source) && offered.source !== 'person' ? offered.source : 'model',
+      confidence: confidence === null || !Number.isFinite(confidence) ? null : Math.min(1, Math.max(0, confidence)),
+      ...(value !== null
+        ? {}
+        : offered.value !== null
+          ? { reason: OUT_OF_LIST }
+          : reason
+            ? { reason: plainText(reason) ?? 'unknown' }
+            : {}),
+    }
   }
-  return { values, issues, suggestion }
+  let proposal = proposed === undefined ? undefined : toSlug(proposed) || undefined
+  if (proposal !== undefined && !values.technique?.value) {
+    // What it calls a proposal may be a known move by another name.
+    const slug = resolveSlug(vocabulary, proposal)
+    if (slug !== undefined) {
+      values.technique = adopted(values.technique, slug)
+      proposal = undefined
+    }
+  }
+  return {
+    values,
+    issues: issues.map(({ attribute, code, message }) => ({ ...(attribute ? { attribute } : {}), code, message: plainText(message) })),
+    proposal: values.technique?.value ? undefined : proposal,
+  }
+}
+
+const MAX_ISSUES = 50
+const STATUSES: readonly FrameAnnotation['status'][] = ['annotated', 'refused', 'failed']
+
+function adopted(offered: CandidateValue | undefined, slug: string): CandidateValue {
+  return { value: slug, source: offered?.source ?? 'model', confidence: offered?.confidence ?? null }
 }
 
 /** What Postgres can hold and a page can show: no NUL or other control characters but line breaks, bounded. */
@@ -160,13 +220,7 @@ function plainText(value: string): string | null {
 }
 
 /** Recomputes a frame's public values from every annotator's answer and the values people have locked. */
-async function resolveFrame(
-  tx: Tx,
-  row: FrameRow,
-  vocabulary: Vocabulary,
-  model?: string,
-  unlock: readonly AnnotatedAttribute[] = [],
-): Promise<Resolved> {
+async function resolveFrame(tx: Tx, row: FrameRow, vocabulary: Vocabulary, unlock: readonly AnnotatedAttribute[] = []): Promise<Resolved> {
   const answers = await tx.select().from(annotations).where(eq(annotations.frameId, row.id))
   const candidates: Candidate[] = answers.map((answer) => ({
     annotator: answer.annotator,
@@ -179,21 +233,29 @@ async function resolveFrame(
     if (provenance?.source === 'person' && !unlock.includes(attribute)) locked[attribute] = { value: row[COLUMN[attribute]], provenance }
   }
   const resolved = resolveValues(candidates, locked)
-  const set: Record<string, unknown> = { updatedAt: new Date() }
+  const set: Record<string, unknown> = { updatedAt: new Date(), annotationModel: describedBy(answers) }
   for (const attribute of ANNOTATED) {
     set[COLUMN[attribute]] = resolved[attribute].value
     set[PROVENANCE_COLUMN[attribute]] = resolved[attribute].provenance
   }
-  if (model) set.annotationModel = model
   await tx.update(frames).set(set).where(eq(frames.id, row.id))
   return resolved
+}
+
+/** The public `annotation.model`: the newest that described the frame as a model does, else the newest that answered at all. */
+function describedBy(answers: readonly (typeof annotations.$inferSelect)[]): string | null {
+  const answered = answers
+    .filter((answer) => answer.status === 'annotated')
+    .sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.annotator < b.annotator ? -1 : 1))
+  const byModel = answered.find((answer) => Object.values(answer.values as Candidate['values']).some((value) => value.source === 'model'))
+  return (byModel ?? answered[0])?.model ?? null
 }
 
 /** Stored answers keep the slug of their day; redirects bring it up to date, a retired one stays. */
 function withCurrentTechnique(values: Candidate['values'], vocabulary: Vocabulary): Candidate['values'] {
   const technique = values.technique
   if (!technique?.value) return values
-  const slug = vocabulary.bySlug.has(technique.value) ? technique.value : resolveSlug(vocabulary, technique.value)
+  const slug = vocabulary.bySlug.has(technique.value) ? technique.value : vocabulary.redirects.get(technique.value)
   return { ...values, technique: { ...technique, value: slug ?? null } }
 }
 
@@ -207,10 +269,12 @@ export async function correctFrame(
   db: Db,
   { frameId, accountId, correction }: { frameId: string; accountId: string; correction: Correction },
 ): Promise<void> {
+  if (!isId(frameId)) throw notFound('frame')
   await db.transaction(async (tx) => {
     const [found] = await tx.select({ videoId: frames.videoId }).from(frames).where(eq(frames.id, frameId))
     if (!found) throw notFound('frame')
-    // The video first, then the frame: the order of recordAnnotations.
+    // The vocabulary, the video, then the frame: the order of recordAnnotations.
+    await shareVocabulary(tx)
     const video = await lockVideo(tx, found.videoId)
     const [row] = await tx.select().from(frames).where(eq(frames.id, frameId)).for('update')
     if (!row || !video) throw notFound('frame')
@@ -235,7 +299,7 @@ export async function correctFrame(
       })
     }
     if (Object.keys(changes).length === 0 && unlock.length === 0) return
-    const resolved = await resolveFrame(tx, row, vocabulary, undefined, unlock)
+    const resolved = await resolveFrame(tx, row, vocabulary, unlock)
     await appendEvent(tx, {
       type: 'frame.corrected',
       subject: frameId,
@@ -271,25 +335,6 @@ function personValue(attribute: AnnotatedAttribute, wanted: string, vocabulary: 
 
 /* ---------- suggestions ---------- */
 
-async function suggest(tx: Tx, phrase: string, frameId: string, reason: string | undefined): Promise<void> {
-  const slug = toSlug(phrase)
-  if (slug === '') return
-  await tx
-    .insert(techniqueSuggestions)
-    .values({ slug, frameId, reason: reason?.slice(0, 500) ?? null })
-    .onConflictDoNothing()
-}
-
-export function toSlug(phrase: string): string {
-  return phrase
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-+|-+$/g, '')
-    .slice(0, 64)
-    .replace(/-+$/, '')
-}
-
 export interface Suggestion {
   slug: string
   count: number
@@ -299,16 +344,77 @@ export interface Suggestion {
 /** Proposals waiting for review, most frequent first. */
 export async function listSuggestions(db: Db): Promise<Suggestion[]> {
   const { rows } = await db.execute<{ slug: string; count: string; frame_ids: string[] }>(sql`
-    select slug, count(*) as count, (array_agg(frame_id order by created_at, frame_id))[1:12] as frame_ids
-      from ${techniqueSuggestions} s
-     where not exists (select 1 from ${dismissedSuggestions} d where d.slug = s.slug)
-       and not exists (select 1 from techniques t where t.slug = s.slug or s.slug = any(t.aliases))
-     group by slug order by count(*) desc, slug`)
+    select proposed_technique as slug, count(*) as count, (array_agg(frame_id order by first_at, frame_id))[1:12] as frame_ids
+      from (select proposed_technique, frame_id, min(created_at) as first_at from annotations
+             where proposed_technique is not null group by proposed_technique, frame_id) p
+     where not exists (select 1 from ${dismissedSuggestions} d where d.slug = p.proposed_technique)
+     group by proposed_technique order by count(*) desc, proposed_technique limit 1000`)
   return rows.map((row) => ({ slug: row.slug, count: Number(row.count), frame_ids: row.frame_ids }))
 }
 
+/** Turned down: not shown again. Adding a technique of that name later takes the frames in all the same. */
 export async function dismissSuggestion(db: Db, slug: string): Promise<void> {
-  await db.insert(dismissedSuggestions).values({ slug }).onConflictDoNothing()
+  await db
+    .insert(dismissedSuggestions)
+    .values({ slug: requireSlug(slug) })
+    .onConflictDoNothing()
+}
+
+const ADOPTED_AT_ONCE = 200
+
+/**
+ * Gives every frame the technique its model proposed, once the vocabulary knows that word: as slug, old slug or alias. Called after a change of the vocabulary and
+ * by the reconciler, so that an interrupted run is finished. Number of frames.
+ */
+export async function adoptProposals(db: Db): Promise<number> {
+  let count = 0
+  for (;;) {
+    const names = knownNames(await loadVocabulary(db))
+    const { rows } = await db.execute<{ video_id: string; frame_ids: string[] }>(sql`
+      select f.video_id, array_agg(distinct f.id) as frame_ids
+        from (select frame_id from annotations where proposed_technique = any(${sql.param(names)}::text[]) limit ${ADOPTED_AT_ONCE}) p
+        join frames f on f.id = p.frame_id group by f.video_id`)
+    if (rows.length === 0) return count
+    for (const { video_id, frame_ids } of rows) count += await adoptInVideo(db, video_id, frame_ids)
+  }
+}
+
+async function adoptInVideo(db: Db, videoId: string, frameIds: readonly string[]): Promise<number> {
+  return db.transaction(async (tx) => {
+    await shareVocabulary(tx)
+    const video = await lockVideo(tx, videoId)
+    if (!video) return 0
+    const vocabulary = await loadVocabulary(tx)
+    const rows = await tx
+      .select()
+      .from(frames)
+      .where(inArray(frames.id, [...frameIds]))
+    for (const row of rows) {
+      const proposals = await tx
+        .select()
+        .from(annotations)
+        .where(and(eq(annotations.frameId, row.id), isNotNull(annotations.proposedTechnique)))
+      for (const { annotator, proposedTechnique, values } of proposals) {
+        const slug = resolveSlug(vocabulary, proposedTechnique!)
+        if (slug === undefined) continue
+        const answer = values as Candidate['values']
+        await tx
+          .update(annotations)
+          .set({ proposedTechnique: null, values: { ...answer, technique: adopted(answer.technique, slug) } })
+          .where(and(eq(annotations.frameId, row.id), eq(annotations.annotator, annotator)))
+      }
+      await resolveFrame(tx, row, vocabulary)
+    }
+    const ids = rows.map((row) => row.id)
+    if (ids.length > 0)
+      await appendEvent(tx, {
+        type: 'frames.annotated',
+        subject: videoId,
+        accountId: null,
+        data: { ...factsOf(video), frame_ids: ids, annotator: 'vocabulary' },
+      })
+    return ids.length
+  })
 }
 
 /* ---------- the books ---------- */
@@ -362,42 +468,4 @@ export function answerCache(db: Db) {
       await db.insert(visionAnswers).values({ imageSha256, model, prompt, answer }).onConflictDoNothing()
     },
   }
-}
-
-/* ---------- re-annotation ---------- */
-
-export interface ReannotationScope {
-  videoId?: string | undefined
-  /** Only frames whose attribute has no value. */
-  missing?: AnnotatedAttribute | undefined
-}
-
-/** Frames that the wanted annotator has not described, of videos that are ready; people's values stay in any case. */
-export async function loadReannotatable(
-  db: Db,
-  annotator: string,
-  { videoId, missing }: ReannotationScope,
-): Promise<{ id: string; videoId: string }[]> {
-  const { rows } = await db.execute<{ id: string; video_id: string }>(sql`
-    select f.id, f.video_id from frames f join videos v on v.id = f.video_id
-     where v.status = 'ready' ${videoId ? sql`and v.id = ${videoId}` : sql``}
-       ${missing ? sql.raw(`and f.${missing} is null`) : sql``}
-       and not exists (select 1 from annotations a where a.frame_id = f.id and a.annotator = ${annotator})
-     order by v.added_at desc, f.video_id, f.t_ms`)
-  return rows.map((row) => ({ id: row.id, videoId: row.video_id }))
-}
-
-/** Names the annotator whose answers the videos now want; workers fill in what is missing as a back-fill, search keeps the old values until then. */
-export async function wantAnnotator(db: Db, annotator: string, videoIds: readonly string[]): Promise<void> {
-  if (videoIds.length === 0) return
-  await db
-    .update(videos)
-    .set({ annotator })
-    .where(and(inArray(videos.id, [...videoIds]), eq(videos.status, 'ready')))
-}
-
-/** How many attributes of a frame a person has fixed: shown before a back-fill. */
-export async function countLocked(db: Db): Promise<number> {
-  const { rows } = await db.execute<{ n: string }>(sql`select count(*) as n from frames f where ${anyAttributeBy('person')}`)
-  return Number(rows[0]!.n)
 }

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
-import type { Db } from '../db/client.ts'
+import type { Db, DbOrTx } from '../db/client.ts'
 import type { FrameStore } from '../video/frame-store.ts'
+import { lockMedia } from './videos.ts'
 
 /** Younger files may belong to work whose rows are not written yet. */
 const SPARE_MS = 60 * 60 * 1_000
@@ -38,10 +39,7 @@ export async function checkStorage(
         if (named.has(file.key) || now - file.modifiedAt.getTime() < spareMs) continue
         report.orphans++
         report.orphan_bytes += file.bytes
-        if (remove) {
-          await store.delete(file.key)
-          report.removed++
-        }
+        if (remove && (await removeUnnamed(db, store, file.key))) report.removed++
       }
       batch = []
     }
@@ -61,7 +59,22 @@ export async function checkStorage(
   return report
 }
 
-async function namedKeys(db: Db, keys: readonly string[]): Promise<Set<string>> {
+/** Looks once more, with the video's files held: the listing may be minutes old, and a video added again stores its images anew. */
+async function removeUnnamed(db: Db, store: FrameStore, key: string): Promise<boolean> {
+  const videoId = /^frames\/([^/]+)\//.exec(key)?.[1]
+  return db.transaction(async (tx) => {
+    if (videoId !== undefined) {
+      await lockMedia(tx, videoId)
+      const { rows } = await tx.execute(sql`select 1 from videos where id = ${videoId} and status in ('queued', 'fetching', 'extracting')`)
+      if (rows.length > 0) return false
+    }
+    if ((await namedKeys(tx, [key])).size > 0) return false
+    await store.delete(key)
+    return true
+  })
+}
+
+async function namedKeys(db: DbOrTx, keys: readonly string[]): Promise<Set<string>> {
   if (keys.length === 0) return new Set()
   const { rows } = await db.execute<{ key: string }>(sql`
     with k as (select unnest(${sql.param([...keys])}::text[]) as key)

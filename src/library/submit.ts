@@ -7,7 +7,7 @@ import { checkUrl } from '../video/fetch-source.ts'
 import type { FrameStore } from '../video/frame-store.ts'
 import { needsYtDlp } from '../video/source.ts'
 import type { Platform } from '../vocabulary.ts'
-import { submitVideo, type VideoRow } from './videos.ts'
+import { replaceUpload, submitVideo, type VideoRow } from './videos.ts'
 
 export interface SubmissionDetails {
   title?: string | undefined
@@ -43,28 +43,35 @@ export async function submitUpload(
     },
   })
   body.once('error', (error) => hashing.destroy(error))
-  const incoming = `uploads/incoming-${randomBytes(12).toString('hex')}`
-  const { bytes } = await store.put(incoming, body.pipe(hashing), 'application/octet-stream', { maxBytes })
-  if (bytes === 0) {
-    await store.delete(incoming)
-    throw invalid('file', 'The file is empty.')
+  // A name of its own for every copy: whatever is removed, no other submission's bytes go with it.
+  const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
+  let kept = false
+  try {
+    const { bytes } = await store.put(uploadKey, body.pipe(hashing), 'application/octet-stream', { maxBytes })
+    if (bytes === 0) throw invalid('file', 'The file is empty.')
+    const details = read()
+    const { video, created } = await submitVideo(db, {
+      sourceKey: `sha256:${hash.digest('hex')}`,
+      sourceUrl: null,
+      uploadKey,
+      platform: details.platform ?? 'web',
+      title: details.title,
+      author: details.author,
+      fallbackTitle: titleFromFilename(filename),
+      ...(details.backfill === undefined ? {} : { backfill: details.backfill }),
+      ...(details.priority === undefined ? {} : { priority: details.priority }),
+    })
+    kept = created || (await mendsLostUpload(db, store, video, uploadKey))
+    return { video, created }
+  } finally {
+    if (!kept) await store.delete(uploadKey)
   }
-  const details = read()
-  const sha256 = hash.digest('hex')
-  const uploadKey = `uploads/${sha256}`
-  // In place before the row that names it: a worker may begin at once. A second copy of the same bytes replaces the first.
-  await store.move(incoming, uploadKey)
-  return submitVideo(db, {
-    sourceKey: `sha256:${sha256}`,
-    sourceUrl: null,
-    uploadKey,
-    platform: details.platform ?? 'web',
-    title: details.title,
-    author: details.author,
-    fallbackTitle: titleFromFilename(filename),
-    ...(details.backfill === undefined ? {} : { backfill: details.backfill }),
-    ...(details.priority === undefined ? {} : { priority: details.priority }),
-  })
+}
+
+/** The same file again when the first copy is no longer in the store: this one takes its place. */
+async function mendsLostUpload(db: Db, store: FrameStore, video: VideoRow, uploadKey: string): Promise<boolean> {
+  if (video.uploadKey === null || (await store.stat(video.uploadKey))) return false
+  return replaceUpload(db, video.id, { from: video.uploadKey, to: uploadKey })
 }
 
 /** @throws AppError invalid_request when the address is none a video can come from */

@@ -27,8 +27,28 @@ export async function loadVocabulary(db: DbOrTx): Promise<Vocabulary> {
 
 /** The current slug for a slug, old slug or alias that may be given to a frame; undefined otherwise. */
 export function resolveSlug(vocabulary: Vocabulary, given: string): string | undefined {
-  const slug = vocabulary.bySlug.has(given) ? given : vocabulary.redirects.get(given)
-  return slug !== undefined && vocabulary.bySlug.get(slug)?.retiredAt === null ? slug : undefined
+  for (const name of [given, toSlug(given)]) {
+    const slug = vocabulary.bySlug.has(name) ? name : vocabulary.redirects.get(name)
+    if (slug !== undefined && vocabulary.bySlug.get(slug)?.retiredAt === null) return slug
+  }
+  return undefined
+}
+
+/** Every word that names a technique which may be given to a frame. */
+export function knownNames(vocabulary: Vocabulary): string[] {
+  return [...vocabulary.bySlug.keys(), ...vocabulary.redirects.keys()].filter((name) => resolveSlug(vocabulary, name) !== undefined)
+}
+
+/** `Split Screen!` → `split-screen`; empty where no letter or digit is left. */
+export function toSlug(phrase: string): string {
+  return phrase
+    .slice(0, 500)
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .slice(0, 64)
+    .replace(/-+$/, '')
 }
 
 export function toTerm(row: TechniqueRow): TechniqueTerm {
@@ -66,17 +86,19 @@ export interface NewTechnique {
 
 export async function addTechnique(db: Db, technique: NewTechnique): Promise<TechniqueRow> {
   requireSlug(technique.slug)
+  const aliases = toAliases(technique.aliases ?? [], technique.slug)
   return changeVocabulary(db, technique.slug, 'added', null, async (tx) => {
-    await requireFree(tx, [technique.slug, ...(technique.aliases ?? [])])
+    await requireFree(tx, [technique.slug, ...aliases])
     const [row] = await tx
       .insert(techniques)
-      .values({ ...technique, recognise: technique.recognise ?? technique.description, aliases: technique.aliases ?? [] })
+      .values({ ...technique, recognise: technique.recognise ?? technique.description, aliases })
       .returning()
     return row!
   })
 }
 
-export async function editTechnique(db: Db, slug: string, edit: Partial<Omit<NewTechnique, 'slug'>>): Promise<TechniqueRow> {
+export async function editTechnique(db: Db, slug: string, given: Partial<Omit<NewTechnique, 'slug'>>): Promise<TechniqueRow> {
+  const edit = { ...given, ...(given.aliases ? { aliases: toAliases(given.aliases, slug) } : {}) }
   return changeVocabulary(db, slug, 'edited', null, async (tx) => {
     const row = await requireTechnique(tx, slug)
     if (edit.aliases)
@@ -141,6 +163,12 @@ export async function retireTechnique(db: Db, slug: string, retired = true): Pro
   })
 }
 
+/** Aliases are kept in the form of slugs, so that however a model writes them they are found. */
+function toAliases(given: readonly string[], own: string): string[] {
+  const aliases = given.map(toSlug).filter((alias) => alias !== '' && alias !== own)
+  return [...new Set(aliases)]
+}
+
 type Change = EventData<'technique.changed'>['change']
 
 async function changeVocabulary(
@@ -156,6 +184,11 @@ async function changeVocabulary(
     await appendEvent(tx, { type: 'technique.changed', subject: slug, accountId: null, data: { slug, change, previous_slug: previous } })
     return row
   })
+}
+
+/** Held by whatever gives techniques to frames, before any row: a change of the vocabulary comes wholly before or wholly after it. */
+export async function shareVocabulary(tx: Tx): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock_shared(hashtextextended('vocabulary', 0))`)
 }
 
 /** Slugs, redirects and aliases share one name space: one change of the vocabulary at a time keeps it so. */
@@ -177,7 +210,7 @@ async function requireFree(tx: Tx, names: readonly string[], except?: string): P
   }
 }
 
-function requireSlug(slug: string): void {
-  if (!SLUG.test(slug) || slug.length > 64)
-    throw invalid('slug', 'A slug has lower-case letters, digits and single hyphens, at most 64 characters, such as split-screen.')
+export function requireSlug(slug: string): string {
+  if (SLUG.test(slug) && slug.length <= 64) return slug
+  throw invalid('slug', 'A slug has lower-case letters, digits and single hyphens, at most 64 characters, such as split-screen.')
 }

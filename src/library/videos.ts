@@ -35,11 +35,13 @@ export interface VideoSubmission {
 
 /** Queues a video. The same source again gives the same video, unchanged, and no event. */
 export async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video: VideoRow; created: boolean }> {
+  const id = videoIdOf(submission.sourceKey)
   return db.transaction(async (tx) => {
+    await lockMedia(tx, id)
     const [created] = await tx
       .insert(videos)
       .values({
-        id: videoIdOf(submission.sourceKey),
+        id,
         sourceKey: submission.sourceKey,
         sourceUrl: submission.sourceUrl,
         uploadKey: submission.uploadKey,
@@ -68,6 +70,20 @@ export async function submitVideo(db: Db, submission: VideoSubmission): Promise<
   })
 }
 
+/** Held while a video's files are removed and while a row that will own them is made: files of a source that is added again are never taken away under it. */
+export async function lockMedia(tx: Tx, videoId: string): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`media ${videoId}`}, 0))`)
+}
+
+/** Names another stored copy of a video's bytes, when the first has been lost. False when its copy changed meanwhile. */
+export async function replaceUpload(db: Db, id: string, { from, to }: { from: string; to: string }): Promise<boolean> {
+  const { rowCount } = await db
+    .update(videos)
+    .set({ uploadKey: to, updatedAt: new Date() })
+    .where(and(eq(videos.id, id), eq(videos.uploadKey, from)))
+  return rowCount === 1
+}
+
 export async function findVideo(db: DbOrTx, id: string): Promise<VideoRow | undefined> {
   const [video] = await db.select().from(videos).where(eq(videos.id, id))
   return video
@@ -79,12 +95,15 @@ export async function requireVideo(db: DbOrTx, id: string): Promise<VideoRow> {
   return video
 }
 
-/** Puts a failed or cancelled video back into the queue. */
-export async function retryVideo(db: Db, id: string): Promise<VideoRow> {
+/**
+ * Puts a failed or cancelled video back into the queue. With `again` also a ready one, for a newer detector: its frames stay public, and those that somebody saved,
+ * pinned or corrected stay for good.
+ */
+export async function retryVideo(db: Db, id: string, { again = false }: { again?: boolean } = {}): Promise<VideoRow> {
   return db.transaction(async (tx) => {
     const video = await lockVideo(tx, id)
     if (!video) throw notFound('video')
-    if (video.status !== 'failed' && video.status !== 'cancelled')
+    if (video.status !== 'failed' && video.status !== 'cancelled' && !(again && video.status === 'ready'))
       throw new AppError('conflict', `Only a failed or cancelled video can be retried; this one is ${video.status}.`)
     const [queued] = await tx
       .update(videos)
@@ -95,6 +114,7 @@ export async function retryVideo(db: Db, id: string): Promise<VideoRow> {
         stages: [],
         attempts: 0,
         revision: video.revision + 1,
+        ...(video.status === 'ready' ? { backfill: true } : {}),
         updatedAt: new Date(),
       })
       .where(eq(videos.id, id))
@@ -255,6 +275,10 @@ export async function recordExtraction(
     })
     // All rows, in the order everybody takes them: a save or pin under way is seen by the delete below, and two writers cannot wait for each other.
     await lockFrames(tx, sql`f.video_id = ${id}`, 'update')
+    // What was said of another picture is asked again; the values stay until then.
+    await tx.execute(sql`
+      delete from annotations a using frames f, unnest(${sql.param(rows.map((row) => row.id))}::text[], ${sql.param(rows.map((row) => row.imageSha256))}::text[]) as n(id, sha)
+       where f.id = n.id and a.frame_id = f.id and f.image_sha256 <> n.sha`)
     for (let from = 0; from < rows.length; from += 500) {
       await tx
         .insert(frames)

@@ -18,8 +18,14 @@ export interface Queues {
    * True when it was added.
    */
   add<N extends JobName>(name: N, data: JobData<N>, options?: { backfill?: boolean; priority?: number }): Promise<boolean>
+  /** `add` for many, in a few round trips. The number added. */
+  addAll(jobs: readonly NewJob[]): Promise<number>
+  /** Jobs that wait or run. */
+  depth(name: QueueName): Promise<number>
   [Symbol.asyncDispose](): Promise<void>
 }
+
+export type NewJob = { [N in JobName]: { name: N; data: JobData<N>; backfill?: boolean; priority?: number } }[JobName]
 
 export const DEFAULT_PREFIX = 'frames'
 
@@ -38,31 +44,60 @@ export function openQueues({ url, prefix = DEFAULT_PREFIX, logger }: { url: stri
     }
     return queue
   }
+  async function addAll(jobs: readonly NewJob[]): Promise<number> {
+    await untilReady(redis)
+    let added = 0
+    for (const [name, list] of Map.groupBy(jobs, (job) => queueFor(job.name, job.backfill ?? false))) {
+      const queue = get(name)
+      const wanted = new Map(list.map((job) => [jobIdOf(job.name, job.data), job]))
+      const ids = [...wanted.keys()]
+      const states = await statesOf(redis, queue, ids)
+      const fresh = ids.filter((_, at) => states[at] !== 'pending')
+      for (const [at, id] of ids.entries()) if (states[at] === 'finished') await queue.remove(id)
+      if (fresh.length > 0) await queue.addBulk(fresh.map((id) => toBulkJob(id, wanted.get(id)!)))
+      added += fresh.length
+    }
+    return added
+  }
   return {
     redis,
     prefix,
     url,
     get,
     ready: () => untilReady(redis),
-    async add(name, data, { backfill = false, priority = 0 } = {}) {
+    async add(name, data, options = {}) {
+      return (await addAll([{ name, data, ...options } as NewJob])) === 1
+    },
+    addAll,
+    async depth(name) {
       await untilReady(redis)
-      const queue = get(queueFor(name, backfill))
-      const jobId = jobIdOf(name, data)
-      const known = await queue.getJob(jobId)
-      if (known) {
-        const state = await known.getState()
-        if (state !== 'completed' && state !== 'failed' && state !== 'unknown') return false
-        await known.remove().catch(() => undefined)
-      }
-      const options: JobsOptions = { jobId, ...(priority > 0 ? { priority } : {}) }
-      await queue.add(name, JOBS[name].parse(data), options)
-      return true
+      const counts = await get(name).getJobCounts('waiting', 'prioritized', 'active', 'delayed')
+      return Object.values(counts).reduce((sum, n) => sum + n, 0)
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([...queues.values()].map((queue) => queue.close().catch(() => undefined)))
       redis.disconnect()
     },
   }
+}
+
+function toBulkJob(jobId: string, { name, data, priority = 0 }: NewJob) {
+  return { name, data: JOBS[name].parse(data), opts: { jobId, ...(priority > 0 ? { priority } : {}) } satisfies JobsOptions }
+}
+
+/** One round trip for all of them: a job that exists is pending unless it stands among the completed or failed. */
+async function statesOf(redis: Redis, queue: Queue, ids: readonly string[]): Promise<('absent' | 'pending' | 'finished')[]> {
+  const pipeline = redis.pipeline()
+  for (const id of ids) pipeline.exists(queue.toKey(id)).zscore(queue.toKey('completed'), id).zscore(queue.toKey('failed'), id)
+  const replies = (await pipeline.exec()) ?? []
+  return ids.map((_, at) => {
+    const [exists, completed, failed] = replies.slice(at * 3, at * 3 + 3).map(([error, value]) => {
+      if (error) throw error
+      return value
+    })
+    if (exists !== 1) return 'absent'
+    return completed !== null || failed !== null ? 'finished' : 'pending'
+  })
 }
 
 /** The same work has the same id; no colon and no bare number, which BullMQ refuses. */

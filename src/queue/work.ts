@@ -1,5 +1,7 @@
-import { type Job, RateLimitError, Worker } from 'bullmq'
+import { type Job, RateLimitError, WaitingError, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
+import { MediaError } from '../errors.ts'
+import { isConnectionLoss } from '../events/consume.ts'
 import type { Logger } from '../logger.ts'
 import { JOBS, type JobData, type JobName, type QueueName } from './jobs.ts'
 
@@ -11,7 +13,7 @@ export interface JobContext {
 
 export type Handlers = { [N in JobName]: (data: JobData<N>, context: JobContext) => Promise<void> }
 
-/** Thrown by a handler that must wait: the job goes back, its queue rests that long, and no attempt is counted. */
+/** Thrown by a handler that must wait: the job goes back, its queue rests that long in all workers, and no attempt is counted. */
 export class Later extends Error {
   readonly delayMs: number
   constructor(reason: string, delayMs: number) {
@@ -44,7 +46,7 @@ export function startWorker({ url, prefix, queue, concurrency, handlers, logger,
   connection.on('error', (error) => logger.debug({ err: error }, 'redis away'))
   const worker: Worker = new Worker(
     queue,
-    async (job: Job) => {
+    async (job: Job, token?: string) => {
       const name = job.name as JobName
       const handler = handlers[name] as ((data: unknown, context: JobContext) => Promise<void>) | undefined
       if (!handler) throw new Error(`no handler for ${name}`)
@@ -52,10 +54,17 @@ export function startWorker({ url, prefix, queue, concurrency, handlers, logger,
       try {
         await handler(data, { signal: stopping.signal, lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1) })
       } catch (error) {
-        if (error instanceof Later || stopping.signal.aborted) {
-          const delayMs = error instanceof Later ? error.delayMs : 1_000
-          logger.info({ job: name, queue, delayMs, reason: (error as Error).message }, 'job handed back')
-          await worker.rateLimit(delayMs)
+        if (stopping.signal.aborted) {
+          // Back to the head of the queue at once, for whoever is still there; no attempt is counted.
+          logger.info({ job: name, queue }, 'job handed back')
+          await job.moveToWait(token ?? '').catch((failure: unknown) => logger.debug({ err: failure, queue }, 'job was no longer held'))
+          throw new WaitingError()
+        }
+        const later = toLater(error)
+        if (later) {
+          logger.info({ job: name, queue, delayMs: later.delayMs, reason: later.message }, 'queue rests')
+          // A queue rests at least a moment: a delay of nothing would take the job up again without end.
+          await worker.rateLimit(Math.max(50, Math.ceil(later.delayMs)))
           throw new RateLimitError()
         }
         throw error
@@ -65,6 +74,8 @@ export function startWorker({ url, prefix, queue, concurrency, handlers, logger,
       connection,
       prefix,
       concurrency,
+      // Never reached by counting; without a limiter workers do not heed the pause that `rateLimit` makes.
+      limiter: { max: 1_000_000_000, duration: 1_000 },
       lockDuration: lockMs,
       stalledInterval: Math.max(250, Math.floor(lockMs / 4)),
       // The default of 1 fails jobs for good when workers are killed; a video's own count of beginnings bounds poison (library/videos.ts).
@@ -79,17 +90,27 @@ export function startWorker({ url, prefix, queue, concurrency, handlers, logger,
   return {
     queue,
     async stop(deadlineMs) {
-      // First no new jobs, then those in hand.
-      const closing = worker.close()
+      // First no new jobs, then those in hand. Closing has no deadline of its own, and does not end while Redis is away.
+      const closing = worker.close().catch(() => undefined)
       stopping.abort(new Error('the worker stops'))
       let timer: NodeJS.Timeout | undefined
-      const deadline = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, deadlineMs)
+      const deadline = new Promise<'late'>((resolve) => {
+        timer = setTimeout(resolve, deadlineMs, 'late' as const)
       })
-      await Promise.race([closing, deadline])
+      if ((await Promise.race([closing, deadline])) === 'late') {
+        logger.warn({ queue }, 'jobs left behind: another worker takes them over')
+        void worker.disconnect().catch(() => undefined)
+      }
       clearTimeout(timer)
-      await worker.close(true).catch(() => undefined)
       connection.disconnect()
     },
   }
 }
+
+/** Infrastructure that is away is nobody's failure: the work waits for it. A source that cannot be reached is the video's own. */
+function toLater(error: unknown): Later | undefined {
+  if (error instanceof Later) return error
+  return !(error instanceof MediaError) && isConnectionLoss(error) ? new Later('a store is away', AWAY_MS) : undefined
+}
+
+const AWAY_MS = 2_000

@@ -1,7 +1,8 @@
 import type { Db } from '../db/client.ts'
-import { costsOf, loadUnannotated, recordAnnotations, recordVisionCall } from '../library/annotations.ts'
+import { isConnectionLoss } from '../events/consume.ts'
+import { costsOf, type FrameRow, loadAwaiting, recordAnnotations, recordVisionCall } from '../library/annotations.ts'
 import { loadVocabulary, toTerm } from '../library/techniques.ts'
-import { findVideo } from '../library/videos.ts'
+import { findVideo, type VideoRow } from '../library/videos.ts'
 import type { Logger } from '../logger.ts'
 import { type Handlers, Later } from '../queue/work.ts'
 import type { FrameStore } from '../video/frame-store.ts'
@@ -13,6 +14,8 @@ export interface AnnotateDeps {
   db: Db
   store: FrameStore
   annotator: Annotator
+  /** Describes what needs no call; for videos whose budget is spent. */
+  withoutModel?: Annotator | undefined
   logger: Logger
   reached: Reached
   /** Notes that nothing can be asked (a wrong key, a spent budget), for people to see; null when it works again. */
@@ -24,81 +27,125 @@ export interface AnnotateDeps {
 /** How soon a spent daily budget is looked at again: the last 24 hours move on. */
 const BUDGET_WAIT_MS = 10 * 60_000
 
+/** How often it is looked whether the video was cancelled or deleted meanwhile: no further call is paid for after about this long. */
+const CANCEL_CHECK_MS = 1_000
+
 /** Describes a few frames of one video. What is paid for is stored at once; frames already done are passed over. */
-export function annotateFrames({ db, store, annotator, logger, reached, reportStatus, budget }: AnnotateDeps): Handlers['annotate-frames'] {
-  return async ({ videoId, frameIds, annotator: wanted }, { signal, lastAttempt }) => {
+export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] {
+  const { db, store, annotator, logger, reached, reportStatus, budget } = deps
+  return async ({ videoId, revision, frameIds, annotator: wanted }, { signal: stop, lastAttempt }) => {
     if (wanted !== annotator.version) {
       // Another worker's annotator, or one of yesterday's settings: the reconciler asks again under the present name.
       logger.info({ videoId, wanted, present: annotator.version }, 'annotation wants another annotator')
       return
     }
     const video = await findVideo(db, videoId)
-    if (!video || video.annotator !== wanted || (video.status !== 'annotating' && video.status !== 'ready')) return
-    const rows = await loadUnannotated(db, videoId, wanted, frameIds)
+    if (!video || video.revision !== revision || !takesAnswers(video, wanted)) return
+    const rows = await loadAwaiting(db, video, wanted, frameIds)
     if (rows.length === 0) return
     reached('annotate-begun')
-    const techniques = (await loadVocabulary(db)).active.map(toTerm)
-    const record = (list: FrameAnnotation[]) => recordAnnotations(db, { videoId, annotator: wanted, model: annotator.model, list })
+    const record = (list: FrameAnnotation[]) =>
+      recordAnnotations(db, { videoId, revision, annotator: wanted, model: annotator.model, list })
+    const watch = watchRevision(db, videoId, revision)
+    const signal = AbortSignal.any([stop, watch.superseded])
     const stored = new Set<string>()
     try {
+      const techniques = (await loadVocabulary(db)).active.map(toTerm)
+      const { frames, lost } = await loadImages(store, rows)
+      const context = { id: videoId, title: video.title, author: video.author, durationSec: video.durationSec ?? 0 }
+      if (budget?.perVideo !== undefined && (await costsOf(db, videoId)).cost_usd >= budget.perVideo) {
+        const measured = await deps.withoutModel?.annotate(context, frames, { signal, techniques })
+        await record([...frames.map((frame) => unpaid(frame, measured?.annotations)), ...lost])
+        return
+      }
       if (budget?.perDay !== undefined && (await costsOf(db)).cost_usd >= budget.perDay) {
         throw new AnnotatorUnavailable('budget_spent', `The budget of $${budget.perDay} for 24 hours is spent.`, BUDGET_WAIT_MS)
       }
-      if (budget?.perVideo !== undefined && (await costsOf(db, videoId)).cost_usd >= budget.perVideo) {
-        await record(rows.map((row) => ({ frameId: row.id, status: 'failed', reason: 'video_budget_spent', values: {}, issues: [] })))
-        return
-      }
-      const frames: FrameToAnnotate[] = []
-      const lost: FrameAnnotation[] = []
-      for (const row of rows) {
-        const image = await store.get(row.imageKey)
-        if (!image) lost.push({ frameId: row.id, status: 'failed', reason: 'image_missing', values: {}, issues: [] })
-        else
-          frames.push({
-            id: row.id,
-            tSec: row.tMs / 1000,
-            kind: row.kind,
-            image,
-            imageSha256: row.imageSha256,
-            width: row.width,
-            height: row.height,
-            luma: row.luma,
-            tone: row.tone as Tone,
-            motion: row.motion,
-            phash: row.phash,
-            reason: row.reason,
-          })
-      }
-      const { annotations } = await annotator.annotate(
-        { id: videoId, title: video.title, author: video.author, durationSec: video.durationSec ?? 0 },
-        frames,
-        {
-          signal,
-          techniques,
-          async onAnnotated(annotation) {
-            await record([annotation])
-            stored.add(annotation.frameId)
-          },
-          onCall: (call) => recordVisionCall(db, videoId, call),
+      const { annotations } = await annotator.annotate(context, frames, {
+        signal,
+        techniques,
+        async onAnnotated(annotation) {
+          if (!(await record([annotation]))) watch.stopNow()
+          stored.add(annotation.frameId)
         },
-      )
+        onCall: (call) => recordVisionCall(db, videoId, call),
+      })
       reached('annotate-answered')
       await record([...annotations.filter((annotation) => !stored.has(annotation.frameId)), ...lost])
       reached('annotate-recorded')
       await reportStatus(null)
     } catch (error) {
+      if (watch.superseded.aborted) {
+        logger.info({ videoId, revision }, 'annotation superseded')
+        return
+      }
       if (error instanceof AnnotatorUnavailable) {
         await reportStatus({ code: error.code, message: error.message })
         throw new Later(error.code, error.retryAfterMs)
       }
-      if (signal.aborted) throw new Later('the worker stops', 100)
-      if (lastAttempt) {
+      if (lastAttempt && !stop.aborted && !isConnectionLoss(error)) {
         // The count must close: these frames end with their reason, and a re-annotation may ask again.
         logger.error({ err: error, videoId }, 'annotation failed')
-        const missing = await loadUnannotated(db, videoId, wanted, frameIds)
-        await record(missing.map((row) => ({ frameId: row.id, status: 'failed', reason: 'annotator_failed', values: {}, issues: [] })))
+        const missing = await loadAwaiting(db, video, wanted, frameIds)
+        await record(missing.map((row) => failed(row.id, 'annotator_failed')))
       }
       throw error
+    } finally {
+      watch.end()
     }
   }
+}
+
+function takesAnswers(video: VideoRow, wanted: string): boolean {
+  return video.status === 'ready' || (video.status === 'annotating' && video.annotator === wanted)
+}
+
+async function loadImages(store: FrameStore, rows: Awaited<ReturnType<typeof loadAwaiting>>) {
+  const frames: FrameToAnnotate[] = []
+  const lost: FrameAnnotation[] = []
+  for (const row of rows) {
+    const image = await store.get(row.imageKey)
+    if (image) frames.push(toFrame(row, image))
+    else lost.push(failed(row.id, 'image_missing'))
+  }
+  return { frames, lost }
+}
+
+export function toFrame(row: FrameRow, image: Buffer): FrameToAnnotate {
+  return {
+    id: row.id,
+    tSec: row.tMs / 1000,
+    kind: row.kind,
+    image,
+    imageSha256: row.imageSha256,
+    width: row.width,
+    height: row.height,
+    luma: row.luma,
+    tone: row.tone as Tone,
+    motion: row.motion,
+    phash: row.phash,
+    reason: row.reason,
+  }
+}
+
+function failed(frameId: string, reason: string): FrameAnnotation {
+  return { frameId, status: 'failed', reason, values: {}, issues: [] }
+}
+
+/** What can be known of a frame whose description would cost more than its video may. */
+function unpaid(frame: FrameToAnnotate, measured: readonly FrameAnnotation[] | undefined): FrameAnnotation {
+  const known = measured?.find((annotation) => annotation.frameId === frame.id)
+  return { ...failed(frame.id, 'video_budget_spent'), ...(known ? { values: known.values, issues: known.issues } : {}) }
+}
+
+/** Aborts when the video is cancelled, retried or deleted while its frames are described. */
+function watchRevision(db: Db, videoId: string, revision: number) {
+  const controller = new AbortController()
+  const stopNow = () => controller.abort(new Error('superseded'))
+  const timer = setInterval(async () => {
+    // A database that is away says nothing about the video.
+    const video = await findVideo(db, videoId).catch(() => null)
+    if (video !== null && video?.revision !== revision) stopNow()
+  }, CANCEL_CHECK_MS)
+  return { superseded: controller.signal, stopNow, end: () => clearInterval(timer) }
 }

@@ -1,18 +1,17 @@
 import { eq, inArray } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { videos } from '../db/schema.ts'
+import { frames, videos } from '../db/schema.ts'
 import type { StoredEvent } from '../events/catalogue.ts'
 import type { Consumer } from '../events/consume.ts'
-import { loadUnannotated } from '../library/annotations.ts'
+import { loadAwaiting } from '../library/annotations.ts'
 import { settleIfComplete, type VideoRow } from '../library/videos.ts'
-import type { Queues } from '../queue/queues.ts'
+import type { NewJob, Queues } from '../queue/queues.ts'
 import type { Reached } from './faults.ts'
 
 export interface DispatchDeps {
   db: Db
   queues: Queues
-  /** Frames per annotation job. */
-  batchSize: number
+  annotator: { version: string; batchSize: number }
   reached: Reached
 }
 
@@ -20,18 +19,19 @@ export interface DispatchDeps {
 export function dispatchConsumer(deps: DispatchDeps): Consumer {
   return {
     name: 'dispatch',
-    types: ['video.submitted', 'frames.extracted', 'video.deleted'],
+    types: ['video.submitted', 'frames.extracted', 'frames.reannotation_requested', 'video.deleted'],
     batchSize: 100,
     async handle(events: StoredEvent[]) {
       const ids = [...new Set(events.map((event) => event.subject))]
       const rows = new Map((await deps.db.select().from(videos).where(inArray(videos.id, ids))).map((row) => [row.id, row]))
+      const jobs: NewJob[] = []
       for (const event of events) {
-        const video = rows.get(event.subject)
-        if (event.type === 'video.deleted') {
-          const uploadKey = (event.data.upload_key as string | null | undefined) ?? null
-          if (!video) await deps.queues.add('remove-media', { videoId: event.subject, uploadKey })
-        } else if (video) await enqueueWork(deps, video)
+        if (event.type !== 'video.deleted') continue
+        const uploadKey = (event.data.upload_key as string | null | undefined) ?? null
+        jobs.push({ name: 'remove-media', data: { videoId: event.subject, uploadKey } })
       }
+      for (const video of rows.values()) jobs.push(...(await jobsOf(deps, video)))
+      if (jobs.length > 0) await deps.queues.addAll(jobs)
       deps.reached('dispatch-added')
       return undefined
     },
@@ -40,28 +40,33 @@ export function dispatchConsumer(deps: DispatchDeps): Consumer {
   }
 }
 
-/** Enqueues what a video still needs; nothing when the job is there already. Number of jobs added. */
-export async function enqueueWork({ db, queues, batchSize }: Omit<DispatchDeps, 'reached'>, video: VideoRow): Promise<number> {
-  const options = { backfill: video.backfill, priority: video.priority }
-  if (video.status === 'queued' || video.status === 'fetching' || video.status === 'extracting') {
-    return (await queues.add('ingest-video', { videoId: video.id, revision: video.revision }, options)) ? 1 : 0
-  }
-  if ((video.status !== 'annotating' && video.status !== 'ready') || video.annotator === null) return 0
-  const missing = await loadUnannotated(db, video.id, video.annotator)
-  // Nothing missing and yet not ready: the wanted annotator changed under it.
-  if (missing.length === 0 && video.status === 'annotating') await db.transaction((tx) => settleIfComplete(tx, video.id))
-  // A video that is public already waits for a better description behind those that wait for their first.
-  const backfill = video.backfill || video.status === 'ready'
-  let added = 0
-  for (let from = 0; from < missing.length; from += batchSize) {
-    const frameIds = missing.slice(from, from + batchSize).map((row) => row.id)
-    const data = { videoId: video.id, revision: video.revision, annotator: video.annotator, frameIds }
-    if (await queues.add('annotate-frames', data, { ...options, backfill })) added++
-  }
-  return added
-}
+type JobSource = Pick<DispatchDeps, 'db' | 'annotator'>
 
-export async function enqueueVideo(deps: Omit<DispatchDeps, 'reached'>, videoId: string): Promise<number> {
-  const [video] = await deps.db.select().from(videos).where(eq(videos.id, videoId))
-  return video ? enqueueWork(deps, video) : 0
+/** What a video still needs. The same state gives the same jobs, so that adding them again adds nothing. */
+export async function jobsOf({ db, annotator }: JobSource, video: VideoRow): Promise<NewJob[]> {
+  const { id: videoId, revision, backfill, priority } = video
+  if (video.status === 'queued' || video.status === 'fetching' || video.status === 'extracting')
+    return [{ name: 'ingest-video', data: { videoId, revision }, backfill, priority }]
+  if (video.status !== 'annotating' && video.status !== 'ready') return []
+  const awaiting = new Set((await loadAwaiting(db, video, annotator.version)).map((row) => row.id))
+  // Nothing missing and yet not ready: the wanted annotator changed under it.
+  if (awaiting.size === 0) {
+    if (video.status === 'annotating') await db.transaction((tx) => settleIfComplete(tx, videoId))
+    return []
+  }
+  const all = await db.select({ id: frames.id }).from(frames).where(eq(frames.videoId, videoId)).orderBy(frames.tMs)
+  const jobs: NewJob[] = []
+  // Cut from all frames of the video, so that a batch is the same batch however far the others are: a frame in work is never handed out a second time.
+  for (let from = 0; from < all.length; from += annotator.batchSize) {
+    const frameIds = all.slice(from, from + annotator.batchSize).map((frame) => frame.id)
+    if (!frameIds.some((id) => awaiting.has(id))) continue
+    jobs.push({
+      name: 'annotate-frames',
+      data: { videoId, revision, annotator: annotator.version, frameIds },
+      // A video that is public already waits for a better description behind those that wait for their first.
+      backfill: backfill || video.status === 'ready',
+      priority,
+    })
+  }
+  return jobs
 }

@@ -1,14 +1,16 @@
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Db } from '../db/client.ts'
 import { MediaError } from '../errors.ts'
+import { isConnectionLoss } from '../events/consume.ts'
 import { frameIdOf, imageKeysOf } from '../library/identity.ts'
 import { beginVideo, MAX_BEGINNINGS, recordExtraction, recordFailure, recordProgress, type VideoRow } from '../library/videos.ts'
 import type { Logger } from '../logger.ts'
-import { type Handlers, Later } from '../queue/work.ts'
+import type { Handlers } from '../queue/work.ts'
 import type { Extraction, ExtractOptions } from '../video/extract.ts'
 import type { FrameStore } from '../video/frame-store.ts'
 import type { Reached } from './faults.ts'
+import { makeScratch } from './scratch.ts'
 
 /** The bytes of a video in the scratch folder, and what its source says of it. */
 export interface FetchedSource {
@@ -53,8 +55,7 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
       return
     }
     reached('ingest-begun')
-    await mkdir(deps.scratchRoot, { recursive: true })
-    const scratchDir = await mkdtemp(join(deps.scratchRoot, `${videoId}-`))
+    const scratchDir = await makeScratch(deps.scratchRoot, videoId)
     const superseded = new AbortController()
     const signal = AbortSignal.any([stop, superseded.signal])
     const progress = progressWriter(db, videoId, revision, () => superseded.abort(new Error('cancelled')))
@@ -95,7 +96,8 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
         logger.info({ videoId, revision }, 'ingest superseded')
         return
       }
-      if (stop.aborted) throw new Later('the worker stops', 100)
+      // Handed back: a stopping worker and a store that is away are no failure of this video.
+      if (stop.aborted || (!(error instanceof MediaError) && isConnectionLoss(error))) throw error
       if (error instanceof MediaError && (!error.retryable || lastAttempt)) {
         logger.info({ videoId, code: error.code }, 'video refused')
         await recordFailure(db, { id: videoId, revision, code: error.code, message: error.message })

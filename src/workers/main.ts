@@ -5,12 +5,13 @@ import type { Config } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import { settings } from '../db/schema.ts'
 import { type Consumer, type RunningConsumer, startConsumer } from '../events/consume.ts'
+import { publishAnnotator } from '../library/reannotation.ts'
 import { checkStorage } from '../library/storage.ts'
 import { TECHNIQUE_SEED } from '../library/technique-seed.ts'
 import { seedTechniques } from '../library/techniques.ts'
 import type { Logger } from '../logger.ts'
 import type { QueueName } from '../queue/jobs.ts'
-import { DEFAULT_PREFIX, openQueues } from '../queue/queues.ts'
+import { DEFAULT_PREFIX, openQueues, type Queues } from '../queue/queues.ts'
 import { type Handlers, type RunningWorker, startWorker } from '../queue/work.ts'
 import { openStore } from '../store.ts'
 import { extractInChild } from '../video/extract-in-child.ts'
@@ -24,6 +25,7 @@ import { ingestVideo } from './ingest-video.ts'
 import { openProjection } from './projection.ts'
 import { reconcileJobs } from './reconcile.ts'
 import { removeMedia } from './remove-media.ts'
+import { sweepScratch } from './scratch.ts'
 
 /** What a worker process does; all of it unless told. Scale `ingest` by cores and `annotate` by the model's limits; of `events` one is active at a time. */
 export const ROLES = ['ingest', 'annotate', 'events'] as const
@@ -62,8 +64,18 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const queues = openQueues({ url: redisUrl, prefix, logger })
   const store = openStore(config)
   const reached = faultPoints(config.faultAt)
-  const annotator = options.annotator ?? (await openConfiguredAnnotator({ config, db, redis: queues.redis, logger }))
+  const scratchRoot = join(config.dataDir, 'scratch')
+  await sweepScratch(scratchRoot)
+  const { annotator, withoutModel } = options.annotator
+    ? { annotator: options.annotator }
+    : await openConfiguredAnnotator({ config, db, redis: queues.redis, prefix })
   await seedTechniques(db, TECHNIQUE_SEED)
+  if (roles.includes('annotate')) {
+    const { version, model, batchSize } = annotator
+    await publishAnnotator(db, { version, model, batchSize })
+    // A pause that a wrong key or a spent budget made may be over with the settings of this start.
+    await wakeQueues(queues, ['annotate', 'annotate-backfill'], logger)
+  }
 
   const handlers: Handlers = {
     'ingest-video': ingestVideo({
@@ -73,7 +85,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       fetchSource: fetchVideo({ store, ytdlpPath: config.ytdlpPath, maxBytes: config.maxUploadBytes, maxDurationSec: config.maxVideoSec }),
       annotatorVersion: annotator.version,
       maxDurationSec: config.maxVideoSec,
-      scratchRoot: join(config.dataDir, 'scratch'),
+      scratchRoot,
       logger,
       reached,
     }),
@@ -81,6 +93,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       db,
       store,
       annotator,
+      withoutModel,
       logger,
       reached,
       reportStatus: statusWriter(db),
@@ -92,7 +105,12 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const cores = availableParallelism()
   const parallel: Partial<Record<QueueName, number>> = {
     ...(roles.includes('ingest') ? { ingest: cores, 'ingest-backfill': 1 } : {}),
-    ...(roles.includes('annotate') ? { annotate: config.vision ? 8 : cores, 'annotate-backfill': config.vision ? 2 : 1 } : {}),
+    // More than may ask at once, so that the next question is ready when an answer comes; what is left over by live work goes to the back-fill.
+    ...(roles.includes('annotate')
+      ? config.vision
+        ? { annotate: config.vision.concurrency * 2, 'annotate-backfill': config.vision.concurrency }
+        : { annotate: cores, 'annotate-backfill': 1 }
+      : {}),
     ...(roles.includes('events') ? { housekeeping: 2 } : {}),
   }
   const workers: RunningWorker[] = Object.entries(parallel).map(([queue, concurrency]) =>
@@ -109,15 +127,13 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
 
   const projection = roles.includes('events') ? await openProjection({ config, db, databaseUrl, logger, reached }) : undefined
   const context = { db, url: databaseUrl, logger, ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }) }
-  const list: Consumer[] = projection
-    ? [dispatchConsumer({ db, queues, batchSize: annotator.batchSize, reached }), ...projection.consumers]
-    : []
+  const list: Consumer[] = projection ? [dispatchConsumer({ db, queues, annotator, reached }), ...projection.consumers] : []
   const consumers: RunningConsumer[] = list.map((consumer) => startConsumer(context, consumer))
 
-  const timers = projection
+  const periodic: Periodic[] = projection
     ? [
-        every(options.reconcileMs ?? MINUTE / 2, 'reconcile jobs', logger, () =>
-          reconcileJobs({ db, queues, batchSize: annotator.batchSize, logger, annotatorVersion: annotator.version }),
+        every(options.reconcileMs ?? MINUTE / 2, 'reconcile jobs', logger, (signal) =>
+          reconcileJobs({ db, queues, logger, annotator }, signal),
         ),
         every(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
         every(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
@@ -142,8 +158,9 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       return queues.redis.status === 'ready'
     },
     async stop(deadlineMs = 20_000) {
-      for (const timer of timers) clearInterval(timer)
+      const ends = periodic.map((task) => task.stop())
       await Promise.all(workers.map((worker) => worker.stop(deadlineMs)))
+      await within(deadlineMs, Promise.all(ends))
       await Promise.all(consumers.map((consumer) => consumer[Symbol.asyncDispose]()))
       await projection?.[Symbol.asyncDispose]()
       if (!options.annotator) await annotator[Symbol.asyncDispose]()
@@ -153,24 +170,56 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   }
 }
 
+interface Periodic {
+  /** Resolves when nothing of it runs any more. */
+  stop(): Promise<void>
+}
+
 /** A plain timer, not a queue's scheduler: its cadence must not depend on Redis. One run at a time; the first one soon. */
-function every(ms: number, name: string, logger: Logger, act: () => Promise<unknown>): NodeJS.Timeout {
-  let running = false
+function every(ms: number, name: string, logger: Logger, act: (signal: AbortSignal) => Promise<unknown>): Periodic {
+  const stopping = new AbortController()
+  let running: Promise<void> | undefined
   const run = async () => {
-    if (running) return
-    running = true
     try {
-      await act()
+      await act(stopping.signal)
     } catch (error) {
-      logger.warn({ err: error, task: name }, 'periodic task failed')
+      if (!stopping.signal.aborted) logger.warn({ err: error, task: name }, 'periodic task failed')
     } finally {
-      running = false
+      running = undefined
     }
   }
-  const timer = setInterval(run, ms)
+  const begin = () => {
+    if (!stopping.signal.aborted) running ??= run()
+  }
+  const timer = setInterval(begin, ms)
   timer.unref()
-  void run()
-  return timer
+  begin()
+  return {
+    async stop() {
+      clearInterval(timer)
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, late])
+  clearTimeout(timer)
+}
+
+/** Redis may be away at the start; then there is no pause to end. */
+async function wakeQueues(queues: Queues, names: readonly QueueName[], logger: Logger): Promise<void> {
+  try {
+    await queues.ready()
+    for (const name of names) await queues.get(name).removeRateLimitKey()
+  } catch (error) {
+    logger.debug({ err: error }, 'redis away')
+  }
 }
 
 /** The annotator's state for people (`frames queues`, the log): written only when it changes. */
