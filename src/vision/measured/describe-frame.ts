@@ -1,7 +1,7 @@
 import type { AnnotatedValue, FrameAnnotation, FrameToAnnotate, TechniqueTerm } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 import type { FaceFinding } from './faces.ts'
-import type { Picture } from './picture.ts'
+import { isDrawn, type Picture } from './picture.ts'
 import type { Word } from './read-text.ts'
 import {
   type Conclusion,
@@ -11,7 +11,6 @@ import {
   concludeTechnique,
   concludeZone,
   foregroundFaces,
-  isDrawn,
   keepPlausible,
   measureLettering,
 } from './rules.ts'
@@ -27,7 +26,7 @@ export function describeFrame(
   techniques: readonly TechniqueTerm[],
 ): FrameAnnotation {
   const kept = keepPlausible(words ?? [], isDrawn(picture))
-  const lettering = measureLettering(kept, frame.width / frame.height)
+  const lettering = measureLettering(kept)
   const shot = concludeShot(picture, faces)
   const zone = concludeZone(faces)
   const subject = concludeSubject(picture, faces, lettering)

@@ -1,7 +1,8 @@
 import { parentPort } from 'node:worker_threads'
 import sharp from 'sharp'
 import { type FaceFinding, openFaceDetector, resizeRaster } from './faces.ts'
-import { measurePicture, type Picture } from './picture.ts'
+import { holdsText, measurePicture, type Picture } from './picture.ts'
+import { prepareReading } from './prepare-reading.ts'
 
 /** What the worker thread is asked and answers; one question at a time. */
 export interface MeasureRequest {
@@ -12,7 +13,8 @@ export interface MeasureRequest {
 export interface Measurement {
   picture: Picture
   faces: FaceFinding
-  faceMs: number
+  /** Ready for the reader; null where the picture holds no text. */
+  reading: { png: Uint8Array; width: number; height: number } | null
 }
 
 export type MeasureReply = { id: number; measurement: Measurement } | { id: number; error: string }
@@ -34,9 +36,8 @@ async function measure(image: Uint8Array): Promise<Measurement> {
     .toBuffer({ resolveWithObject: true })
   const raster = { data: new Uint8Array(data), width: info.width, height: info.height }
   const picture = measurePicture(await resizeRaster(raster, 640))
-  const start = performance.now()
-  const faces = await (await detector).find(raster)
-  return { picture, faces, faceMs: performance.now() - start }
+  const reading = holdsText(picture) ? await prepareReading(raster, picture) : null
+  return { picture, faces: await (await detector).find(raster), reading }
 }
 
 parentPort?.on('message', ({ id, image }: MeasureRequest) => {

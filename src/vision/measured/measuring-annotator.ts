@@ -4,7 +4,6 @@ import { describeFrame } from './describe-frame.ts'
 import type { Measurement, MeasureReply } from './measure-worker.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { openTextReader, type Word } from './read-text.ts'
-import { holdsText } from './rules.ts'
 
 export interface MeasuringAnnotatorOptions {
   /** Longest reading of one picture; after it the text of that frame stays unknown. */
@@ -18,7 +17,8 @@ export interface MeasuringAnnotatorOptions {
 export interface FrameTiming {
   frameId: string
   totalMs: number
-  faceMs: number
+  /** One pass for faces over the whole picture. */
+  facePassMs: number
   /** 0 when the frame holds no text and was not read. */
   readMs: number
   read: boolean
@@ -34,20 +34,25 @@ const VERSION = 'measured@1'
  */
 export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}): Promise<Annotator> {
   const meter = openMeter(options.measureTimeoutMs ?? 30_000)
-  const reader = openTextReader({ timeoutMs: options.readTimeoutMs ?? 8_000 })
+  const reader = openTextReader({ timeoutMs: options.readTimeoutMs ?? 20_000 })
 
   async function annotateFrame(frame: FrameToAnnotate, { signal, techniques }: AnnotateOptions): Promise<FrameAnnotation> {
     const start = performance.now()
     const measured = await meter.measure(frame.image, signal)
     let words: Word[] | null = []
     let readMs = 0
-    const read = holdsText(measured.picture)
-    if (read) {
+    if (measured.reading) {
       const readStart = performance.now()
-      words = await reader.read(frame.image, { inverted: measured.picture.luma < 115, signal })
+      words = await reader.read(measured.reading, signal)
       readMs = performance.now() - readStart
     }
-    options.onTimed?.({ frameId: frame.id, totalMs: performance.now() - start, faceMs: measured.faceMs, readMs, read })
+    options.onTimed?.({
+      frameId: frame.id,
+      totalMs: performance.now() - start,
+      facePassMs: measured.faces.passMs,
+      readMs,
+      read: measured.reading !== null,
+    })
     return describeFrame(frame, measured, words, techniques)
   }
 

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import sharp from 'sharp'
 import { createWorker, PSM, type Worker } from 'tesseract.js'
 import { oneAtATime } from './one-at-a-time.ts'
 
@@ -17,13 +16,18 @@ export interface Word {
   line: number
 }
 
-export interface TextReader extends AsyncDisposable {
-  /** Words of at least the wanted confidence in reading order; null when the time was up. */
-  read(image: Uint8Array, options: { inverted: boolean; signal: AbortSignal }): Promise<Word[] | null>
+/** A grey PNG, dark letters on a bright ground. */
+export interface Readable {
+  png: Uint8Array
+  width: number
+  height: number
 }
 
-/** Tesseract reads best when small letters are some 20 pixels high: the picture is brought to this width. */
-const READ_WIDTH = 1600
+export interface TextReader extends AsyncDisposable {
+  /** Words of at least the wanted confidence in reading order; null when the time was up. */
+  read(picture: Readable, signal: AbortSignal): Promise<Word[] | null>
+}
+
 const MIN_CONFIDENCE = 60
 
 /** One tesseract worker thread with the English data of its npm package; nothing is downloaded. A reading that takes too long ends the thread and the next starts a new one. */
@@ -47,13 +51,7 @@ export function openTextReader({ timeoutMs }: { timeoutMs: number }): TextReader
     )
   }
 
-  async function readOne(image: Uint8Array, inverted: boolean, signal: AbortSignal): Promise<Word[] | null> {
-    let pipeline = sharp(image)
-      .flatten({ background: '#000' })
-      .grayscale()
-      .resize(READ_WIDTH, READ_WIDTH, { fit: 'inside', kernel: 'cubic' })
-    if (inverted) pipeline = pipeline.negate()
-    const { data, info } = await pipeline.normalise().png({ compressionLevel: 1 }).toBuffer({ resolveWithObject: true })
+  async function readOne({ png, width, height }: Readable, signal: AbortSignal): Promise<Word[] | null> {
     signal.throwIfAborted()
     current ??= start()
     const worker = await current.catch((error: unknown) => {
@@ -65,13 +63,13 @@ export function openTextReader({ timeoutMs }: { timeoutMs: number }): TextReader
     const onAbort = () => late.resolve('late')
     signal.addEventListener('abort', onAbort)
     try {
-      const result = await Promise.race([worker.recognize(data, {}, { text: false, blocks: true }), late.promise])
+      const result = await Promise.race([worker.recognize(Buffer.from(png), {}, { text: false, blocks: true }), late.promise])
       if (result === 'late') {
         await stop()
         signal.throwIfAborted()
         return null
       }
-      return toWords(result.data.blocks ?? [], info.width, info.height)
+      return toWords(result.data.blocks ?? [], width, height)
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', onAbort)
@@ -79,7 +77,7 @@ export function openTextReader({ timeoutMs }: { timeoutMs: number }): TextReader
   }
 
   return {
-    read: (image, { inverted, signal }) => run(() => readOne(image, inverted, signal)),
+    read: (picture, signal) => run(() => readOne(picture, signal)),
     [Symbol.asyncDispose]: stop,
   }
 }

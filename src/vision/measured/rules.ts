@@ -1,20 +1,10 @@
 import type { Shot, Subject, Surface, Zone } from '../../vocabulary.ts'
 import type { Face, FaceFinding } from './faces.ts'
-import type { Picture } from './picture.ts'
+import { isDrawn, type Picture } from './picture.ts'
 import type { Word } from './read-text.ts'
 
 /** What a rule concludes: a value and how sure it is, or the reason why it concludes nothing. */
 export type Conclusion<T extends string> = { value: T; confidence: number } | { value: null; reason: string }
-
-/** A drawn or captured screen: one colour rules and few others matter. Filmed pictures of the labelled clips have 45 colours and more. */
-export function isDrawn(picture: Picture): boolean {
-  return picture.commonest >= 0.4 && picture.colours <= 40
-}
-
-/** Whether reading is worth its second: letters stand in rows. */
-export function holdsText(picture: Picture): boolean {
-  return picture.textRows > 0 && picture.letters >= 0.004
-}
 
 /** The foreground faces: a crowd's many small ones are background, as the labels have it. */
 export function foregroundFaces({ faces }: FaceFinding): Face[] {
@@ -52,7 +42,18 @@ function isInset(picture: Picture, face: Face): boolean {
 export function concludeZone(finding: FaceFinding): Conclusion<Zone> {
   const face = largest(foregroundFaces(finding))
   if (!face) return finding.doubtful > 0 ? { value: null, reason: UNSURE } : { value: 'none', confidence: 0.9 }
-  return { value: zoneOf(face.x, face.y), confidence: Math.min(0.95, face.score) }
+  const { x, y } = headCentre(face)
+  const toBorder = Math.min(...[1 / 3, 2 / 3].flatMap((border) => [Math.abs(x - border), Math.abs(y - border)]))
+  return { value: zoneOf(x, y), confidence: toBorder < 0.04 ? 0.6 : Math.min(0.95, face.score) }
+}
+
+/** The detector's box ends at the brow; a viewer means the face up to the hair, as far as it is in the picture. */
+function headCentre(face: Face): { x: number; y: number } {
+  const top = Math.max(0, face.y - face.height * 0.7)
+  const bottom = Math.min(1, face.y + face.height * 0.5)
+  const left = Math.max(0, face.x - face.width * 0.5)
+  const right = Math.min(1, face.x + face.width * 0.5)
+  return { x: (left + right) / 2, y: (top + bottom) / 2 }
 }
 
 export function zoneOf(x: number, y: number): Zone {
@@ -67,31 +68,30 @@ export interface Lettering {
   lines: number
   /** Median height of a word, share of the picture's height. */
   height: number
-  /** Relative spread of the width of a character over words of three letters and more: near zero in a terminal's fixed pitch. */
-  pitchSpread: number
+  /** Share of surely read words whose letters are as wide as the others': near 1 in a terminal's fixed pitch. */
+  samePitch: number
   /** Share of words that are numbers. */
   numbers: number
 }
 
-export function measureLettering(words: readonly Word[], aspect: number): Lettering | null {
+export function measureLettering(words: readonly Word[]): Lettering | null {
   if (words.length === 0) return null
   const heights = words.map((word) => word.height).toSorted((a, b) => a - b)
-  const pitches = words.filter((word) => word.text.length >= 3).map((word) => (word.width * aspect) / word.text.length)
   return {
     words: words.length,
     lines: new Set(words.map((word) => word.line)).size,
     height: heights[heights.length >> 1]!,
-    pitchSpread: spread(pitches),
+    samePitch: samePitch(words),
     numbers: words.filter((word) => /^[-+−]?[\d.,:%]+[kKmM%s]?$/.test(word.text)).length / words.length,
   }
 }
 
-/** Interquartile range over the median; 1 when there is too little to say. */
-function spread(values: readonly number[]): number {
-  if (values.length < 5) return 1
-  const sorted = values.toSorted((a, b) => a - b)
-  const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)]!
-  return (at(0.75) - at(0.25)) / at(0.5)
+/** 0 when there is too little to say. */
+function samePitch(words: readonly Word[]): number {
+  const pitches = words.filter((word) => word.confidence >= 0.8 && word.text.length >= 4).map((word) => word.width / word.text.length)
+  if (pitches.length < 6) return 0
+  const median = pitches.toSorted((a, b) => a - b)[pitches.length >> 1]!
+  return pitches.filter((pitch) => Math.abs(pitch / median - 1) < 0.06).length / pitches.length
 }
 
 /** The subject where a rule is sure: a face first, then what the words look like on a drawn picture. Everything else (product, b-roll, logo) cannot be told by measuring. */
@@ -106,7 +106,7 @@ export function concludeSubject(picture: Picture, finding: FaceFinding, letterin
   if (!lettering) return { value: null, reason: 'a drawn picture without readable text' }
   if (lettering.words >= 10 && lettering.numbers >= 0.3) return { value: 'chart', confidence: 0.8 }
   const small = lettering.height < 0.035
-  if (small && lettering.words >= 12 && lettering.pitchSpread <= 0.12 && picture.luma < 70) return { value: 'terminal', confidence: 0.9 }
+  if (small && lettering.words >= 12 && lettering.samePitch >= 0.75 && picture.luma < 70) return { value: 'terminal', confidence: 0.9 }
   if (small && lettering.words >= 15 && lettering.lines >= 4) return { value: 'ui', confidence: picture.luma < 70 ? 0.7 : 0.9 }
   if (!small && !face && picture.flat >= 0.85 && lettering.words >= 2 && lettering.words <= 24 && lettering.lines <= 7) {
     return { value: 'text-card', confidence: 0.9 }

@@ -1,0 +1,81 @@
+import { ANNOTATED, SOURCES } from '../vocabulary.ts'
+import type {
+  AnnotatedValue,
+  AnnotateOptions,
+  AnnotationRun,
+  Annotator,
+  FrameAnnotation,
+  FrameToAnnotate,
+  VideoContext,
+} from './annotator.ts'
+
+/** Measured frames kept for the retry of a call that the model's endpoint put off. */
+const MAX_KEPT = 500
+
+/**
+ * Measures first, asks the model then, and joins the two: of two known values the one from the better source stays (`SOURCES`), and a frame that the model
+ * refused or failed keeps its measured facts under the model's status. Owns both annotators and closes them.
+ */
+export function composeAnnotators(measured: Annotator, model: Annotator): Annotator {
+  const kept = new Map<string, FrameAnnotation>()
+
+  async function measure(
+    video: VideoContext,
+    frames: readonly FrameToAnnotate[],
+    options: AnnotateOptions,
+  ): Promise<Map<string, FrameAnnotation>> {
+    const known = new Map<string, FrameAnnotation>()
+    for (const frame of frames) {
+      const earlier = kept.get(keyOf(frame))
+      if (earlier) known.set(frame.id, earlier)
+    }
+    const missing = frames.filter((frame) => !known.has(frame.id))
+    const { annotations } = await measured.annotate(video, missing, { signal: options.signal, techniques: options.techniques })
+    for (const annotation of annotations) known.set(annotation.frameId, annotation)
+    for (const frame of missing) kept.set(keyOf(frame), known.get(frame.id)!)
+    for (const key of kept.keys()) {
+      if (kept.size <= MAX_KEPT) break
+      kept.delete(key)
+    }
+    return known
+  }
+
+  return {
+    version: `${measured.version}+${model.version}`,
+    model: model.model,
+    batchSize: model.batchSize,
+    async annotate(video, frames, options): Promise<AnnotationRun> {
+      const known = await measure(video, frames, options)
+      const { annotations, calls } = await model.annotate(video, frames, {
+        ...options,
+        onAnnotated: async (annotation) => options.onAnnotated?.(joinAnnotations(known.get(annotation.frameId), annotation)),
+      })
+      for (const frame of frames) kept.delete(keyOf(frame))
+      return { annotations: annotations.map((annotation) => joinAnnotations(known.get(annotation.frameId), annotation)), calls }
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([measured[Symbol.asyncDispose](), model[Symbol.asyncDispose]()])
+    },
+  }
+}
+
+function keyOf(frame: FrameToAnnotate): string {
+  return `${frame.id} ${frame.imageSha256}`
+}
+
+/** The model's annotation with every value the measuring one knows better. Pure. */
+export function joinAnnotations(measured: FrameAnnotation | undefined, model: FrameAnnotation): FrameAnnotation {
+  if (!measured) return model
+  const values: FrameAnnotation['values'] = {}
+  for (const attribute of ANNOTATED) {
+    const value = betterValue(measured.values[attribute], model.values[attribute])
+    if (value) values[attribute] = value
+  }
+  return { ...model, values, issues: [...measured.issues, ...model.issues] }
+}
+
+function betterValue(a: AnnotatedValue | undefined, b: AnnotatedValue | undefined): AnnotatedValue | undefined {
+  if (!a || !b) return a ?? b
+  if ((a.value === null) !== (b.value === null)) return a.value === null ? b : a
+  return SOURCES.indexOf(b.source) >= SOURCES.indexOf(a.source) ? b : a
+}

@@ -1,0 +1,76 @@
+import sharp from 'sharp'
+import { isDrawn, type Picture, type Raster } from './picture.ts'
+
+/** Tesseract reads best when small letters are some 20 pixels high: the picture is brought to this width. */
+const READ_WIDTH = 1600
+/** Darker pictures are inverted: the reader wants dark letters on a bright ground. */
+const INVERT_BELOW = 115
+
+/** The picture as the reader wants it: grey, dark on bright, enlarged; on a dark drawn one without the lines of its boxes. PNG. */
+export async function prepareReading(raster: Raster, picture: Picture): Promise<{ png: Buffer; width: number; height: number }> {
+  const inverted = picture.luma < INVERT_BELOW
+  let grey = sharp(raster.data, { raw: { width: raster.width, height: raster.height, channels: 3 } }).grayscale()
+  if (inverted) grey = grey.negate()
+  const pixels = await grey.normalise().raw().toBuffer()
+  if (inverted && isDrawn(picture)) eraseLines(pixels, raster.width, raster.height)
+  const { data, info } = await sharp(pixels, { raw: { width: raster.width, height: raster.height, channels: 1 } })
+    .resize(READ_WIDTH, READ_WIDTH, { fit: 'inside', kernel: 'cubic' })
+    .png({ compressionLevel: 1 })
+    .toBuffer({ resolveWithObject: true })
+  return { png: data, width: info.width, height: info.height }
+}
+
+const INK = 190
+/** Thicker than this is a bar or a letter of a heading. */
+const MAX_THICKNESS = 7
+const MARGIN = 2
+
+/**
+ * Erases long thin lines, dark on bright, in place: terminals draw boxes with characters, and a word that starts at a box's corner is otherwise read with it
+ * ("rUnstaged"). A stroke of a letter is shorter than an eighth of the height.
+ */
+export function eraseLines(grey: Uint8Array, width: number, height: number): void {
+  const isInk = (x: number, y: number) => grey[y * width + x]! < INK
+  const erased: Array<[number, number, number, number]> = []
+  findRuns(width, height, isInk, height / 8, (x, from, to) => erased.push([x, x, from, to]))
+  findRuns(
+    height,
+    width,
+    (y, x) => isInk(x, y),
+    width / 20,
+    (y, from, to) => erased.push([from, to, y, y]),
+  )
+  for (const [x0, x1, y0, y1] of erased) {
+    for (let y = Math.max(0, y0 - MARGIN); y <= Math.min(height - 1, y1 + MARGIN); y++) {
+      grey.fill(255, y * width + Math.max(0, x0 - MARGIN), y * width + Math.min(width - 1, x1 + MARGIN) + 1)
+    }
+  }
+}
+
+/** Tells every run of ink of at least `minLength` along the second axis that is thin across it. */
+function findRuns(
+  across: number,
+  along: number,
+  isInk: (a: number, b: number) => boolean,
+  minLength: number,
+  tell: (a: number, from: number, to: number) => void,
+): void {
+  for (let a = 0; a < across; a++) {
+    let start = -1
+    for (let b = 0; b <= along; b++) {
+      const ink = b < along && isInk(a, b)
+      if (ink && start < 0) start = b
+      if (ink || start < 0) continue
+      if (b - start >= minLength && isThin(a, (start + b) >> 1)) tell(a, start, b - 1)
+      start = -1
+    }
+  }
+
+  function isThin(a: number, b: number): boolean {
+    let low = a
+    let high = a
+    while (low > 0 && a - low <= MAX_THICKNESS && isInk(low - 1, b)) low--
+    while (high < across - 1 && high - a <= MAX_THICKNESS && isInk(high + 1, b)) high++
+    return high - low < MAX_THICKNESS
+  }
+}

@@ -1,0 +1,157 @@
+import { z } from 'zod'
+import { SHOTS, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
+import type { AnnotatedValue, AnnotationIssue, FrameAnnotation, TechniqueTerm } from '../annotator.ts'
+import { plainText } from '../plain-text.ts'
+import type { ATTRIBUTES_ASKED } from './prompt.ts'
+
+/** Longest texts kept, characters. */
+const MAX_LENGTHS = { caption: 500, composition: 500, steal: 500, on_screen_text: 2000 } as const
+const MAX_SLUG = 60
+const MAX_ISSUES = 20
+
+/** Anything may stand in a field: each is checked alone, so that one wrong value does not cost the rest. */
+const RawFrame = z.looseObject({ frame: z.string() })
+type RawFrame = z.infer<typeof RawFrame>
+
+export interface ParsedAnswer {
+  frames: RawFrame[]
+  /** The whole text was one JSON value of the right form. */
+  whole: boolean
+}
+
+/**
+ * Reads an answer: the JSON itself, JSON inside a code fence or prose, and of a broken one every frame object that is complete (a cut-off answer has been paid
+ * for up to the cut).
+ */
+export function parseAnswer(text: string): ParsedAnswer {
+  for (const candidate of [text, text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)]) {
+    const frames = toFrames(tryParse(candidate))
+    if (frames) return { frames, whole: true }
+  }
+  return { frames: completeObjects(text).flatMap((object) => toFrames([tryParse(object)]) ?? []), whole: false }
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function toFrames(value: unknown): RawFrame[] | undefined {
+  const list = Array.isArray(value) ? value : z.looseObject({ frames: z.array(z.unknown()) }).safeParse(value).data?.frames
+  return list?.flatMap((item) => RawFrame.safeParse(item).data ?? [])
+}
+
+/** The innermost complete `{…}` that name a frame, found by counting braces outside strings. Linear in the length of the text. */
+function completeObjects(text: string): string[] {
+  const found: string[] = []
+  const open: number[] = []
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i]
+    if (inString) {
+      if (character === '\\') i++
+      else if (character === '"') inString = false
+    } else if (character === '"') inString = open.length > 0
+    else if (character === '{') open.push(i)
+    else if (character === '}' && open.length > 0) {
+      const start = open.pop()!
+      // A frame's object closes at depth 1 (inside "frames") or 0; what is inside it (confidence) has no "frame" of its own.
+      if (open.length <= 1 && /^\{\s*"frame"/.test(text.slice(start, start + 40))) found.push(text.slice(start, i + 1))
+    }
+  }
+  return found
+}
+
+/** Turns one raw frame into an annotation: checks every field, cleans every text, maps the technique. Pure. */
+export function toAnnotation(frameId: string, raw: RawFrame, techniques: readonly TechniqueTerm[]): FrameAnnotation {
+  const issues: AnnotationIssue[] = []
+  const refusal = typeof raw.refusal === 'string' ? plainText(raw.refusal, 300) : ''
+  if (refusal) return { frameId, status: 'refused', reason: refusal, values: {}, issues }
+
+  const values: FrameAnnotation['values'] = {}
+  const listed = { subject: SUBJECTS, surface: SURFACES, shot: SHOTS, zone: ZONES } as const
+  for (const attribute of ['subject', 'surface', 'shot', 'zone'] as const) {
+    const value = raw[attribute]
+    if (isNothing(value)) values[attribute] = unknown()
+    else if (typeof value === 'string' && (listed[attribute] as readonly string[]).includes(value.trim().toLowerCase())) {
+      values[attribute] = known(value.trim().toLowerCase(), confidenceOf(raw, attribute))
+    } else {
+      values[attribute] = unknown('the answer was not in the list')
+      issues.push({ attribute, code: 'out_of_list', message: describe(value) })
+    }
+  }
+  for (const attribute of ['caption', 'composition', 'steal', 'on_screen_text'] as const) {
+    const value = raw[attribute]
+    if (isNothing(value)) values[attribute] = unknown()
+    else if (typeof value !== 'string') {
+      values[attribute] = unknown('the answer was not a text')
+      issues.push({ attribute, code: 'wrong_type', message: describe(value) })
+    } else {
+      const text = plainText(attribute === 'on_screen_text' ? value : value.replaceAll('\n', ' '), MAX_LENGTHS[attribute])
+      values[attribute] = text ? known(text, confidenceOf(raw, attribute)) : unknown()
+      if (value.length > MAX_LENGTHS[attribute]) issues.push({ attribute, code: 'too_long', message: `${value.length} characters` })
+    }
+  }
+
+  const technique = mapTechnique(raw.technique, techniques)
+  const suggested = mapTechnique(raw.suggested_technique, techniques)
+  const slug = technique.slug ?? suggested.slug
+  values.technique = slug ? known(slug, confidenceOf(raw, 'technique')) : unknown(technique.other ? 'not in the vocabulary' : undefined)
+  if (technique.other) issues.push({ attribute: 'technique', code: 'out_of_list', message: technique.other })
+  const proposal = slug ? undefined : (technique.other ?? suggested.other)
+  return {
+    frameId,
+    status: 'annotated',
+    values,
+    issues: issues.slice(0, MAX_ISSUES),
+    ...(proposal ? { suggestedTechnique: { slug: proposal } } : {}),
+  }
+}
+
+/** An exact slug, name or alias of the vocabulary, or else a slug to review. */
+function mapTechnique(value: unknown, techniques: readonly TechniqueTerm[]): { slug?: string; other?: string } {
+  if (isNothing(value) || typeof value !== 'string') return {}
+  const wanted = toSlug(value)
+  if (!wanted) return {}
+  const term = techniques.find(
+    (each) => each.slug === wanted || toSlug(each.name) === wanted || each.aliases.some((alias) => toSlug(alias) === wanted),
+  )
+  return term ? { slug: term.slug } : { other: wanted }
+}
+
+function toSlug(text: string): string {
+  return plainText(text, 200)
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .slice(0, MAX_SLUG)
+    .replace(/-+$/, '')
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || value === undefined || (typeof value === 'string' && /^(null|none found|n\/a|unknown|)$/i.test(value.trim()))
+}
+
+function known(value: string, confidence: number | null): AnnotatedValue {
+  return { value, source: 'model', confidence }
+}
+
+function unknown(reason = 'the model could not tell'): AnnotatedValue {
+  return { value: null, source: 'model', confidence: null, reason }
+}
+
+/** 0–1; a model that answers in percent is taken at its word; null where it said nothing usable. */
+function confidenceOf(raw: RawFrame, attribute: (typeof ATTRIBUTES_ASKED)[number]): number | null {
+  const all = raw.confidence
+  const value = typeof all === 'object' && all !== null ? (all as Record<string, unknown>)[attribute] : all
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > 100) return null
+  return Math.round((value > 1 ? value / 100 : value) * 1000) / 1000
+}
+
+function describe(value: unknown): string {
+  return plainText(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''), 80)
+}

@@ -1,0 +1,81 @@
+/** Bounds how many calls are under way; one that spans processes may be passed in instead. */
+export interface CallLimiter {
+  /** Waits for a place and answers how to give it back. Rejects when the signal fires. */
+  acquire(signal: AbortSignal): Promise<() => void>
+}
+
+/** At most `concurrency` at once in this process, first come, first served. */
+export function openLocalLimiter(concurrency: number): CallLimiter {
+  let free = Math.max(1, concurrency)
+  const waiting: Array<() => void> = []
+
+  function release() {
+    const next = waiting.shift()
+    if (next) next()
+    else free++
+  }
+
+  function releaseOnce() {
+    let done = false
+    return () => {
+      if (!done) release()
+      done = true
+    }
+  }
+
+  return {
+    async acquire(signal) {
+      signal.throwIfAborted()
+      if (free > 0) {
+        free--
+        return releaseOnce()
+      }
+      await new Promise<void>((resolve, reject) => {
+        const enter = () => {
+          signal.removeEventListener('abort', leave)
+          resolve()
+        }
+        const leave = () => {
+          waiting.splice(waiting.indexOf(enter), 1)
+          reject(signal.reason)
+        }
+        waiting.push(enter)
+        signal.addEventListener('abort', leave, { once: true })
+      })
+      return releaseOnce()
+    },
+  }
+}
+
+/**
+ * Opens after `threshold` failures in a row and stays open for `coolDownMs`; then one call is let through, and its outcome closes or opens it again.
+ */
+export function createBreaker(threshold: number, coolDownMs: number, now: () => number = Date.now) {
+  let failures = 0
+  let openUntil = 0
+  let probing = false
+  return {
+    /** Milliseconds until a call may be made; 0 when it may be made now, and then its outcome must be told. */
+    enter(): number {
+      if (failures < threshold) return 0
+      const wait = openUntil - now()
+      if (wait > 0) return wait
+      if (probing) return coolDownMs
+      probing = true
+      return 0
+    },
+    succeeded() {
+      failures = 0
+      probing = false
+    },
+    failed() {
+      failures++
+      probing = false
+      if (failures >= threshold) openUntil = now() + coolDownMs
+    },
+    /** A call that tells nothing of the endpoint's health (stopped by us, or told to wait). */
+    left() {
+      probing = false
+    },
+  }
+}

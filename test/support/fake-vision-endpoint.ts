@@ -1,0 +1,218 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** How the endpoint behaves at one call. */
+export type Behaviour =
+  | 'well'
+  | 'slow'
+  | 'rate-limited'
+  | 'server-error'
+  | 'garbage'
+  | 'broken-json'
+  | 'cut-off'
+  | 'refusal'
+  | 'content-filter'
+  | 'wrong-enums'
+  | 'missing-frames'
+  | 'wrong-order'
+  | 'huge-body'
+  | 'endless-body'
+  | 'hang'
+  | 'drop'
+  | 'wrong-key'
+  | 'no-model'
+  | 'rejected'
+
+export interface FakeCall {
+  behaviour: Behaviour
+  /** Names of the frames asked for; empty for a repair. */
+  names: string[]
+  /** SHA-like identity of each image sent, in order: its data URL. */
+  images: string[]
+  body: Record<string, any>
+}
+
+export interface FakeVisionOptions {
+  /** What the nth call (from 0) meets; `well` by default. */
+  plan?: (call: number) => Behaviour
+  /** How long a good answer takes. */
+  delayMs?: number
+  /** Answer for one frame; merged over the default. */
+  describe?: (name: string, image: string) => Record<string, unknown>
+  /** The modes of `response_format` that it takes; others get a 400. */
+  takes?: ReadonlyArray<'json_schema' | 'json_object' | 'text'>
+  /** Parameters that it does not take. */
+  refuses?: readonly string[]
+  retryAfterMs?: number
+}
+
+/** A plan drawn from a seed: the given share of calls meets each fault, the rest goes well. */
+export function seededPlan(seed: number, faults: Partial<Record<Behaviour, number>>): (call: number) => Behaviour {
+  return (call) => {
+    let at = random(seed, call)
+    for (const [behaviour, share] of Object.entries(faults)) {
+      if (at < share) return behaviour as Behaviour
+      at -= share
+    }
+    return 'well'
+  }
+}
+
+/** mulberry32, one draw. */
+function random(seed: number, n: number): number {
+  let t = (seed + (n + 1) * 0x6d2b79f5) | 0
+  t = Math.imul(t ^ (t >>> 15), t | 1)
+  t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+  return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+}
+
+/** A local OpenAI-compatible endpoint that fails on demand. Counts calls, and for every image how often an answer for it was given, which is what is paid for. */
+export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
+  const calls: FakeCall[] = []
+  const paid = new Map<string, number>()
+  let open = 0
+  let most = 0
+  const takes = options.takes ?? ['json_schema', 'json_object', 'text']
+
+  const server = createServer((request, response) => {
+    open++
+    most = Math.max(most, open)
+    response.on('close', () => open--)
+    answer(request, response).catch(() => response.destroy())
+  })
+
+  async function answer(request: IncomingMessage, response: ServerResponse) {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = JSON.parse(Buffer.concat(chunks).toString())
+    const mode = body.response_format?.type ?? 'text'
+    const fail = (status: number, error: Record<string, unknown>, headers: Record<string, string> = {}) => {
+      response.writeHead(status, { 'content-type': 'application/json', ...headers })
+      response.end(JSON.stringify({ error: { message: 'no', type: 'error', ...error } }))
+    }
+    if (request.url !== '/v1/chat/completions') return fail(404, { message: 'no such path' })
+    if (!takes.includes(mode)) return fail(400, { message: `response_format of type ${mode} is not supported` })
+    const refused = (options.refuses ?? []).find((name) => name in body)
+    if (refused) return fail(400, { message: `Unsupported parameter: '${refused}'`, param: refused })
+
+    const parts: Array<{ type: string; text?: string; image_url?: { url: string } }> = Array.isArray(body.messages.at(-1).content)
+      ? body.messages.at(-1).content
+      : []
+    const images = parts.flatMap((part) => part.image_url?.url ?? [])
+    const names = parts.flatMap((part) => /^(f\d+):$/.exec(part.text ?? '')?.[1] ?? [])
+    const behaviour = options.plan?.(calls.length) ?? 'well'
+    calls.push({ behaviour, names, images, body })
+
+    if (behaviour === 'rate-limited') return fail(429, { message: 'slow down' }, { 'retry-after-ms': String(options.retryAfterMs ?? 10) })
+    if (behaviour === 'server-error') return fail(500, {})
+    if (behaviour === 'wrong-key') return fail(401, { message: 'Incorrect API key provided' })
+    if (behaviour === 'no-model') return fail(404, { message: 'The model does not exist', code: 'model_not_found' })
+    if (behaviour === 'rejected') return fail(400, { message: 'invalid image' })
+    if (behaviour === 'drop') return void response.destroy()
+    if (behaviour === 'hang') return
+    if (options.delayMs) await new Promise((resolve) => setTimeout(resolve, behaviour === 'slow' ? options.delayMs! * 4 : options.delayMs))
+
+    const describe = (name: string, i: number) => ({ ...describeWell(name), ...options.describe?.(name, images[i]!) })
+    let frames: Array<Record<string, unknown>> = names.map(describe)
+    if (behaviour === 'wrong-order') frames.reverse()
+    if (behaviour === 'missing-frames') frames = frames.slice(0, Math.max(1, frames.length - 2))
+    if (behaviour === 'wrong-enums')
+      frames = frames.map((frame) => ({ ...frame, subject: 'spaceship', zone: 7, technique: 'no-such-move' }))
+    let text = JSON.stringify({ frames })
+    let given: Array<Record<string, unknown>> = frames
+    let finish = 'stop'
+    let refusal: string | null = null
+    if (behaviour === 'garbage') [text, given] = ['Sorry, as a language model I would rather write prose.', []]
+    // A quote is missing right at the start, so that no frame can be saved from it.
+    if (behaviour === 'broken-json') [text, given] = [text.replaceAll('"frame":', '"frame:'), []]
+    if (behaviour === 'cut-off') {
+      finish = 'length'
+      text = text.slice(0, Math.floor(text.length * 0.6))
+      given = frames.slice(0, Math.floor(frames.length * 0.6))
+    }
+    if (behaviour === 'refusal') [text, given, refusal] = ['', [], 'I cannot help with that.']
+    if (behaviour === 'content-filter') [text, given, finish] = ['', [], 'content_filter']
+    if (names.length === 0) text = repair(String(body.messages.at(-1).content))
+    for (const frame of given) {
+      const image = images[names.indexOf(String(frame.frame))]
+      if (image) paid.set(image, (paid.get(image) ?? 0) + 1)
+    }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    if (behaviour === 'endless-body') {
+      for (const image of images) paid.set(image, (paid.get(image) ?? 1) - 1)
+      const more = () => {
+        while (!response.destroyed && response.write(' '.repeat(65_536)));
+      }
+      response.on('drain', more)
+      return more()
+    }
+    if (behaviour === 'huge-body') {
+      for (const image of images) paid.set(image, (paid.get(image) ?? 1) - 1)
+      text = 'x'.repeat(8 * 1024 * 1024)
+    }
+    const tokens = images.length * 500
+    response.end(
+      JSON.stringify({
+        id: `c${calls.length}`,
+        object: 'chat.completion',
+        model: body.model,
+        choices: [{ index: 0, finish_reason: finish, message: { role: 'assistant', content: refusal ? null : text, refusal } }],
+        usage: {
+          prompt_tokens: 2000 + tokens,
+          completion_tokens: 180 * names.length,
+          total_tokens: 2000 + tokens,
+          prompt_tokens_details: { cached_tokens: 1000 },
+        },
+      }),
+    )
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    calls,
+    /** How often an answer was given for each image, by data URL. */
+    paid,
+    get mostAtOnce() {
+      return most
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function describeWell(name: string): Record<string, unknown> {
+  const sure = {
+    subject: 0.9,
+    surface: 0.8,
+    shot: 0.9,
+    technique: 0.6,
+    zone: 0.9,
+    caption: 0.8,
+    composition: 0.7,
+    steal: 0.5,
+    on_screen_text: 0.9,
+  }
+  return {
+    frame: name,
+    subject: 'ui',
+    surface: 'screen-recording',
+    shot: 'no-face',
+    technique: 'screen-walkthrough',
+    suggested_technique: null,
+    zone: 'none',
+    caption: 'A settings page with a list of members.',
+    composition: 'A wide list, left-aligned.',
+    steal: 'Show one list at a time.',
+    on_screen_text: 'Members\nInvite',
+    confidence: sure,
+    refusal: null,
+  }
+}
+
+/** What a model would make of a broken JSON text that it is asked to mend. */
+function repair(broken: string): string {
+  return broken.replaceAll('"frame:', '"frame":')
+}
