@@ -28,7 +28,26 @@ export function openDb({ url, max = 10, applicationName = 'frame-library', state
   })
   // A dropped idle connection (a database restart) must not end the process; the next query opens a new one.
   pool.on('error', (error) => logger?.warn({ err: error }, 'database connection lost'))
-  return drizzle(pool, { schema }) as Db
+  // Nor one dropped between two queries of a transaction: the pool does not listen to a connection that is lent out. The transaction's next query fails.
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  const db = drizzle(pool, { schema }) as Db
+  db.transaction = transactionOf(pool)
+  return db
+}
+
+/** Drizzle's own keeps a connection lent out for ever when its `begin` fails, as it does after every restart of the database (0.45, node-postgres/session.ts). */
+function transactionOf(pool: pg.Pool): Db['transaction'] {
+  const byClient = new WeakMap<pg.PoolClient, NodePgDatabase<typeof schema>>()
+  return async (act, config) => {
+    const client = await pool.connect()
+    try {
+      const db = byClient.get(client) ?? drizzle(client, { schema })
+      byClient.set(client, db)
+      return await db.transaction(act, config)
+    } finally {
+      client.release()
+    }
+  }
 }
 
 /** Runs in the caller's transaction if it has one, else in one of its own. */

@@ -208,7 +208,8 @@ export function isConnectionLoss(error: unknown): boolean {
       /^(57P0[123]|08\w{3}|53300|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/.test(code)
     )
       return true
-    if (/Connection terminated|timeout exceeded when trying to connect/.test(cause.message)) return true
+    if (/Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect/.test(cause.message))
+      return true
   }
   return false
 }
