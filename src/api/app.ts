@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
@@ -74,6 +76,51 @@ const openToOrigins: RequestHandler = (req, res, next) => {
     'Access-Control-Max-Age': '86400',
   })
   res.status(204).end()
+}
+
+/** How long a body that nobody wants any more is read on, so that its sender gets to see the answer. */
+const LINGER_MS = 5_000
+/** How long a body may take that is no upload. */
+const BODY_MS = 30_000
+
+/**
+ * What no handler sees: requests that cannot be parsed answer JSON too, idle and dripping connections end. Call it before the server listens.
+ * Only `/api/videos` may take its time with a body.
+ */
+export function guardConnections(server: Server, logger: Logger): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    logger.info({ code: error.code }, 'request could not be parsed')
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    const [status, message] = PARSE_FAULTS[error.code ?? ''] ?? ['400 Bad Request', 'This is not an HTTP request that can be read.']
+    const body = JSON.stringify({ code: 'invalid_request', message })
+    socket.end(
+      `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nX-Request-Id: ${randomUUID()}\r\nConnection: close\r\n\r\n${body}`,
+    )
+  })
+  // `Expect` of anything but 100-continue: served as if it had not been said.
+  server.on('checkExpectation', (req, res) => server.emit('request', req, res))
+  server.setTimeout(120_000)
+  server.on('request', (req, res) => {
+    if (req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined) return
+    const end = () => {
+      if (!req.complete) req.socket.destroy()
+    }
+    const isUpload = req.method === 'POST' && req.url?.split('?')[0] === '/api/videos'
+    const timer = isUpload ? undefined : setTimeout(end, BODY_MS).unref()
+    req.once('end', () => clearTimeout(timer))
+    res.once('close', () => clearTimeout(timer))
+    res.once('finish', () => {
+      if (!req.complete) setTimeout(end, LINGER_MS).unref()
+    })
+  })
+}
+
+const PARSE_FAULTS: Record<string, [status: string, message: string]> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The address and headers are too long together.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
 }
 
 interface Layer {

@@ -1,6 +1,5 @@
-import { parse as parseQuery } from 'node:querystring'
 import type { z } from 'zod'
-import { AppError, type ErrorDetail } from '../errors.ts'
+import { AppError, type ErrorDetail, invalid } from '../errors.ts'
 
 /** One query parameter: how it may be written and what each value must be. The OpenAPI document is made from the same table. */
 export interface Parameter<T = unknown> {
@@ -11,6 +10,8 @@ export interface Parameter<T = unknown> {
   commas?: boolean
   description: string
   example?: string
+  /** What an absent one means. Given outright it changes nothing, not even the key of the answer. */
+  fallback?: T
 }
 
 export type Parameters = Record<string, Parameter>
@@ -18,23 +19,23 @@ type ValueOf<P> = P extends { schema: z.ZodType<infer T> } ? (P extends { many: 
 export type Values<P extends Parameters> = { [K in keyof P]?: ValueOf<P[K]> }
 
 /**
- * Reads a query string by its table. An empty value is an absent one.
- * @throws AppError invalid_request that lists every fault with what is allowed: unknown and repeated parameters, bad values.
+ * Reads a query string by its table. An empty value is an absent one, and so is the one an absent parameter would have.
+ * @throws AppError invalid_request that lists the faults with what is allowed: unknown and repeated parameters, bad values, broken percent-encoding.
  */
 export function readParameters<P extends Parameters>(url: string, parameters: P): Values<P> {
   const mark = url.indexOf('?')
   if (mark < 0) return {}
-  const raw = parseQuery(url.slice(mark + 1), '&', '=', { maxKeys: 200 })
   const values: Record<string, unknown> = {}
   const details: ErrorDetail[] = []
-  for (const [name, given] of Object.entries(raw)) {
+  for (const [name, given] of decoded(url.slice(mark + 1))) {
+    if (details.length === MAX_FAULTS) break
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined
     if (!parameter) {
       const allowed = Object.keys(parameters)
       details.push({ path: name.slice(0, 100), message: `unknown parameter; allowed are ${allowed.join(', ') || 'none'}`, allowed })
       continue
     }
-    let items = (Array.isArray(given) ? given : [given ?? '']).filter((item) => item !== '')
+    let items = given.filter((item) => item !== '')
     if (items.length === 0) continue
     if (!parameter.many && items.length > 1) {
       details.push({ path: name, message: 'may be given once' })
@@ -48,13 +49,41 @@ export function readParameters<P extends Parameters>(url: string, parameters: P)
     const parsed = [...new Set(items)].map((item) => ({ item, result: parameter.schema.safeParse(item) }))
     const bad = parsed.find(({ result }) => !result.success)
     if (bad) details.push(toDetail(name, bad.item, bad.result.error!))
-    else if (parsed.length > 0) values[name] = parameter.many ? parsed.map(({ result }) => result.data) : parsed[0]!.result.data
+    else if (parameter.many && parsed.length > 0) values[name] = parsed.map(({ result }) => result.data)
+    else if (parsed.length > 0 && parsed[0]!.result.data !== parameter.fallback) values[name] = parsed[0]!.result.data
   }
   if (details.length > 0)
     throw new AppError('invalid_request', details.map((detail) => `${detail.path}: ${detail.message}`).join('; '), { details })
   return values as Values<P>
 }
 
+/** A Map, because a parameter may be called `__proto__`. */
+function decoded(query: string): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  for (const pair of query.split('&')) {
+    if (pair === '') continue
+    const at = pair.indexOf('=')
+    const name = decode(at < 0 ? pair : pair.slice(0, at))
+    const item = decode(at < 0 ? '' : pair.slice(at + 1))
+    if (name === undefined || item === undefined)
+      throw invalid(pair.slice(0, 100), 'The query is not percent-encoded UTF-8: write % as %25, and other characters as their bytes.')
+    const items = found.get(name)
+    if (items) items.push(item)
+    else found.set(name, [item])
+  }
+  return found
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}
+
+/** A request is short, an answer that lists all its faults need not be. */
+const MAX_FAULTS = 20
 const MAX_ITEMS = 50
 
 function toDetail(path: string, item: string, error: z.ZodError): ErrorDetail {

@@ -31,10 +31,23 @@ export function toAppError(error: unknown): AppError {
   if (type === 'entity.parse.failed') return new AppError('invalid_request', 'The request body is not valid JSON.')
   if (type === 'encoding.unsupported' || type === 'charset.unsupported')
     return new AppError('unsupported_media_type', 'This encoding is not supported.')
+  if (type === 'request.aborted') return new AppError('invalid_request', 'The request broke off.')
+  if (sqlStateOf(error, UNSTORABLE)) return new AppError('invalid_request', 'A value holds a character that cannot be stored (NUL).')
   if (error instanceof URIError || status === 400) return new AppError('invalid_request', 'The address or body cannot be read.')
   if (isConnectionLoss(error))
     return new AppError('unavailable', 'A store is not answering. Try again shortly.', { retryAfterSec: 5, cause: error })
+  if (sqlStateOf(error, STATEMENT_TIMEOUT))
+    return new AppError('unavailable', 'This took too long. Try again, or ask for less at once.', { retryAfterSec: 5, cause: error })
   return new AppError('internal', 'Something went wrong here. The request id helps us find it.', { cause: error })
+}
+
+const UNSTORABLE = ['22021', '22P05']
+const STATEMENT_TIMEOUT = ['57014']
+
+function sqlStateOf(error: unknown, states: readonly string[]): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+    if (states.includes(String((cause as { code?: unknown }).code))) return true
+  return false
 }
 
 function toDetail(issue: ZodError['issues'][number]): ErrorDetail {
@@ -50,7 +63,8 @@ function toDetail(issue: ZodError['issues'][number]): ErrorDetail {
 /** Writes an error as decided: `{ code, message, details? }`, but a 401 exactly as the specification has it. Never cached. */
 export function sendProblem(res: Response, error: AppError): void {
   res.set('Cache-Control', 'no-store')
-  for (const header of ['ETag', 'Link', 'Content-Encoding']) res.removeHeader(header)
+  for (const header of ['ETag', 'Link', 'Content-Encoding', 'Content-Type', 'Content-Length', 'Content-Disposition'])
+    res.removeHeader(header)
   if (error.retryAfterSec !== undefined) res.set('Retry-After', String(Math.ceil(error.retryAfterSec)))
   if (error.code === 'unauthenticated') {
     if (!res.get('WWW-Authenticate')) res.set('WWW-Authenticate', 'Bearer realm="frame-library", error="invalid_token"')

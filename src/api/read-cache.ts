@@ -11,17 +11,25 @@ export const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-whil
 const COMPRESS_FROM_BYTES = 1024
 
 interface Answer {
-  etag: string
   body: Buffer
-  encoded: Map<'br' | 'gzip', Promise<Buffer>>
+  encoded: Map<Encoding, Promise<Buffer>>
+}
+type Encoding = 'br' | 'gzip'
+
+/** A question with its canonical name; equal questions, however they are written, have equal keys. */
+export interface Question {
+  key: string
+  load: () => Promise<object>
+  /** The answer tells of this very request: it is neither taken from memory nor kept by anybody. */
+  once?: boolean
 }
 
 export interface ReadCache {
   /**
-   * Answers an open read: 304 from the version alone, else from memory, else by asking once however many wait. `key` names the route and its canonical query.
-   * Only 200s are kept.
+   * Answers an open read: 304 from the version alone, else from memory, else by asking once however many wait. `parse` reads the request; it is not called for an
+   * address whose question is known. Only 200s are kept.
    */
-  answer(req: Request, res: Response, key: string, load: () => Promise<unknown>): Promise<void>
+  answer(req: Request, res: Response, parse: () => Question): Promise<void>
 }
 
 /**
@@ -30,19 +38,25 @@ export interface ReadCache {
  */
 export function createReadCache(version: () => Promise<string>, options: { maxBytes?: number; versionTtlMs?: number } = {}): ReadCache {
   const { maxBytes = 64 * 1024 * 1024, versionTtlMs = 1_000 } = options
+  // Twice the body: its compressed forms are kept beside it.
   const answers = new LRUCache<string, Answer>({ maxSize: maxBytes, sizeCalculation: (entry) => entry.body.length * 2 + 512 })
   const loading = new Map<string, Promise<Answer>>()
-  const hashes = new LRUCache<string, string>({ max: 10_000 })
+  /** Address as it was written → its question's name in ETags. Addresses may be long, so they are bounded by size. */
+  const names = new LRUCache<string, string>({ maxSize: 4 * 1024 * 1024, sizeCalculation: (_, address) => address.length + 128 })
+  const preferences = new LRUCache<string, Encoding | 'identity'>({
+    maxSize: 256 * 1024,
+    sizeCalculation: (_, header) => header.length + 64,
+  })
   const current = memoized(version, versionTtlMs)
 
-  function find(etag: string, load: () => Promise<unknown>): Answer | Promise<Answer> {
+  function find(etag: string, load: () => Promise<object>): Answer | Promise<Answer> {
     const known = answers.get(etag)
     if (known) return known
     const underway = loading.get(etag)
     if (underway) return underway
     const fresh = load()
       .then((value) => {
-        const answer = { etag, body: Buffer.from(JSON.stringify(value)), encoded: new Map() }
+        const answer = { body: Buffer.from(JSON.stringify(value)), encoded: new Map() }
         answers.set(etag, answer)
         return answer
       })
@@ -51,31 +65,54 @@ export function createReadCache(version: () => Promise<string>, options: { maxBy
     return fresh
   }
 
+  function encodingFor(req: Request): Encoding | 'identity' {
+    const header = req.headers['accept-encoding']
+    if (typeof header !== 'string' || header === '') return 'identity'
+    let encoding = preferences.get(header)
+    if (encoding === undefined) {
+      const best = req.acceptsEncodings('br', 'gzip')
+      encoding = best === 'br' || best === 'gzip' ? best : 'identity'
+      preferences.set(header, encoding)
+    }
+    return encoding
+  }
+
   return {
-    async answer(req, res, key, load) {
-      let hash = hashes.get(key)
-      if (hash === undefined) {
-        hash = createHash('sha256').update(key).digest('base64url').slice(0, 22)
-        hashes.set(key, hash)
+    async answer(req, res, parse) {
+      let question: Question | undefined
+      let name = names.get(req.originalUrl)
+      if (name === undefined) {
+        question = parse()
+        if (question.once) {
+          const body = await question.load()
+          res.set('Cache-Control', 'no-store').json(body)
+          return
+        }
+        name = createHash('sha256').update(question.key).digest('base64url').slice(0, 22)
+        names.set(req.originalUrl, name)
       }
-      const etag = `W/"${await current()}-${hash}"`
-      if (matches(req.headers['if-none-match'], etag)) {
-        setReadHeaders(res, etag)
-        res.statusCode = 304
-        res.end()
-        return
-      }
-      const answer = await find(etag, load)
+      const etag = `W/"${await current()}-${name}"`
+      const condition = req.headers['if-none-match']
+      // `*` asks whether there is an answer at all, which the version does not tell.
+      if (condition !== undefined && condition.trim() !== '*' && matches(condition, etag)) return notModified(res, etag)
+      const found = find(etag, () => (question ?? parse()).load())
+      const answer = found instanceof Promise ? await found : found
+      if (condition !== undefined && matches(condition, etag)) return notModified(res, etag)
+      const encoding = answer.body.length < COMPRESS_FROM_BYTES ? 'identity' : encodingFor(req)
+      const body = encoding === 'identity' ? answer.body : await encoded(answer, encoding)
       setReadHeaders(res, etag)
       res.setHeader('Content-Type', 'application/json; charset=utf-8')
-      const encoding =
-        answer.body.length < COMPRESS_FROM_BYTES || !req.headers['accept-encoding'] ? undefined : req.acceptsEncodings('br', 'gzip')
-      const body = encoding === 'br' || encoding === 'gzip' ? await encoded(answer, encoding) : answer.body
-      if (body !== answer.body) res.setHeader('Content-Encoding', encoding as string)
+      if (encoding !== 'identity') res.setHeader('Content-Encoding', encoding)
       res.setHeader('Content-Length', body.length)
       res.end(req.method === 'HEAD' ? undefined : body)
     },
   }
+}
+
+function notModified(res: Response, etag: string): void {
+  setReadHeaders(res, etag)
+  res.statusCode = 304
+  res.end()
 }
 
 /** What every open read's 200 and 304 carries. */
@@ -89,11 +126,12 @@ export function setReadHeaders(res: Response, etag: string): void {
 export function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   if (ifNoneMatch === etag || ifNoneMatch.trim() === '*') return true
+  // Our tags hold no comma, so cutting at commas cannot make one match that does not.
   const bare = etag.replace(/^W\//, '')
   return ifNoneMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === bare)
 }
 
-function encoded(answer: Answer, encoding: 'br' | 'gzip'): Promise<Buffer> {
+function encoded(answer: Answer, encoding: Encoding): Promise<Buffer> {
   let body = answer.encoded.get(encoding)
   if (!body) {
     body = encoding === 'br' ? brotli(answer.body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }) : gzipped(answer.body)

@@ -2,7 +2,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { notFound } from '../../errors.ts'
 import type { FrameDocument, LibrarySearch, TechniqueDocument } from '../../search/library-search.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
-import type { ReadCache } from '../read-cache.ts'
+import type { Question, ReadCache } from '../read-cache.ts'
 import {
   brandsParameters,
   frameByIdParameters,
@@ -29,6 +29,9 @@ export interface ReadsDeps {
   limit: RequestHandler
 }
 
+/** What an id of ours can look like; anything else is no video's and no frame's, and never reaches a store. */
+const ID = /^[a-z0-9]{1,64}$/i
+
 type Load<V> = (values: V, id: string) => Promise<object>
 
 /** The open reads: no credential is looked at, equal questions share one answer. */
@@ -36,25 +39,26 @@ export function readsRouter({ search, cache, publicUrl, sourceKeyOf, limit: limi
   const router = Router()
 
   function read<P extends Parameters>(path: string, parameters: P, load: Load<Values<P>>): void {
-    router.get(path, limited, async (req: Request, res: Response) => {
-      const id = typeof req.params.id === 'string' ? req.params.id : ''
+    const parse = (req: Request): Question => {
+      const id = req.params.id === undefined ? '' : String(req.params.id)
       const values = readParameters(req.originalUrl, parameters)
-      if ((values as { debug?: string }).debug === '1') {
-        const started = performance.now()
-        const body = await load(values, id)
-        res.set('Cache-Control', 'no-store')
-        res.json({
-          ...body,
-          debug: {
-            engine: search.engine,
-            took_ms: Math.round((performance.now() - started) * 10) / 10,
-            as_of: (await search.asOf())?.toISOString() ?? null,
-          },
-        })
-        return
+      // After the parameters: of two faults the 400 is told first.
+      if (req.params.id !== undefined && !ID.test(id)) throw notFound(path.startsWith('/api/videos') ? 'video' : 'frame')
+      const debug = (values as { debug?: string }).debug === '1'
+      return {
+        key: `${path} ${id} ${canonicalKey(values)}`,
+        load: () => (debug ? explained(() => load(values, id)) : load(values, id)),
+        once: debug,
       }
-      await cache.answer(req, res, `${path} ${id} ${canonicalKey(values)}`, () => load(values, id))
-    })
+    }
+    router.get(path, limited, (req: Request, res: Response) => cache.answer(req, res, () => parse(req)))
+  }
+
+  async function explained(load: () => Promise<object>): Promise<object> {
+    const started = performance.now()
+    const body = await load()
+    const tookMs = Math.round((performance.now() - started) * 10) / 10
+    return { ...body, debug: { engine: search.engine, took_ms: tookMs, as_of: (await search.asOf())?.toISOString() ?? null } }
   }
 
   const frame = (options: { provenance?: string | undefined }) => (document: FrameDocument) =>

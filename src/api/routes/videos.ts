@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import express, { type Request, type RequestHandler, Router } from 'express'
 import { z } from 'zod'
@@ -137,8 +138,14 @@ const FIELDS = ['title', 'author', 'platform', 'backfill']
 /** One form with one file, streamed through; the other fields may stand before or after it. */
 function receiveForm(req: Request, db: Db, store: FrameStore, maxBytes: number): Promise<{ video: VideoRow; created: boolean }> {
   return new Promise((resolve, reject) => {
-    const form = busboy({ headers: req.headers, limits: { files: 1, fields: 20, fieldSize: 4_096, parts: 25 } })
+    let form: busboy.Busboy
+    try {
+      form = busboy({ headers: req.headers, limits: { files: 1, fields: 20, fieldNameSize: 100, fieldSize: 4_096, parts: 25 } })
+    } catch {
+      return reject(new AppError('invalid_request', 'The form names no boundary between its parts.'))
+    }
     const fields: Record<string, string> = {}
+    let file: Readable | undefined
     let upload: Promise<{ video: VideoRow; created: boolean }> | undefined
     let settled = false
     const fail = (error: unknown) => {
@@ -146,21 +153,29 @@ function receiveForm(req: Request, db: Db, store: FrameStore, maxBytes: number):
       settled = true
       req.unpipe(form)
       req.resume()
-      reject(error)
+      // Ends the write underway, which takes its unfinished file away. The answer waits for that.
+      file?.destroy(error as Error)
+      const refuse = () => reject(error)
+      if (upload) upload.then(refuse, refuse)
+      else refuse()
     }
     form.on('field', (name, value) => {
       if (FIELDS.includes(name)) fields[name] = value
       else fail(invalid(name.slice(0, 60), `unknown field; allowed are file, ${FIELDS.join(', ')}`))
     })
     form.on('file', (name, stream, info) => {
-      if (name !== 'file') {
+      // Torn down with the rest of the form; whoever reads it is told.
+      stream.on('error', () => undefined)
+      if (settled || name !== 'file') {
         stream.resume()
         fail(invalid(name.slice(0, 60), 'the file goes into the field "file"'))
         return
       }
+      file = stream
       upload = submitUpload(db, store, stream, { filename: info.filename ?? '', maxBytes, details: () => parsedDetails(fields) })
       upload.catch(fail)
     })
+    form.on('filesLimit', () => fail(invalid('file', 'one file at a time')))
     form.on('error', () => fail(new AppError('invalid_request', 'The form cannot be read to its end.')))
     form.on('close', () => {
       if (settled) return
