@@ -10,15 +10,19 @@ import { openPostgresSearch } from '../search/postgres/search.ts'
 import { drainable } from '../shutdown.ts'
 import { openStore } from '../store.ts'
 import { findSource as resolveSource } from '../video/source.ts'
+import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages } from '../web/pages.ts'
-import { createApp } from './app.ts'
+import { createApp, guardConnections } from './app.ts'
 import { createAuthentication } from './authenticate.ts'
 import { mcpRouter } from './mcp/route.ts'
 import { createToolServer, createTools } from './mcp/server.ts'
+import { describeApi } from './openapi.ts'
+import { OPERATIONS } from './operations.ts'
 import { limitOpenReads, openRateLimits } from './rate-limit.ts'
 import { createReadCache } from './read-cache.ts'
 import { accountsRouter } from './routes/accounts.ts'
 import { boardsRouter } from './routes/boards.ts'
+import { documentsRouter } from './routes/documents.ts'
 import { eventsRouter } from './routes/events.ts'
 import { favouritesRouter } from './routes/favourites.ts'
 import { type Health, healthRouter } from './routes/health.ts'
@@ -63,6 +67,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
   const app = createApp({ logger, trustProxy: config.trustProxy, routers })
   const server = createServer({ requestTimeout: 600_000, headersTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16 * 1024 }, app)
   server.maxRequestsPerSocket = 10_000
+  guardConnections(server, logger)
   const { drain } = drainable(server)
   try {
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(options.port ?? config.port, options.host, resolve))
@@ -116,6 +121,11 @@ function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health
     smtpUrl: config.smtpUrl,
     production: config.production,
   })
+  let described: ReturnType<typeof describeApi> | undefined
+  const document = () => {
+    described ??= describeApi({ publicUrl, version: VERSION, operations: OPERATIONS })
+    return described
+  }
   const routers = [
     healthRouter({
       health,
@@ -153,7 +163,9 @@ function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health
       authentication,
       limits,
     }),
+    documentsRouter({ document, publicUrl }),
     ...pages.routers,
+    docsPageRouter({ assets: pages.assets, document, publicUrl }),
   ]
   return { routers, close: pages.close }
 }

@@ -30,6 +30,7 @@ const wholeNumber = (message: string) =>
     .regex(/^[0-9]{1,15}$/, message)
     .transform(Number)
     .refine((value) => value >= 1, message)
+    .meta({ type: 'integer', minimum: 1 })
 
 const name = (max: number) =>
   z
@@ -77,18 +78,27 @@ export const filterParameters = {
 export const frameParameters = {
   ...filterParameters,
   q: { schema: text(500), description: 'Free text over caption, composition, steal and on-screen text.', example: 'dark terminal' },
-  page: { schema: wholeNumber('must be a whole number from 1'), description: '1-based page of 120 frames.', example: '1' },
+  page: { schema: wholeNumber('must be a whole number from 1'), description: '1-based page of 120 frames.', example: '1', fallback: 1 },
   sort: {
     schema: z.enum(['relevance', 'newest', 'strength']),
     description: '`relevance` (only with `q`, then the default), `newest` (the video’s arrival, then its time order) or `strength`.',
   },
   facets: {
     schema: z.enum(['0', '1']),
+    fallback: '0',
     description: '`1` adds `facets` (counts per value, computed as if its own filter were off) and `total`.',
   },
-  variety: { schema: z.enum(['on', 'off']), description: '`on` keeps one frame of each group of near-duplicates across videos.' },
-  provenance: { schema: z.enum(['0', '1']), description: '`1` adds the full provenance of every attribute.' },
-  debug: { schema: z.enum(['0', '1']), description: '`1` tells engine, time and age of the read model; such an answer is not cached.' },
+  variety: {
+    schema: z.enum(['on', 'off']),
+    fallback: 'off',
+    description: '`on` keeps one frame of each group of near-duplicates across videos.',
+  },
+  provenance: { schema: z.enum(['0', '1']), fallback: '0', description: '`1` adds the full provenance of every attribute.' },
+  debug: {
+    schema: z.enum(['0', '1']),
+    fallback: '0',
+    description: '`1` tells engine, time and age of the read model; such an answer is not cached.',
+  },
 } as const satisfies Parameters
 
 export const searchParameters = {
@@ -99,6 +109,7 @@ export const searchParameters = {
     ),
     description: 'Rows per group: 6 unless told, 20 at most (higher values are capped).',
     example: '6',
+    fallback: SEARCH_LIMIT.default,
   },
   debug: frameParameters.debug,
 } as const satisfies Parameters
@@ -110,6 +121,7 @@ const listLimit = (fallback: number, max: number) =>
   ({
     schema: wholeNumber(`must be a whole number from 1 (values above ${max} are capped)`).transform((value) => Math.min(value, max)),
     description: `Rows: ${fallback} unless told, ${max} at most.`,
+    fallback,
   }) as const
 const after = { schema: name(400), description: 'The `next` of the previous answer.' } as const
 

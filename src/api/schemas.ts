@@ -57,7 +57,44 @@ const frame = {
   video: VideoRef,
   provenance: z.record(z.string(), provenance).optional().describe('Only with `provenance=1`.'),
 }
-export const Frame = z.strictObject(frame).meta({ id: 'Frame', description: 'A value that nobody measured or named is null.' })
+const FRAME_EXAMPLE = {
+  id: 'k3v9x0aq7m2d-1a4c',
+  video_id: 'k3v9x0aq7m2d',
+  t_sec: 12.5,
+  kind: 'cut',
+  subject: 'terminal',
+  surface: 'screen-recording',
+  shot: 'no-face',
+  technique: 'cursor-zoom',
+  zone: 'none',
+  tone: 'dark',
+  author: 'Northwind Labs',
+  platform: 'youtube',
+  caption: 'A dark terminal runs the install command',
+  composition: 'The window fills the frame, one line of text in the middle',
+  steal: 'Show one command and nothing else',
+  on_screen_text: 'npm start',
+  palette: ['#101820', '#f2aa4c', '#ffffff', '#5a5a5a', '#2f6f9f'],
+  image_url: 'https://frames.example/media/k3v9x0aq7m2d-1a4c-0f3c21ab.webp',
+  thumb_url: 'https://frames.example/media/k3v9x0aq7m2d-1a4c-0f3c21ab-480.webp',
+  placeholder: 'YTkGJwaRhWUIt4lbgnhZl3ath2BUBGYA',
+  width: 1280,
+  height: 720,
+  save_count: 3,
+  source_url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=12s',
+  annotation: { model: 'measured-1', confidence: { subject: 0.9 }, reviewed: false },
+  video: {
+    id: 'k3v9x0aq7m2d',
+    title: 'One command to start',
+    author: 'Northwind Labs',
+    platform: 'youtube',
+    source_url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ',
+    duration_sec: 61.2,
+  },
+}
+export const Frame = z
+  .strictObject(frame)
+  .meta({ id: 'Frame', description: 'A value that nobody measured or named is null.', examples: [FRAME_EXAMPLE] })
 
 const match = {
   score: z.number().min(0).max(1),
@@ -82,10 +119,40 @@ const video = {
 const brand = { name: z.string(), video_count: z.int(), frame_count: z.int(), image_url: z.url().nullable() }
 const technique = { slug: z.string(), name: z.string(), description: z.string(), frame_count: z.int(), image_url: z.url().nullable() }
 
-export const Video = z.strictObject(video).meta({ id: 'Video' })
-export const Brand = z.strictObject(brand).meta({ id: 'Brand' })
-export const Technique = z.strictObject(technique).meta({ id: 'Technique' })
-export const FrameHit = z.strictObject({ ...frame, ...match }).meta({ id: 'FrameHit' })
+export const Video = z.strictObject(video).meta({
+  id: 'Video',
+  examples: [
+    {
+      ...FRAME_EXAMPLE.video,
+      width: 1280,
+      height: 720,
+      fps: 30,
+      frame_count: 24,
+      published_at: null,
+      added_at: '2026-11-20T12:00:00.000Z',
+      image_url: FRAME_EXAMPLE.image_url,
+    },
+  ],
+})
+export const Brand = z
+  .strictObject(brand)
+  .meta({ id: 'Brand', examples: [{ name: 'Northwind Labs', video_count: 2, frame_count: 41, image_url: FRAME_EXAMPLE.image_url }] })
+export const Technique = z.strictObject(technique).meta({
+  id: 'Technique',
+  examples: [
+    {
+      slug: 'cursor-zoom',
+      name: 'Cursor zoom',
+      description: 'The picture moves in on where the cursor clicks.',
+      frame_count: 12,
+      image_url: FRAME_EXAMPLE.image_url,
+    },
+  ],
+})
+export const FrameHit = z.strictObject({ ...frame, ...match }).meta({
+  id: 'FrameHit',
+  examples: [{ ...FRAME_EXAMPLE, score: 0.92, matched: { caption: 'A dark <em>terminal</em> runs the install command' } }],
+})
 export const VideoHit = z.strictObject({ ...video, ...match }).meta({ id: 'VideoHit' })
 export const BrandHit = z.strictObject({ ...brand, ...match }).meta({ id: 'BrandHit' })
 export const TechniqueHit = z.strictObject({ ...technique, ...match }).meta({ id: 'TechniqueHit' })
@@ -143,8 +210,20 @@ export const Problem = z
     message: z.string(),
     details: z.array(z.strictObject({ path: z.string(), message: z.string(), allowed: z.array(z.string()).optional() })).optional(),
   })
-  .meta({ id: 'Problem', description: 'Every error but 401. The request id is in `X-Request-Id`.' })
-export const Unauthenticated = z.strictObject({ code: z.literal('unauthenticated') }).meta({ id: 'Unauthenticated' })
+  .meta({
+    id: 'Problem',
+    description: 'Every error but 401. The request id is in `X-Request-Id`.',
+    examples: [
+      {
+        code: 'invalid_request',
+        message: 'tone: "dim" is not allowed; must be one of dark, bright',
+        details: [{ path: 'tone', message: '"dim" is not allowed; must be one of dark, bright', allowed: ['dark', 'bright'] }],
+      },
+    ],
+  })
+export const Unauthenticated = z
+  .strictObject({ code: z.literal('unauthenticated') })
+  .meta({ id: 'Unauthenticated', examples: [{ code: 'unauthenticated' }] })
 
 const stage = z.strictObject({
   stage: z.enum(['fetching', 'extracting', 'annotating']),
@@ -202,3 +281,119 @@ export const VocabularyEntry = z
 export const Suggestions = z
   .strictObject({ suggestions: z.array(z.strictObject({ slug: z.string(), count: z.int(), frame_ids: z.array(z.string()) })) })
   .meta({ id: 'Suggestions' })
+
+const board = {
+  id: z.string(),
+  name: z.string(),
+  item_count: z.int().min(0),
+  created_at: time,
+  updated_at: time,
+  shared_at: time.nullable().describe('When its present share link was made; null while there is none.'),
+  cover_urls: z.array(z.url()).max(4),
+}
+export const Board = z.strictObject(board).meta({
+  id: 'Board',
+  examples: [
+    {
+      id: 'b7q2m9x4',
+      name: 'Logo reveals',
+      item_count: 1,
+      created_at: '2026-11-20T12:00:00.000Z',
+      updated_at: '2026-11-20T12:05:00.000Z',
+      shared_at: null,
+      cover_urls: [FRAME_EXAMPLE.thumb_url],
+    },
+  ],
+})
+export const SavedFrame = z.strictObject({ ...frame, saved_at: time }).meta({ id: 'SavedFrame' })
+export const PinnedFrame = z.strictObject({ ...frame, note: z.string().nullable(), pinned_at: time }).meta({ id: 'PinnedFrame' })
+export const BoardWithItems = z
+  .strictObject({ ...board, items: z.array(PinnedFrame).describe('In the owner’s order.') })
+  .meta({ id: 'BoardWithItems' })
+
+const exported = {
+  exported_at: time,
+  items: z.array(
+    z.strictObject({
+      frame_id: z.string(),
+      credit: z.string(),
+      video_title: z.string(),
+      author: z.string().nullable(),
+      platform: z.enum(PLATFORMS),
+      t_sec: z.number(),
+      source_url: z.string().nullable(),
+      image_url: z.url(),
+      caption: z.string().nullable(),
+      steal: z.string().nullable(),
+      note: z.string().nullable(),
+      added_at: time,
+    }),
+  ),
+}
+export const SavesExport = z.strictObject(exported).meta({ id: 'SavesExport' })
+export const BoardExport = z.strictObject({ board: Board, ...exported }).meta({ id: 'BoardExport' })
+
+export const Account = z
+  .strictObject({
+    id: z.string(),
+    email: z.string().nullable(),
+    role: z.enum(['member', 'operator']),
+    plan: z.enum(['free', 'pro']),
+    created_at: time,
+  })
+  .meta({ id: 'Account' })
+
+export const Event = z
+  .strictObject({
+    specversion: z.literal('1.0'),
+    id: z.string(),
+    source: z.string(),
+    type: z.string(),
+    subject: z.string(),
+    time,
+    datacontenttype: z.literal('application/json'),
+    version: z.int(),
+    account_id: z.string().nullable(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({
+    id: 'Event',
+    description: 'A CloudEvents 1.0 event.',
+    examples: [
+      {
+        specversion: '1.0',
+        id: '01979c3e-5d6f-7c1a-9d0e-3f6f6f0c8a11',
+        source: 'https://frames.example',
+        type: 'frame.saved',
+        subject: FRAME_EXAMPLE.id,
+        time: '2026-11-20T12:00:00.000Z',
+        datacontenttype: 'application/json',
+        version: 1,
+        account_id: 'a1b2c3d4',
+        data: {
+          frame_id: FRAME_EXAMPLE.id,
+          video_id: 'k3v9x0aq7m2d',
+          author: 'Northwind Labs',
+          technique: 'cursor-zoom',
+          subject: 'terminal',
+        },
+      },
+    ],
+  })
+
+export const ReadinessAnswer = z
+  .strictObject({ status: z.enum(['ok', 'unavailable', 'stopping']), checks: z.record(z.string(), z.enum(['ok', 'away'])) })
+  .meta({ id: 'Readiness' })
+
+const rpcId = z.union([z.string(), z.number(), z.null()])
+export const RpcRequest = z
+  .looseObject({ jsonrpc: z.literal('2.0'), id: rpcId.optional(), method: z.string(), params: z.looseObject({}).optional() })
+  .meta({ id: 'RpcRequest' })
+export const RpcResponse = z
+  .looseObject({
+    jsonrpc: z.literal('2.0'),
+    id: rpcId,
+    result: z.looseObject({}).optional(),
+    error: z.looseObject({ code: z.int(), message: z.string() }).optional(),
+  })
+  .meta({ id: 'RpcResponse' })

@@ -6,7 +6,7 @@ export interface Page {
   title: string
   body: Html
   /** Which entry of the navigation this is. */
-  current?: 'library' | 'boards' | 'keys' | 'console' | 'analytics'
+  current?: 'library' | 'boards' | 'keys' | 'docs' | 'console' | 'analytics'
   /** Names of modules in `assets/`. */
   modules?: readonly string[]
   account?: { email: string; role: 'member' | 'operator' } | undefined
@@ -20,6 +20,7 @@ export interface Page {
 const NAVIGATION = [
   { id: 'library', href: '/', label: 'Library' },
   { id: 'keys', href: '/keys', label: 'API keys' },
+  { id: 'docs', href: '/docs', label: 'Reference' },
 ] as const
 
 /** The shell of every page: one heading bar, one main, no inline script or style. */

@@ -1,0 +1,108 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { listRoutes } from '../../src/api/app.ts'
+import { OPERATIONS } from '../../src/api/operations.ts'
+import { makeDocument } from '../support/openapi.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await openService({ worker: false })
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+/** What programs call; everything else that is mounted is a page for people or belongs to one. */
+const forPrograms = (path: string) => /^\/(api|media)\//.test(path) || ['/livez', '/readyz', '/openapi.json', '/llms.txt'].includes(path)
+
+test('every mounted route for programs is in the document, and everything in the document is mounted', () => {
+  const mounted = listRoutes(service.api.routers)
+    .filter(({ path }) => forPrograms(path))
+    .flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`))
+  const documented = OPERATIONS.map(({ method, path }) => `${method.toUpperCase()} ${path}`)
+  expect(documented.toSorted()).toEqual(mounted.toSorted())
+})
+
+test('pages are the only other routes', async () => {
+  const others = listRoutes(service.api.routers).filter(({ path }) => !forPrograms(path))
+  expect(others.length).toBeGreaterThan(0)
+  for (const { path } of others)
+    expect(path).toMatch(/^\/($|docs$|keys|sign-in|sign-out|shared\/|frames\/|videos\/|boards|console|analytics|assets\/|web\/)/)
+})
+
+test('the document is valid OpenAPI 3.1', async () => {
+  const result = await new Validator().validate(JSON.parse(JSON.stringify(makeDocument())))
+  expect(result.errors ?? []).toEqual([])
+  expect(result.valid).toBe(true)
+  expect(makeDocument().openapi).toBe('3.1.1')
+})
+
+test('operation ids are unique and every operation says what it is', () => {
+  const operations = Object.values(makeDocument().paths ?? {}).flatMap((methods) => Object.values(methods ?? {})) as {
+    operationId: string
+    summary: string
+  }[]
+  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(OPERATIONS.length)
+  for (const { summary } of operations) expect(summary.length).toBeGreaterThan(5)
+})
+
+test('every example is valid by its own schema, and the resources have one', () => {
+  const document = makeDocument()
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema({ ...document, $id: 'api' } as object)
+  const schemas = document.components?.schemas as Record<string, { examples?: unknown[] }>
+  for (const name of ['Frame', 'Video', 'Brand', 'Technique', 'Board', 'Problem', 'Event', 'FrameHit'])
+    expect(schemas[name]?.examples?.length, name).toBeGreaterThan(0)
+  for (const [name, { examples = [] }] of Object.entries(schemas)) {
+    const validate = ajv.getSchema(`api#/components/schemas/${name}`)!
+    for (const example of examples) expect(validate(example), `${name}: ${ajv.errorsText(validate.errors)}`).toBe(true)
+  }
+  for (const { path, method, body, example } of OPERATIONS) {
+    if (!body || body === 'upload') continue
+    expect(example, `${method} ${path} has no example`).toBeDefined()
+    expect(body.safeParse(example).success, `${method} ${path}`).toBe(true)
+  }
+  for (const { parameters = {} } of OPERATIONS)
+    for (const [name, { schema, example, commas }] of Object.entries(parameters))
+      for (const item of example === undefined ? [] : commas ? example.split(',') : [example])
+        expect(schema.safeParse(item).success, name).toBe(true)
+})
+
+test('the served document is the same one, cacheable, for any origin, and answers 304', async () => {
+  const answer = await fetch(`${service.url}/openapi.json`)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+  expect(answer.headers.get('cache-control')).toContain('max-age=300')
+  expect(answer.headers.get('vary')).toContain('Accept-Encoding')
+  const document = (await answer.json()) as { paths: object; servers: { url: string }[] }
+  expect(Object.keys(document.paths)).toEqual(Object.keys(makeDocument().paths ?? {}))
+  expect(document.servers).toEqual([{ url: 'http://frames.test' }])
+  const again = await fetch(`${service.url}/openapi.json`, { headers: { 'if-none-match': answer.headers.get('etag')! } })
+  expect(again.status).toBe(304)
+  expect(again.headers.get('vary')).toContain('Accept-Encoding')
+})
+
+test('the reference page names every operation, from our own origin and without a script', async () => {
+  const answer = await fetch(`${service.url}/docs`)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toContain('text/html')
+  expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
+  const page = await answer.text()
+  for (const { path } of OPERATIONS) expect(page).toContain(path.replace(/:(\w+)/g, '{$1}'))
+  expect(page).not.toMatch(/<script|<style|\sstyle=|\son\w+=/)
+  for (const [, address] of page.matchAll(/(?:src|href)="([^"]+)"/g)) expect(address).toMatch(/^[/#]/)
+  const ids = [...page.matchAll(/ id="([^"]+)"/g)].map((match) => match[1])
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const [, target] of page.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target)
+})
+
+test('llms.txt leads to the tool server, the reads and the document', async () => {
+  const answer = await fetch(`${service.url}/llms.txt`)
+  expect(answer.headers.get('content-type')).toContain('text/plain')
+  const text = await answer.text()
+  expect(text).toMatch(/^# Frame Library\n\n> /)
+  for (const path of ['/api/mcp', '/api/search', '/api/frames', '/openapi.json', '/docs'])
+    expect(text).toContain(`http://frames.test${path}`)
+})
