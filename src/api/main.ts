@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import { type Db, openDb } from '../db/client.ts'
 import { fetchability } from '../library/submit.ts'
 import type { Logger } from '../logger.ts'
-import { openPostgresSearch } from '../search/postgres/search.ts'
+import { openLibrarySearch } from '../search/open-search.ts'
 import { drainable } from '../shutdown.ts'
 import { openStore } from '../store.ts'
 import { findSource as resolveSource } from '../video/source.ts'
@@ -103,7 +103,7 @@ const VERSION = '0.1.0'
 function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health }: Parts): { routers: Router[]; close: () => void } {
   const { publicUrl } = config
   const store = openStore(config)
-  const search = openPostgresSearch(db.$client)
+  const search = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
   const cache = createReadCache(() => search.version(), versionTtlMs === undefined ? {} : { versionTtlMs })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { requireScope } = authentication

@@ -2,7 +2,12 @@ import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
 import type { Logger } from '../logger.ts'
-import { searchProjection } from '../projections/search/project.ts'
+import { meiliProjection, rebuildMirror, reconcileMirror, syncMirror } from '../projections/search/mirror.ts'
+import { projectVocabulary, searchProjection } from '../projections/search/project.ts'
+import { rebuildSearch } from '../projections/search/rebuild.ts'
+import { reconcileSearch } from '../projections/search/reconcile.ts'
+import { refreshSaveCounts } from '../projections/search/save-counts.ts'
+import { openMeiliSink } from '../search/meilisearch/sink.ts'
 import { deepLink } from '../video/source.ts'
 import type { Reached } from './faults.ts'
 
@@ -15,9 +20,14 @@ export interface OpenProjection {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** How often the mirror is looked after when nothing happens: an index that somebody emptied is found by this. */
+const LOOK_AFTER_MS = 30_000
+
 /** The search projection with the homes this installation has: the Postgres read model always, Meilisearch beside it when it is set. */
 export async function openProjection({
+  config,
   db,
+  logger,
   reached,
 }: {
   config: Config
@@ -26,12 +36,42 @@ export async function openProjection({
   logger: Logger
   reached: Reached
 }): Promise<OpenProjection> {
-  const postgres = searchProjection({ db, deepLink })
+  const stop = new AbortController()
+  const deps = { db, deepLink, signal: stop.signal }
+  const mirror = config.meili ? { db, sink: openMeiliSink(config.meili), signal: stop.signal } : undefined
+  // The seeded vocabulary comes without events.
+  await projectVocabulary({ db })
+  let looking: Promise<unknown> | undefined
+  const lookAfter = () => {
+    if (!mirror || looking || stop.signal.aborted) return
+    looking = syncMirror(mirror)
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) logger.warn({ err: error }, 'search mirror cannot be brought up to date')
+      })
+      .finally(() => {
+        looking = undefined
+      })
+  }
+  lookAfter()
+  const timer = setInterval(lookAfter, LOOK_AFTER_MS)
   return {
-    consumers: [withFault(postgres, reached)],
-    async refreshSaveCounts() {},
-    async reconcile() {},
-    async [Symbol.asyncDispose]() {},
+    consumers: [withFault(searchProjection(deps), reached), ...(mirror ? [meiliProjection(mirror)] : [])],
+    async refreshSaveCounts() {
+      await refreshSaveCounts(deps)
+      lookAfter()
+    },
+    async reconcile() {
+      for (const { missing, stale, extra, ...result } of await reconcileAll({ config, db, logger })) {
+        const fields = { ...result, missing, stale, extra }
+        if (missing + stale + extra > 0) logger.warn(fields, 'search documents healed')
+        else logger.info(fields, 'search documents are right')
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      stop.abort()
+      await looking
+    },
   }
 }
 
@@ -64,11 +104,21 @@ export interface ReconcileResult {
 }
 
 /** Rebuilds every home of the documents. */
-export async function rebuildAll(_: { config: Config; db: Db; logger: Logger }): Promise<RebuildResult[]> {
-  return []
+export async function rebuildAll({ config, db }: { config: Config; db: Db; logger: Logger }): Promise<RebuildResult[]> {
+  let started = performance.now()
+  const built = await rebuildSearch({ db, deepLink })
+  const results: RebuildResult[] = [{ engine: 'postgres', ...built, ms: Math.round(performance.now() - started) }]
+  if (config.meili) {
+    started = performance.now()
+    await rebuildMirror({ db, sink: openMeiliSink(config.meili) })
+    results.push({ engine: 'meilisearch', ...built, ms: Math.round(performance.now() - started) })
+  }
+  return results
 }
 
 /** Compares every home of the documents with Postgres and heals it. */
-export async function reconcileAll(_: { config: Config; db: Db; logger: Logger }): Promise<ReconcileResult[]> {
-  return []
+export async function reconcileAll({ config, db }: { config: Config; db: Db; logger: Logger }): Promise<ReconcileResult[]> {
+  const results: ReconcileResult[] = [{ engine: 'postgres', ...(await reconcileSearch({ db, deepLink })) }]
+  if (config.meili) results.push({ engine: 'meilisearch', ...(await reconcileMirror({ db, sink: openMeiliSink(config.meili) })) })
+  return results
 }

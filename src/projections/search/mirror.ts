@@ -29,15 +29,6 @@ interface State {
   generation: string
 }
 
-/** What has been copied; undefined before the first rebuild. For `openMeiliSearch`. */
-export async function mirrorState(db: Db): Promise<{ version: string; appliedAt: Date | null; ready: boolean } | undefined> {
-  const [row] = await rowsOf<{ version: string; applied_at: string | null; ready: boolean }>(
-    db,
-    sql`select version, applied_at, ready from read_models where engine = 'meilisearch'`,
-  )
-  return row && { version: row.version, appliedAt: row.applied_at === null ? null : new Date(row.applied_at), ready: row.ready }
-}
-
 /**
  * Brings Meilisearch up to the read model: what has changed since the last time, or everything anew beside the live indexes and then swapped when an index is
  * missing, emptied or of older settings. Resolves when its tasks have succeeded.

@@ -23,7 +23,9 @@ import { indexName, type MeiliOptions } from './sink.ts'
 /** An answer that is not whole, or an index that is not ready: the other engine is asked. */
 export class MeiliNotReady extends Error {}
 
-interface Options extends MeiliOptions {
+interface Options extends Omit<MeiliOptions, 'key'> {
+  /** Asked for with the first search and again until it is had, so that a server that is away does not keep the API from starting. */
+  key: string | undefined | (() => Promise<string | undefined>)
   /** The read model beside it: single documents, lists, blank searches and pages past Meilisearch's depth come from there. */
   reads: LibrarySearch
   /** The mirror's state, asked at most once a second. */
@@ -54,8 +56,15 @@ export function openMeiliSearch({
   mirror,
   timeoutMs = 1_000,
 }: Options): LibrarySearch & { probe(): Promise<void> } {
-  const client = new Meilisearch({ host: url, ...(key === undefined ? {} : { apiKey: key }), timeout: timeoutMs })
+  let client: Meilisearch | undefined
   let known: { at: number; state: Awaited<ReturnType<typeof mirror>> } | undefined
+
+  async function connected(): Promise<Meilisearch> {
+    if (client) return client
+    const apiKey = typeof key === 'function' ? await key() : key
+    client = new Meilisearch({ host: url, ...(apiKey === undefined ? {} : { apiKey }), timeout: timeoutMs })
+    return client
+  }
 
   async function requireReady(): Promise<void> {
     if (!known || performance.now() - known.at > 1_000) known = { at: performance.now(), state: await mirror() }
@@ -65,7 +74,7 @@ export function openMeiliSearch({
   /** One request for all; an answer that was cut off is none. */
   async function ask(queries: MultiSearchQuery[]) {
     await requireReady()
-    const { results } = await client.multiSearch<{ queries: MultiSearchQuery[] }, StoredHit>({ queries })
+    const { results } = await (await connected()).multiSearch<{ queries: MultiSearchQuery[] }, StoredHit>({ queries })
     if (results.some((result) => (result as { degraded?: boolean }).degraded)) throw new MeiliNotReady('the search was cut off')
     return results
   }

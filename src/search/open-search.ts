@@ -1,0 +1,27 @@
+import { drizzle } from 'drizzle-orm/node-postgres'
+import type pg from 'pg'
+import type { Logger } from '../logger.ts'
+import type { LibrarySearch } from './library-search.ts'
+import { mirrorState } from './meilisearch/mirror-state.ts'
+import { openMeiliSearch } from './meilisearch/search.ts'
+import { searchOnlyKey } from './meilisearch/sink.ts'
+import { openPostgresSearch } from './postgres/search.ts'
+import { resilientSearch } from './resilient.ts'
+
+/** The engine this installation has: Meilisearch with the read model behind it where it is set, else the read model. The pool stays the caller's. */
+export function openLibrarySearch({
+  pool,
+  meili,
+  logger,
+}: {
+  pool: pg.Pool
+  /** `key` may manage keys; what searches is a key that can do nothing else. */
+  meili: { url: string; key: string } | undefined
+  logger: Logger
+}): LibrarySearch {
+  const reads = openPostgresSearch(pool)
+  if (!meili) return reads
+  const db = drizzle(pool)
+  const primary = openMeiliSearch({ url: meili.url, key: () => searchOnlyKey(meili), reads, mirror: () => mirrorState(db) })
+  return resilientSearch({ primary, fallback: reads, logger })
+}
