@@ -36,7 +36,10 @@ export function toOklab(hex: string): Oklab {
 }
 
 export function distance(one: Oklab, other: Oklab): number {
-  return Math.hypot(one.l - other.l, one.a - other.a, one.b - other.b)
+  const l = one.l - other.l
+  const a = one.a - other.a
+  const b = one.b - other.b
+  return Math.sqrt(l * l + a * a + b * b)
 }
 
 const index = (value: number) => Math.round(value / STEP)

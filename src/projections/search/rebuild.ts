@@ -67,21 +67,25 @@ export async function rebuildSearch({
     // Everything the log shows from here on is looked at again before the swap.
     let cursor = await endOfLog(db)
     const progress = { videos: 0, frames: 0 }
+    // One page is written while the next is read.
+    let writing: Promise<unknown> = Promise.resolve()
     for (let after = ''; ; ) {
       signal?.throwIfAborted()
       const ids = await loadPublicVideoIds(db, { after, limit: VIDEOS_AT_ONCE })
       if (ids.length === 0) break
       const frames = await loadFramesOfVideos(db, ids, deepLink)
-      await db.transaction(async (tx) => {
-        await applyToReadModel(tx, { put: { frames }, remove: {} }, nextGeneration)
-      })
+      await writing
+      writing = db.transaction((tx) => applyToReadModel(tx, { put: { frames }, remove: {} }, nextGeneration))
+      writing.catch(() => undefined)
       progress.videos += ids.length
       progress.frames += frames.length
       onProgress?.({ ...progress })
       after = ids.at(-1)!
     }
+    await writing
     await db.transaction(async (tx) => {
       await tx.execute(sql`set local statement_timeout = 0`)
+      await tx.execute(sql`set local maintenance_work_mem = '128MB'`)
       await indexGeneration(tx)
     })
     const groups = await db.transaction((tx) => allGroups(tx, nextGeneration))

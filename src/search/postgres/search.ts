@@ -381,12 +381,12 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
       const pairs = words.flatMap((one, n) => words.slice(n + 1).map((other) => `('${one}' & '${other}')`)).join(' | ')
       const color = me.palette[0]
       const rows = await rowsOf<{ id: string }>(sql`
-        (select id from ${FRAMES} where ${where} order by bit_count(phash # ('x' || ${me.phash})::bit(64)), id limit ${Math.max(150, limit)})
+        (select id from ${FRAMES} where ${where} order by bit_count(phash # ('x' || ${me.phash})::bit(64)), id limit ${Math.max(100, limit)})
         union (select id from ${FRAMES} where ${where} and subject is not distinct from ${me.subject} and surface is not distinct from ${me.surface}
-                 and shot is not distinct from ${me.shot} order by ${STRENGTH} limit 120)
-        ${me.technique === null ? sql`` : sql`union (select id from ${FRAMES} where ${where} and technique = ${me.technique} order by ${STRENGTH} limit 120)`}
-        ${words.length < 2 ? sql`` : sql`union (select id from ${FRAMES} where ${where} and words @@ ${pairs}::tsquery order by ts_rank(words, ${pairs}::tsquery) desc, id limit 120)`}
-        ${color === undefined ? sql`` : sql`union (select id from ${FRAMES} where ${where} and colors @> ${sql.param([cellOf(color)])}::smallint[] order by ${STRENGTH} limit 120)`}`)
+                 and shot is not distinct from ${me.shot} order by ${STRENGTH} limit 60)
+        ${me.technique === null ? sql`` : sql`union (select id from ${FRAMES} where ${where} and technique = ${me.technique} order by ${STRENGTH} limit 60)`}
+        ${words.length < 2 ? sql`` : sql`union (select id from ${FRAMES} where ${where} and words @@ ${pairs}::tsquery order by ts_rank(words, ${pairs}::tsquery) desc, id limit 60)`}
+        ${color === undefined ? sql`` : sql`union (select id from ${FRAMES} where ${where} and colors @> ${sql.param([cellOf(color)])}::smallint[] order by ${STRENGTH} limit 60)`}`)
       const documents = await documentsOf(
         'frames',
         rows.map((row) => row.id),
