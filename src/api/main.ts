@@ -19,7 +19,7 @@ import { createToolServer, createTools } from './mcp/server.ts'
 import { describeApi } from './openapi.ts'
 import { OPERATIONS } from './operations.ts'
 import { limitOpenReads, openRateLimits } from './rate-limit.ts'
-import { createReadCache } from './read-cache.ts'
+import { createReadCache, memoized } from './read-cache.ts'
 import { accountsRouter } from './routes/accounts.ts'
 import { boardsRouter } from './routes/boards.ts'
 import { documentsRouter } from './routes/documents.ts'
@@ -157,7 +157,7 @@ function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health
         publicUrl,
         version: VERSION,
         logger,
-        libraryVersion: () => search.version(),
+        libraryVersion: memoized(() => search.version(), versionTtlMs ?? 1_000),
       }),
       publicUrl,
       authentication,

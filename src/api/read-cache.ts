@@ -140,7 +140,8 @@ function encoded(answer: Answer, encoding: Encoding): Promise<Buffer> {
   return body
 }
 
-function memoized(ask: () => Promise<string>, ttlMs: number): () => Promise<string> | string {
+/** Asks at most every `ttlMs`, once however many wait. */
+export function memoized(ask: () => Promise<string>, ttlMs: number): () => Promise<string> | string {
   let value: string | undefined
   let until = 0
   let asking: Promise<string> | undefined
