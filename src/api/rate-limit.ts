@@ -104,15 +104,17 @@ export function openRateLimits({
     }
   }
 
+  const blocks = inBlocks((budget, subject, points) => use(shared[budget], subject, points))
+
   return {
-    consume: (budget, subject, points) => use(shared[budget], subject, points),
+    consume: (budget, subject, points) => blocks.spend(budget, subject, points, shared[budget].points),
     consumeLocally: (budget, subject, points) => use(local[budget], subject, points),
     async peek(budget, subject) {
       const limiter = shared[budget]
       const result = await limiter.get(subject)
-      return result
-        ? toUsage(limiter, result)
-        : { limit: limiter.points, windowSec: limiter.duration, remaining: limiter.points, resetSec: limiter.duration }
+      if (!result) return { limit: limiter.points, windowSec: limiter.duration, remaining: limiter.points, resetSec: limiter.duration }
+      const usage = toUsage(limiter, result)
+      return { ...usage, remaining: usage.remaining + blocks.held(budget, subject) }
     },
     failureWaitSec: (address) => Math.max(0, Math.ceil(((blocked.get(address) ?? 0) - Date.now()) / 1000)),
     async noteFailure(address) {
@@ -128,6 +130,75 @@ export function openRateLimits({
       redis.disconnect()
     },
   }
+}
+
+/** Points of a block: a fiftieth of the budget, and no more than this. */
+const MAX_BLOCK = 100
+
+interface Block {
+  left: number
+  /** What the shared count said last. */
+  usage: Usage | undefined
+  untilMs: number
+  filling: Promise<void> | undefined
+}
+
+/**
+ * Takes points from the shared count in blocks and spends a block in this process: one round trip for many requests. The shared count is never exceeded; what
+ * a process has left of its block is not there for the others until the window ends. Small budgets have blocks of one request: they are exact everywhere.
+ */
+function inBlocks(take: (budget: Budget, subject: string, points: number) => Promise<Usage>) {
+  const blocks = new LRUCache<string, Block>({ max: 10_000 })
+
+  function find(key: string): Block | undefined {
+    const block = blocks.get(key)
+    return block && (block.filling || performance.now() < block.untilMs) ? block : undefined
+  }
+
+  return {
+    /** Points taken and not yet spent. */
+    held: (budget: Budget, subject: string) => find(`${budget}:${subject}`)?.left ?? 0,
+    async spend(budget: Budget, subject: string, points: number, limit: number): Promise<Usage> {
+      const key = `${budget}:${subject}`
+      for (;;) {
+        const block: Block = find(key) ?? { left: 0, usage: undefined, untilMs: 0, filling: undefined }
+        if (block.usage && block.left >= points) {
+          block.left -= points
+          return toldOf(block, block.usage)
+        }
+        if (block.filling) {
+          await block.filling
+          continue
+        }
+        const { left } = block
+        const size = Math.min(MAX_BLOCK, Math.floor(limit / 50), block.usage?.remaining ?? limit)
+        const wanted = Math.max(points - left, size)
+        block.left = 0
+        const taking = take(budget, subject, wanted)
+        // Those who wait look again; a refusal is theirs to meet by themselves.
+        block.filling = taking.then(
+          () => undefined,
+          () => undefined,
+        )
+        blocks.set(key, block)
+        try {
+          block.usage = await taking
+          block.untilMs = performance.now() + block.usage.resetSec * 1000
+          block.left += left + wanted - points
+          return toldOf(block, block.usage)
+        } catch (error) {
+          block.left += left
+          throw error
+        } finally {
+          block.filling = undefined
+        }
+      }
+    },
+  }
+}
+
+function toldOf({ left, untilMs }: Block, usage: Usage): Usage {
+  return { ...usage, remaining: usage.remaining + left, resetSec: Math.max(1, Math.ceil((untilMs - performance.now()) / 1000)) }
 }
 
 /** A key keeps its count when its account's plan changes. */
