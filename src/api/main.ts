@@ -136,6 +136,18 @@ function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health
         },
       },
     }),
+    mcpRouter({
+      dispatch: createToolServer({
+        tools: createTools({ db, search, publicUrl, sourceKeyOf, readImage }),
+        publicUrl,
+        version: VERSION,
+        logger,
+        libraryVersion: memoized(() => search.version(), versionTtlMs ?? 1_000),
+      }),
+      publicUrl,
+      authentication,
+      limits,
+    }),
     readsRouter({ search, cache, publicUrl, sourceKeyOf, limit }),
     mediaRouter({ readImage, limit }),
     videosRouter({
@@ -151,18 +163,6 @@ function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health
     boardsRouter({ db, search, publicUrl, authentication, limits }),
     accountsRouter({ db, authentication }),
     eventsRouter({ db, publicUrl, authentication }),
-    mcpRouter({
-      dispatch: createToolServer({
-        tools: createTools({ db, search, publicUrl, sourceKeyOf, readImage }),
-        publicUrl,
-        version: VERSION,
-        logger,
-        libraryVersion: memoized(() => search.version(), versionTtlMs ?? 1_000),
-      }),
-      publicUrl,
-      authentication,
-      limits,
-    }),
     documentsRouter({ document, publicUrl }),
     ...pages.routers,
     docsPageRouter({ assets: pages.assets, document, publicUrl }),

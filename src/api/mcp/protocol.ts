@@ -34,16 +34,20 @@ const UNSUPPORTED_VERSION = -32022
 const RATE_LIMITED = 429
 const UNAVAILABLE = 503
 
+/** JSON text, or its bytes. */
+export type Json = string | Buffer
+
 export interface McpReply {
   status: number
   headers: Record<string, string>
-  /** JSON text; undefined where the protocol wants an empty body (202). */
-  body: string | undefined
+  /** Undefined where the protocol wants an empty body (202). */
+  body: Json | undefined
 }
 
 export interface CallContext {
   caller: Caller | undefined
-  signal: AbortSignal
+  /** Asked for when there is work to abort. */
+  signal(): AbortSignal
   /** Takes points from the caller's budget before anything runs. @throws AppError rate_limited */
   charge(points: number): Promise<void>
 }
@@ -103,42 +107,47 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   const { info, tools, logger, deadlineMs = 15_000 } = options
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const described = tools.map((tool) => JSON.stringify(describeTool(tool)))
-  const lists = new Map<string, string>()
+  const lists = new Map<string, Buffer>()
   const serverMeta = `"_meta":${JSON.stringify({ [META_SERVER]: info })}`
   const capabilities = { tools: { listChanged: false } }
-  const discovered = `{"resultType":"complete",${JSON.stringify({
-    supportedVersions: [MODERN],
-    capabilities,
-    instructions: options.instructions,
-    ttlMs: LIST_TTL_MS,
-    cacheScope: 'public',
-  }).slice(1, -1)},${serverMeta}}`
-  const answers = new LRUCache<string, string>({
-    maxSize: 16 * 1024 * 1024,
-    sizeCalculation: (text, key) => (text.length + key.length) * 2,
+  const discovered = Buffer.from(
+    `{"resultType":"complete",${JSON.stringify({
+      supportedVersions: [MODERN],
+      capabilities,
+      instructions: options.instructions,
+      ttlMs: LIST_TTL_MS,
+      cacheScope: 'public',
+    }).slice(1, -1)},${serverMeta}}`,
+  )
+  /** Finished results without the envelope: bytes, because making them of a long text anew costs more than all the rest. */
+  const answers = new LRUCache<string, Buffer>({
+    maxSize: 32 * 1024 * 1024,
+    sizeCalculation: (bytes, key) => bytes.length + key.length * 2,
   })
 
   /** The open list is everybody's; what a key adds is that key's own. */
-  function toolList(caller: Caller | undefined, modern: boolean): string {
+  function toolList(caller: Caller | undefined, modern: boolean): Buffer {
     const visible = tools.map((tool) => refusal(tool, caller) === undefined)
     const key = `${modern}${visible.map(Number).join('')}`
     let list = lists.get(key)
     if (list === undefined) {
       const shown = `"tools":[${described.filter((_, at) => visible[at]).join(',')}]`
       const scope = tools.some((tool, at) => visible[at] && tool.scope !== null) ? 'private' : 'public'
-      list = modern ? `{"resultType":"complete",${shown},"ttlMs":${LIST_TTL_MS},"cacheScope":"${scope}",${serverMeta}}` : `{${shown}}`
+      list = Buffer.from(
+        modern ? `{"resultType":"complete",${shown},"ttlMs":${LIST_TTL_MS},"cacheScope":"${scope}",${serverMeta}}` : `{${shown}}`,
+      )
       lists.set(key, list)
     }
     return list
   }
 
-  async function callTool(params: Fields | undefined, context: CallContext, modern: boolean): Promise<string> {
+  async function callTool(params: Fields | undefined, context: CallContext, modern: boolean): Promise<Json[]> {
     const inner = await runTool(params, context)
-    return modern ? `{"resultType":"complete",${inner},${serverMeta}}` : `{${inner}}`
+    return modern ? ['{"resultType":"complete",', inner, `,${serverMeta}}`] : ['{', inner, '}']
   }
 
   /** The members of a tool result as JSON, without the braces. */
-  async function runTool(params: Fields | undefined, context: CallContext): Promise<string> {
+  async function runTool(params: Fields | undefined, context: CallContext): Promise<Json> {
     if (params === undefined || typeof params.name !== 'string')
       throw new RpcError(INVALID_PARAMS, 'tools/call needs params.name, the name of a tool')
     const { name } = params
@@ -156,10 +165,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     const known = key === undefined ? undefined : answers.get(key)
     if (known !== undefined) return known
     try {
-      const answer = await withDeadline(context.signal, deadlineMs, (signal) => tool.run(parsed.data, { caller: context.caller, signal }))
+      const answer = await withDeadline(context.signal(), deadlineMs, (signal) => tool.run(parsed.data, { caller: context.caller, signal }))
       const text = toResult(answer)
-      if (key !== undefined && !answer.images) answers.set(key, text)
-      return text
+      if (key === undefined || answer.images) return text
+      const bytes = Buffer.from(text)
+      answers.set(key, bytes)
+      return bytes
     } catch (error) {
       if (error instanceof DeadlinePassed) {
         logger.warn({ tool: tool.name, deadlineMs }, 'tool call passed its deadline')
@@ -173,36 +184,38 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     }
   }
 
-  async function answer({ method, params }: Request, context: CallContext, modern: boolean): Promise<string> {
+  async function answer({ method, params }: Request, context: CallContext, modern: boolean): Promise<Json[]> {
     switch (method) {
       case 'tools/call':
         return callTool(params, context, modern)
       case 'tools/list':
         if (params?.cursor !== undefined) throw new RpcError(INVALID_PARAMS, 'Unknown cursor: the list has one page')
-        return toolList(context.caller, modern)
+        return [toolList(context.caller, modern)]
       case 'server/discover':
-        if (modern) return discovered
+        if (modern) return [discovered]
         break
       case 'ping':
-        if (!modern) return '{}'
+        if (!modern) return ['{}']
         break
       case 'initialize':
         if (!modern)
-          return JSON.stringify({
-            protocolVersion: LEGACY.find((version) => version === params?.protocolVersion) ?? LEGACY[0],
-            capabilities,
-            serverInfo: info,
-            instructions: options.instructions,
-          })
+          return [
+            JSON.stringify({
+              protocolVersion: LEGACY.find((version) => version === params?.protocolVersion) ?? LEGACY[0],
+              capabilities,
+              serverInfo: info,
+              instructions: options.instructions,
+            }),
+          ]
     }
     throw new RpcError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 128)}`, { status: modern ? 404 : 200 })
   }
 
   /** One request to its JSON text and status; nothing it does can throw. */
-  async function reply(request: Request, context: CallContext, modern: boolean): Promise<{ status: number; body: string }> {
+  async function reply(request: Request, context: CallContext, modern: boolean): Promise<{ status: number; body: Json }> {
     try {
       const result = await answer(request, context, modern)
-      return { status: 200, body: `{"jsonrpc":"2.0","id":${JSON.stringify(request.id)},"result":${result}}` }
+      return { status: 200, body: join(`{"jsonrpc":"2.0","id":${JSON.stringify(request.id)},"result":`, ...result, '}') }
     } catch (error) {
       if (error instanceof RpcError) return { status: error.status, body: errorBody(request.id, error) }
       if (!(error instanceof CallerGone)) logger.error({ method: request.method.slice(0, 128), err: error }, 'tool server failed')
@@ -231,7 +244,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       if (message.kind === 'invalid') bodies.push(errorBody(message.id, new RpcError(INVALID_REQUEST, message.why)))
       else if (message.kind === 'request' && message.request.method === 'initialize')
         bodies.push(errorBody(message.request.id, new RpcError(INVALID_REQUEST, 'Invalid request: initialize stands alone')))
-      else if (message.kind === 'request') bodies.push((await reply(message.request, context, false)).body)
+      else if (message.kind === 'request') bodies.push(String((await reply(message.request, context, false)).body))
     }
     return bodies.length === 0 ? ACCEPTED : toReply(200, `[${bodies.join(',')}]`)
   }
@@ -277,9 +290,14 @@ export function refusalReply(status: number, message: string, headers: Record<st
   return { ...toReply(status, errorBody(null, new RpcError(INVALID_REQUEST, message))), headers }
 }
 
+function join(...pieces: Json[]): Json {
+  if (pieces.every((piece) => typeof piece === 'string')) return pieces.join('')
+  return Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
+}
+
 const ACCEPTED: McpReply = { status: 202, headers: {}, body: undefined }
 
-function toReply(status: number, body: string): McpReply {
+function toReply(status: number, body: Json): McpReply {
   return { status, headers: {}, body }
 }
 

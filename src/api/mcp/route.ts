@@ -17,7 +17,6 @@ const MAX_BODY_BYTES = 256 * 1024
 /** `POST /api/mcp`: what HTTP has to say before and after the protocol. Every answer is JSON; only 202 and a preflight have no body. */
 export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRouteOptions): Router {
   const router = Router()
-  const readBody = express.text({ type: () => true, limit: MAX_BODY_BYTES, defaultCharset: 'utf-8' })
   router
     .route('/api/mcp')
     .all(originGuard(publicUrl), postOnly)
@@ -25,24 +24,58 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRo
       const caller = await authentication.identify(req, res)
       const type = unsupportedType(req)
       if (type) return send(res, type)
-      const refused = await new Promise<McpReply | undefined>((resolve) =>
-        readBody(req, res, (error) => resolve(error && bodyFault(error))),
-      )
-      if (refused) {
+      const body = await readBody(req, res)
+      if (typeof body !== 'string') {
         // What is left of the body is not read: the connection cannot be used again.
         res.setHeader('Connection', 'close')
-        return send(res, refused)
+        return send(res, body)
       }
-      const gone = new AbortController()
-      res.on('close', () => gone.abort())
-      const body = typeof req.body === 'string' ? req.body : ''
       const [budget, subject] = caller
         ? ([budgetOf(caller.account.plan), caller.key.id] as const)
         : (['anonymous', addressOf(req)] as const)
       const charge = (points: number) => spend(limits, res, budget, subject, points)
-      send(res, await dispatch(body, req.headers, { caller, signal: gone.signal, charge }))
+      let gone: AbortSignal | undefined
+      const signal = () => {
+        gone ??= whenGone(res)
+        return gone
+      }
+      send(res, await dispatch(body, req.headers, { caller, signal, charge }))
     })
   return router
+}
+
+const unpack = express.text({ type: () => true, limit: MAX_BODY_BYTES, defaultCharset: 'utf-8' })
+
+/** The body as text, or the answer to one that cannot be had. The usual body, plain and of a told length, needs nothing of what `unpack` can do. */
+function readBody(req: Request, res: Response): Promise<string | McpReply> {
+  const length = Number(req.headers['content-length'])
+  if (req.headers['content-encoding'] !== undefined || !(length <= MAX_BODY_BYTES))
+    return new Promise((resolve) =>
+      unpack(req, res, (error) => resolve(error ? bodyFault(error) : typeof req.body === 'string' ? req.body : '')),
+    )
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    req.on('data', (chunk: Buffer) => chunks.push(chunk))
+    req.on('end', () => resolve(toText(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))))
+    req.on('error', (error) => resolve(bodyFault(error)))
+  })
+}
+
+const utf8 = new TextDecoder()
+
+/** Without a byte order mark, as JSON wants it. */
+function toText(bytes: Buffer): string {
+  return bytes[0] === 0xef ? utf8.decode(bytes) : bytes.toString('utf8')
+}
+
+/** Aborted when the connection closes before the answer is out. */
+function whenGone(res: Response): AbortSignal {
+  const gone = new AbortController()
+  if (res.destroyed) gone.abort()
+  res.on('close', () => {
+    if (!res.writableFinished) gone.abort()
+  })
+  return gone.signal
 }
 
 function send(res: Response, { status, headers, body }: McpReply): void {

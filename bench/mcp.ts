@@ -1,0 +1,174 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import autocannon from 'autocannon'
+import express from 'express'
+import { openApi } from '../src/api/main.ts'
+import { parseConfig } from '../src/config.ts'
+import { startLocalRedis } from '../src/local/redis.ts'
+import { createLogger } from '../src/logger.ts'
+import { openPostgresSearch } from '../src/search/postgres/search.ts'
+import { seedLibrary } from './seed.ts'
+import { openTemporaryDatabase } from './support/postgres.ts'
+
+/**
+ * Requests per second of the tool server, warm, against what it is measured by, in turns in one run: each `tools/call` against the HTTP route that reads the same
+ * rows, and `tools/list` against a bare Express route that sends the same bytes. The servers are in one child process, the load generator in this one.
+ */
+export async function run(args: string[]): Promise<void> {
+  if (args[0] === 'serve') return serve()
+  const { values } = parseArgs({
+    args,
+    options: {
+      frames: { type: 'string', default: '10000' },
+      rounds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '2' },
+      connections: { type: 'string', default: '20' },
+      json: { type: 'boolean' },
+    },
+  })
+  const server = fork(join(import.meta.dirname, 'main.ts'), ['mcp', 'serve'], {
+    env: { ...process.env, BENCH_FRAMES: values.frames },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const closed = once(server, 'exit')
+  const [{ api, bare, frameId, videoId }] = (await once(server, 'message')) as [Served]
+  const call = (name: string, given: Record<string, unknown>): Target => ({
+    url: `${api}/api/mcp`,
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } }),
+  })
+  const pairs: { name: string; ours: Target; against: Target }[] = [
+    {
+      name: 'find_similar_frames / GET …/similar (20 frames)',
+      ours: call('find_similar_frames', { frame_id: frameId, limit: 20 }),
+      against: { url: `${api}/api/frames/${frameId}/similar?limit=20` },
+    },
+    {
+      name: 'search_library / GET /api/search (5 of each)',
+      ours: call('search_library', { query: 'dark', limit: 5 }),
+      against: { url: `${api}/api/search?q=dark&limit=5` },
+    },
+    {
+      name: 'get_video_frames / GET …/frames (one video)',
+      ours: call('get_video_frames', { video: videoId, limit: 120 }),
+      against: { url: `${api}/api/videos/${videoId}/frames` },
+    },
+    {
+      name: 'tools/list / bare Express, same bytes',
+      ours: { url: `${api}/api/mcp`, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }) },
+      against: { url: `${bare}/`, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }) },
+    },
+  ]
+  const seconds = Number(values.seconds)
+  const connections = Number(values.connections)
+  const rows: { name: string; ours: number; against: number; ratio: number; p99Ms: number }[] = []
+  for (const { name, ours, against } of pairs) {
+    for (const target of [ours, against]) await measure(target, connections, 1)
+    const rounds: { ours: number; against: number; p99Ms: number }[] = []
+    for (let round = 0; round < Number(values.rounds); round++) {
+      const order = round % 2 === 0 ? [ours, against] : [against, ours]
+      const [first, second] = [await measure(order[0]!, connections, seconds), await measure(order[1]!, connections, seconds)]
+      const [mine, other] = round % 2 === 0 ? [first, second] : [second, first]
+      rounds.push({ ours: mine.perSecond, against: other.perSecond, p99Ms: mine.p99Ms })
+    }
+    const middle = (pick: (round: (typeof rounds)[number]) => number) => rounds.map(pick).sort((a, b) => a - b)[rounds.length >> 1]!
+    rows.push({
+      name,
+      ours: Math.round(middle((round) => round.ours)),
+      against: Math.round(middle((round) => round.against)),
+      ratio: Math.round(middle((round) => round.ours / round.against) * 100) / 100,
+      p99Ms: middle((round) => round.p99Ms),
+    })
+  }
+  server.send('stop')
+  await closed
+  if (!values.json) console.table(rows)
+  const calls = rows.slice(0, -1)
+  console.log(
+    JSON.stringify({
+      bench: 'mcp',
+      ratio: Math.min(...calls.map((row) => row.ratio)),
+      ratio_of: 'requests per second of tools/call to the HTTP route that reads the same rows, the least of the pairs',
+      list_ratio: rows.at(-1)!.ratio,
+      list_ratio_of: 'requests per second of tools/list to a bare Express route that sends the same bytes',
+      pairs: rows,
+    }),
+  )
+}
+
+interface Served {
+  api: string
+  bare: string
+  frameId: string
+  videoId: string
+}
+interface Target {
+  url: string
+  /** A POST of JSON; else a GET. */
+  body?: string
+}
+
+async function measure({ url, body }: Target, connections: number, seconds: number): Promise<{ perSecond: number; p99Ms: number }> {
+  const result = await autocannon({
+    url,
+    connections,
+    duration: seconds,
+    ...(body === undefined ? {} : { method: 'POST' as const, body, headers: { 'content-type': 'application/json' } }),
+  })
+  if (result.non2xx > 0 || result.errors > 0) throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`)
+  return { perSecond: result.requests.average, p99Ms: result.latency.p99 }
+}
+
+async function serve(): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'frames-bench-mcp-'))
+  const redis = await startLocalRedis({ dir, persistent: false })
+  const database = await openTemporaryDatabase()
+  await seedLibrary(database.db, { frames: Number(process.env.BENCH_FRAMES ?? 10_000) })
+  const logger = createLogger({ level: 'error' })
+  const config = parseConfig({ PORT: '0', DATA_DIR: dir, PUBLIC_URL: 'http://localhost:3000', RATE_LIMIT_SCALE: '1000000' })
+  const api = await openApi({ config, databaseUrl: database.url, redisUrl: redis.url, logger, port: 0, host: '127.0.0.1' })
+  const list = await fetch(`http://127.0.0.1:${api.port}/api/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+  }).then((response) => response.text())
+  const app = express()
+  app.post('/', express.json(), (_req, res) => {
+    res.type('application/json').send(list)
+  })
+  const bare = createServer(app)
+  await new Promise<void>((resolve) => bare.listen(0, '127.0.0.1', resolve))
+  const { frames } = await openPostgresSearch(database.db.$client).frames({
+    filters: {},
+    q: '',
+    sort: 'newest',
+    page: 1,
+    pageSize: 1,
+    facets: false,
+    variety: false,
+  })
+  const { id, video_id } = frames[0]!.document
+  const served: Served = {
+    api: `http://127.0.0.1:${api.port}`,
+    bare: `http://127.0.0.1:${(bare.address() as AddressInfo).port}`,
+    frameId: id,
+    videoId: video_id,
+  }
+  process.send!(served)
+  await new Promise((resolve) => {
+    process.once('message', resolve)
+    process.once('disconnect', resolve)
+  })
+  process.disconnect?.()
+  bare.closeAllConnections()
+  bare.close()
+  await api.stop({ deadlineMs: 2_000 })
+  await redis.stop()
+  await database[Symbol.asyncDispose]()
+  rmSync(dir, { recursive: true, force: true })
+}
