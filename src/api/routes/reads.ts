@@ -30,7 +30,7 @@ export interface ReadsDeps {
 }
 
 /** What an id of ours can look like; anything else is no video's and no frame's, and never reaches a store. */
-const ID = /^[a-z0-9]{1,64}$/i
+const ID = /^[a-z0-9-]{1,64}$/i
 
 type Load<V> = (values: V, id: string) => Promise<object>
 
