@@ -1,4 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { describeTool } from '../../src/api/mcp/tool.ts'
@@ -329,6 +330,43 @@ describe('a collection', () => {
     const opened = await call('get_board', { board_id: board.id }, bearer)
     expect(opened.text).toContain('  note: look here')
     expect(opened.structuredContent.frames[0].note).toBe('look\nhere')
+  })
+})
+
+describe('whatever a tool is given', () => {
+  test('it answers or refuses; nothing breaks inside', async () => {
+    const { bearer } = await service.keyOf('pro')
+    const { board } = (await call('create_board', { name: 'Kept' }, bearer)).structuredContent
+    const frame = ids((await get('/api/frames')).frames)[0]!
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 40 }),
+      fc.constantFrom('\u0000', '\ud800', "'; drop table saves; --", '%_\\', '../..', frame, board.id, 'dark', '"'),
+    )
+    const number = fc.constantFrom(0, 1, 6, 20, -1, 1.5, 1e308)
+    const value = fc.oneof(text, fc.array(text, { maxLength: 3 }), number, fc.boolean(), fc.constant(null))
+    const probe = fc.constantFrom(...service.tools).chain((tool) => {
+      const { properties } = describeTool(tool).inputSchema as { properties: Record<string, { type?: string }> }
+      const fitting = ({ type }: { type?: string }) =>
+        type === 'array' ? fc.array(text, { minLength: 1, maxLength: 3 }) : type === 'string' ? text : value
+      const fields = Object.fromEntries(
+        Object.entries(properties).map(([name, property]) => [
+          name,
+          fc.oneof({ weight: 4, arbitrary: fitting(property) }, { weight: 1, arbitrary: value }),
+        ]),
+      )
+      return fc.record({
+        name: fc.constant(tool.name),
+        args: fc.record(fields, { requiredKeys: (describeTool(tool).inputSchema.required as string[] | undefined) ?? [] }),
+      })
+    })
+    await fc.assert(
+      fc.asyncProperty(probe, async ({ name, args }) => {
+        const answer = await post(service.mcp, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }, bearer)
+        expect([answer.status, answer.json.error]).toEqual([200, undefined])
+        expect(['unavailable', 'internal']).not.toContain(answer.json.result._meta?.code)
+      }),
+      { numRuns: 400 },
+    )
   })
 })
 

@@ -7,7 +7,7 @@ import type { FrameDocument, LibrarySearch } from '../../search/library-search.t
 import { POINTS } from '../rate-limit.ts'
 import { readCursor, toCursor } from './cursor.ts'
 import { CompactFrame, clip, frameLines, plural, toCompactFrame, toLink } from './present.ts'
-import { ADDS, defineTool, READS, REMOVES, splitCommas, type Tool, type ToolContext } from './tool.ts'
+import { ADDS, defineTool, Id, READS, REMOVES, splitCommas, type Tool, type ToolContext } from './tool.ts'
 
 export interface AccountToolDeps {
   db: Db
@@ -16,8 +16,8 @@ export interface AccountToolDeps {
 }
 
 const MAX_IDS = 100
-const frameIds = z.preprocess(splitCommas, z.array(z.string().min(1).max(64)).min(1).max(MAX_IDS)).describe('One or many frame ids')
-const boardId = z.string().min(1).max(64).describe('From list_boards')
+const frameIds = z.preprocess(splitCommas, z.array(Id).min(1).max(MAX_IDS)).describe('One or many frame ids')
+const boardId = Id.describe('From list_boards')
 const limit = (fallback: number) => z.number().int().min(1).max(100).default(fallback)
 const cursor = z.string().max(100).optional().describe('next_cursor of the previous answer')
 const ids = z.array(z.string())

@@ -15,7 +15,7 @@ import { currentSlugs } from '../routes/reads.ts'
 import { readCursor, toCursor } from './cursor.ts'
 import { Detail, DetailedFrame, frameLines, loadThumbs, plural, toLink, toPresentedFrame } from './present.ts'
 import { nearestTechniques, suggest } from './suggestions.ts'
-import { defineTool, oneOrMany, READS, type Tool, type ToolAnswer, type ToolContext } from './tool.ts'
+import { defineTool, Id, oneOrMany, READS, type Tool, type ToolAnswer, type ToolContext } from './tool.ts'
 
 export interface LibraryToolDeps {
   search: LibrarySearch
@@ -221,7 +221,7 @@ export function frameTools({ search, publicUrl, readImage, sourceKeyOf }: Librar
       points: POINTS.search,
       scope: null,
       cacheable: true,
-      input: z.strictObject({ frame_id: z.string().min(1).max(64), ...filters, limit: limit(12, 50), detail, images }),
+      input: z.strictObject({ frame_id: Id, ...filters, limit: limit(12, 50), detail, images }),
       output: z.object({ frames }),
       async run(args) {
         const hits = await search.similar(args.frame_id, { filters: await resolve(args), limit: args.limit })
@@ -236,9 +236,10 @@ export function frameTools({ search, publicUrl, readImage, sourceKeyOf }: Librar
 
   /** A video's id from what people have at hand. */
   async function findVideo(given: string): Promise<string | undefined> {
-    const term = given.trim()
+    const term = cleanText(given)
     const sourceKey = sourceKeyOf(term)
     if (sourceKey !== undefined) return (await search.search({ q: term, limit: 1, sourceKey })).videos[0]?.document.id
+    if (!Id.safeParse(term).success) return undefined
     if ((await search.video(term)) !== undefined) return term
     return (await search.frame(term))?.frame.video_id
   }

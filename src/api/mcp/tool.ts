@@ -76,6 +76,13 @@ export function oneOrMany<T extends z.ZodType>(item: T, { commas = true } = {}) 
     .transform((values) => (values.length > 0 ? values : undefined))
 }
 
+/** An id of ours. What cannot be one is refused here and never reaches a store, which could not hold every text. */
+export const Id = z
+  .string()
+  .min(1)
+  .max(64)
+  .refine((value) => /^[\w-]+$/.test(value), 'is no id; ids come from the other tools')
+
 /** `"a, b"` as `["a", "b"]`; anything but a string stays what it is. */
 export function splitCommas(value: unknown): unknown {
   if (typeof value !== 'string') return value
