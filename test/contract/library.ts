@@ -1,0 +1,111 @@
+import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../src/vocabulary.ts'
+import { ENGINES } from '../support/engines.ts'
+import { holdAnswers } from '../support/openapi.ts'
+import { type SeedFrame, seedVideo } from '../support/seed.ts'
+import { type Answer, openService, type Service } from '../support/service.ts'
+
+export { ENGINES }
+
+/** Names that an exact match must tell apart. */
+export const AUTHORS = [
+  'Acme',
+  'acme',
+  'Acme, Inc. "Labs"',
+  "O'Brien \\ Söhne",
+  'A=B & C?',
+  "x') OR 1=1 --",
+  'author = "Acme" OR platform EXISTS',
+  '100%',
+  'Åcme 🎬',
+] as const
+
+export const YOUTUBE_URL = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ'
+
+export interface ContractLibrary {
+  service: Service
+  /** GET without a key; every answer is held against the OpenAPI document. */
+  get(path: string, headers?: Record<string, string>): Promise<Answer>
+  videos: Record<'full' | 'short' | 'over' | 'every' | 'words' | 'youtube' | 'plain', string>
+  /** Frame ids of the video called `every`. */
+  everyFrameIds: string[]
+  frameCount: number
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A library in which every sentence of the read parts can be tried. */
+export async function openContractLibrary(env: Record<string, string>): Promise<ContractLibrary> {
+  const service = await openService({ env })
+  const { db } = service.stores
+  let count = 0
+  const seed = async (video: Parameters<typeof seedVideo>[1]) => {
+    const seeded = await seedVideo(db, video)
+    count += seeded.frameIds.length
+    return seeded
+  }
+  const many = (n: number): SeedFrame[] => Array.from({ length: n }, (_, at) => ({ tSec: at * 0.25 }))
+  const full = await seed({ title: 'Exactly one page', author: 'Full Page, Inc.', frames: many(120) })
+  const short = await seed({ title: 'One frame short of a page', author: 'Short', frames: many(119) })
+  const over = await seed({ title: 'One frame more than a page', author: 'Over', frames: many(121) })
+  const every = await seed({
+    title: 'Every value',
+    author: 'Every',
+    frames: [
+      ...SUBJECTS.map((subject) => ({ subject })),
+      ...SURFACES.map((surface) => ({ surface })),
+      ...SHOTS.map((shot) => ({ shot })),
+      ...ZONES.map((zone) => ({ zone })),
+      ...TONES.map((tone) => ({ tone })),
+      ...KINDS.map((kind) => ({ kind })),
+      { technique: 'slow-push' },
+      { technique: 'whip-pan' },
+      { subject: 'ui', tone: 'dark', kind: 'beat' },
+      { subject: 'ui', tone: 'bright', kind: 'beat' },
+    ] as SeedFrame[],
+  })
+  const words = await seed({
+    title: 'Paper lantern workshop',
+    author: 'Words',
+    frames: [
+      { tSec: 9.5, caption: 'A heron stands in reeds' },
+      { tSec: 1.25, composition: 'Two diagonals meet at the gazebo' },
+      { tSec: 4, steal: 'Let the trombone enter early' },
+      { tSec: 0, onScreenText: 'Install zeppelin now' },
+      { tSec: 2.125, caption: 'Nothing of the kind', technique: 'marionette-walk' },
+    ],
+  })
+  for (const author of AUTHORS) await seed({ title: `By ${author.length}`, author, frames: [{}] })
+  for (const platform of PLATFORMS.filter((name) => name !== 'youtube'))
+    await seed({ title: `On ${platform}`, author: `On ${platform}`, platform, frames: [{}] })
+  const youtube = await seed({
+    title: 'One command to start',
+    author: 'Tube',
+    platform: 'youtube',
+    sourceKey: 'youtube:dQw4w9WgXcQ',
+    sourceUrl: YOUTUBE_URL,
+    frames: [{ tSec: 3 }, { tSec: 8.5 }, { tSec: 1 }],
+  })
+  const plain = await seed({ title: 'Uploaded', author: null, frames: [{ tSec: 0.5 }] })
+  // Enough of each kind that the cap of a group shows.
+  for (let n = 0; n < 24; n++)
+    await seed({
+      title: `Quokka film ${n}`,
+      author: `Quokka house ${n}`,
+      frames: [{ caption: `Quokka number ${n}`, technique: `quokka-move-${n}` }],
+    })
+  await seed({ title: 'Not ready yet', author: 'Hidden', ready: false, frames: [{ caption: 'A hidden heron' }] })
+  count -= 1
+  await service.drain()
+  const hold = holdAnswers()
+  return {
+    service,
+    async get(path, headers) {
+      const answer = await service.get(path, headers)
+      if (answer.status !== 304) hold('GET', path, answer.status, answer.json)
+      return answer
+    },
+    videos: { full: full.id, short: short.id, over: over.id, every: every.id, words: words.id, youtube: youtube.id, plain: plain.id },
+    everyFrameIds: every.frameIds,
+    frameCount: count,
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
