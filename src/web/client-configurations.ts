@@ -21,17 +21,18 @@ export function curlLine(publicUrl: string, key: string, scopes: readonly Scope[
   return `curl -s ${publicUrl}/api/mcp -H 'Authorization: Bearer ${key}' -H 'content-type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'`
 }
 
-/** Ready configurations for MCP clients. */
-export function clientConfigurations(publicUrl: string, key: string): ClientConfiguration[] {
+/** Ready configurations for MCP clients; without a key they have the six open tools. */
+export function clientConfigurations(publicUrl: string, key?: string): ClientConfiguration[] {
   const url = `${publicUrl}/api/mcp`
-  const headers = { Authorization: `Bearer ${key}` }
+  const bearer = key === undefined ? undefined : `Bearer ${key}`
+  const authorized = bearer === undefined ? {} : { headers: { Authorization: bearer } }
   const pretty = (value: unknown) => JSON.stringify(value, null, 2)
   return [
     {
       id: 'claude-code',
       name: 'Claude Code',
       where: 'In a terminal.',
-      text: `claude mcp add --transport http frame-library ${url} --header "Authorization: Bearer ${key}"`,
+      text: `claude mcp add --transport http frame-library ${url}${bearer === undefined ? '' : ` --header "Authorization: ${bearer}"`}`,
     },
     {
       id: 'claude-desktop',
@@ -42,8 +43,8 @@ export function clientConfigurations(publicUrl: string, key: string): ClientConf
           'frame-library': {
             command: 'npx',
             // biome-ignore lint/suspicious/noTemplateCurlyInString: mcp-remote fills it in from env
-            args: ['-y', 'mcp-remote', url, '--header', 'Authorization:${AUTH_HEADER}'],
-            env: { AUTH_HEADER: headers.Authorization },
+            args: ['-y', 'mcp-remote', url, ...(bearer === undefined ? [] : ['--header', 'Authorization:${AUTH_HEADER}'])],
+            ...(bearer === undefined ? {} : { env: { AUTH_HEADER: bearer } }),
           },
         },
       }),
@@ -53,19 +54,19 @@ export function clientConfigurations(publicUrl: string, key: string): ClientConf
       name: 'ChatGPT and the OpenAI API',
       where:
         'A tool of the Responses API. In ChatGPT itself (Settings → Connectors), give the address and no authentication for the six open tools.',
-      text: pretty({ type: 'mcp', server_label: 'frame-library', server_url: url, headers, require_approval: 'never' }),
+      text: pretty({ type: 'mcp', server_label: 'frame-library', server_url: url, ...authorized, require_approval: 'never' }),
     },
     {
       id: 'cursor',
       name: 'Cursor',
       where: '.cursor/mcp.json in the project, or ~/.cursor/mcp.json.',
-      text: pretty({ mcpServers: { 'frame-library': { url, headers } } }),
+      text: pretty({ mcpServers: { 'frame-library': { url, ...authorized } } }),
     },
     {
       id: 'vs-code',
       name: 'VS Code',
       where: '.vscode/mcp.json in the workspace.',
-      text: pretty({ servers: { 'frame-library': { type: 'http', url, headers } } }),
+      text: pretty({ servers: { 'frame-library': { type: 'http', url, ...authorized } } }),
     },
   ]
 }
