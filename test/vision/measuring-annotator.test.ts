@@ -36,13 +36,13 @@ function toFrame(id: string, image: Buffer, over: Partial<FrameToAnnotate> = {})
 const fixture = (name: string) => readFile(new URL(`./fixtures/${name}.webp`, import.meta.url))
 
 async function annotate(...frames: FrameToAnnotate[]): Promise<FrameAnnotation[]> {
-  const { annotations } = await annotator.annotate(video, frames, { signal: AbortSignal.timeout(60_000), techniques: TECHNIQUE_SEED })
+  const { annotations } = await annotator.annotate(video, frames, { signal: AbortSignal.timeout(180_000), techniques: TECHNIQUE_SEED })
   return annotations
 }
 
 const known = (annotation: FrameAnnotation | undefined, attribute: keyof FrameAnnotation['values']) => annotation?.values[attribute]?.value
 
-describe('without a model', { timeout: 60_000 }, () => {
+describe('without a model', { timeout: 180_000 }, () => {
   test('a text card is named, read and described', async () => {
     const [card] = await annotate(toFrame('a', await fixture('text-card')))
     expect(card?.status).toBe('annotated')
@@ -138,7 +138,7 @@ describe('without a model', { timeout: 60_000 }, () => {
 
   test('a technique outside the vocabulary is not used', async () => {
     const { annotations } = await annotator.annotate(video, [toFrame('a', await fixture('text-card'))], {
-      signal: AbortSignal.timeout(60_000),
+      signal: AbortSignal.timeout(180_000),
       techniques: [],
     })
     expect(annotations[0]?.values.technique).toMatchObject({ value: null, reason: 'not in the vocabulary' })

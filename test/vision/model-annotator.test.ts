@@ -46,7 +46,7 @@ async function start(fake: FakeVisionOptions = {}, options: Partial<ModelAnnotat
   const annotate = (
     frames: FrameToAnnotate[],
     hooks: { onAnnotated?: (a: FrameAnnotation) => Promise<void>; onCall?: (c: AnnotatorCall) => Promise<void> } = {},
-  ) => annotator.annotate(video, frames, { signal: AbortSignal.timeout(60_000), techniques: TECHNIQUE_SEED, ...hooks })
+  ) => annotator.annotate(video, frames, { signal: AbortSignal.timeout(180_000), techniques: TECHNIQUE_SEED, ...hooks })
   return { endpoint, annotator, annotate, [Symbol.asyncDispose]: () => endpoint[Symbol.asyncDispose]() }
 }
 
@@ -318,7 +318,7 @@ test('no more calls at once than the limiter allows, and an abort ends a wait', 
   await expect(running).rejects.toThrow('stopped')
 })
 
-test('with 30 % faults and 1 % hangs every frame ends with its answer and nothing is paid for twice', { timeout: 60_000 }, async () => {
+test('with 30 % faults and 1 % hangs every frame ends with its answer and nothing is paid for twice', { timeout: 180_000 }, async () => {
   const faults = {
     hang: 0.01,
     'rate-limited': 0.05,

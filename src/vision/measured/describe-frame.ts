@@ -26,7 +26,7 @@ export function describeFrame(
   techniques: readonly TechniqueTerm[],
 ): FrameAnnotation {
   const kept = keepPlausible(words ?? [], isDrawn(picture))
-  const lettering = measureLettering(kept)
+  const lettering = measureLettering(kept, picture)
   const shot = concludeShot(picture, faces)
   const zone = concludeZone(faces)
   const subject = concludeSubject(picture, faces, lettering)

@@ -59,6 +59,7 @@ export async function openFaceDetector(): Promise<FaceDetector> {
   wasm.setThreadsCount(1)
   await tf.setBackend('wasm')
   await tf.ready()
+  freeEarly(tf)
 
   const modelDir = path.join(packageDir, 'model')
   const [manifest] = JSON.parse(await readFile(path.join(modelDir, 'ssd_mobilenetv1_model-weights_manifest.json'), 'utf8'))
@@ -106,7 +107,9 @@ export async function openFaceDetector(): Promise<FaceDetector> {
       const faces = candidates.filter((face) => face.score >= SURE)
       let doubtful = 0
       let looks = 0
-      for (const face of candidates.filter((face) => face.score < SURE)) {
+      // One smaller than a sure face changes neither the shot nor the zone.
+      const largest = Math.max(0, ...faces.map(areaOf))
+      for (const face of candidates.filter((face) => face.score < SURE && areaOf(face) > largest)) {
         const score = looks++ < MAX_LOOKS ? await lookCloser(raster, face) : 0
         if (score >= CONFIRMED) faces.push({ ...face, score })
         else if (face.score >= DOUBTFUL) doubtful = Math.max(doubtful, face.score)
@@ -135,6 +138,40 @@ function chainedOps(tf: { reshape(x: unknown, shape: number[]): unknown; cast(x:
       return tf.cast(this, 'int32')
     },
   }
+}
+
+interface Kernel {
+  kernelName: string
+  backendName: string
+  kernelFunc(params: { inputs: { x: { shape: number[]; dataId: object } }; backend: { disposeData(dataId: object): boolean } }): unknown
+}
+
+/**
+ * The network keeps every layer's output until its end, some 200 MB of them. The wide layers are a chain, each read by its follower alone, so what a
+ * convolution has read can go; the later ones (32×32 and smaller) are read again by the layers that predict.
+ */
+function freeEarly(tf: {
+  getKernel(name: string, backend: string): Kernel
+  unregisterKernel(name: string, backend: string): void
+  registerKernel(kernel: Kernel): void
+}) {
+  for (const name of ['Conv2D', 'DepthwiseConv2dNative']) {
+    const kernel = tf.getKernel(name, 'wasm')
+    tf.unregisterKernel(name, 'wasm')
+    tf.registerKernel({
+      ...kernel,
+      kernelFunc(params) {
+        const output = kernel.kernelFunc(params)
+        const { x } = params.inputs
+        if (x.shape[1]! > 32) params.backend.disposeData(x.dataId)
+        return output
+      },
+    })
+  }
+}
+
+function areaOf(face: Face): number {
+  return face.width * face.height
 }
 
 function toFace({ score, relativeBox: box }: Detection): Face {

@@ -3,6 +3,7 @@ import sharp from 'sharp'
 import { type FaceFinding, openFaceDetector, resizeRaster } from './faces.ts'
 import { holdsText, measurePicture, type Picture } from './picture.ts'
 import { prepareReading } from './prepare-reading.ts'
+import type { Readable } from './read-text.ts'
 
 /** What the worker thread is asked and answers; one question at a time. */
 export interface MeasureRequest {
@@ -14,7 +15,7 @@ export interface Measurement {
   picture: Picture
   faces: FaceFinding
   /** Ready for the reader; null where the picture holds no text. */
-  reading: { png: Uint8Array; width: number; height: number } | null
+  reading: Readable | null
 }
 
 export type MeasureReply = { id: number; measurement: Measurement } | { id: number; error: string }

@@ -14,7 +14,12 @@ export interface Picture {
   /** Places from where four or more letter blocks follow each other at one level of bright or dark, as one line of print does, and the longest such line. */
   textRuns: number
   longestRun: number
+  /** What stands on the commonest colour: the share of pixels of another colour in each cell of a 32×18 grid, by rows, 0–100. */
+  ink: number[]
 }
+
+export const INK_COLUMNS = 32
+export const INK_ROWS = 18
 
 export interface Raster {
   data: Uint8Array
@@ -45,18 +50,36 @@ export function measurePicture({ data, width, height }: Raster): Picture {
     lumaSum += y
     histogram[((r >> 4) << 8) | ((g >> 4) << 4) | (b >> 4)]!++
   }
-  let commonest = 0
+  let ground = 0
   let colours = 0
-  for (const count of histogram) {
-    if (count > commonest) commonest = count
+  for (const [colour, count] of histogram.entries()) {
+    if (count > histogram[ground]!) ground = colour
     if (count * 1000 >= pixels) colours++
   }
   return {
     luma: lumaSum / pixels,
-    commonest: commonest / pixels,
+    commonest: histogram[ground]! / pixels,
     colours,
     ...measureBlocks(luma, width, height),
+    ink: measureInk({ data, width, height }, ground),
   }
+}
+
+/** A channel may differ by this much from the ground, which is known to the sixteenth, and still be ground. */
+const GROUND_TOLERANCE = 28
+
+function measureInk({ data, width, height }: Raster, ground: number): number[] {
+  const [red, green, blue] = [((ground >> 8) << 4) + 8, (((ground >> 4) & 15) << 4) + 8, ((ground & 15) << 4) + 8]
+  const cells = new Uint32Array(INK_COLUMNS * INK_ROWS)
+  for (let y = 0, p = 0; y < height; y++) {
+    const row = Math.floor((y * INK_ROWS) / height) * INK_COLUMNS
+    for (let x = 0; x < width; x++, p += 3) {
+      const apart = Math.max(Math.abs(data[p]! - red), Math.abs(data[p + 1]! - green), Math.abs(data[p + 2]! - blue))
+      if (apart > GROUND_TOLERANCE) cells[row + Math.floor((x * INK_COLUMNS) / width)]!++
+    }
+  }
+  const size = (width * height) / cells.length
+  return Array.from(cells, (count) => Math.min(100, Math.round((count / size) * 100)))
 }
 
 interface Block {

@@ -21,6 +21,8 @@ export interface Readable {
   png: Uint8Array
   width: number
   height: number
+  /** What bringing it into this form took. */
+  preparedMs: number
 }
 
 export interface TextReader extends AsyncDisposable {

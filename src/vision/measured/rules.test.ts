@@ -1,46 +1,82 @@
 import { expect, test } from 'vitest'
 import type { Face } from './faces.ts'
-import type { Picture } from './picture.ts'
+import { INK_COLUMNS, INK_ROWS, type Picture } from './picture.ts'
 import type { Word } from './read-text.ts'
 import { concludeShot, concludeSubject, concludeTechnique, concludeZone, keepPlausible, measureLettering, zoneOf } from './rules.ts'
 
-const drawn: Picture = { luma: 10, commonest: 0.9, colours: 10, flat: 0.9, soft: 0.02, letters: 0.05, textRuns: 20, longestRun: 12 }
-const filmed: Picture = { luma: 120, commonest: 0.1, colours: 120, flat: 0.3, soft: 0.4, letters: 0.05, textRuns: 0, longestRun: 3 }
+/** A grid whose cells above `until` hold ink. */
+const inkUntil = (until: number) => Array.from({ length: INK_COLUMNS * INK_ROWS }, (_, i) => (i < until * INK_ROWS * INK_COLUMNS ? 20 : 0))
+const drawn: Picture = {
+  luma: 10,
+  commonest: 0.9,
+  colours: 10,
+  flat: 0.9,
+  soft: 0.02,
+  letters: 0.05,
+  textRuns: 20,
+  longestRun: 12,
+  ink: inkUntil(0.1),
+}
+const filmed: Picture = {
+  luma: 120,
+  commonest: 0.1,
+  colours: 120,
+  flat: 0.3,
+  soft: 0.4,
+  letters: 0.05,
+  textRuns: 0,
+  longestRun: 3,
+  ink: [],
+}
 const face = (over: Partial<Face> = {}): Face => ({ x: 0.5, y: 0.5, width: 0.15, height: 0.3, score: 0.95, ...over })
 const found = (...faces: Face[]) => ({ faces, doubtful: 0, passMs: 0 })
 
 function toWords(text: string, pitch: (word: string) => number, height = 0.02): Word[] {
-  return text
-    .split('\n')
-    .flatMap((line, row) =>
-      line
-        .split(' ')
-        .map((word, i) => ({
-          text: word,
-          confidence: 0.9,
-          x: i * 0.1,
-          y: row * 0.04,
-          width: word.length * pitch(word),
-          height,
-          line: row,
-        })),
-    )
+  return text.split('\n').flatMap((line, row) =>
+    line.split(' ').map((word, i) => ({
+      text: word,
+      confidence: 0.9,
+      x: i * 0.1,
+      y: row * 0.04,
+      width: word.length * pitch(word),
+      height,
+      line: row,
+    })),
+  )
 }
 
 const LINES = 'status changes commit\nstage everything here\nwrite message below\npush branch upstream\nfetch remote again'
 
 test('a fixed pitch on a dark ground is a terminal, a loose one is an interface', () => {
-  const fixed = measureLettering(toWords(LINES, () => 0.01))
-  const loose = measureLettering(toWords(LINES, (word) => 0.008 + (word.charCodeAt(0) % 7) * 0.001))
+  const fixed = measureLettering(
+    toWords(LINES, () => 0.01),
+    drawn,
+  )
+  const loose = measureLettering(
+    toWords(LINES, (word) => 0.008 + (word.charCodeAt(0) % 7) * 0.001),
+    drawn,
+  )
   expect(concludeSubject(drawn, found(), fixed)).toMatchObject({ value: 'terminal' })
   expect(concludeSubject(drawn, found(), loose)).toMatchObject({ value: 'ui' })
   expect(concludeSubject({ ...drawn, luma: 240 }, found(), fixed)).toMatchObject({ value: 'ui' })
 })
 
 test('few large words on an empty ground are a text card; many numbers are a chart', () => {
-  const card = measureLettering(toWords('Available today\nrelay.example', () => 0.03, 0.09))
+  const card = measureLettering(
+    toWords('Available today\nrelay.example', () => 0.055, 0.09),
+    drawn,
+  )
   expect(concludeSubject(drawn, found(), card)).toMatchObject({ value: 'text-card' })
-  const axis = measureLettering(toWords('0.1 0.2 0.3 0.4 0.5\nspeed of light in glass\n10 20 30 40 50', () => 0.01))
+  const besideMark = { ...drawn, ink: inkUntil(1) }
+  const logo = measureLettering(
+    toWords('Available today\nrelay.example', () => 0.055, 0.09),
+    besideMark,
+  )
+  expect(concludeSubject(besideMark, found(), logo)).toMatchObject({ value: null })
+  const axis = measureLettering(
+    toWords('0.1 0.2 0.3 0.4 0.5\nspeed of light in glass\n10 20 30 40 50', () => 0.01),
+    drawn,
+  )
   expect(concludeSubject(drawn, found(), axis)).toMatchObject({ value: 'chart' })
 })
 

@@ -1,6 +1,6 @@
 import type { Shot, Subject, Surface, Zone } from '../../vocabulary.ts'
 import type { Face, FaceFinding } from './faces.ts'
-import { isDrawn, type Picture } from './picture.ts'
+import { INK_COLUMNS, INK_ROWS, isDrawn, type Picture } from './picture.ts'
 import type { Word } from './read-text.ts'
 
 /** What a rule concludes: a value and how sure it is, or the reason why it concludes nothing. */
@@ -72,9 +72,11 @@ export interface Lettering {
   samePitch: number
   /** Share of words that are numbers. */
   numbers: number
+  /** Share of what stands on the ground that lies in the words. */
+  inWords: number
 }
 
-export function measureLettering(words: readonly Word[]): Lettering | null {
+export function measureLettering(words: readonly Word[], picture: Picture): Lettering | null {
   if (words.length === 0) return null
   const heights = words.map((word) => word.height).toSorted((a, b) => a - b)
   return {
@@ -82,8 +84,27 @@ export function measureLettering(words: readonly Word[]): Lettering | null {
     lines: new Set(words.map((word) => word.line)).size,
     height: heights[heights.length >> 1]!,
     samePitch: samePitch(words),
+    inWords: inkInWords(words, picture),
     numbers: words.filter((word) => /^[-+−]?[\d.,:%]+[kKmM%s]?$/.test(word.text)).length / words.length,
   }
+}
+
+/** By cells of the ink grid, a word reaching a cell beyond its box (shadows, underlines). */
+function inkInWords(words: readonly Word[], { ink }: Picture): number {
+  let all = 0
+  let inside = 0
+  for (const [i, share] of ink.entries()) {
+    const x = ((i % INK_COLUMNS) + 0.5) / INK_COLUMNS
+    const y = (Math.floor(i / INK_COLUMNS) + 0.5) / INK_ROWS
+    all += share
+    const within = (word: Word) =>
+      x > word.x - 1 / INK_COLUMNS &&
+      x < word.x + word.width + 1 / INK_COLUMNS &&
+      y > word.y - 1 / INK_ROWS &&
+      y < word.y + word.height + 1 / INK_ROWS
+    if (words.some(within)) inside += share
+  }
+  return all === 0 ? 0 : inside / all
 }
 
 /** 0 when there is too little to say. */
@@ -108,7 +129,15 @@ export function concludeSubject(picture: Picture, finding: FaceFinding, letterin
   const small = lettering.height < 0.035
   if (small && lettering.words >= 12 && lettering.samePitch >= 0.75 && picture.luma < 70) return { value: 'terminal', confidence: 0.9 }
   if (small && lettering.words >= 15 && lettering.lines >= 4) return { value: 'ui', confidence: picture.luma < 70 ? 0.7 : 0.9 }
-  if (!small && !face && picture.flat >= 0.85 && lettering.words >= 2 && lettering.words <= 24 && lettering.lines <= 7) {
+  if (
+    !small &&
+    !face &&
+    picture.flat >= 0.85 &&
+    lettering.words >= 2 &&
+    lettering.words <= 24 &&
+    lettering.lines <= 7 &&
+    lettering.inWords >= 0.6
+  ) {
     return { value: 'text-card', confidence: 0.9 }
   }
   return { value: null, reason: 'no rule is sure' }
