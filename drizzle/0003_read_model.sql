@@ -85,14 +85,14 @@ BEGIN
   CREATE INDEX frames_tone_idx ON frames (tone);
   CREATE INDEX frames_kind_idx ON frames (kind);
   CREATE INDEX frames_platform_idx ON frames (platform);
-  CREATE INDEX frames_words_idx ON frames USING gin (words) WITH (fastupdate = off);
-  CREATE INDEX frames_colors_idx ON frames USING gin (colors) WITH (fastupdate = off);
+  CREATE INDEX frames_words_idx ON frames USING gin (words) WITH (gin_pending_list_limit = 512);
+  CREATE INDEX frames_colors_idx ON frames USING gin (colors) WITH (gin_pending_list_limit = 512);
   CREATE INDEX entries_newest_idx ON entries (kind, added_ms DESC, id);
   CREATE INDEX entries_name_idx ON entries (kind, name, id);
   CREATE INDEX entries_strength_idx ON entries (kind, strength DESC, id);
   CREATE INDEX entries_author_idx ON entries (author) WHERE author IS NOT NULL;
   CREATE INDEX entries_source_idx ON entries (source_key) WHERE source_key IS NOT NULL;
-  CREATE INDEX entries_words_idx ON entries USING gin (words) WITH (fastupdate = off);
+  CREATE INDEX entries_words_idx ON entries USING gin (words) WITH (gin_pending_list_limit = 512);
   CREATE INDEX words_similar_idx ON words USING gin (word gin_trgm_ops);
 END $$;
 --> statement-breakpoint

@@ -4,7 +4,7 @@
  */
 
 /** Edge of a cell. */
-const STEP = 0.08
+const STEP = 0.1
 /** Distance at which a colour no longer counts; half of it counts half. */
 const REACH = 0.16
 /** Least sum of area × nearness. */
@@ -43,8 +43,8 @@ export function distance(one: Oklab, other: Oklab): number {
 }
 
 const index = (value: number) => Math.round(value / STEP)
-// 14 steps of lightness; a and b from -0.4 to 0.4 in eleven.
-const pack = (l: number, a: number, b: number) => (l * 11 + (a + 5)) * 11 + (b + 5)
+// Eleven steps of lightness; a and b from -0.4 to 0.4 in nine, which holds every sRGB colour and its surroundings.
+const pack = (l: number, a: number, b: number) => (l * 9 + (a + 4)) * 9 + (b + 4)
 
 /** The cell of a colour: what the filter asks for. */
 export function cellOf(hex: string): number {
@@ -62,7 +62,7 @@ export function cellsOf(palette: readonly string[], shares: readonly number[]): 
     for (let l = index(color.l) - reach; l <= index(color.l) + reach; l++)
       for (let a = index(color.a) - reach; a <= index(color.a) + reach; a++)
         for (let b = index(color.b) - reach; b <= index(color.b) + reach; b++) {
-          if (l < 0 || l > 13 || Math.abs(a) > 5 || Math.abs(b) > 5) continue
+          if (l < 0 || l > 10 || Math.abs(a) > 4 || Math.abs(b) > 4) continue
           const near = 1 - distance(color, { l: l * STEP, a: a * STEP, b: b * STEP }) / REACH
           if (near <= 0) continue
           const cell = pack(l, a, b)

@@ -1,0 +1,138 @@
+import { parseArgs } from 'node:util'
+import { sql } from 'drizzle-orm'
+import { pino } from 'pino'
+import { frames } from '../src/db/schema.ts'
+import { appendEvent } from '../src/events/append.ts'
+import { startConsumer } from '../src/events/consume.ts'
+import { searchProjection } from '../src/projections/search/project.ts'
+import type { FrameDocument } from '../src/search/library-search.ts'
+import { openPostgresSearch } from '../src/search/postgres/search.ts'
+import { openPostgresSink } from '../src/search/postgres/sink.ts'
+import { median } from './search.ts'
+import { round, seedLibrary } from './seed.ts'
+import { openTemporaryDatabase } from './support/postgres.ts'
+
+/**
+ * From events to documents that can be searched, against adding the same ready documents straight to the engine, in turns; then how long a changed frame takes
+ * until a search finds it, with the consumer running as in the workers.
+ */
+export async function run(args: string[]): Promise<void> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      frames: { type: 'string', default: '10000' },
+      rounds: { type: 'string', default: '3' },
+      changes: { type: 'string', default: '60' },
+      json: { type: 'boolean' },
+    },
+  })
+  await using database = await openTemporaryDatabase()
+  const { db, url } = database
+  const { frames: count } = await seedLibrary(db, { frames: Number(values.frames) })
+  const deps = { db, deepLink: (_platform: string, source: string, tSec: number) => `${source}#t=${Math.floor(tSec)}` }
+  const logger = pino({ level: 'silent' })
+  const context = { db, url, logger, pollMs: 50 }
+
+  const ready = await documentsOf('frames')
+  const groups = { videos: await documentsOf('videos'), brands: await documentsOf('brands'), techniques: await documentsOf('techniques') }
+  const { rows: videos } = await db.$client.query<{ id: string; title: string; author: string | null; platform: string }>(
+    'select id, title, author, platform from videos',
+  )
+  const times = { straight: [] as number[], projected: [] as number[] }
+  for (let round = 0; round < Number(values.rounds); round++) {
+    await empty()
+    let started = performance.now()
+    const sink = openPostgresSink(db.$client)
+    for (let from = 0; from < ready.length; from += 2_000)
+      await sink.apply({ put: { frames: ready.slice(from, from + 2_000) as FrameDocument[] }, remove: {} })
+    await sink.apply({ put: groups as never, remove: {} })
+    times.straight.push(performance.now() - started)
+
+    await empty()
+    await db.transaction(async (tx) => {
+      for (const { id, title, author, platform } of videos)
+        await appendEvent(tx, {
+          type: 'video.ready',
+          subject: id,
+          accountId: null,
+          data: { video_id: id, title, author, platform, frame_count: 0 },
+        })
+    })
+    started = performance.now()
+    const consumer = startConsumer(context, searchProjection(deps))
+    await consumer.drain()
+    times.projected.push(performance.now() - started)
+    await consumer[Symbol.asyncDispose]()
+  }
+
+  const consumer = startConsumer(context, searchProjection(deps))
+  const search = openPostgresSearch(db.$client)
+  const waits: number[] = []
+  for (let n = 0; n < Number(values.changes); n++) {
+    const frame = ready[(n * 97) % ready.length] as FrameDocument
+    const word = `changed${n}word`
+    const started = performance.now()
+    await db.transaction(async (tx) => {
+      await tx
+        .update(frames)
+        .set({ caption: `A ${word} in the caption` })
+        .where(sql`id = ${frame.id}`)
+      await appendEvent(tx, {
+        type: 'frame.corrected',
+        subject: frame.id,
+        accountId: null,
+        data: {
+          frame_id: frame.id,
+          video_id: frame.video_id,
+          author: frame.author,
+          technique: null,
+          subject: null,
+          changes: {},
+          unlocked: [],
+        },
+      })
+    })
+    for (;;) {
+      const page = await search.frames({
+        filters: {},
+        q: `"${word}"`,
+        sort: 'relevance',
+        page: 1,
+        pageSize: 120,
+        facets: false,
+        variety: false,
+      })
+      if (page.frames[0]?.document.id === frame.id) break
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    waits.push(performance.now() - started)
+  }
+  await consumer[Symbol.asyncDispose]()
+
+  const straight = count / (median(times.straight) / 1000)
+  const projected = count / (median(times.projected) / 1000)
+  const figures = {
+    bench: 'projection',
+    frames: count,
+    straight_per_second: Math.round(straight),
+    projected_per_second: Math.round(projected),
+    ratio: round(projected / straight),
+    ratio_of: 'documents per second, projected from events against added straight',
+    searchable_ms_p50: round(median(waits)),
+    searchable_ms_p95: round(waits.toSorted((a, b) => a - b)[Math.floor(waits.length * 0.95)] ?? 0),
+  }
+  if (!values.json) console.table(figures)
+  console.log(JSON.stringify(figures))
+
+  async function documentsOf(kind: string): Promise<unknown[]> {
+    const { rows } = await db.$client.query<{ doc: unknown }>(
+      'select doc from library_search.documents where kind = $1 and doc is not null',
+      [kind],
+    )
+    return rows.map(({ doc }) => doc)
+  }
+
+  async function empty(): Promise<void> {
+    await db.$client.query('truncate library_search.documents, library_search.frames, library_search.entries, library_search.words')
+  }
+}

@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { cellOf, cellsOf, distance, paletteLikeness, toOklab } from './color.ts'
+
+const hex = fc.integer({ min: 0, max: 0xffffff }).map((value) => `#${value.toString(16).padStart(6, '0')}`)
+
+test('OKLab agrees with its published reference points', () => {
+  for (const [color, l, a, b] of [
+    ['#ffffff', 1, 0, 0],
+    ['#000000', 0, 0, 0],
+    ['#ff0000', 0.628, 0.2249, 0.1258],
+    ['#00ff00', 0.8664, -0.2339, 0.1795],
+    ['#0000ff', 0.452, -0.0325, -0.3115],
+  ] as const) {
+    const lab = toOklab(color)
+    expect(lab.l).toBeCloseTo(l, 3)
+    expect(lab.a).toBeCloseTo(a, 3)
+    expect(lab.b).toBeCloseTo(b, 3)
+  }
+})
+
+test('a color that fills a fifth of the picture is always found by itself; one far from every color never', () => {
+  fc.assert(
+    fc.property(hex, hex, (color, other) => {
+      expect(cellsOf([color, other], [0.2, 0.8])).toContain(cellOf(color))
+      const far = distance(toOklab(color), toOklab(other)) > 0.16 + 0.0867
+      if (far) expect(cellsOf([other], [1])).not.toContain(cellOf(color))
+    }),
+    { numRuns: 2_000, seed: 4 },
+  )
+})
+
+test('a spot of color does not make a picture of that color, and more area never finds less', () => {
+  expect(cellsOf(['#ffffff', '#d02020'], [0.95, 0.05])).not.toContain(cellOf('#d02020'))
+  fc.assert(
+    fc.property(hex, hex, (color, other) => {
+      const some = cellsOf([color, other], [0.3, 0.7]).includes(cellOf(color))
+      const much = cellsOf([color], [1]).includes(cellOf(color))
+      expect(!some || much).toBe(true)
+    }),
+    { numRuns: 500, seed: 5 },
+  )
+})
+
+test('cells fit a 16-bit integer and are sorted', () => {
+  fc.assert(
+    fc.property(hex, (color) => {
+      const cells = cellsOf([color], [1])
+      expect(cells).toEqual(cells.toSorted((a, b) => a - b))
+      for (const cell of [...cells, cellOf(color)]) expect(Number.isInteger(cell) && cell >= 0 && cell < 32_768).toBe(true)
+    }),
+  )
+})
+
+test('a palette is most like itself, and likeness goes both ways', () => {
+  const palettes = fc
+    .array(hex, { minLength: 1, maxLength: 5 })
+    .map((palette) => ({ palette, palette_shares: palette.map((_, n) => 0.5 / (n + 1)) }))
+  fc.assert(
+    fc.property(palettes, palettes, (one, other) => {
+      expect(paletteLikeness(one, one)).toBeCloseTo(1)
+      expect(paletteLikeness(one, other)).toBeCloseTo(paletteLikeness(other, one))
+      expect(paletteLikeness(one, other)).toBeLessThanOrEqual(1 + 1e-9)
+    }),
+  )
+})
