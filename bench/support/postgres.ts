@@ -11,11 +11,14 @@ export interface TemporaryDatabase {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A PostgreSQL of its own in a temporary folder, migrated, as the service runs it but for durability. */
-export async function openTemporaryDatabase(): Promise<TemporaryDatabase> {
+/** A PostgreSQL of its own in a temporary folder, migrated, as the service runs it; without `durable` commits do not wait for the disk. */
+export async function openTemporaryDatabase({ durable = false }: { durable?: boolean } = {}): Promise<TemporaryDatabase> {
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-'))
   chmodSync(dir, 0o755)
-  const postgres = await startLocalPostgres({ dir: join(dir, 'postgres'), settings: { fsync: 'off', full_page_writes: 'off' } })
+  const postgres = await startLocalPostgres({
+    dir: join(dir, 'postgres'),
+    settings: durable ? {} : { fsync: 'off', full_page_writes: 'off' },
+  })
   const db = openDb({ url: postgres.url, statementTimeoutMs: 0 })
   await migrateDatabase(db)
   return {

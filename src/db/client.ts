@@ -1,4 +1,5 @@
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
+import type { PgSession, PreparedQueryConfig } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import type { Logger } from '../logger.ts'
 import * as schema from './schema.ts'
@@ -53,4 +54,20 @@ function transactionOf(pool: pg.Pool): Db['transaction'] {
 /** Runs in the caller's transaction if it has one, else in one of its own. */
 export function inTransaction<T>(db: DbOrTx, act: (tx: Tx) => Promise<T>): Promise<T> {
   return '$client' in db ? (db as Db).transaction(act) : act(db)
+}
+
+export interface Statement {
+  name: string
+  text: string
+}
+
+/**
+ * A statement that each connection parses and plans once: for the few that run on every request. The text behind a name never changes; what varies goes into
+ * `$1`, `$2` …, and only scalars let PostgreSQL keep the plan.
+ */
+export async function executePrepared<T>(db: DbOrTx, { name, text }: Statement, values: unknown[]): Promise<{ rows: T[] }> {
+  const session = db._.session as unknown as PgSession
+  return session
+    .prepareQuery<PreparedQueryConfig & { execute: { rows: T[] } }>({ sql: text, params: values }, undefined, name, false)
+    .execute()
 }

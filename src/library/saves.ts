@@ -1,8 +1,18 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { type DbOrTx, inTransaction, type Tx } from '../db/client.ts'
+import { type DbOrTx, executePrepared, inTransaction, type Tx } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { appendEvents } from '../events/append.ts'
-import { type FrameFacts, factColumns, idArray, lockFrames, requireAll, toFacts, type UndoCause } from './frame-facts.ts'
+import {
+  FACT_COLUMNS,
+  type FrameFacts,
+  factColumns,
+  idArray,
+  isId,
+  lockFrames,
+  requireAll,
+  toFacts,
+  type UndoCause,
+} from './frame-facts.ts'
 import { addSaveSql, strengthSql } from './strength.ts'
 
 export interface Save {
@@ -19,6 +29,24 @@ export async function saveFrame(db: DbOrTx, { accountId, frameId }: { accountId:
   return { saved: saved.length === 1 }
 }
 
+/*
+ * Saving is the write that people wait for most: prepared, with one frame as a scalar. Two statements, because to lock a row and to change it under one snapshot
+ * can wait for itself. The lateral reference to `caller` makes the account's lock come first.
+ */
+const lockText = (ids: string) => `
+  select f.* from (select id from accounts where id = $1 for key share) caller, lateral (
+    select ${FACT_COLUMNS} from frames f join videos v on v.id = f.video_id
+     where f.id ${ids} and v.first_ready_at is not null and caller.id = $1
+     order by f.id for no key update of f) f`
+const saveText = (rows: string) => `
+  with added as (insert into saves (account_id, frame_id) ${rows} on conflict do nothing returning frame_id)
+  update frames f set save_count = f.save_count + 1, save_strength = ${addSaveSql('f.save_strength', 'now()')}
+    from added where f.id = added.frame_id returning f.id`
+const LOCK_ONE = { name: 'lock-one-to-save', text: lockText('= $2') }
+const LOCK_MANY = { name: 'lock-many-to-save', text: lockText('= any($2::text[])') }
+const SAVE_ONE = { name: 'save-one', text: saveText('values ($1, $2)') }
+const SAVE_MANY = { name: 'save-many', text: saveText('select $1, id from unnest($2::text[]) id') }
+
 /** Saves many: all or, with an unknown id among them, none. `saved` are the new ones. */
 export async function saveFrames(
   db: DbOrTx,
@@ -26,19 +54,11 @@ export async function saveFrames(
 ): Promise<{ saved: string[]; already: string[] }> {
   const wanted = [...new Set(frameIds)]
   return inTransaction(db, async (tx) => {
-    // The lateral reference to `caller` makes the account's lock come first. A statement of its own: to lock a row and change it under one snapshot can wait for itself.
-    const { rows: frames } = await tx.execute<FrameFacts & Record<string, unknown>>(sql`
-      select f.* from (select id from accounts where id = ${accountId} for key share) caller, lateral (
-        select ${factColumns} from frames f join videos v on v.id = f.video_id
-         where f.id = any(${idArray(wanted)}) and v.first_ready_at is not null and caller.id = ${accountId}
-         order by f.id for no key update of f) f`)
+    const one = wanted.length === 1 && isId(wanted[0]!)
+    const values = [accountId, one ? wanted[0] : wanted.filter(isId)]
+    const { rows: frames } = await executePrepared<FrameFacts>(tx, one ? LOCK_ONE : LOCK_MANY, values)
     requireAll(wanted, frames)
-    const { rows } = await tx.execute<{ id: string }>(sql`
-      with added as (
-        insert into saves (account_id, frame_id) select ${accountId}, id from unnest(${sql.param(wanted)}::text[]) id
-        on conflict do nothing returning frame_id)
-      update frames f set save_count = f.save_count + 1, save_strength = ${addSaveSql(sql`f.save_strength`, sql`now()`)}
-        from added where f.id = added.frame_id returning f.id`)
+    const { rows } = await executePrepared<{ id: string }>(tx, one ? SAVE_ONE : SAVE_MANY, values)
     const added = new Set(rows.map((row) => row.id))
     const saved = frames.filter((frame) => added.has(frame.frame_id))
     await appendEvents(
@@ -93,7 +113,7 @@ export async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise
   if (rows.length === 0) return []
   const removed = rows.map((row) => row.frame_id)
   await tx.execute(sql`
-    update frames f set save_count = (select count(*) from saves where frame_id = f.id), save_strength = ${strengthSql(sql`f.id`)}
+    update frames f set save_count = (select count(*) from saves where frame_id = f.id), save_strength = ${sql.raw(strengthSql('f.id'))}
      where f.id = any(${sql.param(removed)}::text[])`)
   await appendEvents(
     tx,

@@ -1,5 +1,3 @@
-import { type SQL, sql } from 'drizzle-orm'
-
 /** A save counts half as much as one made this much later. */
 export const HALF_LIFE_MS = 30 * 24 * 60 * 60 * 1000
 
@@ -24,18 +22,18 @@ export function strengthOf(times: readonly Date[]): number | null {
 }
 
 const HALF_LIFE_SEC = HALF_LIFE_MS / 1000
-const term = (time: SQL): SQL => sql`(extract(epoch from ${time})::float8 / ${sql.raw(String(HALF_LIFE_SEC))})`
+const term = (time: string) => `(extract(epoch from ${time})::float8 / ${HALF_LIFE_SEC})`
 
-/** `addSave` in SQL. The cut-off keeps power() from raising its underflow error. */
-export function addSaveSql(strength: SQL, time: SQL): SQL {
+/** `addSave` as SQL text, of column names and functions. The cut-off keeps power() from raising its underflow error. */
+export function addSaveSql(strength: string, time: string): string {
   const added = term(time)
-  return sql`case when ${strength} is null then ${added}
+  return `case when ${strength} is null then ${added}
     else greatest(${strength}, ${added}) + ln(1 + power(2::float8, -least(abs(${strength} - ${added}), 1000))) / ln(2::float8) end`
 }
 
-/** `strengthOf` over the saves of one frame, as a scalar subquery. */
-export function strengthSql(frameId: SQL): SQL {
-  return sql`(select m.greatest + ln(sum(power(2::float8, greatest(${term(sql`s.created_at`)} - m.greatest, -1000)))) / ln(2::float8)
-    from saves s, (select max(${term(sql`created_at`)}) as greatest from saves where frame_id = ${frameId}) m
+/** `strengthOf` over the saves of one frame, as the SQL text of a scalar subquery. */
+export function strengthSql(frameId: string): string {
+  return `(select m.greatest + ln(sum(power(2::float8, greatest(${term('s.created_at')} - m.greatest, -1000)))) / ln(2::float8)
+    from saves s, (select max(${term('created_at')}) as greatest from saves where frame_id = ${frameId}) m
     where s.frame_id = ${frameId} group by m.greatest)`
 }
