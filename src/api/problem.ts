@@ -2,7 +2,7 @@ import type { ErrorRequestHandler, NextFunction, Request, Response } from 'expre
 import { ZodError } from 'zod'
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts'
 import { isConnectionLoss } from '../events/consume.ts'
-import type { Logger } from '../logger.ts'
+import { type Logger, scrub } from '../logger.ts'
 
 /** The one place that knows status codes. */
 export const STATUS: Record<ErrorCode, number> = {
@@ -71,7 +71,9 @@ export function sendProblem(res: Response, error: AppError): void {
     res.status(401).json({ code: 'unauthenticated' })
     return
   }
-  res.status(STATUS[error.code]).json({ code: error.code, message: error.message, ...(error.details ? { details: error.details } : {}) })
+  // A message may repeat what was sent, and people send keys in the wrong places.
+  const body = scrub(JSON.stringify({ code: error.code, message: error.message, ...(error.details ? { details: error.details } : {}) }))
+  res.status(STATUS[error.code]).type('json').send(body)
 }
 
 export function problemHandler(logger: Logger): ErrorRequestHandler {

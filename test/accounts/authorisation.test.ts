@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listRoutes } from '../../src/api/app.ts'
+import { createBoard } from '../../src/library/boards.ts'
+import { createKey, MEMBER_SCOPES, OPERATOR_SCOPES, revokeKey, SCOPES, type Scope } from '../../src/library/keys.ts'
+import { openService, type Service } from '../support/service.ts'
+import { seedAccount, seedFrames } from './seed-frames.ts'
+
+/** What a route asks of its caller. A route that is not here fails the first test. */
+type Access =
+  /** Nothing: Authorization is not even looked at. */
+  | 'open'
+  /** Nothing, but a key that comes along must work. */
+  | 'open, or a working key'
+  /** A person's session; without one to the sign-in. */
+  | 'session'
+  /** A form that signs in, or works without a session. */
+  | 'form'
+  | Scope
+
+const ACCESS: Record<string, Access> = {
+  'GET /livez': 'open',
+  'GET /readyz': 'open',
+  'GET /media/:name': 'open',
+  'GET /openapi.json': 'open',
+  'GET /docs': 'open',
+  'GET /llms.txt': 'open',
+  'GET /api/search': 'open',
+  'GET /api/frames': 'open',
+  'GET /api/frames/:id': 'open',
+  'GET /api/frames/:id/similar': 'open',
+  'GET /api/videos': 'open',
+  'GET /api/videos/:id': 'open',
+  'GET /api/videos/:id/frames': 'open',
+  'GET /api/techniques': 'open',
+  'GET /api/brands': 'open',
+  'GET /api/shared/:token': 'open',
+  'GET /': 'open',
+  'GET /frames/:id': 'open',
+  'GET /assets/:name': 'open',
+  'GET /sign-in': 'open',
+  'GET /sign-in/confirm': 'open',
+  'GET /shared/:token': 'open',
+  'POST /api/mcp': 'open, or a working key',
+  'GET /keys': 'session',
+  'POST /web/sign-in': 'form',
+  'POST /web/sign-in/confirm': 'form',
+  'POST /web/sign-out': 'session',
+  'POST /web/sign-out-everywhere': 'session',
+  'POST /web/keys': 'session',
+  'POST /web/keys/:id/rotate': 'session',
+  'POST /web/keys/:id/revoke': 'session',
+  'POST /web/account/delete': 'session',
+  'GET /api/favourites': 'saves:read',
+  'GET /api/favourites/export': 'saves:read',
+  'POST /api/favourites': 'saves:write',
+  'DELETE /api/favourites/:frameId': 'saves:write',
+  'GET /api/boards': 'boards:read',
+  'GET /api/boards/:id': 'boards:read',
+  'GET /api/boards/:id/export': 'boards:read',
+  'POST /api/boards': 'boards:write',
+  'PATCH /api/boards/:id': 'boards:write',
+  'DELETE /api/boards/:id': 'boards:write',
+  'POST /api/boards/:id/frames': 'boards:write',
+  'PUT /api/boards/:id/frames/:frameId': 'boards:write',
+  'DELETE /api/boards/:id/frames/:frameId': 'boards:write',
+  'POST /api/boards/:id/share': 'boards:write',
+  'DELETE /api/boards/:id/share': 'boards:write',
+  'GET /api/events': 'events:read',
+  'PATCH /api/accounts/:id': 'accounts:write',
+  'POST /api/videos': 'videos:write',
+  'GET /api/videos/:id/status': 'videos:write',
+  'POST /api/videos/:id/retry': 'videos:write',
+  'POST /api/videos/:id/cancel': 'videos:write',
+  'DELETE /api/videos/:id': 'videos:write',
+  'PATCH /api/frames/:id/annotation': 'library:write',
+  'POST /api/techniques': 'library:write',
+  'PATCH /api/techniques/:slug': 'library:write',
+  'POST /api/techniques/:slug/merge': 'library:write',
+  'GET /api/technique-suggestions': 'library:write',
+  'DELETE /api/technique-suggestions/:slug': 'library:write',
+}
+
+const BODIES: Record<string, (place: Place) => unknown> = {
+  'POST /api/favourites': ({ frameId }) => ({ frameId }),
+  'POST /api/boards': () => ({ name: 'mine' }),
+  'PATCH /api/boards/:id': () => ({ name: 'renamed' }),
+  'POST /api/boards/:id/frames': ({ frameId }) => ({ frameIds: [frameId] }),
+}
+
+interface Place {
+  boardId: string
+  frameId: string
+}
+
+const isMembers = (scope: Scope) => (MEMBER_SCOPES as readonly Scope[]).includes(scope)
+const isScope = (access: Access): access is Scope => (SCOPES as readonly string[]).includes(access)
+
+let service: Service
+beforeAll(async () => {
+  service = await openService({ worker: false })
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const routesOf = () => listRoutes(service.api.routers).flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`))
+
+async function send(route: string, { key, place, body }: { key?: string | undefined; place?: Place; body?: unknown } = {}) {
+  const [method, path] = route.split(' ') as [string, string]
+  const at = path
+    .replace(/^\/api\/boards\/:id/, `/api/boards/${place?.boardId ?? 'none'}`)
+    .replace(':frameId', place?.frameId ?? 'none')
+    .replace(/:\w+/g, 'none')
+  const response = await fetch(service.url + at, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  return {
+    status: response.status,
+    location: response.headers.get('location'),
+    cache: response.headers.get('cache-control'),
+    text: await response.text(),
+  }
+}
+const codeOf = (text: string) => (JSON.parse(text) as { code?: string }).code
+
+test('every route says who may use it', () => {
+  const routes = routesOf()
+  expect(routes.filter((route) => !(route in ACCESS))).toEqual([])
+  // What is listed and gone would hide a typing error.
+  expect(Object.keys(ACCESS).filter((route) => !routes.includes(route))).toEqual([])
+})
+
+describe('guarded routes', () => {
+  const guarded = Object.entries(ACCESS).flatMap(([route, access]) => (isScope(access) ? [[route, access] as const] : []))
+
+  test.each(guarded)('%s needs %s', async (route, scope) => {
+    const { db } = service.stores
+    const role = isMembers(scope) ? 'member' : 'operator'
+    const owner = await seedAccount(db, { role, plan: isMembers(scope) ? 'pro' : 'free', scopes: [scope] })
+    const accountId = owner.account.id
+    const { frameIds } = await seedFrames(db, { count: 1 })
+    const board = await createBoard(db, { accountId, name: 'mine' })
+    const place = { boardId: board.id, frameId: frameIds[0]! }
+    const broken = route.startsWith('GET') ? undefined : '{broken'
+
+    const revoked = await createKey(db, { accountId, name: 'revoked', scopes: [scope] })
+    await revokeKey(db, { accountId, keyId: revoked.record.id })
+    const expired = await createKey(db, { accountId, name: 'expired', scopes: [scope] })
+    await db.$client.query(`update api_keys set expires_at = now() where id = $1`, [expired.record.id])
+    for (const key of [undefined, 'bad', `flk_live_${'0'.repeat(38)}`, revoked.key, expired.key]) {
+      const answer = await send(route, { key, place, body: broken })
+      expect([answer.status, answer.text, answer.cache]).toEqual([401, '{"code":"unauthenticated"}', 'no-store'])
+    }
+
+    const others = await createKey(db, {
+      accountId,
+      name: 'other scopes',
+      scopes: (role === 'operator' ? SCOPES : MEMBER_SCOPES).filter((one) => one !== scope),
+    })
+    const lacking = await send(route, { key: others.key, place, body: broken })
+    expect([lacking.status, codeOf(lacking.text), lacking.cache]).toEqual([403, 'forbidden', 'no-store'])
+
+    if (isMembers(scope)) {
+      const free = await seedAccount(db, { plan: 'free', scopes: [scope] })
+      const refused = await send(route, { key: free.key, place, body: broken })
+      expect([refused.status, codeOf(refused.text)]).toEqual([403, 'plan_required'])
+    } else {
+      // A key made while its account was an operator's.
+      const former = await seedAccount(db, { role: 'operator', plan: 'pro', scopes: [scope] })
+      await db.$client.query(`update accounts set role = 'member' where id = $1`, [former.account.id])
+      const refused = await send(route, { key: former.key, place, body: broken })
+      expect([refused.status, codeOf(refused.text)]).toEqual([403, 'forbidden'])
+    }
+
+    // 400 comes before 404, and both after every refusal.
+    if (broken && BODIES[route]) expect((await send(route, { key: owner.key, body: broken })).status).toBe(400)
+
+    const body = BODIES[route]?.(place)
+    if (route.includes('/api/boards/:id')) {
+      const stranger = await seedAccount(db, { scopes: [scope] })
+      const [theirs, none] = [
+        await send(route, { key: stranger.key, place, body }),
+        await send(route, { key: stranger.key, place: { ...place, boardId: 'never' }, body }),
+      ]
+      expect(theirs.status).toBe(404)
+      expect(theirs).toEqual(none)
+    }
+    const own = await send(route, { key: owner.key, place, body })
+    if (isMembers(scope)) expect([200, 201]).toContain(own.status)
+    else expect([401, 403, 429, 500]).not.toContain(own.status)
+    expect(own.cache).toBe('no-store')
+  })
+})
+
+test('open routes answer alike whatever key or cookie comes along', async () => {
+  for (const [route, access] of Object.entries(ACCESS)) {
+    if (access !== 'open') continue
+    const [without, withBad, withGood] = [
+      await send(route),
+      await send(route, { key: 'bad' }),
+      await send(route, { key: service.operatorKey }),
+    ]
+    expect([route, without.status]).not.toEqual([route, 401])
+    expect([route, withBad.status, withBad.text]).toEqual([route, without.status, without.text])
+    expect([route, withGood.status, withGood.text]).toEqual([route, without.status, without.text])
+  }
+})
+
+test('a key that comes along to the tool server must work', async () => {
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+  expect((await send('POST /api/mcp', { body })).status).toBe(200)
+  expect((await send('POST /api/mcp', { body, key: service.operatorKey })).status).toBe(200)
+  const bad = await send('POST /api/mcp', { body, key: 'bad' })
+  expect(bad.status).toBe(401)
+  expect(bad.text).toContain('unauthenticated')
+})
+
+test('pages of a person lead to the sign-in, with no session, a made-up one, and with an API key', async () => {
+  for (const [route, access] of Object.entries(ACCESS)) {
+    if (access !== 'session') continue
+    for (const key of [undefined, service.operatorKey]) {
+      const answer = await send(route, { key })
+      expect([route, answer.status, answer.location]).toEqual([route, 303, '/sign-in'])
+    }
+    const [method, path] = route.split(' ') as [string, string]
+    const made = await fetch(service.url + path.replace(':id', 'x'), {
+      method,
+      redirect: 'manual',
+      headers: { cookie: `session=fls_${'0'.repeat(43)}` },
+    })
+    expect([route, made.status, made.headers.get('location')]).toEqual([route, 303, '/sign-in'])
+  }
+})
+
+test('operators’ scopes are none of a member’s', () => {
+  for (const scope of OPERATOR_SCOPES) expect(MEMBER_SCOPES as readonly string[]).not.toContain(scope)
+})
