@@ -182,6 +182,9 @@ export function keysPageRouter({ db, assets, limits, logger, publicUrl }: KeysPa
     })
   })
 
+  // Where a form was answered a reader may reload or bookmark.
+  router.get('/web/*rest', (_req, res) => res.set('Cache-Control', 'no-store').redirect(303, '/keys'))
+
   router.use(pageErrors({ assets, publicUrl, logger }))
   return router
 }

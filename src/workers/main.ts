@@ -5,6 +5,7 @@ import type { Config } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import { settings } from '../db/schema.ts'
 import { type Consumer, type RunningConsumer, startConsumer } from '../events/consume.ts'
+import { deleteExpired } from '../library/accounts.ts'
 import { publishAnnotator } from '../library/reannotation.ts'
 import { checkStorage } from '../library/storage.ts'
 import { TECHNIQUE_SEED } from '../library/technique-seed.ts'
@@ -136,6 +137,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
           reconcileJobs({ db, queues, logger, annotator }, signal),
         ),
         every(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
+        every(60 * MINUTE, 'delete what has expired', logger, () => deleteExpired(db)),
         every(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
         every(24 * 60 * MINUTE, 'collect garbage', logger, () => checkStorage(db, store, { remove: true })),
       ]

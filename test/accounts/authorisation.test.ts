@@ -37,6 +37,7 @@ const ACCESS: Record<string, Access> = {
   'GET /': 'open',
   'GET /frames/:id': 'open',
   'GET /assets/:name': 'open',
+  'GET /web/*rest': 'open',
   'GET /sign-in': 'open',
   'GET /sign-in/confirm': 'open',
   'GET /shared/:token': 'open',

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createAccount, deleteAccount, ensureAccount, findAccountByEmail, setPlan } from '../../src/library/accounts.ts'
 import {
   createBoard,
@@ -420,6 +420,23 @@ describe('keys', () => {
     await revokeKey(stores.db, { accountId: account.id, keyId: record.id })
     const types = (await eventsOf(account.id)).map((event) => event.type)
     expect(types.filter((type) => type === 'key.revoked')).toHaveLength(1)
+  })
+
+  test('whatever is wrong with a key, the check asks the database one question', async () => {
+    const { key, record, account } = await seedAccount(stores.db)
+    const revoked = await createKey(stores.db, { accountId: account.id, name: 'r' })
+    await revokeKey(stores.db, { accountId: account.id, keyId: revoked.record.id })
+    const asked = vi.spyOn(stores.db.$client, 'query')
+    try {
+      for (const presented of [undefined, '', 'nonsense', 'x'.repeat(100_000), `flk_live_${'0'.repeat(38)}`, revoked.key, key]) {
+        asked.mockClear()
+        await authenticate(stores.db, presented)
+        expect(asked).toHaveBeenCalledTimes(1)
+      }
+    } finally {
+      asked.mockRestore()
+    }
+    expect(record.revokedAt).toBeNull()
   })
 
   test('a rotated key goes on for its grace period and is replaced once', async () => {
