@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { AnnotateOptions, AnnotationRun, Annotator, FrameAnnotation, FrameToAnnotate, VideoContext } from '../annotator.ts'
+import { plainText } from '../plain-text.ts'
 import { describeFrame } from './describe-frame.ts'
 import type { Measurement, MeasureReply } from './measure-worker.ts'
 import { oneAtATime } from './one-at-a-time.ts'
@@ -81,7 +82,7 @@ export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions 
 
 function toFailure(frame: FrameToAnnotate, error: unknown): FrameAnnotation {
   const reason = error instanceof Error ? error.message : String(error)
-  return { frameId: frame.id, status: 'failed', reason: `could not be measured: ${reason}`.slice(0, 300), values: {}, issues: [] }
+  return { frameId: frame.id, status: 'failed', reason: plainText(`could not be measured: ${reason}`, 300), values: {}, issues: [] }
 }
 
 interface Waiting {

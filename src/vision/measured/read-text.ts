@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { createWorker, PSM, type Worker } from 'tesseract.js'
@@ -40,6 +41,11 @@ export function openTextReader({ timeoutMs }: { timeoutMs: number }): TextReader
 
   async function start(): Promise<Worker> {
     const worker = await createWorker('eng', 1, { langPath: dataDir, gzip: true, cacheMethod: 'none', errorHandler: () => {} })
+    // The package listens for no fault of its thread, and an unheard one ends the process.
+    const thread = (worker as unknown as { worker: EventEmitter }).worker
+    thread.on('error', () => {
+      current = undefined
+    })
     await worker.setParameters({ tessedit_pageseg_mode: PSM.SPARSE_TEXT, user_defined_dpi: '96', debug_file: '/dev/null' })
     return worker
   }

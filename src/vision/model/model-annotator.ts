@@ -11,6 +11,7 @@ import {
   type TechniqueTerm,
   type VideoContext,
 } from '../annotator.ts'
+import { plainText } from '../plain-text.ts'
 import { parseAnswer, toAnnotation } from './answer.ts'
 import { type Answer, type ModelPrice, openEndpoint, type Question } from './endpoint.ts'
 import { hashDistance, looksTheSame, toMiniature, toModelImage } from './images.ts'
@@ -258,12 +259,14 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       else open.push(frame)
     }
     if (open.length > 0) throwIfUnavailable()
+    const images = await Promise.allSettled(open.map((frame) => toModelImage(frame.image)))
     const prepared: Prepared[] = []
-    for (const frame of open) {
-      try {
-        prepared.push({ frame, image: await toModelImage(frame.image) })
-      } catch (error) {
-        const reason = `unreadable picture: ${error instanceof Error ? error.message : String(error)}`.slice(0, 300)
+    for (const [i, image] of images.entries()) {
+      const frame = open[i]!
+      if (image.status === 'fulfilled') prepared.push({ frame, image: image.value })
+      else {
+        const cause = image.reason instanceof Error ? image.reason.message : String(image.reason)
+        const reason = plainText(`unreadable picture: ${cause}`, 300)
         await deliver({ frameId: frame.id, status: 'failed', reason, values: {}, issues: [] })
       }
     }
