@@ -19,10 +19,11 @@ export const BUDGETS = {
   media: { points: 6_000, windowSec: 60 },
   /** Failed key checks per address. */
   failures: { points: 60, windowSec: 60 },
-  /** Sign-in links asked for, and codes tried, per address and per mailbox. */
-  links: { points: 10, windowSec: 900 },
+  /** Sign-in: a form costs one point of its address, a mail LINK_POINTS of its mailbox. */
+  links: { points: 30, windowSec: 900 },
 } as const
 export type Budget = keyof typeof BUDGETS
+export const LINK_POINTS = 5
 
 export interface Usage {
   limit: number
@@ -36,6 +37,8 @@ export interface RateLimits {
   consume(budget: Budget, subject: string, points: number): Promise<Usage>
   /** Counts in this process only: for answers an edge may keep. @throws AppError rate_limited. */
   consumeLocally(budget: Budget, subject: string, points: number): Promise<Usage>
+  /** Points per window of this installation, RATE_LIMIT_SCALE counted in. */
+  pointsOf(budget: Budget): number
   /** What is left, without using any. */
   peek(budget: Budget, subject: string): Promise<Usage>
   /** Seconds this address still has to wait after too many failed key checks; 0 when it may go on. Looks in this process only. */
@@ -109,6 +112,7 @@ export function openRateLimits({
   return {
     consume: (budget, subject, points) => blocks.spend(budget, subject, points, shared[budget].points),
     consumeLocally: (budget, subject, points) => use(local[budget], subject, points),
+    pointsOf: (budget) => shared[budget].points,
     async peek(budget, subject) {
       const limiter = shared[budget]
       const result = await limiter.get(subject)

@@ -90,12 +90,15 @@ export async function setPlan(db: DbOrTx, { accountId, plan }: { accountId: stri
  */
 export async function deleteAccount(db: Db, accountId: string): Promise<void> {
   await db.transaction(async (tx) => {
-    // Locks in the order of frame-facts.ts: account, frames, boards.
+    const [found] = await tx.select().from(accounts).where(eq(accounts.id, accountId))
+    if (!found) throw notFound('account')
+    // Before the account's row: a sign-in takes its link first, too.
+    await tx.delete(signInLinks).where(eq(signInLinks.email, found.email))
+    // Then in the order of frame-facts.ts: account, frames, boards.
     const [account] = await tx.select().from(accounts).where(eq(accounts.id, accountId)).for('update')
     if (!account) throw notFound('account')
     await deleteAllSaves(tx, accountId)
     await deleteAllBoards(tx, accountId)
-    await tx.delete(signInLinks).where(eq(signInLinks.email, account.email))
     await tx.delete(accounts).where(eq(accounts.id, accountId))
     await appendEvent(tx, { type: 'account.deleted', subject: accountId, accountId, data: {} })
   })

@@ -29,6 +29,9 @@ export async function once(
     )
     if (!locks[0]!.taken)
       throw new AppError('conflict', 'The first request with this Idempotency-Key is still running.', { retryAfterSec: 1 })
+    // Before anything the write locks (see frame-facts.ts): the answer's row refers to the account.
+    const { rowCount } = await tx.execute(sql`select 1 from accounts where id = ${accountId} for key share`)
+    if (rowCount === 0) throw new AppError('unauthenticated', 'The account is gone.')
     const { rows } = await tx.execute<{ fingerprint: string; status: number; body: unknown }>(
       sql`select fingerprint, status, body from idempotency_keys
            where account_id = ${accountId} and key_hash = ${keyHash} and created_at > now() - interval '24 hours'`,

@@ -1,6 +1,6 @@
 import { type Request, type Response, Router } from 'express'
 import { z } from 'zod'
-import { BUDGETS, budgetOf, POINTS, type RateLimits, type Usage } from '../api/rate-limit.ts'
+import { budgetOf, POINTS, type RateLimits, type Usage } from '../api/rate-limit.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { deleteAccount } from '../library/accounts.ts'
@@ -97,7 +97,7 @@ export function keysPageRouter({ db, assets, limits, logger, publicUrl }: KeysPa
       account: view.visitor.account,
       formToken: view.visitor.form,
       noIndex: true,
-      body: keysPage({ ...view, keys, usage, publicUrl }),
+      body: keysPage({ ...view, keys, usage, publicUrl, pointsOf: limits.pointsOf }),
     })
     sendPage(res, { publicUrl, status, page })
   }
@@ -189,21 +189,23 @@ export function keysPageRouter({ db, assets, limits, logger, publicUrl }: KeysPa
   return router
 }
 
-function keysPage(view: View & { keys: KeyRecord[]; usage: Map<string, Usage>; publicUrl: string }): Html {
-  const { visitor, made, error, given, notice, keys, usage, publicUrl } = view
+function keysPage(
+  view: View & { keys: KeyRecord[]; usage: Map<string, Usage>; publicUrl: string; pointsOf: RateLimits['pointsOf'] },
+): Html {
+  const { visitor, made, error, given, notice, keys, usage, publicUrl, pointsOf } = view
   const live = keys.filter((key) => isLive(key))
   const dead = keys.filter((key) => !isLive(key))
   const { plan, role } = visitor.account
   return html`<h1>API keys</h1>
 <p class="lead">A key lets a program act for you: save frames, keep boards, and use the library from an assistant. Searching needs none.</p>
-${notice && html`<p class="notice" role="status">${notice}</p>`}
+${notice && html`<p class="notice done" role="status">${notice}</p>`}
 ${made && madeSection(made, publicUrl)}
 ${plan === 'free' && html`<p class="notice">You are on the <strong>free</strong> plan: a key raises your request limit. Saves and boards come with <strong>pro</strong>; your keys work for them as soon as the plan changes.</p>`}
 <section aria-labelledby="keys-heading">
   <h2 id="keys-heading">Your keys</h2>
   ${
     live.length === 0
-      ? html`<p class="empty">No keys yet. The first one is a name and a click away.</p>`
+      ? html`<p class="empty">${dead.length > 0 ? 'No active keys.' : 'No keys yet. The first one is a name and a click away.'}</p>`
       : html`<ul class="keys">${live.map((key) => keyCard(key, { usage: usage.get(key.id), visitor, fresh: key.id === made?.record.id }))}</ul>`
   }
   ${
@@ -243,12 +245,12 @@ ${plan === 'free' && html`<p class="notice">You are on the <strong>free</strong>
   <div class="scroll" tabindex="0" role="region" aria-labelledby="limits-heading"><table>
     <thead><tr><th scope="col">Who</th><th scope="col">Points per minute</th></tr></thead>
     <tbody>
-      <tr><th scope="row">No key, per address</th><td>${number(BUDGETS.anonymous.points)}</td></tr>
-      <tr><th scope="row">A key on free${plan === 'free' && ' (yours)'}</th><td>${number(BUDGETS.free.points)}</td></tr>
-      <tr><th scope="row">A key on pro${plan === 'pro' && ' (yours)'}</th><td>${number(BUDGETS.pro.points)}</td></tr>
+      <tr><th scope="row">No key, per address</th><td>${number(pointsOf('anonymous'))}</td></tr>
+      <tr><th scope="row">A key on free${plan === 'free' && ' (yours)'}</th><td>${number(pointsOf('free'))}</td></tr>
+      <tr><th scope="row">A key on pro${plan === 'pro' && ' (yours)'}</th><td>${number(pointsOf('pro'))}</td></tr>
     </tbody>
   </table></div>
-  <p class="hint">A read costs ${POINTS.read} point, a search ${POINTS.search}, a write ${POINTS.write}. HTTP and MCP use one budget. An operator may have scaled these; the meters above are what counts.</p>
+  <p class="hint">A read costs ${POINTS.read} point, a search ${POINTS.search}, a write ${POINTS.write}. HTTP and MCP use one budget.</p>
 </section>
 <section aria-labelledby="account-heading">
   <h2 id="account-heading">Account</h2>

@@ -1,5 +1,5 @@
 import { type Request, type Response, Router } from 'express'
-import { addressOf, type RateLimits } from '../api/rate-limit.ts'
+import { addressOf, LINK_POINTS, type RateLimits } from '../api/rate-limit.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { parseEmail } from '../library/accounts.ts'
@@ -64,7 +64,7 @@ export function signInRouter(deps: SignInDeps): Router {
       })
       return
     }
-    await limits.consume('links', `mail:${sha256(email)}`, 1)
+    await limits.consume('links', `mail:${sha256(email)}`, LINK_POINTS)
     // Not awaited, and the same page whatever comes of it: the answer and its time tell nobody which addresses have an account.
     deliver(email).catch((error: unknown) => logger.error({ err: error }, 'sign-in mail not sent'))
     send(

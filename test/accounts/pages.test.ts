@@ -150,7 +150,7 @@ describe('sign-in', () => {
   })
 
   test('links are not sent without end', async () => {
-    await using small = await withPages({ scale: 0.3 })
+    await using small = await withPages({ scale: 0.5 })
     const statuses = []
     for (let n = 0; n < 4; n++)
       statuses.push(
