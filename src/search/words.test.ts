@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { editDistance, expandTerms, expandWithin, fold, highlight, parseQuery, tokenize } from './words.ts'
+import { editDistance, expandTerms, fold, openHighlighter, parseQuery, tokenize } from './words.ts'
 
 const words = (text: string) => tokenize(text).map(({ word }) => word)
 
@@ -79,7 +79,7 @@ test('short words and words with digits must be right, longer ones may be wrong 
 })
 
 test('highlighting escapes everything and marks only what was asked for', () => {
-  const mark = (text: string, q: string, parts = false) => highlight(text, expandWithin(parseQuery(q), text, { screen: parts }), { parts })
+  const mark = (text: string, q: string, parts = false) => openHighlighter(parseQuery(q))(text, { parts })
   expect(mark('A <red> "kite" & more', 'kite')).toBe('A &lt;red&gt; &quot;<em>kite</em>&quot; &amp; more')
   expect(mark('Kites and kiting', 'kit')).toBe('<em>Kites</em> and <em>kiting</em>')
   expect(mark('red kite, kite red', '"kite red"')).toBe('red kite, <em>kite</em> <em>red</em>')
@@ -90,7 +90,7 @@ test('highlighting escapes everything and marks only what was asked for', () => 
 
 test('a long text is cut around its first match, between words', () => {
   const text = `${'lorem ipsum '.repeat(40)}a red kite ${'dolor sit '.repeat(40)}`
-  const html = highlight(text, expandWithin(parseQuery('kite'), text, { screen: false }))!
+  const html = openHighlighter(parseQuery('kite'))(text)!
   expect(html.length).toBeLessThan(280)
   expect(html).toMatch(/^…\S.*<em>kite<\/em>.*\S ?…$/)
 })
@@ -98,7 +98,7 @@ test('a long text is cut around its first match, between words', () => {
 test('highlighting loses no sign of the text, whatever text and query', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 120 }), fc.string({ unit: 'binary', maxLength: 12 }), (text, q) => {
-      const html = highlight(text, expandWithin(parseQuery(q), text, { screen: true }), { parts: true })
+      const html = openHighlighter(parseQuery(q))(text, { parts: true })
       if (html === undefined) return
       const bare = html.replace(/<\/?em>/g, '')
       expect(bare).not.toMatch(/[<>"']/)

@@ -13,6 +13,7 @@ export const MAX_QUERY_WORDS = 10
 /** Longer runs of letters are cut: an index entry has its limits. */
 const MAX_WORD = 64
 
+const ASCII_WORD = /[A-Za-z0-9]+/g
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu
 
 /** Case, accents and compatibility forms folded away. */
@@ -30,7 +31,7 @@ const PLAIN: Record<string, string> = { ß: 'ss', ø: 'o', ł: 'l', đ: 'd', ð:
 
 export function tokenize(text: string): Token[] {
   const tokens: Token[] = []
-  for (const match of text.matchAll(WORD)) {
+  for (const match of text.matchAll(ASCII.test(text) ? ASCII_WORD : WORD)) {
     // Folding may open a word up (½ becomes 1⁄2): only letters and digits stay.
     const folded = fold(match[0])
     const word = ASCII.test(folded) ? folded.slice(0, MAX_WORD) : lettersOf(folded)
@@ -101,6 +102,15 @@ export interface ExpandedTerm extends Term {
   close: string[]
   /** Words on screen that hold it somewhere inside. */
   parts: string[]
+  /** Two words that were run together. */
+  pairs: [string, string][]
+}
+
+/** A word of the library that a word of the query may stand for; with a space in it, two in a row. */
+export interface Candidate {
+  word: string
+  /** From on-screen text, whose words are also found by a part. */
+  screen: boolean
 }
 
 export function isPartSearchable(word: string): boolean {
@@ -111,11 +121,13 @@ const MAX_CLOSE = 12
 const MAX_PARTS = 40
 
 /** Sorts candidate words of the library into what each term may stand for. */
-export function expandTerms(terms: readonly Term[], candidates: ReadonlyMap<string, { word: string; screen: boolean }[]>): ExpandedTerm[] {
+export function expandTerms(terms: readonly Term[], candidates: ReadonlyMap<string, Candidate[]>): ExpandedTerm[] {
   return terms.map((term) => {
     const word = term.words[0]!
-    if (term.exact) return { ...term, close: [], parts: [] }
-    const found = candidates.get(word) ?? []
+    if (term.exact) return { ...term, close: [], parts: [], pairs: [] }
+    const all = candidates.get(word) ?? []
+    const found = all.filter((candidate) => !candidate.word.includes(' '))
+    const pairs = all.filter((candidate) => candidate.word.includes(' ')).map((candidate) => candidate.word.split(' ') as [string, string])
     const limit = typosAllowed(word)
     const close =
       limit === 0
@@ -134,22 +146,9 @@ export function expandTerms(terms: readonly Term[], candidates: ReadonlyMap<stri
       ...term,
       close: [...new Set(close.map(({ word: other }) => other))].slice(0, MAX_CLOSE),
       parts: [...new Set(parts)].slice(0, MAX_PARTS),
+      pairs: pairs.slice(0, MAX_CLOSE),
     }
   })
-}
-
-/** For an engine that keeps its list of words to itself: what in this very text each term may have stood for. */
-export function expandWithin(terms: readonly Term[], text: string, { screen }: { screen: boolean }): ExpandedTerm[] {
-  const words = [...new Set(tokenize(text).map((token) => token.word))].map((word) => ({ word, screen }))
-  const expanded = expandTerms(terms, new Map(terms.map((term) => [term.words[0]!, words])))
-  for (const term of expanded) {
-    const typed = term.words[0]!
-    const limit = term.prefix ? typosAllowed(typed) : 0
-    if (limit === 0) continue
-    for (const { word } of words)
-      if (word.length > typed.length && editDistance(typed, word.slice(0, typed.length), limit) <= limit) term.close.push(word)
-  }
-  return expanded
 }
 
 export function compare(a: string, b: string): number {
@@ -160,32 +159,57 @@ export function compare(a: string, b: string): number {
 const SNIPPET = 240
 
 /**
- * The field as HTML with `<em>` around what matched, cut to a stretch around the first match; undefined where nothing matched. `parts`: the field whose words
- * are also found by a part of them.
+ * Marks what a query matched: gives a field as HTML with `<em>` around it, cut to a stretch around the first match; undefined where nothing matched. `parts`:
+ * the field whose words are also found by a part of them. Words are judged once for all texts of one answer.
  */
-export function highlight(text: string, terms: readonly ExpandedTerm[], { parts = false }: { parts?: boolean } = {}): string | undefined {
-  const tokens = tokenize(text)
-  const marked = new Set<number>()
-  for (const term of terms) {
-    if (term.exact && term.words.length > 1) {
-      for (let at = 0; at + term.words.length <= tokens.length; at++) {
-        if (term.words.every((word, n) => tokens[at + n]!.word === word)) for (const n of term.words.keys()) marked.add(at + n)
+export function openHighlighter(terms: readonly Term[]): (text: string, options?: { parts?: boolean }) => string | undefined {
+  const phrases = terms.filter((term) => term.words.length > 1).map((term) => term.words)
+  const singles = terms
+    .filter((term) => term.words.length === 1)
+    .map(({ words, ...term }) => ({ ...term, typed: words[0]!, typos: typosAllowed(words[0]!) }))
+  const judged = new Map<string, 'match' | 'part' | undefined>()
+
+  function judge(word: string): 'match' | 'part' | undefined {
+    let part = false
+    for (const { typed, typos, exact, prefix } of singles) {
+      if (word === typed) return 'match'
+      if (exact) continue
+      if (prefix && word.startsWith(typed)) return 'match'
+      if (typos > 0) {
+        if (editDistance(typed, word, typos) <= typos) return 'match'
+        // Meilisearch forgives typos in a beginning, too.
+        if (prefix && word.length > typed.length && editDistance(typed, word.slice(0, typed.length), typos) <= typos) return 'match'
       }
-      continue
+      part ||= isPartSearchable(typed) && word.includes(typed)
     }
-    const word = term.words[0]!
-    const close = new Set(term.close)
-    const inside = new Set(term.parts)
-    tokens.forEach((token, n) => {
-      if (token.word === word || (term.prefix && token.word.startsWith(word)) || close.has(token.word) || (parts && inside.has(token.word)))
-        marked.add(n)
-    })
+    return part ? 'part' : undefined
   }
-  if (marked.size === 0) return undefined
-  return render(
-    text,
-    tokens.filter((_, n) => marked.has(n)),
-  )
+
+  return (text, { parts = false } = {}) => {
+    const tokens = tokenize(text)
+    const marked = new Set<number>()
+    for (const [n, { word }] of tokens.entries()) {
+      if (!judged.has(word)) judged.set(word, judge(word))
+      const verdict = judged.get(word)
+      if (verdict === 'match' || (parts && verdict === 'part')) marked.add(n)
+      const next = tokens[n + 1]
+      if (
+        next &&
+        singles.some(({ typed, exact }) => !exact && typed.length === word.length + next.word.length && typed === word + next.word)
+      )
+        marked.add(n).add(n + 1)
+    }
+    for (const phrase of phrases) {
+      for (let at = 0; at + phrase.length <= tokens.length; at++) {
+        if (phrase.every((word, n) => tokens[at + n]!.word === word)) for (const n of phrase.keys()) marked.add(at + n)
+      }
+    }
+    if (marked.size === 0) return undefined
+    return render(
+      text,
+      tokens.filter((_, n) => marked.has(n)),
+    )
+  }
 }
 
 function render(text: string, marks: readonly Token[]): string {

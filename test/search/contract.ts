@@ -107,6 +107,13 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
       expect(await found('resent')).toEqual([])
     })
 
+    test('two words run together are found', async () => {
+      expect(await found('redkite')).toEqual([0])
+      expect((await engine().search.frames(ask({ q: 'redkite' }))).frames[0]!.matched).toEqual({
+        caption: 'A presenter holds a <em>red</em> <em>kite</em>',
+      })
+    })
+
     test('the wall asks for every word; a word in any of the four fields counts, titles and authors do not', async () => {
       expect((await found('red kite')).toSorted()).toEqual([0, 1])
       expect(await found('red lamp')).toEqual([4])
@@ -281,6 +288,10 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
           const page = await engine().search.frames(ask({ filters, pageSize: 500, facets: true }))
           expect(page.frames.map(({ document }) => document.id)).toEqual(expected.map(({ id }) => id))
           expect(page.total).toBe(expected.length)
+          const byWord = await engine().search.frames(ask({ q: 'scene', filters, pageSize: 500, facets: true }))
+          expect(byWord.frames.map(({ document }) => document.id).toSorted()).toEqual(expected.map(({ id }) => id).toSorted())
+          expect(byWord.total).toBe(expected.length)
+          expect(byWord.facets!.tone).toEqual(page.facets!.tone)
           for (const facet of FACETS) {
             const rest = newest.filter((frame) => passes(frame, { ...filters, [facet]: [] }))
             const counts: Record<string, number> = {}
@@ -359,6 +370,20 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
       expect([last!.previous!.id, last!.next]).toEqual([frames[12]!.id, null])
       const asked = [frames[5]!.id, 'none', frames[2]!.id]
       expect((await search.framesByIds(asked)).map(({ id }) => id)).toEqual([frames[5]!.id, frames[2]!.id])
+    })
+
+    test('no id is too strange to be unknown', async () => {
+      const { search } = engine()
+      for (const id of ['', '\0', 'a\0b', '\ud800', "'; drop table frames; --", 'ü'.repeat(3_000), '../x', 'video03\0']) {
+        expect(await search.videoFrames(id)).toBeUndefined()
+        expect(await search.frame(id)).toBeUndefined()
+        expect(await search.video(id)).toBeUndefined()
+        expect(await search.similar(id, { filters: {}, limit: 3 })).toBeUndefined()
+        expect(await search.framesByIds([id])).toEqual([])
+        expect((await search.search({ q: 'x', limit: 3, sourceKey: id })).videos).toEqual([])
+        expect((await search.videos({ after: undefined, limit: 3, author: id })).items).toEqual([])
+        expect((await search.frames(ask({ filters: { video: [id], author: [id], technique: [id] } }))).frames).toEqual([])
+      }
     })
 
     test('lists page by cursor through everything once', async () => {

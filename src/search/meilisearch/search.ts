@@ -13,9 +13,9 @@ import {
   type LibrarySearch,
 } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
-import { MAX_RELEVANCE_DEPTH, refuseDepth } from '../postgres/search.ts'
+import { MAX_RELEVANCE_DEPTH, matchedFields, openMatched, refuseDepth } from '../postgres/search.ts'
 import { nameKey } from '../postgres/sink.ts'
-import { expandWithin, highlight, parseQuery, type Term } from '../words.ts'
+import { openHighlighter, parseQuery, type Term } from '../words.ts'
 import { type Filter, renderFilter } from './filter.ts'
 import { authorKey, authorOf, type StoredDocument } from './settings.ts'
 import { indexName, type MeiliOptions } from './sink.ts'
@@ -26,7 +26,7 @@ export class MeiliNotReady extends Error {}
 interface Options extends Omit<MeiliOptions, 'key'> {
   /** Asked for with the first search and again until it is had, so that a server that is away does not keep the API from starting. */
   key: string | undefined | (() => Promise<string | undefined>)
-  /** The read model beside it: single documents, lists, blank searches and pages past Meilisearch's depth come from there. */
+  /** The read model beside it: single documents, lists, blank searches and pages in a stored order come from there. */
   reads: LibrarySearch
   /** The mirror's state, asked at most once a second. */
   mirror(): Promise<{ version: string; appliedAt: Date | null; ready: boolean } | undefined>
@@ -47,7 +47,7 @@ const FACET_ATTRIBUTES: Record<Facet, string> = {
 
 type StoredHit = StoredDocument & { phash: string; luma: number; _rankingScore?: number }
 
-/** Words, filters and facets are Meilisearch's. `key` needs no right but to search. */
+/** Words by relevance, and counts, are Meilisearch's. `key` needs no right but to search. */
 export function openMeiliSearch({
   url,
   key,
@@ -79,7 +79,7 @@ export function openMeiliSearch({
     return results
   }
 
-  function frameQuery(query: FrameQuery, terms: readonly Term[], filters: FrameFilters): MultiSearchQuery {
+  function frameQuery(terms: readonly Term[], filters: FrameFilters): MultiSearchQuery {
     return {
       indexUid: indexName(prefix, 'frames'),
       q: textOf(terms),
@@ -87,9 +87,6 @@ export function openMeiliSearch({
       matchingStrategy: 'all',
       showRankingScore: true,
       attributesToRetrieve: ['key', 'doc'],
-      ...(query.sort === 'relevance' && terms.length > 0
-        ? {}
-        : { sort: query.sort === 'strength' ? ['strength:desc', 'key:asc'] : ['added_ms:desc', 'video_id:asc', 't_ms:asc'] }),
     }
   }
 
@@ -99,35 +96,34 @@ export function openMeiliSearch({
     const kept: StoredHit[] = []
     for (let offset = 0; offset < MAX_RELEVANCE_DEPTH && kept.length < from + query.pageSize; offset += 1_000) {
       const [result] = await ask([
-        { ...frameQuery(query, terms, query.filters), attributesToRetrieve: ['key', 'phash', 'luma'], offset, limit: 1_000 },
+        { ...frameQuery(terms, query.filters), attributesToRetrieve: ['key', 'phash', 'luma'], offset, limit: 1_000 },
       ])
       for (const hit of result!.hits) if (filter.keep(hit)) kept.push(hit)
       if (result!.hits.length < 1_000) break
     }
     const page = kept.slice(from, from + query.pageSize)
     const documents = new Map((await reads.framesByIds(page.map((hit) => hit.key))).map((document) => [document.id, document]))
-    return page.flatMap((hit) => {
-      const document = documents.get(hit.key)
-      return document ? [toHit(document, hit, terms)] : []
-    })
+    return frameHits(page, terms, documents)
   }
 
-  async function counted(query: FrameQuery, terms: readonly Term[]) {
-    const filtered = FACETS.filter((facet) => (query.filters[facet]?.length ?? 0) > 0)
-    const free = FACETS.filter((facet) => !filtered.includes(facet))
+  /** The page and, where asked for, the counts: one request. */
+  async function matches(query: FrameQuery, terms: readonly Term[]): Promise<{ hits: StoredHit[]; facets?: FacetCounts; total?: number }> {
     const page = {
-      ...frameQuery(query, terms, query.filters),
+      ...frameQuery(terms, query.filters),
       offset: query.variety ? 0 : (query.page - 1) * query.pageSize,
       limit: query.variety ? 0 : query.pageSize,
-      // Every frame has a tone: its counts add up to the whole, which no other figure does past the depth.
-      facets: [...new Set([...free.map((facet) => FACET_ATTRIBUTES[facet]), 'tone'])],
     }
+    if (!query.facets) return { hits: query.variety ? [] : (await ask([page]))[0]!.hits }
+    const filtered = FACETS.filter((facet) => (query.filters[facet]?.length ?? 0) > 0)
+    const free = FACETS.filter((facet) => !filtered.includes(facet))
+    // Every frame has a tone: its counts add up to the whole, which no other figure does past the depth.
+    const counting = { ...page, facets: [...new Set([...free.map((facet) => FACET_ATTRIBUTES[facet]), 'tone'])] }
     const others = filtered.map((facet) => ({
-      ...frameQuery(query, terms, { ...query.filters, [facet]: [] }),
+      ...frameQuery(terms, { ...query.filters, [facet]: [] }),
       limit: 0,
       facets: [FACET_ATTRIBUTES[facet]],
     }))
-    const [main, ...rest] = await ask([page, ...others])
+    const [main, ...rest] = await ask([counting, ...others])
     const facets = Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts
     for (const facet of free) facets[facet] = countsOf(facet, main!.facetDistribution)
     filtered.forEach((facet, n) => {
@@ -183,34 +179,28 @@ export function openMeiliSearch({
       const { videos, frames, brands, techniques } = hits
       const key = nameKey(q)
       return {
-        videos: videos.slice(0, limit).map((hit) =>
-          entryHit<'videos'>(
-            hit,
-            terms,
-            ({ title }) => ({ title }),
-            () => false,
-          ),
+        videos: entryHits<'videos'>(
+          videos.slice(0, limit),
+          terms,
+          ({ title }) => ({ title }),
+          () => false,
         ),
-        frames: frames.slice(0, limit).map((hit) => toHit(JSON.parse(hit.doc) as FrameDocument, hit, terms)),
+        frames: frameHits(frames.slice(0, limit), terms),
         brands: exactFirst(
-          brands.map((hit) =>
-            entryHit<'brands'>(
-              hit,
-              terms,
-              ({ name }) => ({ name }),
-              ({ name }) => nameKey(name) === key,
-            ),
+          entryHits<'brands'>(
+            brands,
+            terms,
+            ({ name }) => ({ name }),
+            ({ name }) => nameKey(name) === key,
           ),
           limit,
         ),
         techniques: exactFirst(
-          techniques.map((hit) =>
-            entryHit<'techniques'>(
-              hit,
-              terms,
-              ({ slug, name }) => ({ slug, name }),
-              ({ slug, name }) => nameKey(slug) === key || nameKey(name) === key,
-            ),
+          entryHits<'techniques'>(
+            techniques,
+            terms,
+            ({ slug, name }) => ({ slug, name }),
+            ({ slug, name }) => nameKey(slug) === key || nameKey(name) === key,
           ),
           limit,
         ),
@@ -221,20 +211,20 @@ export function openMeiliSearch({
       refuseDepth(query)
       const terms = parseQuery(query.q)
       const relevance = query.sort === 'relevance' && terms.length > 0
-      // Nothing that could be found, or deeper than Meilisearch reads: `newest` and `strength` are the same order in the read model.
-      if ((query.q.trim() !== '' && terms.length === 0) || (!relevance && query.page * query.pageSize > MAX_RELEVANCE_DEPTH))
-        return reads.frames(query)
-      const offset = (query.page - 1) * query.pageSize
-      if (query.facets) {
-        const { hits, facets, total } = await counted(query, terms)
-        const frames = query.variety
-          ? await variedPage(query, terms)
-          : hits.map((hit) => toHit(JSON.parse(hit.doc) as FrameDocument, hit, terms))
-        return { frames, facets, total }
+      if (relevance) {
+        const { hits, ...counts } = await matches(query, terms)
+        return {
+          frames: query.variety ? await variedPage(query, terms) : frameHits(hits, terms),
+          ...counts,
+        }
       }
-      if (query.variety) return { frames: await variedPage(query, terms) }
-      const [result] = await ask([{ ...frameQuery(query, terms, query.filters), offset, limit: query.pageSize }])
-      return { frames: result!.hits.map((hit) => toHit(JSON.parse(hit.doc) as FrameDocument, hit, terms)) }
+      // A stored order is read faster, and to any depth, from the read model. Words in such an order are asked of one engine alone, so that no page repeats.
+      if (terms.length > 0 || query.q.trim() !== '' || !query.facets) return reads.frames(query)
+      const [page, { facets, total }] = await Promise.all([
+        reads.frames({ ...query, facets: false }),
+        matches({ ...query, page: 1, pageSize: 0 }, terms),
+      ])
+      return { frames: page.frames, facets, total }
     },
   }
 }
@@ -271,32 +261,29 @@ function countsOf(facet: Facet, distribution: Record<string, Record<string, numb
   )
 }
 
-function toHit(document: FrameDocument, hit: StoredHit, terms: readonly Term[]): Hit<FrameDocument> {
-  const matched: Record<string, string> = {}
-  if (terms.length > 0) {
-    for (const field of ['caption', 'composition', 'steal', 'on_screen_text'] as const) {
-      const screen = field === 'on_screen_text'
-      const text = document[field] ?? ''
-      const html = highlight(text, expandWithin(terms, text, { screen }), { parts: screen })
-      if (html !== undefined) matched[field] = html
-    }
-  }
-  return { document, score: scoreOf(hit), matched }
+function frameHits(
+  hits: readonly StoredHit[],
+  terms: readonly Term[],
+  documents?: ReadonlyMap<string, FrameDocument>,
+): Hit<FrameDocument>[] {
+  const matchedIn = openMatched(terms)
+  return hits.flatMap((hit) => {
+    const document = documents ? documents.get(hit.key) : (JSON.parse(hit.doc) as FrameDocument)
+    return document ? [{ document, score: scoreOf(hit), matched: matchedIn(document) }] : []
+  })
 }
 
-function entryHit<K extends Exclude<DocumentKind, 'frames'>>(
-  hit: StoredHit,
+function entryHits<K extends Exclude<DocumentKind, 'frames'>>(
+  hits: readonly StoredHit[],
   terms: readonly Term[],
   fields: (document: LibraryDocuments[K]) => Record<string, string>,
   exact: (document: LibraryDocuments[K]) => boolean,
-): Hit<LibraryDocuments[K]> {
-  const document = JSON.parse(hit.doc) as LibraryDocuments[K]
-  const matched: Record<string, string> = {}
-  for (const [field, text] of Object.entries(fields(document))) {
-    const html = highlight(text, expandWithin(terms, text, { screen: false }))
-    if (html !== undefined) matched[field] = html
-  }
-  return { document, score: exact(document) ? 1 : Math.min(0.99, scoreOf(hit)), matched }
+): Hit<LibraryDocuments[K]>[] {
+  const highlight = openHighlighter(terms)
+  return hits.map((hit) => {
+    const document = JSON.parse(hit.doc) as LibraryDocuments[K]
+    return { document, score: exact(document) ? 1 : Math.min(0.99, scoreOf(hit)), matched: matchedFields(fields(document), highlight) }
+  })
 }
 
 /** What has some of the words, by how many; scored below everything that has all. */

@@ -10,10 +10,9 @@ import { tokenize } from '../words.ts'
 /** One page more than the depth of `relevance`, so that its last page is whole. */
 const MAX_TOTAL_HITS = 20_160
 
-const RULES = ['sort', 'words', 'typo', 'proximity', 'attribute', 'exactness', 'strength:desc', 'key:asc']
+const RULES = ['words', 'typo', 'proximity', 'attribute', 'exactness', 'strength:desc', 'key:asc']
 
 const shared = {
-  // Sorting first: without a `sort` in the query the rule does nothing, with one nothing may stand before it.
   rankingRules: RULES,
   sortableAttributes: ['key', 'strength'],
   filterableAttributes: [],
@@ -40,7 +39,6 @@ export const SETTINGS: Record<DocumentKind, Settings> = {
       ...['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'platform', 'video_id'],
       ...['author_key', 'colors'],
     ].sort(),
-    sortableAttributes: ['added_ms', 'key', 'strength', 't_ms', 'video_id'],
     displayedAttributes: ['key', 'revision', 'doc', 'phash', 'luma'],
     typoTolerance: { ...shared.typoTolerance, disableOnAttributes: ['on_screen_parts'] },
   },
@@ -69,8 +67,6 @@ export function toStored<K extends DocumentKind>(kind: K, document: LibraryDocum
     return {
       ...base,
       video_id: frame.video_id,
-      t_ms: frame.t_ms,
-      added_ms: frame.added_ms,
       subject: frame.subject,
       surface: frame.surface,
       shot: frame.shot,

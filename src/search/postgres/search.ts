@@ -19,7 +19,16 @@ import {
   type SearchGroups,
 } from '../library-search.ts'
 import { frameLikeness, VarietyFilter, wordsOf } from '../likeness.ts'
-import { type ExpandedTerm, expandTerms, highlight, isPartSearchable, parseQuery, type Term, typosAllowed } from '../words.ts'
+import {
+  type Candidate,
+  type ExpandedTerm,
+  expandTerms,
+  isPartSearchable,
+  openHighlighter,
+  parseQuery,
+  type Term,
+  typosAllowed,
+} from '../words.ts'
 import { nameKey, rowsOf as readRows } from './sink.ts'
 
 /** Matches that `relevance` (and `variety`) can be paged through; past it only `newest` and `strength` go on. */
@@ -62,9 +71,10 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
   const rowsOf = <T>(query: SQL): Promise<T[]> => readRows<T>(db, query)
 
   async function documentsOf<K extends DocumentKind>(kind: K, ids: readonly string[]): Promise<Map<string, LibraryDocuments[K]>> {
-    if (ids.length === 0) return new Map()
+    const known = storable(ids)
+    if (known.length === 0) return new Map()
     const rows = await rowsOf<{ id: string; doc: LibraryDocuments[K] }>(
-      sql`select id, doc from ${DOCUMENTS} where kind = ${kind} and id = any(${sql.param([...ids])}) and doc is not null`,
+      sql`select id, doc from ${DOCUMENTS} where kind = ${kind} and id = any(${sql.param(known)}) and doc is not null`,
     )
     return new Map(rows.map(({ id, doc }) => [id, doc]))
   }
@@ -93,7 +103,13 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
       select q.word, w.scope, w.word
         from unnest(${sql.param(parts)}::text[]) as q(word) cross join lateral (
           select scope, word from ${WORDS} where scope = 'screen' and word like '%' || q.word || '%' order by length(word), word limit 60
-        ) w`)
+        ) w
+      union
+      select q.word, one.scope, one.word || ' ' || other.word
+        from unnest(${sql.param(typed)}::text[]) as q(word) cross join generate_series(2, length(q.word) - 2) as cut
+        join ${WORDS} one on one.word = left(q.word, cut)
+        join ${WORDS} other on other.scope = one.scope and other.word = substr(q.word, cut + 1)
+       where one.scope = any('{frames,videos,brands,techniques}')`)
     for (const { asked, scope, word } of rows) {
       const home = scope === 'screen' ? 'frames' : scope
       const held = byScope.get(home) ?? new Map()
@@ -129,9 +145,10 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
       'frames',
       found.map(({ id }) => id),
     )
+    const matchedIn = openMatched(terms)
     return found.flatMap(({ id, score }) => {
       const document = documents.get(id)
-      return document ? [{ document, score: rounded(score), matched: matchedIn(document, terms) }] : []
+      return document ? [{ document, score: rounded(score), matched: matchedIn(document) }] : []
     })
   }
 
@@ -151,15 +168,11 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
       kind,
       found.map(({ id }) => id),
     )
+    const highlight = openHighlighter(terms)
     return found.flatMap(({ id, score }) => {
       const document = documents.get(id)
       if (!document) return []
-      const matched: Record<string, string> = {}
-      for (const [field, text] of Object.entries(fields(document))) {
-        const html = highlight(text, terms)
-        if (html !== undefined) matched[field] = html
-      }
-      return [{ document, score: rounded(score), matched }]
+      return [{ document, score: rounded(score), matched: matchedFields(fields(document), highlight) }]
     })
   }
 
@@ -189,6 +202,7 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
   }
 
   async function ofSource(sourceKey: string, limit: number): Promise<SearchGroups> {
+    if (!isStorable(sourceKey)) return { videos: [], frames: [], brands: [], techniques: [] }
     const videos = await rowsOf<{ id: string; doc: LibraryDocuments['videos'] }>(
       sql`select e.id, d.doc from ${ENTRIES} e join ${DOCUMENTS} d on d.kind = 'videos' and d.id = e.id
            where e.source_key = ${sourceKey} and e.kind = 'videos' order by e.id limit 1`,
@@ -225,7 +239,8 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
                 from ${FRAMES} where ${where} order by ${sql.raw(order.by)} limit ${pageSize} offset ${offset}) p
         join ${DOCUMENTS} d on d.kind = 'frames' and d.id = p.id
        order by ${sql.raw(order.by)}`)
-    return rows.map(({ doc, score: found }) => ({ document: doc, score: rounded(found), matched: matchedIn(doc, terms) }))
+    const matchedIn = openMatched(terms)
+    return rows.map(({ doc, score: found }) => ({ document: doc, score: rounded(found), matched: matchedIn(doc) }))
   }
 
   /** Reads on from the top until the page is full: what was shown before decides what is a repeat. */
@@ -349,6 +364,7 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
     },
 
     async videoFrames(videoId) {
+      if (!isStorable(videoId)) return undefined
       const frames = await documentRows<'frames'>(sql`
         select d.doc from ${FRAMES} f join ${DOCUMENTS} d on d.kind = 'frames' and d.id = f.id where f.video_id = ${videoId} order by f.t_ms`)
       if (frames.length > 0) return frames
@@ -356,6 +372,7 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
     },
 
     async frame(id) {
+      if (!isStorable(id)) return undefined
       const frames = await documentRows<'frames'>(sql`
         with me as (select id, video_id, t_ms from ${FRAMES} where id = ${id}),
         near as (
@@ -402,6 +419,7 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
     },
 
     async videos({ after, limit, author, platform }): Promise<CursorPage<LibraryDocuments['videos']>> {
+      if (author !== undefined && !isStorable(author)) return { items: [], next: null }
       const cursor = after === undefined ? undefined : readCursor(after, 'number')
       const items = await documentRows<'videos'>(sql`
         select d.doc from (
@@ -429,7 +447,7 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
   return self
 }
 
-type Candidates = Map<string, { word: string; screen: boolean }[]>
+type Candidates = Map<string, Candidate[]>
 
 /** @throws AppError invalid_request past the depth that every engine can page through in an order that is not stored. */
 export function refuseDepth(query: FrameQuery): void {
@@ -455,16 +473,20 @@ function whereOf(filters: FrameFilters, terms: readonly ExpandedTerm[]): SQL {
 }
 
 /** PostgreSQL text cannot hold NUL or half a surrogate pair: no row has such a value, so neither may the question. */
-function storable(values: readonly string[]): string[] {
-  return values.filter((value) => !value.includes('\0') && value.isWellFormed())
-}
+const isStorable = (value: string) => !value.includes('\0') && value.isWellFormed()
+const storable = (values: readonly string[]) => values.filter(isStorable)
 
 const lexeme = (word: string) => `'${word}'`
 
 function textOf(term: ExpandedTerm): string {
   if (term.exact) return `(${term.words.map(lexeme).join(' <-> ')})`
   const word = lexeme(term.words[0]!)
-  const options = [term.prefix ? `${word}:*` : word, ...term.close.map(lexeme), ...term.parts.map((part) => `${lexeme(part)}:C`)]
+  const options = [
+    term.prefix ? `${word}:*` : word,
+    ...term.close.map(lexeme),
+    ...term.pairs.map((pair) => `(${pair.map(lexeme).join(' <-> ')})`),
+    ...term.parts.map((part) => `${lexeme(part)}:C`),
+  ]
   return `(${options.join(' | ')})`
 }
 
@@ -487,11 +509,24 @@ function partialScoreOf(terms: readonly ExpandedTerm[]): SQL {
   return sql`(0.45 * (${sql.join(matches, sql` + `)}) / ${sql.raw(String(terms.length))} + 0.04 * least(1, ts_rank(${WEIGHTS}, words, ${anyOf(terms)})))::float8`
 }
 
-export function matchedIn(document: FrameDocument, terms: readonly ExpandedTerm[]): Record<string, string> {
+/** What of a frame the words matched, field by field. */
+export function openMatched(terms: readonly Term[]): (document: FrameDocument) => Record<string, string> {
+  if (terms.length === 0) return () => ({})
+  const highlight = openHighlighter(terms)
+  return (document) => {
+    const matched: Record<string, string> = {}
+    for (const field of TEXT_FIELDS) {
+      const html = highlight(document[field] ?? '', { parts: field === 'on_screen_text' })
+      if (html !== undefined) matched[field] = html
+    }
+    return matched
+  }
+}
+
+export function matchedFields(fields: Record<string, string>, highlight: ReturnType<typeof openHighlighter>): Record<string, string> {
   const matched: Record<string, string> = {}
-  if (terms.length === 0) return matched
-  for (const field of TEXT_FIELDS) {
-    const html = highlight(document[field] ?? '', terms, { parts: field === 'on_screen_text' })
+  for (const [field, text] of Object.entries(fields)) {
+    const html = highlight(text)
     if (html !== undefined) matched[field] = html
   }
   return matched

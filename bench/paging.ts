@@ -1,0 +1,128 @@
+import { parseArgs } from 'node:util'
+import { Meilisearch } from 'meilisearch'
+import { parseConfig } from '../src/config.ts'
+import { rebuildMirror } from '../src/projections/search/mirror.ts'
+import type { FrameQuery } from '../src/search/library-search.ts'
+import { mirrorState } from '../src/search/meilisearch/mirror-state.ts'
+import { openMeiliSearch } from '../src/search/meilisearch/search.ts'
+import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
+import { openPostgresSearch } from '../src/search/postgres/search.ts'
+import { median } from './search.ts'
+import { round, seedLibrary } from './seed.ts'
+import { openTemporaryDatabase } from './support/postgres.ts'
+
+/**
+ * The ways to a deep page of the wall beside Meilisearch: its own offset, an anchor as filter, `documents/fetch`, and the read model. And a cold search through
+ * our code against the time the engine itself reports. Needs MEILI_URL and MEILI_KEY.
+ */
+export async function run(args: string[]): Promise<void> {
+  const { values } = parseArgs({
+    args,
+    options: { frames: { type: 'string', default: '30000' }, rounds: { type: 'string', default: '9' }, json: { type: 'boolean' } },
+  })
+  const { meili } = parseConfig(process.env)
+  if (!meili) {
+    console.error('paging: set MEILI_URL and MEILI_KEY')
+    process.exitCode = 1
+    return
+  }
+  await using database = await openTemporaryDatabase()
+  const { db } = database
+  const { frames } = await seedLibrary(db, { frames: Number(values.frames) })
+  const options = { ...meili, prefix: 'bench_paging' }
+  const sink = openMeiliSink(options)
+  const filled = performance.now()
+  await rebuildMirror({ db, sink })
+  const fillSeconds = round((performance.now() - filled) / 1000)
+  const reads = openPostgresSearch(db.$client)
+  const search = openMeiliSearch({ ...options, reads, mirror: () => mirrorState(db), timeoutMs: 60_000 })
+  const client = new Meilisearch({ host: meili.url, apiKey: meili.key })
+  const index = client.index('bench_paging_frames')
+  const sort = ['added_ms:desc', 'video_id:asc', 't_ms:asc']
+
+  const ask = (query: Partial<FrameQuery>): FrameQuery => ({
+    filters: {},
+    q: '',
+    sort: 'newest',
+    page: 1,
+    pageSize: 120,
+    facets: false,
+    variety: false,
+    ...query,
+  })
+  const figures: Record<string, number> = {}
+
+  const ratios: number[] = []
+  for (const q of [
+    'dark terminal',
+    'presnter',
+    'glossy robot',
+    'hyperdrive waitlist',
+    'kite',
+    'neon headset',
+    'vintage camera',
+    'quiet forest',
+    'pricing',
+    'macro',
+  ]) {
+    const own = (
+      await index.search(q, { limit: 120, matchingStrategy: 'all', showRankingScore: true, attributesToRetrieve: ['key', 'doc'] })
+    ).processingTimeMs
+    const started = performance.now()
+    await search.frames(ask({ q, sort: 'relevance' }))
+    ratios.push((performance.now() - started) / Math.max(1, own))
+  }
+  figures['search through our code ÷ engine’s own time'] = round(median(ratios))
+
+  const { rows: all } = await db.$client.query<{ key: string; added_ms: number; t_ms: number }>(
+    'select id as key, added_ms::float8 as added_ms, t_ms from library_search.frames',
+  )
+  // What the service leaves to the read model: put in for the measurement.
+  const held = (await index.getFilterableAttributes()) as string[]
+  await index
+    .updateSettings({
+      filterableAttributes: [...held, 'added_ms', 't_ms'],
+      sortableAttributes: ['added_ms', 't_ms', 'video_id'],
+      rankingRules: ['sort'],
+    })
+    .waitTask({ timeout: 600_000 })
+  for (let from = 0; from < all.length; from += 10_000)
+    await index.updateDocuments(all.slice(from, from + 10_000)).waitTask({ timeout: 600_000 })
+  for (const [name, page] of [
+    ['first', 1],
+    ['100th', 100],
+    ['last', Math.ceil(frames / 120)],
+  ] as const) {
+    const offset = (page - 1) * 120
+    const anchor = (await reads.frames(ask({ page }))).frames[0]!.document
+    // An anchor is a place in the order: it must be known from the page before, so it cannot jump.
+    const filter = `added_ms < ${anchor.added_ms} OR (added_ms = ${anchor.added_ms} AND video_id = "${anchor.video_id}" AND t_ms >= ${anchor.t_ms})`
+    const ways: Record<string, () => Promise<unknown>> = {
+      'read model': () => reads.frames(ask({ page })),
+      ...(offset < 20_000
+        ? { 'search, offset': () => index.search('', { sort, offset, limit: 120, attributesToRetrieve: ['key', 'doc'] }) }
+        : {}),
+      'search, anchor': () => index.search('', { sort, filter, limit: 120, attributesToRetrieve: ['key', 'doc'] }),
+      'documents/fetch': () =>
+        index.getDocuments({ sort, offset, limit: 120, fields: ['key', 'doc'], filter: 'tone IN ["dark", "bright"]' } as never),
+    }
+    for (const [way, act] of Object.entries(ways)) figures[`${name}: ${way} (ms)`] = await timed(act, Number(values.rounds))
+  }
+
+  if (!values.json) {
+    console.log(`${frames} frames, filled in ${fillSeconds} s; Meilisearch ${(await client.getVersion()).pkgVersion}`)
+    console.table(figures)
+  }
+  console.log(JSON.stringify({ bench: 'paging', frames, fill_seconds: fillSeconds, figures }))
+  for (const kind of ['frames', 'videos', 'brands', 'techniques']) await client.deleteIndexIfExists(`bench_paging_${kind}`)
+}
+
+async function timed(act: () => Promise<unknown>, rounds: number): Promise<number> {
+  const times: number[] = []
+  for (let n = 0; n < rounds + 1; n++) {
+    const started = performance.now()
+    await act()
+    if (n > 0) times.push(performance.now() - started)
+  }
+  return round(median(times))
+}
