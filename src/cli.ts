@@ -4,6 +4,7 @@ import { CliError } from './cli/context.ts'
 import { addEventCommands } from './cli/events.ts'
 import { addKeyCommands } from './cli/keys.ts'
 import { addLibraryCommands } from './cli/library.ts'
+import { addReannotateCommand } from './cli/reannotate.ts'
 import { addServeCommands } from './cli/serve.ts'
 import { addTechniqueCommands } from './cli/techniques.ts'
 import { addVideoCommands } from './cli/videos.ts'
@@ -20,6 +21,7 @@ const program = new Command('frames')
 
 addServeCommands(program)
 addVideoCommands(program)
+addReannotateCommand(program)
 addTechniqueCommands(program)
 addLibraryCommands(program)
 addAccountCommands(program)

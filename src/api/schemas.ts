@@ -261,6 +261,7 @@ export const VideoStatusReport = z
     attempts: z.int(),
     backfill: z.boolean(),
     frame_count: z.int(),
+    reannotating: z.int(),
     costs: z.strictObject({ calls: z.int(), input_tokens: z.int(), output_tokens: z.int(), cost_usd: z.number() }),
     added_at: time,
     ready_at: time.nullable(),

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { asc } from 'drizzle-orm'
 import { techniques } from '../db/schema.ts'
-import { dismissSuggestion, listSuggestions } from '../library/annotations.ts'
+import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/annotations.ts'
 import { addTechnique, editTechnique, mergeTechnique, renameTechnique, retireTechnique, type TechniqueRow } from '../library/techniques.ts'
 import { type CommandContext, print, withContext } from './context.ts'
 
@@ -35,7 +35,11 @@ export function addTechniqueCommands(program: Command): void {
       const options = command.opts<Edit & { json?: boolean }>()
       return withContext(async (context) => {
         const row = await act(context, command.args, options)
-        print(options.json, { technique: toEntry(row) }, () => `${row.slug}: ${row.name}${row.retiredAt ? ' (retired)' : ''}`)
+        const adopted = await adoptProposals(context.db)
+        print(options.json, { technique: toEntry(row), adopted_frames: adopted }, () => [
+          `${row.slug}: ${row.name}${row.retiredAt ? ' (retired)' : ''}`,
+          ...(adopted > 0 ? [`${adopted} frames take the technique that their model proposed`] : []),
+        ])
       })
     })
 
@@ -60,7 +64,7 @@ export function addTechniqueCommands(program: Command): void {
 
   change(
     'add <slug>',
-    'a new technique',
+    'a new technique; frames whose model proposed it take it',
     ({ db }, [slug], options) =>
       addTechnique(db, {
         slug: slug!,

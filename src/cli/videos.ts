@@ -5,12 +5,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { parse as parseCsv } from 'csv-parse/sync'
 import { z } from 'zod'
-import type { VideoStatus } from '../db/schema.ts'
+import { VIDEO_STATUSES, type VideoStatus } from '../db/schema.ts'
 import { AppError } from '../errors.ts'
 import { fetchability, type SubmissionDetails, submitUpload, submitUrl } from '../library/submit.ts'
-import { explainFrames, listVideos, reportVideo, type VideoReport } from '../library/video-status.ts'
+import {
+  type AnnotatorStatus,
+  explainFrames,
+  findAnnotatorStatus,
+  listVideos,
+  reportVideo,
+  type VideoReport,
+} from '../library/video-status.ts'
 import { cancelVideo, deleteVideo, retryVideo, type VideoRow } from '../library/videos.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
+import { NEVER_REACHED } from '../queue/work.ts'
+import { tooLarge } from '../video/disk-store.ts'
 import { findSource as resolveSource } from '../video/source.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
 import { CliError, type CommandContext, print, withContext } from './context.ts'
@@ -29,10 +38,15 @@ interface AddOptions {
 interface Line {
   source: string
   details: SubmissionDetails
+  /** Its number in the list, counted from 1. */
+  line?: number
+  /** Why the entry itself cannot be used. */
+  error?: string
 }
 
 interface Outcome {
   source: string
+  line?: number
   video?: { id: string; status: VideoStatus; title: string }
   created?: boolean
   error?: string
@@ -61,11 +75,15 @@ export function addVideoCommands(program: Command): void {
     .option('--status <status>', 'only videos of this status')
     .option('--limit <n>', 'how many', '20')
     .option('--json', 'one JSON object')
-    .action((id: string | undefined, options: { explain?: boolean; status?: VideoStatus; limit: string; json?: boolean }) =>
+    .action((id: string | undefined, options: { explain?: boolean; status?: string; limit: string; json?: boolean }) =>
       withContext(async ({ db }) => {
         if (id === undefined) {
-          const list = await listVideos(db, { status: options.status, limit: Number(options.limit) })
-          print(options.json, { videos: list }, () => (list.length === 0 ? 'No videos yet: frames add <file> --wait' : list.map(oneLine)))
+          const list = await listVideos(db, { status: toStatus(options.status), limit: toLimit(options.limit) })
+          const annotator = await findAnnotatorStatus(db)
+          print(options.json, { annotator, videos: list }, () => [
+            ...describeAnnotator(annotator),
+            ...(list.length === 0 ? ['No videos yet: frames add <file> --wait'] : list.map(oneLine)),
+          ])
           return
         }
         const video = await reportVideo(db, id)
@@ -77,18 +95,22 @@ export function addVideoCommands(program: Command): void {
       }),
     )
 
-  const change = (name: string, description: string, act: (context: CommandContext, id: string) => Promise<VideoRow | undefined>) =>
+  const change = (
+    name: string,
+    description: string,
+    act: (context: CommandContext, id: string, options: { again?: boolean }) => Promise<VideoRow | undefined>,
+  ) =>
     program
       .command(name)
       .description(description)
       .argument('<video...>', 'video ids')
       .option('--json', 'one JSON object')
-      .action((ids: string[], options: { json?: boolean }) =>
+      .action((ids: string[], options: { again?: boolean; json?: boolean }) =>
         withContext(async (context) => {
           const results: { id: string; status?: string; error?: string }[] = []
           for (const id of ids) {
             try {
-              const row = await act(context, id)
+              const row = await act(context, id, options)
               results.push({ id, status: row?.status ?? 'deleted' })
             } catch (error) {
               if (!(error instanceof AppError)) throw error
@@ -96,10 +118,15 @@ export function addVideoCommands(program: Command): void {
               process.exitCode = 1
             }
           }
-          print(options.json, { videos: results }, () => results.map((result) => `${result.id}  ${result.error ?? result.status}`))
+          const said = (result: (typeof results)[number]) => `${result.id}  ${result.error ?? result.status}`
+          const done = results.filter((result) => !result.error)
+          if (!options.json) for (const result of results) if (result.error) console.error(said(result))
+          if (options.json || done.length > 0) print(options.json, { videos: results }, () => done.map(said))
         }),
       )
-  change('retry', 'put failed or cancelled videos back into the queue', ({ db }, id) => retryVideo(db, id))
+  change('retry', 'put failed or cancelled videos back into the queue', ({ db }, id, { again }) =>
+    retryVideo(db, id, { again: again ?? false }),
+  ).option('--again', 'also ready ones, for a newer detector; frames that people saved, pinned or corrected stay')
   change('cancel', 'stop the work on videos', ({ db }, id) => cancelVideo(db, id))
   change('delete', 'take videos out of the library, with their frames, saves and pins', async ({ db }, id) => {
     await deleteVideo(db, id)
@@ -119,7 +146,14 @@ export function addVideoCommands(program: Command): void {
         withContext(async ({ queues }) => {
           const names = toQueueNames(given)
           await queues.ready()
-          for (const queue of names) await (name === 'pause' ? queues.get(queue).pause() : queues.get(queue).resume())
+          for (const queue of names) {
+            if (name === 'pause') await queues.get(queue).pause()
+            else {
+              await queues.get(queue).resume()
+              // Also the rest that a wrong key or a spent budget made.
+              await queues.get(queue).removeRateLimitKey()
+            }
+          }
           print(
             options.json,
             { queues: names, paused: name === 'pause' },
@@ -134,30 +168,58 @@ export function addVideoCommands(program: Command): void {
     .option('--drain', 'wait until every queue is empty')
     .option('--json', 'one JSON object')
     .action((options: { drain?: boolean; json?: boolean }) =>
-      withContext(async ({ queues }) => {
+      withContext(async ({ db, queues }) => {
         await queues.ready()
-        const count = async () =>
+        const count = () =>
           Promise.all(
-            QUEUES.map(async (queue) => ({
-              queue,
-              paused: await queues.get(queue).isPaused(),
-              ...(await queues.get(queue).getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')),
-            })),
+            QUEUES.map(async (queue) => {
+              const {
+                active = 0,
+                failed = 0,
+                ...waiting
+              } = await queues.get(queue).getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
+              return {
+                queue,
+                paused: await queues.get(queue).isPaused(),
+                rests_ms: Math.max(0, await queues.get(queue).getRateLimitTtl(NEVER_REACHED)),
+                waiting: 0,
+                prioritized: 0,
+                delayed: 0,
+                ...waiting,
+                active,
+                failed,
+              }
+            }),
           )
         let counts = await count()
         while (options.drain && counts.some((entry) => left(entry) > 0)) {
           await sleep(500)
           counts = await count()
         }
-        print(options.json, { queues: counts }, () =>
-          counts.map((entry) => `${entry.queue.padEnd(18)} ${entry.paused ? 'paused  ' : ''}${left(entry)} to do`),
-        )
+        const annotator = await findAnnotatorStatus(db)
+        print(options.json, { queues: counts, annotator }, () => [
+          ...counts.map(
+            (entry) =>
+              `${entry.queue.padEnd(18)} ${String(left(entry)).padStart(6)} to do, ${entry.active} running${entry.failed ? `, ${entry.failed} failed` : ''}${entry.paused ? ', paused' : ''}${entry.rests_ms > 0 ? `, rests ${Math.ceil(entry.rests_ms / 1000)} s` : ''}`,
+          ),
+          ...describeAnnotator(annotator),
+        ])
       }),
     )
 }
 
-function left(counts: Record<string, unknown>): number {
-  return ['waiting', 'prioritized', 'active', 'delayed'].reduce((sum, state) => sum + Number(counts[state] ?? 0), 0)
+/** One clear line when nothing can be asked, and what asking has cost. */
+function describeAnnotator(annotator: AnnotatorStatus): string[] {
+  const { present, problem, waiting, last_24_h } = annotator
+  return [
+    ...(problem ? [`! ${problem.code}: ${problem.message} (since ${problem.since})`] : []),
+    ...(waiting > 0 ? [`${waiting} frames wait to be described again by ${present ?? 'a worker'}`] : []),
+    ...(last_24_h.calls > 0 ? [`${last_24_h.calls} calls in 24 hours, $${last_24_h.cost_usd.toFixed(4)}`] : []),
+  ]
+}
+
+function left({ waiting, prioritized, active, delayed }: Record<'waiting' | 'prioritized' | 'active' | 'delayed', number>): number {
+  return waiting + prioritized + active + delayed
 }
 
 function toQueueNames(given: readonly string[]): QueueName[] {
@@ -182,12 +244,12 @@ async function add(context: CommandContext, sources: string[], options: AddOptio
   if (options.title && lines.length > 1) throw new CliError('--title goes with one source; a list has a title column.')
   const outcomes: Outcome[] = []
   for (const line of lines) {
-    const outcome = await addOne(context, line)
+    const outcome: Outcome = { ...(line.line === undefined ? {} : { line: line.line }), ...(await addOne(context, line)) }
     outcomes.push(outcome)
     if (!options.json)
       console.log(
         outcome.error
-          ? `✗ ${outcome.source}: ${outcome.error}`
+          ? `✗ ${outcome.line === undefined ? '' : `line ${outcome.line}, `}${outcome.source}: ${outcome.error}`
           : `${outcome.created ? '+' : '='} ${outcome.video!.id}  ${outcome.video!.title}${outcome.created ? '' : ` (already here, ${outcome.video!.status})`}`,
       )
   }
@@ -196,7 +258,8 @@ async function add(context: CommandContext, sources: string[], options: AddOptio
   if (options.json) console.log(JSON.stringify({ videos: outcomes }))
 }
 
-async function addOne({ db, store, config }: CommandContext, { source, details }: Line): Promise<Outcome> {
+async function addOne({ db, store, config }: CommandContext, { source, details, error: unusable }: Line): Promise<Outcome> {
+  if (unusable !== undefined) return { source, error: unusable }
   try {
     const { video, created } = /^[a-z][a-z0-9+.-]*:\/\//i.test(source)
       ? await submitUrl(db, source, resolveSource, { ...details, fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }) })
@@ -209,13 +272,19 @@ async function addOne({ db, store, config }: CommandContext, { source, details }
 
   async function addFile(path: string, given: SubmissionDetails) {
     const found = await stat(path).catch(() => undefined)
+    if (found?.isDirectory()) throw new CliError('This is a folder; name the files in it.')
     if (!found?.isFile()) throw new CliError('There is no such file, or it cannot be read.')
+    // Told before gigabytes are read and hashed.
+    if (found.size > config.maxUploadBytes) throw tooLarge(config.maxUploadBytes)
     const stream = createReadStream(path)
     try {
       return await submitUpload(db, store, stream, { filename: basename(path), maxBytes: config.maxUploadBytes, details: () => given })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EACCES') throw new CliError('The file cannot be read.')
+      if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw new CliError('The disk that holds the library is full.')
       throw error
+    } finally {
+      stream.destroy()
     }
   }
 }
@@ -260,6 +329,7 @@ function describe(video: VideoReport): string[] {
     oneLine(video),
     `  source    ${video.source_url ?? 'a file'} (${video.platform}${video.author ? `, ${video.author}` : ''})`,
     `  attempts  ${video.attempts}${video.backfill ? ', back-fill' : ''}`,
+    ...(video.reannotating > 0 ? [`  again     ${video.reannotating} frames wait for a new description`] : []),
     ...video.stages.map((stage) => {
       const seconds =
         ((stage.finished_at ? new Date(stage.finished_at) : new Date()).getTime() - new Date(stage.started_at).getTime()) / 1000
@@ -293,22 +363,25 @@ async function readList(path: string, shared: SubmissionDetails): Promise<Line[]
   })
   const entries: unknown[] = content.trimStart().startsWith('[') ? parseJsonList(content) : parseCsvList(content)
   return entries.map((entry, n) => {
+    const line = n + 1
     const record = typeof entry === 'string' ? { source: entry } : entry
     const parsed = ListEntry.safeParse(
       typeof record === 'object' && record !== null
         ? { ...record, source: (record as Record<string, unknown>).source ?? (record as Record<string, unknown>).url }
         : record,
     )
-    if (!parsed.success) throw new CliError(`Entry ${n + 1} of the list needs a source (a file or a URL).`)
+    if (!parsed.success) return { source: '(no source)', details: {}, line, error: 'The entry needs a source: a file or a URL.' }
     const { source, title, author, platform } = parsed.data
-    return {
-      source,
-      details: {
+    try {
+      const details = {
         ...shared,
         title: title || undefined,
         author: author || shared.author,
         platform: toPlatform(platform || undefined) ?? shared.platform,
-      },
+      }
+      return { source, details, line }
+    } catch (error) {
+      return { source, details: {}, line, error: (error as CliError).message }
     }
   })
 }
@@ -332,6 +405,18 @@ function parseJsonList(content: string): unknown[] {
   } catch {
     throw new CliError('The list is not a JSON array of sources.')
   }
+}
+
+function toStatus(given: string | undefined): VideoStatus | undefined {
+  const status = VIDEO_STATUSES.find((known) => known === given)
+  if (given !== undefined && !status) throw new CliError(`No status is called ${given}; there are ${VIDEO_STATUSES.join(', ')}.`)
+  return status
+}
+
+function toLimit(given: string): number {
+  const limit = Number(given)
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) throw new CliError('--limit is a whole number from 1 to 1000.')
+  return limit
 }
 
 function toPlatform(given: string | undefined): Platform | undefined {

@@ -1,5 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
-import type { Db, DbOrTx, Tx } from '../db/client.ts'
+import { type Db, type DbOrTx, inTransaction, type Tx } from '../db/client.ts'
 import { techniqueRedirects, techniques } from '../db/schema.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
 import { appendEvent, appendEvents } from '../events/append.ts'
@@ -84,7 +84,7 @@ export interface NewTechnique {
   aliases?: string[] | undefined
 }
 
-export async function addTechnique(db: Db, technique: NewTechnique): Promise<TechniqueRow> {
+export async function addTechnique(db: DbOrTx, technique: NewTechnique): Promise<TechniqueRow> {
   requireSlug(technique.slug)
   const aliases = toAliases(technique.aliases ?? [], technique.slug)
   return changeVocabulary(db, technique.slug, 'added', null, async (tx) => {
@@ -97,7 +97,7 @@ export async function addTechnique(db: Db, technique: NewTechnique): Promise<Tec
   })
 }
 
-export async function editTechnique(db: Db, slug: string, given: Partial<Omit<NewTechnique, 'slug'>>): Promise<TechniqueRow> {
+export async function editTechnique(db: DbOrTx, slug: string, given: Partial<Omit<NewTechnique, 'slug'>>): Promise<TechniqueRow> {
   const edit = { ...given, ...(given.aliases ? { aliases: toAliases(given.aliases, slug) } : {}) }
   return changeVocabulary(db, slug, 'edited', null, async (tx) => {
     const row = await requireTechnique(tx, slug)
@@ -117,7 +117,7 @@ export async function editTechnique(db: Db, slug: string, given: Partial<Omit<Ne
 }
 
 /** The frames follow (foreign key), the old slug goes on working as a redirect. */
-export async function renameTechnique(db: Db, slug: string, to: string): Promise<TechniqueRow> {
+export async function renameTechnique(db: DbOrTx, slug: string, to: string): Promise<TechniqueRow> {
   requireSlug(to)
   return changeVocabulary(db, to, 'renamed', slug, async (tx) => {
     await requireTechnique(tx, slug)
@@ -131,7 +131,7 @@ export async function renameTechnique(db: Db, slug: string, to: string): Promise
 }
 
 /** Moves every frame of `slug` to `into`; the old slug and its aliases lead there from now on. */
-export async function mergeTechnique(db: Db, slug: string, into: string): Promise<TechniqueRow> {
+export async function mergeTechnique(db: DbOrTx, slug: string, into: string): Promise<TechniqueRow> {
   if (slug === into) throw invalid('into', 'A technique cannot be merged into itself.')
   return changeVocabulary(db, into, 'merged', slug, async (tx) => {
     const from = await requireTechnique(tx, slug)
@@ -151,7 +151,7 @@ export async function mergeTechnique(db: Db, slug: string, into: string): Promis
 }
 
 /** A retired technique takes no new frames and leaves the vocabulary; the frames that carry it keep it. */
-export async function retireTechnique(db: Db, slug: string, retired = true): Promise<TechniqueRow> {
+export async function retireTechnique(db: DbOrTx, slug: string, retired = true): Promise<TechniqueRow> {
   return changeVocabulary(db, slug, retired ? 'retired' : 'restored', null, async (tx) => {
     await requireTechnique(tx, slug)
     const [row] = await tx
@@ -171,14 +171,37 @@ function toAliases(given: readonly string[], own: string): string[] {
 
 type Change = EventData<'technique.changed'>['change']
 
-async function changeVocabulary(
+export interface TechniquePatch extends Partial<NewTechnique> {
+  retired?: boolean | undefined
+}
+
+/** Several changes of one technique, all or none. Undefined when nothing of it is a change. */
+export async function patchTechnique(
   db: Db,
+  slug: string,
+  { slug: to, retired, ...edit }: TechniquePatch,
+): Promise<TechniqueRow | undefined> {
+  return db.transaction(async (tx) => {
+    let current = slug
+    let row: TechniqueRow | undefined
+    if (to !== undefined && to !== slug) {
+      row = await renameTechnique(tx, slug, to)
+      current = to
+    }
+    if (Object.keys(edit).length > 0) row = await editTechnique(tx, current, edit)
+    if (retired !== undefined) row = await retireTechnique(tx, current, retired)
+    return row
+  })
+}
+
+async function changeVocabulary(
+  db: DbOrTx,
   slug: string,
   change: Change,
   previous: string | null,
   act: (tx: Tx) => Promise<TechniqueRow>,
 ): Promise<TechniqueRow> {
-  return db.transaction(async (tx) => {
+  return inTransaction(db, async (tx) => {
     await lockVocabulary(tx)
     const row = await act(tx)
     await appendEvent(tx, { type: 'technique.changed', subject: slug, accountId: null, data: { slug, change, previous_slug: previous } })

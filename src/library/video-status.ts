@@ -1,7 +1,8 @@
 import { count, desc, eq } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { frames, type StageProgress, type VideoStatus, videos } from '../db/schema.ts'
+import { frames, type StageProgress, settings, type VideoStatus, videos } from '../db/schema.ts'
 import { type Costs, costsOf } from './annotations.ts'
+import { countReannotations, findAnnotator } from './reannotation.ts'
 import { requireVideo, type VideoRow } from './videos.ts'
 
 /** What an operator sees of one video: stage, n of m, rate, time left, attempts, and what failed and why. */
@@ -27,6 +28,8 @@ export interface VideoReport {
   attempts: number
   backfill: boolean
   frame_count: number
+  /** Frames that wait to be described again, behind live work. */
+  reannotating: number
   costs: Costs
   added_at: string
   ready_at: string | null
@@ -76,11 +79,38 @@ async function toReport(db: Db, video: VideoRow, now: Date): Promise<VideoReport
     attempts: video.attempts,
     backfill: video.backfill,
     frame_count: n,
+    reannotating: await countReannotations(db, video.id),
     costs: await costsOf(db, video.id),
     added_at: video.addedAt.toISOString(),
     ready_at: video.readyAt?.toISOString() ?? null,
     detector: video.detector,
     annotator: video.annotator,
+  }
+}
+
+/** Whether frames can be described at present, what waits for it and what it costs. */
+export interface AnnotatorStatus {
+  present: string | null
+  /** Why nothing can be asked; null while all is well. */
+  problem: { code: string; message: string; since: string } | null
+  /** Frames named by a re-annotation and not answered yet. */
+  waiting: number
+  last_24_h: Costs
+}
+
+export const VISION_STATUS = 'vision-status'
+
+export async function findAnnotatorStatus(db: Db): Promise<AnnotatorStatus> {
+  const [row] = await db.select().from(settings).where(eq(settings.name, VISION_STATUS))
+  const value = row?.value as { code?: string; message?: string } | undefined
+  return {
+    present: (await findAnnotator(db))?.version ?? null,
+    problem:
+      row && value?.message !== undefined
+        ? { code: value.code ?? 'unknown', message: value.message, since: row.updatedAt.toISOString() }
+        : null,
+    waiting: await countReannotations(db),
+    last_24_h: await costsOf(db),
   }
 }
 

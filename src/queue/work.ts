@@ -22,6 +22,9 @@ export class Later extends Error {
   }
 }
 
+/** The limit of a queue that is not to be limited: only a pause passes it. */
+export const NEVER_REACHED = 1_000_000_000
+
 export interface WorkOptions {
   url: string
   prefix: string
@@ -74,8 +77,8 @@ export function startWorker({ url, prefix, queue, concurrency, handlers, logger,
       connection,
       prefix,
       concurrency,
-      // Never reached by counting; without a limiter workers do not heed the pause that `rateLimit` makes.
-      limiter: { max: 1_000_000_000, duration: 1_000 },
+      // Without a limiter workers do not heed the pause that `rateLimit` makes.
+      limiter: { max: NEVER_REACHED, duration: 1_000 },
       lockDuration: lockMs,
       stalledInterval: Math.max(250, Math.floor(lockMs / 4)),
       // The default of 1 fails jobs for good when workers are killed; a video's own count of beginnings bounds poison (library/videos.ts).

@@ -10,6 +10,7 @@ import { publishAnnotator } from '../library/reannotation.ts'
 import { checkStorage } from '../library/storage.ts'
 import { TECHNIQUE_SEED } from '../library/technique-seed.ts'
 import { seedTechniques } from '../library/techniques.ts'
+import { VISION_STATUS } from '../library/video-status.ts'
 import type { Logger } from '../logger.ts'
 import type { QueueName } from '../queue/jobs.ts'
 import { DEFAULT_PREFIX, openQueues, type Queues } from '../queue/queues.ts'
@@ -233,7 +234,7 @@ function statusWriter(db: ReturnType<typeof openDb>) {
     last = text
     await db
       .insert(settings)
-      .values({ name: 'vision-status', value: status ?? { code: 'ok' } })
+      .values({ name: VISION_STATUS, value: status ?? { code: 'ok' } })
       .onConflictDoUpdate({ target: settings.name, set: { value: status ?? { code: 'ok' }, updatedAt: new Date() } })
   }
 }

@@ -2,15 +2,8 @@ import { type RequestHandler, Router } from 'express'
 import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
-import { type Correction, correctFrame, dismissSuggestion, listSuggestions } from '../../library/annotations.ts'
-import {
-  addTechnique,
-  editTechnique,
-  mergeTechnique,
-  renameTechnique,
-  retireTechnique,
-  type TechniqueRow,
-} from '../../library/techniques.ts'
+import { adoptProposals, type Correction, correctFrame, dismissSuggestion, listSuggestions } from '../../library/annotations.ts'
+import { addTechnique, mergeTechnique, patchTechnique, type TechniqueRow } from '../../library/techniques.ts'
 import { ANNOTATED, MAX_TEXT, SHOTS, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
 import { callerOf } from '../authenticate.ts'
 import { jsonBody } from '../write.ts'
@@ -63,20 +56,15 @@ export function libraryRouter({ db, requireScope }: { db: Db; requireScope: (sco
   })
 
   router.post('/api/techniques', operator, jsonBody, async (req, res) => {
-    res.status(201).json({ technique: toVocabularyEntry(await addTechnique(db, NewTechniqueBody.parse(req.body))) })
+    const row = await addTechnique(db, NewTechniqueBody.parse(req.body))
+    await adoptProposals(db)
+    res.status(201).json({ technique: toVocabularyEntry(row) })
   })
 
   router.patch('/api/techniques/:slug', operator, jsonBody, async (req, res) => {
-    const { slug: to, retired, ...edit } = TechniquePatchBody.parse(req.body)
-    let current = String(req.params.slug)
-    let row: TechniqueRow | undefined
-    if (to !== undefined && to !== current) {
-      row = await renameTechnique(db, current, to)
-      current = to
-    }
-    if (Object.keys(edit).length > 0) row = await editTechnique(db, current, edit)
-    if (retired !== undefined) row = await retireTechnique(db, current, retired)
+    const row = await patchTechnique(db, String(req.params.slug), TechniquePatchBody.parse(req.body))
     if (!row) throw new AppError('invalid_request', 'Nothing of this changes the technique.')
+    await adoptProposals(db)
     res.json({ technique: toVocabularyEntry(row) })
   })
 

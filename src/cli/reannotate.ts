@@ -1,0 +1,206 @@
+import type { Command } from 'commander'
+import { eq } from 'drizzle-orm'
+import { annotations } from '../db/schema.ts'
+import { checked, costsOf, type FrameRow, recordVisionCall } from '../library/annotations.ts'
+import type { Candidate } from '../library/provenance.ts'
+import {
+  cancelReannotation,
+  diffAnswer,
+  parseCondition,
+  requestReannotation,
+  requireAnnotator,
+  type Scope,
+  sampleOfScope,
+  sizeOfScope,
+  type ValueChange,
+} from '../library/reannotation.ts'
+import { loadVocabulary, toTerm } from '../library/techniques.ts'
+import { requireVideo } from '../library/videos.ts'
+import { DEFAULT_PREFIX } from '../queue/queues.ts'
+import { type Annotator, type AnnotatorCall, AnnotatorUnavailable, type FrameToAnnotate } from '../vision/annotator.ts'
+import { ANNOTATED } from '../vocabulary.ts'
+import { toFrame } from '../workers/annotate-frames.ts'
+import { openConfiguredAnnotator } from '../workers/annotator.ts'
+import { CliError, type CommandContext, print, withContext } from './context.ts'
+
+interface Options {
+  video?: string
+  where?: string[]
+  sample?: string
+  dryRun?: boolean
+  stop?: boolean
+  json?: boolean
+}
+
+const SAMPLE = 8
+const MAX_SAMPLE = 500
+const SHOWN_CHANGES = 40
+
+/** `frames reannotate`: describe frames again with the annotator of today, after a look at what it would change and cost. */
+export function addReannotateCommand(program: Command): void {
+  program
+    .command('reannotate')
+    .description('describe frames again with the present annotator, behind all live work; what people fixed stays')
+    .option('--video <id>', 'only this video')
+    .option(
+      '--where <condition...>',
+      'only frames such as subject=missing, caption=measured, source=rule, status=failed, annotator=<version>',
+    )
+    .option('--sample <n>', 'only show what n frames would become and what all of them would cost; nothing is stored')
+    .option('--dry-run', `the same with ${SAMPLE} frames`)
+    .option('--stop', 'take back what still waits')
+    .option('--json', 'one JSON object')
+    .action((options: Options) => withContext((context) => reannotate(context, options)))
+}
+
+async function reannotate(context: CommandContext, options: Options): Promise<void> {
+  const { db } = context
+  if (options.video !== undefined) await requireVideo(db, options.video)
+  if (options.stop) {
+    const stopped = await cancelReannotation(db, { videoId: options.video })
+    print(options.json, { stopped }, () => `${frames(stopped)} wait no longer.`)
+    return
+  }
+  const scope: Scope = { videoId: options.video, conditions: (options.where ?? []).map(parseCondition) }
+  const present = await requireAnnotator(db)
+  const size = await sizeOfScope(db, present.version, scope)
+  const found = { annotator: present.version, model: present.model, ...size }
+  const locked = size.locked_frames > 0 ? ` People fixed values of ${size.locked_frames} of them: these stay.` : ''
+  if (options.dryRun || options.sample !== undefined) {
+    const limit = toSample(options.sample)
+    const preview = await previewSample(context, present.version, await sampleOfScope(db, present.version, scope, limit))
+    const estimate = toEstimate(preview, size.frames)
+    print(options.json, { ...found, sample: preview, estimate }, () => [
+      `${frames(size.frames)} of ${size.videos} videos are not described by ${present.version} yet.${locked}`,
+      ...describePreview(preview),
+      estimate.cost_usd === null
+        ? 'All of them: cost unknown (set VISION_PRICE_IN and VISION_PRICE_OUT).'
+        : `All of them: about $${estimate.cost_usd.toFixed(2)}, ${estimate.calls} calls. Nothing was stored.`,
+    ])
+    return
+  }
+  const queued = await requestReannotation(db, present.version, scope)
+  print(options.json, { ...found, queued }, () =>
+    size.frames === 0
+      ? `Every frame of this scope is described by ${present.version} already.`
+      : `${frames(queued)} of ${size.videos} videos wait for ${present.version}, behind live work. Search keeps the old values until the new are in.${locked}`,
+  )
+}
+
+interface Preview {
+  frames: number
+  changes: ValueChange[]
+  failed: { frame_id: string; status: string; reason: string | null }[]
+  calls: number
+  input_tokens: number
+  output_tokens: number
+  /** Null where no price is known; what is answered from the cache costs nothing. */
+  cost_usd: number | null
+}
+
+/** Asks about some frames and stores no answer but in the cache: what is paid for here is not paid for again. The calls go into the books. */
+async function previewSample(context: CommandContext, version: string, rows: readonly FrameRow[]): Promise<Preview> {
+  const { db, store, config, queues } = context
+  const preview: Preview = { frames: 0, changes: [], failed: [], calls: 0, input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+  if (rows.length === 0) return preview
+  if (config.vision?.budgetPerDay !== undefined && (await costsOf(db)).cost_usd >= config.vision.budgetPerDay)
+    throw new CliError(`The budget of $${config.vision.budgetPerDay} for 24 hours is spent.`)
+  const { annotator } = await openConfiguredAnnotator({ config, db, redis: queues.redis, prefix: DEFAULT_PREFIX })
+  try {
+    if (annotator.version !== version)
+      throw new CliError(
+        `The workers describe with ${version}, this command would with ${annotator.version}: give it the same VISION_* variables.`,
+      )
+    for (const [videoId, list] of Map.groupBy(rows, (row) => row.videoId))
+      await previewVideo({ db, store, annotator, videoId, list, preview })
+  } catch (error) {
+    if (error instanceof AnnotatorUnavailable) throw new CliError(error.message)
+    throw error
+  } finally {
+    await annotator[Symbol.asyncDispose]()
+  }
+  return preview
+}
+
+async function previewVideo({
+  db,
+  store,
+  annotator,
+  videoId,
+  list,
+  preview,
+}: Pick<CommandContext, 'db' | 'store'> & { annotator: Annotator; videoId: string; list: readonly FrameRow[]; preview: Preview }) {
+  const video = await requireVideo(db, videoId)
+  const vocabulary = await loadVocabulary(db)
+  const asked: FrameToAnnotate[] = []
+  for (const row of list) {
+    const image = await store.get(row.imageKey)
+    if (image) asked.push(toFrame(row, image))
+    else preview.failed.push({ frame_id: row.id, status: 'failed', reason: 'image_missing' })
+  }
+  const note = async (call: AnnotatorCall) => {
+    preview.calls++
+    preview.input_tokens += call.inputTokens ?? 0
+    preview.output_tokens += call.outputTokens ?? 0
+    preview.cost_usd = preview.cost_usd === null || call.costUsd === null ? null : preview.cost_usd + call.costUsd
+    await recordVisionCall(db, videoId, call)
+  }
+  const { annotations: answers } = await annotator.annotate(
+    { id: videoId, title: video.title, author: video.author, durationSec: video.durationSec ?? 0 },
+    asked,
+    { signal: new AbortController().signal, techniques: vocabulary.active.map(toTerm), onCall: note },
+  )
+  for (const answer of answers) {
+    const row = list.find((candidate) => candidate.id === answer.frameId)
+    if (!row) continue
+    preview.frames++
+    if (answer.status !== 'annotated') preview.failed.push({ frame_id: row.id, status: answer.status, reason: answer.reason ?? null })
+    const stored = await db.select().from(annotations).where(eq(annotations.frameId, row.id))
+    const earlier = stored.map((each) => ({ annotator: each.annotator, at: each.createdAt, values: each.values as Candidate['values'] }))
+    const { values } = checked(answer, vocabulary)
+    preview.changes.push(...diffAnswer(row, earlier, { annotator: annotator.version, at: new Date(), values }))
+  }
+}
+
+function toEstimate(preview: Preview, total: number): { cost_usd: number | null; calls: number } {
+  if (preview.frames === 0) return { cost_usd: 0, calls: 0 }
+  const share = total / preview.frames
+  return { cost_usd: preview.cost_usd === null ? null : preview.cost_usd * share, calls: Math.ceil(preview.calls * share) }
+}
+
+function describePreview(preview: Preview): string[] {
+  if (preview.frames === 0) return []
+  const lines = [`${frames(preview.frames)} looked at, ${preview.calls} calls, ${preview.input_tokens + preview.output_tokens} tokens:`]
+  for (const attribute of ANNOTATED) {
+    const changes = preview.changes.filter((change) => change.attribute === attribute)
+    if (changes.length === 0) continue
+    const fixed = changes.filter((change) => change.locked).length
+    const open = changes.filter((change) => !change.locked)
+    const filled = open.filter((change) => change.before === null).length
+    const emptied = open.filter((change) => change.after === null).length
+    lines.push(
+      `  ${attribute.padEnd(15)} ${filled} filled, ${open.length - filled - emptied} changed, ${emptied} emptied${fixed > 0 ? `, ${fixed} fixed by people` : ''}`,
+    )
+  }
+  for (const change of preview.changes.filter((each) => !each.locked).slice(0, SHOWN_CHANGES))
+    lines.push(`    ${change.frame_id}  ${change.attribute}: ${short(change.before)} → ${short(change.after)}`)
+  for (const { frame_id, status, reason } of preview.failed.slice(0, SHOWN_CHANGES))
+    lines.push(`    ${frame_id}  ${status}: ${reason ?? 'no reason given'}`)
+  return lines
+}
+
+function short(value: string | null): string {
+  if (value === null) return '–'
+  const line = value.replace(/\s+/g, ' ')
+  return line.length > 70 ? `${line.slice(0, 69)}…` : line
+}
+
+function frames(n: number): string {
+  return `${n} ${n === 1 ? 'frame' : 'frames'}`
+}
+
+function toSample(given: string | undefined): number {
+  const n = Number(given ?? SAMPLE)
+  if (!Number.isInteger(n) || n < 1 || n > MAX_SAMPLE) throw new CliError(`--sample is a whole number from 1 to ${MAX_SAMPLE}.`)
+  return n
+}
