@@ -164,6 +164,7 @@ CREATE TABLE "idempotency_keys" (
 CREATE TABLE "reannotations" (
 	"frame_id" text PRIMARY KEY NOT NULL,
 	"video_id" text NOT NULL,
+	"annotator" text NOT NULL,
 	"requested_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint

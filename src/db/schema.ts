@@ -260,6 +260,8 @@ export const reannotations = pgTable(
     videoId: text('video_id')
       .notNull()
       .references(() => videos.id, { onDelete: 'cascade' }),
+    /** Whose answer is waited for; a changed setting names the new one (workers/reconcile.ts). */
+    annotator: text().notNull(),
     requestedAt: at('requested_at').notNull().defaultNow(),
   },
   (t) => [index('reannotations_video_idx').on(t.videoId)],

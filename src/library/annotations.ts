@@ -52,7 +52,7 @@ export async function loadAwaiting(
   annotator: string,
   frameIds?: readonly string[],
 ): Promise<FrameRow[]> {
-  const asked = sql`exists (select 1 from reannotations r where r.frame_id = ${frames.id})`
+  const asked = sql`exists (select 1 from reannotations r where r.frame_id = ${frames.id} and r.annotator = ${annotator})`
   const unanswered = sql`not exists (select 1 from annotations a where a.frame_id = ${frames.id} and a.annotator = ${annotator})`
   return db
     .select()
@@ -122,7 +122,7 @@ export async function recordAnnotations(db: Db, { videoId, revision, annotator, 
       done.push(row.id)
     }
     if (done.length > 0) {
-      await tx.delete(reannotations).where(inArray(reannotations.frameId, done))
+      await tx.delete(reannotations).where(and(inArray(reannotations.frameId, done), eq(reannotations.annotator, annotator)))
       await appendEvent(tx, {
         type: 'frames.annotated',
         subject: videoId,

@@ -132,10 +132,10 @@ export async function requestReannotation(db: Db, annotator: string, scope: Scop
     const ids = page.map((row) => row.video_id)
     await db.transaction(async (tx) => {
       const { rows } = await tx.execute<{ video_id: string }>(sql`
-        insert into reannotations (frame_id, video_id)
-        select f.id, f.video_id from frames f join videos v on v.id = f.video_id
+        insert into reannotations (frame_id, video_id, annotator)
+        select f.id, f.video_id, ${annotator} from frames f join videos v on v.id = f.video_id
          where f.video_id = any(${sql.param(ids)}::text[]) and ${inScope(annotator, scope)}
-        on conflict do nothing returning video_id`)
+        on conflict (frame_id) do update set annotator = excluded.annotator where reannotations.annotator <> excluded.annotator returning video_id`)
       added += rows.length
       const counts = new Map<string, number>()
       for (const row of rows) counts.set(row.video_id, (counts.get(row.video_id) ?? 0) + 1)
@@ -155,6 +155,12 @@ export async function requestReannotation(db: Db, annotator: string, scope: Scop
     })
     after = ids.at(-1)!
   }
+}
+
+/** After a change of settings: what waits for another annotator than the present one waits for that one now. */
+export async function retarget(db: Db, annotator: string): Promise<void> {
+  await db.execute(sql`update videos set annotator = ${annotator} where status = 'annotating' and annotator <> ${annotator}`)
+  await db.execute(sql`update reannotations set annotator = ${annotator} where annotator <> ${annotator}`)
 }
 
 /** Takes back what still waits. Number of frames. */

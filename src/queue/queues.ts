@@ -52,6 +52,10 @@ export function openQueues({ url, prefix = DEFAULT_PREFIX, logger }: { url: stri
       const wanted = new Map(list.map((job) => [jobIdOf(job.name, job.data), job]))
       const ids = [...wanted.keys()]
       const states = await statesOf(redis, queue, ids)
+      // Looking for a job in the lists takes as long as they are: done while they are short.
+      const depth = states.includes('pending') ? await depthOf(queue) : 0
+      for (const [at, id] of ids.entries())
+        if (states[at] === 'pending' && depth <= SHORT && (await queue.getJobState(id)) === 'unknown') states[at] = 'finished'
       const fresh = ids.filter((_, at) => states[at] !== 'pending')
       for (const [at, id] of ids.entries()) if (states[at] === 'finished') await queue.remove(id)
       if (fresh.length > 0) await queue.addBulk(fresh.map((id) => toBulkJob(id, wanted.get(id)!)))
@@ -71,14 +75,21 @@ export function openQueues({ url, prefix = DEFAULT_PREFIX, logger }: { url: stri
     addAll,
     async depth(name) {
       await untilReady(redis)
-      const counts = await get(name).getJobCounts('waiting', 'prioritized', 'active', 'delayed')
-      return Object.values(counts).reduce((sum, n) => sum + n, 0)
+      return depthOf(get(name))
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([...queues.values()].map((queue) => queue.close().catch(() => undefined)))
       redis.disconnect()
     },
   }
+}
+
+/** A queue this short is searched for jobs that lost their place in it (a Redis that forgot a part): they would wait for ever. */
+const SHORT = 1_000
+
+async function depthOf(queue: Queue): Promise<number> {
+  const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed')
+  return Object.values(counts).reduce((sum, n) => sum + n, 0)
 }
 
 function toBulkJob(jobId: string, { name, data, priority = 0 }: NewJob) {

@@ -4,6 +4,7 @@ import { frames, videos } from '../db/schema.ts'
 import type { StoredEvent } from '../events/catalogue.ts'
 import type { Consumer } from '../events/consume.ts'
 import { loadAwaiting } from '../library/annotations.ts'
+import type { PresentAnnotator } from '../library/reannotation.ts'
 import { settleIfComplete, type VideoRow } from '../library/videos.ts'
 import type { NewJob, Queues } from '../queue/queues.ts'
 import type { Reached } from './faults.ts'
@@ -11,9 +12,12 @@ import type { Reached } from './faults.ts'
 export interface DispatchDeps {
   db: Db
   queues: Queues
-  annotator: { version: string; batchSize: number }
+  /** Whose answers complete a video: the same in all processes, whatever their own settings. */
+  present: () => Promise<Present>
   reached: Reached
 }
+
+export type Present = Pick<PresentAnnotator, 'version' | 'batchSize'>
 
 /** Turns events into jobs. An event is a signal only: what is enqueued is what Postgres says is to be done now. */
 export function dispatchConsumer(deps: DispatchDeps): Consumer {
@@ -30,7 +34,8 @@ export function dispatchConsumer(deps: DispatchDeps): Consumer {
         const uploadKey = (event.data.upload_key as string | null | undefined) ?? null
         jobs.push({ name: 'remove-media', data: { videoId: event.subject, uploadKey } })
       }
-      for (const video of rows.values()) jobs.push(...(await jobsOf(deps, video)))
+      const annotator = await deps.present()
+      for (const video of rows.values()) jobs.push(...(await jobsOf(deps.db, annotator, video)))
       if (jobs.length > 0) await deps.queues.addAll(jobs)
       deps.reached('dispatch-added')
       return undefined
@@ -40,10 +45,8 @@ export function dispatchConsumer(deps: DispatchDeps): Consumer {
   }
 }
 
-type JobSource = Pick<DispatchDeps, 'db' | 'annotator'>
-
 /** What a video still needs. The same state gives the same jobs, so that adding them again adds nothing. */
-export async function jobsOf({ db, annotator }: JobSource, video: VideoRow): Promise<NewJob[]> {
+export async function jobsOf(db: Db, annotator: Present, video: VideoRow): Promise<NewJob[]> {
   const { id: videoId, revision, backfill, priority } = video
   if (video.status === 'queued' || video.status === 'fetching' || video.status === 'extracting')
     return [{ name: 'ingest-video', data: { videoId, revision }, backfill, priority }]

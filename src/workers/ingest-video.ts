@@ -29,7 +29,7 @@ export interface IngestDeps {
     options: { scratchDir: string; signal: AbortSignal; onProgress: (done: number, total: number | null) => void },
   ) => Promise<FetchedSource>
   /** The annotator whose answers will make the video complete. */
-  annotatorVersion: string
+  annotatorVersion: () => Promise<string>
   maxDurationSec: number
   scratchRoot: string
   logger: Logger
@@ -86,7 +86,7 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
         id: videoId,
         revision,
         extraction,
-        annotator: deps.annotatorVersion,
+        annotator: await deps.annotatorVersion(),
         title: source.title ?? extraction.probe.title,
         author: source.author,
       })

@@ -6,7 +6,7 @@ import { openDb } from '../db/client.ts'
 import { settings } from '../db/schema.ts'
 import { type Consumer, type RunningConsumer, startConsumer } from '../events/consume.ts'
 import { deleteExpired } from '../library/accounts.ts'
-import { publishAnnotator } from '../library/reannotation.ts'
+import { findAnnotator, publishAnnotator } from '../library/reannotation.ts'
 import { checkStorage } from '../library/storage.ts'
 import { TECHNIQUE_SEED } from '../library/technique-seed.ts'
 import { seedTechniques } from '../library/techniques.ts'
@@ -17,6 +17,7 @@ import { DEFAULT_PREFIX, openQueues, type Queues } from '../queue/queues.ts'
 import { type Handlers, type RunningWorker, startWorker } from '../queue/work.ts'
 import { openStore } from '../store.ts'
 import { extractInChild } from '../video/extract-in-child.ts'
+import type { FrameStore } from '../video/frame-store.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import { annotateFrames } from './annotate-frames.ts'
 import { openConfiguredAnnotator } from './annotator.ts'
@@ -44,6 +45,9 @@ export interface WorkerOptions {
   lockMs?: number
   /** Tests: an annotator of their own. */
   annotator?: Annotator
+  /** Tests: an image store and an extraction of their own. */
+  store?: FrameStore
+  extract?: typeof extractInChild
   pollMs?: number
   reconcileMs?: number
 }
@@ -64,7 +68,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const { config, databaseUrl, redisUrl, logger, roles = ROLES, prefix = DEFAULT_PREFIX, lockMs } = options
   const db = openDb({ url: databaseUrl, max: 12, applicationName: 'frame-library worker', logger })
   const queues = openQueues({ url: redisUrl, prefix, logger })
-  const store = openStore(config)
+  const store = options.store ?? openStore(config)
   const reached = faultPoints(config.faultAt)
   const scratchRoot = join(config.dataDir, 'scratch')
   await sweepScratch(scratchRoot)
@@ -79,13 +83,15 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     await wakeQueues(queues, ['annotate', 'annotate-backfill'], logger)
   }
 
+  const present = async () => (await findAnnotator(db)) ?? annotator
+
   const handlers: Handlers = {
     'ingest-video': ingestVideo({
       db,
       store,
-      extract: extractInChild,
+      extract: options.extract ?? extractInChild,
       fetchSource: fetchVideo({ store, ytdlpPath: config.ytdlpPath, maxBytes: config.maxUploadBytes, maxDurationSec: config.maxVideoSec }),
-      annotatorVersion: annotator.version,
+      annotatorVersion: async () => (await present()).version,
       maxDurationSec: config.maxVideoSec,
       scratchRoot,
       logger,
@@ -129,13 +135,13 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
 
   const projection = roles.includes('events') ? await openProjection({ config, db, databaseUrl, logger, reached }) : undefined
   const context = { db, url: databaseUrl, logger, ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }) }
-  const list: Consumer[] = projection ? [dispatchConsumer({ db, queues, annotator, reached }), ...projection.consumers] : []
+  const list: Consumer[] = projection ? [dispatchConsumer({ db, queues, present, reached }), ...projection.consumers] : []
   const consumers: RunningConsumer[] = list.map((consumer) => startConsumer(context, consumer))
 
   const periodic: Periodic[] = projection
     ? [
         every(options.reconcileMs ?? MINUTE / 2, 'reconcile jobs', logger, (signal) =>
-          reconcileJobs({ db, queues, logger, annotator }, signal),
+          reconcileJobs({ db, queues, logger, present }, signal),
         ),
         every(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
         every(60 * MINUTE, 'delete what has expired', logger, () => deleteExpired(db)),

@@ -2,16 +2,17 @@ import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { videos } from '../db/schema.ts'
 import { adoptProposals } from '../library/annotations.ts'
+import { retarget } from '../library/reannotation.ts'
 import type { Logger } from '../logger.ts'
 import type { Queues } from '../queue/queues.ts'
-import { jobsOf } from './dispatch.ts'
+import { jobsOf, type Present } from './dispatch.ts'
 
 export interface ReconcileDeps {
   db: Db
   queues: Queues
   logger: Logger
-  /** The annotator of this installation: videos in work that want another one (settings changed) are told. */
-  annotator: { version: string; batchSize: number }
+  /** The annotator of this installation: what waits for another one (settings changed) is told. */
+  present: () => Promise<Present>
 }
 
 /** So many jobs of a back-fill wait in Redis at most: the rest waits in Postgres and follows as they are done. */
@@ -20,34 +21,35 @@ const VIDEOS_AT_ONCE = 200
 
 /** Re-enqueues from Postgres whatever Redis forgot. Safe at any time, from any number of processes. Number of jobs added. */
 export async function reconcileJobs(deps: ReconcileDeps, signal?: AbortSignal): Promise<number> {
-  const { db, queues, logger, annotator } = deps
+  const { db, queues, logger } = deps
   await queues.ready()
-  await db.execute(
-    sql`update videos set annotator = ${annotator.version} where status = 'annotating' and annotator <> ${annotator.version}`,
-  )
+  const annotator = await deps.present()
+  await retarget(db, annotator.version)
   let added = 0
-  for (const backfill of [false, true]) added += await reconcileLane(deps, backfill, signal)
+  for (const backfill of [false, true]) added += await reconcileLane(deps, annotator, backfill, signal)
   await adoptProposals(db)
   if (added > 0) logger.info({ added }, 'jobs enqueued again from the record')
   return added
 }
 
-async function reconcileLane({ db, queues, annotator }: ReconcileDeps, backfill: boolean, signal?: AbortSignal): Promise<number> {
-  const full = async () => backfill && (await queues.depth('ingest-backfill')) + (await queues.depth('annotate-backfill')) >= BACKFILL_DEPTH
+async function reconcileLane({ db, queues }: ReconcileDeps, annotator: Present, backfill: boolean, signal?: AbortSignal): Promise<number> {
+  const isFull = async () =>
+    backfill && (await queues.depth('ingest-backfill')) + (await queues.depth('annotate-backfill')) >= BACKFILL_DEPTH
+  const inWork = sql`${videos.status} in ('queued', 'fetching', 'extracting', 'annotating')`
   const lane = backfill
-    ? sql`(${videos.backfill} and ${videos.status} in ('queued', 'fetching', 'extracting', 'annotating'))
+    ? sql`(${videos.backfill} and ${inWork})
           or (${videos.status} = 'ready' and exists (select 1 from reannotations r where r.video_id = ${videos.id}))`
-    : sql`not ${videos.backfill} and ${videos.status} in ('queued', 'fetching', 'extracting', 'annotating')`
+    : sql`not ${videos.backfill} and ${inWork}`
   let added = 0
   let after = { at: new Date(0), id: '' }
-  while (!signal?.aborted && !(await full())) {
+  while (!signal?.aborted && !(await isFull())) {
     const page = await db
       .select()
       .from(videos)
       .where(sql`(${lane}) and (${videos.addedAt}, ${videos.id}) > (${after.at.toISOString()}::timestamptz, ${after.id})`)
       .orderBy(videos.addedAt, videos.id)
       .limit(VIDEOS_AT_ONCE)
-    for (const video of page) added += await queues.addAll(await jobsOf({ db, annotator }, video))
+    for (const video of page) added += await queues.addAll(await jobsOf(db, annotator, video))
     if (page.length < VIDEOS_AT_ONCE) break
     const last = page.at(-1)!
     after = { at: last.addedAt, id: last.id }

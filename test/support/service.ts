@@ -7,7 +7,7 @@ import { createAccount } from '../../src/library/accounts.ts'
 import { createKey } from '../../src/library/keys.ts'
 import { createLogger, type Logger } from '../../src/logger.ts'
 import type { Annotator } from '../../src/vision/annotator.ts'
-import { type OpenWorker, openWorker } from '../../src/workers/main.ts'
+import { type OpenWorker, openWorker, type WorkerOptions } from '../../src/workers/main.ts'
 import { openStores, type Stores } from './stores.ts'
 
 export interface Answer {
@@ -38,7 +38,7 @@ export interface Service {
 
 /** API and worker in this process, on stores and a data folder of their own. */
 export async function openService(
-  options: { annotator?: Annotator; env?: Record<string, string>; worker?: boolean } = {},
+  options: { annotator?: Annotator; env?: Record<string, string>; worker?: boolean; workerOptions?: Partial<WorkerOptions> } = {},
 ): Promise<Service> {
   const stores = await openStores()
   const dataDir = await mkdtemp(join(tmpdir(), 'frames-service-'))
@@ -49,7 +49,13 @@ export async function openService(
   const worker =
     options.worker === false
       ? NO_WORKER
-      : await openWorker({ ...shared, pollMs: 20, lockMs: 5_000, ...(options.annotator ? { annotator: options.annotator } : {}) })
+      : await openWorker({
+          ...shared,
+          pollMs: 20,
+          lockMs: 5_000,
+          ...(options.annotator ? { annotator: options.annotator } : {}),
+          ...options.workerOptions,
+        })
   const api = await openApi({ ...shared, port: 0, host: '127.0.0.1', versionTtlMs: 0 })
   const account = await createAccount(stores.db, { email: 'operator@example.com', role: 'operator', plan: 'pro' })
   const { key: operatorKey } = await createKey(stores.db, { accountId: account.id, name: 'tests' })

@@ -1,0 +1,212 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { sql } from 'drizzle-orm'
+import sharp from 'sharp'
+import { submitUpload } from '../../src/library/submit.ts'
+import { openStore } from '../../src/store.ts'
+import type { Extraction, ExtractOptions } from '../../src/video/extract.ts'
+import type { AnnotatedValue, Annotator, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
+import type { AnnotatedAttribute } from '../../src/vocabulary.ts'
+import { openService, type Service } from '../support/service.ts'
+
+/** What the test's far end says of a frame. */
+export type Answerer = (frame: FrameToAnnotate) => Partial<FrameAnnotation> | Promise<Partial<FrameAnnotation>>
+
+export interface ScriptedAnnotator extends Annotator {
+  /** Every frame it was asked about, in order. */
+  asked: string[]
+  answer: Answerer
+}
+
+/** An annotator whose answers the test writes; everything around it is real. */
+export function scriptedAnnotator(version: string, answer: Answerer, { batchSize = 4 } = {}): ScriptedAnnotator {
+  const annotator: ScriptedAnnotator = {
+    version,
+    model: version.split('@')[0]!,
+    batchSize,
+    asked: [],
+    answer,
+    async annotate(_video, frames, { signal, onAnnotated }) {
+      const annotations: FrameAnnotation[] = []
+      for (const frame of frames) {
+        signal.throwIfAborted()
+        annotator.asked.push(frame.id)
+        const annotation: FrameAnnotation = {
+          frameId: frame.id,
+          status: 'annotated',
+          values: {},
+          issues: [],
+          ...(await annotator.answer(frame)),
+        }
+        await onAnnotated?.(annotation)
+        annotations.push(annotation)
+      }
+      return { annotations, calls: [] }
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+  return annotator
+}
+
+export function values(
+  given: Partial<Record<AnnotatedAttribute, string | null>>,
+  source: AnnotatedValue['source'] = 'model',
+  confidence = 0.8,
+): FrameAnnotation['values'] {
+  return Object.fromEntries(Object.entries(given).map(([attribute, value]) => [attribute, { value, source, confidence }]))
+}
+
+/** Frames without a film: as many as the first line of the "file" says, one a second; each has a picture of its own. */
+export async function extractFromNumber({ file, scratchDir, signal }: ExtractOptions): Promise<Extraction> {
+  signal.throwIfAborted()
+  const { readFile } = await import('node:fs/promises')
+  const [count, detector = 'counting-1', ...skipped] = (await readFile(file, 'utf8')).split('\n')[0]!.split(' ')
+  const frames: Extraction['frames'] = []
+  for (let n = 0; n < Number(count); n++) {
+    if (skipped.includes(String(n))) continue
+    const image = await pictureOf(n)
+    const imagePath = join(scratchDir, `${n}.webp`)
+    await writeFile(imagePath, image)
+    frames.push({
+      tMs: n * 1000,
+      sampleMs: n * 1000,
+      kind: n === 0 ? 'intro' : 'cut',
+      reason: `cut: frame ${n}`,
+      width: 16,
+      height: 9,
+      luma: 20,
+      tone: 'dark',
+      darkShare: 1,
+      palette: ['#000000', '#111111', '#222222', '#333333', '#444444'],
+      paletteShares: [1, 0, 0, 0, 0],
+      sharpness: 10,
+      motion: 1,
+      phash: n.toString(16).padStart(16, '0'),
+      placeholder: 'YTkGJwaRhWUIt4lbgnhZl3ath2BUBGYA',
+      imagePath,
+      imageBytes: image.length,
+      imageSha256: createHash('sha256').update(image).digest('hex'),
+      thumbPath: imagePath,
+    })
+  }
+  return {
+    probe: { durationSec: Number(count), width: 16, height: 9, fps: 30, rotation: 0, codec: 'none', container: 'none', title: null },
+    shots: [{ startMs: 0, endMs: Number(count) * 1000, transition: 'start' }],
+    frames,
+    detector: { version: detector, parameters: {} },
+  }
+}
+
+const pictures = new Map<number, Promise<Buffer>>()
+
+function pictureOf(n: number): Promise<Buffer> {
+  let picture = pictures.get(n)
+  if (!picture) {
+    const background = { r: n % 256, g: (n * 7) % 256, b: 90 }
+    picture = sharp({ create: { width: 16, height: 9, channels: 3, background } })
+      .webp({ lossless: true })
+      .toBuffer()
+    pictures.set(n, picture)
+  }
+  return picture
+}
+
+/** A service whose far ends are scripted: no decoding, no model. The reconciler runs only when the test says so, unless told. */
+export function openScripted(annotator: Annotator, options: NonNullable<Parameters<typeof openService>[0]> = {}): Promise<Service> {
+  return openService({
+    ...options,
+    annotator,
+    workerOptions: { extract: extractFromNumber, reconcileMs: 3_600_000, ...options.workerOptions },
+  })
+}
+
+let made = 0
+
+/** Queues a "file" of so many frames. */
+export async function addVideo(
+  service: Pick<Service, 'stores' | 'config'>,
+  frames: number | string,
+  details: { title?: string; backfill?: boolean; priority?: number } = {},
+): Promise<string> {
+  const body = Readable.from([Buffer.from(`${frames}\n${++made}`)])
+  const { video } = await submitUpload(service.stores.db, openStore(service.config), body, {
+    filename: `video-${made}.mp4`,
+    maxBytes: 1_000,
+    details: () => details,
+  })
+  return video.id
+}
+
+export interface FrameState {
+  id: string
+  [column: string]: unknown
+}
+
+/** The frames' rows as the database has them, in time order. */
+export async function frameRows(service: Pick<Service, 'stores'>, videoId: string): Promise<FrameState[]> {
+  const { rows } = await service.stores.db.execute(sql`select * from frames where video_id = ${videoId} order by t_ms`)
+  return rows as unknown as FrameState[]
+}
+
+export async function videoRow(service: Pick<Service, 'stores'>, videoId: string): Promise<Record<string, unknown> | undefined> {
+  const { rows } = await service.stores.db.execute(sql`select * from videos where id = ${videoId}`)
+  return rows[0]
+}
+
+export async function countOf(service: Pick<Service, 'stores'>, query: ReturnType<typeof sql>): Promise<number> {
+  const { rows } = await service.stores.db.execute<{ n: string }>(query)
+  return Number(rows[0]!.n)
+}
+
+/** Waits for something the service does by itself; fails by the test's own time limit. */
+export async function until(what: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 20))
+}
+
+export interface CommandResult {
+  code: number
+  stdout: string
+  stderr: string
+  // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
+  json: any
+}
+
+const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
+
+/** The real command line over the service's stores. */
+export function frames(
+  service: Service,
+  redisUrl: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<CommandResult> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [CLI, ...args],
+      {
+        env: {
+          PATH: process.env.PATH,
+          DATABASE_URL: service.stores.databaseUrl,
+          REDIS_URL: redisUrl,
+          DATA_DIR: service.config.dataDir,
+          ...env,
+        },
+        maxBuffer: 16 * 1024 * 1024,
+      },
+      (error, stdout, stderr) => {
+        const code = error ? Number((error as { code?: unknown }).code ?? 1) : 0
+        let json: unknown
+        try {
+          json = JSON.parse(stdout)
+        } catch {
+          // Not every answer is meant for a program.
+        }
+        resolve({ code, stdout, stderr, json })
+      },
+    )
+  })
+}

@@ -1,0 +1,160 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { adoptProposals } from '../../src/library/annotations.ts'
+import { addTechnique } from '../../src/library/techniques.ts'
+import type { Service } from '../support/service.ts'
+import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values } from './support.ts'
+
+const annotator = scriptedAnnotator('scripted@1', () => ({}))
+let service: Service
+beforeAll(async () => {
+  service = await openScripted(annotator)
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+/** A ready video whose frames carry these techniques, or propose them. */
+async function videoWith(techniques: readonly (string | { proposed: string })[]): Promise<string[]> {
+  const queue = [...techniques]
+  annotator.answer = (frame) => {
+    const technique = queue[Math.round(frame.tSec)]!
+    return typeof technique === 'string'
+      ? { values: values({ technique }) }
+      : { values: values({ technique: null }), suggestedTechnique: { slug: technique.proposed } }
+  }
+  const video = await addVideo(service, techniques.length)
+  await service.drain()
+  return (await frameRows(service, video)).map((row) => row.id)
+}
+
+const add = (body: Record<string, unknown>) =>
+  service.call('POST', '/api/techniques', { name: 'A move', description: 'Made for the test.', ...body })
+async function wall(technique: string): Promise<string[]> {
+  await service.drain()
+  return (await service.get(`/api/frames?technique=${technique}`)).json.frames.map((frame: { id: string }) => frame.id).sort()
+}
+async function suggestion(slug: string): Promise<{ count: number; frame_ids: string[] } | undefined> {
+  const { json } = await service.call('GET', '/api/technique-suggestions')
+  return json.suggestions.find((entry: { slug: string }) => entry.slug === slug)
+}
+
+test('a renamed technique is found by its new and by its old slug, in filters, search and a model’s answers', async () => {
+  await add({ slug: 'old-name', name: 'Flying letters' })
+  const ids = await videoWith(['old-name', 'title-card', 'old-name'])
+  const tagged = [ids[0]!, ids[2]!].sort()
+  expect(await wall('old-name')).toEqual(tagged)
+  expect((await service.call('PATCH', '/api/techniques/old-name', { slug: 'new-name' })).json.technique).toMatchObject({ slug: 'new-name' })
+  expect(await wall('new-name')).toEqual(tagged)
+  expect(await wall('old-name')).toEqual(tagged)
+  const found = await service.get('/api/search?q=new-name')
+  expect(found.json.techniques[0]).toMatchObject({ slug: 'new-name', frame_count: 2 })
+  expect((await service.get(`/api/frames/${ids[0]}`)).json.frame.technique).toBe('new-name')
+  const later = await videoWith(['old-name'])
+  expect(await wall('new-name')).toEqual([...tagged, ...later].sort())
+  expect((await service.get('/api/techniques')).json.techniques.map((entry: { slug: string }) => entry.slug)).not.toContain('old-name')
+})
+
+test('renaming there and back, and over a name in use', async () => {
+  await add({ slug: 'there', aliases: ['yonder'] })
+  expect((await service.call('PATCH', '/api/techniques/there', { slug: 'back' })).status).toBe(200)
+  expect((await service.call('PATCH', '/api/techniques/back', { slug: 'there' })).status).toBe(200)
+  expect((await service.call('PATCH', '/api/techniques/there', { slug: 'title-card' })).status).toBe(409)
+  expect((await service.call('PATCH', '/api/techniques/there', { slug: 'Not A Slug' })).status).toBe(400)
+  expect((await service.call('PATCH', '/api/techniques/nope', { name: 'x' })).status).toBe(404)
+  expect((await add({ slug: 'yonder' })).status).toBe(409)
+  expect((await add({ slug: 'fresh-one', aliases: ['There!'] })).status).toBe(409)
+})
+
+test('several changes in one request are all made or none', async () => {
+  await add({ slug: 'whole' })
+  const { status } = await service.call('PATCH', '/api/techniques/whole', { slug: 'whole-two', aliases: ['title-card'] })
+  expect(status).toBe(409)
+  const { rows } = await service.stores.db.execute(sql`select slug, aliases from techniques where slug like 'whole%'`)
+  expect(rows).toEqual([{ slug: 'whole', aliases: [] }])
+  expect(await countOf(service, sql`select count(*) as n from technique_redirects where old_slug = 'whole'`)).toBe(0)
+})
+
+test('a merge moves frames, people’s choices too, and both old words lead to the one that is left', async () => {
+  await add({ slug: 'twin-a', aliases: ['twin-alias'] })
+  await add({ slug: 'twin-b' })
+  const [a, b, c] = await videoWith(['twin-a', 'twin-b', 'title-card'])
+  await service.call('PATCH', `/api/frames/${c}/annotation`, { technique: 'twin-a' })
+  expect((await service.call('POST', '/api/techniques/twin-a/merge', { into: 'twin-b' })).status).toBe(200)
+  for (const slug of ['twin-b', 'twin-a', 'twin-alias']) expect(await wall(slug), slug).toEqual([a, b, c].sort())
+  expect((await service.call('POST', '/api/techniques/twin-b/merge', { into: 'twin-b' })).status).toBe(400)
+  const [later] = await videoWith(['twin-alias'])
+  expect(await wall('twin-b')).toContain(later)
+})
+
+test('a retired technique keeps its frames and takes no new ones until it is restored', async () => {
+  await add({ slug: 'fading' })
+  const [kept] = await videoWith(['fading'])
+  expect((await service.call('PATCH', '/api/techniques/fading', { retired: true })).json.technique.retired).toBe(true)
+  const [refused] = await videoWith(['fading'])
+  expect(await wall('fading')).toEqual([kept])
+  expect((await service.call('PATCH', `/api/frames/${refused}/annotation`, { technique: 'fading' })).status).toBe(400)
+  await service.call('PATCH', '/api/techniques/fading', { retired: false })
+  // What was proposed meanwhile is taken in.
+  expect(await wall('fading')).toEqual([kept, refused].sort())
+})
+
+test('proposals wait with counts and frames, are never indexed, and can be turned down', async () => {
+  const ids = await videoWith([{ proposed: 'Spinning Logo' }, { proposed: 'spinning-logo' }, { proposed: 'wobble' }])
+  expect(await suggestion('spinning-logo')).toEqual({ slug: 'spinning-logo', count: 2, frame_ids: [ids[0], ids[1]] })
+  expect(await wall('spinning-logo')).toEqual([])
+  expect((await service.call('DELETE', '/api/technique-suggestions/wobble')).status).toBe(200)
+  expect((await service.call('DELETE', '/api/technique-suggestions/wobble')).status).toBe(200)
+  expect(await suggestion('wobble')).toBeUndefined()
+  expect((await service.call('DELETE', '/api/technique-suggestions/No%20slug')).status).toBe(400)
+})
+
+test('adding the proposed technique, or one with that alias, gives it to the frames that proposed it, as the model’s word', async () => {
+  const [one, two, three] = await videoWith([{ proposed: 'orbit-shot' }, { proposed: 'Orbiting' }, { proposed: 'something-else' }])
+  await service.call('PATCH', `/api/frames/${two}/annotation`, { technique: 'title-card' })
+  expect((await add({ slug: 'orbit-shot' })).status).toBe(201)
+  expect(await wall('orbit-shot')).toEqual([one])
+  expect(await suggestion('orbit-shot')).toBeUndefined()
+  const { json } = await service.get(`/api/frames/${one}?provenance=1`)
+  expect(json.frame.provenance.technique).toMatchObject({ source: 'model', by: 'scripted@1' })
+
+  expect((await service.call('PATCH', '/api/techniques/orbit-shot', { aliases: ['orbiting'] })).status).toBe(200)
+  // A person's choice stays; unlocked, the model's proposal is what is left.
+  expect(await wall('orbit-shot')).toEqual([one])
+  await service.call('PATCH', `/api/frames/${two}/annotation`, { technique: null })
+  expect(await wall('orbit-shot')).toEqual([one, two].sort())
+  expect(await suggestion('something-else')).toMatchObject({ frame_ids: [three] })
+})
+
+test('an adoption that was cut off is finished later, and doing it twice changes nothing', async () => {
+  const [id] = await videoWith([{ proposed: 'cut-short' }])
+  await addTechnique(service.stores.db, { slug: 'cut-short', name: 'Cut short', description: 'Added by a process that died.' })
+  expect(await wall('cut-short')).toEqual([])
+  expect(await adoptProposals(service.stores.db)).toBe(1)
+  expect(await adoptProposals(service.stores.db)).toBe(0)
+  expect(await wall('cut-short')).toEqual([id])
+})
+
+test('renames and merges while answers come in lose no frame and leave none behind', async () => {
+  await add({ slug: 'moving-0' })
+  const rename = async () => {
+    for (let n = 0; n < 8; n++)
+      expect((await service.call('PATCH', `/api/techniques/moving-${n}`, { slug: `moving-${n + 1}` })).status).toBe(200)
+    expect((await service.call('POST', '/api/techniques/moving-8/merge', { into: 'title-card' })).status).toBe(200)
+  }
+  annotator.answer = () => ({ values: values({ technique: 'moving-0' }) })
+  const videos: string[] = []
+  const ingest = async () => {
+    for (let n = 0; n < 4; n++) videos.push(await addVideo(service, 6))
+  }
+  await Promise.all([rename(), ingest()])
+  await service.drain()
+  const rows = (await Promise.all(videos.map((video) => frameRows(service, video)))).flat()
+  expect(rows.length).toBe(24)
+  expect(new Set(rows.map((row) => row.technique))).toEqual(new Set(['title-card']))
+  const onWall = new Set(await wall('title-card'))
+  expect(rows.filter((row) => !onWall.has(row.id))).toEqual([])
+})
+
+test('two operators who add the same slug at once: one does', async () => {
+  const results = await Promise.all([1, 2, 3, 4].map(() => add({ slug: 'contested' })))
+  expect(results.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409])
+})
