@@ -159,9 +159,10 @@ export function startConsumer(
     async drain() {
       for (;;) {
         poke()
-        const after = await checkpointOf(db, consumer.name)
-        const { events } = await readEvents(db, { after, limit: 1 })
-        if (events.length === 0) return
+        // Not by readEvents: an older transaction that is still open, in whatever database of the cluster, hides events that are there.
+        const { xid, seq } = await checkpointOf(db, consumer.name)
+        const { rows } = await db.execute(sql`select 1 from events where (xid, seq) > (${xid}::xid8, ${seq}::bigint) limit 1`)
+        if (rows.length === 0) return
         await new Promise((resolve) => setTimeout(resolve, 5))
       }
     },
