@@ -4,6 +4,7 @@ import { annotations, dismissedSuggestions, frames, type Provenance, reannotatio
 import { invalid, notFound } from '../errors.ts'
 import { appendEvent } from '../events/append.ts'
 import type { AnnotatorCall, FrameAnnotation } from '../vision/annotator.ts'
+import type { AnswerCache, CachedAnswer } from '../vision/model/model-annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute, MAX_TEXT, SHOTS, SOURCES, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
 import { isId } from './frame-facts.ts'
 import { type Candidate, type CandidateValue, OUT_OF_LIST, type Resolved, resolveValues } from './provenance.ts'
@@ -455,17 +456,17 @@ export async function costsOf(db: DbOrTx, videoId?: string): Promise<Costs> {
 }
 
 /** A model's earlier answers by picture, for the annotator's cache. */
-export function answerCache(db: Db) {
+export function answerCache(db: Db): AnswerCache {
   return {
-    async get(imageSha256: string, model: string, prompt: string): Promise<unknown> {
+    async get({ imageSha256, model, promptVersion }) {
       const [row] = await db
         .select({ answer: visionAnswers.answer })
         .from(visionAnswers)
-        .where(and(eq(visionAnswers.imageSha256, imageSha256), eq(visionAnswers.model, model), eq(visionAnswers.prompt, prompt)))
-      return row?.answer
+        .where(and(eq(visionAnswers.imageSha256, imageSha256), eq(visionAnswers.model, model), eq(visionAnswers.prompt, promptVersion)))
+      return (row?.answer as CachedAnswer | undefined) ?? null
     },
-    async set(imageSha256: string, model: string, prompt: string, answer: unknown): Promise<void> {
-      await db.insert(visionAnswers).values({ imageSha256, model, prompt, answer }).onConflictDoNothing()
+    async set({ imageSha256, model, promptVersion }, answer) {
+      await db.insert(visionAnswers).values({ imageSha256, model, prompt: promptVersion, answer }).onConflictDoNothing()
     },
   }
 }

@@ -21,8 +21,8 @@ const LEASE_MS = 180_000
 const RETRY_MS = 50
 
 export interface SharedLimit {
-  /** Waits for a place. @throws the signal's reason */
-  acquire(signal: AbortSignal): Promise<() => Promise<void>>
+  /** Waits for a place and answers how to give it back. @throws the signal's reason */
+  acquire(signal: AbortSignal): Promise<() => void>
 }
 
 /**
@@ -34,29 +34,50 @@ export function sharedLimit(
   { name, concurrency, perMinute }: { name: string; concurrency: number; perMinute: number },
 ): SharedLimit {
   let localHolders = 0
+  /** Those of this process that wait, in order: a place given back here is tried at once, one of another process at the next look. */
+  const waiting: (() => void)[] = []
+
+  async function tryAcquire(id: string): Promise<'shared' | 'local' | undefined> {
+    const now = Date.now()
+    const keys = [`limit:${name}`, `limit:${name}:${Math.floor(now / 60_000)}`]
+    try {
+      return (await redis.eval(ACQUIRE, 2, ...keys, now, now + LEASE_MS, concurrency, perMinute, id)) === 1 ? 'shared' : undefined
+    } catch {
+      return localHolders < concurrency ? 'local' : undefined
+    }
+  }
+
+  async function untilWoken(signal: AbortSignal): Promise<void> {
+    const woken = Promise.withResolvers<void>()
+    waiting.push(woken.resolve)
+    const done = new AbortController()
+    try {
+      await Promise.race([woken.promise, sleep(RETRY_MS, undefined, { signal: AbortSignal.any([signal, done.signal]) })])
+    } finally {
+      done.abort()
+      const at = waiting.indexOf(woken.resolve)
+      if (at >= 0) waiting.splice(at, 1)
+    }
+  }
+
   return {
     async acquire(signal) {
       const id = randomUUID()
       for (;;) {
         signal.throwIfAborted()
-        const now = Date.now()
-        const keys = [`limit:${name}`, `limit:${name}:${Math.floor(now / 60_000)}`]
-        let granted: boolean
-        let shared = true
-        try {
-          granted = (await redis.eval(ACQUIRE, 2, ...keys, now, now + LEASE_MS, concurrency, perMinute, id)) === 1
-        } catch {
-          shared = false
-          granted = localHolders < concurrency
-        }
+        const granted = await tryAcquire(id)
         if (granted) {
           localHolders++
-          return async () => {
+          let held = true
+          return () => {
+            if (!held) return
+            held = false
             localHolders--
-            if (shared) await redis.zrem(`limit:${name}`, id).catch(() => undefined)
+            const freed = granted === 'shared' ? redis.zrem(`limit:${name}`, id).catch(() => undefined) : Promise.resolve()
+            void freed.then(() => waiting.shift()?.())
           }
         }
-        await sleep(RETRY_MS, undefined, { signal })
+        await untilWoken(signal)
       }
     },
   }
