@@ -1,4 +1,13 @@
-import { compareStructure, countEdges, type FrameFeatures, MINI_BYTES, miniCorrelation, miniDistance } from './features.ts'
+import {
+  compareStructure,
+  countEdges,
+  type FrameFeatures,
+  MINI_BYTES,
+  MINI_HEIGHT,
+  MINI_WIDTH,
+  miniCorrelation,
+  miniDistance,
+} from './features.ts'
 
 /** How one shot gives way to the next. `tMs` is the first frame of the new shot for a cut, the middle of the transition else. */
 export interface Boundary {
@@ -15,16 +24,20 @@ export interface Boundary {
 /** Stored with each video, so that a later detector can be told from this one. */
 export const DETECTOR_VERSION = 'shots@1'
 export const DETECTOR_PARAMETERS = {
-  aroundMs: 220,
+  aroundMs: 180,
+  stepsMs: 1200,
+  stepsPerSecond: 3.4,
   cutDifference: 8,
   cutRatio: 3,
   quietDifference: 2.5,
   quietRatio: 5,
-  busyDifference: 20,
+  partUnchanged: 0.4,
+  partCorrelation: 0.55,
+  busyDifference: 30,
   busyRatio: 2,
   jumpRatio: 5,
   keptAtMost: 0.25,
-  alignedAtMost: 0.35,
+  alignedAtMost: 0.42,
   correlationAtMost: 0.8,
   blendResidual: 0.13,
   blendResidualFar: 0.2,
@@ -32,11 +45,13 @@ export const DETECTOR_PARAMETERS = {
   blendDistance: 12,
   blendOverMotion: 2.4,
   blendOverMotionFar: 2.05,
+  wipeUndecided: 0.3,
+  wipeBorder: 0.12,
   blankDeviation: 6,
   blankBelowLuma: 26,
   blankAboveLuma: 230,
   blankEdges: 12,
-  minShotMs: 250,
+  minShotMs: 180,
   flashMs: 260,
 } as const
 const P = DETECTOR_PARAMETERS
@@ -152,26 +167,26 @@ export function isBlank(frame: Pick<FrameFeatures, 'deviation' | 'luma' | 'pictu
 /** Mean difference of the nearest two frames on either side that moved at all, not further than `aroundMs`. */
 function motionAround(frames: FrameFeatures[], i: number): { before: number; after: number; mean: number } {
   const tMs = frames[i]!.tMs
+  // A frame that was doubled to reach a higher rate differs by the codec's noise alone.
+  const still = Math.max(STILL, frames[i]!.difference * 0.1)
   let before = 0
   let after = 0
   let countBefore = 0
   let countAfter = 0
   for (let j = i - 1; j > 0 && countBefore < 2 && tMs - frames[j]!.tMs <= P.aroundMs; j--) {
-    if (frames[j]!.difference <= STILL) continue
+    if (frames[j]!.difference <= still) continue
     before += frames[j]!.difference
     countBefore++
   }
   for (let j = i + 1; j < frames.length && countAfter < 2 && frames[j]!.tMs - tMs <= P.aroundMs; j++) {
-    if (frames[j]!.difference <= STILL) continue
+    if (frames[j]!.difference <= still) continue
     after += frames[j]!.difference
     countAfter++
   }
-  const count = countBefore + countAfter
-  return {
-    before: countBefore ? before / countBefore : 0,
-    after: countAfter ? after / countAfter : 0,
-    mean: count ? (before + after) / count : 0,
-  }
+  // A side that stands still all that while counts as rest, so that a cut from a still to a quick shot stands out.
+  const mean = (sum: number, count: number) => (count === 0 ? 0 : sum / count)
+  const sides = { before: mean(before, countBefore), after: mean(after, countAfter) }
+  return { ...sides, mean: (sides.before + sides.after) / 2 }
 }
 
 function findCut(frames: FrameFeatures[], i: number): Candidate | null {
@@ -183,6 +198,7 @@ function findCut(frames: FrameFeatures[], i: number): Candidate | null {
   const motion = motionAround(frames, i)
   const ratio = jump / Math.max(1, motion.mean)
   if (ratio < P.busyRatio) return null
+  if (comesInSteps(frames, i)) return null
   const structure = compareStructure(previous.picture, frame.picture)
   const correlation = miniCorrelation(previous.mini, frame.mini)
   if (!accept()) return null
@@ -205,21 +221,36 @@ function findCut(frames: FrameFeatures[], i: number): Candidate | null {
         : flat
           ? jump >= 20
           : correlation <= P.correlationAtMost
-    if (changed) {
+    // Where most of the picture stays as it is, something moved through it, unless it is another text on one background: those stand still before and after.
+    const inPart = frame.unchangedShare > P.partUnchanged && correlation > P.partCorrelation && Math.max(motion.before, motion.after) > 1
+    if (changed && !inPart) {
       if (jump >= P.cutDifference && ratio >= P.cutRatio) return true
       if (ratio >= P.quietRatio && (frame.changedShare >= 0.015 || correlation < 0.5)) return true
       return jump >= P.busyDifference && correlation < 0.5 && structure.kept < 0.12
     }
     // A jump cut inside one set-up: most edges stay, but the camera's own motion before and after is far smaller, and never nought as on a screen.
     return (
-      jump >= P.cutDifference &&
-      ratio >= P.jumpRatio &&
-      structure.kept < 0.6 &&
-      motion.before > 0.5 &&
-      motion.after > 0.5 &&
-      movesBothSides(frames, i)
+      jump >= P.cutDifference && ratio >= P.jumpRatio && structure.kept > P.keptAtMost && structure.kept < 0.6 && movesBothSides(frames, i)
     )
   }
+}
+
+/** Whether jumps of this size come again and again, more than three a second: a time-lapse or a recording of few pictures a second. The shots of a quick montage are longer. */
+function comesInSteps(frames: FrameFeatures[], i: number): boolean {
+  const tMs = frames[i]!.tMs
+  let count = 0
+  let first = i
+  let last = i
+  while (first > 1 && tMs - frames[first - 1]!.tMs <= P.stepsMs) first--
+  while (last + 1 < frames.length && frames[last + 1]!.tMs - tMs <= P.stepsMs) last++
+  for (let j = first; j <= last; j++) {
+    const jump = frames[j]!.difference
+    const isLike = jump >= 0.6 * frames[i]!.difference && jump <= 1.7 * frames[i]!.difference
+    const standsAlone = Math.max(frames[j - 1]?.difference ?? 0, frames[j + 1]?.difference ?? 0) < 0.2 * jump
+    if (j !== i && isLike && standsAlone) count++
+  }
+  const seconds = (frames[last]!.tMs - frames[first]!.tMs) / 1000
+  return count >= 3 && count / seconds > P.stepsPerSecond
 }
 
 /** A camera never repeats a picture exactly; a screen recording mostly does. */
@@ -412,6 +443,9 @@ function fitWipe(frames: FrameFeatures[], lo: number, hi: number): Fit | null {
   const active: number[] = []
   for (let k = 0; k < cells; k++) if (cellDistance(A, B, k, cells) > 30) active.push(k)
   if (active.length < cells * 0.5) return null
+  const isActive = new Uint8Array(cells)
+  for (const k of active) isActive[k] = 1
+  const shows = new Uint8Array(cells)
   const points = Math.min(hi - lo - 1, 8)
   let last = 0
   let undecided = 0
@@ -426,11 +460,13 @@ function fitWipe(frames: FrameFeatures[], lo: number, hi: number): Fit | null {
     for (const k of active) {
       const toA = cellDistance(A, M, k, cells)
       const toB = cellDistance(B, M, k, cells)
-      if (toB < toA) b++
-      if (Math.min(toA, toB) > 0.3 * cellDistance(A, B, k, cells)) neither++
+      shows[k] = toB < toA ? 1 : 0
+      b += shows[k]!
+      if (Math.min(toA, toB) > 0.35 * cellDistance(A, B, k, cells)) neither++
     }
     const share = b / active.length
-    if (neither / active.length > 0.2 || share < last - 0.04 || share - last > 0.42) return null
+    if (borderShare(isActive, shows) > P.wipeBorder) return null
+    if (neither / active.length > P.wipeUndecided || share < last - 0.04 || share - last > 0.42) return null
     undecided += neither / active.length
     if (share < 0.02) lead = i - lo
     if (share > 0.98 && tail === 0) tail = hi - i
@@ -439,6 +475,27 @@ function fitWipe(frames: FrameFeatures[], lo: number, hi: number): Fit | null {
   }
   if (middle < 0.25 || middle > 0.75) return null
   return { residual: 0.05 + undecided / points, lead, tail }
+}
+
+/** Share of neighbouring cells that show different shots: small for one clean front, large for motion that happens to look like either end. */
+function borderShare(isActive: Uint8Array, shows: Uint8Array): number {
+  let pairs = 0
+  let border = 0
+  for (let row = 0; row < MINI_HEIGHT; row++) {
+    for (let column = 0; column < MINI_WIDTH; column++) {
+      const k = row * MINI_WIDTH + column
+      if (!isActive[k]) continue
+      if (column + 1 < MINI_WIDTH && isActive[k + 1]) {
+        pairs++
+        if (shows[k] !== shows[k + 1]) border++
+      }
+      if (row + 1 < MINI_HEIGHT && isActive[k + MINI_WIDTH]) {
+        pairs++
+        if (shows[k] !== shows[k + MINI_WIDTH]) border++
+      }
+    }
+  }
+  return pairs === 0 ? 1 : border / pairs
 }
 
 function cellDistance(a: Uint8Array, b: Uint8Array, k: number, cells: number): number {
@@ -451,13 +508,12 @@ function resolve(candidates: Candidate[]): Candidate[] {
   const ordered = [...candidates].sort((a, b) => rank[b.type] - rank[a.type] || b.score - a.score || a.tMs - b.tMs)
   const chosen: Candidate[] = []
   for (const candidate of ordered) {
-    const margin = candidate.type === 'cut' ? P.minShotMs : 150
-    if (
-      chosen.some(
-        (other) => candidate.startMs < other.endMs + (other.type === 'cut' ? P.minShotMs : 150) && candidate.endMs > other.startMs - margin,
-      )
+    const clashes = chosen.some((other) =>
+      candidate.type === 'cut' && other.type === 'cut'
+        ? Math.abs(candidate.tMs - other.tMs) < P.minShotMs
+        : candidate.startMs < other.endMs + 150 && candidate.endMs > other.startMs - 150,
     )
-      continue
+    if (clashes) continue
     chosen.push(candidate)
   }
   return chosen.sort((a, b) => a.tMs - b.tMs)
