@@ -6,12 +6,12 @@ import sharp from 'sharp'
 import { rgbaToThumbHash } from 'thumbhash'
 import { MediaError } from '../errors.ts'
 import type { Kind, Tone } from '../vocabulary.ts'
-import { type FrameFeatures, measureFrame, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from './features.ts'
+import { copyFeatures, type FrameFeatures, KEPT_BYTES, measureFrame, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from './features.ts'
 import { collectTail, ended, inputOptions, type MediaTools, startLimited } from './ffmpeg.ts'
 import { differenceHash, measureLuma, measurePalette, measureSharpness, shrink, toRgb, type YuvPicture } from './measure.ts'
 import { createPicker, type Pick } from './picks.ts'
 import { type Probe, probeVideo, tooLong } from './probe.ts'
-import { type Boundary, createShotDetector, DETECTOR_PARAMETERS, DETECTOR_VERSION } from './shots.ts'
+import { type Boundary, createShotDetector, DETECTOR_PARAMETERS, DETECTOR_VERSION, HISTORY_FRAMES } from './shots.ts'
 
 /** What ffprobe says of a file that passed the checks. Times in seconds, sizes in pixels after rotation and sample aspect ratio. */
 export interface ProbedVideo {
@@ -92,7 +92,7 @@ export interface ExtractOptions extends MediaTools {
 const IMAGE_WIDTH = 1280
 const THUMB_WIDTH = 480
 /** Full-size pictures offered to the picker, at least this far apart. */
-const CANDIDATE_SPACING_SEC = 0.199
+const CANDIDATE_SPACING_SEC = 0.249
 /** Pictures that may wait for their encoding before decoding is held up. */
 const MAX_WAITING = 6
 
@@ -148,11 +148,16 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
   const detector = createShotDetector()
   const boundaries: Boundary[] = []
   const frames: ExtractedFrame[] = []
-  const recent: FrameFeatures[] = []
+  // Memory for what the detector looks at, used over and over: a garbage collector would be busier than the detector.
+  const kept = new Uint8Array(KEPT_BYTES * HISTORY_FRAMES)
+  const spare: Uint8Array[] = []
+  const recent: Array<{ tMs: number; difference: number }> = []
   const pool: Uint8Array[] = []
   const picker = createPicker(({ picture }) => pool.push(picture.data))
   const features = new Map<number, FrameFeatures>()
   const offered: Array<{ tMs: number; picture: YuvPicture; sharpness: number }> = []
+  // Images are encoded one after the other, so one buffer serves them all.
+  const rgb = new Uint8ClampedArray(size.width * size.height * 3)
   let previous: Uint8Array | null = null
   let count = 0
   let endMs = 0
@@ -162,7 +167,14 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
 
   const pipes = child.stdio.slice(1) as unknown as Readable[]
   const [pictureData, , stillData, pictureStamps, stillStamps] = pipes as [Readable, Readable, Readable, Readable, Readable]
-  const pictures = readFrames(pictureData, pictureStamps, PICTURE_BYTES, probe.fps, () => new Uint8Array(PICTURE_BYTES), takePicture)
+  const pictures = readFrames(
+    pictureData,
+    pictureStamps,
+    PICTURE_BYTES,
+    probe.fps,
+    () => spare.pop() ?? new Uint8Array(PICTURE_BYTES),
+    takePicture,
+  )
   const stills = readFrames(stillData, stillStamps, (size.width * size.height * 3) / 2, probe.fps, takeBuffer, takeStill)
 
   function takeBuffer(): Uint8Array {
@@ -170,13 +182,17 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
   }
 
   function takePicture(tMs: number, data: Uint8Array): void {
-    const frame = measureFrame(tMs, data, previous)
+    const at = (count % HISTORY_FRAMES) * KEPT_BYTES
+    const frame = measureFrame(tMs, data, previous, kept.subarray(at, at + KEPT_BYTES))
+    if (previous) spare.push(previous)
     previous = data
     endMs = Math.max(endMs, tMs)
     count++
     features.set(tMs, frame)
-    recent.push(frame)
-    if (recent.length > 1024) for (const old of recent.splice(0, 512)) features.delete(old.tMs)
+    recent.push({ tMs, difference: frame.difference })
+    // The two outputs are never further apart than a pipe holds, far less than this.
+    features.delete(recent.at(-HISTORY_FRAMES / 2)?.tMs ?? Number.NaN)
+    if (recent.length > 4 * HISTORY_FRAMES) recent.splice(0, 2 * HISTORY_FRAMES)
     for (const boundary of detector.push(frame)) {
       boundaries.push(boundary)
       picker.boundary(boundary)
@@ -205,7 +221,7 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
         continue
       }
       const { tMs, picture, sharpness } = offered.shift()!
-      picker.add({ tMs, picture, sharpness, features: frame })
+      picker.add({ tMs, picture, sharpness, features: copyFeatures(frame) })
     }
   }
 
@@ -218,7 +234,7 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
         .then(async () => {
           if (failure) return
           const { picture } = pick.candidate
-          frames.push(await writeFrame(options.scratchDir, pick, probe, motion))
+          frames.push(await writeFrame(options.scratchDir, pick, probe, motion, rgb))
           pool.push(picture.data)
           onProgress?.({ stage: 'images', done: frames.length, total: null })
         })
@@ -265,7 +281,7 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
   }
 }
 
-/** One decoding, two outputs: every frame small for the detector, about five a second at the size that is kept. Time stamps come beside them, because raw video has none. */
+/** One decoding, two outputs: every frame small for the detector, about four a second at the size that is kept. Time stamps come beside them, because raw video has none. */
 function decodeArguments(file: string, probe: Probe, size: { width: number; height: number }, maxDurationSec: number): string[] {
   const stamp = (fd: number) => `metadata=mode=add:key=n:value=1,metadata=mode=print:file='pipe\\:${fd}':direct=1`
   const graph = [
@@ -340,10 +356,16 @@ function readFrames(
   return { finish: pair }
 }
 
-async function writeFrame(scratchDir: string, pick: Pick, probe: Probe, motion: number): Promise<ExtractedFrame> {
+async function writeFrame(
+  scratchDir: string,
+  pick: Pick,
+  probe: Probe,
+  motion: number,
+  buffer: Uint8ClampedArray,
+): Promise<ExtractedFrame> {
   const { picture, features, sharpness, tMs } = pick.candidate
   const { width, height } = picture
-  const rgb = toRgb(picture, probe.colorSpace, probe.height)
+  const rgb = toRgb(picture, probe.colorSpace, probe.height, buffer)
   const small = shrink(rgb, width, height, 100)
   const { palette, shares } = measurePalette(small.rgb)
   const { luma, tone } = measureLuma(small.rgb)
@@ -368,7 +390,7 @@ async function writeFrame(scratchDir: string, pick: Pick, probe: Probe, motion: 
     sharpness: Math.round(sharpness * 100) / 100,
     motion: Math.round(motion * 100) / 100,
     phash: differenceHash(features.picture),
-    placeholder: toPlaceholder(small),
+    placeholder: toPlaceholder(shrink(small.rgb, small.width, small.height, 50)),
     imagePath,
     imageBytes: image.length,
     imageSha256: createHash('sha256').update(image).digest('hex'),
@@ -377,7 +399,11 @@ async function writeFrame(scratchDir: string, pick: Pick, probe: Probe, motion: 
 }
 
 /** The two sizes that are kept, from packed RGB that is at most 1280 wide. */
-export async function encodeImages(rgb: Uint8Array, width: number, height: number): Promise<{ image: Buffer; thumb: Buffer }> {
+export async function encodeImages(
+  rgb: Uint8Array | Uint8ClampedArray,
+  width: number,
+  height: number,
+): Promise<{ image: Buffer; thumb: Buffer }> {
   sharp.concurrency(1)
   sharp.cache(false)
   const raw = { width, height, channels: 3 as const }
@@ -398,7 +424,7 @@ function toPlaceholder({ width, height, rgb }: { width: number; height: number; 
 }
 
 /** Mean change from frame to frame within a quarter of a second. */
-function motionAt(frames: readonly FrameFeatures[], tMs: number): number {
+function motionAt(frames: ReadonlyArray<{ tMs: number; difference: number }>, tMs: number): number {
   let sum = 0
   let count = 0
   for (const frame of frames) {

@@ -31,8 +31,16 @@ export interface FrameFeatures {
   picture: Uint8Array
 }
 
-/** Measures one reduced frame (planar YUV 4:4:4, full copy kept by the caller) against the one before it. */
-export function measureFrame(tMs: number, frame: Uint8Array, previous: Uint8Array | null): FrameFeatures {
+/** Bytes that one `FrameFeatures` keeps of its frame: the luma and the mini image. */
+export const KEPT_BYTES = PIXELS + MINI_BYTES
+
+/** Measures one reduced frame (planar YUV 4:4:4) against the one before it. What is kept of the picture is written to `into`, so that a long video can reuse a ring of memory. */
+export function measureFrame(
+  tMs: number,
+  frame: Uint8Array,
+  previous: Uint8Array | null,
+  into: Uint8Array = new Uint8Array(KEPT_BYTES),
+): FrameFeatures {
   let sum = 0
   let squares = 0
   let dark = 0
@@ -60,6 +68,9 @@ export function measureFrame(tMs: number, frame: Uint8Array, previous: Uint8Arra
     }
   }
   const luma = sum / PIXELS
+  into.set(frame.subarray(0, PIXELS))
+  const mini = into.subarray(PIXELS)
+  writeMini(frame, mini)
   return {
     tMs,
     difference: (dY + 2 * dC) / PIXELS,
@@ -68,13 +79,17 @@ export function measureFrame(tMs: number, frame: Uint8Array, previous: Uint8Arra
     luma,
     deviation: Math.sqrt(Math.max(0, squares / PIXELS - luma * luma)),
     darkShare: dark / PIXELS,
-    mini: toMini(frame),
-    picture: frame.slice(0, PIXELS),
+    mini,
+    picture: into.subarray(0, PIXELS),
   }
 }
 
-function toMini(frame: Uint8Array): Uint8Array {
-  const mini = new Uint8Array(MINI_BYTES)
+/** The same features with memory of their own. */
+export function copyFeatures(features: FrameFeatures): FrameFeatures {
+  return { ...features, mini: features.mini.slice(), picture: features.picture.slice() }
+}
+
+function writeMini(frame: Uint8Array, mini: Uint8Array): void {
   for (let plane = 0; plane < 3; plane++) {
     for (let row = 0; row < MINI_HEIGHT; row++) {
       for (let column = 0; column < MINI_WIDTH; column++) {
@@ -86,7 +101,6 @@ function toMini(frame: Uint8Array): Uint8Array {
       }
     }
   }
-  return mini
 }
 
 /** Mean absolute difference of two mini images over luma and, doubled, both colour planes. The same scale as `difference`. */

@@ -8,12 +8,12 @@ export interface YuvPicture {
   data: Uint8Array
 }
 
-/** Variance of the luma's Laplacian, taken at every second pixel of every second row. Larger is sharper; only comparable within one video. */
+/** Variance of the luma's Laplacian, taken at every second pixel of every fourth row. Larger is sharper; only comparable within one video. */
 export function measureSharpness({ width, height, data }: YuvPicture): number {
   let sum = 0
   let squares = 0
   let count = 0
-  for (let row = 1; row < height - 1; row += 2) {
+  for (let row = 1; row < height - 1; row += 4) {
     const end = row * width + width - 1
     for (let at = row * width + 1; at < end; at += 2) {
       const value = 4 * data[at]! - data[at - 1]! - data[at + 1]! - data[at - width]! - data[at + width]!
@@ -35,19 +35,20 @@ function matrixOf(colorSpace: string | null, height: number): { kr: number; kb: 
   return { kr: 0.299, kb: 0.114 }
 }
 
-/** Packed 8-bit RGB. `sourceHeight` decides the matrix where the file names none. */
-export function toRgb(picture: YuvPicture, colorSpace: string | null, sourceHeight: number): Buffer {
+/** Packed 8-bit RGB, written to `into` where given (it must fit). `sourceHeight` decides the matrix where the file names none. */
+export function toRgb(picture: YuvPicture, colorSpace: string | null, sourceHeight: number, into?: Uint8ClampedArray): Uint8ClampedArray {
   const { width, height, data } = picture
   const { kr, kb } = matrixOf(colorSpace, sourceHeight)
   const kg = 1 - kr - kb
-  // 16.16 fixed point: limited range 16…235 and 16…240 to 0…255.
-  const ys = Math.round((255 / 219) * 65536)
-  const rv = Math.round(((255 / 112) * (1 - kr) * 65536) / 1)
-  const bu = Math.round((255 / 112) * (1 - kb) * 65536)
-  const gu = Math.round(((255 / 112) * (1 - kb) * kb * 65536) / kg)
-  const gv = Math.round(((255 / 112) * (1 - kr) * kr * 65536) / kg)
-  const rgb = Buffer.allocUnsafe(width * height * 3)
-  const clamp = CLAMP
+  // 16.16 fixed point: limited range 16…235 and 16…240 to 0…255, rounded by the luma's half step.
+  const table = (offset: number, factor: number, add = 0) =>
+    Int32Array.from({ length: 256 }, (_, i) => Math.round((i - offset) * factor * 65536) + add)
+  const lumaOf = table(16, 255 / 219, 32768)
+  const redOfV = table(128, (255 / 112) * (1 - kr))
+  const blueOfU = table(128, (255 / 112) * (1 - kb))
+  const greenOfU = table(128, ((-255 / 112) * (1 - kb) * kb) / kg)
+  const greenOfV = table(128, ((-255 / 112) * (1 - kr) * kr) / kg)
+  const rgb = into ?? new Uint8ClampedArray(width * height * 3)
   const half = width >> 1
   const uAt = width * height
   const vAt = uAt + half * (height >> 1)
@@ -55,27 +56,32 @@ export function toRgb(picture: YuvPicture, colorSpace: string | null, sourceHeig
     let y = row * width
     let out = y * 3
     let chroma = (row >> 1) * half
-    for (let column = 0; column < half; column++, chroma++) {
-      const u = data[uAt + chroma]! - 128
-      const v = data[vAt + chroma]! - 128
-      const r = rv * v + 32768
-      const g = -gu * u - gv * v + 32768
-      const b = bu * u + 32768
-      for (let k = 0; k < 2; k++) {
-        const luma = (data[y++]! - 16) * ys
-        rgb[out++] = clamp[((luma + r) >> 16) + 512]!
-        rgb[out++] = clamp[((luma + g) >> 16) + 512]!
-        rgb[out++] = clamp[((luma + b) >> 16) + 512]!
-      }
+    for (let column = 0; column < half; column++, chroma++, y += 2, out += 6) {
+      const u = data[uAt + chroma]!
+      const v = data[vAt + chroma]!
+      const r = redOfV[v]!
+      const g = greenOfU[u]! + greenOfV[v]!
+      const b = blueOfU[u]!
+      const left = lumaOf[data[y]!]!
+      const right = lumaOf[data[y + 1]!]!
+      rgb[out] = (left + r) >> 16
+      rgb[out + 1] = (left + g) >> 16
+      rgb[out + 2] = (left + b) >> 16
+      rgb[out + 3] = (right + r) >> 16
+      rgb[out + 4] = (right + g) >> 16
+      rgb[out + 5] = (right + b) >> 16
     }
   }
   return rgb
 }
 
-const CLAMP = Uint8Array.from({ length: 1536 }, (_, i) => Math.max(0, Math.min(255, i - 512)))
-
 /** A small RGB picture by box averages, its longer side at most `side`. */
-export function shrink(rgb: Uint8Array, width: number, height: number, side: number): { width: number; height: number; rgb: Uint8Array } {
+export function shrink(
+  rgb: Uint8Array | Uint8ClampedArray,
+  width: number,
+  height: number,
+  side: number,
+): { width: number; height: number; rgb: Uint8Array } {
   const scale = Math.min(1, side / Math.max(width, height))
   const w = Math.max(1, Math.round(width * scale))
   const h = Math.max(1, Math.round(height * scale))

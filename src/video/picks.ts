@@ -3,7 +3,7 @@ import { type FrameFeatures, MINI_BYTES, miniDistance } from './features.ts'
 import { differenceHash, hashDistance, type YuvPicture } from './measure.ts'
 import { type Boundary, isBlank } from './shots.ts'
 
-/** A full-size picture that may be kept. The decode pass offers about five a second. */
+/** A full-size picture that may be kept. The decode pass offers about four a second. */
 export interface Candidate {
   tMs: number
   sharpness: number

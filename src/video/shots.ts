@@ -51,6 +51,7 @@ export const DETECTOR_PARAMETERS = {
   blankBelowLuma: 26,
   blankAboveLuma: 230,
   blankEdges: 12,
+  longBlankMs: 1500,
   minShotMs: 180,
   flashMs: 260,
 } as const
@@ -66,6 +67,8 @@ const LONGEST_MS = 2000
 const SETTLE_MS = 1300
 /** How much of the past is kept. */
 const HISTORY_MS = 6000
+/** The most frames that are kept, whatever the frame rate. */
+export const HISTORY_FRAMES = 1024
 /** Below this a frame repeats the one before it. */
 const STILL = 0.3
 
@@ -81,6 +84,7 @@ interface Candidate extends Boundary {
  * A dissolve is a run of frames that the linear blend of its two ends explains; a wipe a run in which every cell shows one of the two ends; a fade a blank picture between two others.
  */
 export interface ShotDetector {
+  /** The detector keeps up to `HISTORY_FRAMES` of the last frames: their memory must not be reused earlier. */
   push(frame: FrameFeatures): Boundary[]
   finish(): Boundary[]
   /** No boundary that touches an instant before this one will be told any more. */
@@ -91,16 +95,25 @@ export function createShotDetector(): ShotDetector {
   const frames: FrameFeatures[] = []
   let judged = 0
   let blankSince: number | null = null
+  let blankTold = false
   let candidates: Candidate[] = []
   let lastMs = Number.NEGATIVE_INFINITY
 
   function judge(i: number): void {
-    const blank = isBlank(frames[i]!)
-    if (blank && blankSince === null) blankSince = frames[i]!.tMs
-    if (!blank && blankSince !== null) {
-      const fade = findFade(frames, blankSince, i)
-      if (fade) candidates.push(...fade)
+    const { tMs } = frames[i]!
+    if (isBlank(frames[i]!)) {
+      blankSince ??= tMs
+      // A long blank is told while it lasts, or it would be told too late.
+      if (!blankTold && tMs - blankSince > P.longBlankMs) {
+        blankTold = true
+        const fade = findFadeOut(frames, blankSince)
+        if (fade) candidates.push(fade)
+      }
+    } else if (blankSince !== null) {
+      const fade = blankTold ? null : findFade(frames, blankSince, i)
+      if (fade) candidates.push(fade)
       blankSince = null
+      blankTold = false
     }
     const cut = findCut(frames, i)
     if (cut) candidates.push(cut)
@@ -130,12 +143,12 @@ export function createShotDetector(): ShotDetector {
       frames.push(frame)
       while (judged < frames.length && frame.tMs - frames[judged]!.tMs >= LOOKAHEAD_MS) judge(judged++)
       let drop = 0
-      while (
-        drop < judged - 1 &&
-        frames[judged - 1]!.tMs - frames[drop]!.tMs > HISTORY_MS &&
-        frames[drop]!.tMs < (blankSince ?? Number.POSITIVE_INFINITY) - 2000
-      )
+      while (drop < judged - 1 && frames[judged - 1]!.tMs - frames[drop]!.tMs > HISTORY_MS) drop++
+      // Rates beyond all measure: then less than the wanted history is kept.
+      while (judged < frames.length && frames.length - drop > HISTORY_FRAMES - 64) {
+        if (drop >= judged - 1) judge(judged++)
         drop++
+      }
       if (drop > 64) {
         frames.splice(0, drop)
         judged -= drop
@@ -277,20 +290,33 @@ function isFlash(frames: FrameFeatures[], i: number): boolean {
 }
 
 /** Judges a run of blank frames that ended just before frame `end`. Fades at the very start of a video are no transition. */
-function findFade(frames: FrameFeatures[], sinceMs: number, end: number): Candidate[] | null {
-  let first = end
-  while (first > 0 && frames[first - 1]!.tMs >= sinceMs) first--
+function findFade(frames: FrameFeatures[], sinceMs: number, end: number): Candidate | null {
+  const first = firstSince(frames, sinceMs)
   if (first < 2) return null
-  const before = frames[first - 1]!
-  const after = frames[end]!
-  const hardIn = frames[first]!.difference > 0.6 * miniDistance(settledBefore(frames, first).mini, frames[first]!.mini)
-  const hardOut = after.difference > 0.6 * miniDistance(frames[end - 1]!.mini, settledAfter(frames, end).mini)
+  const old = settledBefore(frames, first)
+  const fresh = settledAfter(frames, end)
+  const hardIn = frames[first]!.difference > 0.6 * miniDistance(old.mini, frames[first]!.mini)
+  const hardOut = frames[end]!.difference > 0.6 * miniDistance(frames[end - 1]!.mini, fresh.mini)
   if (hardIn && hardOut) return null
-  const startMs = settledBefore(frames, first).tMs
-  const endMs = settledAfter(frames, end).tMs
-  const middle = hardIn ? before.tMs : hardOut ? after.tMs : (frames[first]!.tMs + frames[end - 1]!.tMs) / 2
-  const strength = miniDistance(settledBefore(frames, first).mini, settledAfter(frames, end).mini)
-  return [{ type: 'fade', tMs: nearestTime(frames, middle), startMs, endMs, strength, score: 1000 + strength }]
+  const middle = hardIn ? first - 1 : hardOut ? end : (first + end - 1) >> 1
+  const strength = miniDistance(old.mini, fresh.mini)
+  return { type: 'fade', tMs: frames[middle]!.tMs, startMs: old.tMs, endMs: fresh.tMs, strength, score: 1000 + strength }
+}
+
+/** The way into a long blank; null when it was a cut, which is found as such. */
+function findFadeOut(frames: FrameFeatures[], sinceMs: number): Candidate | null {
+  const first = firstSince(frames, sinceMs)
+  if (first < 2) return null
+  const old = settledBefore(frames, first)
+  const blank = frames[first]!
+  const strength = miniDistance(old.mini, blank.mini)
+  if (blank.difference > 0.6 * strength) return null
+  return { type: 'fade', tMs: blank.tMs, startMs: old.tMs, endMs: blank.tMs, strength, score: 1000 + strength }
+}
+
+function firstSince(frames: FrameFeatures[], sinceMs: number): number {
+  const first = frames.findIndex(({ tMs }) => tMs >= sinceMs)
+  return first === -1 ? frames.length - 1 : first
 }
 
 /** Goes back along a darkening (or whitening) ramp to the last frame of the old picture. */
@@ -310,12 +336,6 @@ function settledAfter(frames: FrameFeatures[], end: number): FrameFeatures {
   let i = end
   while (i + 1 < frames.length && frames[i]!.tMs - frames[end]!.tMs < 1500 && frames[i + 1]!.deviation > frames[i]!.deviation + 0.4) i++
   return frames[i]!
-}
-
-function nearestTime(frames: FrameFeatures[], tMs: number): number {
-  let best = frames[0]!.tMs
-  for (const frame of frames) if (Math.abs(frame.tMs - tMs) < Math.abs(best - tMs)) best = frame.tMs
-  return best
 }
 
 /** The best gradual transition whose middle is frame `i`. */
