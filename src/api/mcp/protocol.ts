@@ -18,6 +18,8 @@ export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 const BATCHES = '2025-03-26'
 const MAX_BATCH = 20
 const LIST_TTL_MS = 300_000
+/** Longest arguments, as text, whose answer is kept. */
+const MAX_KEY = 2_048
 
 const META_VERSION = 'io.modelcontextprotocol/protocolVersion'
 const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
@@ -159,11 +161,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     const refused = refusal(tool, context.caller)
     if (refused) return failed(`${tool.name} was not run. ${refused.message} ${keyHelp(options.keysUrl, tool)}`, refused.code)
 
+    const key = tool.cacheable ? await keyOf(tool, given) : undefined
+    const kept = key === undefined ? undefined : answers.get(key)
+    if (kept !== undefined) return kept
     const parsed = tool.input.safeParse(given)
     if (!parsed.success) return failed(explain(tool, given, parsed.error), 'invalid_request')
-    const key = tool.cacheable && options.version ? `${await options.version()} ${tool.name} ${JSON.stringify(parsed.data)}` : undefined
-    const known = key === undefined ? undefined : answers.get(key)
-    if (known !== undefined) return known
     try {
       const answer = await withDeadline(context.signal(), deadlineMs, (signal) => tool.run(parsed.data, { caller: context.caller, signal }))
       const text = toResult(answer)
@@ -181,6 +183,20 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       if (known.code === 'internal') throw error
       if (known.code === 'unavailable') logger.warn({ tool: tool.name, err: known.cause }, 'tool call found a store away')
       return failed(sentences(known), known.code)
+    }
+  }
+
+  /** Arguments as they were written: what has been answered once needs no second check. */
+  async function keyOf(tool: Tool, given: Fields): Promise<string | undefined> {
+    if (!options.version) return undefined
+    const version = options.version()
+    try {
+      const key = `${typeof version === 'string' ? version : await version} ${tool.name} ${JSON.stringify(given)}`
+      return key.length <= MAX_KEY ? key : undefined
+    } catch (error) {
+      // Nested too deep to be written, which no tool's arguments are.
+      if (error instanceof RangeError) return undefined
+      throw error
     }
   }
 
@@ -291,8 +307,17 @@ export function refusalReply(status: number, message: string, headers: Record<st
 }
 
 function join(...pieces: Json[]): Json {
-  if (pieces.every((piece) => typeof piece === 'string')) return pieces.join('')
-  return Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
+  let length = 0
+  let text = true
+  for (const piece of pieces) {
+    length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
+    text &&= typeof piece === 'string'
+  }
+  if (text) return pieces.join('')
+  const bytes = Buffer.allocUnsafe(length)
+  let at = 0
+  for (const piece of pieces) at += typeof piece === 'string' ? bytes.write(piece, at) : piece.copy(bytes, at)
+  return bytes
 }
 
 const ACCEPTED: McpReply = { status: 202, headers: {}, body: undefined }
