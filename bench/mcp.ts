@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -18,7 +18,8 @@ import { openTemporaryDatabase } from './support/postgres.ts'
 
 /**
  * Requests per second of the tool server, warm, against what it is measured by, in turns in one run: each `tools/call` against the HTTP route that reads the same
- * rows, and `tools/list` against a bare Express route that sends the same bytes. The servers are in one child process, the load generator in this one.
+ * rows, and `tools/list` against a bare Express route that sends the same bytes. The servers are in one child process, the load generator in this one. Many short
+ * turns, and the median of the turns' ratios: whoever else uses the machine then takes from both sides alike. `cpuRatio` is the same by the server's CPU time a request.
  */
 export async function run(args: string[]): Promise<void> {
   if (args[0] === 'serve') return serve()
@@ -26,8 +27,8 @@ export async function run(args: string[]): Promise<void> {
     args,
     options: {
       frames: { type: 'string', default: '10000' },
-      rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '2' },
+      rounds: { type: 'string', default: '15' },
+      requests: { type: 'string', default: '2000' },
       connections: { type: 'string', default: '20' },
       json: { type: 'boolean' },
     },
@@ -64,25 +65,41 @@ export async function run(args: string[]): Promise<void> {
       against: { url: `${bare}/`, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }) },
     },
   ]
-  const seconds = Number(values.seconds)
+  const amount = Number(values.requests)
   const connections = Number(values.connections)
-  const rows: { name: string; ours: number; against: number; ratio: number; p99Ms: number }[] = []
+  const measure = async ({ url, body }: Target): Promise<Measured> => {
+    const before = await cpuOf(server)
+    const started = performance.now()
+    const result = await autocannon({
+      url,
+      connections,
+      amount,
+      ...(body === undefined ? {} : { method: 'POST' as const, body, headers: { 'content-type': 'application/json' } }),
+    })
+    const seconds = (performance.now() - started) / 1000
+    if (result.non2xx > 0 || result.errors > 0) throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`)
+    return { perSecond: amount / seconds, cpuUs: ((await cpuOf(server)) - before) / amount, p99Ms: result.latency.p99 }
+  }
+  const rows: Row[] = []
   for (const { name, ours, against } of pairs) {
-    for (const target of [ours, against]) await measure(target, connections, 1)
-    const rounds: { ours: number; against: number; p99Ms: number }[] = []
+    for (const target of [ours, against, ours, against]) await measure(target)
+    const rounds: { ours: Measured; against: Measured }[] = []
     for (let round = 0; round < Number(values.rounds); round++) {
-      const order = round % 2 === 0 ? [ours, against] : [against, ours]
-      const [first, second] = [await measure(order[0]!, connections, seconds), await measure(order[1]!, connections, seconds)]
-      const [mine, other] = round % 2 === 0 ? [first, second] : [second, first]
-      rounds.push({ ours: mine.perSecond, against: other.perSecond, p99Ms: mine.p99Ms })
+      const [first, second] = round % 2 === 0 ? [ours, against] : [against, ours]
+      const [one, other] = [await measure(first), await measure(second)]
+      rounds.push(round % 2 === 0 ? { ours: one, against: other } : { ours: other, against: one })
     }
     const middle = (pick: (round: (typeof rounds)[number]) => number) => rounds.map(pick).sort((a, b) => a - b)[rounds.length >> 1]!
+    const hundredths = (value: number) => Math.round(value * 100) / 100
     rows.push({
       name,
-      ours: Math.round(middle((round) => round.ours)),
-      against: Math.round(middle((round) => round.against)),
-      ratio: Math.round(middle((round) => round.ours / round.against) * 100) / 100,
-      p99Ms: middle((round) => round.p99Ms),
+      ours: Math.round(middle((round) => round.ours.perSecond)),
+      against: Math.round(middle((round) => round.against.perSecond)),
+      ratio: hundredths(middle((round) => round.ours.perSecond / round.against.perSecond)),
+      cpuRatio: hundredths(middle((round) => round.against.cpuUs / round.ours.cpuUs)),
+      oursCpuUs: Math.round(middle((round) => round.ours.cpuUs)),
+      againstCpuUs: Math.round(middle((round) => round.against.cpuUs)),
+      p99Ms: middle((round) => round.ours.p99Ms),
     })
   }
   server.send('stop')
@@ -113,15 +130,29 @@ interface Target {
   body?: string
 }
 
-async function measure({ url, body }: Target, connections: number, seconds: number): Promise<{ perSecond: number; p99Ms: number }> {
-  const result = await autocannon({
-    url,
-    connections,
-    duration: seconds,
-    ...(body === undefined ? {} : { method: 'POST' as const, body, headers: { 'content-type': 'application/json' } }),
-  })
-  if (result.non2xx > 0 || result.errors > 0) throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`)
-  return { perSecond: result.requests.average, p99Ms: result.latency.p99 }
+interface Measured {
+  perSecond: number
+  /** The server's CPU time, user and system, a request. */
+  cpuUs: number
+  p99Ms: number
+}
+
+interface Row {
+  name: string
+  ours: number
+  against: number
+  ratio: number
+  cpuRatio: number
+  oursCpuUs: number
+  againstCpuUs: number
+  p99Ms: number
+}
+
+async function cpuOf(server: ChildProcess): Promise<number> {
+  const answer = once(server, 'message')
+  server.send('cpu')
+  const [usage] = (await answer) as [NodeJS.CpuUsage]
+  return usage.user + usage.system
 }
 
 async function serve(): Promise<void> {
@@ -161,7 +192,7 @@ async function serve(): Promise<void> {
   }
   process.send!(served)
   await new Promise((resolve) => {
-    process.once('message', resolve)
+    process.on('message', (message) => (message === 'cpu' ? process.send!(process.cpuUsage()) : resolve(undefined)))
     process.once('disconnect', resolve)
   })
   process.disconnect?.()

@@ -427,6 +427,28 @@ describe('HTTP', () => {
   })
 })
 
+describe('a store that is away', () => {
+  test('is told as a result, also where only the version was asked for', async () => {
+    const dispatch = createDispatcher({
+      info: { name: 'x', title: 'x', version: '0' },
+      instructions: '',
+      tools: [{ ...tools[0]!, cacheable: true }],
+      keysUrl: '',
+      logger: silent,
+      version: () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })),
+    })
+    const { status, body } = await dispatch(
+      JSON.stringify(call('echo')),
+      {},
+      { caller: undefined, signal: () => new AbortController().signal, charge: async () => {} },
+    )
+    expect([status, JSON.parse(String(body)).result]).toEqual([
+      200,
+      expect.objectContaining({ isError: true, _meta: { code: 'unavailable' } }),
+    ])
+  })
+})
+
 describe('keys', () => {
   test('a bad key is 401 with exactly the body of the specification', async () => {
     const answer = await post(mcp, list(), { authorization: 'Bearer nope' })
@@ -532,6 +554,12 @@ describe('revision 2026-07-28', () => {
       content: [{ type: 'text', text: 'nothing' }],
       structuredContent: { word: 'nothing' },
     })
+  })
+  test('a refusal keeps its code beside the server in _meta', async () => {
+    const { text, json } = await postModern(mcp, { method: 'tools/call', params: { name: 'mine', arguments: {} } })
+    expect(json.result).toMatchObject({ resultType: 'complete', isError: true })
+    expect(json.result._meta).toEqual({ code: 'unauthenticated', 'io.modelcontextprotocol/serverInfo': expect.any(Object) })
+    expect(text.match(/"_meta"/g)).toHaveLength(1)
   })
   test('the list is the same bytes every time', async () => {
     expect((await postModern(mcp, { method: 'tools/list' })).text).toBe((await postModern(mcp, { method: 'tools/list' })).text)

@@ -109,8 +109,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   const { info, tools, logger, deadlineMs = 15_000 } = options
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const described = tools.map((tool) => JSON.stringify(describeTool(tool)))
-  const lists = new Map<string, Buffer>()
-  const serverMeta = `"_meta":${JSON.stringify({ [META_SERVER]: info })}`
+  const lists = new LRUCache<string, Buffer>({ max: 100 })
+  const serverMeta = metaOf({ [META_SERVER]: info })
   const capabilities = { tools: { listChanged: false } }
   const discovered = Buffer.from(
     `{"resultType":"complete",${JSON.stringify({
@@ -129,10 +129,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
 
   /** The open list is everybody's; what a key adds is that key's own. */
   function toolList(caller: Caller | undefined, modern: boolean): Buffer {
-    const visible = tools.map((tool) => refusal(tool, caller) === undefined)
-    const key = `${modern}${visible.map(Number).join('')}`
+    const key = `${modern} ${caller ? `${caller.account.role} ${caller.account.plan} ${caller.key.scopes.join()}` : ''}`
     let list = lists.get(key)
     if (list === undefined) {
+      const visible = tools.map((tool) => refusal(tool, caller) === undefined)
       const shown = `"tools":[${described.filter((_, at) => visible[at]).join(',')}]`
       const scope = tools.some((tool, at) => visible[at] && tool.scope !== null) ? 'private' : 'public'
       list = Buffer.from(
@@ -144,12 +144,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   }
 
   async function callTool(params: Fields | undefined, context: CallContext, modern: boolean): Promise<Json[]> {
-    const inner = await runTool(params, context)
-    return modern ? ['{"resultType":"complete",', inner, `,${serverMeta}}`] : ['{', inner, '}']
+    const { members, code } = await runTool(params, context)
+    const meta = code === undefined ? (modern ? serverMeta : undefined) : metaOf({ ...(modern ? { [META_SERVER]: info } : {}), code })
+    return [modern ? '{"resultType":"complete",' : '{', members, meta === undefined ? '}' : `,${meta}}`]
   }
 
-  /** The members of a tool result as JSON, without the braces. */
-  async function runTool(params: Fields | undefined, context: CallContext): Promise<Json> {
+  async function runTool(params: Fields | undefined, context: CallContext): Promise<ToolResult> {
     if (params === undefined || typeof params.name !== 'string')
       throw new RpcError(INVALID_PARAMS, 'tools/call needs params.name, the name of a tool')
     const { name } = params
@@ -161,18 +161,18 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     const refused = refusal(tool, context.caller)
     if (refused) return failed(`${tool.name} was not run. ${refused.message} ${keyHelp(options.keysUrl, tool)}`, refused.code)
 
-    const key = tool.cacheable ? await keyOf(tool, given) : undefined
-    const kept = key === undefined ? undefined : answers.get(key)
-    if (kept !== undefined) return kept
-    const parsed = tool.input.safeParse(given)
-    if (!parsed.success) return failed(explain(tool, given, parsed.error), 'invalid_request')
     try {
+      const key = tool.cacheable ? await keyOf(tool, given) : undefined
+      const kept = key === undefined ? undefined : answers.get(key)
+      if (kept !== undefined) return { members: kept }
+      const parsed = tool.input.safeParse(given)
+      if (!parsed.success) return failed(explain(tool, given, parsed.error), 'invalid_request')
       const answer = await withDeadline(context.signal(), deadlineMs, (signal) => tool.run(parsed.data, { caller: context.caller, signal }))
-      const text = toResult(answer)
-      if (key === undefined || answer.images) return text
+      const text = toMembers(answer)
+      if (key === undefined || answer.images) return { members: text }
       const bytes = Buffer.from(text)
       answers.set(key, bytes)
-      return bytes
+      return { members: bytes }
     } catch (error) {
       if (error instanceof DeadlinePassed) {
         logger.warn({ tool: tool.name, deadlineMs }, 'tool call passed its deadline')
@@ -205,7 +205,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       case 'tools/call':
         return callTool(params, context, modern)
       case 'tools/list':
-        if (params?.cursor !== undefined) throw new RpcError(INVALID_PARAMS, 'Unknown cursor: the list has one page')
+        if (params?.cursor !== undefined && params.cursor !== null)
+          throw new RpcError(INVALID_PARAMS, 'Unknown cursor: the list has one page')
         return [toolList(context.caller, modern)]
       case 'server/discover':
         if (modern) return [discovered]
@@ -444,11 +445,21 @@ function keyHelp(keysUrl: string, tool: Tool): string {
   return `Keys are made at ${keysUrl} (scope ${tool.scope}) and sent as the header "Authorization: Bearer <key>".`
 }
 
-function failed(text: string, code: string): string {
-  return `"content":${JSON.stringify([{ type: 'text', text }])},"isError":true,"_meta":${JSON.stringify({ code })}`
+/** A result's members as JSON without the braces, and the code of a refusal for its `_meta`. */
+interface ToolResult {
+  members: Json
+  code?: string
 }
 
-function toResult({ text, links = [], images = [], structured }: ToolAnswer): string {
+function failed(text: string, code: string): ToolResult {
+  return { members: `"content":${JSON.stringify([{ type: 'text', text }])},"isError":true`, code }
+}
+
+function metaOf(meta: Record<string, unknown>): string {
+  return `"_meta":${JSON.stringify(meta)}`
+}
+
+function toMembers({ text, links = [], images = [], structured }: ToolAnswer): string {
   const content = [
     { type: 'text', text },
     ...links.map((link) => ({ type: 'resource_link', ...link, mimeType: 'image/webp' })),

@@ -2,7 +2,7 @@ import type { FrameFilters, FrameQuery, LibrarySearch, TechniqueDocument } from 
 import { plural } from './present.ts'
 
 /** Trials per empty answer: each is a small search of its own. */
-const MAX_TRIALS = 12
+const MAX_TRIALS = 8
 const COUNTED = 20
 
 /**
