@@ -14,6 +14,7 @@ import {
   unpinFrames,
   unshareBoard,
 } from '../../src/library/boards.ts'
+import { once } from '../../src/library/idempotency.ts'
 import { authenticate, createKey, isWellFormedKey, listKeys, MAX_KEYS, recordKeyUse, revokeKey, rotateKey } from '../../src/library/keys.ts'
 import { undoFrameReferences } from '../../src/library/references.ts'
 import { listSaves, saveFrame, saveFrames, unsaveFrames } from '../../src/library/saves.ts'
@@ -478,6 +479,54 @@ describe('keys', () => {
     await stores.db.$client.query(`update api_keys set last_used_at = now() - interval '2 minutes' where id = $1`, [record.id])
     await recordKeyUse(stores.db, (await authenticate(stores.db, key))!.key)
     expect((await used())!.getTime()).toBeGreaterThan(first!.getTime() - 1)
+  })
+})
+
+describe('stored answers', () => {
+  const answer = (body: unknown) => async () => ({ status: 200, body })
+
+  test('while the first request runs the second is told so; what fails or dies half-way leaves the key free', async () => {
+    const { account } = await seedAccount(stores.db)
+    const given = { accountId: account.id, key: 'k', request: 'POST /x' }
+    await expect(
+      once(stores.db, given, async (tx) => {
+        await createBoard(tx, { accountId: account.id, name: 'rolled back' })
+        throw new Error('died')
+      }),
+    ).rejects.toThrow('died')
+    expect((await listBoards(stores.db, account.id)).boards).toEqual([])
+
+    const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+    const first = once(stores.db, given, async () => {
+      begin()
+      await mayEnd
+      return { status: 201, body: { b: 1, a: 2 } }
+    })
+    await begun
+    await expect(once(stores.db, given, answer('never'))).rejects.toMatchObject({ code: 'conflict', retryAfterSec: 1 })
+    end()
+    expect(await first).toMatchObject({ replayed: false })
+    const again = await once(stores.db, given, answer('never'))
+    expect([again.status, JSON.stringify(again.body), again.replayed]).toEqual([201, '{"b":1,"a":2}', true])
+  })
+
+  test('an account that is deleted meanwhile stores nothing and waits for nobody', async () => {
+    const { account } = await seedAccount(stores.db)
+    const { frameIds } = await seedFrames(stores.db, { count: 6 })
+    const board = await createBoard(stores.db, { accountId: account.id, name: 'mine' })
+    const outcomes = await Promise.allSettled([
+      ...frameIds.map((frameId, n) =>
+        once(stores.db, { accountId: account.id, key: `k${n}`, request: frameId }, async (tx) => {
+          await pinFrames(tx, { accountId: account.id, boardId: board.id, frameIds: [frameId] })
+          return { status: 200, body: {} }
+        }),
+      ),
+      deleteAccount(stores.db, account.id),
+    ])
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(['not_found', 'unauthenticated']).toContain(outcome.reason.code)
+    expect(outcomes.at(-1)?.status).toBe('fulfilled')
   })
 })
 
