@@ -28,7 +28,6 @@ export async function run(args: string[]): Promise<void> {
     options: {
       frames: { type: 'string', default: '10000' },
       rounds: { type: 'string', default: '15' },
-      requests: { type: 'string', default: '2000' },
       connections: { type: 'string', default: '20' },
       json: { type: 'boolean' },
     },
@@ -65,7 +64,6 @@ export async function run(args: string[]): Promise<void> {
       against: { url: `${bare}/`, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }) },
     },
   ]
-  const amount = Number(values.requests)
   const connections = Number(values.connections)
   const measure = async ({ url, body }: Target): Promise<Measured> => {
     const before = await cpuOf(server)
@@ -73,12 +71,16 @@ export async function run(args: string[]): Promise<void> {
     const result = await autocannon({
       url,
       connections,
-      amount,
+      duration: 1,
       ...(body === undefined ? {} : { method: 'POST' as const, body, headers: { 'content-type': 'application/json' } }),
     })
     const seconds = (performance.now() - started) / 1000
     if (result.non2xx > 0 || result.errors > 0) throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`)
-    return { perSecond: amount / seconds, cpuUs: ((await cpuOf(server)) - before) / amount, p99Ms: result.latency.p99 }
+    return {
+      perSecond: result.requests.total / seconds,
+      cpuUs: ((await cpuOf(server)) - before) / result.requests.total,
+      p99Ms: result.latency.p99,
+    }
   }
   const rows: Row[] = []
   for (const { name, ours, against } of pairs) {

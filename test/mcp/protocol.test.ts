@@ -442,7 +442,7 @@ describe('a store that is away', () => {
       {},
       { caller: undefined, signal: () => new AbortController().signal, charge: async () => {} },
     )
-    expect([status, JSON.parse(String(body)).result]).toEqual([
+    expect([status, JSON.parse(body!.join('')).result]).toEqual([
       200,
       expect.objectContaining({ isError: true, _meta: { code: 'unavailable' } }),
     ])

@@ -42,8 +42,8 @@ export type Json = string | Buffer
 export interface McpReply {
   status: number
   headers: Record<string, string>
-  /** Undefined where the protocol wants an empty body (202). */
-  body: Json | undefined
+  /** In pieces, so that a long one that lies ready is not copied. Undefined where the protocol wants an empty body (202). */
+  body: readonly Json[] | undefined
 }
 
 export interface CallContext {
@@ -229,14 +229,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   }
 
   /** One request to its JSON text and status; nothing it does can throw. */
-  async function reply(request: Request, context: CallContext, modern: boolean): Promise<{ status: number; body: Json }> {
+  async function reply(request: Request, context: CallContext, modern: boolean): Promise<{ status: number; body: Json[] }> {
     try {
       const result = await answer(request, context, modern)
-      return { status: 200, body: join(`{"jsonrpc":"2.0","id":${JSON.stringify(request.id)},"result":`, ...result, '}') }
+      return { status: 200, body: [`{"jsonrpc":"2.0","id":${JSON.stringify(request.id)},"result":`, ...result, '}'] }
     } catch (error) {
-      if (error instanceof RpcError) return { status: error.status, body: errorBody(request.id, error) }
+      if (error instanceof RpcError) return { status: error.status, body: [errorBody(request.id, error)] }
       if (!(error instanceof CallerGone)) logger.error({ method: request.method.slice(0, 128), err: error }, 'tool server failed')
-      return { status: 200, body: errorBody(request.id, new RpcError(INTERNAL_ERROR, 'Internal error')) }
+      return { status: 200, body: [errorBody(request.id, new RpcError(INTERNAL_ERROR, 'Internal error'))] }
     }
   }
 
@@ -261,7 +261,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       if (message.kind === 'invalid') bodies.push(errorBody(message.id, new RpcError(INVALID_REQUEST, message.why)))
       else if (message.kind === 'request' && message.request.method === 'initialize')
         bodies.push(errorBody(message.request.id, new RpcError(INVALID_REQUEST, 'Invalid request: initialize stands alone')))
-      else if (message.kind === 'request') bodies.push(String((await reply(message.request, context, false)).body))
+      else if (message.kind === 'request') bodies.push((await reply(message.request, context, false)).body.join(''))
     }
     return bodies.length === 0 ? ACCEPTED : toReply(200, `[${bodies.join(',')}]`)
   }
@@ -277,7 +277,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     const fault = modern ? modernFault(request, version, headers) : legacyFault(version)
     if (fault) return toReply(fault.status, errorBody(request.id, fault))
     const { status, body } = await reply(request, context, modern)
-    return toReply(status, body)
+    return { status, headers: {}, body }
   }
 
   return async (body, headers, context) => {
@@ -307,24 +307,10 @@ export function refusalReply(status: number, message: string, headers: Record<st
   return { ...toReply(status, errorBody(null, new RpcError(INVALID_REQUEST, message))), headers }
 }
 
-function join(...pieces: Json[]): Json {
-  let length = 0
-  let text = true
-  for (const piece of pieces) {
-    length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
-    text &&= typeof piece === 'string'
-  }
-  if (text) return pieces.join('')
-  const bytes = Buffer.allocUnsafe(length)
-  let at = 0
-  for (const piece of pieces) at += typeof piece === 'string' ? bytes.write(piece, at) : piece.copy(bytes, at)
-  return bytes
-}
-
 const ACCEPTED: McpReply = { status: 202, headers: {}, body: undefined }
 
-function toReply(status: number, body: Json): McpReply {
-  return { status, headers: {}, body }
+function toReply(status: number, body: string): McpReply {
+  return { status, headers: {}, body: [body] }
 }
 
 function budgetReply(id: Id | null, error: AppError): McpReply {
@@ -334,7 +320,7 @@ function budgetReply(id: Id | null, error: AppError): McpReply {
   return {
     status: code,
     headers: { 'Retry-After': String(retryAfterSec) },
-    body: errorBody(id, new RpcError(code, error.message, { data: { code: error.code, retryAfterSec } })),
+    body: [errorBody(id, new RpcError(code, error.message, { data: { code: error.code, retryAfterSec } }))],
   }
 }
 

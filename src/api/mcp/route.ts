@@ -88,8 +88,12 @@ function send(res: Response, { status, headers, body }: McpReply): void {
     return
   }
   res.setHeader('Content-Type', 'application/json; charset=utf-8')
-  res.setHeader('Content-Length', Buffer.byteLength(body))
-  res.end(body)
+  let length = 0
+  for (const piece of body) length += Buffer.byteLength(piece)
+  res.setHeader('Content-Length', length)
+  res.cork()
+  for (const piece of body) res.write(piece)
+  res.end()
 }
 
 const ALLOWED_HEADERS =
