@@ -46,7 +46,9 @@ export async function run(args: string[]): Promise<void> {
     {
       name: 'last page',
       ours: () => ask({ page: lastPage }),
-      bare: [`select doc from plain ${order} limit 120 offset ${(lastPage - 1) * 120}`],
+      bare: [
+        `select doc from plain join (select id from plain ${order} limit 120 offset ${(lastPage - 1) * 120}) page using (id) ${order}`,
+      ],
     },
     {
       name: 'two words',
@@ -124,7 +126,8 @@ export async function run(args: string[]): Promise<void> {
         select f.id, f.video_id, f.t_ms, v.added_at, f.subject, f.surface, f.shot, f.technique, f.zone, f.tone, f.kind, v.author, v.platform,
                ${vector} as words, d.doc::jsonb as doc
           from frames f join videos v on v.id = f.video_id join library_search.documents d on d.kind = 'frames' and d.id = f.id`)
-    await on.query('create index on plain (added_at desc, video_id, t_ms)')
+    await on.query('alter table plain add primary key (id)')
+    await on.query('create index on plain (added_at desc, video_id, t_ms) include (id)')
     await on.query('create index on plain using gin (words)')
     for (const column of ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'author', 'platform'])
       await on.query(`create index on plain (${column})`)

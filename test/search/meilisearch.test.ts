@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Meilisearch } from 'meilisearch'
-import { describe, test } from 'vitest'
+import { describe, test, vi } from 'vitest'
 import { openMeiliSearch } from '../../src/search/meilisearch/search.ts'
 import { openMeiliSink, searchOnlyKey } from '../../src/search/meilisearch/sink.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
@@ -8,6 +8,9 @@ import { openPostgresSink } from '../../src/search/postgres/sink.ts'
 import { meiliMissing, openMeili } from '../support/meilisearch.ts'
 import { openStores } from '../support/stores.ts'
 import { describeContract } from './contract.ts'
+
+// Making and swapping indexes takes seconds each on a busy machine.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 const missing = meiliMissing()
 if (missing) {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Meilisearch } from 'meilisearch'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { startConsumer } from '../../src/events/consume.ts'
 import { meiliProjection, reconcileMirror, syncMirror } from '../../src/projections/search/mirror.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
@@ -15,6 +15,9 @@ import { resilientSearch } from '../../src/search/resilient.ts'
 import { meiliMissing, openMeili, type TestMeili } from '../support/meilisearch.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openStores, type Stores } from '../support/stores.ts'
+
+// Making and swapping indexes takes seconds each on a busy machine.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 const missing = meiliMissing()
 const logger = pino({ level: 'silent' })
@@ -93,7 +96,7 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
       expect((await (await open()).frames(ask('kite'))).frames).toHaveLength(2)
       expect(await syncMirror(deps())).toEqual({ rebuilt: false })
     }
-  }, 300_000)
+  })
 
   test('reconcile finds and heals what is missing, stale and extra, and nothing the second time', async () => {
     const { held } = await both()

@@ -39,6 +39,8 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
   async function createIndex(name: string, settings: Settings): Promise<void> {
     await succeeded(client.createIndex(name, { primaryKey: 'key' }))
     await succeeded(client.index(name).updateSettings(settings))
+    // Else every look at it would call for a rebuild.
+    if (!holds(await client.index(name).getSettings(), settings)) throw new Error(`Meilisearch does not keep the settings of ${name}`)
   }
 
   async function exists(name: string): Promise<boolean> {
@@ -91,7 +93,7 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
       for (const kind of KINDS) {
         try {
           const now = await client.index(indexName(prefix, kind)).getSettings()
-          if (!isDeepStrictEqual(comparable(now, SETTINGS[kind]), comparable(SETTINGS[kind], SETTINGS[kind]))) return false
+          if (!holds(now, SETTINGS[kind])) return false
         } catch (error) {
           if (isMissingIndex(error)) return false
           throw error
@@ -137,15 +139,16 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
   }
 }
 
-/** Lists whose order means nothing are compared sorted; only what we set is compared. */
-function comparable(settings: Settings, ours: Settings): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.keys(ours).map((name) => {
-      const value = settings[name as keyof Settings]
-      const ordered = name === 'rankingRules' || name === 'searchableAttributes'
-      return [name, Array.isArray(value) && !ordered ? [...value].map(String).sort() : value]
-    }),
-  )
+/** Only what we set is compared: a newer server may know more. Lists whose order means nothing are compared sorted. */
+function holds(now: unknown, ours: unknown, name = ''): boolean {
+  if (Array.isArray(ours)) {
+    if (!Array.isArray(now)) return false
+    const ordered = name === 'rankingRules' || name === 'searchableAttributes'
+    return isDeepStrictEqual(ordered ? now : now.toSorted(), ordered ? ours : ours.toSorted())
+  }
+  if (typeof ours !== 'object' || ours === null) return now === ours
+  if (typeof now !== 'object' || now === null) return false
+  return Object.entries(ours).every(([key, value]) => holds((now as Record<string, unknown>)[key], value, key))
 }
 
 export function isMissingIndex(error: unknown): boolean {
