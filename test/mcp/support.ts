@@ -13,7 +13,8 @@ export interface Listening {
 
 /** An HTTP server on a free loopback port around the real application. `routers` gets the address first, because addresses are in the answers. */
 export async function listen(routers: (url: string) => Router[]): Promise<Listening> {
-  const server: Server = createServer()
+  // As in the service: a starved test must not meet a connection that the server has just let go.
+  const server: Server = createServer({ keepAliveTimeout: 65_000 })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   server.on('request', createApp({ logger: silent, trustProxy: 0, routers: routers(url) }))
