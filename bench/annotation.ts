@@ -128,7 +128,7 @@ async function annotateAll(annotator: Annotator, samples: readonly Sample[]): Pr
 
 // Labels and frames
 
-interface RawSpan {
+interface RawSpan extends Partial<Record<Attribute, string>> {
   from_s?: number
   to_s?: number
   clean_from_frame?: number
@@ -137,26 +137,36 @@ interface RawSpan {
   also_acceptable?: Partial<Record<Attribute, string[]>>
 }
 
+/** Spans of every clip of the manifest; a clip's `*.truth.json`, where there is one, knows more than the manifest's labels. */
 function loadSpans(folder: string): Span[] {
-  const manifest = JSON.parse(readFileSync(join(folder, 'MANIFEST.json'), 'utf8'))
-  const spans: Span[] = []
-  for (const entry of Array.isArray(manifest) ? manifest : (manifest.files ?? manifest.clips)) {
-    const truthFile = join(folder, entry.truth ?? entry.file.replace(/\.\w+$/, '.truth.json'))
-    const truth = existsSync(truthFile) ? JSON.parse(readFileSync(truthFile, 'utf8')) : null
-    const raw: Array<RawSpan & Record<Attribute, string>> = truth?.shots ?? entry.labels ?? []
-    for (const span of raw) {
-      const fps = truth?.fps ?? entry.fps
-      spans.push({
-        file: entry.file,
-        fromSec: span.from_s ?? span.clean_from_frame! / fps,
-        toSec: span.to_s ?? (span.clean_to_frame! + 1) / fps,
-        labels: Object.fromEntries(ATTRIBUTES.flatMap((attribute) => (span[attribute] ? [[attribute, span[attribute]]] : []))),
-        alsoAcceptable: span.also_acceptable ?? {},
-        words: toWords([span.text ?? []].flat().join(' ')),
-      })
-    }
-  }
-  if (spans.length === 0) throw new Error(`no labels in ${readdirSync(folder).join(', ')}`)
+  const truthOf = (file: string) => file.replace(/\.\w+$/, '.truth.json')
+  const truths = new Map(
+    readdirSync(folder)
+      .filter((name) => name.endsWith('.truth.json'))
+      .map((name) => [name, JSON.parse(readFileSync(join(folder, name), 'utf8'))]),
+  )
+  const manifest = existsSync(join(folder, 'MANIFEST.json')) ? JSON.parse(readFileSync(join(folder, 'MANIFEST.json'), 'utf8')) : []
+  const entries: Array<{ file: string; fps?: number; labels?: RawSpan[]; truth?: string }> = Array.isArray(manifest)
+    ? manifest
+    : (manifest.files ?? manifest.clips)
+  const files = new Set(entries.map(({ file }) => file))
+  const unlisted: typeof entries = [...truths].flatMap(([name, { video }]) =>
+    video && !files.has(video) ? [{ file: String(video), truth: name }] : [],
+  )
+  const spans = [...entries, ...unlisted].flatMap((entry): Span[] => {
+    const truth = truths.get(entry.truth ?? truthOf(entry.file))
+    const raw: RawSpan[] = truth?.shots ?? entry.labels ?? []
+    const fps = truth?.fps ?? entry.fps
+    return raw.map((span) => ({
+      file: entry.file,
+      fromSec: span.from_s ?? span.clean_from_frame! / fps,
+      toSec: span.to_s ?? (span.clean_to_frame! + 1) / fps,
+      labels: Object.fromEntries(ATTRIBUTES.flatMap((attribute) => (span[attribute] ? [[attribute, span[attribute]]] : []))),
+      alsoAcceptable: span.also_acceptable ?? {},
+      words: toWords([span.text ?? []].flat().join(' ')),
+    }))
+  })
+  if (spans.length === 0) throw new Error(`${folder} holds no labels (MANIFEST.json with labels, or *.truth.json with shots)`)
   return spans
 }
 

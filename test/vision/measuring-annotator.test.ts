@@ -11,7 +11,7 @@ const timings: FrameTiming[] = []
 let annotator: Annotator
 
 beforeAll(async () => {
-  annotator = await openMeasuringAnnotator({ onTimed: (timing) => timings.push(timing) })
+  annotator = await openMeasuringAnnotator({ readTimeoutMs: 170_000, onTimed: (timing) => timings.push(timing) })
 })
 afterAll(() => annotator[Symbol.asyncDispose]())
 

@@ -30,7 +30,7 @@ export function describeFrame(
   const shot = concludeShot(picture, faces)
   const zone = concludeZone(faces)
   const subject = concludeSubject(picture, faces, lettering)
-  const surface = concludeSurface(subject.value, lettering)
+  const surface = concludeSurface(picture, subject.value, lettering)
   const technique = concludeTechnique(picture, shot.value, subject.value, frame.reason)
   const text = plainText(joinLines(kept), MAX_READ)
   const facts = { picture, tone: frame.tone, faces, shot: shot.value, zone: zone.value, subject: subject.value, words: kept, text }

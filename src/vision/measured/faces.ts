@@ -33,10 +33,10 @@ interface Detection {
 
 /** A candidate this sure needs no second look (drawn puppets score up to 0.89, so less is not enough). */
 const SURE = 0.9
-const CANDIDATE = 0.35
+const CANDIDATE = 0.3
 /** What a second look at four times the face's size must say. */
 const CONFIRMED = 0.75
-const DOUBTFUL = 0.6
+const DOUBTFUL = 0.5
 const MAX_CANDIDATES = 8
 const MAX_LOOKS = 3
 

@@ -7,9 +7,9 @@ import { oneAtATime } from './one-at-a-time.ts'
 import { openTextReader, type Word } from './read-text.ts'
 
 export interface MeasuringAnnotatorOptions {
-  /** Longest reading of one picture; after it the text of that frame stays unknown. */
+  /** Longest reading of one picture (default 60 s: it takes one, but the machine may be busy); after it the text of that frame stays unknown. */
   readTimeoutMs?: number
-  /** Longest measuring of one picture, faces included. */
+  /** Longest measuring of one picture, faces included (default 120 s). */
   measureTimeoutMs?: number
   /** Told what each frame cost, for benchmarks. */
   onTimed?: (timing: FrameTiming) => void
@@ -34,8 +34,8 @@ const VERSION = 'measured@1'
  * Memory about 500 MB in all.
  */
 export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}): Promise<Annotator> {
-  const meter = openMeter(options.measureTimeoutMs ?? 60_000)
-  const reader = openTextReader({ timeoutMs: options.readTimeoutMs ?? 20_000 })
+  const meter = openMeter(options.measureTimeoutMs ?? 120_000)
+  const reader = openTextReader({ timeoutMs: options.readTimeoutMs ?? 60_000 })
 
   async function annotateFrame(frame: FrameToAnnotate, { signal, techniques }: AnnotateOptions): Promise<FrameAnnotation> {
     const start = performance.now()

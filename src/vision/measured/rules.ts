@@ -25,7 +25,7 @@ const UNSURE = 'a face is neither sure nor ruled out'
 export function concludeShot(picture: Picture, finding: FaceFinding): Conclusion<Shot> {
   const face = largest(foregroundFaces(finding))
   if (!face)
-    return finding.doubtful > 0 ? { value: null, reason: UNSURE } : { value: 'no-face', confidence: isDrawn(picture) ? 0.97 : 0.85 }
+    return finding.doubtful > 0 ? { value: null, reason: UNSURE } : { value: 'no-face', confidence: isDrawn(picture) ? 0.97 : 0.92 }
   if (isInset(picture, face)) return { value: 'corner-inset', confidence: 0.95 }
   const confidence = Math.min(0.95, face.score)
   if (face.height < 0.13) return { value: 'wide-presenter', confidence: confidence * 0.9 }
@@ -47,9 +47,9 @@ export function concludeZone(finding: FaceFinding): Conclusion<Zone> {
   return { value: zoneOf(x, y), confidence: toBorder < 0.04 ? 0.6 : Math.min(0.95, face.score) }
 }
 
-/** The detector's box ends at the brow; a viewer means the face up to the hair, as far as it is in the picture. */
+/** The detector's box ends at the brow, some three fifths of a head; a viewer places the whole head, as far as it is in the picture. */
 function headCentre(face: Face): { x: number; y: number } {
-  const top = Math.max(0, face.y - face.height * 0.7)
+  const top = Math.max(0, face.y - face.height * 0.9)
   const bottom = Math.min(1, face.y + face.height * 0.5)
   const left = Math.max(0, face.x - face.width * 0.5)
   const right = Math.min(1, face.x + face.width * 0.5)
@@ -143,14 +143,15 @@ export function concludeSubject(picture: Picture, finding: FaceFinding, letterin
   return { value: null, reason: 'no rule is sure' }
 }
 
-export function concludeSurface(subject: Subject | null, lettering: Lettering | null): Conclusion<Surface> {
+export function concludeSurface(picture: Picture, subject: Subject | null, lettering: Lettering | null): Conclusion<Surface> {
   if (subject === 'terminal') return { value: 'screen-recording', confidence: 0.9 }
-  if (subject === 'ui') return { value: 'screen-recording', confidence: 0.8 }
+  // A dark one may as well be a drawn diagram.
+  if (subject === 'ui' && picture.luma >= 70) return { value: 'screen-recording', confidence: 0.9 }
   if (subject === 'presenter') return { value: 'camera', confidence: 0.9 }
   if (subject === 'crowd') return { value: 'camera', confidence: 0.8 }
   if (subject === 'chart') return { value: 'motion-graphics', confidence: 0.7 }
   if (subject === 'text-card' && lettering && lettering.lines <= 2) return { value: 'motion-graphics', confidence: 0.7 }
-  return { value: null, reason: subject ? 'a slide and motion graphics look alike in one frame' : 'no rule is sure' }
+  return { value: null, reason: subject ? 'one frame does not tell how it was made' : 'no rule is sure' }
 }
 
 /** Technique only where its definition can be measured. Slugs of the seeded vocabulary; one that is not in the vocabulary is not used. */
