@@ -91,8 +91,8 @@ export interface ExtractOptions extends MediaTools {
 
 const IMAGE_WIDTH = 1280
 const THUMB_WIDTH = 480
-/** Full-size pictures offered to the picker, at least this far apart. */
-const CANDIDATE_SPACING_SEC = 0.249
+/** Full-size pictures offered to the picker, at least this far apart, microseconds. ffmpeg and we choose them by the same rule, half a microsecond away from any rounding. */
+const STILL_SPACING_US = 249_000
 /** Pictures that may wait for their encoding before decoding is held up. */
 const MAX_WAITING = 6
 
@@ -108,7 +108,7 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
   const probe = await probeVideo(options.file, { ...options, maxDurationSec: limits.maxDurationSec })
   onProgress?.({ stage: 'probe', done: 1, total: 1 })
   const result = await decode(options, probe)
-  const { streamIndex: _, colorSpace: __, durationKnown, ...probed } = probe
+  const { streamIndex: _, colorSpace: __, plainPixels: ___, durationKnown, ...probed } = probe
   const durationSec = durationKnown ? probed.durationSec : Math.round(result.endMs) / 1000
   return {
     probe: { ...probed, durationSec },
@@ -129,7 +129,7 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
   const size = toImageSize(probe)
   const timeoutMs = limits.timeoutMs ?? Math.max(60_000, 3000 * (probe.durationSec || limits.maxDurationSec))
   const child = startLimited(options.ffmpegPath ?? 'ffmpeg', decodeArguments(options.file, probe, size, limits.maxDurationSec), {
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
     memoryKb: limits.memoryKb ?? 3_000_000,
     cpuSec: Math.ceil(timeoutMs / 500),
   })
@@ -154,8 +154,11 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
   const recent: Array<{ tMs: number; difference: number }> = []
   const pool: Uint8Array[] = []
   const picker = createPicker(({ picture }) => pool.push(picture.data))
-  const features = new Map<number, FrameFeatures>()
-  const offered: Array<{ tMs: number; picture: YuvPicture; sharpness: number }> = []
+  // Frames and their stamps, stills and their frames: pairs by order, whose halves come through different pipes.
+  const pictures: Uint8Array[] = []
+  const stamps: Stamp[] = []
+  const stills: Array<{ picture: YuvPicture; sharpness: number }> = []
+  const awaited: Array<{ tMs: number; features: FrameFeatures }> = []
   // Images are encoded one after the other, so one buffer serves them all.
   const rgb = new Uint8ClampedArray(size.width * size.height * 3)
   let previous: Uint8Array | null = null
@@ -166,63 +169,58 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
   const total = probe.durationKnown ? Math.max(1, Math.round(probe.durationSec * probe.fps)) : null
 
   const pipes = child.stdio.slice(1) as unknown as Readable[]
-  const [pictureData, , stillData, pictureStamps, stillStamps] = pipes as [Readable, Readable, Readable, Readable, Readable]
-  const pictures = readFrames(
+  const [pictureData, , stillData, stampData] = pipes as [Readable, Readable, Readable, Readable]
+  const stillBytes = (size.width * size.height * 3) / 2
+  readStamps(stampData, probe.fps, (stamp) => {
+    stamps.push(stamp)
+    pairPictures()
+  })
+  readFrames(
     pictureData,
-    pictureStamps,
     PICTURE_BYTES,
-    probe.fps,
     () => spare.pop() ?? new Uint8Array(PICTURE_BYTES),
-    takePicture,
+    (data) => {
+      pictures.push(data)
+      pairPictures()
+    },
   )
-  const stills = readFrames(stillData, stillStamps, (size.width * size.height * 3) / 2, probe.fps, takeBuffer, takeStill)
+  readFrames(
+    stillData,
+    stillBytes,
+    () => pool.pop() ?? new Uint8Array(stillBytes),
+    (data) => {
+      const picture = { ...size, data }
+      stills.push({ picture, sharpness: measureSharpness(picture) })
+      pairStills()
+    },
+  )
 
-  function takeBuffer(): Uint8Array {
-    return pool.pop() ?? new Uint8Array((size.width * size.height * 3) / 2)
+  function pairPictures(): void {
+    while (pictures.length > 0 && stamps.length > 0) takePicture(stamps.shift()!, pictures.shift()!)
   }
 
-  function takePicture(tMs: number, data: Uint8Array): void {
+  function pairStills(): void {
+    while (stills.length > 0 && awaited.length > 0) picker.add({ ...awaited.shift()!, ...stills.shift()! })
+  }
+
+  function takePicture({ tMs, isStill }: Stamp, data: Uint8Array): void {
     const at = (count % HISTORY_FRAMES) * KEPT_BYTES
     const frame = measureFrame(tMs, data, previous, kept.subarray(at, at + KEPT_BYTES))
     if (previous) spare.push(previous)
     previous = data
     endMs = Math.max(endMs, tMs)
     count++
-    features.set(tMs, frame)
     recent.push({ tMs, difference: frame.difference })
-    // The two outputs are never further apart than a pipe holds, far less than this.
-    features.delete(recent.at(-HISTORY_FRAMES / 2)?.tMs ?? Number.NaN)
     if (recent.length > 4 * HISTORY_FRAMES) recent.splice(0, 2 * HISTORY_FRAMES)
+    if (isStill) awaited.push({ tMs, features: copyFeatures(frame) })
     for (const boundary of detector.push(frame)) {
       boundaries.push(boundary)
       picker.boundary(boundary)
     }
-    match()
-    take(picker.advance(Math.min(detector.certainMs, offered[0]?.tMs ?? Number.POSITIVE_INFINITY, lastStillMs)))
+    pairStills()
+    // Nothing is decided before its stills have come, so that picks do not depend on how the pipes keep step.
+    take(picker.advance(Math.min(detector.certainMs, awaited[0]?.tMs ?? Number.POSITIVE_INFINITY)))
     if (count % 30 === 0) onProgress?.({ stage: 'shots', done: total === null ? count : Math.min(count, total), total })
-  }
-
-  let lastStillMs = Number.NEGATIVE_INFINITY
-  function takeStill(tMs: number, data: Uint8Array): void {
-    const picture = { ...size, data }
-    offered.push({ tMs, picture, sharpness: measureSharpness(picture) })
-    lastStillMs = tMs
-    match()
-  }
-
-  /** A still is a candidate once its frame has been measured; the two outputs of ffmpeg do not keep step exactly. */
-  function match(): void {
-    while (offered.length > 0) {
-      const frame = features.get(offered[0]!.tMs)
-      if (!frame) {
-        // Nothing measured yet: the very first still may come before its frame, and its time is not later than an end of 0.
-        if (count === 0 || offered[0]!.tMs > endMs) return
-        pool.push(offered.shift()!.picture.data)
-        continue
-      }
-      const { tMs, picture, sharpness } = offered.shift()!
-      picker.add({ tMs, picture, sharpness, features: copyFeatures(frame) })
-    }
   }
 
   function take(picks: Pick[]): void {
@@ -248,8 +246,6 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
 
   try {
     const outcome = await end
-    pictures.finish()
-    stills.finish()
     if (failure) throw failure
     if (outcome.failed) throw outcome.failed
     if (outcome.code === 127 || outcome.code === 126) throw new Error('ffmpeg was not found. Install ffmpeg.')
@@ -266,7 +262,6 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
       boundaries.push(boundary)
       picker.boundary(boundary)
     }
-    match()
     take(picker.finish())
     await encoding
     if (failure) throw failure
@@ -283,11 +278,13 @@ async function decode(options: ExtractOptions, probe: Probe): Promise<Decoded> {
 
 /** One decoding, two outputs: every frame small for the detector, about four a second at the size that is kept. Time stamps come beside them, because raw video has none. */
 function decodeArguments(file: string, probe: Probe, size: { width: number; height: number }, maxDurationSec: number): string[] {
-  const stamp = (fd: number) => `metadata=mode=add:key=n:value=1,metadata=mode=print:file='pipe\\:${fd}':direct=1`
+  // Asked for a range, the scaler copies even pictures that are as wanted.
+  const range = probe.plainPixels ? '' : ':out_range=tv'
   const graph = [
-    `[0:${probe.streamIndex}]split=2[a][b]`,
-    `[a]scale=${PICTURE_WIDTH}:${PICTURE_HEIGHT}:flags=fast_bilinear:out_range=tv,format=yuv444p,${stamp(4)}[small]`,
-    `[b]select='isnan(prev_selected_t)+gte(t-prev_selected_t,${CANDIDATE_SPACING_SEC})',scale=${size.width}:${size.height}:flags=bicubic:out_range=tv,format=yuv420p,${stamp(5)}[full]`,
+    // Microseconds throughout: the printed seconds have six digits, too few for a long video.
+    `[0:${probe.streamIndex}]settb=1/1000000,split=2[a][b]`,
+    `[a]scale=${PICTURE_WIDTH}:${PICTURE_HEIGHT}:flags=fast_bilinear${range},format=yuv444p,metadata=mode=add:key=n:value=1,metadata=mode=print:file='pipe\\:4':direct=1[small]`,
+    `[b]select='isnan(prev_selected_t)+gte(t-prev_selected_t,${(STILL_SPACING_US - 0.5) / 1e6})',scale=${size.width}:${size.height}:flags=bicubic${range},format=yuv420p[full]`,
   ].join(';')
   const raw = ['-fps_mode', 'passthrough', '-f', 'rawvideo']
   return [
@@ -302,24 +299,10 @@ function toImageSize({ width, height }: ProbedVideo): { width: number; height: n
   return { width: Math.max(2, Math.round((width * scale) / 2) * 2), height: Math.max(2, Math.round((height * scale) / 2) * 2) }
 }
 
-/** Cuts a byte stream into frames and gives each its time stamp from the other stream. Frames and stamps are paired by their order. */
-function readFrames(
-  data: Readable,
-  stamps: Readable,
-  bytes: number,
-  fps: number,
-  allocate: () => Uint8Array,
-  take: (tMs: number, frame: Uint8Array) => void,
-): { finish(): void } {
-  const ready: Uint8Array[] = []
-  const times: number[] = []
-  let lastMs = Number.NEGATIVE_INFINITY
+/** Cuts a byte stream into pieces of one length. */
+function readFrames(data: Readable, bytes: number, allocate: () => Uint8Array, take: (frame: Uint8Array) => void): void {
   let frame: Uint8Array | null = null
   let filled = 0
-  let text = ''
-  const pair = () => {
-    while (ready.length > 0 && times.length > 0) take(times.shift()!, ready.shift()!)
-  }
   data.on('data', (chunk: Buffer) => {
     let at = 0
     while (at < chunk.length) {
@@ -328,32 +311,42 @@ function readFrames(
       frame.set(chunk.subarray(at, at + part), filled)
       filled += part
       at += part
-      if (filled === bytes) {
-        ready.push(frame)
-        frame = null
-        filled = 0
-      }
+      if (filled < bytes) continue
+      const whole = frame
+      frame = null
+      filled = 0
+      take(whole)
     }
-    pair()
   })
+}
+
+interface Stamp {
+  tMs: number
+  /** Whether this frame also comes at full size. */
+  isStill: boolean
+}
+
+function readStamps(stamps: Readable, fps: number, take: (stamp: Stamp) => void): void {
+  let text = ''
+  let lastMs = Number.NEGATIVE_INFINITY
+  let stillUs = Number.NaN
   stamps.setEncoding('latin1')
   stamps.on('data', (chunk: string) => {
     text += chunk
     const lines = text.split('\n')
     text = lines.pop()!
     for (const line of lines) {
-      const found = /pts_time:(\S+)/.exec(line)
+      const found = /^frame:\d+\s+pts:(\S+)/.exec(line)
       if (!found) continue
-      const seconds = Number(found[1])
+      const us = Number(found[1])
+      const isStill = Number.isNaN(stillUs) || us - stillUs >= STILL_SPACING_US
+      if (isStill) stillUs = us
       // A frame without a stamp, or one that goes back, follows the last by one step, so that times always rise.
-      let tMs = Math.round(seconds * 1_000_000) / 1000
-      if (!Number.isFinite(tMs) || tMs <= lastMs) tMs = Math.max(0, lastMs + 1000 / fps)
+      const tMs = Number.isNaN(us) || us / 1000 <= lastMs ? Math.max(0, lastMs + 1000 / fps) : us / 1000
       lastMs = tMs
-      times.push(tMs)
+      take({ tMs, isStill })
     }
-    pair()
   })
-  return { finish: pair }
 }
 
 async function writeFrame(

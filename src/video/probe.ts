@@ -16,6 +16,8 @@ export interface Probe extends ProbedVideo {
   streamIndex: number
   /** ffprobe's name of the colour matrix; null where the file does not say. */
   colorSpace: string | null
+  /** Already 8-bit 4:2:0 in limited range: its pictures need no conversion. */
+  plainPixels: boolean
   /** False for recordings whose header gives no length (live WebM): `durationSec` is 0 until the decode pass has measured it. */
   durationKnown: boolean
 }
@@ -30,6 +32,8 @@ interface ProbedStream {
   r_frame_rate?: string
   sample_aspect_ratio?: string
   color_space?: string
+  color_range?: string
+  pix_fmt?: string
   duration?: string
   nb_frames?: string
   disposition?: Record<string, number>
@@ -84,6 +88,7 @@ export async function probeVideo(
     container: (format.format_name ?? 'unknown').split(',')[0]!,
     title: toTitle(format.tags?.title ?? format.tags?.TITLE),
     streamIndex: stream.index,
+    plainPixels: stream.pix_fmt === 'yuv420p' && stream.color_range !== 'pc',
     colorSpace: stream.color_space && stream.color_space !== 'unknown' ? stream.color_space : null,
   }
 }

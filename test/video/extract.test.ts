@@ -123,3 +123,24 @@ test('an abort stops the work and leaves no process', async () => {
   })
   await expect(work).rejects.toThrow('enough')
 })
+
+test('time stamps stay exact far into a long video', async () => {
+  const file = make(
+    'long.mkv',
+    '-f',
+    'lavfi',
+    '-i',
+    "testsrc2=s=160x90:r=30:d=4,setpts='PTS+if(gt(N,30),2000/TB,0)'",
+    '-fps_mode',
+    'passthrough',
+  )
+  const { frames, shots } = await extract(file, { maxDurationSec: 3000 })
+  expect(shots.at(-1)!.endMs).toBeGreaterThan(2_003_000)
+  const late = frames.filter(({ tMs }) => tMs > 2_000_000)
+  expect(late.length).toBeGreaterThan(0)
+  // Each is a multiple of 1/30 s after the jump, to the container's millisecond.
+  for (const { sampleMs } of late) {
+    const steps = ((sampleMs - 2_000_000) / 1000) * 30
+    expect(Math.abs(steps - Math.round(steps))).toBeLessThan(0.05)
+  }
+})
