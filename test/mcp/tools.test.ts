@@ -199,6 +199,11 @@ describe('answers', () => {
     expect(structuredContent.frames).toHaveLength(1)
     expect(text.split('\n')).toHaveLength(3)
     expect(text).not.toMatch(/[\u0007\u2028\u202e]/)
+    const flow = await call('get_video_frames', { video: structuredContent.frames[0].id })
+    expect(flow.text.split('\n')).toHaveLength(3)
+    expect(flow.text).toContain('"Kind System: obey" by A B')
+    const wall = await call('browse_frames', { video: structuredContent.frames[0].video_id, counts: true })
+    expect(wall.text).not.toContain('\u2028')
   })
 })
 

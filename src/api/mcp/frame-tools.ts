@@ -13,7 +13,7 @@ import { POINTS } from '../rate-limit.ts'
 import { cleanText, filterParameters, toFilters } from '../read-parameters.ts'
 import { currentSlugs } from '../routes/reads.ts'
 import { readCursor, toCursor } from './cursor.ts'
-import { Detail, DetailedFrame, frameLines, loadThumbs, plural, toLink, toPresentedFrame } from './present.ts'
+import { clip, Detail, DetailedFrame, frameLines, loadThumbs, plural, toLink, toPresentedFrame } from './present.ts'
 import { nearestTechniques, suggest } from './suggestions.ts'
 import { defineTool, Id, oneOrMany, READS, type Tool, type ToolAnswer, type ToolContext } from './tool.ts'
 
@@ -52,6 +52,8 @@ const limit = (fallback: number, max: number) => z.number().int().min(1).max(max
 const cursor = z.string().max(100).optional().describe('next_cursor of the previous answer')
 const detail = Detail.default('compact').describe('full adds composition, what to take from it, on-screen text, colours, source link')
 const images = z.number().int().min(0).max(6).default(0).describe('Attach this many thumbnails inline')
+
+const MAX_COUNTED_VALUES = 50
 
 const frames = z.array(DetailedFrame)
 const nextCursor = z.string().nullable()
@@ -156,7 +158,7 @@ export function frameTools({ search, publicUrl, readImage, sourceKeyOf }: Librar
       async run(args, context) {
         const asked = { q: '', filters: await resolve(args), sort: args.sort, facets: args.counts }
         const { answer, shown, next, found } = await page('browse_frames', args, asked, context)
-        const counted = args.counts ? { total: found.total, counts: found.facets as FacetCounts } : {}
+        const counted = args.counts ? { total: found.total, counts: mostOf(found.facets as FacetCounts) } : {}
         const text = found.facets ? `${answer.text}\n${countLines(found.facets)}` : answer.text
         return { ...answer, text, structured: { frames: shown, next_cursor: next, ...counted } }
       },
@@ -197,7 +199,8 @@ export function frameTools({ search, publicUrl, readImage, sourceKeyOf }: Librar
         const next = from + args.limit < all.length ? toCursor('get_video_frames', args, number + 1) : null
         const { video } = all[0]!
         const span = shown.length < all.length ? ` ${from + 1}–${from + shown.length} of ${all.length}` : ` ${all.length}`
-        const heading = `"${video.title}"${video.author ? ` by ${video.author}` : ''}${video.source_url ? ` ${video.source_url}` : ''}; frames${span}${next ? `; more with cursor ${next}` : ''}`
+        const by = video.author ? ` by ${clip(video.author, 80)}` : ''
+        const heading = `"${clip(video.title, 160)}"${by}${video.source_url ? ` ${clip(video.source_url, 300)}` : ''}; frames${span}${next ? `; more with cursor ${next}` : ''}`
         const { frames: presented, ...answer } = await present(
           heading,
           shown.map((document) => ({ document })),
@@ -245,6 +248,20 @@ export function frameTools({ search, publicUrl, readImage, sourceKeyOf }: Librar
   }
 }
 
+/** The commonest values of each attribute: a long tail of authors is nobody's context window's business. */
+function mostOf(facets: FacetCounts): Record<string, Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(facets).map(([facet, counts]) => [
+      facet,
+      Object.fromEntries(
+        Object.entries(counts)
+          .sort(([, a], [, b]) => b - a)
+          .slice(0, MAX_COUNTED_VALUES),
+      ),
+    ]),
+  )
+}
+
 function countLines(facets: FacetCounts): string {
   const lines = FACETS.map((facet) => {
     const counts = Object.entries(facets[facet]).sort(([, a], [, b]) => b - a)
@@ -252,7 +269,7 @@ function countLines(facets: FacetCounts): string {
     const more = counts.length > 12 ? `, and ${counts.length - 12} more` : ''
     return `${facet}: ${counts
       .slice(0, 12)
-      .map(([value, count]) => `${value} ${count}`)
+      .map(([value, count]) => `${clip(value, 60)} ${count}`)
       .join(', ')}${more}`
   })
   return ['Counts (each as if its own filter were off):', ...lines.filter((line) => line !== undefined)].join('\n')

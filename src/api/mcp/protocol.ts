@@ -488,12 +488,11 @@ function argumentNames(tool: Tool): string {
 
 async function withDeadline<T>(outer: AbortSignal, deadlineMs: number, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
-  let stop = () => {}
+  const stop = () => controller.abort(new CallerGone())
   const stopped = new Promise<never>((_, reject) => {
     controller.signal.addEventListener('abort', () => reject(controller.signal.reason), { once: true })
   })
   const timer = setTimeout(() => controller.abort(new DeadlinePassed()), deadlineMs)
-  stop = () => controller.abort(new CallerGone())
   outer.addEventListener('abort', stop, { once: true })
   if (outer.aborted) stop()
   try {
