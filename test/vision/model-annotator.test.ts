@@ -321,6 +321,17 @@ test('cost is told from the price table', async () => {
   expect(told[0]?.costUsd).toBeCloseTo((1500 * 1 + 1000 * 0.1 + 180 * 10) / 1e6, 9)
 })
 
+test('books that cannot be written fail the run, but not before the answers were handed over', async () => {
+  await using run = await start()
+  const handed: string[] = []
+  const running = run.annotate(await toFrames(2), {
+    onAnnotated: async ({ frameId }) => void handed.push(frameId),
+    onCall: () => Promise.reject(new Error('no connection')),
+  })
+  await expect(running).rejects.toThrow('no connection')
+  expect(handed).toEqual(['frame-0', 'frame-1'])
+})
+
 test('no more calls at once than the limiter allows, and an abort ends a wait', async () => {
   await using run = await start({ delayMs: 20 }, { batchSize: 1, limiter: openLocalLimiter(3) })
   await run.annotate(await toFrames(12))

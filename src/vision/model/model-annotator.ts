@@ -171,13 +171,16 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       }
       let { frames: found, whole } = parseAnswer(answer.text)
       const usable = found.length > 0
-      await tellCall(asked, answer, durationMs, usable ? 'ok' : 'failed')
+      // Told beside the handing over: books that cannot be written must not cost what was paid for.
+      const told = tellCall(asked, answer, durationMs, usable ? 'ok' : 'failed')
+      told.catch(() => {})
       let repaired = false
       if (!usable && !whole && !answer.truncated && answer.text.includes('{')) {
         found = await repair(asked, question, answer.text)
         repaired = found.length > 0
       }
       const missing = await deliverFound(asked, found, repaired || (usable && !whole))
+      await told
       if (missing.length === 0) return
       // A cut-off answer is asked for once with more room; after that it counts as an attempt like any other.
       if (answer.truncated && !roomy) return askFor(missing, attempt, true)
