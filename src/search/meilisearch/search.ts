@@ -1,4 +1,5 @@
-import { Meilisearch, type MultiSearchQuery } from 'meilisearch'
+import { type Config, Meilisearch, MeilisearchApiError, type MeilisearchErrorResponse, type MultiSearchQuery } from 'meilisearch'
+import { request } from 'undici'
 import { cellOf } from '../color.ts'
 import {
   type DocumentKind,
@@ -62,7 +63,7 @@ export function openMeiliSearch({
   async function connected(): Promise<Meilisearch> {
     if (client) return client
     const apiKey = typeof key === 'function' ? await key() : key
-    client = new Meilisearch({ host: url, ...(apiKey === undefined ? {} : { apiKey }), timeout: timeoutMs })
+    client = new Meilisearch({ host: url, ...(apiKey === undefined ? {} : { apiKey }), timeout: timeoutMs, httpClient: inOneWrite })
     return client
   }
 
@@ -227,6 +228,19 @@ export function openMeiliSearch({
       return { frames: page.frames, facets, total }
     },
   }
+}
+
+/** The built-in fetch sends head and body apart; with the server's delayed acknowledgement that adds 40 ms to most searches. */
+const inOneWrite: NonNullable<Config['httpClient']> = async (input, init) => {
+  const { statusCode, body } = await request(String(input), {
+    method: 'POST',
+    headers: Object.fromEntries(new Headers(init?.headers)),
+    body: init?.body as string,
+    signal: init?.signal ?? null,
+  })
+  const answer = await body.json()
+  if (statusCode >= 400) throw new MeilisearchApiError(new Response(null, { status: statusCode }), answer as MeilisearchErrorResponse)
+  return answer
 }
 
 function filterOf(filters: FrameFilters): Filter {
