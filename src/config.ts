@@ -86,7 +86,8 @@ export interface Config {
   metricsPort: number
   databaseUrl: string | undefined
   redisUrl: string | undefined
-  meili: { url: string; key: string } | undefined
+  /** `prefix` names the indexes; two services may share a server (tests do). */
+  meili: { url: string; key: string; prefix?: string } | undefined
   s3: S3Config | undefined
   vision: VisionConfig | undefined
   smtpUrl: string | undefined

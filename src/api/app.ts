@@ -89,11 +89,12 @@ const BODY_MS = 30_000
  */
 export function guardConnections(server: Server, logger: Logger): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    logger.info({ code: error.code }, 'request could not be parsed')
+    // Gone without a word: nothing to answer, nothing to tell.
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()
       return
     }
+    logger.info({ code: error.code }, 'request could not be parsed')
     const [status, message] = PARSE_FAULTS[error.code ?? ''] ?? ['400 Bad Request', 'This is not an HTTP request that can be read.']
     const body = JSON.stringify({ code: 'invalid_request', message })
     socket.end(

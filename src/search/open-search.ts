@@ -16,12 +16,18 @@ export function openLibrarySearch({
 }: {
   pool: pg.Pool
   /** `key` may manage keys; what searches is a key that can do nothing else. */
-  meili: { url: string; key: string } | undefined
+  meili: { url: string; key: string; prefix?: string } | undefined
   logger: Logger
 }): LibrarySearch {
   const reads = openPostgresSearch(pool)
   if (!meili) return reads
   const db = drizzle(pool)
-  const primary = openMeiliSearch({ url: meili.url, key: () => searchOnlyKey(meili), reads, mirror: () => mirrorState(db) })
+  const primary = openMeiliSearch({
+    ...(meili.prefix === undefined ? {} : { prefix: meili.prefix }),
+    url: meili.url,
+    key: () => searchOnlyKey(meili),
+    reads,
+    mirror: () => mirrorState(db),
+  })
   return resilientSearch({ primary, fallback: reads, logger })
 }

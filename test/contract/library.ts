@@ -1,10 +1,11 @@
+import { eq } from 'drizzle-orm'
+import { videos } from '../../src/db/schema.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../src/vocabulary.ts'
-import { ENGINES } from '../support/engines.ts'
+import type { Engine } from '../support/engines.ts'
+import { openMeili } from '../support/meilisearch.ts'
 import { holdAnswers } from '../support/openapi.ts'
 import { type SeedFrame, seedVideo } from '../support/seed.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
-
-export { ENGINES }
 
 /** Names that an exact match must tell apart. */
 export const AUTHORS = [
@@ -25,7 +26,7 @@ export interface ContractLibrary {
   service: Service
   /** GET without a key; every answer is held against the OpenAPI document. */
   get(path: string, headers?: Record<string, string>): Promise<Answer>
-  videos: Record<'full' | 'short' | 'over' | 'every' | 'words' | 'youtube' | 'plain', string>
+  videos: Record<'full' | 'short' | 'over' | 'every' | 'words' | 'youtube' | 'plain' | 'failed', string>
   /** Frame ids of the video called `every`. */
   everyFrameIds: string[]
   frameCount: number
@@ -33,8 +34,9 @@ export interface ContractLibrary {
 }
 
 /** A library in which every sentence of the read parts can be tried. */
-export async function openContractLibrary(env: Record<string, string>): Promise<ContractLibrary> {
-  const service = await openService({ env })
+export async function openContractLibrary(engine: Engine): Promise<ContractLibrary> {
+  const meili = engine === 'meilisearch' ? await openMeili() : undefined
+  const service = await openService({ env: meili ? { MEILI_URL: meili.url, MEILI_KEY: meili.key ?? '' } : {} })
   const { db } = service.stores
   let count = 0
   const seed = async (video: Parameters<typeof seedVideo>[1]) => {
@@ -92,8 +94,10 @@ export async function openContractLibrary(env: Record<string, string>): Promise<
       author: `Quokka house ${n}`,
       frames: [{ caption: `Quokka number ${n}`, technique: `quokka-move-${n}` }],
     })
-  await seed({ title: 'Not ready yet', author: 'Hidden', ready: false, frames: [{ caption: 'A hidden heron' }] })
+  const failed = await seed({ title: 'Came to nothing', author: 'Hidden', ready: false, frames: [{ caption: 'A hidden heron' }] })
   count -= 1
+  // Not left annotating: the worker would look after it, and in the end it would be ready.
+  await db.update(videos).set({ status: 'failed', failureCode: 'seeded', failureMessage: 'Seeded.' }).where(eq(videos.id, failed.id))
   await service.drain()
   const hold = holdAnswers()
   return {
@@ -103,9 +107,21 @@ export async function openContractLibrary(env: Record<string, string>): Promise<
       if (answer.status !== 304) hold('GET', path, answer.status, answer.json)
       return answer
     },
-    videos: { full: full.id, short: short.id, over: over.id, every: every.id, words: words.id, youtube: youtube.id, plain: plain.id },
+    videos: {
+      full: full.id,
+      short: short.id,
+      over: over.id,
+      every: every.id,
+      words: words.id,
+      youtube: youtube.id,
+      plain: plain.id,
+      failed: failed.id,
+    },
     everyFrameIds: every.frameIds,
     frameCount: count,
-    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]()
+      await meili?.[Symbol.asyncDispose]()
+    },
   }
 }

@@ -45,6 +45,7 @@ export async function openService(
   const logs: string[] = []
   const logger = createLogger({ level: 'debug' }, { write: (line: string) => void logs.push(line) })
   const config = parseConfig({ DATA_DIR: dataDir, RATE_LIMIT_SCALE: '1000', PUBLIC_URL: 'http://frames.test', ...options.env })
+  if (config.meili) config.meili.prefix = stores.prefix
   const shared = { config, databaseUrl: stores.databaseUrl, redisUrl: stores.redisUrl, logger, prefix: stores.prefix }
   const worker =
     options.worker === false

@@ -1,0 +1,165 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, get } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import autocannon from 'autocannon'
+import express from 'express'
+import { openApi } from '../src/api/main.ts'
+import { parseConfig } from '../src/config.ts'
+import { startLocalRedis } from '../src/local/redis.ts'
+import { createLogger } from '../src/logger.ts'
+import { median } from './search.ts'
+import { round, seedLibrary } from './seed.ts'
+import { openTemporaryDatabase } from './support/postgres.ts'
+
+const PATHS = { wall: '/api/frames', search: '/api/search?q=dark' } as const
+
+/**
+ * Requests per second of warm reads against a bare Express route that sends the same bytes with the same headers (and, for the 304, compares the same ETag), in
+ * turns in one run. Both servers are in one child process, the load generator in this one.
+ */
+export async function run(args: string[]): Promise<void> {
+  if (args[0] === 'serve') return serve()
+  const { values } = parseArgs({
+    args,
+    options: {
+      rounds: { type: 'string', default: '7' },
+      seconds: { type: 'string', default: '2' },
+      connections: { type: 'string', default: '20' },
+      json: { type: 'boolean' },
+    },
+  })
+  const server = fork(join(import.meta.dirname, 'main.ts'), ['reads', 'serve'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const closed = once(server, 'exit')
+  const [{ api, bare, etag }] = (await once(server, 'message')) as [Served]
+  const cases: { name: string; path: string; headers: Record<string, string>; target: number }[] = [
+    { name: 'wall', path: PATHS.wall, headers: {}, target: 0.7 },
+    { name: 'wall, brotli', path: PATHS.wall, headers: { 'accept-encoding': 'br' }, target: 0.7 },
+    { name: 'search', path: PATHS.search, headers: {}, target: 0.7 },
+    { name: '304', path: PATHS.wall, headers: { 'if-none-match': etag }, target: 0.85 },
+  ]
+  const cpuMs = async () => {
+    server.send('cpu')
+    return ((await once(server, 'message')) as [number])[0]
+  }
+  const load = async (base: string, { path, headers }: (typeof cases)[number], seconds: number) => {
+    const before = await cpuMs()
+    const result = await autocannon({ url: base + path, headers, connections: Number(values.connections), duration: seconds })
+    if (result.errors > 0 || result['4xx'] + result['5xx'] > 0)
+      throw new Error(`${path}: ${result.errors} failed, ${result.non2xx} refused`)
+    return { perSecond: result.requests.average, cpuMs: ((await cpuMs()) - before) / result.requests.total }
+  }
+  const rows = []
+  for (const one of cases) {
+    for (const base of [api, bare]) await load(base, one, 1)
+    const rounds: { ours: Load; bare: Load }[] = []
+    for (let n = 0; n < Number(values.rounds); n++) {
+      const [first, second] = n % 2 === 0 ? [api, bare] : [bare, api]
+      const a = await load(first, one, Number(values.seconds))
+      const b = await load(second, one, Number(values.seconds))
+      rounds.push(n % 2 === 0 ? { ours: a, bare: b } : { ours: b, bare: a })
+    }
+    rows.push({
+      name: one.name,
+      ours: Math.round(median(rounds.map((each) => each.ours.perSecond))),
+      bare: Math.round(median(rounds.map((each) => each.bare.perSecond))),
+      ratio: round(median(rounds.map((each) => each.ours.perSecond / each.bare.perSecond))),
+      // The server's processor time per request: what a busy machine does not blur.
+      cpu_ratio: round(median(rounds.map((each) => each.bare.cpuMs / each.ours.cpuMs))),
+      target: one.target,
+    })
+  }
+  server.send('stop')
+  await closed
+  if (!values.json) console.table(rows)
+  console.log(
+    JSON.stringify({
+      bench: 'reads',
+      ratio: Math.min(...rows.filter(({ name }) => name !== '304').map(({ ratio }) => ratio)),
+      ratio_of: 'requests per second of the slowest warm read to a bare Express route that sends the same bytes',
+      not_modified_ratio: rows.find(({ name }) => name === '304')!.ratio,
+      not_modified_ratio_of: 'requests per second of a 304 to a bare Express route that compares the ETag',
+      cases: rows,
+    }),
+  )
+}
+
+interface Load {
+  perSecond: number
+  cpuMs: number
+}
+
+interface Served {
+  api: string
+  bare: string
+  /** Of the wall's first page. */
+  etag: string
+}
+
+async function serve(): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'frames-bench-reads-'))
+  const redis = await startLocalRedis({ dir, persistent: false })
+  const database = await openTemporaryDatabase()
+  await seedLibrary(database.db, { frames: 2_000 })
+  const config = parseConfig({ PORT: '0', DATA_DIR: dir, PUBLIC_URL: 'http://localhost:3000', RATE_LIMIT_SCALE: '1000000' })
+  const logger = createLogger({ level: 'info' })
+  const api = await openApi({ config, databaseUrl: database.url, redisUrl: redis.url, logger, port: 0, host: '127.0.0.1' })
+  const app = express()
+  app.disable('etag')
+  let etag = ''
+  for (const path of Object.values(PATHS)) {
+    const answers = new Map<string, { body: Buffer; headers: Record<string, string> }>()
+    for (const encoding of ['identity', 'br']) {
+      const answer = await rawAnswer(`http://127.0.0.1:${api.port}${path}`, encoding)
+      answers.set(encoding, answer)
+      if (path === PATHS.wall) etag = answer.headers.etag ?? ''
+    }
+    app.get(path.split('?')[0]!, (req, res) => {
+      const { body, headers } = answers.get(req.headers['accept-encoding'] ?? 'identity')!
+      for (const name of ['etag', 'cache-control', 'vary']) res.setHeader(name, headers[name]!)
+      if (req.headers['if-none-match'] === headers.etag) {
+        res.statusCode = 304
+        res.end()
+        return
+      }
+      res.setHeader('content-type', headers['content-type']!)
+      if (headers['content-encoding']) res.setHeader('content-encoding', headers['content-encoding'])
+      res.setHeader('content-length', body.length)
+      res.end(body)
+    })
+  }
+  const bare = createServer(app)
+  await new Promise<void>((resolve) => bare.listen(0, '127.0.0.1', resolve))
+  const served: Served = { api: `http://127.0.0.1:${api.port}`, bare: `http://127.0.0.1:${(bare.address() as AddressInfo).port}`, etag }
+  process.send!(served)
+  await new Promise<void>((resolve) => {
+    process.once('disconnect', resolve)
+    process.on('message', (asked) => {
+      if (asked === 'stop') return resolve()
+      const { user, system } = process.cpuUsage()
+      process.send!((user + system) / 1000)
+    })
+  })
+  process.disconnect?.()
+  bare.closeAllConnections()
+  bare.close()
+  await api.stop({ deadlineMs: 2_000 })
+  await redis.stop()
+  await database[Symbol.asyncDispose]()
+  rmSync(dir, { recursive: true, force: true })
+}
+
+/** The bytes as sent: fetch would decode them. */
+function rawAnswer(url: string, encoding: string): Promise<{ body: Buffer; headers: Record<string, string> }> {
+  return new Promise((resolve, reject) => {
+    get(url, { headers: { 'accept-encoding': encoding } }, (res) => {
+      const chunks: Buffer[] = []
+      res.on('data', (chunk: Buffer) => chunks.push(chunk))
+      res.on('end', () => resolve({ body: Buffer.concat(chunks), headers: res.headers as Record<string, string> }))
+    }).on('error', reject)
+  })
+}
