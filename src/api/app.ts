@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Server } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express'
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, type Router } from 'express'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { problemHandler } from './problem.ts'
@@ -10,24 +10,28 @@ export interface AppOptions {
   logger: Logger
   /** Proxy hops in front of us: whose X-Forwarded-For entry is the client. */
   trustProxy: number
+  /** Asked before all routers, and true when it has answered: what can be had at once. */
+  first?: Shortcut
   /** Routers in the order they are asked; each holds full paths. */
   routers: readonly Router[]
   /** Instead of a JSON 404 for pages (`Accept: text/html` outside /api and /media). */
   notFoundPage?: RequestHandler
 }
 
+/** Answers a request, or leaves it alone and says false. `headers` (name, value, name, value…) go on every answer and are not set yet. */
+export type Shortcut = (req: IncomingMessage, res: ServerResponse, headers: readonly string[]) => boolean
+
 /**
  * The HTTP application: request ids, headers, the routers, then 405 for known paths, 404, and errors as JSON. It holds no state; wiring is `main.ts`'s.
  */
-export function createApp({ logger, trustProxy, routers, notFoundPage }: AppOptions): Express {
+export function createApp({ logger, trustProxy, first, routers, notFoundPage }: AppOptions): RequestListener {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
   // Repeats stay visible and nothing nests: parameters are read by their table (parameters.ts).
   app.set('query parser', 'simple')
   app.set('trust proxy', trustProxy)
-  app.use(identify(logger))
-  app.use(openToOrigins)
+  app.use(begin(logger))
   for (const router of routers) app.use(router)
   app.use(methodNotAllowed(routers))
   app.use((req, res, next) => {
@@ -35,41 +39,56 @@ export function createApp({ logger, trustProxy, routers, notFoundPage }: AppOpti
     throw new AppError('not_found', 'There is nothing at this address. The API is described at /openapi.json.')
   })
   app.use(problemHandler(logger) as ErrorRequestHandler)
-  return app
+  if (!first) return app
+  return (req, res) => {
+    // Express costs as much as a warm answer itself. Requests that are to be logged go through it.
+    const isOpenRead = (req.method === 'GET' || req.method === 'HEAD') && req.url!.startsWith('/api/') && req.headers.host !== undefined
+    if (!isOpenRead || logger.isLevelEnabled('debug') || !first(req, res, ['X-Request-Id', requestIdOf(req), ...OF_API])) app(req, res)
+  }
 }
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** Every answer has an `X-Request-Id` (the caller's, if it is one) and the headers that stop browsers from guessing. */
-function identify(logger: Logger): RequestHandler {
+/** The headers that stop browsers from guessing. */
+const EVERYWHERE = ['X-Content-Type-Options', 'nosniff', 'Referrer-Policy', 'strict-origin-when-cross-origin'] as const
+/** CORS `*` without credentials for the API: keys travel in a header, never in a cookie. The tool server checks origins itself. */
+const ANY_ORIGIN = [
+  ...['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers'],
+  'ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id',
+] as const
+const OF_API = [...EVERYWHERE, ...ANY_ORIGIN]
+
+/** The caller's, if it is one. */
+function requestIdOf(req: IncomingMessage): string {
+  const given = req.headers['x-request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+}
+
+function begin(logger: Logger): RequestHandler {
   return (req, res, next) => {
-    const given = req.headers['x-request-id']
-    const id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
-    res.setHeader('X-Request-Id', id)
-    res.setHeader('X-Content-Type-Options', 'nosniff')
-    res.setHeader('Referrer-Policy', 'strict-origin-when-cross-origin')
-    if (logger.isLevelEnabled('debug')) {
-      const started = performance.now()
-      res.on('finish', () =>
-        logger.debug(
-          { requestId: id, method: req.method, path: req.path, status: res.statusCode, ms: Math.round(performance.now() - started) },
-          'request',
-        ),
-      )
-    }
+    const { path } = req
+    const id = requestIdOf(req)
+    if (logger.isLevelEnabled('debug')) logWhenDone(logger, id, req, res)
+    const isOpen = (path.startsWith('/api/') && path !== '/api/mcp') || path === '/openapi.json'
+    const headers = ['X-Request-Id', id, ...(isOpen ? OF_API : EVERYWHERE)]
+    for (let at = 0; at < headers.length; at += 2) res.setHeader(headers[at]!, headers[at + 1]!)
+    if (req.headers.host === undefined && req.httpVersion === '1.1') throw new AppError('invalid_request', 'A request names its Host.')
+    if (isOpen && req.method === 'OPTIONS' && req.headers['access-control-request-method']) return preflight(res)
     next()
   }
 }
 
-const EXPOSED = 'ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id'
+function logWhenDone(logger: Logger, requestId: string, req: Request, res: Response): void {
+  const started = performance.now()
+  res.on('finish', () =>
+    logger.debug(
+      { requestId, method: req.method, path: req.path, status: res.statusCode, ms: Math.round(performance.now() - started) },
+      'request',
+    ),
+  )
+}
 
-/** CORS `*` without credentials for the API (keys travel in a header, never in a cookie). The tool server checks origins itself. */
-const openToOrigins: RequestHandler = (req, res, next) => {
-  if (!req.path.startsWith('/api/') && req.path !== '/openapi.json') return next()
-  if (req.path === '/api/mcp') return next()
-  res.setHeader('Access-Control-Allow-Origin', '*')
-  res.setHeader('Access-Control-Expose-Headers', EXPOSED)
-  if (req.method !== 'OPTIONS' || !req.headers['access-control-request-method']) return next()
+function preflight(res: Response): void {
   res.set({
     'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
     'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id',

@@ -12,13 +12,13 @@ import { openStore } from '../store.ts'
 import { findSource as resolveSource } from '../video/source.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages } from '../web/pages.ts'
-import { createApp, guardConnections } from './app.ts'
+import { createApp, guardConnections, type Shortcut } from './app.ts'
 import { createAuthentication } from './authenticate.ts'
 import { mcpRouter } from './mcp/route.ts'
 import { createToolServer, createTools } from './mcp/server.ts'
 import { describeApi } from './openapi.ts'
 import { OPERATIONS } from './operations.ts'
-import { limitOpenReads, openRateLimits } from './rate-limit.ts'
+import { limitOpenReads, openRateLimits, refuseReads } from './rate-limit.ts'
 import { createReadCache, memoized } from './read-cache.ts'
 import { accountsRouter } from './routes/accounts.ts'
 import { boardsRouter } from './routes/boards.ts'
@@ -63,9 +63,12 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     ...(options.prefix ? { prefix: `${options.prefix}:rate` } : {}),
   })
   const health: Health = { stopping: false }
-  const { routers, close } = wire(options, { db, limits, health })
-  const app = createApp({ logger, trustProxy: config.trustProxy, routers })
-  const server = createServer({ requestTimeout: 600_000, headersTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16 * 1024 }, app)
+  const { first, routers, close } = wire(options, { db, limits, health })
+  const app = createApp({ logger, trustProxy: config.trustProxy, first, routers })
+  const server = createServer(
+    { requestTimeout: 600_000, headersTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16 * 1024, requireHostHeader: false },
+    app,
+  )
   server.maxRequestsPerSocket = 10_000
   guardConnections(server, logger)
   const { drain } = drainable(server)
@@ -100,7 +103,10 @@ interface Parts {
 const VERSION = '0.1.0'
 
 /** The routers in the order they are asked. */
-function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health }: Parts): { routers: Router[]; close: () => void } {
+function wire(
+  { config, logger, versionTtlMs }: ApiOptions,
+  { db, limits, health }: Parts,
+): { first: Shortcut; routers: Router[]; close: () => void } {
   const { publicUrl } = config
   const store = openStore(config)
   const search = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
@@ -167,5 +173,5 @@ function wire({ config, logger, versionTtlMs }: ApiOptions, { db, limits, health
     ...pages.routers,
     docsPageRouter({ assets: pages.assets, document, publicUrl }),
   ]
-  return { routers, close: pages.close }
+  return { first: cache.fromMemory(refuseReads(limits, config.trustProxy)), routers, close: pages.close }
 }

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Request, RequestHandler, Response } from 'express'
 import { Redis } from 'ioredis'
 import ipaddr from 'ipaddr.js'
@@ -36,7 +37,7 @@ export interface RateLimits {
   /** Counts in Redis, one count for all instances. While Redis is away each process counts by itself, with the same budgets. @throws AppError rate_limited. */
   consume(budget: Budget, subject: string, points: number): Promise<Usage>
   /** Counts in this process only: for answers an edge may keep. @throws AppError rate_limited. */
-  consumeLocally(budget: Budget, subject: string, points: number): Promise<Usage>
+  consumeLocally(budget: Budget, subject: string, points: number): void
   /** Points per window of this installation, RATE_LIMIT_SCALE counted in. */
   pointsOf(budget: Budget): number
   /** What is left, without using any. */
@@ -83,11 +84,9 @@ export function openRateLimits({
   })
   const blocked = new LRUCache<string, number>({ max: 10_000 })
   const shared = {} as Record<Budget, RateLimiterRedis>
-  const local = {} as Record<Budget, RateLimiterMemory>
   for (const budget of Object.keys(BUDGETS) as Budget[]) {
     const { points, windowSec } = BUDGETS[budget]
     const options = { points: Math.max(1, Math.round(points * scale)), duration: windowSec, keyPrefix: `${prefix}:${family(budget)}` }
-    local[budget] = new RateLimiterMemory({ ...options, keyPrefix: `local:${family(budget)}` })
     shared[budget] = new RateLimiterRedis({
       ...options,
       storeClient: redis,
@@ -111,7 +110,7 @@ export function openRateLimits({
 
   return {
     consume: (budget, subject, points) => blocks.spend(budget, subject, points, shared[budget].points),
-    consumeLocally: (budget, subject, points) => use(local[budget], subject, points),
+    consumeLocally: inProcess((budget) => ({ points: shared[budget].points, windowSec: BUDGETS[budget].windowSec })),
     pointsOf: (budget) => shared[budget].points,
     async peek(budget, subject) {
       const limiter = shared[budget]
@@ -133,6 +132,24 @@ export function openRateLimits({
     async [Symbol.asyncDispose]() {
       redis.disconnect()
     },
+  }
+}
+
+/** Counts fixed windows for a bounded number of subjects, without a promise or a timer: it stands in front of every warm read. */
+function inProcess(budgetOf: (budget: Budget) => { points: number; windowSec: number }): RateLimits['consumeLocally'] {
+  const windows = new LRUCache<string, { spent: number; untilMs: number }>({ max: 50_000 })
+  return (budget, subject, points) => {
+    const key = `${budget} ${subject}`
+    const { points: limit, windowSec } = budgetOf(budget)
+    const now = performance.now()
+    let window = windows.get(key)
+    if (!window || now >= window.untilMs) {
+      window = { spent: 0, untilMs: now + windowSec * 1000 }
+      windows.set(key, window)
+    }
+    window.spent += points
+    if (window.spent > limit)
+      throw new RateLimited({ limit, windowSec, remaining: 0, resetSec: Math.max(1, Math.ceil((window.untilMs - now) / 1000)) })
   }
 }
 
@@ -267,10 +284,48 @@ export async function spend(limits: RateLimits, res: Response, budget: Budget, s
 
 /** Before cacheable reads and `/media`: counted in this process, by address, without headers. */
 export function limitOpenReads(limits: RateLimits): RequestHandler {
-  return async (req, _res, next) => {
-    const isMedia = req.path.startsWith('/media/')
-    const points = req.path === '/api/search' || req.path.endsWith('/similar') ? POINTS.search : POINTS.read
-    await limits.consumeLocally(isMedia ? 'media' : 'anonymous', addressOf(req), points)
+  return (req, _res, next) => {
+    const { path } = req
+    limits.consumeLocally(path.startsWith('/media/') ? 'media' : 'anonymous', addressOf(req), pointsOfRead(path))
     next()
   }
+}
+
+function pointsOfRead(path: string): number {
+  return path === '/api/search' || path.endsWith('/similar') ? POINTS.search : POINTS.read
+}
+
+/** The same count in front of Express: true where it refuses (and Express, which counts again, then tells so). */
+export function refuseReads(limits: RateLimits, trustProxy: number): (req: IncomingMessage) => boolean {
+  const addresses = new LRUCache<string, string>({ max: 10_000 })
+  return (req) => {
+    const ip = clientIp(req, trustProxy)
+    let address = addresses.get(ip)
+    if (address === undefined) {
+      address = addressOf({ ip })
+      addresses.set(ip, address)
+    }
+    try {
+      limits.consumeLocally('anonymous', address, pointsOfRead(req.url!.split('?', 1)[0]!))
+      return false
+    } catch (error) {
+      if (error instanceof RateLimited) return true
+      throw error
+    }
+  }
+}
+
+/** As Express has it for a number of trusted hops: the entry of X-Forwarded-For that the outermost of them wrote. */
+export function clientIp(req: Pick<IncomingMessage, 'headers' | 'socket'>, trustProxy: number): string {
+  const own = req.socket.remoteAddress ?? ''
+  const forwarded = trustProxy > 0 ? req.headers['x-forwarded-for'] : undefined
+  if (forwarded === undefined) return own
+  const hops = [
+    own,
+    ...String(forwarded)
+      .split(',')
+      .map((part) => part.trim())
+      .reverse(),
+  ]
+  return hops[Math.min(trustProxy, hops.length - 1)]!
 }

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
+import type { Shortcut } from './app.ts'
 
 const brotli = promisify(brotliCompress)
 const gzipped = promisify(gzip)
@@ -12,7 +14,9 @@ const COMPRESS_FROM_BYTES = 1024
 
 interface Answer {
   body: Buffer
-  encoded: Map<Encoding, Promise<Buffer>>
+  /** Filled in when first asked for. */
+  compressed: Partial<Record<Encoding, Buffer>>
+  compressing: Partial<Record<Encoding, Promise<Buffer>>>
 }
 type Encoding = 'br' | 'gzip'
 
@@ -30,6 +34,11 @@ export interface ReadCache {
    * address whose question is known. Only 200s are kept.
    */
   answer(req: Request, res: Response, parse: () => Question): Promise<void>
+  /**
+   * Answers at once what needs no waiting: an address that is known, with version, body and encoding in memory. It stands in front of all else. `refused` is asked
+   * once an answer is there.
+   */
+  fromMemory(refused: (req: IncomingMessage) => boolean): Shortcut
 }
 
 /**
@@ -56,7 +65,7 @@ export function createReadCache(version: () => Promise<string>, options: { maxBy
     if (underway) return underway
     const fresh = load()
       .then((value) => {
-        const answer = { body: Buffer.from(JSON.stringify(value)), encoded: new Map() }
+        const answer: Answer = { body: Buffer.from(JSON.stringify(value)), compressed: {}, compressing: {} }
         answers.set(etag, answer)
         return answer
       })
@@ -66,13 +75,12 @@ export function createReadCache(version: () => Promise<string>, options: { maxBy
   }
 
   function encodingFor(req: Request): Encoding | 'identity' {
-    const header = req.headers['accept-encoding']
-    if (typeof header !== 'string' || header === '') return 'identity'
-    let encoding = preferences.get(header)
+    const header = req.headers['accept-encoding'] ?? ''
+    let encoding = preferences.get(header as string)
     if (encoding === undefined) {
-      const best = req.acceptsEncodings('br', 'gzip')
+      const best = header === '' ? 'identity' : req.acceptsEncodings('br', 'gzip')
       encoding = best === 'br' || best === 'gzip' ? best : 'identity'
-      preferences.set(header, encoding)
+      preferences.set(header as string, encoding)
     }
     return encoding
   }
@@ -94,36 +102,67 @@ export function createReadCache(version: () => Promise<string>, options: { maxBy
       const etag = `W/"${await current()}-${name}"`
       const condition = req.headers['if-none-match']
       // `*` asks whether there is an answer at all, which the version does not tell.
-      if (condition !== undefined && condition.trim() !== '*' && matches(condition, etag)) return notModified(res, etag)
-      const found = find(etag, () => (question ?? parse()).load())
-      const answer = found instanceof Promise ? await found : found
-      if (condition !== undefined && matches(condition, etag)) return notModified(res, etag)
+      if (condition !== undefined && condition.trim() !== '*' && isMet(condition, etag)) return notModified(res, etag)
+      const answer = await find(etag, () => (question ?? parse()).load())
+      if (isMet(condition, etag)) return notModified(res, etag)
       const encoding = answer.body.length < COMPRESS_FROM_BYTES ? 'identity' : encodingFor(req)
       const body = encoding === 'identity' ? answer.body : await encoded(answer, encoding)
-      setReadHeaders(res, etag)
-      res.setHeader('Content-Type', 'application/json; charset=utf-8')
-      if (encoding !== 'identity') res.setHeader('Content-Encoding', encoding)
-      res.setHeader('Content-Length', body.length)
-      res.end(req.method === 'HEAD' ? undefined : body)
+      sendBody(req, res, etag, body, encoding)
+    },
+
+    fromMemory(refused) {
+      return (req, res, headers) => {
+        const name = names.get(req.url!)
+        const version = name === undefined ? undefined : current()
+        if (typeof version !== 'string') {
+          // Whoever comes to await it is told; here nobody does.
+          version?.catch(() => undefined)
+          return false
+        }
+        const etag = `W/"${version}-${name}"`
+        const answer = answers.get(etag)
+        if (!answer) return false
+        const isUnchanged = isMet(req.headers['if-none-match'], etag)
+        let encoding: Encoding | 'identity' | undefined = 'identity'
+        let body: Buffer | undefined = answer.body
+        if (!isUnchanged && body.length >= COMPRESS_FROM_BYTES) {
+          encoding = preferences.get((req.headers['accept-encoding'] as string | undefined) ?? '')
+          if (encoding !== 'identity') body = encoding && answer.compressed[encoding]
+        }
+        if (!encoding || !body || refused(req)) return false
+        if (isUnchanged) notModified(res, etag, headers)
+        else sendBody(req, res, etag, body, encoding, headers)
+        return true
+      }
     },
   }
 }
 
-function notModified(res: Response, etag: string): void {
-  setReadHeaders(res, etag)
-  res.statusCode = 304
+function notModified(res: ServerResponse, etag: string, headers: readonly string[] = []): void {
+  res.writeHead(304, [...headers, 'ETag', etag, ...KEPT])
   res.end()
 }
 
-/** What every open read's 200 and 304 carries. */
-export function setReadHeaders(res: Response, etag: string): void {
-  res.setHeader('ETag', etag)
-  res.setHeader('Cache-Control', READ_CACHE_CONTROL)
-  res.setHeader('Vary', 'Accept-Encoding')
+function sendBody(
+  req: IncomingMessage,
+  res: ServerResponse,
+  etag: string,
+  body: Buffer,
+  encoding: Encoding | 'identity',
+  headers: readonly string[] = [],
+): void {
+  const all = [...headers, 'ETag', etag, ...KEPT, ...JSON_TYPE, 'Content-Length', String(body.length)]
+  if (encoding !== 'identity') all.push('Content-Encoding', encoding)
+  res.writeHead(200, all)
+  res.end(req.method === 'HEAD' ? undefined : body)
 }
 
-/** RFC 9110 13.1.2: weak comparison over a list, `*` matches anything. */
-export function matches(ifNoneMatch: string | undefined, etag: string): boolean {
+const JSON_TYPE = ['Content-Type', 'application/json; charset=utf-8'] as const
+/** What every open read's 200 and 304 carries beside its ETag. */
+const KEPT = ['Cache-Control', READ_CACHE_CONTROL, 'Vary', 'Accept-Encoding'] as const
+
+/** Whether If-None-Match names this answer (RFC 9110 13.1.2: weak comparison over a list, `*` matches anything). */
+export function isMet(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   if (ifNoneMatch === etag || ifNoneMatch.trim() === '*') return true
   // Our tags hold no comma, so cutting at commas cannot make one match that does not.
@@ -131,12 +170,11 @@ export function matches(ifNoneMatch: string | undefined, etag: string): boolean 
   return ifNoneMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === bare)
 }
 
-function encoded(answer: Answer, encoding: Encoding): Promise<Buffer> {
-  let body = answer.encoded.get(encoding)
-  if (!body) {
-    body = encoding === 'br' ? brotli(answer.body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }) : gzipped(answer.body)
-    answer.encoded.set(encoding, body)
-  }
+async function encoded(answer: Answer, encoding: Encoding): Promise<Buffer> {
+  answer.compressing[encoding] ??=
+    encoding === 'br' ? brotli(answer.body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }) : gzipped(answer.body)
+  const body = await answer.compressing[encoding]
+  answer.compressed[encoding] = body
   return body
 }
 

@@ -4,7 +4,7 @@ import { type Request, type Response, Router } from 'express'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../vocabulary.ts'
 import type { ApiDocument } from '../openapi.ts'
 import { readParameters } from '../parameters.ts'
-import { matches } from '../read-cache.ts'
+import { isMet } from '../read-cache.ts'
 
 /** `/openapi.json` and `/llms.txt`: what machines read about the service. Made at the first request, the same until the next release. */
 export function documentsRouter({ document, publicUrl }: { document: () => ApiDocument; publicUrl: string }): Router {
@@ -36,7 +36,7 @@ function keptText(type: string, make: () => string) {
       Vary: 'Accept-Encoding',
       'Access-Control-Allow-Origin': '*',
     })
-    if (matches(req.headers['if-none-match'], kept.etag)) {
+    if (isMet(req.headers['if-none-match'], kept.etag)) {
       res.status(304).end()
       return
     }

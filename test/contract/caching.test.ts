@@ -1,0 +1,461 @@
+import { createServer, get as httpGet, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createApp } from '../../src/api/app.ts'
+import { createReadCache } from '../../src/api/read-cache.ts'
+import { readsRouter } from '../../src/api/routes/reads.ts'
+import { AppError } from '../../src/errors.ts'
+import { createAccount } from '../../src/library/accounts.ts'
+import { saveFrame } from '../../src/library/saves.ts'
+import { createLogger } from '../../src/logger.ts'
+import type { LibrarySearch } from '../../src/search/library-search.ts'
+import { openPostgresSearch } from '../../src/search/postgres/search.ts'
+import { seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+
+/** Issue 5, point 7: what an edge and a client may keep. The reads run on real rows; calls to the engine are counted on their way through. */
+
+let service: Service
+let server: Server
+let url: string
+let calls: string[] = []
+let version = 'v1'
+/** While set, searches wait for it, or fail with it. */
+let gate: Promise<void> | undefined
+let failure: Error | undefined
+let videoId: string
+let frameId: string
+
+const logger = createLogger({ level: 'silent' })
+
+beforeAll(async () => {
+  service = await openService()
+  const seeded = await seedVideo(service.stores.db, {
+    title: 'Kept',
+    frames: Array.from({ length: 40 }, (_, n) => ({
+      caption: `Frame ${n} of a kite over the sea`,
+      subject: n % 2 ? ('ui' as const) : ('chart' as const),
+    })),
+  })
+  videoId = seeded.id
+  frameId = seeded.frameIds[0]!
+  await service.drain()
+  const real = openPostgresSearch(service.stores.db.$client)
+  const search = new Proxy(real, {
+    get(target, name: keyof LibrarySearch) {
+      const member = target[name]
+      if (name === 'version') return async () => version
+      if (typeof member !== 'function') return member
+      return async (...given: unknown[]) => {
+        calls.push(name)
+        await gate
+        if (failure) throw failure
+        return (member as (...given: unknown[]) => unknown)(...given)
+      }
+    },
+  })
+  const cache = createReadCache(() => search.version(), { versionTtlMs: 0 })
+  const app = createApp({
+    logger,
+    trustProxy: 0,
+    first: cache.fromMemory(() => false),
+    routers: [
+      readsRouter({ search, cache, publicUrl: 'http://frames.test', sourceKeyOf: () => undefined, limit: (_req, _res, next) => next() }),
+    ],
+  })
+  server = createServer(app)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(async () => {
+  server.closeAllConnections()
+  server.close()
+  await service[Symbol.asyncDispose]()
+})
+
+interface Raw {
+  status: number
+  headers: IncomingMessage['headers']
+  body: Buffer
+}
+
+/** As sent: fetch would decode the body and hide the encoding. */
+function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Raw> {
+  return new Promise((resolve, reject) => {
+    const req = httpGet(url + path, { headers, method }, (res) => {
+      const chunks: Buffer[] = []
+      res.on('data', (chunk: Buffer) => chunks.push(chunk))
+      res.on('end', () => resolve({ status: res.statusCode!, headers: res.headers, body: Buffer.concat(chunks) }))
+    })
+    req.on('error', reject)
+  })
+}
+
+/** The engine's work for what `act` does. */
+async function searchesOf(act: () => Promise<unknown>): Promise<string[]> {
+  calls = []
+  await act()
+  return calls
+}
+
+/** A question nobody has asked before, under a version of its own. */
+let asked = 0
+function fresh(): void {
+  version = `v${++asked}-test`
+}
+
+const paths = () => [
+  '/api/frames',
+  '/api/search?q=kite',
+  `/api/videos/${videoId}/frames`,
+  '/api/videos',
+  `/api/videos/${videoId}`,
+  `/api/frames/${frameId}`,
+  `/api/frames/${frameId}/similar`,
+  '/api/techniques',
+  '/api/brands',
+]
+const KEPT = ['etag', 'cache-control', 'vary', 'access-control-allow-origin', 'access-control-expose-headers']
+const kept = ({ headers }: Raw) => Object.fromEntries(KEPT.map((name) => [name, headers[name]]))
+
+test('every open read has an ETag, and a 304 for it runs no search at all', async () => {
+  fresh()
+  for (const path of paths()) {
+    const first = await ask(path)
+    expect([first.status, first.headers.etag], path).toEqual([200, expect.stringMatching(/^W\/"[^"]+"$/)])
+    const searches = await searchesOf(async () => {
+      const again = await ask(path, { 'if-none-match': first.headers.etag! })
+      expect([again.status, again.body.length], path).toEqual([304, 0])
+      expect(again.headers['content-type']).toBeUndefined()
+    })
+    expect(searches, path).toEqual([])
+  }
+})
+
+test('the ETag is answered even where nothing is in memory: the version alone decides', async () => {
+  fresh()
+  const { headers } = await ask('/api/frames?subject=ui')
+  // Another instance, whose memory is empty.
+  const cache = createReadCache(async () => version, { versionTtlMs: 0 })
+  const refuse = new Proxy({} as LibrarySearch, {
+    get() {
+      throw new Error('no search may run')
+    },
+  })
+  const app = createApp({
+    logger,
+    trustProxy: 0,
+    first: cache.fromMemory(() => false),
+    routers: [
+      readsRouter({
+        search: refuse,
+        cache,
+        publicUrl: 'http://frames.test',
+        sourceKeyOf: () => undefined,
+        limit: (_req, _res, next) => next(),
+      }),
+    ],
+  })
+  const other = createServer(app)
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  const answer = await fetch(`http://127.0.0.1:${(other.address() as AddressInfo).port}/api/frames?subject=ui`, {
+    headers: { 'if-none-match': headers.etag! },
+  })
+  expect(answer.status).toBe(304)
+  other.closeAllConnections()
+  other.close()
+})
+
+test('200 and 304 carry the same headers, from memory and not', async () => {
+  fresh()
+  const cold = await ask('/api/frames')
+  const warm = await ask('/api/frames')
+  const unchanged = await ask('/api/frames', { 'if-none-match': cold.headers.etag! })
+  expect(kept(warm)).toEqual(kept(cold))
+  expect(kept(unchanged)).toEqual(kept(cold))
+  expect(kept(cold)).toMatchObject({
+    'cache-control': 'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600',
+    vary: 'Accept-Encoding',
+    'access-control-allow-origin': '*',
+  })
+  for (const answer of [cold, warm, unchanged]) {
+    expect(answer.headers['x-request-id']).toMatch(/^[\w.-]{1,64}$/)
+    expect(answer.headers['x-content-type-options']).toBe('nosniff')
+    expect(answer.headers['set-cookie']).toBeUndefined()
+  }
+  expect(Object.keys(warm.headers).sort()).toEqual(Object.keys(cold.headers).sort())
+  expect(warm.body).toEqual(cold.body)
+})
+
+test.each([
+  ['the tag', (etag: string) => etag, 304],
+  ['its strong form', (etag: string) => etag.slice(2), 304],
+  ['a list that holds it', (etag: string) => `"other", ${etag},W/"third"`, 304],
+  ['a list without spaces', (etag: string) => `"other",${etag}`, 304],
+  ['*', () => '*', 304],
+  ['another tag', () => 'W/"other"', 200],
+  ['its text without quotes', (etag: string) => etag.slice(3, -1), 200],
+  ['a part of it', (etag: string) => etag.slice(0, -2), 200],
+  ['nothing', () => '', 200],
+  ['junk', () => ',,,"', 200],
+])('If-None-Match with %s', async (_, condition, status) => {
+  fresh()
+  const { headers } = await ask('/api/frames')
+  expect((await ask('/api/frames', { 'if-none-match': condition(headers.etag!) })).status).toBe(status)
+})
+
+test('* on what does not exist is 404, and on a bad question 400', async () => {
+  fresh()
+  expect((await ask('/api/videos/nosuchvideo', { 'if-none-match': '*' })).status).toBe(404)
+  expect((await ask('/api/frames?q=kite&page=9999', { 'if-none-match': '*' })).status).toBe(400)
+})
+
+test('HEAD answers as GET does, without a body', async () => {
+  fresh()
+  for (const path of paths()) {
+    const get = await ask(path)
+    const head = await ask(path, {}, 'HEAD')
+    expect([head.status, head.body.length], path).toEqual([200, 0])
+    for (const name of [...KEPT, 'content-type', 'content-length']) expect(head.headers[name], `${path} ${name}`).toBe(get.headers[name])
+    expect((await ask(path, { 'if-none-match': get.headers.etag! }, 'HEAD')).status).toBe(304)
+  }
+})
+
+describe('equal questions share one answer', () => {
+  test.each([
+    ['/api/frames?subject=ui&tone=dark', '/api/frames?tone=dark&subject=ui'],
+    ['/api/frames?subject=ui&subject=chart', '/api/frames?subject=chart,ui'],
+    ['/api/frames?subject=ui&subject=ui', '/api/frames?subject=ui'],
+    ['/api/frames', '/api/frames?page=1&q=&facets=0&variety=off&provenance=0&debug=0'],
+    ['/api/frames?q=%20kite%20', '/api/frames?q=kite'],
+    ['/api/frames?q=caf%C3%A9', '/api/frames?q=cafe%CC%81'],
+    ['/api/frames?color=%23FFF', '/api/frames?color=ffffff'],
+    ['/api/search?q=kite&limit=6', '/api/search?q=kite'],
+    ['/api/search?q=kite&limit=20', '/api/search?limit=999&q=kite'],
+    ['/api/search?q=two+words', '/api/search?q=two%20words'],
+  ])('%s and %s', async (one, other) => {
+    fresh()
+    const first = await ask(one)
+    const searches = await searchesOf(async () => {
+      const second = await ask(other)
+      expect(second.headers.etag).toBe(first.headers.etag)
+      expect(second.body).toEqual(first.body)
+    })
+    expect(searches).toEqual([])
+  })
+
+  test.each([
+    ['/api/frames?subject=ui', '/api/frames?subject=chart'],
+    ['/api/frames?subject=ui', '/api/frames?subject=ui&page=2'],
+    ['/api/frames?author=a,b', '/api/frames?author=a&author=b'],
+    ['/api/frames?q=kite', '/api/search?q=kite'],
+    ['/api/frames?q=kite', '/api/frames?q=kite&sort=newest'],
+    ['/api/frames?facets=1', '/api/frames'],
+  ])('%s and %s do not', async (one, other) => {
+    fresh()
+    expect((await ask(one)).headers.etag).not.toBe((await ask(other)).headers.etag)
+  })
+})
+
+test('many who ask the same at once are answered by one search', async () => {
+  fresh()
+  let open = () => {}
+  gate = new Promise((resolve) => {
+    open = resolve
+  })
+  const searches = await searchesOf(async () => {
+    const waiting = Array.from({ length: 25 }, (_, n) => ask(n % 2 ? '/api/frames?subject=ui&kind=cut' : '/api/frames?kind=cut&subject=ui'))
+    await expect.poll(() => calls.length).toBeGreaterThan(0)
+    open()
+    gate = undefined
+    const answers = await Promise.all(waiting)
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(new Set(answers.map(({ body }) => body.toString())).size).toBe(1)
+  })
+  expect(searches).toEqual(['frames'])
+})
+
+test('an error is told to all who wait, kept by nobody, and forgotten', async () => {
+  fresh()
+  failure = new AppError('unavailable', 'A store is not answering.', { retryAfterSec: 5 })
+  const failed = await Promise.all([ask('/api/frames?tone=dark'), ask('/api/frames?tone=dark')])
+  failure = undefined
+  for (const { status, headers, body } of failed) {
+    expect([status, JSON.parse(body.toString()).code, headers['cache-control'], headers.etag, headers['retry-after']]).toEqual([
+      503,
+      'unavailable',
+      'no-store',
+      undefined,
+      '5',
+    ])
+  }
+  expect((await ask('/api/frames?tone=dark')).status).toBe(200)
+})
+
+test('a store that is away is 503 with Retry-After, so that an edge goes on with what it holds (stale-if-error)', async () => {
+  fresh()
+  failure = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  const { status, headers, body } = await ask('/api/search?q=away')
+  failure = undefined
+  expect([status, headers['retry-after'], headers['cache-control']]).toEqual([503, '5', 'no-store'])
+  expect(body.toString()).not.toContain('ECONNREFUSED')
+})
+
+test.each(['/api/frames?page=0', '/api/videos/nosuchvideo', '/api/nothing', '/api/search?limit=x', '/api/frames?debug=1'])(
+  '%s is not kept by anybody',
+  async (path) => {
+    const { headers } = await ask(path)
+    expect([headers['cache-control'], headers.etag]).toEqual(['no-store', undefined])
+  },
+)
+
+test('another version is another answer', async () => {
+  fresh()
+  const { headers } = await ask('/api/frames')
+  fresh()
+  const next = await ask('/api/frames', { 'if-none-match': headers.etag! })
+  expect(next.status).toBe(200)
+  expect(next.headers.etag).not.toBe(headers.etag)
+})
+
+describe('compressed answers', () => {
+  test.each([
+    ['br', 'br'],
+    ['gzip', 'gzip'],
+    ['gzip, deflate, br', 'br or gzip'],
+    ['br;q=0, gzip', 'gzip'],
+    ['gzip;q=0', undefined],
+    ['identity', undefined],
+    ['zstd', undefined],
+    ['*', 'br or gzip'],
+    [undefined, undefined],
+  ])('Accept-Encoding: %s is answered with %s and the same bytes', async (accepted, expected) => {
+    fresh()
+    for (const path of ['/api/frames', '/api/search?q=kite']) {
+      const plain = await ask(path)
+      // Cold, and then from memory.
+      for (let n = 0; n < 2; n++) {
+        const { headers, body } = await ask(path, accepted === undefined ? {} : { 'accept-encoding': accepted })
+        const encoding = headers['content-encoding']
+        expect(expected?.split(' or ') ?? [undefined]).toContain(encoding)
+        const decoded = encoding === 'br' ? brotliDecompressSync(body) : encoding === 'gzip' ? gunzipSync(body) : body
+        expect(decoded.equals(plain.body)).toBe(true)
+        expect(headers.etag).toBe(plain.headers.etag)
+        expect(headers.vary).toBe('Accept-Encoding')
+        expect(Number(headers['content-length'])).toBe(body.length)
+      }
+    }
+  })
+
+  test('small answers are sent as they are', async () => {
+    fresh()
+    expect((await ask('/api/frames?author=nobody', { 'accept-encoding': 'br' })).headers['content-encoding']).toBeUndefined()
+  })
+})
+
+test('the memory is bounded: what was asked long ago is asked again', async () => {
+  let searched = 0
+  const cache = createReadCache(async () => 'v', { maxBytes: 64 * 1024, versionTtlMs: 60_000 })
+  const search = { techniques: async () => [], frames: async () => ({ frames: [], total: searched++ }) } as unknown as LibrarySearch
+  const app = createApp({
+    logger,
+    trustProxy: 0,
+    first: cache.fromMemory(() => false),
+    routers: [
+      readsRouter({ search, cache, publicUrl: 'http://frames.test', sourceKeyOf: () => undefined, limit: (_req, _res, next) => next() }),
+    ],
+  })
+  const small = createServer(app)
+  await new Promise<void>((resolve) => small.listen(0, '127.0.0.1', resolve))
+  const base = `http://127.0.0.1:${(small.address() as AddressInfo).port}/api/frames?author=`
+  for (let n = 0; n < 300; n++) await (await fetch(base + n)).text()
+  expect(searched).toBe(300)
+  await (await fetch(`${base}299`)).text()
+  expect(searched).toBe(300)
+  await (await fetch(`${base}0`)).text()
+  expect(searched).toBe(301)
+  small.closeAllConnections()
+  small.close()
+})
+
+test('a save does not change the version; its count comes in a batch', async () => {
+  const account = await createAccount(service.stores.db, { email: 'saver@example.com', plan: 'pro' })
+  const before = await service.get('/api/frames')
+  await saveFrame(service.stores.db, { accountId: account.id, frameId })
+  await service.drain()
+  expect((await service.get('/api/frames', { 'if-none-match': before.headers.get('etag')! })).status).toBe(304)
+})
+
+test('a new video changes it', async () => {
+  const before = await service.get('/api/frames')
+  await seedVideo(service.stores.db, { title: 'Another' })
+  await service.drain()
+  const after = await service.get('/api/frames', { 'if-none-match': before.headers.get('etag')! })
+  expect(after.status).toBe(200)
+  expect(after.json.frames.length).toBe(before.json.frames.length + 1)
+})
+
+test('CORS: any origin may read, and a preflight says so', async () => {
+  const answer = await fetch(`${service.url}/api/frames`, { headers: { origin: 'https://elsewhere.example' } })
+  expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+  expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
+  expect(answer.headers.get('access-control-expose-headers')).toContain('ETag')
+  expect(answer.headers.get('vary')).toBe('Accept-Encoding')
+  const preflight = await fetch(`${service.url}/api/frames`, {
+    method: 'OPTIONS',
+    headers: { origin: 'https://elsewhere.example', 'access-control-request-method': 'GET' },
+  })
+  expect([preflight.status, preflight.headers.get('access-control-allow-origin'), preflight.headers.get('access-control-max-age')]).toEqual(
+    [204, '*', '86400'],
+  )
+  const refused = await fetch(`${service.url}/api/frames?page=0`, { headers: { origin: 'https://elsewhere.example' } })
+  expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([400, '*'])
+})
+
+test('images never change and say so; a name that is none is 404', async () => {
+  for (const name of [
+    'none.webp',
+    '..%2f..%2fetc%2fpasswd',
+    'abcdefgh-1-00000000.webp',
+    '%00.webp',
+    'a'.repeat(3_000),
+    'abcdefgh-1-00000000.webp%00.png',
+  ]) {
+    const answer = await service.get(`/media/${name}`)
+    expect([answer.status, answer.json.code], name).toEqual([404, 'not_found'])
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+  }
+})
+
+test('what Node would answer by itself is JSON too', async () => {
+  for (const [text, status] of [
+    ['GARBAGE\r\n\r\n', 400],
+    ['GET /api/frames HTTP/1.1\r\nHost: x\r\nBad Header: 1\r\n\r\n', 400],
+    ['GET /api/frames HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    [`GET /api/frames HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    [`GET /api/frames?q=${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
+    ['POST /api/mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+  ] as const) {
+    const answer = await rawRequest(service.api.port, text)
+    expect(answer, text.slice(0, 60)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(answer.toLowerCase()).toContain('content-type: application/json')
+    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toMatchObject({ code: 'invalid_request', message: expect.any(String) })
+  }
+  // Still there.
+  expect((await service.get('/livez')).status).toBe(200)
+})
+
+function rawRequest(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    let answer = ''
+    socket.setEncoding('utf8')
+    socket.on('data', (chunk: string) => {
+      answer += chunk
+    })
+    socket.on('close', () => resolve(answer))
+    socket.on('error', (error) => (answer === '' ? reject(error) : resolve(answer)))
+  })
+}
