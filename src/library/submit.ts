@@ -43,6 +43,8 @@ export async function submitUpload(
     },
   })
   body.once('error', (error) => hashing.destroy(error))
+  // It may break off before the store reads from it; the store is told when it does.
+  hashing.on('error', () => undefined)
   // A name of its own for every copy: whatever is removed, no other submission's bytes go with it.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
   let kept = false
