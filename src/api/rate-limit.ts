@@ -303,7 +303,8 @@ export function refuseReads(limits: RateLimits, trustProxy: number): (req: Incom
     let address = addresses.get(ip)
     if (address === undefined) {
       address = addressOf({ ip })
-      addresses.set(ip, address)
+      // Behind a proxy this is a header's text, of any length.
+      if (ip.length <= 64) addresses.set(ip, address)
     }
     try {
       limits.consumeLocally('anonymous', address, pointsOfRead(req.url!.split('?', 1)[0]!))
@@ -325,6 +326,7 @@ export function clientIp(req: Pick<IncomingMessage, 'headers' | 'socket'>, trust
     ...String(forwarded)
       .split(',')
       .map((part) => part.trim())
+      .filter((part) => part !== '')
       .reverse(),
   ]
   return hops[Math.min(trustProxy, hops.length - 1)]!

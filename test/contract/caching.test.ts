@@ -2,8 +2,10 @@ import { createServer, get as httpGet, type IncomingMessage, type Server } from 
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import express from 'express'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createApp } from '../../src/api/app.ts'
+import { clientIp } from '../../src/api/rate-limit.ts'
 import { createReadCache } from '../../src/api/read-cache.ts'
 import { readsRouter } from '../../src/api/routes/reads.ts'
 import { AppError } from '../../src/errors.ts'
@@ -459,3 +461,36 @@ function rawRequest(port: number, text: string): Promise<string> {
     socket.on('error', (error) => (answer === '' ? reject(error) : resolve(answer)))
   })
 }
+
+test('warm reads count against the limit as cold ones do; the refusal is JSON and is not kept', async () => {
+  await using limited = await openService({ worker: false, env: { RATE_LIMIT_SCALE: '0.05' } })
+  const path = '/api/frames'
+  for (let n = 0; n < 30; n++) expect((await limited.get(path)).status, String(n)).toBe(200)
+  const { status, json, headers } = await limited.get(path)
+  expect([status, json.code, headers.get('cache-control'), headers.get('etag')]).toEqual([429, 'rate_limited', 'no-store', null])
+  expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(headers.get('access-control-allow-origin')).toBe('*')
+})
+
+test.each([
+  [0, undefined],
+  [0, '1.1.1.1'],
+  [1, undefined],
+  [1, '1.1.1.1'],
+  [1, '1.1.1.1, 2.2.2.2'],
+  [2, '1.1.1.1, 2.2.2.2,3.3.3.3'],
+  [5, '1.1.1.1, 2.2.2.2'],
+  [1, ''],
+])('behind %i proxies, X-Forwarded-For: %s is read as Express reads it', async (trustProxy, forwarded) => {
+  const app = express()
+  app.set('trust proxy', trustProxy)
+  app.get('/', (req, res) => void res.json([req.ip, clientIp(req, trustProxy)]))
+  const behind = createServer(app)
+  await new Promise<void>((resolve) => behind.listen(0, '127.0.0.1', resolve))
+  const answer = await fetch(`http://127.0.0.1:${(behind.address() as AddressInfo).port}/`, {
+    headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+  })
+  const [theirs, ours] = (await answer.json()) as string[]
+  expect(ours).toBe(theirs)
+  behind.close()
+})

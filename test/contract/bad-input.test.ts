@@ -1,0 +1,336 @@
+import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createAccount } from '../../src/library/accounts.ts'
+import { createKey } from '../../src/library/keys.ts'
+import { ENGINES } from '../support/engines.ts'
+import { faultOf, type HostileRequest, hostileRequests } from '../support/hostile.ts'
+import { openService, type Service } from '../support/service.ts'
+import { type ContractLibrary, openContractLibrary } from './library.ts'
+
+function send(
+  url: string,
+  { method, target, headers, body }: HostileRequest,
+): Promise<{ status: number; contentType: string | null; body: string }> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve, reject) => {
+    const req = httpRequest(
+      {
+        hostname,
+        port,
+        method,
+        path: target,
+        headers: body === undefined ? headers : { ...headers, 'content-length': Buffer.byteLength(body) },
+      },
+      (res) => {
+        const chunks: Buffer[] = []
+        res.on('data', (chunk: Buffer) => chunks.push(chunk))
+        res.on('end', () =>
+          resolve({ status: res.statusCode!, contentType: res.headers['content-type'] ?? null, body: Buffer.concat(chunks).toString() }),
+        )
+      },
+    )
+    req.on('error', reject)
+    req.end(body)
+  })
+}
+
+describe.each(ENGINES)('hostile requests on $engine', ({ engine }) => {
+  let library: ContractLibrary
+  beforeAll(async () => {
+    library = await openContractLibrary(engine)
+  }, 180_000)
+  afterAll(() => library[Symbol.asyncDispose]())
+
+  /** `npm run bench -- fuzz` sends 20,000 of them. */
+  async function storm(numRuns: number, requests: fc.Arbitrary<HostileRequest>): Promise<void> {
+    const { url } = library.service
+    await fc.assert(
+      fc.asyncProperty(requests, async (request) => {
+        const { status, contentType, body } = await send(url, request)
+        const fault = faultOf(request, status, contentType, body)
+        if (fault)
+          throw new Error(`${request.method} ${request.target.slice(0, 300)} ${JSON.stringify(request.headers).slice(0, 200)}: ${fault}`)
+      }),
+      { seed: 5, numRuns, endOnFailure: true },
+    )
+  }
+
+  test('never a 5xx, always the error shape: anybody', async () => {
+    await storm(1_200, hostileRequests([library.videos.words, library.everyFrameIds[0]!]))
+  }, 120_000)
+
+  test('never a 5xx, always the error shape: with a key that may do everything', async () => {
+    const authorization = `Bearer ${library.service.operatorKey}`
+    const withKey = hostileRequests(
+      [library.videos.words, library.everyFrameIds[0]!],
+      ({ scope, path }) => scope !== undefined && path !== '/api/videos',
+    ).map((request) => ({
+      ...request,
+      headers: { ...request.headers, authorization },
+    }))
+    await storm(600, withKey)
+    expect((await library.get('/api/frames')).status).toBe(200)
+  }, 120_000)
+})
+
+describe('uploads', () => {
+  let service: Service
+  const auth = () => ({ authorization: `Bearer ${service.operatorKey}` })
+  beforeAll(async () => {
+    service = await openService({ env: { MAX_UPLOAD_MB: '1' } })
+  })
+  afterAll(() => service[Symbol.asyncDispose]())
+
+  /** Every file the store holds of uploads, finished or not. */
+  async function stored(): Promise<string[]> {
+    const entries = await readdir(service.config.dataDir, { recursive: true, withFileTypes: true })
+    return entries.filter((entry) => entry.isFile() && join(entry.parentPath, entry.name).includes('uploads')).map((entry) => entry.name)
+  }
+  const video = async (id: string) => (await service.call('GET', `/api/videos/${id}/status`)).json.video
+
+  test.each([
+    ['text/plain', 415, 'unsupported_media_type'],
+    ['image/png', 415, 'unsupported_media_type'],
+    ['application/x-www-form-urlencoded', 415, 'unsupported_media_type'],
+    ['multipart/form-data', 400, 'invalid_request'],
+    ['multipart/form-data; boundary=', 400, 'invalid_request'],
+    ['multipart/form-data; boundary=x', 400, 'invalid_request'],
+    ['application/json', 400, 'invalid_request'],
+    ['application/json; charset=latin1', 415, 'unsupported_media_type'],
+  ])('a body of type %s is %i', async (type, status, code) => {
+    const before = await stored()
+    const answer = await fetch(`${service.url}/api/videos`, {
+      method: 'POST',
+      headers: { ...auth(), 'content-type': type },
+      body: 'what is this',
+    })
+    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([status, code])
+    expect(await stored()).toEqual(before)
+  })
+
+  test('no body at all is 415', async () => {
+    const answer = await fetch(`${service.url}/api/videos`, { method: 'POST', headers: auth() })
+    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([415, 'unsupported_media_type'])
+  })
+
+  test('without a key nothing is read: 401, whatever the body', async () => {
+    const answer = await fetch(`${service.url}/api/videos`, {
+      method: 'POST',
+      headers: { 'content-type': 'video/mp4' },
+      body: new Uint8Array(10),
+    })
+    expect([answer.status, await answer.json()]).toEqual([401, { code: 'unauthenticated' }])
+    expect(await stored()).toEqual([])
+  })
+
+  test('a file too large by its declared length is 413 before it is read', async () => {
+    const status = await new Promise<string>((resolve, reject) => {
+      const socket = connect(service.api.port, '127.0.0.1', () =>
+        socket.write(
+          `POST /api/videos HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.operatorKey}\r\nContent-Type: video/mp4\r\nContent-Length: 99999999\r\n\r\n`,
+        ),
+      )
+      socket.once('data', (chunk) => {
+        resolve(String(chunk).split('\r\n')[0]!)
+        socket.destroy()
+      })
+      socket.on('error', reject)
+    })
+    expect(status).toContain('413')
+    expect(await stored()).toEqual([])
+  })
+
+  test.each(['video/mp4', 'form'])('a file that turns out too large on its way (%s) is 413 and leaves nothing', async (kind) => {
+    const big = new Blob([new Uint8Array(1024 * 1024 + 70 * 1024)])
+    const answer =
+      kind === 'form'
+        ? await fetch(`${service.url}/api/videos`, {
+            method: 'POST',
+            headers: auth(),
+            body: toForm({ file: new File([new Uint8Array(1024 * 1024 + 1)], 'a.mp4') }),
+          })
+        : await fetch(`${service.url}/api/videos`, {
+            method: 'POST',
+            headers: { ...auth(), 'content-type': kind },
+            body: big.stream(),
+            duplex: 'half',
+          } as RequestInit)
+    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([413, 'payload_too_large'])
+    await expect.poll(stored).toEqual([])
+  })
+
+  test('an empty file is 400', async () => {
+    for (const body of [new Uint8Array(0), toForm({ file: new File([], 'empty.mp4') })]) {
+      const headers = body instanceof FormData ? auth() : { ...auth(), 'content-type': 'video/mp4' }
+      const answer = await fetch(`${service.url}/api/videos`, { method: 'POST', headers, body })
+      expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([400, 'invalid_request'])
+    }
+    expect(await stored()).toEqual([])
+  })
+
+  test.each([
+    ['no file', { title: 'x' }],
+    ['an unknown field', { file: new File(['x'], 'x.mp4'), colour: 'red' }],
+    ['a bad platform', { file: new File(['x'], 'x.mp4'), platform: 'tiktok' }],
+    ['the file in another field', { video: new File(['x'], 'x.mp4') }],
+    ['a title too long', { file: new File(['x'], 'x.mp4'), title: 'x'.repeat(301) }],
+  ])('a form with %s is 400 and leaves nothing', async (_, fields) => {
+    const answer = await fetch(`${service.url}/api/videos`, {
+      method: 'POST',
+      headers: auth(),
+      body: toForm(fields as unknown as Record<string, string | File>),
+    })
+    const json = (await answer.json()) as { code: string }
+    expect([answer.status, json.code]).toEqual([400, 'invalid_request'])
+    await expect.poll(stored).toEqual([])
+  })
+
+  test('two files in one form are 400', async () => {
+    const form = toForm({ file: new File(['one'], 'a.mp4') })
+    form.append('file', new File(['two'], 'b.mp4'))
+    const answer = await fetch(`${service.url}/api/videos`, { method: 'POST', headers: auth(), body: form })
+    expect(answer.status).toBe(400)
+    await expect.poll(stored).toEqual([])
+  })
+
+  test.each([
+    ['raw', 'Content-Type: video/mp4\r\nContent-Length: 500000\r\n\r\n' + 'x'.repeat(100_000)],
+    ['chunked', `Content-Type: video/mp4\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n${'x'.repeat(100_000)}\r\n`],
+    [
+      'form',
+      `Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 500000\r\n\r\n--b\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\n${'x'.repeat(100_000)}`,
+    ],
+  ])('an upload that breaks off (%s) leaves nothing behind', async (_, rest) => {
+    const before = (await service.stores.db.$client.query('select count(*)::int as n from videos')).rows[0].n
+    const socket = connect(service.api.port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    socket.write(`POST /api/videos HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.operatorKey}\r\n${rest}`)
+    // It has begun: part of it is in the store.
+    await expect.poll(stored, { timeout: 10_000 }).toHaveLength(1)
+    socket.destroy()
+    await expect.poll(stored, { timeout: 10_000 }).toEqual([])
+    expect((await service.stores.db.$client.query('select count(*)::int as n from videos')).rows[0].n).toBe(before)
+  })
+
+  test('a form that ends in the middle is 400 and leaves nothing', async () => {
+    const body = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\nhalf of it'
+    const answer = await fetch(`${service.url}/api/videos`, {
+      method: 'POST',
+      headers: { ...auth(), 'content-type': 'multipart/form-data; boundary=b' },
+      body,
+    })
+    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([400, 'invalid_request'])
+    await expect.poll(stored).toEqual([])
+  })
+
+  test.each([
+    ['{"url":"file:///etc/passwd"}'],
+    ['{"url":"http://127.0.0.1/x.mp4"}'],
+    ['{"url":"https://localhost/x.mp4"}'],
+    ['{"url":"https://[::1]/x.mp4"}'],
+    ['{"url":"https://169.254.169.254/latest"}'],
+    ['{"url":"javascript:alert(1)"}'],
+    ['{"url":""}'],
+    ['{"url":5}'],
+    ['{}'],
+    ['[]'],
+    ['null'],
+    ['{"url":"https://youtu.be/dQw4w9WgXcQ","priority":-1}'],
+    ['{"url":"https://youtu.be/dQw4w9WgXcQ","path":"/etc/passwd"}'],
+    ['{"__proto__":{"url":"x"}}'],
+    ['{"url":'],
+    ['['.repeat(30_000)],
+  ])('JSON that names no video we may fetch is 400: %s', async (body) => {
+    const answer = await fetch(`${service.url}/api/videos`, {
+      method: 'POST',
+      headers: { ...auth(), 'content-type': 'application/json' },
+      body,
+    })
+    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([400, 'invalid_request'])
+  })
+
+  test('JSON beyond its limit is 413', async () => {
+    const body = JSON.stringify({ url: 'x'.repeat(70_000) })
+    const answer = await fetch(`${service.url}/api/videos`, {
+      method: 'POST',
+      headers: { ...auth(), 'content-type': 'application/json' },
+      body,
+    })
+    expect(answer.status).toBe(413)
+  })
+
+  test('what is no video fails with a stable code and a sentence, and the worker lives on', async () => {
+    const sample = await readFile(
+      new URL(
+        `../../samples/${(JSON.parse(await readFile(new URL('../../samples/samples.json', import.meta.url), 'utf8')) as { file: string }[])[0]!.file}`,
+        import.meta.url,
+      ),
+    )
+    const text = await service.upload(Buffer.from('This is a text file that somebody called film.mp4.\n'.repeat(20)), '?filename=film.mp4')
+    const truncated = await service.upload(sample.subarray(0, 20_000), '?filename=cut.mp4')
+    const sound = await service.upload(await silence(), '?filename=sound.mp4')
+    expect([text.status, truncated.status, sound.status]).toEqual([202, 202, 202])
+    await service.drain()
+    const failures = await Promise.all(
+      [text, truncated, sound].map(async ({ id }) => (await video(id)) as { status: string; failure: { code: string; message: string } }),
+    )
+    for (const { status, failure } of failures) {
+      expect(status).toBe('failed')
+      expect(failure.code).toMatch(/^[a-z_]+$/)
+      expect(failure.message).toMatch(/^[A-Z].*\.$/)
+      expect(failure.message).not.toMatch(/ffmpeg|\/tmp|Error:/i)
+    }
+    expect(failures[2]!.failure.code).toBe('no_video_stream')
+    // None of it is public, and the next job is worked on.
+    for (const { id } of [text, truncated, sound]) expect((await service.get(`/api/videos/${id}`)).status).toBe(404)
+    const again = await service.upload(Buffer.from('Another text file.'), '?filename=b.mp4')
+    await service.drain()
+    expect((await video(again.id)).status).toBe('failed')
+  }, 120_000)
+})
+
+test('an account without the scope may not upload', async () => {
+  await using service = await openService({ worker: false })
+  const account = await createAccount(service.stores.db, { email: 'member@example.com', plan: 'pro' })
+  const { key } = await createKey(service.stores.db, { accountId: account.id, name: 'x' })
+  const answer = await fetch(`${service.url}/api/videos`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'video/mp4' },
+    body: 'x',
+  })
+  expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([403, 'forbidden'])
+})
+
+function toForm(fields: Record<string, string | File>): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) form.append(name, value)
+  return form
+}
+
+/** One second of silence as an MP4. */
+function silence(): Promise<Buffer> {
+  const args = [
+    '-v',
+    'error',
+    '-f',
+    'lavfi',
+    '-i',
+    'anullsrc',
+    '-t',
+    '1',
+    '-c:a',
+    'aac',
+    '-movflags',
+    'frag_keyframe+empty_moov',
+    '-f',
+    'mp4',
+    '-',
+  ]
+  return promisify(execFile)('ffmpeg', args, { encoding: 'buffer' }).then(({ stdout }) => stdout)
+}
