@@ -6,12 +6,12 @@ import { measureFrame, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from '../s
 import { inputOptions } from '../src/video/ffmpeg.ts'
 import { createShotDetector, DETECTOR_VERSION } from '../src/video/shots.ts'
 
-interface Transition {
+export interface Transition {
   type: string
   start: number
   end: number
 }
-interface Clip {
+export interface Clip {
   file: string
   fps: number
   transitions: Transition[]
@@ -96,11 +96,11 @@ export async function run(args: string[]): Promise<void> {
   )
 }
 
-function defaultFolder(): string {
+export function defaultFolder(): string {
   return fileURLToPath(new URL('../../shared/videos', import.meta.url))
 }
 
-function loadClips(folder: string): Clip[] {
+export function loadClips(folder: string): Clip[] {
   const clips = new Map<string, Clip>()
   if (existsSync(join(folder, 'MANIFEST.json'))) {
     const parsed = JSON.parse(readFileSync(join(folder, 'MANIFEST.json'), 'utf8'))
@@ -177,7 +177,7 @@ function nearest(times: number[], tMs: number): number {
   return times.reduce((best, time, i) => (Math.abs(time - tMs) < Math.abs(times[best]! - tMs) ? i : best), 0)
 }
 
-async function readStamps(path: string): Promise<number[]> {
+export async function readStamps(path: string): Promise<number[]> {
   const out = await capture('ffprobe', [
     '-v',
     'error',

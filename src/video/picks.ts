@@ -41,6 +41,7 @@ const GUARD_MS = 34
 /** Text covers few pixels: a screen that filled up has changed in three of a hundred. */
 const BEAT_CHANGED_SHARE = 0.025
 const BEAT_DISTANCE = 6
+const SEEN_AT_MOST = 400
 
 interface Shot {
   startMs: number
@@ -51,6 +52,8 @@ interface Shot {
   fromMs: number
   gapMs: number
   last: Candidate | null
+  /** Sharpness of the candidates looked at so far. */
+  seen: number[]
 }
 
 /**
@@ -67,7 +70,7 @@ export interface Picker {
 
 export function createPicker(release: (candidate: Candidate) => void = () => {}): Picker {
   let candidates: Candidate[] = []
-  const shots: Shot[] = [{ startMs: 0, endMs: null, boundary: null, opened: false, fromMs: 0, gapMs: L.beatGapMs, last: null }]
+  const shots: Shot[] = [{ startMs: 0, endMs: null, boundary: null, opened: false, fromMs: 0, gapMs: L.beatGapMs, last: null, seen: [] }]
   const kept: Candidate[] = []
   const keptHashes: string[] = []
   const keptTimes = new Set<number>()
@@ -106,7 +109,8 @@ export function createPicker(release: (candidate: Candidate) => void = () => {})
       const toMs = shot.fromMs + L.openingMs
       const known = isComplete(shot, certainMs) ? Number.POSITIVE_INFINITY : certainMs
       if (known < shot.fromMs + L.sharpnessMs) return false
-      const usual = median(inside(shot, shot.fromMs, shot.fromMs + L.sharpnessMs).map(({ sharpness }) => sharpness))
+      shot.seen = inside(shot, shot.fromMs, shot.fromMs + L.sharpnessMs).map(({ sharpness }) => sharpness)
+      const usual = median(shot.seen)
       const usable = inside(shot, shot.fromMs, toMs)
       const sharp = usable.filter(({ sharpness }) => sharpness >= usual)
       const rest = usable.filter(({ sharpness }) => sharpness < usual && sharpness >= usual * 0.6).sort((a, b) => b.sharpness - a.sharpness)
@@ -148,7 +152,9 @@ export function createPicker(release: (candidate: Candidate) => void = () => {})
       const toMs = shot.fromMs + L.beatWindowMs
       if (certainMs < Math.min(toMs, endMs)) return false
       const window = inside(shot, shot.fromMs, toMs)
-      const usual = median(window.map(({ sharpness }) => sharpness))
+      const around = window.map(({ sharpness }) => sharpness)
+      shot.seen = [...shot.seen, ...around].slice(-SEEN_AT_MOST)
+      const usual = Math.max(median(around), median(shot.seen))
       const changed = window.filter((candidate) => candidate.sharpness >= usual && hasChanged(shot.last, candidate) && !isKnown(candidate))
       const chosen = changed[0]
       if (!chosen || overBudget(shot, chosen.tMs)) {
@@ -200,7 +206,16 @@ export function createPicker(release: (candidate: Candidate) => void = () => {})
     },
     boundary(boundary) {
       shots.at(-1)!.endMs = boundary.startMs
-      shots.push({ startMs: boundary.endMs, endMs: null, boundary, opened: false, fromMs: boundary.endMs, gapMs: L.beatGapMs, last: null })
+      shots.push({
+        startMs: boundary.endMs,
+        endMs: null,
+        boundary,
+        opened: false,
+        fromMs: boundary.endMs,
+        gapMs: L.beatGapMs,
+        last: null,
+        seen: [],
+      })
     },
     advance,
     finish() {

@@ -1,0 +1,162 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import sharp from 'sharp'
+import { type ExtractedFrame, extractVideo } from '../src/video/extract.ts'
+import { inputOptions } from '../src/video/ffmpeg.ts'
+import { hashDistance, measureSharpness } from '../src/video/measure.ts'
+import { type Clip, defaultFolder, loadClips, readStamps } from './shots.ts'
+
+/** Sharpness is judged on every frame at this width, independently of the pictures the picker saw. */
+const JUDGE_WIDTH = 640
+const JUDGE_HEIGHT = 360
+
+/**
+ * How good the kept frames of every clip with known transitions are: none inside a transition, every true shot of 0.6 s or more represented, no two near-duplicates
+ * (hash within 6 bits and mean difference of a 32×18 luma within 2), and as sharp as their shots.
+ */
+export async function run(args: string[]): Promise<void> {
+  const folder = resolve(args.find((arg) => !arg.startsWith('--')) ?? defaultFolder())
+  const rows: Array<Record<string, string | number>> = []
+  const all = { frames: 0, inTransition: 0, shots: 0, represented: 0, duplicates: 0, sharp: 0 }
+  for (const clip of loadClips(folder)) {
+    const one = await judge(folder, clip)
+    for (const key of Object.keys(all) as Array<keyof typeof all>) all[key] += one[key]
+    rows.push({
+      clip: clip.file,
+      frames: one.frames,
+      'in a transition': one.inTransition,
+      'shots ≥ 0.6 s': one.shots,
+      represented: one.represented,
+      'near-duplicates': one.duplicates,
+      'sharp ≥ 0.95': (one.sharp / Math.max(1, one.frames)).toFixed(2),
+      lost: one.lost,
+    })
+  }
+  console.table(rows)
+  const round = (value: number) => Math.round(value * 1000) / 1000
+  console.log(
+    JSON.stringify({
+      bench: 'picks',
+      frames: all.frames,
+      in_transition: all.inTransition,
+      represented: round(all.represented / Math.max(1, all.shots)),
+      shots: all.shots,
+      near_duplicates: all.duplicates,
+      sharp_share: round(all.sharp / Math.max(1, all.frames)),
+    }),
+  )
+}
+
+async function judge(folder: string, clip: Clip) {
+  const path = join(folder, clip.file)
+  const scratchDir = await mkdtemp(join(tmpdir(), 'bench-picks-'))
+  try {
+    const { frames } = await extractVideo({
+      file: path,
+      scratchDir,
+      signal: new AbortController().signal,
+      limits: { maxDurationSec: 3600 },
+    })
+    const stamps = await readStamps(path)
+    const sharpness = await measureAll(path)
+    const at = (tMs: number) => stamps.reduce((best, stamp, i) => (Math.abs(stamp - tMs) < Math.abs(stamps[best]! - tMs) ? i : best), 0)
+    const shots = toShots(clip, sharpness.length)
+    const samples = frames.map(({ sampleMs }) => at(sampleMs))
+    const gradual = clip.transitions.filter(({ start, end }) => end > start)
+    const shotOf = (sample: number) => shots.find(({ from, to }) => sample >= from && sample <= to)
+    const minis = await Promise.all(frames.map(toMini))
+    let duplicates = 0
+    for (let i = 0; i < frames.length; i++)
+      for (let j = 0; j < i; j++) if (isDuplicate(frames[i]!, frames[j]!, minis[i]!, minis[j]!)) duplicates++
+    const long = shots.filter(
+      ({ from, to }) => (to - from + 1) / clip.fps >= 0.6 && !sharpness.slice(from, to + 1).every(({ blank }) => blank),
+    )
+    const missing = long.filter(({ from, to }) => !samples.some((sample) => sample >= from && sample <= to))
+    const sharp = samples.filter((sample) => {
+      const shot = shotOf(sample)
+      return shot && sharpness[sample]!.value >= 0.95 * median(sharpness.slice(shot.from, shot.to + 1).map(({ value }) => value))
+    })
+    return {
+      frames: frames.length,
+      inTransition: samples.filter((sample) => gradual.some(({ start, end }) => sample >= start && sample <= end)).length,
+      shots: long.length,
+      represented: long.length - missing.length,
+      duplicates,
+      sharp: sharp.length,
+      lost: missing.map(({ from, to }) => `${from}-${to}`).join(' '),
+    }
+  } finally {
+    await rm(scratchDir, { recursive: true, force: true })
+  }
+}
+
+function toShots(clip: Clip, count: number): Array<{ from: number; to: number }> {
+  const shots: Array<{ from: number; to: number }> = []
+  let from = 0
+  for (const { start, end } of [...clip.transitions].sort((a, b) => a.start - b.start)) {
+    shots.push({ from, to: start - 1 })
+    from = end > start ? end + 1 : start
+  }
+  shots.push({ from, to: count - 1 })
+  return shots.filter(({ from, to }) => to >= from)
+}
+
+async function measureAll(path: string): Promise<Array<{ value: number; blank: boolean }>> {
+  const bytes = JUDGE_WIDTH * JUDGE_HEIGHT
+  const filter = `scale=${JUDGE_WIDTH}:${JUDGE_HEIGHT}:flags=bilinear,format=gray`
+  const child = spawn(
+    'ffmpeg',
+    [
+      '-v',
+      'error',
+      '-nostdin',
+      ...inputOptions(path),
+      '-map',
+      '0:v:0',
+      '-vf',
+      filter,
+      '-fps_mode',
+      'passthrough',
+      '-f',
+      'rawvideo',
+      'pipe:1',
+    ],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
+  const result: Array<{ value: number; blank: boolean }> = []
+  let rest = Buffer.alloc(0)
+  for await (const chunk of child.stdout!) {
+    rest = Buffer.concat([rest, chunk as Buffer])
+    while (rest.length >= bytes) {
+      const data = rest.subarray(0, bytes)
+      let low = 255
+      let high = 0
+      for (let i = 0; i < bytes; i += 7) {
+        low = Math.min(low, data[i]!)
+        high = Math.max(high, data[i]!)
+      }
+      result.push({ value: measureSharpness({ width: JUDGE_WIDTH, height: JUDGE_HEIGHT, data }), blank: high - low < 12 })
+      rest = rest.subarray(bytes)
+    }
+  }
+  return result
+}
+
+async function toMini(frame: ExtractedFrame): Promise<Buffer> {
+  return sharp(frame.thumbPath).greyscale().resize(32, 18, { fit: 'fill' }).raw().toBuffer()
+}
+
+function isDuplicate(a: ExtractedFrame, b: ExtractedFrame, miniA: Buffer, miniB: Buffer): boolean {
+  if (hashDistance(a.phash, b.phash) > 6) return false
+  let sum = 0
+  for (let i = 0; i < miniA.length; i++) sum += Math.abs(miniA[i]! - miniB[i]!)
+  return sum / miniA.length <= 2
+}
+
+function median(values: number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
+}
