@@ -71,7 +71,10 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
         scratchDir: outDir,
         signal,
         limits: { maxDurationSec: deps.maxDurationSec },
-        onProgress: ({ done, total }) => progress.stage('extracting', done, total),
+        // The one stage with a known end; the probe before it and the images beside it count other things.
+        onProgress: ({ stage, done, total }) => {
+          if (stage === 'shots') progress.stage('extracting', done, total)
+        },
       })
       await progress.flush()
       reached('ingest-extracted')
