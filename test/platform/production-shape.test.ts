@@ -70,6 +70,10 @@ describe('docker-compose.yml', () => {
       const settings = Object.fromEntries(Object.entries(service.environment!).map(([name, value]) => [name, withDefaults(value)]))
       const config = parseConfig(settings)
       expect(config.databaseUrl, role).toBe('postgres://frames:frames-inside-only@postgres:5432/frames')
+      expect(config.meili).toEqual({
+        url: 'http://meilisearch:7700',
+        key: withDefaults(compose.services.meilisearch!.environment!.MEILI_MASTER_KEY!),
+      })
       expect(config.redisUrl, role).toBe('redis://:frames-inside-only@redis:6379')
       const source = readFileSync('src/config.ts', 'utf8')
       for (const name of Object.keys(settings)) expect(source).toMatch(new RegExp(`^  ${name}:`, 'm'))
