@@ -46,6 +46,7 @@ export async function startService(given: Config): Promise<number> {
     await aborted(ending.signal)
   } finally {
     if (ending.signal.aborted) console.log('Stopping …')
+    log.hush()
     clean = await stopInOrder(parts.reverse(), { logger, deadlineMs: STOP_DEADLINE_MS - 2_000 })
     claim.release()
   }
@@ -205,16 +206,22 @@ function writeRunFile(dataDir: string, content: RunFile): void {
 const MAX_LOG_BYTES = 20 * 1024 * 1024
 
 /** Everything goes to the file; the terminal stays readable and hears of warnings and worse. */
-function openLog(dataDir: string): { file: string; fd: number; write(line: string): void } {
+function openLog(dataDir: string): { file: string; fd: number; hush(): void; write(line: string): void } {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = join(dataDir, 'service.log')
+  let quiet = false
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > MAX_LOG_BYTES) renameSync(file, `${file}.1`)
   const fd = openSync(file, 'a', 0o600)
   return {
     file: nearby(file),
     fd,
+    /** What a stop brings with it (connections that end) is nobody's worry. */
+    hush() {
+      quiet = true
+    },
     write(line) {
       writeSync(fd, line)
+      if (quiet) return
       if (/^\{"level":[456]0/.test(line)) console.error(shortly(line))
     },
   }

@@ -94,11 +94,13 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 180_000 },
     const { api } = runFile()
     const upload = request(`${api}/api/videos`, {
       method: 'POST',
-      headers: { Authorization: `Bearer ${operatorKey()}`, 'Content-Type': 'video/mp4', 'X-Filename': 'half.mp4' },
+      headers: { Authorization: `Bearer ${operatorKey()}`, 'Content-Type': 'video/mp4', Expect: '100-continue' },
     })
     const answered = once(upload, 'response')
+    upload.flushHeaders()
+    // The server has it in hand.
+    await once(upload, 'continue')
     upload.write(Buffer.alloc(200_000, 1))
-    await until(() => uploadsIn(dataDir) > 0)
     service!.signal('SIGTERM')
     await service!.says(/Stopping/)
     await until(async () => (await fetch(`${api}/livez`).catch(() => undefined)) === undefined)
@@ -181,12 +183,7 @@ interface Frame {
 async function framesOf(api: string): Promise<Frame[]> {
   const response = await fetch(`${api}/api/frames`)
   expect(response.status).toBe(200)
-  const { frames } = (await response.json()) as { frames: Frame[] }
-  return frames.map((frame) => ({ ...frame, image_url: new URL(frame.image_url).pathname }))
-}
-
-function uploadsIn(dir: string): number {
-  return readdirSync(dir, { recursive: true }).filter((path) => String(path).includes('incoming')).length
+  return (JSON.parse((await response.text()).replaceAll(api, '')) as { frames: Frame[] }).frames
 }
 
 /** Every process that was started with this data folder: its environment or its arguments name it. */
