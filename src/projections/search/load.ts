@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { DbOrTx } from '../../db/client.ts'
 import { frames, techniqueRedirects, techniques, videos } from '../../db/schema.ts'
 import type { FrameDocument, TechniqueDocument } from '../../search/library-search.ts'
@@ -27,21 +27,28 @@ export async function loadPublicVideoIds(db: DbOrTx, { after, limit }: { after: 
   return rows.map(({ id }) => id)
 }
 
-async function loadFrames(db: DbOrTx, where: SQL, deepLink: DeepLink): Promise<FrameDocument[]> {
+/** Videos are read once each, not once per frame: a row of theirs holds all their shots. */
+export async function loadFramesOfVideos(db: DbOrTx, videoIds: readonly string[], deepLink: DeepLink): Promise<FrameDocument[]> {
+  const byId = await loadPublicVideos(db, videoIds)
+  if (byId.size === 0) return []
   const rows = await db
-    .select({ frame: frames, video: videos })
+    .select()
     .from(frames)
-    .innerJoin(videos, eq(videos.id, frames.videoId))
-    .where(and(where, isNotNull(videos.firstReadyAt)))
-  return rows.map(({ frame, video }) => toFrameDocument(frame, video, deepLink))
+    .where(inArray(frames.videoId, [...byId.keys()]))
+  return rows.map((row) => toFrameDocument(row, byId.get(row.videoId)!, deepLink))
 }
 
-export function loadFramesOfVideos(db: DbOrTx, videoIds: readonly string[], deepLink: DeepLink): Promise<FrameDocument[]> {
-  return videoIds.length === 0 ? Promise.resolve([]) : loadFrames(db, inArray(frames.videoId, [...videoIds]), deepLink)
-}
-
-export function loadFramesByIds(db: DbOrTx, ids: readonly string[], deepLink: DeepLink): Promise<FrameDocument[]> {
-  return ids.length === 0 ? Promise.resolve([]) : loadFrames(db, inArray(frames.id, [...ids]), deepLink)
+export async function loadFramesByIds(db: DbOrTx, ids: readonly string[], deepLink: DeepLink): Promise<FrameDocument[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .select()
+    .from(frames)
+    .where(inArray(frames.id, [...ids]))
+  const byId = await loadPublicVideos(db, [...new Set(rows.map((row) => row.videoId))])
+  return rows.flatMap((row) => {
+    const video = byId.get(row.videoId)
+    return video ? [toFrameDocument(row, video, deepLink)] : []
+  })
 }
 
 export async function loadFrameIdsOfTechnique(db: DbOrTx, slug: string): Promise<string[]> {
