@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { sql } from 'drizzle-orm'
 import { pino } from 'pino'
 import { frames } from '../src/db/schema.ts'
-import { appendEvent } from '../src/events/append.ts'
+import { appendEvent, appendEvents } from '../src/events/append.ts'
 import { startConsumer } from '../src/events/consume.ts'
 import { searchProjection } from '../src/projections/search/project.ts'
 import type { FrameDocument } from '../src/search/library-search.ts'
@@ -49,17 +49,21 @@ export async function run(args: string[]): Promise<void> {
     times.straight.push(performance.now() - started)
 
     await empty()
-    await db.transaction(async (tx) => {
-      for (const { id, title, author, platform } of videos)
-        await appendEvent(tx, {
-          type: 'video.ready',
+    // Running before the events come, as in the workers.
+    const consumer = startConsumer(context, searchProjection(deps))
+    await consumer.drain()
+    started = performance.now()
+    await db.transaction((tx) =>
+      appendEvents(
+        tx,
+        videos.map(({ id, title, author, platform }) => ({
+          type: 'video.ready' as const,
           subject: id,
           accountId: null,
           data: { video_id: id, title, author, platform, frame_count: 0 },
-        })
-    })
-    started = performance.now()
-    const consumer = startConsumer(context, searchProjection(deps))
+        })),
+      ),
+    )
     await consumer.drain()
     times.projected.push(performance.now() - started)
     await consumer[Symbol.asyncDispose]()
