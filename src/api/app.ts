@@ -107,7 +107,7 @@ const BODY_MS = 30_000
  * Only `/api/videos` may take its time with a body.
  */
 export function guardConnections(server: Server, logger: Logger): void {
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+  server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket) => {
     // Gone without a word: nothing to answer, nothing to tell.
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()
@@ -116,8 +116,9 @@ export function guardConnections(server: Server, logger: Logger): void {
     logger.info({ code: error.code }, 'request could not be parsed')
     const [status, message] = PARSE_FAULTS[error.code ?? ''] ?? ['400 Bad Request', 'This is not an HTTP request that can be read.']
     const body = JSON.stringify({ code: 'invalid_request', message })
+    const isHead = error.rawPacket?.subarray(0, 5).toString() === 'HEAD '
     socket.end(
-      `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nX-Request-Id: ${randomUUID()}\r\nConnection: close\r\n\r\n${body}`,
+      `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nX-Request-Id: ${randomUUID()}\r\nConnection: close\r\n\r\n${isHead ? '' : body}`,
     )
   })
   // `Expect` of anything but 100-continue: served as if it had not been said.
