@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import { checkStorage } from '../library/storage.ts'
-import { rebuildAll, reconcileAll } from '../workers/projection.ts'
 import { print, withContext } from './context.ts'
 
 /** `frames reindex | reconcile | storage`: what keeps the copies equal to the record. */
@@ -11,6 +10,7 @@ export function addLibraryCommands(program: Command): void {
     .option('--json', 'one JSON object')
     .action((options: { json?: boolean }) =>
       withContext(async (context) => {
+        const { rebuildAll } = await import('../workers/projection.ts')
         const results = await rebuildAll(context)
         print(options.json, { engines: results }, () =>
           results.map(
@@ -26,6 +26,7 @@ export function addLibraryCommands(program: Command): void {
     .option('--json', 'one JSON object')
     .action((options: { json?: boolean }) =>
       withContext(async (context) => {
+        const { reconcileAll } = await import('../workers/projection.ts')
         const results = await reconcileAll(context)
         print(options.json, { engines: results }, () =>
           results.map(

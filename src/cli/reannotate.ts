@@ -20,7 +20,6 @@ import { DEFAULT_PREFIX } from '../queue/queues.ts'
 import { type Annotator, type AnnotatorCall, AnnotatorUnavailable, type FrameToAnnotate } from '../vision/annotator.ts'
 import { ANNOTATED } from '../vocabulary.ts'
 import { toFrame } from '../workers/annotate-frames.ts'
-import { openConfiguredAnnotator } from '../workers/annotator.ts'
 import { CliError, type CommandContext, print, withContext } from './context.ts'
 
 interface Options {
@@ -105,6 +104,7 @@ async function previewSample(context: CommandContext, version: string, rows: rea
   if (rows.length === 0) return preview
   if (config.vision?.budgetPerDay !== undefined && (await costsOf(db)).cost_usd >= config.vision.budgetPerDay)
     throw new CliError(`The budget of $${config.vision.budgetPerDay} for 24 hours is spent.`)
+  const { openConfiguredAnnotator } = await import('../workers/annotator.ts')
   const { annotator } = await openConfiguredAnnotator({ config, db, redis: queues.redis, prefix: DEFAULT_PREFIX })
   try {
     if (annotator.version !== version)

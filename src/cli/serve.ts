@@ -2,19 +2,19 @@ import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { openApi } from '../api/main.ts'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
 import { createLogger } from '../logger.ts'
 import { stopInOrder, untilSignalled } from '../shutdown.ts'
-import { openWorker, ROLES, type Role } from '../workers/main.ts'
+import { ROLES, type Role } from '../workers/roles.ts'
 import { CliError, configOrExit } from './context.ts'
 import { ensureOperator } from './operator.ts'
-import { startService } from './start.ts'
 
 /** How long a balancer has to notice that `/readyz` says no. */
 const DRAIN_GRACE_MS = 3_000
 const ALIVE_EVERY_MS = 10_000
+
+// The servers are loaded by the commands that run them: every other command answers sooner.
 
 /** `frames start` is the whole service on one machine; `api | worker | migrate` are the roles of the production shape, each a process of its own. */
 export function addServeCommands(program: Command): void {
@@ -23,7 +23,10 @@ export function addServeCommands(program: Command): void {
     .description(
       'run the whole service on this machine, with a PostgreSQL and a Redis of its own unless DATABASE_URL and REDIS_URL are set',
     )
-    .action(async () => process.exit(await startService(configOrExit())))
+    .action(async () => {
+      const { startService } = await import('./start.ts')
+      process.exit(await startService(configOrExit()))
+    })
 
   program
     .command('api')
@@ -31,6 +34,7 @@ export function addServeCommands(program: Command): void {
     .action(async () => {
       const { config, logger, databaseUrl, redisUrl } = settings('api')
       const signalled = untilSignalled()
+      const { openApi } = await import('../api/main.ts')
       const api = await openApi({ config, databaseUrl, redisUrl, logger })
       logger.info({ port: api.port }, 'api listens')
       await signalled
@@ -49,6 +53,7 @@ export function addServeCommands(program: Command): void {
       // The `frames start` that we are part of was killed and its stores go with it: as good as killed ourselves, and every step bears that.
       process.once('disconnect', () => process.exit(1))
       const signalled = untilSignalled()
+      const { openWorker } = await import('../workers/main.ts')
       const worker = await openWorker({ config, databaseUrl, redisUrl, logger, roles: wanted as Role[] })
       logger.info({ roles: wanted }, 'worker runs')
       const alive = setInterval(touchAliveFile, ALIVE_EVERY_MS)

@@ -20,16 +20,18 @@ export interface AnnotatorParts {
   redis: Redis
   /** Keeps one installation's limits apart from another's on the same Redis. */
   prefix: string
+  /** Tests: in place of the measuring one, whose models take seconds to load. */
+  measuring?: Annotator
 }
 
 /** The annotator this installation has: the measuring one always, the configured model over it. */
-export async function openConfiguredAnnotator({ config, db, redis, prefix }: AnnotatorParts): Promise<ConfiguredAnnotator> {
-  const measuring = await openMeasuringAnnotator({})
+export async function openConfiguredAnnotator({ config, db, redis, prefix, ...given }: AnnotatorParts): Promise<ConfiguredAnnotator> {
+  const measuring = given.measuring ?? (await openMeasuringAnnotator({}))
   if (!config.vision) return { annotator: measuring }
   return { annotator: composeAnnotators(measuring, openModel(config.vision, { db, redis, prefix })), withoutModel: measuring }
 }
 
-function openModel(vision: VisionConfig, { db, redis, prefix }: Omit<AnnotatorParts, 'config'>): Annotator {
+function openModel(vision: VisionConfig, { db, redis, prefix }: Pick<AnnotatorParts, 'db' | 'redis' | 'prefix'>): Annotator {
   const { baseUrl, model, apiKey, concurrency, perMinute, priceIn, priceOut } = vision
   return openModelAnnotator({
     baseUrl,

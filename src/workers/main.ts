@@ -28,11 +28,8 @@ import { ingestVideo } from './ingest-video.ts'
 import { openProjection } from './projection.ts'
 import { reconcileJobs } from './reconcile.ts'
 import { removeMedia } from './remove-media.ts'
+import { ROLES, type Role } from './roles.ts'
 import { sweepScratch } from './scratch.ts'
-
-/** What a worker process does; all of it unless told. Scale `ingest` by cores and `annotate` by the model's limits; of `events` one is active at a time. */
-export const ROLES = ['ingest', 'annotate', 'events'] as const
-export type Role = (typeof ROLES)[number]
 
 export interface WorkerOptions {
   config: Config
@@ -45,6 +42,8 @@ export interface WorkerOptions {
   lockMs?: number
   /** Tests: an annotator of their own. */
   annotator?: Annotator
+  /** Tests: in place of the measuring annotator, under the configured model. */
+  measuring?: Annotator
   /** Tests: an image store and an extraction of their own. */
   store?: FrameStore
   extract?: typeof extractInChild
@@ -74,7 +73,13 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   await sweepScratch(scratchRoot)
   const { annotator, withoutModel } = options.annotator
     ? { annotator: options.annotator }
-    : await openConfiguredAnnotator({ config, db, redis: queues.redis, prefix })
+    : await openConfiguredAnnotator({
+        config,
+        db,
+        redis: queues.redis,
+        prefix,
+        ...(options.measuring ? { measuring: options.measuring } : {}),
+      })
   await seedTechniques(db, TECHNIQUE_SEED)
   if (roles.includes('annotate')) {
     const { version, model, batchSize } = annotator

@@ -1,0 +1,179 @@
+import { sql } from 'drizzle-orm'
+import { Redis } from 'ioredis'
+import { afterEach, expect, test } from 'vitest'
+import { costsOf } from '../../src/library/annotations.ts'
+import { findAnnotatorStatus } from '../../src/library/video-status.ts'
+import { deleteVideo } from '../../src/library/videos.ts'
+import { sharedLimit } from '../../src/queue/shared-limit.ts'
+import { openWorker } from '../../src/workers/main.ts'
+import { type FakeVisionOptions, startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
+import { openService, type Service } from '../support/service.ts'
+import { addVideo, countOf, extractFromNumber, frameRows, scriptedAnnotator, until, values, videoRow } from './support.ts'
+
+let service: Service
+let opened: { [Symbol.asyncDispose](): Promise<void> }[] = []
+afterEach(async () => {
+  for (const each of opened.reverse()) await each[Symbol.asyncDispose]()
+  opened = []
+})
+
+/** What is measured is tested elsewhere; loading its models for every test would cost half a minute. */
+const measuring = scriptedAnnotator('measured@1', () => ({ values: values({ shot: 'no-face', subject: 'terminal' }, 'measured') }))
+
+/** The whole service as it is configured by its variables, over an endpoint of the test's. */
+async function open(fake: FakeVisionOptions = {}, env: Record<string, string> = {}) {
+  const endpoint = await startFakeVisionEndpoint(fake)
+  opened.push(endpoint)
+  service = await openService({
+    env: { VISION_BASE_URL: endpoint.baseUrl, VISION_MODEL: 'fake-vl', VISION_PRICE_IN: '1', VISION_PRICE_OUT: '10', ...env },
+    workerOptions: { extract: extractFromNumber, reconcileMs: 3_600_000, measuring },
+  })
+  opened.push(service)
+  return endpoint
+}
+
+test('a configured model describes every frame over the measured facts; tokens and cost are in the books and shown per video', async () => {
+  const endpoint = await open()
+  const video = await addVideo(service, 5)
+  await service.drain()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+  const { json } = await service.get(`/api/videos/${video}/frames`)
+  for (const frame of json.frames)
+    expect(frame).toMatchObject({
+      subject: 'ui',
+      technique: 'screen-walkthrough',
+      annotation: { model: 'fake-vl', confidence: { subject: 0.9 } },
+    })
+  for (const row of await frameRows(service, video)) {
+    expect(row.subject_provenance).toMatchObject({ source: 'model', by: expect.stringContaining('fake-vl') })
+    expect(row.tone_provenance).toMatchObject({ source: 'measured' })
+  }
+  const report = await service.call('GET', `/api/videos/${video}/status`)
+  const { calls, input_tokens, output_tokens, cost_usd } = report.json.video.costs
+  expect(calls).toBe(endpoint.calls.length)
+  expect(input_tokens).toBeGreaterThan(2_000)
+  expect(output_tokens).toBeGreaterThan(0)
+  expect(cost_usd).toBeGreaterThan(0)
+
+  // The same pictures again, in a new row: answered from what has been paid for.
+  await deleteVideo(service.stores.db, video)
+  const again = await addVideo(service, 5)
+  await service.drain()
+  expect(await videoRow(service, again)).toMatchObject({ status: 'ready' })
+  expect(endpoint.calls.length).toBe(calls)
+  expect((await frameRows(service, again)).map((row) => row.subject)).toEqual(Array(5).fill('ui'))
+})
+
+test('a refused key: nothing fails, nothing is asked again, one clear status', async () => {
+  const endpoint = await open({ plan: () => 'wrong-key' })
+  const video = await addVideo(service, 24)
+  await until(async () => (await findAnnotatorStatus(service.stores.db)).problem !== null)
+  expect((await findAnnotatorStatus(service.stores.db)).problem).toMatchObject({
+    code: 'misconfigured',
+    message: expect.stringMatching(/\w+ \w+/),
+  })
+  expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', failure_code: null })
+  expect(endpoint.calls.length).toBeLessThanOrEqual(8)
+  expect(await countOf(service, sql`select count(*) as n from annotations`)).toBe(0)
+})
+
+test('an endpoint that says to wait is waited for, and every frame ends described', async () => {
+  await open({ plan: (call) => (call < 2 ? 'rate-limited' : 'well'), retryAfterMs: 200 })
+  const video = await addVideo(service, 20)
+  await service.drain()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+  expect(await countOf(service, sql`select count(*) as n from annotations where status = 'annotated'`)).toBe(20)
+})
+
+test('a video whose budget is spent ends with what can be measured and the reason; the next video has its own', async () => {
+  // The first call already costs more.
+  await open({}, { VISION_BUDGET_VIDEO: '0.000001', VISION_CONCURRENCY: '1' })
+  const video = await addVideo(service, 40)
+  await service.drain()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+  const { rows } = await service.stores.db.execute<{ status: string; reason: string | null; n: string }>(
+    sql`select status, reason, count(*) as n from annotations group by 1, 2 order by 1`,
+  )
+  expect(rows.map(({ status, reason }) => [status, reason])).toEqual([
+    ['annotated', null],
+    ['failed', 'video_budget_spent'],
+  ])
+  const unpaid = await countOf(
+    service,
+    sql`select count(*) as n from frames f join annotations a on a.frame_id = f.id where a.status = 'failed' and f.shot is not null`,
+  )
+  // What costs nothing is known all the same.
+  expect(unpaid).toBeGreaterThan(0)
+  const next = await addVideo(service, '1 counting-1')
+  await service.stores.db.execute(sql`delete from vision_answers`)
+  await service.drain()
+  expect((await frameRows(service, next))[0]).toMatchObject({ subject: 'ui' })
+})
+
+test('over the day’s budget everything waits, with one status', async () => {
+  const endpoint = await open({}, { VISION_BUDGET_DAY: '0.01' })
+  await service.stores.db.execute(
+    sql`insert into vision_calls (model, frames, cost_usd, duration_ms, outcome) values ('fake-vl', 1, 0.02, 1, 'ok')`,
+  )
+  const video = await addVideo(service, 3)
+  await until(async () => (await findAnnotatorStatus(service.stores.db)).problem?.code === 'budget_spent')
+  expect(endpoint.calls.length).toBe(0)
+  expect(await videoRow(service, video)).toMatchObject({ status: 'annotating' })
+  expect((await costsOf(service.stores.db)).cost_usd).toBeCloseTo(0.02)
+})
+
+test('two workers share one limit of calls under way', async () => {
+  const endpoint = await open({ delayMs: 60 }, { VISION_CONCURRENCY: '3' })
+  const { config, logger, stores } = service
+  const { databaseUrl, redisUrl, prefix } = stores
+  const second = await openWorker({ config, databaseUrl, redisUrl, prefix, logger, roles: ['annotate'], measuring })
+  opened.push({ [Symbol.asyncDispose]: () => second.stop(5_000) })
+  const video = await addVideo(service, 100)
+  await service.drain()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+  expect(endpoint.mostAtOnce).toBeLessThanOrEqual(3)
+  // Near-identical pictures may share an answer; none is paid for twice.
+  expect([...endpoint.paid.values()].every((times) => times === 1)).toBe(true)
+})
+
+test('the shared limit: never more than allowed over two processes’ worth of holders, a dead one’s place comes back', async () => {
+  await open()
+  const other = new Redis(service.stores.redisUrl)
+  opened.push({ [Symbol.asyncDispose]: async () => other.disconnect() })
+  const options = { name: `${service.stores.prefix}:t`, concurrency: 4, perMinute: 0 }
+  const limits = [sharedLimit(service.stores.redis, options), sharedLimit(other, options)]
+  let held = 0
+  let most = 0
+  await Promise.all(
+    Array.from({ length: 60 }, async (_, n) => {
+      const release = await limits[n % 2]!.acquire(new AbortController().signal)
+      most = Math.max(most, ++held)
+      await new Promise((resolve) => setImmediate(resolve))
+      held--
+      release()
+      release()
+    }),
+  )
+  expect(most).toBeGreaterThan(1)
+  expect(most).toBeLessThanOrEqual(4)
+  // A holder that never gave back: its lease lies in the past.
+  await service.stores.redis.zadd(
+    `limit:${options.name}`,
+    Date.now() - 1,
+    'dead-1',
+    Date.now() - 1,
+    'dead-2',
+    Date.now() - 1,
+    'dead-3',
+    Date.now() - 1,
+    'dead-4',
+  )
+  const release = await limits[0]!.acquire(new AbortController().signal)
+  release()
+  const stop = new AbortController()
+  const full = await Promise.all(Array.from({ length: 4 }, () => limits[0]!.acquire(stop.signal)))
+  const waiting = limits[1]!.acquire(stop.signal)
+  stop.abort(new Error('stopped'))
+  await expect(waiting).rejects.toThrow()
+  for (const free of full) free()
+})
