@@ -18,7 +18,7 @@ const Env = z.object({
   DATA_DIR: z.string().min(1).default('.data'),
   PUBLIC_URL: httpUrl.optional(),
   TRUST_PROXY: z.coerce.number().int().min(0).max(10).default(0),
-  METRICS_PORT: port.default(9464),
+  METRICS_PORT: z.undefined({ error: 'metrics are not served yet; leave it unset' }),
   DATABASE_URL: postgresUrl.optional(),
   REDIS_URL: redisUrl.optional(),
   MEILI_URL: httpUrl.optional(),
@@ -83,7 +83,6 @@ export interface Config {
   dataDir: string
   publicUrl: string
   trustProxy: number
-  metricsPort: number
   databaseUrl: string | undefined
   redisUrl: string | undefined
   /** `prefix` names the indexes; two services may share a server (tests do). */
@@ -128,7 +127,6 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     dataDir: resolve(e.DATA_DIR),
     publicUrl: e.PUBLIC_URL ?? `http://localhost:${e.PORT}`,
     trustProxy: e.TRUST_PROXY,
-    metricsPort: e.METRICS_PORT,
     databaseUrl: e.DATABASE_URL,
     redisUrl: e.REDIS_URL,
     meili: e.MEILI_URL && e.MEILI_KEY ? { url: e.MEILI_URL, key: e.MEILI_KEY } : undefined,
