@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import sharp from 'sharp'
 import { encodeImages, extractVideo } from '../src/video/extract.ts'
+import { CHILD_ENV, CHILD_FLAGS } from '../src/video/extract-in-child.ts'
 
 const SELF = fileURLToPath(import.meta.url)
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -90,7 +91,7 @@ async function compare(folder: string, clip: string, rounds: number): Promise<{ 
   let peakMb = 0
   for (let round = 0; round <= rounds; round++) {
     const scratch = await mkdtemp(join(folder, 'scratch-'))
-    const extracted = await timed(process.execPath, [SELF, 'extract', clip, scratch, '900'])
+    const extracted = await timed(process.execPath, [...CHILD_FLAGS, SELF, 'extract', clip, scratch, '900'])
     const raw = await mkdtemp(join(folder, 'raw-'))
     const images = readdirSync(scratch).filter((one) => one.endsWith('.webp') && !one.includes('-'))
     for (const image of images) {
@@ -130,7 +131,7 @@ async function runHour(folder: string): Promise<{ peakMb: number; wallSec: numbe
   ])
   const scratch = join(folder, 'hour')
   await mkdir(scratch)
-  const { peakMb, wallSec } = await timed(process.execPath, [SELF, 'extract', hour, scratch, '3700'])
+  const { peakMb, wallSec } = await timed(process.execPath, [...CHILD_FLAGS, SELF, 'extract', hour, scratch, '3700'])
   return { peakMb, wallSec, frames: readdirSync(scratch).length / 2 }
 }
 
@@ -145,6 +146,7 @@ async function timed(program: string, args: string[]): Promise<Cost & { peakMb: 
   const child = spawn('bash', ['-c', 'TIMEFORMAT="%U %S"; time "$0" "$@"', program, ...args], {
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...CHILD_ENV },
   })
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {

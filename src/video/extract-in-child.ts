@@ -5,7 +5,9 @@ import type { Extraction, ExtractOptions } from './extract.ts'
 import type { FromChild, ToChild } from './extract-child.ts'
 
 const ENTRY = fileURLToPath(new URL('./extract-child.ts', import.meta.url))
-const HEAP_MB = 320
+/** The flags and environment of the child: with glibc's own habits the same work holds a third more memory. */
+export const CHILD_FLAGS = ['--max-old-space-size=320', '--max-semi-space-size=2', '--disable-warning=ExperimentalWarning']
+export const CHILD_ENV = { MALLOC_ARENA_MAX: '2', MALLOC_TRIM_THRESHOLD_: '131072', MALLOC_MMAP_THRESHOLD_: '131072' }
 const MAX_ERROR_OUTPUT = 8000
 
 /**
@@ -18,8 +20,8 @@ export async function extractInChild(options: ExtractOptions): Promise<Extractio
   signal.throwIfAborted()
   const child = fork(ENTRY, [], {
     detached: true,
-    execArgv: [`--max-old-space-size=${HEAP_MB}`, '--disable-warning=ExperimentalWarning'],
-    env: { PATH: process.env.PATH ?? '/usr/bin:/bin', UV_THREADPOOL_SIZE: '4', MALLOC_ARENA_MAX: '2' },
+    execArgv: CHILD_FLAGS,
+    env: { PATH: process.env.PATH ?? '/usr/bin:/bin', UV_THREADPOOL_SIZE: '4', ...CHILD_ENV },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   const killGroup = () => {
