@@ -91,7 +91,11 @@ function npm(args, failure) {
     .split(delimiter)
     .filter((folder) => resolve(folder) !== own)
     .join(delimiter)
-  const { status, error } = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, PATH: path } })
+  const { status, error } = spawnSync('npm', args, {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, PATH: path },
+  })
   if (error) throw new NeedsAPerson(`npm cannot be run (${error.code}): install it, or put it on the PATH, then run this again.`)
   if (status !== 0) throw new NeedsAPerson(failure)
 }

@@ -200,7 +200,7 @@ describe('uploads', () => {
   })
 
   test.each([
-    ['raw', 'Content-Type: video/mp4\r\nContent-Length: 500000\r\n\r\n' + 'x'.repeat(100_000)],
+    ['raw', `Content-Type: video/mp4\r\nContent-Length: 500000\r\n\r\n${'x'.repeat(100_000)}`],
     ['chunked', `Content-Type: video/mp4\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n${'x'.repeat(100_000)}\r\n`],
     [
       'form',
