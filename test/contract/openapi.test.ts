@@ -24,13 +24,6 @@ test('every mounted route for programs is in the document, and everything in the
   expect(documented.toSorted()).toEqual(mounted.toSorted())
 })
 
-test('pages are the only other routes', async () => {
-  const others = listRoutes(service.api.routers).filter(({ path }) => !forPrograms(path))
-  expect(others.length).toBeGreaterThan(0)
-  for (const { path } of others)
-    expect(path).toMatch(/^\/($|docs$|keys|sign-in|sign-out|shared\/|frames\/|videos\/|boards|console|analytics|assets\/|web\/)/)
-})
-
 test('the document is valid OpenAPI 3.1', async () => {
   const result = await new Validator().validate(JSON.parse(JSON.stringify(makeDocument())))
   expect(result.errors ?? []).toEqual([])
