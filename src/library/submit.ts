@@ -47,27 +47,29 @@ export async function submitUpload(
   hashing.on('error', () => undefined)
   // A name of its own for every copy: whatever is removed, no other submission's bytes go with it.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
-  let kept = false
+  const { bytes } = await store.put(uploadKey, body.pipe(hashing), 'application/octet-stream', { maxBytes })
+  let details: SubmissionDetails
   try {
-    const { bytes } = await store.put(uploadKey, body.pipe(hashing), 'application/octet-stream', { maxBytes })
     if (bytes === 0) throw invalid('file', 'The file is empty.')
-    const details = read()
-    const { video, created } = await submitVideo(db, {
-      sourceKey: `sha256:${hash.digest('hex')}`,
-      sourceUrl: null,
-      uploadKey,
-      platform: details.platform ?? 'web',
-      title: details.title,
-      author: details.author,
-      fallbackTitle: titleFromFilename(filename),
-      ...(details.backfill === undefined ? {} : { backfill: details.backfill }),
-      ...(details.priority === undefined ? {} : { priority: details.priority }),
-    })
-    kept = created || (await mendsLostUpload(db, store, video, uploadKey))
-    return { video, created }
-  } finally {
-    if (!kept) await store.delete(uploadKey)
+    details = read()
+  } catch (error) {
+    await store.delete(uploadKey)
+    throw error
   }
+  // When this fails the row may be there all the same (a connection lost at the commit): a file that no row names goes with the garbage.
+  const { video, created } = await submitVideo(db, {
+    sourceKey: `sha256:${hash.digest('hex')}`,
+    sourceUrl: null,
+    uploadKey,
+    platform: details.platform ?? 'web',
+    title: details.title,
+    author: details.author,
+    fallbackTitle: titleFromFilename(filename),
+    ...(details.backfill === undefined ? {} : { backfill: details.backfill }),
+    ...(details.priority === undefined ? {} : { priority: details.priority }),
+  })
+  if (!created && !(await mendsLostUpload(db, store, video, uploadKey))) await store.delete(uploadKey)
+  return { video, created }
 }
 
 /** The same file again when the first copy is no longer in the store: this one takes its place. */
