@@ -1,0 +1,305 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { DEFAULT_PREFIX, openQueues } from '../../src/queue/queues.ts'
+import type { Service } from '../support/service.ts'
+import { addVideo, extractFromNumber, frameRows, frames, openScripted, scriptedAnnotator, until, values, videoRow } from './support.ts'
+
+// Every step is a process of its own.
+vi.setConfig({ testTimeout: 240_000 })
+
+/** The command uses the default names in Redis: a numbered database of its own keeps them from every other test. */
+const redisUrl = `${inject('redisUrl').replace(/\/\d*$/, '')}/9`
+const annotator = scriptedAnnotator('measured@1', () => ({ values: values({ subject: 'ui', caption: 'old words' }) }))
+let service: Service
+let dir: string
+const run = (...args: string[]) => frames(service, redisUrl, args)
+const withEnv = (env: Record<string, string>, ...args: string[]) => frames(service, redisUrl, args, env)
+beforeAll(async () => {
+  service = await openScripted(annotator, { workerOptions: { redisUrl, prefix: DEFAULT_PREFIX, extract: extractFromNumber } })
+  dir = join(service.config.dataDir, 'given')
+  await mkdir(dir)
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const file = async (name: string, content: string) => {
+  await writeFile(join(dir, name), content)
+  return join(dir, name)
+}
+
+test('add, status, explain: a file becomes a ready video whose every frame says why it was kept', async () => {
+  const path = await file('my-film_one.mp4', '3\nfirst film')
+  const added = await run('add', path, '--author', 'Acme', '--wait', '--json')
+  expect(added).toMatchObject({ code: 0, stderr: '' })
+  expect(added.json.videos).toEqual([
+    { source: path, video: { id: expect.any(String), status: 'ready', title: 'my film one' }, created: true },
+  ])
+  const { id } = added.json.videos[0].video
+
+  const again = await run('add', path)
+  expect(again.stdout).toBe(`= ${id}  my film one (already here, ready)\n`)
+  const status = await run('status', id, '--explain', '--json')
+  expect(status.json.video).toMatchObject({
+    id,
+    status: 'ready',
+    author: 'Acme',
+    attempts: 1,
+    frame_count: 3,
+    reannotating: 0,
+    detector: { version: 'counting-1' },
+  })
+  expect(status.json.video.stages.map((stage: { stage: string }) => stage.stage)).toEqual(['fetching', 'extracting', 'annotating'])
+  expect(status.json.video.stages.at(-1)).toMatchObject({ done: 3, total: 3, finished_at: expect.any(String) })
+  expect(status.json.frames.map((frame: { reason: string }) => frame.reason)).toEqual(['cut: frame 0', 'cut: frame 1', 'cut: frame 2'])
+  const shown = await run('status', id, '--explain')
+  expect(shown.stdout).toContain('00:02.000  cut')
+  expect((await run('status', '--status', 'failed')).stdout).toContain('No videos yet')
+})
+
+test('what cannot be added is said in one line each, and the rest goes on', async () => {
+  const good = await file('good.mp4', '1\ngood')
+  const results = await withEnv(
+    { MAX_UPLOAD_MB: '1' },
+    'add',
+    good,
+    dir,
+    join(dir, 'absent.mp4'),
+    await file('big.mp4', '1'.repeat(1_100_000)),
+    await file('empty.mp4', ''),
+    '--json',
+  )
+  expect(results.code).toBe(1)
+  expect(results.stderr).toBe('')
+  expect(results.json.videos.map((outcome: { error?: string }) => outcome.error)).toEqual([
+    undefined,
+    'This is a folder; name the files in it.',
+    'There is no such file, or it cannot be read.',
+    'The file is larger than the 1 MB allowed.',
+    'The file is empty.',
+  ])
+  const refused = await run('add', 'http://127.0.0.1/film.mp4', 'ftp://example.com/x.mp4', '--json')
+  expect(refused.code).toBe(1)
+  for (const outcome of refused.json.videos) expect(outcome.error).toMatch(/\w/)
+  for (const args of [['add'], ['add', good, '--platform', 'tv'], ['add', good, '--priority', '-1'], ['add', good, dir, '--title', 'x']]) {
+    const { code, stderr, stdout } = await run(...args)
+    expect([code, stdout, stderr.trim().split('\n').length], args.join(' ')).toEqual([1, '', 1])
+  }
+})
+
+test('a list as CSV or JSON is reported line by line; a bad line does not stop the others', async () => {
+  const [one, two] = [await file('list one.mp4', '1\nlist one'), await file('two.mp4', '1\nlist two')]
+  const csv = await file(
+    'list.csv',
+    `\ufeffSource, Title ,author,platform\n"${one}","A, title",Acme,vimeo\n${two},,,\n,no source,,\n${two},x,,tv\n${join(dir, 'missing.mp4')},,,\n`,
+  )
+  const { code, json } = await run('add', '--from', csv, '--author', 'Everyone', '--json')
+  expect(code).toBe(1)
+  expect(
+    json.videos.map((outcome: { line: number; error?: string; video?: { title: string } }) => [
+      outcome.line,
+      outcome.error ?? outcome.video?.title,
+    ]),
+  ).toEqual([
+    [1, 'A, title'],
+    [2, 'two'],
+    [3, 'The entry needs a source: a file or a URL.'],
+    [4, 'No platform is called tv; there are youtube, x, linkedin, vimeo, web.'],
+    [5, 'There is no such file, or it cannot be read.'],
+  ])
+  expect(await videoRow(service, json.videos[0].video.id)).toMatchObject({ author: 'Acme', platform: 'vimeo' })
+  expect(await videoRow(service, json.videos[1].video.id)).toMatchObject({ author: 'Everyone', platform: 'web' })
+  const list = await file('list.json', JSON.stringify([one, { url: two }, { source: 7 }, 7]))
+  const parsed = await run('add', '--from', list, '--json')
+  expect(parsed.json.videos.map((outcome: { created?: boolean; error?: string }) => outcome.created ?? 'refused')).toEqual([
+    false,
+    false,
+    'refused',
+    'refused',
+  ])
+  const broken = await run('add', '--from', await file('broken.json', '[1,'))
+  expect(broken).toMatchObject({ code: 1, stdout: '', stderr: 'The list is not a JSON array of sources.\n' })
+})
+
+test('retry, cancel, delete: act on what can be acted on; an unknown id is one line and exit 1', async () => {
+  const id = await addVideo(service, 2)
+  await service.drain()
+  expect(await run('cancel', id)).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: `${id}  Only a video in work can be cancelled; this one is ready.\n`,
+  })
+  expect(await run('retry', id)).toMatchObject({ code: 1 })
+  expect((await run('retry', id, '--again', '--json')).json).toEqual({ videos: [{ id, status: 'queued' }] })
+  await service.drain()
+  expect(await videoRow(service, id)).toMatchObject({ status: 'ready', revision: 2 })
+  const mixed = await run('delete', id, 'nosuchvideo')
+  expect(mixed).toMatchObject({ code: 1, stdout: `${id}  deleted\n`, stderr: 'nosuchvideo  No such video.\n' })
+  expect(await videoRow(service, id)).toBeUndefined()
+  for (const command of ['status', 'retry']) {
+    const { code, stdout, stderr } = await run(command, 'nosuchvideo')
+    expect([code, stdout, stderr.trim().split('\n').length, stderr.includes('No such video')], command).toEqual([1, '', 1, true])
+  }
+  expect(await run('reannotate', '--video', 'nosuchvideo')).toMatchObject({ code: 1, stderr: 'No such video.\n' })
+  expect(await run('status', '--status', 'lost')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^No status is called lost; there are queued/),
+  })
+  expect(await run('status', '--limit', 'x')).toMatchObject({ code: 1, stderr: '--limit is a whole number from 1 to 1000.\n' })
+})
+
+test('pause holds one queue, queues shows it, resume goes on', async () => {
+  expect((await run('pause', 'ingest', '--json')).json).toEqual({ queues: ['ingest'], paused: true })
+  const id = await addVideo(service, 1)
+  await until(async () => {
+    const { json } = await run('queues', '--json')
+    const ingest = json.queues.find((entry: { queue: string }) => entry.queue === 'ingest')
+    return ingest.paused && ingest.waiting === 1 && ingest.active === 0
+  })
+  expect((await run('queues')).stdout).toMatch(/ingest +1 to do, 0 running, paused/)
+  expect((await videoRow(service, id))?.status).toBe('queued')
+  expect((await run('resume')).code).toBe(0)
+  expect(await run('queues', '--drain')).toMatchObject({ code: 0 })
+  await service.drain()
+  expect((await videoRow(service, id))?.status).toBe('ready')
+  expect(await run('pause', 'nope')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^No queue is called nope; there are ingest, /),
+  })
+})
+
+test('a queue that rests says so, with one line of why', async () => {
+  const { db } = service.stores
+  await db.execute(sql`insert into settings (name, value) values ('vision-status', '{"code":"misconfigured","message":"The key was refused."}')
+    on conflict (name) do update set value = excluded.value`)
+  const queues = openQueues({ url: redisUrl, logger: service.logger })
+  await queues.ready()
+  await queues.get('annotate-backfill').rateLimit(600_000)
+  const shown = await run('queues')
+  expect(shown.stdout).toMatch(/annotate-backfill +0 to do, 0 running, rests \d+ s/)
+  expect(shown.stdout.split('\n').filter((line) => line.startsWith('!'))).toEqual([
+    expect.stringMatching(/^! misconfigured: The key was refused\. \(since /),
+  ])
+  expect((await run('status')).stdout).toMatch(/^! misconfigured: /)
+  await run('resume', 'annotate-backfill')
+  expect((await run('queues', '--json')).json.queues.every((entry: { rests_ms: number }) => entry.rests_ms === 0)).toBe(true)
+  await db.execute(sql`delete from settings where name = 'vision-status'`)
+  await queues[Symbol.asyncDispose]()
+})
+
+test('the vocabulary from the command line: list, add, edit, rename, merge, retire, restore, suggestions', async () => {
+  annotator.answer = (frame) => ({
+    values: values({ technique: frame.tSec === 0 ? 'cli-move' : null }),
+    ...(frame.tSec === 1 ? { suggestedTechnique: { slug: 'cli-idea' } } : {}),
+  })
+  const seeded = (await run('techniques', 'list', '--json')).json.techniques
+  expect(seeded.length).toBeGreaterThanOrEqual(40)
+  expect((await run('techniques')).stdout).toContain('title-card')
+  const made = await run(
+    'techniques',
+    'add',
+    'cli-move',
+    '--name',
+    'CLI move',
+    '--description',
+    'From a shell.',
+    '--alias',
+    'Shell Move',
+    '--json',
+  )
+  expect(made.json).toEqual({
+    technique: {
+      slug: 'cli-move',
+      name: 'CLI move',
+      description: 'From a shell.',
+      recognise: 'From a shell.',
+      aliases: ['shell-move'],
+      retired: false,
+    },
+    adopted_frames: 0,
+  })
+  const id = await addVideo(service, 2)
+  await service.drain()
+  const suggestions = (await run('techniques', 'suggestions', '--json')).json.suggestions
+  expect(suggestions).toEqual([{ slug: 'cli-idea', count: 1, frame_ids: [(await frameRows(service, id))[1]!.id] }])
+  expect((await run('techniques', 'edit', 'cli-move', '--name', 'Renamed move', '--json')).json.technique).toMatchObject({
+    name: 'Renamed move',
+    aliases: ['shell-move'],
+  })
+  expect((await run('techniques', 'rename', 'cli-move', 'cli-turn', '--json')).json.technique.slug).toBe('cli-turn')
+  expect((await run('techniques', 'add', 'cli-idea', '--json')).json.adopted_frames).toBe(1)
+  expect((await frameRows(service, id)).map((row) => row.technique)).toEqual(['cli-turn', 'cli-idea'])
+  expect((await run('techniques', 'merge', 'cli-turn', 'cli-idea')).code).toBe(0)
+  await service.drain()
+  for (const slug of ['cli-move', 'cli-turn', 'cli-idea', 'shell-move'])
+    expect((await service.get(`/api/frames?technique=${slug}`)).json.frames.length, slug).toBe(2)
+  expect((await run('techniques', 'retire', 'cli-idea')).stdout).toContain('(retired)')
+  expect((await run('techniques', 'restore', 'cli-idea', '--json')).json.technique.retired).toBe(false)
+  expect((await run('techniques', 'suggestions', '--dismiss', 'cli-other')).stdout).toBe('Nothing waits for review.\n')
+  for (const args of [
+    ['add', 'cli-idea'],
+    ['retire', 'nope'],
+  ]) {
+    const { code, stdout, stderr } = await run('techniques', ...args)
+    expect([code, stdout, stderr.trim().split('\n').length], args.join(' ')).toEqual([1, '', 1])
+  }
+})
+
+test('storage check counts, names what is missing, and removes only what it is told to', async () => {
+  const id = await addVideo(service, 2)
+  await service.drain()
+  const whole = await run('storage', 'check', '--json')
+  expect(whole).toMatchObject({ code: 0, json: { missing_count: 0, orphans: 0 } })
+  const { rm } = await import('node:fs/promises')
+  const [frame] = await frameRows(service, id)
+  await rm(join(service.config.dataDir, 'store', String(frame!.image_key)))
+  expect(await run('storage', 'check', '--remove', '--json')).toMatchObject({
+    code: 1,
+    json: { missing_count: 1, missing: [frame!.image_key], removed: 0 },
+  })
+})
+
+test('reannotate: a preview changes nothing, then the frames wait, and may be taken back', async () => {
+  const { db } = service.stores
+  annotator.answer = () => ({ values: values({ caption: 'old words' }) })
+  const id = await addVideo(service, 3)
+  await service.drain()
+  const nothing = await run('reannotate', '--video', id)
+  expect(nothing).toMatchObject({ code: 0, stdout: expect.stringMatching(/is described by measured@1 already/) })
+  // Described by yesterday's annotator.
+  await db.execute(sql`update annotations set annotator = 'yesterday@1' where frame_id like ${`${id}-%`}`)
+  const before = await frameRows(service, id)
+  await run('pause', 'annotate-backfill')
+  const preview = await run('reannotate', '--video', id, '--sample', '2', '--json')
+  expect(preview.stderr).toBe('')
+  expect(preview).toMatchObject({
+    code: 0,
+    json: { annotator: 'measured@1', frames: 3, videos: 1, sample: { frames: 2, calls: 0 }, estimate: { cost_usd: 0 } },
+  })
+  // The measuring annotator really looked: it knows more of these pictures than the script did, and takes no caption away.
+  expect(preview.json.sample.changes.length).toBeGreaterThan(0)
+  expect(await frameRows(service, id)).toEqual(before)
+  expect((await run('reannotate', '--video', id, '--dry-run')).stdout).toMatch(/Nothing was stored/)
+  expect(await withEnv({ VISION_BASE_URL: 'http://127.0.0.1:9/v1', VISION_MODEL: 'm' }, 'reannotate', '--dry-run')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/give it the same VISION_\* variables/),
+  })
+
+  expect((await run('reannotate', '--video', id, '--where', 'subject=missing', 'technique=missing', '--json')).json).toMatchObject({
+    frames: 3,
+    queued: 3,
+  })
+  expect((await run('status', id)).stdout).toContain('3 frames wait for a new description')
+  expect((await run('reannotate', '--stop', '--video', id, '--json')).json).toEqual({ stopped: 3 })
+  annotator.answer = () => ({ values: values({ caption: 'new words' }) })
+  expect((await run('reannotate', '--where', 'annotator=yesterday@1', '--json')).json).toMatchObject({ queued: 3 })
+  await run('resume')
+  await until(async () => (await run('queues', '--json')).json.annotator.waiting === 0)
+  expect((await frameRows(service, id)).map((row) => row.caption)).toEqual(Array(3).fill('new words'))
+  for (const args of [
+    ['--where', 'tone=missing'],
+    ['--sample', '0'],
+    ['--sample', 'many'],
+  ])
+    expect(await run('reannotate', ...args), args.join(' ')).toMatchObject({ code: 1, stdout: '' })
+})
