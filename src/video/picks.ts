@@ -138,10 +138,16 @@ export function createPicker(release: (candidate: Candidate) => void = () => {})
       keep(shot, chosen, 'intro', chosen.tMs, 'Opening of the video.')
       return
     }
-    const { type } = shot.boundary
+    const { type, through } = shot.boundary
     const at = Math.round(type === 'cut' ? shot.boundary.tMs : shot.startMs)
     const later = Math.max(0, chosen.tMs - at) / 1000
-    keep(shot, chosen, 'cut', at, `New shot by ${type} at ${clock(at)}; sharp frame ${later.toFixed(2)} s into it.`)
+    keep(
+      shot,
+      chosen,
+      'cut',
+      at,
+      `New shot by ${type}${through ? ` through ${through}` : ''} at ${clock(at)}; sharp frame ${later.toFixed(2)} s into it.`,
+    )
   }
 
   /** Takes later frames of a long shot where the picture has changed. True when the shot holds no more. */

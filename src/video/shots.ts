@@ -19,6 +19,8 @@ export interface Boundary {
   endMs: number
   /** Distance of the pictures on both sides, in the units of `FrameFeatures.difference`. */
   strength: number
+  /** What a fade goes through, where that is plain. */
+  through?: 'black' | 'white'
 }
 
 /** Stored with each video, so that a later detector can be told from this one. */
@@ -132,7 +134,7 @@ export function createShotDetector(): ShotDetector {
       // A boundary that has been told silences what overlaps it.
       candidates = candidates.filter((candidate) => candidate.startMs >= boundary.endMs)
     }
-    return fresh.map(({ type, tMs, startMs, endMs, strength }) => ({ type, tMs, startMs, endMs, strength }))
+    return fresh.map(({ score: _, ...boundary }) => boundary)
   }
 
   return {
@@ -300,7 +302,15 @@ function findFade(frames: FrameFeatures[], sinceMs: number, end: number): Candid
   if (hardIn && hardOut) return null
   const middle = hardIn ? first - 1 : hardOut ? end : (first + end - 1) >> 1
   const strength = miniDistance(old.mini, fresh.mini)
-  return { type: 'fade', tMs: frames[middle]!.tMs, startMs: old.tMs, endMs: fresh.tMs, strength, score: 1000 + strength }
+  return {
+    type: 'fade',
+    tMs: frames[middle]!.tMs,
+    startMs: old.tMs,
+    endMs: fresh.tMs,
+    strength,
+    ...through(frames[(first + end - 1) >> 1]!),
+    score: 1000 + strength,
+  }
 }
 
 /** The way into a long blank; null when it was a cut, which is found as such. */
@@ -311,7 +321,13 @@ function findFadeOut(frames: FrameFeatures[], sinceMs: number): Candidate | null
   const blank = frames[first]!
   const strength = miniDistance(old.mini, blank.mini)
   if (blank.difference > 0.6 * strength) return null
-  return { type: 'fade', tMs: blank.tMs, startMs: old.tMs, endMs: blank.tMs, strength, score: 1000 + strength }
+  return { type: 'fade', tMs: blank.tMs, startMs: old.tMs, endMs: blank.tMs, strength, ...through(blank), score: 1000 + strength }
+}
+
+/** The blank picture of a fade, by the luma at which the reference's fade test calls it black or white (24, 228). */
+function through({ luma }: FrameFeatures): { through?: 'black' | 'white' } {
+  if (luma < 24) return { through: 'black' }
+  return luma > 228 ? { through: 'white' } : {}
 }
 
 function firstSince(frames: FrameFeatures[], sinceMs: number): number {

@@ -18,7 +18,8 @@ export interface Measurement {
   reading: Readable | null
 }
 
-export type MeasureReply = { id: number; measurement: Measurement } | { id: number; error: string }
+/** `ready` comes once, when everything it stands on has loaded. */
+export type MeasureReply = 'ready' | { id: number; measurement: Measurement } | { id: number; error: string }
 
 /** Largest picture decoded: kept frames are 1280 wide, so anything near this is hostile. */
 const MAX_PIXELS = 8_000_000
@@ -48,3 +49,11 @@ parentPort?.on('message', ({ id, image }: MeasureRequest) => {
       parentPort?.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies MeasureReply),
   )
 })
+
+detector.then(
+  () => parentPort?.postMessage('ready' satisfies MeasureReply),
+  // Without its models the thread is of no use: its end says so.
+  (error: unknown) => {
+    throw error
+  },
+)

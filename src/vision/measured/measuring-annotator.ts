@@ -1,5 +1,13 @@
 import { Worker } from 'node:worker_threads'
-import type { AnnotateOptions, AnnotationRun, Annotator, FrameAnnotation, FrameToAnnotate, VideoContext } from '../annotator.ts'
+import {
+  type AnnotateOptions,
+  type AnnotationRun,
+  type Annotator,
+  AnnotatorUnavailable,
+  type FrameAnnotation,
+  type FrameToAnnotate,
+  type VideoContext,
+} from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 import { describeFrame } from './describe-frame.ts'
 import type { Measurement, MeasureReply } from './measure-worker.ts'
@@ -67,6 +75,7 @@ export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions 
         annotateOptions.signal.throwIfAborted()
         const annotation = await annotateFrame(frame, annotateOptions).catch((error: unknown) => {
           annotateOptions.signal.throwIfAborted()
+          if (error instanceof AnnotatorUnavailable) throw error
           return toFailure(frame, error)
         })
         await annotateOptions.onAnnotated?.(annotation)
@@ -79,6 +88,9 @@ export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions 
     },
   }
 }
+
+/** How soon a measuring thread that could not start is tried again. */
+const START_RETRY_MS = 60_000
 
 function toFailure(frame: FrameToAnnotate, error: unknown): FrameAnnotation {
   const reason = error instanceof Error ? error.message : String(error)
@@ -99,14 +111,26 @@ function openMeter(timeoutMs: number) {
 
   function start(): Worker {
     const started = new Worker(new URL('./measure-worker.ts', import.meta.url))
+    let ready = false
     started.unref()
     started.on('message', (reply: MeasureReply) => {
+      if (reply === 'ready') {
+        ready = true
+        return
+      }
       const asked = waiting.get(reply.id)
       waiting.delete(reply.id)
       if ('error' in reply) asked?.reject(new Error(reply.error))
       else asked?.resolve(reply.measurement)
     })
-    started.on('error', (error: unknown) => lose(started, error instanceof Error ? error : new Error(String(error))))
+    started.on('error', (error: unknown) => {
+      const cause = error instanceof Error ? error : new Error(String(error))
+      // A thread that never came up is the installation's fault, not the picture's: frames wait instead of ending undescribed.
+      lose(
+        started,
+        ready ? cause : new AnnotatorUnavailable('cannot_start', `The measuring annotator cannot start: ${cause.message}`, START_RETRY_MS),
+      )
+    })
     started.on('exit', () => lose(started, new Error('the measuring thread ended')))
     return started
   }
