@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { Db, DbOrTx, Tx } from '../db/client.ts'
 import { annotations, dismissedSuggestions, frames, type Provenance, reannotations, visionAnswers, visionCalls } from '../db/schema.ts'
@@ -94,11 +95,18 @@ export async function recordAnnotations(db: Db, { videoId, revision, annotator, 
       .from(frames)
       .where(and(eq(frames.videoId, videoId), inArray(frames.id, ids)))
     const rows = new Map(known.map((row) => [row.id, row]))
+    const held = await tx
+      .select()
+      .from(annotations)
+      .where(and(eq(annotations.annotator, annotator), inArray(annotations.frameId, ids)))
+    const earlier = new Map(held.map((answer) => [answer.frameId, answer]))
     const now = new Date()
     const done: string[] = []
+    const changed: string[] = []
     for (const annotation of list) {
       const row = rows.get(annotation.frameId)
       if (!row) continue
+      done.push(row.id)
       const { values, issues, proposal } = checked(annotation, vocabulary)
       const entry = {
         model,
@@ -110,6 +118,8 @@ export async function recordAnnotations(db: Db, { videoId, revision, annotator, 
         copiedFrom: annotation.copiedFrom && isId(annotation.copiedFrom) ? annotation.copiedFrom : null,
         createdAt: now,
       }
+      // A job done twice (Redis forgot that it was running) says the same again: that is no news.
+      if (isRepeat(earlier.get(row.id), entry)) continue
       await tx
         .insert(annotations)
         .values({ frameId: row.id, annotator, ...entry })
@@ -120,21 +130,32 @@ export async function recordAnnotations(db: Db, { videoId, revision, annotator, 
           setWhere: sql`${annotations.status} <> 'annotated' or excluded.status = 'annotated'`,
         })
       await resolveFrame(tx, row, vocabulary)
-      done.push(row.id)
+      changed.push(row.id)
     }
-    if (done.length > 0) {
+    if (done.length > 0)
       await tx.delete(reannotations).where(and(inArray(reannotations.frameId, done), eq(reannotations.annotator, annotator)))
+    if (changed.length > 0) {
       await appendEvent(tx, {
         type: 'frames.annotated',
         subject: videoId,
         accountId: null,
-        data: { ...factsOf(video), frame_ids: done, annotator },
+        data: { ...factsOf(video), frame_ids: changed, annotator },
       })
     }
     await settleIfComplete(tx, videoId)
     await settleReannotation(tx, video, annotator)
     return true
   })
+}
+
+type StoredAnswer = Omit<typeof annotations.$inferSelect, 'frameId' | 'annotator'>
+
+/** Compared as the database gives them back: without undefined, keys in any order. */
+function isRepeat(before: StoredAnswer | undefined, entry: StoredAnswer): boolean {
+  if (!before) return false
+  const said = ({ model, status, reason, proposedTechnique, values, issues, copiedFrom }: StoredAnswer) =>
+    JSON.parse(JSON.stringify({ model, status, reason, proposedTechnique, values, issues, copiedFrom }))
+  return isDeepStrictEqual(said(before), said(entry))
 }
 
 /** A ready video of which every frame has the new annotator's answer is that annotator's from now on. */

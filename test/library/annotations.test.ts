@@ -52,6 +52,22 @@ test('a correction is locked: it shows at once and survives re-annotation and re
   expect(await publicFrame(id)).toMatchObject({ subject: 'terminal', caption: 'a terminal', annotation: { reviewed: false } })
 })
 
+test('an answer said twice, also by two workers at once, is one event; another answer of the same annotator is a second', async () => {
+  const video = await addVideo(service, 1)
+  await service.drain()
+  const [frame] = await frameRows(service, video)
+  const told = () =>
+    countOf(
+      service,
+      sql`select count(*) as n from events where type = 'frames.annotated' and subject = ${video} and data->>'annotator' = 'scripted@3'`,
+    )
+  const said = values({ subject: 'logo', caption: 'a mark' })
+  await Promise.all([answer(video, 'scripted@3', said, [frame!.id]), answer(video, 'scripted@3', said, [frame!.id])])
+  expect(await told()).toBe(1)
+  await answer(video, 'scripted@3', values({ subject: 'logo', caption: 'another mark' }), [frame!.id])
+  expect(await told()).toBe(2)
+})
+
 test('every correction is told once; setting the same value or unlocking what is open tells nothing', async () => {
   const video = await addVideo(service, 1)
   await service.drain()
