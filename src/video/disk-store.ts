@@ -70,11 +70,6 @@ export function openDiskStore(root: string): FrameStore {
     async deletePrefix(prefix) {
       await rm(pathOf(checkPrefix(prefix).slice(0, -1)), { recursive: true, force: true })
     },
-    async move(from, to) {
-      const target = pathOf(to)
-      await mkdir(dirname(target), { recursive: true })
-      await rename(pathOf(from), target)
-    },
   }
 }
 

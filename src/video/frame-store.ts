@@ -15,8 +15,6 @@ export interface FrameStore {
   list(prefix: string): AsyncIterable<{ key: string; bytes: number; modifiedAt: Date }>
   /** Everything below a folder; `prefix` ends with a slash. */
   deletePrefix(prefix: string): Promise<void>
-  /** Renames within the store (an upload gets its content's name once it is known). */
-  move(from: string, to: string): Promise<void>
 }
 
 const KEY = /^[a-z0-9]+(?:[a-z0-9._-]*[a-z0-9])?(?:\/[a-z0-9]+(?:[a-z0-9._-]*[a-z0-9])?)*$/

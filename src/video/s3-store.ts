@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
 import {
-  CopyObjectCommand,
   DeleteObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
@@ -123,10 +122,6 @@ export function openS3Store({ endpoint, bucket, region, accessKey, secretKey }: 
         if (batch.length === DELETE_BATCH) await flush()
       }
       await flush()
-    },
-    async move(from, to) {
-      await client.send(new CopyObjectCommand({ ...at(to), CopySource: `${bucket}/${checkKey(from)}` }))
-      await client.send(new DeleteObjectCommand(at(from)))
     },
     close: () => client.destroy(),
   }

@@ -97,14 +97,6 @@ function contract(open: () => FrameStore, leftovers: () => Promise<string[]>) {
     await expect(store.deletePrefix('frames/ab')).rejects.toThrow()
   })
 
-  test('moves', async () => {
-    await store.put('uploads/incoming', Buffer.from('film'), 'video/mp4')
-    await store.move('uploads/incoming', 'uploads/deep/0a1b')
-    expect(await store.stat('uploads/incoming')).toBeUndefined()
-    expect((await store.get('uploads/deep/0a1b'))?.toString()).toBe('film')
-    await expect(store.move('uploads/incoming', 'uploads/other')).rejects.toThrow()
-  })
-
   test.each([
     '',
     '/',

@@ -382,7 +382,7 @@ test('with 30 % faults and 1 % hangs every frame ends with its answer and nothin
   }
   await Promise.all(Array.from({ length: 50 }, (_, i) => work(frames.slice(i * 8, i * 8 + 8))))
   expect(done.size).toBe(400)
-  for (const annotation of done.values()) expect(annotation.status === 'annotated' || annotation.reason).toBeTruthy()
+  for (const annotation of done.values()) if (annotation.status !== 'annotated') expect(annotation.reason).toMatch(/\w/)
   expect([...done.values()].filter(({ status }) => status === 'annotated').length).toBeGreaterThan(390)
   expect(Math.max(...run.endpoint.paid.values())).toBe(1)
   expect(run.endpoint.calls.length).toBeLessThanOrEqual(75)
