@@ -56,6 +56,9 @@ function toDetail(issue: ZodError['issues'][number]): ErrorDetail {
     const allowed = issue.values.map(String)
     return { path, message: `must be one of ${allowed.join(', ')}`, allowed }
   }
+  if (issue.code === 'invalid_type') {
+    return { path, message: issue.message.endsWith('received undefined') ? `is required: ${issue.expected}` : `must be ${issue.expected}` }
+  }
   if (issue.code === 'unrecognized_keys') return { path, message: `unknown: ${issue.keys.join(', ')}` }
   return { path, message: issue.message }
 }
