@@ -111,3 +111,13 @@ test('highlighting loses no sign of the text, whatever text and query', () => {
     { numRuns: 500, seed: 3 },
   )
 })
+
+test('a plain text is cut as any other', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary-ascii', maxLength: 200 }), (text) => {
+      // The mark at the end is no word and takes the text past the short way for ASCII.
+      expect(tokenize(text)).toEqual(tokenize(`${text} →`))
+    }),
+    { numRuns: 500, seed: 3 },
+  )
+})

@@ -13,7 +13,6 @@ export const MAX_QUERY_WORDS = 10
 /** Longer runs of letters are cut: an index entry has its limits. */
 const MAX_WORD = 64
 
-const ASCII_WORD = /[A-Za-z0-9]+/g
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu
 
 /** Case, accents and compatibility forms folded away. */
@@ -26,12 +25,23 @@ export function fold(text: string): string {
     .replace(/[ßøłđðþæœı]/g, (letter) => PLAIN[letter] ?? letter)
 }
 
-const ASCII = /^\p{ASCII}*$/u
+const ASCII = /^[\x00-\x7f]*$/
 const PLAIN: Record<string, string> = { ß: 'ss', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', æ: 'ae', œ: 'oe', ı: 'i' }
 
 export function tokenize(text: string): Token[] {
   const tokens: Token[] = []
-  for (const match of text.matchAll(ASCII.test(text) ? ASCII_WORD : WORD)) {
+  if (ASCII.test(text)) {
+    // Most texts: every letter is one character and folds to one, so the text is folded once and read by its codes.
+    const folded = text.toLowerCase()
+    for (let at = 0; at < folded.length; at++) {
+      if (!isAsciiWordCode(folded.charCodeAt(at))) continue
+      const start = at
+      while (at < folded.length && isAsciiWordCode(folded.charCodeAt(at))) at++
+      tokens.push({ word: folded.slice(start, Math.min(at, start + MAX_WORD)), start, end: at })
+    }
+    return tokens
+  }
+  for (const match of text.matchAll(WORD)) {
     // Folding may open a word up (½ becomes 1⁄2): only letters and digits stay.
     const folded = fold(match[0])
     const word = ASCII.test(folded) ? folded.slice(0, MAX_WORD) : lettersOf(folded)
@@ -40,6 +50,7 @@ export function tokenize(text: string): Token[] {
   return tokens
 }
 
+const isAsciiWordCode = (code: number) => (code >= 97 && code <= 122) || (code >= 48 && code <= 57)
 const lettersOf = (folded: string) => [...folded.replace(/[^\p{L}\p{N}]/gu, '')].slice(0, MAX_WORD).join('')
 
 /** One thing a query asks for: a word, or a phrase of several in a row. */
@@ -77,7 +88,7 @@ export function typosAllowed(word: string): 0 | 1 | 2 {
 
 /** Optimal string alignment distance (insert, delete, replace, swap neighbours), or `limit + 1` as soon as it is more than `limit`. */
 export function editDistance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) > limit) return limit + 1
+  if (Math.abs(a.length - b.length) > limit || unlikeLetters(a, b) > 2 * limit) return limit + 1
   let before: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {
@@ -94,6 +105,20 @@ export function editDistance(a: string, b: string, limit: number): number {
     previous = row
   }
   return previous[b.length]!
+}
+
+/** Letters that only one of two words has, at least: an edit changes two at most, so most pairs need no table. */
+function unlikeLetters(a: string, b: string): number {
+  let difference = letters(a) ^ letters(b)
+  let count = 0
+  for (; difference !== 0; difference &= difference - 1) count++
+  return count
+}
+
+function letters(word: string): number {
+  let set = 0
+  for (let at = 0; at < word.length; at++) set |= 1 << (word.charCodeAt(at) & 31)
+  return set
 }
 
 /** A term together with the words of the library that stand for it. */
@@ -158,6 +183,13 @@ export function compare(a: string, b: string): number {
 /** Characters of a highlighted text around its first match. */
 const SNIPPET = 240
 
+interface Verdict {
+  match: boolean
+  part: boolean
+  /** The query holds a word that begins with this one: the rest of it may come next. */
+  opensPair: boolean
+}
+
 /**
  * Marks what a query matched: gives a field as HTML with `<em>` around it, cut to a stretch around the first match; undefined where nothing matched. `parts`:
  * the field whose words are also found by a part of them. Words are judged once for all texts of one answer.
@@ -167,37 +199,40 @@ export function openHighlighter(terms: readonly Term[]): (text: string, options?
   const singles = terms
     .filter((term) => term.words.length === 1)
     .map(({ words, ...term }) => ({ ...term, typed: words[0]!, typos: typosAllowed(words[0]!) }))
-  const judged = new Map<string, 'match' | 'part' | undefined>()
+  const judged = new Map<string, Verdict>()
 
-  function judge(word: string): 'match' | 'part' | undefined {
-    let part = false
+  function judge(word: string): Verdict {
+    const verdict = { match: false, part: false, opensPair: false }
     for (const { typed, typos, exact, prefix } of singles) {
-      if (word === typed) return 'match'
+      if (word === typed) verdict.match = true
       if (exact) continue
-      if (prefix && word.startsWith(typed)) return 'match'
-      if (typos > 0) {
-        if (editDistance(typed, word, typos) <= typos) return 'match'
+      if (prefix && word.startsWith(typed)) verdict.match = true
+      if (typos > 0 && !verdict.match) {
+        verdict.match = editDistance(typed, word, typos) <= typos
         // Meilisearch forgives typos in a beginning, too.
-        if (prefix && word.length > typed.length && editDistance(typed, word.slice(0, typed.length), typos) <= typos) return 'match'
+        if (prefix && word.length > typed.length && editDistance(typed, word.slice(0, typed.length), typos) <= typos) verdict.match = true
       }
-      part ||= isPartSearchable(typed) && word.includes(typed)
+      verdict.part ||= isPartSearchable(typed) && word.includes(typed)
+      verdict.opensPair ||= word.length < typed.length && typed.startsWith(word)
     }
-    return part ? 'part' : undefined
+    return verdict
+  }
+
+  function remember(word: string): Verdict {
+    const verdict = judge(word)
+    judged.set(word, verdict)
+    return verdict
   }
 
   return (text, { parts = false } = {}) => {
     const tokens = tokenize(text)
     const marked = new Set<number>()
-    for (const [n, { word }] of tokens.entries()) {
-      if (!judged.has(word)) judged.set(word, judge(word))
-      const verdict = judged.get(word)
-      if (verdict === 'match' || (parts && verdict === 'part')) marked.add(n)
-      const next = tokens[n + 1]
-      if (
-        next &&
-        singles.some(({ typed, exact }) => !exact && typed.length === word.length + next.word.length && typed === word + next.word)
-      )
-        marked.add(n).add(n + 1)
+    for (let n = 0; n < tokens.length; n++) {
+      const { word } = tokens[n]!
+      const verdict = judged.get(word) ?? remember(word)
+      if (verdict.match || (parts && verdict.part)) marked.add(n)
+      const next = verdict.opensPair ? tokens[n + 1]?.word : undefined
+      if (next !== undefined && singles.some(({ typed, exact }) => !exact && typed === word + next)) marked.add(n).add(n + 1)
     }
     for (const phrase of phrases) {
       for (let at = 0; at + phrase.length <= tokens.length; at++) {
@@ -240,6 +275,7 @@ const nextGap = (text: string, from: number) => {
 const lastGap = (text: string, to: number) => Math.max(text.slice(0, to).search(/\s\S*$/), 0) || to
 
 export function escapeHtml(text: string): string {
+  if (/^[\w ,.:;!?()/-]*$/.test(text)) return text
   return text.toWellFormed().replace(/[&<>"']/g, (sign) => ESCAPES[sign]!)
 }
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
