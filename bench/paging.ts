@@ -3,8 +3,6 @@ import { Meilisearch } from 'meilisearch'
 import { parseConfig } from '../src/config.ts'
 import { rebuildMirror } from '../src/projections/search/mirror.ts'
 import type { FrameQuery } from '../src/search/library-search.ts'
-import { mirrorState } from '../src/search/meilisearch/mirror-state.ts'
-import { openMeiliSearch } from '../src/search/meilisearch/search.ts'
 import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { median } from './search.ts'
@@ -12,8 +10,7 @@ import { round, seedLibrary } from './seed.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
 
 /**
- * The ways to a deep page of the wall beside Meilisearch: its own offset, an anchor as filter, `documents/fetch`, and the read model. And a cold search through
- * our code against the time the engine itself reports. Needs MEILI_URL and MEILI_KEY.
+ * The ways to a deep page of the wall beside Meilisearch: its own offset, an anchor as filter, `documents/fetch`, and the read model. Needs MEILI_URL and MEILI_KEY.
  */
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -35,7 +32,6 @@ export async function run(args: string[]): Promise<void> {
   await rebuildMirror({ db, sink })
   const fillSeconds = round((performance.now() - filled) / 1000)
   const reads = openPostgresSearch(db.$client)
-  const search = openMeiliSearch({ ...options, reads, mirror: () => mirrorState(db), timeoutMs: 60_000 })
   const client = new Meilisearch({ host: meili.url, apiKey: meili.key })
   const index = client.index('bench_paging_frames')
   const sort = ['added_ms:desc', 'video_id:asc', 't_ms:asc']
@@ -51,28 +47,6 @@ export async function run(args: string[]): Promise<void> {
     ...query,
   })
   const figures: Record<string, number> = {}
-
-  const ratios: number[] = []
-  for (const q of [
-    'dark terminal',
-    'presnter',
-    'glossy robot',
-    'hyperdrive waitlist',
-    'kite',
-    'neon headset',
-    'vintage camera',
-    'quiet forest',
-    'pricing',
-    'macro',
-  ]) {
-    const own = (
-      await index.search(q, { limit: 120, matchingStrategy: 'all', showRankingScore: true, attributesToRetrieve: ['key', 'doc'] })
-    ).processingTimeMs
-    const started = performance.now()
-    await search.frames(ask({ q, sort: 'relevance' }))
-    ratios.push((performance.now() - started) / Math.max(1, own))
-  }
-  figures['search through our code ÷ engine’s own time'] = round(median(ratios))
 
   const { rows: all } = await db.$client.query<{ key: string; added_ms: number; t_ms: number }>(
     'select id as key, added_ms::float8 as added_ms, t_ms from library_search.frames',

@@ -111,6 +111,9 @@ const PALETTES = [
   '#90caf9',
 ]
 
+/** What captions are made of, for those who ask for them. */
+export const SEED_WORDS = { adjectives: ADJECTIVES, things: THINGS, screen: SCREEN }
+
 type Choose = <T>(list: readonly T[]) => T
 
 /** Fills the domain tables and builds the read model. Existing rows stay; the same seed again adds nothing. Returns what was added. */

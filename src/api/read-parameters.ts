@@ -148,6 +148,7 @@ export function toFrameQuery(values: Values<typeof frameParameters>): FrameQuery
     pageSize: PAGE_SIZE,
     facets: values.facets === '1',
     variety: values.variety === 'on',
+    provenance: values.provenance === '1',
   }
 }
 

@@ -61,8 +61,8 @@ export interface FrameDocument {
   t_ms: number
   /** Orders blank searches, best first; see projections/search/strength. */
   strength: number
-  /** Provenance of every attribute, for `?provenance=1`. */
-  provenance: Record<string, { source: Source; confidence: number | null; by: string; at: string; reason?: string } | null>
+  /** Provenance of every attribute, for `?provenance=1`; hits of a query that did not ask for it may lack it. */
+  provenance?: Record<string, { source: Source; confidence: number | null; by: string; at: string; reason?: string } | null>
   /** Hash of everything above: the reconciler compares it. */
   revision: string
 }
@@ -156,6 +156,8 @@ export interface FrameQuery {
   facets: boolean
   /** At most one of each cluster of near-duplicates across videos. */
   variety: boolean
+  /** Documents must come with their provenance. */
+  provenance?: boolean
 }
 
 export interface Match {

@@ -167,6 +167,25 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
       expect((await search.search({ q: 'kite', limit: 1 })).frames).toHaveLength(1)
     })
 
+    test('of several words, what has more of them comes first, wherever in the query they stand; a name is found by any of them', async () => {
+      const { search } = engine()
+      const groups = await search.search({ q: 'paper lamp terminal creme', limit: 6 })
+      const order = groups.frames.map(({ document }) => document.t_sec)
+      expect(order[0]).toBe(4)
+      expect(groups.frames.every(({ score }) => score < 0.5)).toBe(true)
+      expect(groups.brands.map(({ document }) => document.name).toSorted()).toEqual(['Creme', 'Crème & Co'])
+      const titles = (await search.search({ q: 'presenter paper story', limit: 6 })).videos
+      expect(titles.map(({ document }) => document.title)).toEqual(['Atlas: the presenter story'])
+      const quoted = await search.search({ q: '"launch film" story', limit: 6 })
+      expect(quoted.videos.map(({ document }) => document.id).toSorted()).toEqual(['atlas', 'relay'])
+    })
+
+    test('provenance comes with the hits of a query that asks for it', async () => {
+      const { frames } = await engine().search.frames(ask({ q: 'kite', provenance: true }))
+      expect(frames).toHaveLength(2)
+      for (const { document } of frames) expect(document.provenance!.tone).toMatchObject({ source: 'measured' })
+    })
+
     test('a video found by its source stands alone with its strongest frames', async () => {
       const groups = await engine().search.search({ q: 'https://youtu.be/relay', limit: 3, sourceKey: 'youtube:relay' })
       expect(groups.videos.map(({ document }) => document.id)).toEqual(['relay'])

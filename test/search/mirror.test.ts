@@ -130,6 +130,15 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     await expect(limited.getKeys()).rejects.toThrow(/API key/)
   })
 
+  test('a key that was taken away is asked for again', async () => {
+    const reads = openPostgresSearch(stores.db.$client)
+    const keys = ['wrong', await searchOnlyKey({ ...meili, prefix })]
+    if (meili.key === undefined) return
+    const search = openMeiliSearch({ url: meili.url, prefix, key: async () => keys.shift(), reads, mirror: () => mirrorState(stores.db) })
+    await expect(search.frames(ask('kite'))).rejects.toThrow(/API key/)
+    expect((await search.frames(ask('kite'))).frames).toHaveLength(3)
+  })
+
   test('with the server away the read model answers within the time allowed', async () => {
     const reads = openPostgresSearch(stores.db.$client)
     const away = openMeiliSearch({ url: 'http://127.0.0.1:9', key: undefined, prefix, reads, mirror: () => mirrorState(stores.db) })

@@ -1,5 +1,5 @@
-import { type Config, Meilisearch, MeilisearchApiError, type MeilisearchErrorResponse, type MultiSearchQuery } from 'meilisearch'
-import { request } from 'undici'
+import { MeilisearchApiError, type MeilisearchErrorResponse, type MultiSearchQuery, type SearchResponse } from 'meilisearch'
+import { Pool } from 'undici'
 import { cellOf } from '../color.ts'
 import {
   type DocumentKind,
@@ -46,7 +46,12 @@ const FACET_ATTRIBUTES: Record<Facet, string> = {
   platform: 'platform',
 }
 
-type StoredHit = StoredDocument & { phash: string; luma: number; _rankingScore?: number }
+type StoredHit = StoredDocument & {
+  phash: string
+  luma: number
+  _rankingScore?: number
+  _rankingScoreDetails?: { words?: { matchingWords: number; maxMatchingWords: number } }
+}
 
 /** Words by relevance, and counts, are Meilisearch's. `key` needs no right but to search. */
 export function openMeiliSearch({
@@ -57,14 +62,17 @@ export function openMeiliSearch({
   mirror,
   timeoutMs = 1_000,
 }: Options): LibrarySearch & { probe(): Promise<void> } {
-  let client: Meilisearch | undefined
+  // A plain pool: the package's client over the built-in fetch sends head and body apart, which with the server's delayed acknowledgement adds 40 ms.
+  const pool = new Pool(new URL(url).origin, { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connect: { timeout: timeoutMs } })
+  const path = `${new URL(url).pathname.replace(/\/$/, '')}/multi-search`
+  let headers: Record<string, string> | undefined
   let known: { at: number; state: Awaited<ReturnType<typeof mirror>> } | undefined
 
-  async function connected(): Promise<Meilisearch> {
-    if (client) return client
+  async function connected(): Promise<Record<string, string>> {
+    if (headers) return headers
     const apiKey = typeof key === 'function' ? await key() : key
-    client = new Meilisearch({ host: url, ...(apiKey === undefined ? {} : { apiKey }), timeout: timeoutMs, httpClient: inOneWrite })
-    return client
+    headers = { 'content-type': 'application/json', ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }) }
+    return headers
   }
 
   async function requireReady(): Promise<void> {
@@ -73,11 +81,17 @@ export function openMeiliSearch({
   }
 
   /** One request for all; an answer that was cut off is none. */
-  async function ask(queries: MultiSearchQuery[]) {
+  async function ask(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]> {
     await requireReady()
-    const { results } = await (await connected()).multiSearch<{ queries: MultiSearchQuery[] }, StoredHit>({ queries })
-    if (results.some((result) => (result as { degraded?: boolean }).degraded)) throw new MeiliNotReady('the search was cut off')
-    return results
+    const { statusCode, body } = await pool.request({ method: 'POST', path, headers: await connected(), body: JSON.stringify({ queries }) })
+    const answer = (await body.json()) as { results: SearchResponse<StoredHit>[] } | MeilisearchErrorResponse
+    if (!('results' in answer)) {
+      // A key that is no longer known is asked for again: the server may have been set up anew.
+      if (statusCode === 401 || statusCode === 403) headers = undefined
+      throw new MeilisearchApiError(new Response(null, { status: statusCode }), answer)
+    }
+    if (answer.results.some((result) => (result as { degraded?: boolean }).degraded)) throw new MeiliNotReady('the search was cut off')
+    return answer.results
   }
 
   function frameQuery(terms: readonly Term[], filters: FrameFilters): MultiSearchQuery {
@@ -91,7 +105,7 @@ export function openMeiliSearch({
     }
   }
 
-  async function variedPage(query: FrameQuery, terms: readonly Term[]): Promise<Hit<FrameDocument>[]> {
+  async function variedPage(query: FrameQuery, terms: readonly Term[]): Promise<StoredHit[]> {
     const filter = new VarietyFilter()
     const from = (query.page - 1) * query.pageSize
     const kept: StoredHit[] = []
@@ -102,9 +116,7 @@ export function openMeiliSearch({
       for (const hit of result!.hits) if (filter.keep(hit)) kept.push(hit)
       if (result!.hits.length < 1_000) break
     }
-    const page = kept.slice(from, from + query.pageSize)
-    const documents = new Map((await reads.framesByIds(page.map((hit) => hit.key))).map((document) => [document.id, document]))
-    return frameHits(page, terms, documents)
+    return kept.slice(from, from + query.pageSize)
   }
 
   /** The page and, where asked for, the counts: one request. */
@@ -162,21 +174,26 @@ export function openMeiliSearch({
         showRankingScore: true,
         attributesToRetrieve: ['key', 'doc'],
       })
-      const all = await ask(kinds.map((kind) => query(kind, terms)))
-      const hits = Object.fromEntries(kinds.map((kind, n) => [kind, all[n]!.hits])) as Record<DocumentKind, StoredHit[]>
-      const short = terms.length > 1 ? kinds.filter((kind) => hits[kind].length < limit) : []
-      if (short.length > 0) {
-        // Every word has been asked for; now each alone.
-        const some = await ask(short.flatMap((kind) => terms.map((term) => query(kind, [term]))))
-        short.forEach((kind, n) => {
-          hits[kind].push(
-            ...partial(
-              hits[kind],
-              some.slice(n * terms.length, (n + 1) * terms.length).map((result) => result.hits),
-            ),
-          )
-        })
-      }
+      const several = terms.length > 1
+      // One request as a rule. A query that drops words finds what has all of them first: of the last ones where documents are few, and each that may be dropped
+      // is asked for alone there; of frames the most frequent ones. A phrase is never dropped.
+      const small = ['videos', 'brands', 'techniques'] as const
+      const alone = several ? small.flatMap((kind) => terms.map((term, n) => ({ kind, term, n }))) : []
+      const asked = alone.filter(({ n }) => n > 0 || terms.some((term) => term.exact))
+      const dropping = (strategy: 'last' | 'frequency') =>
+        several ? { matchingStrategy: strategy, showRankingScoreDetails: true } : { matchingStrategy: 'all' as const }
+      const results = await ask([
+        ...kinds.map((kind) => ({ ...query(kind, terms), ...dropping(kind === 'frames' ? 'frequency' : 'last') })),
+        ...asked.map(({ kind, term }) => query(kind, [term])),
+      ])
+      const more = several && results[1]!.hits.length < limit ? await ask(terms.map((term) => query('frames', [term]))) : []
+      const byTerm = (kind: DocumentKind) =>
+        kind === 'frames'
+          ? more.map(({ hits }, n) => ({ n, hits }))
+          : results.slice(kinds.length).flatMap(({ hits }, at) => (asked[at]!.kind === kind ? { n: asked[at]!.n, hits } : []))
+      const ranked = (kind: DocumentKind) =>
+        allBeforeSome(results[kinds.indexOf(kind)]!.hits, byTerm(kind), terms.length, kind !== 'frames')
+      const hits = { videos: ranked('videos'), frames: ranked('frames'), brands: ranked('brands'), techniques: ranked('techniques') }
       const { videos, frames, brands, techniques } = hits
       const key = nameKey(q)
       return {
@@ -214,10 +231,12 @@ export function openMeiliSearch({
       const relevance = query.sort === 'relevance' && terms.length > 0
       if (relevance) {
         const { hits, ...counts } = await matches(query, terms)
-        return {
-          frames: query.variety ? await variedPage(query, terms) : frameHits(hits, terms),
-          ...counts,
-        }
+        const found = query.variety ? await variedPage(query, terms) : hits
+        const whole =
+          query.variety || query.provenance
+            ? new Map((await reads.framesByIds(found.map((hit) => hit.key))).map((document) => [document.id, document]))
+            : undefined
+        return { frames: frameHits(found, terms, whole), ...counts }
       }
       // A stored order is read faster, and to any depth, from the read model. Words in such an order are asked of one engine alone, so that no page repeats.
       if (terms.length > 0 || query.q.trim() !== '' || !query.facets) return reads.frames(query)
@@ -228,19 +247,6 @@ export function openMeiliSearch({
       return { frames: page.frames, facets, total }
     },
   }
-}
-
-/** The built-in fetch sends head and body apart; with the server's delayed acknowledgement that adds 40 ms to most searches. */
-const inOneWrite: NonNullable<Config['httpClient']> = async (input, init) => {
-  const { statusCode, body } = await request(String(input), {
-    method: 'POST',
-    headers: Object.fromEntries(new Headers(init?.headers)),
-    body: init?.body as string,
-    signal: init?.signal ?? null,
-  })
-  const answer = await body.json()
-  if (statusCode >= 400) throw new MeilisearchApiError(new Response(null, { status: statusCode }), answer as MeilisearchErrorResponse)
-  return answer
 }
 
 function filterOf(filters: FrameFilters): Filter {
@@ -300,18 +306,42 @@ function entryHits<K extends Exclude<DocumentKind, 'frames'>>(
   })
 }
 
-/** What has some of the words, by how many; scored below everything that has all. */
-function partial(all: readonly StoredHit[], byTerm: readonly StoredHit[][]): StoredHit[] {
+/**
+ * What has some of the `of` words comes after what has all, by how many, and is scored below it. `byTerm`: hits of the nth alone; `leading`: words
+ * were dropped from the end.
+ */
+function allBeforeSome(
+  hits: readonly StoredHit[],
+  byTerm: readonly { n: number; hits: readonly StoredHit[] }[],
+  of: number,
+  leading: boolean,
+): StoredHit[] {
+  const all = hits.filter((hit) => shareOfWords(hit) === 1)
   const held = new Set(all.map((hit) => hit.key))
-  const found = new Map<string, { hit: StoredHit; matched: number; best: number }>()
-  for (const hit of byTerm.flat()) {
-    if (held.has(hit.key)) continue
-    const known = found.get(hit.key)
-    found.set(hit.key, { hit, matched: (known?.matched ?? 0) + 1, best: Math.max(known?.best ?? 0, hit._rankingScore ?? 0) })
+  const found = new Map<string, { hit: StoredHit; share: number; terms: Set<number>; best: number }>()
+  const note = (hit: StoredHit) => {
+    const known = found.get(hit.key) ?? { hit, share: 0, terms: new Set(), best: 0 }
+    known.best = Math.max(known.best, hit._rankingScore ?? 0)
+    found.set(hit.key, known)
+    return known
   }
-  return [...found.values()]
-    .map(({ hit, matched, best }) => ({ ...hit, _rankingScore: (0.45 * matched) / byTerm.length + 0.04 * best }))
+  for (const hit of hits) {
+    if (held.has(hit.key)) continue
+    const known = note(hit)
+    known.share = shareOfWords(hit)
+    if (leading) for (let n = 0; n < Math.round(known.share * of); n++) known.terms.add(n)
+  }
+  for (const one of byTerm) for (const hit of one.hits) if (!held.has(hit.key)) note(hit).terms.add(one.n)
+  const some = [...found.values()]
+    .map(({ hit, share, terms, best }) => ({ ...hit, _rankingScore: 0.45 * Math.max(share, terms.size / of) + 0.04 * best }))
     .sort((a, b) => b._rankingScore - a._rankingScore || (a.key < b.key ? -1 : 1))
+  return [...all, ...some]
+}
+
+/** Of the words asked for together. */
+function shareOfWords(hit: StoredHit): number {
+  const words = hit._rankingScoreDetails?.words
+  return words ? words.matchingWords / words.maxMatchingWords : 1
 }
 
 const scoreOf = (hit: StoredHit) => Math.round(Math.min(1, Math.max(0, hit._rankingScore ?? 1)) * 1e6) / 1e6

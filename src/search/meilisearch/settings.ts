@@ -50,16 +50,17 @@ export const SETTINGS: Record<DocumentKind, Settings> = {
 export interface StoredDocument {
   key: string
   revision: string
-  /** The whole document as JSON: it comes back byte for byte as it was put. */
+  /** The document as JSON; a frame's without its provenance, which is half of it and seldom asked for. */
   doc: string
   strength: number
 }
 
 export function toStored<K extends DocumentKind>(kind: K, document: LibraryDocuments[K]): StoredDocument & Record<string, unknown> {
+  const told = kind === 'frames' ? { ...document, provenance: undefined } : document
   const base = {
     key: kind === 'techniques' ? (document as LibraryDocuments['techniques']).slug : (document as { id: string }).id,
     revision: document.revision,
-    doc: JSON.stringify(document),
+    doc: JSON.stringify(told),
     strength: document.strength,
   }
   if (kind === 'frames') {

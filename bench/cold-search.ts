@@ -1,0 +1,193 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { Client, type Dispatcher } from 'undici'
+import { openApi } from '../src/api/main.ts'
+import { type Config, parseConfig } from '../src/config.ts'
+import { startLocalRedis } from '../src/local/redis.ts'
+import { createLogger } from '../src/logger.ts'
+import { rebuildMirror } from '../src/projections/search/mirror.ts'
+import { openMeiliSink, searchOnlyKey } from '../src/search/meilisearch/sink.ts'
+import { median } from './search.ts'
+import { round, SEED_WORDS, seedLibrary } from './seed.ts'
+import { openTemporaryDatabase } from './support/postgres.ts'
+
+/**
+ * A cold search through our HTTP API on Meilisearch against the engine's own time: the same words, filters, rows and fields asked of the same indexes straight over
+ * HTTP with the same kept-alive client, body read to its end on both sides. Every address is asked once, so nothing comes from our memory; who is asked first
+ * alternates, so that neither finds the engine's pages warmer. Medians of one run. Needs MEILI_URL and MEILI_KEY.
+ */
+export async function run(args: string[]): Promise<void> {
+  const { values } = parseArgs({
+    args,
+    options: { frames: { type: 'string', default: '100000' }, queries: { type: 'string', default: '150' }, json: { type: 'boolean' } },
+  })
+  const { MEILI_URL, MEILI_KEY } = process.env
+  if (!MEILI_URL || !MEILI_KEY) {
+    console.error('cold-search: set MEILI_URL and MEILI_KEY')
+    process.exitCode = 1
+    return
+  }
+  const dir = mkdtempSync(join(tmpdir(), 'frames-bench-cold-'))
+  const redis = await startLocalRedis({ dir, persistent: false })
+  await using database = await openTemporaryDatabase()
+  const { frames } = await seedLibrary(database.db, { frames: Number(values.frames) })
+  const config = parseConfig({
+    PORT: '0',
+    DATA_DIR: dir,
+    PUBLIC_URL: 'http://frames.test',
+    RATE_LIMIT_SCALE: '1000000',
+    MEILI_URL,
+    MEILI_KEY,
+  })
+  const meili = { ...(config.meili as NonNullable<Config['meili']>), prefix: 'bench_cold' }
+  config.meili = meili
+  const sink = openMeiliSink(meili)
+  await rebuildMirror({ db: database.db, sink })
+  const logger = createLogger({ level: 'silent' })
+  const api = await openApi({ config, databaseUrl: database.url, redisUrl: redis.url, logger, port: 0, host: '127.0.0.1' })
+  const key = await searchOnlyKey(meili)
+  const ours = new Client(`http://127.0.0.1:${api.port}`)
+  const engine = new Client(meili.url)
+
+  // Warm code on both sides, with words that are not asked for later.
+  for (let n = 0; n < 300; n++)
+    await bytesOf(ours, {
+      method: 'GET',
+      path: `/api/${n % 3 === 0 ? 'search' : 'frames'}?q=${SEED_WORDS.screen[n % SEED_WORDS.screen.length]}+${n % 50}`,
+    })
+  const cases = casesOf(meili.prefix, Number(values.queries))
+  const figures: Record<string, { ours_ms: number; engine_ms: number; ratio: number; engine_says_ms: number }> = {}
+  for (const [name, questions] of Object.entries(cases)) {
+    const times = { ours: [] as number[], engine: [] as number[], says: [] as number[] }
+    for (const [n, { path, straight }] of questions.entries()) {
+      const asks = {
+        ours: () => bytesOf(ours, { method: 'GET', path }),
+        engine: () =>
+          bytesOf(engine, {
+            method: 'POST',
+            path: straight.path,
+            headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+            body: JSON.stringify(straight.body),
+          }),
+      }
+      for (const side of n % 2 === 0 ? (['ours', 'engine'] as const) : (['engine', 'ours'] as const)) {
+        const started = performance.now()
+        const body = await asks[side]()
+        const took = performance.now() - started
+        times[side].push(took)
+        if (side === 'engine') times.says.push(processingMs(JSON.parse(body.toString())))
+      }
+    }
+    const [oursMs, engineMs] = [median(times.ours), median(times.engine)]
+    figures[name] = {
+      ours_ms: round(oursMs),
+      engine_ms: round(engineMs),
+      ratio: round(oursMs / engineMs),
+      engine_says_ms: median(times.says),
+    }
+  }
+  const debug = JSON.parse((await bytesOf(ours, { method: 'GET', path: '/api/frames?q=kite&debug=1' })).toString()) as {
+    debug: { engine: string }
+  }
+  const version = JSON.parse(
+    (await bytesOf(engine, { method: 'GET', path: '/version', headers: { authorization: `Bearer ${meili.key}` } })).toString(),
+  ) as { pkgVersion: string }
+
+  await Promise.all([ours.close(), engine.close()])
+  await api.stop({ deadlineMs: 2_000 })
+  await redis.stop()
+  for (const kind of ['frames', 'videos', 'brands', 'techniques'] as const)
+    await fetch(`${meili.url}/indexes/bench_cold_${kind}`, { method: 'DELETE', headers: { authorization: `Bearer ${meili.key}` } })
+  rmSync(dir, { recursive: true, force: true })
+  if (!values.json) {
+    console.log(`${frames} frames, Meilisearch ${version.pkgVersion}; answered by ${debug.debug.engine}`)
+    console.table(figures)
+  }
+  console.log(
+    JSON.stringify({
+      bench: 'cold-search',
+      frames,
+      meilisearch: version.pkgVersion,
+      answered_by: debug.debug.engine,
+      ratio: Math.max(...Object.values(figures).map(({ ratio }) => ratio)),
+      ratio_of: 'slowest kind of cold search through the API against the same asked of Meilisearch straight, medians',
+      cases: figures,
+    }),
+  )
+}
+
+interface Question {
+  path: string
+  straight: { path: string; body: object }
+}
+
+function casesOf(prefix: string, count: number): Record<string, Question[]> {
+  const { adjectives, things, screen } = SEED_WORDS
+  const pairs = Array.from(
+    { length: count },
+    (_, n) => `${adjectives[n % adjectives.length]} ${things[(n * 7 + Math.floor(n / things.length)) % things.length]}`,
+  )
+  const rows = { limit: 120, matchingStrategy: 'all', showRankingScore: true, attributesToRetrieve: ['key', 'doc'] }
+  const wall = (q: string, more: string, filter?: string, extra: object = {}): Question => ({
+    path: `/api/frames?q=${encodeURIComponent(q)}${more}`,
+    straight: { path: `/indexes/${prefix}_frames/search`, body: { q, ...rows, ...(filter ? { filter } : {}), ...extra } },
+  })
+  const facets = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'author_key', 'platform']
+  return {
+    'wall, two words': pairs.map((q) => wall(q, '')),
+    'wall, two words and filters': pairs.map((q) => wall(q, '&tone=dark&platform=youtube,x', 'tone = dark AND platform IN [youtube, x]')),
+    'wall, mistyped': things
+      .filter((thing) => thing.length > 5)
+      .flatMap((thing) => adjectives.slice(0, 5).map((adjective) => wall(`${adjective} ${thing.slice(0, 2)}${thing.slice(3)}`, '')))
+      .slice(0, count),
+    'wall, fifth page': pairs
+      .map((q) =>
+        wall(
+          q.split(' ')[1]!,
+          `&page=5&tone=${q.length % 2 ? 'dark' : 'bright'}&kind=${q.length % 3 ? 'cut' : 'beat'}`,
+          `tone = ${q.length % 2 ? 'dark' : 'bright'} AND kind = ${q.length % 3 ? 'cut' : 'beat'}`,
+          { offset: 480 },
+        ),
+      )
+      .filter(unique()),
+    'wall, counts': pairs.slice(0, Math.ceil(count / 3)).map((q) => wall(q, '&facets=1', undefined, { facets })),
+    search: pairs.map((q, n) => {
+      const asked = n % 2 === 0 ? q : `${q} ${screen[n % screen.length]}`
+      const limit = 6
+      return {
+        path: `/api/search?q=${encodeURIComponent(asked)}`,
+        straight: {
+          path: '/multi-search',
+          // What a person would ask: the default strategy drops words from the end until there are rows enough.
+          body: {
+            queries: ['videos', 'frames', 'brands', 'techniques'].map((kind) => ({
+              indexUid: `${prefix}_${kind}`,
+              q: asked,
+              limit,
+              showRankingScore: true,
+              attributesToRetrieve: ['key', 'doc'],
+            })),
+          },
+        },
+      }
+    }),
+  }
+}
+
+function unique(): (question: Question) => boolean {
+  const seen = new Set<string>()
+  return ({ path }) => !seen.has(path) && seen.add(path) !== undefined
+}
+
+async function bytesOf(client: Client, options: Dispatcher.RequestOptions): Promise<Buffer> {
+  const { statusCode, body } = await client.request(options)
+  const bytes = Buffer.from(await body.arrayBuffer())
+  if (statusCode !== 200) throw new Error(`${options.path} answered ${statusCode}: ${bytes.toString().slice(0, 300)}`)
+  return bytes
+}
+
+function processingMs(answer: { processingTimeMs?: number; results?: { processingTimeMs: number }[] }): number {
+  return answer.processingTimeMs ?? answer.results?.reduce((sum, result) => sum + result.processingTimeMs, 0) ?? 0
+}
