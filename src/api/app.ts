@@ -10,21 +10,21 @@ export interface AppOptions {
   logger: Logger
   /** Proxy hops in front of us: whose X-Forwarded-For entry is the client. */
   trustProxy: number
-  /** Asked before all routers, and true when it has answered: what can be had at once. */
-  first?: Shortcut
+  /** Asked in turn before all routers. */
+  first?: readonly Shortcut[]
   /** Routers in the order they are asked; each holds full paths. */
   routers: readonly Router[]
   /** Instead of a JSON 404 for pages (`Accept: text/html` outside /api and /media). */
   notFoundPage?: RequestHandler
 }
 
-/** Answers a request, or leaves it alone and says false. `headers` (name, value, name, value…) go on every answer and are not set yet. */
+/** Takes a request and says true, or leaves it alone and says false. `headers` (name, value, name, value…) go on every answer and are not set yet. */
 export type Shortcut = (req: IncomingMessage, res: ServerResponse, headers: readonly string[]) => boolean
 
 /**
  * The HTTP application: request ids, headers, the routers, then 405 for known paths, 404, and errors as JSON. It holds no state; wiring is `main.ts`'s.
  */
-export function createApp({ logger, trustProxy, first, routers, notFoundPage }: AppOptions): RequestListener {
+export function createApp({ logger, trustProxy, first = [], routers, notFoundPage }: AppOptions): RequestListener {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -39,11 +39,13 @@ export function createApp({ logger, trustProxy, first, routers, notFoundPage }: 
     throw new AppError('not_found', 'There is nothing at this address. The API is described at /openapi.json.')
   })
   app.use(problemHandler(logger) as ErrorRequestHandler)
-  if (!first) return app
+  if (first.length === 0) return app
   return (req, res) => {
     // Express costs as much as a warm answer itself. Requests that are to be logged go through it.
-    const isOpenRead = (req.method === 'GET' || req.method === 'HEAD') && req.url!.startsWith('/api/') && req.headers.host !== undefined
-    if (!isOpenRead || logger.isLevelEnabled('debug') || !first(req, res, ['X-Request-Id', requestIdOf(req), ...OF_API])) app(req, res)
+    const isApi = req.url!.startsWith('/api/') && req.headers.host !== undefined
+    if (!isApi || logger.isLevelEnabled('debug')) return app(req, res)
+    const headers = headersOf(req, req.url!)
+    if (!first.some((shortcut) => shortcut(req, res, headers))) app(req, res)
   }
 }
 
@@ -58,6 +60,14 @@ const ANY_ORIGIN = [
 ] as const
 const OF_API = [...EVERYWHERE, ...ANY_ORIGIN]
 
+function headersOf(req: IncomingMessage, path: string): string[] {
+  return ['X-Request-Id', requestIdOf(req), ...(isOpen(path) ? OF_API : EVERYWHERE)]
+}
+
+function isOpen(path: string): boolean {
+  return (path.startsWith('/api/') && path !== '/api/mcp') || path === '/openapi.json'
+}
+
 /** The caller's, if it is one. */
 function requestIdOf(req: IncomingMessage): string {
   const given = req.headers['x-request-id']
@@ -67,13 +77,11 @@ function requestIdOf(req: IncomingMessage): string {
 function begin(logger: Logger): RequestHandler {
   return (req, res, next) => {
     const { path } = req
-    const id = requestIdOf(req)
-    if (logger.isLevelEnabled('debug')) logWhenDone(logger, id, req, res)
-    const isOpen = (path.startsWith('/api/') && path !== '/api/mcp') || path === '/openapi.json'
-    const headers = ['X-Request-Id', id, ...(isOpen ? OF_API : EVERYWHERE)]
+    const headers = headersOf(req, path)
+    if (logger.isLevelEnabled('debug')) logWhenDone(logger, headers[1]!, req, res)
     for (let at = 0; at < headers.length; at += 2) res.setHeader(headers[at]!, headers[at + 1]!)
     if (req.headers.host === undefined && req.httpVersion === '1.1') throw new AppError('invalid_request', 'A request names its Host.')
-    if (isOpen && req.method === 'OPTIONS' && req.headers['access-control-request-method']) return preflight(res)
+    if (isOpen(path) && req.method === 'OPTIONS' && req.headers['access-control-request-method']) return preflight(res)
     next()
   }
 }
@@ -126,17 +134,26 @@ export function guardConnections(server: Server, logger: Logger): void {
   server.setTimeout(120_000)
   server.on('request', (req, res) => {
     if (req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined) return
-    const end = () => {
-      if (!req.complete) req.socket.destroy()
-    }
-    const isUpload = req.method === 'POST' && req.url?.split('?')[0] === '/api/videos'
-    const timer = isUpload ? undefined : setTimeout(end, BODY_MS).unref()
-    req.once('end', () => clearTimeout(timer))
-    res.once('close', () => clearTimeout(timer))
-    res.once('finish', () => {
-      if (!req.complete) setTimeout(end, LINGER_MS).unref()
+    // Once this packet is read: the usual body has come with it, and needs no watching.
+    setImmediate(() => {
+      if (!req.complete) watchBody(req, res)
     })
   })
+}
+
+function watchBody(req: IncomingMessage, res: ServerResponse): void {
+  const end = () => {
+    if (!req.complete) req.socket.destroy()
+  }
+  const linger = () => {
+    if (!req.complete) setTimeout(end, LINGER_MS).unref()
+  }
+  const isUpload = req.method === 'POST' && req.url?.split('?')[0] === '/api/videos'
+  const timer = isUpload ? undefined : setTimeout(end, BODY_MS).unref()
+  req.once('end', () => clearTimeout(timer))
+  res.once('close', () => clearTimeout(timer))
+  if (res.writableFinished) linger()
+  else res.once('finish', linger)
 }
 
 const PARSE_FAULTS: Record<string, [status: string, message: string]> = {

@@ -85,7 +85,7 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
         const caller = await check(req, res)
         await spend(
           limits,
-          res,
+          (name, value) => res.set(name, value),
           budgetOf(caller.account.plan),
           caller.key.id,
           req.method === 'GET' || req.method === 'HEAD' ? POINTS.read : POINTS.write,

@@ -14,7 +14,7 @@ import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages } from '../web/pages.ts'
 import { createApp, guardConnections, type Shortcut } from './app.ts'
 import { createAuthentication } from './authenticate.ts'
-import { mcpRouter } from './mcp/route.ts'
+import { mcpRoute } from './mcp/route.ts'
 import { createToolServer, createTools } from './mcp/server.ts'
 import { describeApi } from './openapi.ts'
 import { OPERATIONS } from './operations.ts'
@@ -106,7 +106,7 @@ const VERSION = '0.1.0'
 function wire(
   { config, logger, versionTtlMs }: ApiOptions,
   { db, limits, health }: Parts,
-): { first: Shortcut; routers: Router[]; close: () => void } {
+): { first: Shortcut[]; routers: Router[]; close: () => void } {
   const { publicUrl } = config
   const store = openStore(config)
   const search = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
@@ -132,6 +132,19 @@ function wire(
     described ??= describeApi({ publicUrl, version: VERSION, operations: OPERATIONS })
     return described
   }
+  const mcp = mcpRoute({
+    dispatch: createToolServer({
+      tools: createTools({ db, search, publicUrl, sourceKeyOf, readImage }),
+      publicUrl,
+      version: VERSION,
+      logger,
+      libraryVersion: memoized(() => search.version(), versionTtlMs ?? 1_000),
+    }),
+    publicUrl,
+    authentication,
+    limits,
+    trustProxy: config.trustProxy,
+  })
   const routers = [
     healthRouter({
       health,
@@ -142,18 +155,7 @@ function wire(
         },
       },
     }),
-    mcpRouter({
-      dispatch: createToolServer({
-        tools: createTools({ db, search, publicUrl, sourceKeyOf, readImage }),
-        publicUrl,
-        version: VERSION,
-        logger,
-        libraryVersion: memoized(() => search.version(), versionTtlMs ?? 1_000),
-      }),
-      publicUrl,
-      authentication,
-      limits,
-    }),
+    mcp.router,
     readsRouter({ search, cache, publicUrl, sourceKeyOf, limit }),
     mediaRouter({ readImage, limit }),
     videosRouter({
@@ -173,5 +175,5 @@ function wire(
     ...pages.routers,
     docsPageRouter({ assets: pages.assets, document, publicUrl }),
   ]
-  return { first: cache.fromMemory(refuseReads(limits, config.trustProxy)), routers, close: pages.close }
+  return { first: [cache.fromMemory(refuseReads(limits, config.trustProxy)), mcp.first], routers, close: pages.close }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Request, RequestHandler, Response } from 'express'
+import type { Request, RequestHandler } from 'express'
 import { Redis } from 'ioredis'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
@@ -34,8 +34,11 @@ export interface Usage {
 }
 
 export interface RateLimits {
-  /** Counts in Redis, one count for all instances. While Redis is away each process counts by itself, with the same budgets. @throws AppError rate_limited. */
-  consume(budget: Budget, subject: string, points: number): Promise<Usage>
+  /**
+   * Counts in Redis, one count for all instances; at once where this process holds points already. While Redis is away each process counts by itself, with the same
+   * budgets. @throws AppError rate_limited.
+   */
+  consume(budget: Budget, subject: string, points: number): Usage | Promise<Usage>
   /** Counts in this process only: for answers an edge may keep. @throws AppError rate_limited. */
   consumeLocally(budget: Budget, subject: string, points: number): void
   /** Points per window of this installation, RATE_LIMIT_SCALE counted in. */
@@ -154,7 +157,7 @@ function inProcess(budgetOf: (budget: Budget) => { points: number; windowSec: nu
 }
 
 /** Points of a block: a fiftieth of the budget, and no more than this. */
-const MAX_BLOCK = 100
+const MAX_BLOCK = 1_000
 
 interface Block {
   left: number
@@ -176,45 +179,52 @@ function inBlocks(take: (budget: Budget, subject: string, points: number) => Pro
     return block && (block.filling || performance.now() < block.untilMs) ? block : undefined
   }
 
+  function spendHeld(block: Block | undefined, points: number): Usage | undefined {
+    if (!block?.usage || block.left < points) return undefined
+    block.left -= points
+    return toldOf(block, block.usage)
+  }
+
+  async function spendTaken(budget: Budget, subject: string, points: number, limit: number): Promise<Usage> {
+    const key = `${budget}:${subject}`
+    for (;;) {
+      const block: Block = find(key) ?? { left: 0, usage: undefined, untilMs: 0, filling: undefined }
+      const spent = spendHeld(block, points)
+      if (spent) return spent
+      if (block.filling) {
+        await block.filling
+        continue
+      }
+      const { left } = block
+      const size = Math.min(MAX_BLOCK, Math.floor(limit / 50), block.usage?.remaining ?? limit)
+      const wanted = Math.max(points - left, size)
+      block.left = 0
+      const taking = take(budget, subject, wanted)
+      // Those who wait look again; a refusal is theirs to meet by themselves.
+      block.filling = taking.then(
+        () => undefined,
+        () => undefined,
+      )
+      blocks.set(key, block)
+      try {
+        block.usage = await taking
+        block.untilMs = performance.now() + block.usage.resetSec * 1000
+        block.left += left + wanted - points
+        return toldOf(block, block.usage)
+      } catch (error) {
+        block.left += left
+        throw error
+      } finally {
+        block.filling = undefined
+      }
+    }
+  }
+
   return {
     /** Points taken and not yet spent. */
     held: (budget: Budget, subject: string) => find(`${budget}:${subject}`)?.left ?? 0,
-    async spend(budget: Budget, subject: string, points: number, limit: number): Promise<Usage> {
-      const key = `${budget}:${subject}`
-      for (;;) {
-        const block: Block = find(key) ?? { left: 0, usage: undefined, untilMs: 0, filling: undefined }
-        if (block.usage && block.left >= points) {
-          block.left -= points
-          return toldOf(block, block.usage)
-        }
-        if (block.filling) {
-          await block.filling
-          continue
-        }
-        const { left } = block
-        const size = Math.min(MAX_BLOCK, Math.floor(limit / 50), block.usage?.remaining ?? limit)
-        const wanted = Math.max(points - left, size)
-        block.left = 0
-        const taking = take(budget, subject, wanted)
-        // Those who wait look again; a refusal is theirs to meet by themselves.
-        block.filling = taking.then(
-          () => undefined,
-          () => undefined,
-        )
-        blocks.set(key, block)
-        try {
-          block.usage = await taking
-          block.untilMs = performance.now() + block.usage.resetSec * 1000
-          block.left += left + wanted - points
-          return toldOf(block, block.usage)
-        } catch (error) {
-          block.left += left
-          throw error
-        } finally {
-          block.filling = undefined
-        }
-      }
-    },
+    spend: (budget: Budget, subject: string, points: number, limit: number) =>
+      spendHeld(find(`${budget}:${subject}`), points) ?? spendTaken(budget, subject, points, limit),
   }
 }
 
@@ -265,21 +275,33 @@ export function addressOf(req: Pick<Request, 'ip'>): string {
 }
 
 /**
- * The limit fields of draft-ietf-httpapi-ratelimit-headers. On `no-store` answers only: an edge would hand one reader's count to another.
+ * Counts, and tells by the limit fields of draft-ietf-httpapi-ratelimit-headers: for every no-store route (an edge would hand one reader's count to another).
+ * At once where it can. @throws AppError rate_limited, with the fields already told.
  */
-export function setLimitHeaders(res: Response, { limit, windowSec, remaining, resetSec }: Usage): void {
-  res.set('RateLimit-Policy', `"default";q=${limit};w=${windowSec}`)
-  res.set('RateLimit', `"default";r=${remaining};t=${resetSec}`)
+export function spend(
+  limits: RateLimits,
+  tell: (name: string, value: string) => void,
+  budget: Budget,
+  subject: string,
+  points: number,
+): undefined | Promise<void> {
+  const spending = limits.consume(budget, subject, points)
+  if (!(spending instanceof Promise)) {
+    tellUsage(tell, spending)
+    return undefined
+  }
+  return spending.then(
+    (usage) => tellUsage(tell, usage),
+    (error: unknown) => {
+      if (error instanceof RateLimited) tellUsage(tell, error.usage)
+      throw error
+    },
+  )
 }
 
-/** Counts and tells: for every no-store route. @throws AppError rate_limited, with the headers already set. */
-export async function spend(limits: RateLimits, res: Response, budget: Budget, subject: string, points: number): Promise<void> {
-  try {
-    setLimitHeaders(res, await limits.consume(budget, subject, points))
-  } catch (error) {
-    if (error instanceof RateLimited) setLimitHeaders(res, error.usage)
-    throw error
-  }
+function tellUsage(tell: (name: string, value: string) => void, { limit, windowSec, remaining, resetSec }: Usage): void {
+  tell('RateLimit-Policy', `"default";q=${limit};w=${windowSec}`)
+  tell('RateLimit', `"default";r=${remaining};t=${resetSec}`)
 }
 
 /** Before cacheable reads and `/media`: counted in this process, by address, without headers. */
@@ -297,6 +319,20 @@ function pointsOfRead(path: string): number {
 
 /** The same count in front of Express: true where it refuses (and Express, which counts again, then tells so). */
 export function refuseReads(limits: RateLimits, trustProxy: number): (req: IncomingMessage) => boolean {
+  const addressOf = addressFinder(trustProxy)
+  return (req) => {
+    try {
+      limits.consumeLocally('anonymous', addressOf(req), pointsOfRead(req.url!.split('?', 1)[0]!))
+      return false
+    } catch (error) {
+      if (error instanceof RateLimited) return true
+      throw error
+    }
+  }
+}
+
+/** `addressOf` without Express. */
+export function addressFinder(trustProxy: number): (req: Pick<IncomingMessage, 'headers' | 'socket'>) => string {
   const addresses = new LRUCache<string, string>({ max: 10_000 })
   return (req) => {
     const ip = clientIp(req, trustProxy)
@@ -306,13 +342,7 @@ export function refuseReads(limits: RateLimits, trustProxy: number): (req: Incom
       // Behind a proxy this is a header's text, of any length.
       if (ip.length <= 64) addresses.set(ip, address)
     }
-    try {
-      limits.consumeLocally('anonymous', address, pointsOfRead(req.url!.split('?', 1)[0]!))
-      return false
-    } catch (error) {
-      if (error instanceof RateLimited) return true
-      throw error
-    }
+    return address
   }
 }
 

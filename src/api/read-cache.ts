@@ -112,6 +112,7 @@ export function createReadCache(version: () => Promise<string>, options: { maxBy
 
     fromMemory(refused) {
       return (req, res, headers) => {
+        if (req.method !== 'GET' && req.method !== 'HEAD') return false
         const name = names.get(req.url!)
         const version = name === undefined ? undefined : current()
         if (typeof version !== 'string') {

@@ -62,7 +62,7 @@ beforeAll(async () => {
   const app = createApp({
     logger,
     trustProxy: 0,
-    first: cache.fromMemory(() => false),
+    first: [cache.fromMemory(() => false)],
     routers: [
       readsRouter({ search, cache, publicUrl: 'http://frames.test', sourceKeyOf: () => undefined, limit: (_req, _res, next) => next() }),
     ],
@@ -149,7 +149,7 @@ test('the ETag is answered even where nothing is in memory: the version alone de
   const app = createApp({
     logger,
     trustProxy: 0,
-    first: cache.fromMemory(() => false),
+    first: [cache.fromMemory(() => false)],
     routers: [
       readsRouter({
         search: refuse,
@@ -364,7 +364,7 @@ test('the memory is bounded: what was asked long ago is asked again', async () =
   const app = createApp({
     logger,
     trustProxy: 0,
-    first: cache.fromMemory(() => false),
+    first: [cache.fromMemory(() => false)],
     routers: [
       readsRouter({ search, cache, publicUrl: 'http://frames.test', sourceKeyOf: () => undefined, limit: (_req, _res, next) => next() }),
     ],

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createDispatcher } from '../../src/api/mcp/protocol.ts'
-import { mcpRouter } from '../../src/api/mcp/route.ts'
+import { mcpRoute } from '../../src/api/mcp/route.ts'
 import { ADDS, defineTool, READS, type Tool } from '../../src/api/mcp/tool.ts'
 import type { RateLimits } from '../../src/api/rate-limit.ts'
 import { AppError } from '../../src/errors.ts'
@@ -107,30 +107,36 @@ let mcp: string
 let charged = 0
 let budget = Number.POSITIVE_INFINITY
 
-beforeAll(async () => {
-  server = await listen((url) => [
-    mcpRouter({
-      dispatch: createDispatcher({
-        info: { name: 'frame-library', title: 'Frame Library', version: '0.0.0' },
-        instructions: 'Read.',
-        tools,
-        keysUrl: `${url}/keys`,
-        logger: silent,
-        deadlineMs: 150,
-      }),
-      publicUrl: url,
-      authentication: {
-        async identify(req) {
-          const { authorization } = req.headers
-          if (authorization === undefined) return undefined
-          const caller = KEYS[authorization.replace('Bearer ', '')]
-          if (!caller) throw new AppError('unauthenticated', 'bad key')
-          return caller
-        },
-      },
-      limits,
+function route(publicUrl: string) {
+  return mcpRoute({
+    dispatch: createDispatcher({
+      info: { name: 'frame-library', title: 'Frame Library', version: '0.0.0' },
+      instructions: 'Read.',
+      tools,
+      keysUrl: `${publicUrl}/keys`,
+      logger: silent,
+      deadlineMs: 150,
     }),
-  ])
+    publicUrl,
+    authentication: {
+      async identify(req) {
+        const { authorization } = req.headers
+        if (authorization === undefined) return undefined
+        const caller = KEYS[authorization.replace('Bearer ', '')]
+        if (!caller) throw new AppError('unauthenticated', 'bad key')
+        return caller
+      },
+    },
+    limits,
+    trustProxy: 0,
+  })
+}
+
+beforeAll(async () => {
+  server = await listen((url) => {
+    const { router, first } = route(url)
+    return { routers: [router], first: [first] }
+  })
   mcp = `${server.url}/api/mcp`
 })
 afterAll(() => server[Symbol.asyncDispose]())
@@ -411,20 +417,111 @@ describe('HTTP', () => {
     expect(preflight.headers['access-control-allow-origin']).toBe(origin)
   })
   test('a public service lets no page of the visitor’s own machine in', async () => {
-    const dispatch = createDispatcher({
-      info: { name: 'x', title: 'x', version: '0' },
-      instructions: '',
-      tools,
-      keysUrl: '',
-      logger: silent,
+    await using open = await listen(() => {
+      const { router, first } = route('https://frames.example')
+      return { routers: [router], first: [first] }
     })
-    await using open = await listen(() => [
-      mcpRouter({ dispatch, publicUrl: 'https://frames.example', authentication: { identify: async () => undefined }, limits }),
-    ])
     const status = async (origin: string) => (await post(`${open.url}/api/mcp`, list(), { origin })).status
     expect(await status('http://localhost:3000')).toBe(403)
     expect(await status('https://frames.example')).toBe(200)
   })
+})
+
+describe('an answer that is kept', () => {
+  const counting = () => {
+    let runs = 0
+    let version = '1'
+    const spent: number[] = []
+    const dispatch = createDispatcher({
+      info: { name: 'x', title: 'x', version: '0' },
+      instructions: '',
+      tools: [
+        defineTool({
+          ...{
+            name: 'count',
+            title: 'Count',
+            description: 'Counts its runs.',
+            annotations: READS,
+            points: 2,
+            scope: null,
+            cacheable: true,
+          },
+          input: z.strictObject({ of: z.string().optional() }),
+          output: z.object({ run: z.number() }),
+          run: async () => ({ text: '–', structured: { run: ++runs } }),
+        }),
+      ],
+      keysUrl: '',
+      logger: silent,
+      version: () => version,
+    })
+    const post = async (message: object, headers = {}) => {
+      const { status, body } = await dispatch(JSON.stringify(message), headers, {
+        caller: undefined,
+        signal: () => new AbortController().signal,
+        charge: (points) => {
+          spent.push(points)
+          return undefined
+        },
+      })
+      return { status, ...JSON.parse(Buffer.concat(body!.map((piece) => Buffer.from(piece))).toString()) }
+    }
+    return { post, spent, publish: (next: string) => (version = next) }
+  }
+  const of = (id: unknown, args?: unknown) => ({
+    ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+    params: { name: 'count', ...(args === undefined ? {} : { arguments: args }) },
+  })
+
+  test('is given again, with the id of each call and for its full price, until the library changes', async () => {
+    const { post, spent, publish } = counting()
+    const first = await post(of(1))
+    expect(first.result.structuredContent).toEqual({ run: 1 })
+    expect(await post(of('two'))).toEqual({ ...first, id: 'two' })
+    expect((await post(of(3, { of: 'x' }))).result.structuredContent).toEqual({ run: 2 })
+    publish('2')
+    expect((await post(of(4))).result.structuredContent).toEqual({ run: 3 })
+    expect(spent).toEqual([2, 2, 2, 2])
+  })
+
+  test('excuses nothing: arguments that are none, an unknown revision and headers of the modern era are looked at each time', async () => {
+    const { post } = counting()
+    const modern = { ...of(1), params: { _meta: MODERN_META, name: 'count' } }
+    const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'count' }
+    const good = await post(modern, headers)
+    expect(await post(modern, headers)).toEqual(good)
+    expect(good.result).toMatchObject({ resultType: 'complete', structuredContent: { run: 1 } })
+    expect((await post(of(1))).result).toEqual({ content: expect.anything(), structuredContent: { run: 2 } })
+    expect((await post(of(1, null))).error.code).toBe(-32602)
+    expect(await post(of(1), { 'mcp-protocol-version': '2020-01-01' })).toMatchObject({ status: 400, error: { code: -32022 } })
+    expect(await post(modern, { ...headers, 'mcp-name': 'other' })).toMatchObject({ status: 400, error: { code: -32020 } })
+    expect(await post({ ...of(1), jsonrpc: '1.0' })).toMatchObject({ status: 400, error: { code: -32600 } })
+  })
+})
+
+test('in front of Express and through it the same is answered', async () => {
+  await using through = await listen((url) => ({ routers: [route(url).router] }))
+  const told = async (url: string, body: string, headers: Record<string, string>) => {
+    charged = 0
+    const answer = await send(url, { headers: { 'content-type': 'application/json', ...headers }, body })
+    const { date: _, 'x-request-id': id, ...rest } = answer.headers
+    expect(id).toMatch(/^[A-Za-z0-9._-]{1,64}$/)
+    return { status: answer.status, headers: rest, text: answer.text.replaceAll(url.replace('/api/mcp', ''), '') }
+  }
+  const bodies = [
+    list(),
+    call('echo', { text: 'a' }),
+    call('mine'),
+    call('nothing'),
+    [],
+    [list(), call('echo')],
+    { jsonrpc: '2.0', method: 'x' },
+  ]
+  for (const body of [...bodies.map((one) => JSON.stringify(one)), '{bad', '', `{"a":"${'x'.repeat(300_000)}"}`])
+    for (const headers of [{}, { 'x-request-id': 'mine' }, { 'content-type': 'text/plain' }, { 'mcp-protocol-version': '2020-01-01' }])
+      expect(await told(mcp, body, headers as Record<string, string>)).toEqual(
+        await told(`${through.url}/api/mcp`, body, headers as Record<string, string>),
+      )
 })
 
 describe('a store that is away', () => {

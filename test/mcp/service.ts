@@ -1,5 +1,5 @@
 import { createAuthentication } from '../../src/api/authenticate.ts'
-import { mcpRouter } from '../../src/api/mcp/route.ts'
+import { mcpRoute } from '../../src/api/mcp/route.ts'
 import { createToolServer, createTools } from '../../src/api/mcp/server.ts'
 import type { Tool } from '../../src/api/mcp/tool.ts'
 import { limitOpenReads, openRateLimits } from '../../src/api/rate-limit.ts'
@@ -41,15 +41,17 @@ export async function openService({ scale = 1000 }: { scale?: number } = {}): Pr
   let tools: Tool[] = []
   const server = await listen((publicUrl) => {
     tools = createTools({ db: stores.db, search, publicUrl, sourceKeyOf, readImage: async (key) => Buffer.from(`picture ${key}`) })
-    return [
-      readsRouter({ search, cache, publicUrl, sourceKeyOf, limit: limitOpenReads(limits) }),
-      mcpRouter({
-        dispatch: createToolServer({ tools, publicUrl, version: '1.2.3', logger: silent, libraryVersion: () => search.version() }),
-        publicUrl,
-        authentication: createAuthentication({ db: stores.db, limits, logger: silent, publicUrl }),
-        limits,
-      }),
-    ]
+    const mcp = mcpRoute({
+      dispatch: createToolServer({ tools, publicUrl, version: '1.2.3', logger: silent, libraryVersion: () => search.version() }),
+      publicUrl,
+      authentication: createAuthentication({ db: stores.db, limits, logger: silent, publicUrl }),
+      limits,
+      trustProxy: 0,
+    })
+    return {
+      routers: [readsRouter({ search, cache, publicUrl, sourceKeyOf, limit: limitOpenReads(limits) }), mcp.router],
+      first: [mcp.first],
+    }
   })
   let accounts = 0
   return {

@@ -2,7 +2,7 @@ import { createServer, request as httpRequest, type IncomingHttpHeaders, type Se
 import type { AddressInfo } from 'node:net'
 import type { Router } from 'express'
 import { pino } from 'pino'
-import { createApp } from '../../src/api/app.ts'
+import { createApp, type Shortcut } from '../../src/api/app.ts'
 
 export const silent = pino({ level: 'silent' })
 
@@ -11,13 +11,13 @@ export interface Listening {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** An HTTP server on a free loopback port around the real application. `routers` gets the address first, because addresses are in the answers. */
-export async function listen(routers: (url: string) => Router[]): Promise<Listening> {
+/** An HTTP server on a free loopback port around the real application. `wire` gets the address first, because addresses are in the answers. */
+export async function listen(wire: (url: string) => { routers: Router[]; first?: Shortcut[] }): Promise<Listening> {
   // As in the service: a starved test must not meet a connection that the server has just let go.
   const server: Server = createServer({ keepAliveTimeout: 65_000 })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  server.on('request', createApp({ logger: silent, trustProxy: 0, routers: routers(url) }))
+  server.on('request', createApp({ logger: silent, trustProxy: 0, ...wire(url) }))
   return {
     url,
     async [Symbol.asyncDispose]() {

@@ -50,8 +50,8 @@ export interface CallContext {
   caller: Caller | undefined
   /** Asked for when there is work to abort. */
   signal(): AbortSignal
-  /** Takes points from the caller's budget before anything runs. @throws AppError rate_limited */
-  charge(points: number): Promise<void>
+  /** Takes points from the caller's budget before anything runs, at once where it can. @throws AppError rate_limited */
+  charge(points: number): undefined | Promise<void>
 }
 
 export interface ServerInfo {
@@ -74,7 +74,7 @@ export interface DispatcherOptions {
 }
 
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
-export type Dispatch = (body: string, headers: RequestHeaders, context: CallContext) => Promise<McpReply>
+export type Dispatch = (body: string, headers: RequestHeaders, context: CallContext) => McpReply | Promise<McpReply>
 
 type Id = string | number | object
 type Fields = Record<string, unknown>
@@ -119,9 +119,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       instructions: options.instructions,
       ttlMs: LIST_TTL_MS,
       cacheScope: 'public',
-    }).slice(1, -1)},${serverMeta}}`,
+    }).slice(1, -1)},${serverMeta}}}`,
   )
-  /** Finished results without the envelope: bytes, because making them of a long text anew costs more than all the rest. */
+  /** Finished results: bytes, because making them of a long text anew costs more than all the rest. */
   const answers = new LRUCache<string, Buffer>({
     maxSize: 32 * 1024 * 1024,
     sizeCalculation: (bytes, key) => bytes.length + key.length * 2,
@@ -136,20 +136,20 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       const shown = `"tools":[${described.filter((_, at) => visible[at]).join(',')}]`
       const scope = tools.some((tool, at) => visible[at] && tool.scope !== null) ? 'private' : 'public'
       list = Buffer.from(
-        modern ? `{"resultType":"complete",${shown},"ttlMs":${LIST_TTL_MS},"cacheScope":"${scope}",${serverMeta}}` : `{${shown}}`,
+        modern ? `{"resultType":"complete",${shown},"ttlMs":${LIST_TTL_MS},"cacheScope":"${scope}",${serverMeta}}}` : `{${shown}}}`,
       )
       lists.set(key, list)
     }
     return list
   }
 
-  async function callTool(params: Fields | undefined, context: CallContext, modern: boolean): Promise<Json[]> {
-    const { members, code } = await runTool(params, context)
+  function toResult(members: string, modern: boolean, code?: string): string {
     const meta = code === undefined ? (modern ? serverMeta : undefined) : metaOf({ ...(modern ? { [META_SERVER]: info } : {}), code })
-    return [modern ? '{"resultType":"complete",' : '{', members, meta === undefined ? '}' : `,${meta}}`]
+    return `${modern ? '{"resultType":"complete",' : '{'}${members}${meta === undefined ? '' : `,${meta}`}}}`
   }
 
-  async function runTool(params: Fields | undefined, context: CallContext): Promise<ToolResult> {
+  async function callTool(params: Fields | undefined, context: CallContext, modern: boolean): Promise<Json> {
+    const failed = (text: string, code: string) => toResult(failure(text), modern, code)
     if (params === undefined || typeof params.name !== 'string')
       throw new RpcError(INVALID_PARAMS, 'tools/call needs params.name, the name of a tool')
     const { name } = params
@@ -162,17 +162,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     if (refused) return failed(`${tool.name} was not run. ${refused.message} ${keyHelp(options.keysUrl, tool)}`, refused.code)
 
     try {
-      const key = tool.cacheable ? await keyOf(tool, given) : undefined
+      const key = tool.cacheable && options.version ? keyOf(await options.version(), tool, given, modern) : undefined
       const kept = key === undefined ? undefined : answers.get(key)
-      if (kept !== undefined) return { members: kept }
+      if (kept !== undefined) return kept
       const parsed = tool.input.safeParse(given)
       if (!parsed.success) return failed(explain(tool, given, parsed.error), 'invalid_request')
       const answer = await withDeadline(context.signal(), deadlineMs, (signal) => tool.run(parsed.data, { caller: context.caller, signal }))
-      const text = toMembers(answer)
-      if (key === undefined || answer.images) return { members: text }
+      const text = toResult(toMembers(answer), modern)
+      if (key === undefined || answer.images) return text
       const bytes = Buffer.from(text)
       answers.set(key, bytes)
-      return { members: bytes }
+      return bytes
     } catch (error) {
       if (error instanceof DeadlinePassed) {
         logger.warn({ tool: tool.name, deadlineMs }, 'tool call passed its deadline')
@@ -187,11 +187,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   }
 
   /** Arguments as they were written: what has been answered once needs no second check. */
-  async function keyOf(tool: Tool, given: Fields): Promise<string | undefined> {
-    if (!options.version) return undefined
-    const version = options.version()
+  function keyOf(version: string, tool: Tool, given: Fields, modern: boolean): string | undefined {
     try {
-      const key = `${typeof version === 'string' ? version : await version} ${tool.name} ${JSON.stringify(given)}`
+      const key = `${version} ${modern} ${tool.name} ${JSON.stringify(given)}`
       return key.length <= MAX_KEY ? key : undefined
     } catch (error) {
       // Nested too deep to be written, which no tool's arguments are.
@@ -200,30 +198,29 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     }
   }
 
-  async function answer({ method, params }: Request, context: CallContext, modern: boolean): Promise<Json[]> {
+  /** The result and the brace that ends the message: what lies ready is sent without being copied. */
+  async function answer({ method, params }: Request, context: CallContext, modern: boolean): Promise<Json> {
     switch (method) {
       case 'tools/call':
         return callTool(params, context, modern)
       case 'tools/list':
         if (params?.cursor !== undefined && params.cursor !== null)
           throw new RpcError(INVALID_PARAMS, 'Unknown cursor: the list has one page')
-        return [toolList(context.caller, modern)]
+        return toolList(context.caller, modern)
       case 'server/discover':
-        if (modern) return [discovered]
+        if (modern) return discovered
         break
       case 'ping':
-        if (!modern) return ['{}']
+        if (!modern) return '{}}'
         break
       case 'initialize':
         if (!modern)
-          return [
-            JSON.stringify({
-              protocolVersion: LEGACY.find((version) => version === params?.protocolVersion) ?? LEGACY[0],
-              capabilities,
-              serverInfo: info,
-              instructions: options.instructions,
-            }),
-          ]
+          return `${JSON.stringify({
+            protocolVersion: LEGACY.find((version) => version === params?.protocolVersion) ?? LEGACY[0],
+            capabilities,
+            serverInfo: info,
+            instructions: options.instructions,
+          })}}`
     }
     throw new RpcError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 128)}`, { status: modern ? 404 : 200 })
   }
@@ -232,7 +229,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   async function reply(request: Request, context: CallContext, modern: boolean): Promise<{ status: number; body: Json[] }> {
     try {
       const result = await answer(request, context, modern)
-      return { status: 200, body: [`{"jsonrpc":"2.0","id":${JSON.stringify(request.id)},"result":`, ...result, '}'] }
+      return { status: 200, body: [opening(request.id), result] }
     } catch (error) {
       if (error instanceof RpcError) return { status: error.status, body: [errorBody(request.id, error)] }
       if (!(error instanceof CallerGone)) logger.error({ method: request.method.slice(0, 128), err: error }, 'tool server failed')
@@ -273,14 +270,44 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     // A notification asks for nothing; even one that names a tool runs nothing.
     if (message.kind === 'notification') return ACCEPTED
     const { request } = message
-    const modern = namedVersion(message) !== undefined || (version !== undefined && isModern(version))
-    const fault = modern ? modernFault(request, version, headers) : legacyFault(version)
+    const { modern, fault } = judge(message, version, headers)
     if (fault) return toReply(fault.status, errorBody(request.id, fault))
     const { status, body } = await reply(request, context, modern)
     return { status, headers: {}, body }
   }
 
-  return async (body, headers, context) => {
+  /** The reply to a faultless call of an open tool that has been answered before. Whatever is not at hand is left to `answerAny`. */
+  function recall(body: string, headers: RequestHeaders): { id: Id; points: number; reply: McpReply } | undefined {
+    try {
+      const message = readMessage(parseJson(body))
+      if (message.kind !== 'request' || message.request.method !== 'tools/call') return undefined
+      const { id, params } = message.request
+      const tool = typeof params?.name === 'string' ? byName.get(params.name) : undefined
+      const given = params?.arguments === undefined ? {} : params.arguments
+      if (!tool?.cacheable || tool.scope !== null || !isFields(given)) return undefined
+      const { modern, fault } = judge(message, header(headers, 'mcp-protocol-version'), headers)
+      const version = fault ? undefined : options.version?.()
+      if (typeof version !== 'string') {
+        // Whoever comes to await it is told; here nobody does.
+        version?.catch(() => undefined)
+        return undefined
+      }
+      const key = keyOf(version, tool, given, modern)
+      const kept = key === undefined ? undefined : answers.get(key)
+      return kept && { id, points: tool.points, reply: { status: 200, headers: {}, body: [opening(id), kept] } }
+    } catch {
+      return undefined
+    }
+  }
+
+  function refused(id: Id | null, error: unknown): McpReply {
+    const known = toAppError(error)
+    if (known.code === 'rate_limited' || known.code === 'unavailable') return budgetReply(id, known)
+    logger.error({ err: error }, 'tool server failed')
+    return toReply(200, errorBody(id, new RpcError(INTERNAL_ERROR, 'Internal error')))
+  }
+
+  async function answerAny(body: string, headers: RequestHeaders, context: CallContext): Promise<McpReply> {
     let id: Id | null = null
     try {
       let value: unknown
@@ -294,11 +321,20 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       const version = header(headers, 'mcp-protocol-version')
       return Array.isArray(value) ? await batch(value, version, context) : await single(value, version, headers, context)
     } catch (error) {
-      const known = toAppError(error)
-      if (known.code === 'rate_limited' || known.code === 'unavailable') return budgetReply(id, known)
-      logger.error({ err: error }, 'tool server failed')
-      return toReply(200, errorBody(id, new RpcError(INTERNAL_ERROR, 'Internal error')))
+      return refused(id, error)
     }
+  }
+
+  return (body, headers, context) => {
+    const recalled = recall(body, headers)
+    if (!recalled) return answerAny(body, headers, context)
+    const { id, points, reply } = recalled
+    const charging = context.charge(points)
+    if (!charging) return reply
+    return charging.then(
+      () => reply,
+      (error: unknown) => refused(id, error),
+    )
   }
 }
 
@@ -308,6 +344,10 @@ export function refusalReply(status: number, message: string, headers: Record<st
 }
 
 const ACCEPTED: McpReply = { status: 202, headers: {}, body: undefined }
+
+function opening(id: Id): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`
+}
 
 function toReply(status: number, body: string): McpReply {
   return { status, headers: {}, body: [body] }
@@ -390,6 +430,15 @@ function legacyFault(version: string | undefined): RpcError | undefined {
   return unsupported(version, [MODERN, ...LEGACY])
 }
 
+function judge(
+  message: Message & { kind: 'request' },
+  version: string | undefined,
+  headers: RequestHeaders,
+): { modern: boolean; fault: RpcError | undefined } {
+  const modern = namedVersion(message) !== undefined || (version !== undefined && isModern(version))
+  return { modern, fault: modern ? modernFault(message.request, version, headers) : legacyFault(version) }
+}
+
 /** The modern era's duties of a client: version and capabilities in `_meta`, mirrored in headers so that a proxy can route without the body. */
 function modernFault({ method, params }: Request, version: string | undefined, headers: RequestHeaders): RpcError | undefined {
   const mismatch = (message: string) => new RpcError(HEADER_MISMATCH, `Header mismatch: ${message}`, { status: 400 })
@@ -431,14 +480,9 @@ function keyHelp(keysUrl: string, tool: Tool): string {
   return `Keys are made at ${keysUrl} (scope ${tool.scope}) and sent as the header "Authorization: Bearer <key>".`
 }
 
-/** A result's members as JSON without the braces, and the code of a refusal for its `_meta`. */
-interface ToolResult {
-  members: Json
-  code?: string
-}
-
-function failed(text: string, code: string): ToolResult {
-  return { members: `"content":${JSON.stringify([{ type: 'text', text }])},"isError":true`, code }
+/** A refusal's members as JSON without the braces, as `toMembers`. */
+function failure(text: string): string {
+  return `"content":${JSON.stringify([{ type: 'text', text }])},"isError":true`
 }
 
 function metaOf(meta: Record<string, unknown>): string {

@@ -1,7 +1,10 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import express, { type Request, type RequestHandler, type Response, Router } from 'express'
 import { AppError } from '../../errors.ts'
+import type { Caller } from '../../library/keys.ts'
+import type { Shortcut } from '../app.ts'
 import type { Authentication } from '../authenticate.ts'
-import { addressOf, budgetOf, type RateLimits, spend } from '../rate-limit.ts'
+import { addressFinder, addressOf, budgetOf, type RateLimits, spend } from '../rate-limit.ts'
 import { type Dispatch, type McpReply, refusalReply } from './protocol.ts'
 
 export interface McpRouteOptions {
@@ -10,55 +13,74 @@ export interface McpRouteOptions {
   authentication: Pick<Authentication, 'identify'>
   /** The one budget that HTTP uses too. */
   limits: RateLimits
+  trustProxy: number
+}
+
+export interface McpRoute {
+  router: Router
+  /** Takes the usual call in front of Express, whose share of a kept answer would be the largest: a plain body without key, origin or encoding. */
+  first: Shortcut
 }
 
 const MAX_BODY_BYTES = 256 * 1024
 
 /** `POST /api/mcp`: what HTTP has to say before and after the protocol. Every answer is JSON; only 202 and a preflight have no body. */
-export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRouteOptions): Router {
+export function mcpRoute({ dispatch, publicUrl, authentication, limits, trustProxy }: McpRouteOptions): McpRoute {
   const router = Router()
-  router
-    .route('/api/mcp')
-    .all(originGuard(publicUrl), postOnly)
-    .post(async (req, res) => {
-      const caller = await authentication.identify(req, res)
-      const type = unsupportedType(req)
-      if (type) return send(res, type)
-      const body = await readBody(req, res)
+
+  /** `headers`: what the answer carries beside its own. */
+  function answer(req: IncomingMessage, res: ServerResponse, headers: string[], caller: Caller | undefined, address: string) {
+    const type = unsupportedType(req)
+    if (type) return send(res, type, headers)
+    readBody(req, res, (body) => {
       if (typeof body !== 'string') {
         // What is left of the body is not read: the connection cannot be used again.
-        res.setHeader('Connection', 'close')
-        return send(res, body)
+        headers.push('Connection', 'close')
+        return send(res, body, headers)
       }
-      const [budget, subject] = caller
-        ? ([budgetOf(caller.account.plan), caller.key.id] as const)
-        : (['anonymous', addressOf(req)] as const)
-      const charge = (points: number) => spend(limits, res, budget, subject, points)
+      const [budget, subject] = caller ? ([budgetOf(caller.account.plan), caller.key.id] as const) : (['anonymous', address] as const)
+      const charge = (points: number) => spend(limits, (name, value) => headers.push(name, value), budget, subject, points)
       let gone: AbortSignal | undefined
       const signal = () => {
         gone ??= whenGone(res)
         return gone
       }
-      send(res, await dispatch(body, req.headers, { caller, signal, charge }))
+      const reply = dispatch(body, req.headers, { caller, signal, charge })
+      if (reply instanceof Promise) void reply.then((later) => send(res, later, headers))
+      else send(res, reply, headers)
     })
-  return router
+  }
+
+  router
+    .route('/api/mcp')
+    .all(originGuard(publicUrl), postOnly)
+    .post(async (req, res) => answer(req, res, [], await authentication.identify(req, res), addressOf(req)))
+  const addressInFront = addressFinder(trustProxy)
+  return {
+    router,
+    first(req, res, headers) {
+      if (req.method !== 'POST' || req.url !== '/api/mcp') return false
+      const { authorization, origin, 'content-encoding': encoding, 'content-length': length } = req.headers
+      if (authorization !== undefined || origin !== undefined || encoding !== undefined || !(Number(length) <= MAX_BODY_BYTES)) return false
+      answer(req, res, [...headers, 'Vary', 'Origin'], undefined, addressInFront(req))
+      return true
+    },
+  }
 }
 
 const unpack = express.text({ type: () => true, limit: MAX_BODY_BYTES, defaultCharset: 'utf-8' })
 
 /** The body as text, or the answer to one that cannot be had. The usual body, plain and of a told length, needs nothing of what `unpack` can do. */
-function readBody(req: Request, res: Response): Promise<string | McpReply> {
+function readBody(req: IncomingMessage, res: ServerResponse, done: (body: string | McpReply) => void): void {
   const length = Number(req.headers['content-length'])
-  if (req.headers['content-encoding'] !== undefined || !(length <= MAX_BODY_BYTES))
-    return new Promise((resolve) =>
-      unpack(req, res, (error) => resolve(error ? bodyFault(error) : typeof req.body === 'string' ? req.body : '')),
-    )
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    req.on('data', (chunk: Buffer) => chunks.push(chunk))
-    req.on('end', () => resolve(toText(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))))
-    req.on('error', (error) => resolve(bodyFault(error)))
-  })
+  if (req.headers['content-encoding'] !== undefined || !(length <= MAX_BODY_BYTES)) {
+    unpack(req as Request, res as Response, (error) => done(error ? bodyFault(error) : ((req as Request).body ?? '')))
+    return
+  }
+  const chunks: Buffer[] = []
+  req.on('data', (chunk: Buffer) => chunks.push(chunk))
+  req.on('end', () => done(toText(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))))
+  req.on('error', (error) => done(bodyFault(error)))
 }
 
 const utf8 = new TextDecoder()
@@ -69,7 +91,7 @@ function toText(bytes: Buffer): string {
 }
 
 /** Aborted when the connection closes before the answer is out. */
-function whenGone(res: Response): AbortSignal {
+function whenGone(res: ServerResponse): AbortSignal {
   const gone = new AbortController()
   if (res.destroyed) gone.abort()
   res.on('close', () => {
@@ -78,22 +100,21 @@ function whenGone(res: Response): AbortSignal {
   return gone.signal
 }
 
-function send(res: Response, { status, headers, body }: McpReply): void {
+function send(res: ServerResponse, { status, headers, body }: McpReply, more: readonly string[] = []): void {
   if (res.destroyed) return
-  res.statusCode = status
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-  res.setHeader('Cache-Control', 'no-store')
+  const all = [...more, 'Cache-Control', 'no-store']
+  for (const [name, value] of Object.entries(headers)) all.push(name, value)
   if (body === undefined) {
-    res.end()
+    res.writeHead(status, all).end()
     return
   }
-  res.setHeader('Content-Type', 'application/json; charset=utf-8')
   let length = 0
-  for (const piece of body) length += Buffer.byteLength(piece)
-  res.setHeader('Content-Length', length)
+  for (const piece of body) length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
+  all.push('Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(length))
   res.cork()
-  for (const piece of body) res.write(piece)
-  res.end()
+  res.writeHead(status, all)
+  for (const piece of body.slice(0, -1)) res.write(piece)
+  res.end(body.at(-1))
 }
 
 const ALLOWED_HEADERS =
@@ -145,7 +166,7 @@ const postOnly: RequestHandler = (req, res, next) => {
   throw new AppError('method_not_allowed', `${req.method} is not allowed here: the tool server takes POST only.`)
 }
 
-function unsupportedType(req: Request): McpReply | undefined {
+function unsupportedType(req: IncomingMessage): McpReply | undefined {
   const [type, ...parameters] = (req.headers['content-type'] ?? '').split(';').map((part) => part.trim().toLowerCase())
   const charset = parameters
     .find((parameter) => parameter.startsWith('charset='))

@@ -118,7 +118,7 @@ export function boardsRouter({ db, search, publicUrl, authentication: { requireS
   // Open to whoever has the link, and gone the moment it is revoked: never cached.
   router.get('/api/shared/:token', async (req, res) => {
     res.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
-    await spend(limits, res, 'anonymous', addressOf(req), POINTS.read)
+    await spend(limits, (name, value) => res.set(name, value), 'anonymous', addressOf(req), POINTS.read)
     readParameters(req.originalUrl, {})
     const { shared_at: _, ...board } = await toBoardWithItems(deps, await loadSharedBoard(db, String(req.params.token)))
     res.json({ board })
