@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process'
+import { execFile, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,8 +8,9 @@ import { parseArgs, promisify } from 'node:util'
 import sharp from 'sharp'
 import { TECHNIQUE_SEED } from '../src/library/technique-seed.ts'
 import { encodeImages } from '../src/video/extract.ts'
+import { CHILD_ENV } from '../src/video/extract-in-child.ts'
 import { differenceHash, measureLuma } from '../src/video/measure.ts'
-import type { Annotator, FrameAnnotation, FrameToAnnotate } from '../src/vision/annotator.ts'
+import type { Annotator, FrameAnnotation, FrameToAnnotate, VideoContext } from '../src/vision/annotator.ts'
 import { composeAnnotators } from '../src/vision/compose.ts'
 import { type FrameTiming, openMeasuringAnnotator } from '../src/vision/measured/measuring-annotator.ts'
 import { openModelAnnotator } from '../src/vision/model/model-annotator.ts'
@@ -45,27 +47,14 @@ interface Score {
 
 /**
  * Accuracy of an annotator against the labels of a folder with `MANIFEST.json` and `*.truth.json`: frames from the middle of every labelled span. A label's `also_acceptable` counts as right and a
- * tone labelled `mid` counts as either. `--annotator measured` (the default), `model` or `both`; a model needs `--base-url` and `--model`, and `--key-file` where the endpoint wants a key.
+ * tone labelled `mid` counts as either. The annotator runs in a process of its own, whose peak memory is told. `--annotator measured` (the default), `model` or `both`; a model needs `--base-url` and `--model`, and `--key-file` where the endpoint wants a key.
  */
 export async function run(args: string[]): Promise<void> {
-  const { values: options, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      annotator: { type: 'string', default: 'measured' },
-      samples: { type: 'string', default: '4' },
-      'base-url': { type: 'string' },
-      model: { type: 'string' },
-      'key-file': { type: 'string' },
-      json: { type: 'boolean', default: false },
-      verbose: { type: 'boolean', default: false },
-    },
-  })
+  if (args[0] === 'serve') return serve(args.slice(1))
+  const { values: options, positionals } = parseOptions(args)
   const folder = resolve(positionals[0] ?? fileURLToPath(new URL('../../shared/videos', import.meta.url)))
   const samples = await loadSamples(loadSpans(folder), folder, Number(options.samples))
-  const timings: FrameTiming[] = []
-  await using annotator = await openAnnotator(options, timings)
-  const answers = await annotateAll(annotator, samples)
+  const { version, answers, timings, memoryMb } = await annotateAll(args, samples)
 
   const scores = Object.fromEntries(ATTRIBUTES.map((attribute) => [attribute, scoreOf(samples, answers, attribute)]))
   const withFace = samples.filter(({ span }) => span.labels.zone && span.labels.zone !== 'none')
@@ -77,14 +66,13 @@ export async function run(args: string[]): Promise<void> {
     ATTRIBUTES.filter((attribute) => attribute !== 'tone').map((attribute) => [attribute, calibrate(samples, answers, attribute)]),
   )
   const cost = timings.length > 0 ? costOf(samples, timings) : null
-  const memoryMb = Math.round(process.resourceUsage().maxRSS / 1024)
 
   if (!options.json) {
     print(samples, answers, { scores, zoneWithFace, presence, words, cardsAndTerminals, calibration, cost, memoryMb }, options.verbose)
   }
   console.log(
     JSON.stringify({
-      annotator: annotator.version,
+      annotator: version,
       frames: samples.length,
       accuracy: {
         ...scores,
@@ -100,6 +88,22 @@ export async function run(args: string[]): Promise<void> {
   )
 }
 
+function parseOptions(args: string[]) {
+  return parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      annotator: { type: 'string', default: 'measured' },
+      samples: { type: 'string', default: '4' },
+      'base-url': { type: 'string' },
+      model: { type: 'string' },
+      'key-file': { type: 'string' },
+      json: { type: 'boolean', default: false },
+      verbose: { type: 'boolean', default: false },
+    },
+  })
+}
+
 async function openAnnotator(options: Record<string, unknown>, timings: FrameTiming[]): Promise<Annotator> {
   const openMeasured = () => openMeasuringAnnotator({ onTimed: (timing) => timings.push(timing) })
   const openModel = () => {
@@ -113,17 +117,62 @@ async function openAnnotator(options: Record<string, unknown>, timings: FrameTim
   throw new Error('--annotator is measured, model or both')
 }
 
-async function annotateAll(annotator: Annotator, samples: readonly Sample[]): Promise<Map<string, FrameAnnotation>> {
+interface Annotated {
+  version: string
+  answers: Map<string, FrameAnnotation>
+  timings: FrameTiming[]
+  /** The most the annotator's process held. */
+  memoryMb: number
+}
+
+/** One call of the annotator: a batch of one clip's frames. */
+interface Question {
+  video: VideoContext
+  frames: FrameToAnnotate[]
+}
+
+async function annotateAll(args: string[], samples: readonly Sample[]): Promise<Annotated> {
+  const server = fork(join(import.meta.dirname, 'main.ts'), ['annotation', 'serve', ...args], {
+    // As `npm start` and the image start a worker.
+    env: { ...process.env, ...CHILD_ENV },
+    serialization: 'advanced',
+  })
+  const ended = once(server, 'exit')
+  const next = async () => {
+    const [message] = await Promise.race([once(server, 'message'), ended.then(() => Promise.reject(new Error('the annotator ended')))])
+    return message
+  }
+  const { version, batchSize } = (await next()) as Pick<Annotator, 'version' | 'batchSize'>
   const answers = new Map<string, FrameAnnotation>()
   for (const [file, ofFile] of Map.groupBy(samples, ({ span }) => span.file)) {
     const video = { id: file, title: file, author: null, durationSec: Math.max(...ofFile.map(({ span }) => span.toSec)) }
-    for (let at = 0; at < ofFile.length; at += annotator.batchSize) {
-      const frames = ofFile.slice(at, at + annotator.batchSize).map(({ frame }) => frame)
-      const { annotations } = await annotator.annotate(video, frames, { signal: AbortSignal.timeout(600_000), techniques: TECHNIQUE_SEED })
-      for (const annotation of annotations) answers.set(annotation.frameId, annotation)
+    for (let at = 0; at < ofFile.length; at += batchSize) {
+      const answer = next()
+      server.send({ video, frames: ofFile.slice(at, at + batchSize).map(({ frame }) => frame) } satisfies Question)
+      for (const annotation of (await answer) as FrameAnnotation[]) answers.set(annotation.frameId, annotation)
     }
   }
-  return answers
+  const told = next()
+  server.send('tell')
+  const { timings, memoryMb } = (await told) as Pick<Annotated, 'timings' | 'memoryMb'>
+  await ended
+  return { version, answers, timings, memoryMb }
+}
+
+async function serve(args: string[]): Promise<void> {
+  const timings: FrameTiming[] = []
+  const annotator = await openAnnotator(parseOptions(args).values, timings)
+  process.on('message', async (question: Question | 'tell') => {
+    if (question === 'tell') {
+      process.send!({ timings, memoryMb: Math.round(process.resourceUsage().maxRSS / 1024) })
+      await annotator[Symbol.asyncDispose]()
+      process.disconnect()
+      return
+    }
+    const options = { signal: AbortSignal.timeout(600_000), techniques: TECHNIQUE_SEED }
+    process.send!((await annotator.annotate(question.video, question.frames, options)).annotations)
+  })
+  process.send!({ version: annotator.version, batchSize: annotator.batchSize })
 }
 
 // Labels and frames
@@ -380,7 +429,7 @@ function print(samples: readonly Sample[], answers: Map<string, FrameAnnotation>
     console.log(
       `\ncost ${cost.ratio} × (${cost.of.split('/ ')[1]}), ${cost.msPerFrame} ms a frame; read in vain ${cost.readInVain} of ${cost.withoutText} without text`,
     )
-  console.log(`peak memory ${results.memoryMb} MB (with the benchmark's own frames)`)
+  console.log(`peak memory ${results.memoryMb} MB`)
   if (!verbose) return
   for (const sample of samples) {
     for (const attribute of ATTRIBUTES) {

@@ -14,6 +14,7 @@ import { startLocalRedis } from '../local/redis.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { STOP_DEADLINE_MS, stopInOrder, untilSignalled } from '../shutdown.ts'
 import { openStore } from '../store.ts'
+import { CHILD_ENV } from '../video/extract-in-child.ts'
 import { CliError, type RunFile, readRunFile } from './context.ts'
 import { ensureOperator } from './operator.ts'
 import { addSamples } from './samples.ts'
@@ -144,7 +145,11 @@ function superviseWorker(
     const startedAt = Date.now()
     const env = childEnv(process.env, { config, databaseUrl, redisUrl, first: deaths === 0 })
     // Detached: Ctrl-C reaches us alone. Should we be killed, the closed channel tells the worker to go.
-    child = spawn(process.execPath, [cli, 'worker'], { env, detached: true, stdio: ['ignore', logFd, logFd, 'ipc'] })
+    child = spawn(process.execPath, [cli, 'worker'], {
+      env: { ...CHILD_ENV, ...env },
+      detached: true,
+      stdio: ['ignore', logFd, logFd, 'ipc'],
+    })
     const { pid } = child
     if (pid) pids.add(pid)
     child.once('error', (error) => logger.error({ err: error }, 'worker cannot be started'))

@@ -1,5 +1,31 @@
+import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import sharp from 'sharp'
+import type { FrameToAnnotate } from '../../src/vision/annotator.ts'
+
+/** The nth frame to ask about: distinct noise, so that no two are near each other. */
+export async function noiseFrame(n: number, over: Partial<FrameToAnnotate> = {}): Promise<FrameToAnnotate> {
+  const hash = createHash('sha256').update(`frame ${n}`).digest()
+  const image = await sharp(Buffer.alloc(64 * 36 * 3, hash), { raw: { width: 64, height: 36, channels: 3 } })
+    .webp()
+    .toBuffer()
+  return {
+    id: `frame-${n}`,
+    tSec: n,
+    kind: 'beat',
+    image,
+    imageSha256: createHash('sha256').update(image).digest('hex'),
+    width: 64,
+    height: 36,
+    luma: 120,
+    tone: 'bright',
+    motion: 0,
+    phash: hash.toString('hex', 8, 16),
+    reason: 'beat',
+    ...over,
+  }
+}
 
 /** How the endpoint behaves at one call. */
 export type Behaviour =

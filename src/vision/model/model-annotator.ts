@@ -253,6 +253,22 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       await askFor(frames.slice(half))
     }
 
+    /** The pictures as they are sent; of one that cannot be read the end is told here. */
+    async function prepare(frames: readonly FrameToAnnotate[]): Promise<Prepared[]> {
+      const images = await Promise.allSettled(frames.map((frame) => toModelImage(frame.image)))
+      const prepared: Prepared[] = []
+      for (const [i, image] of images.entries()) {
+        const frame = frames[i]!
+        if (image.status === 'fulfilled') prepared.push({ frame, image: image.value })
+        else {
+          const cause = image.reason instanceof Error ? image.reason.message : String(image.reason)
+          const reason = plainText(`unreadable picture: ${cause}`, 300)
+          await deliver({ frameId: frame.id, status: 'failed', reason, values: {}, issues: [] })
+        }
+      }
+      return prepared
+    }
+
     const copies = new Set([...twins.values()].flat().map(({ id }) => id))
     const open: FrameToAnnotate[] = []
     for (const frame of frames) {
@@ -262,19 +278,11 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       else open.push(frame)
     }
     if (open.length > 0) throwIfUnavailable()
-    const images = await Promise.allSettled(open.map((frame) => toModelImage(frame.image)))
-    const prepared: Prepared[] = []
-    for (const [i, image] of images.entries()) {
-      const frame = open[i]!
-      if (image.status === 'fulfilled') prepared.push({ frame, image: image.value })
-      else {
-        const cause = image.reason instanceof Error ? image.reason.message : String(image.reason)
-        const reason = plainText(`unreadable picture: ${cause}`, 300)
-        await deliver({ frameId: frame.id, status: 'failed', reason, values: {}, issues: [] })
-      }
-    }
     // Batches run side by side as far as the limiter lets them; all are waited for, so that nothing paid for is lost when one throws.
-    const batches = chunk(prepared, batchSize).map((batch) => askFor(batch))
+    const batches = chunk(open, batchSize).map(async (batch) => {
+      const prepared = await prepare(batch)
+      if (prepared.length > 0) await askFor(prepared)
+    })
     const failure = (await Promise.allSettled(batches)).find((result) => result.status === 'rejected')
     if (failure) throw failure.reason
     return { annotations: frames.map((frame) => done.get(frame.id)!), calls }
