@@ -491,3 +491,12 @@ export function answerCache(db: Db): AnswerCache {
     },
   }
 }
+
+/** Deletes answers, older than `days`, about pictures that no frame has any more: a video that comes back soon costs nothing. Number deleted. */
+export async function forgetAnswers(db: Db, days = 30): Promise<number> {
+  const { rowCount } = await db.execute(
+    sql`delete from vision_answers a
+        where a.created_at < now() - make_interval(days => ${days}) and not exists (select 1 from frames f where f.image_sha256 = a.image_sha256)`,
+  )
+  return rowCount ?? 0
+}

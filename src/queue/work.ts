@@ -79,6 +79,8 @@ export function startWorker({ url, prefix, queue, concurrency, handlers, logger,
       concurrency,
       // Without a limiter workers do not heed the pause that `rateLimit` makes.
       limiter: { max: NEVER_REACHED, duration: 1_000 },
+      // How long a rest that somebody ended (`frames resume`) may still be kept.
+      maximumRateLimitDelay: 5_000,
       lockDuration: lockMs,
       stalledInterval: Math.max(250, Math.floor(lockMs / 4)),
       // The default of 1 fails jobs for good when workers are killed; a video's own count of beginnings bounds poison (library/videos.ts).

@@ -6,6 +6,7 @@ import { openDb } from '../db/client.ts'
 import { settings } from '../db/schema.ts'
 import { type Consumer, type RunningConsumer, startConsumer } from '../events/consume.ts'
 import { deleteExpired } from '../library/accounts.ts'
+import { forgetAnswers } from '../library/annotations.ts'
 import { findAnnotator, publishAnnotator } from '../library/reannotation.ts'
 import { checkStorage } from '../library/storage.ts'
 import { TECHNIQUE_SEED } from '../library/technique-seed.ts'
@@ -151,7 +152,10 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
         every(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
         every(60 * MINUTE, 'delete what has expired', logger, () => deleteExpired(db)),
         every(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
-        every(24 * 60 * MINUTE, 'collect garbage', logger, () => checkStorage(db, store, { remove: true })),
+        every(24 * 60 * MINUTE, 'collect garbage', logger, async () => {
+          await checkStorage(db, store, { remove: true })
+          await forgetAnswers(db)
+        }),
       ]
     : []
 

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { afterEach, expect, test } from 'vitest'
-import { costsOf } from '../../src/library/annotations.ts'
+import { costsOf, forgetAnswers } from '../../src/library/annotations.ts'
 import { findAnnotatorStatus } from '../../src/library/video-status.ts'
 import { deleteVideo } from '../../src/library/videos.ts'
 import { sharedLimit } from '../../src/queue/shared-limit.ts'
@@ -62,6 +62,26 @@ test('a configured model describes every frame over the measured facts; tokens a
   expect(await videoRow(service, again)).toMatchObject({ status: 'ready' })
   expect(endpoint.calls.length).toBe(calls)
   expect((await frameRows(service, again)).map((row) => row.subject)).toEqual(Array(5).fill('ui'))
+})
+
+test('answers are forgotten when their pictures have been gone for a month, and not before', async () => {
+  await open()
+  const { db } = service.stores
+  const answers = () => countOf(service, sql`select count(*) as n from vision_answers`)
+  const age = () => db.execute(sql`update vision_answers set created_at = now() - interval '31 days'`)
+  const gone = await addVideo(service, 2)
+  // Its one picture is the other's first.
+  await addVideo(service, 1)
+  await service.drain()
+  expect(await answers()).toBe(2)
+  await age()
+  expect(await forgetAnswers(db)).toBe(0)
+  await deleteVideo(db, gone)
+  await db.execute(sql`update vision_answers set created_at = now()`)
+  expect(await forgetAnswers(db)).toBe(0)
+  await age()
+  expect(await forgetAnswers(db)).toBe(1)
+  expect(await answers()).toBe(1)
 })
 
 test('a refused key: nothing fails, nothing is asked again, one clear status', async () => {
