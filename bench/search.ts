@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import type pg from 'pg'
-import type { FrameQuery } from '../src/search/library-search.ts'
+import type { FrameDocument, FrameQuery, LibrarySearch } from '../src/search/library-search.ts'
+import { frameLikeness } from '../src/search/likeness.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { round, seedLibrary } from './seed.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
@@ -89,6 +90,7 @@ export async function run(args: string[]): Promise<void> {
   const alone: Case[] = [
     { name: 'search, two words', ours: () => search.search({ q: 'dark terminal', limit: 6 }), bare: [] },
     { name: 'search, mistyped', ours: () => search.search({ q: 'presnter stduio', limit: 6 }), bare: [] },
+    { name: 'page past the end', ours: () => ask({ page: lastPage + 10 }), bare: [] },
     { name: 'search, blank', ours: () => search.search({ q: '', limit: 20 }), bare: [] },
     { name: 'part of a word', ours: () => ask({ q: 'perdri' }), bare: [] },
     { name: 'frequent word, page 10', ours: () => ask({ q: 'scene', page: 10 }), bare: [] },
@@ -103,9 +105,11 @@ export async function run(args: string[]): Promise<void> {
 
   const figures: Record<string, { ours_ms: number; bare_ms?: number; ratio?: number }> = {}
   for (const one of [...cases, ...alone]) figures[one.name] = await measure(pool, one, Number(values.rounds))
+  const likeness = await likenessShare(pool, search)
   if (!values.json) {
     console.log(`${frames} frames, seeded in ${seedSeconds} s`)
     console.table(figures)
+    console.log(`similar: ${likeness.share} of the likeness of the 24 most alike, ${likeness.found} of them found`)
   }
   const ratio = Math.max(...Object.values(figures).flatMap((figure) => figure.ratio ?? []))
   console.log(
@@ -116,6 +120,7 @@ export async function run(args: string[]): Promise<void> {
       ratio,
       ratio_of: 'slowest case against bare SQL',
       cases: figures,
+      similar: likeness,
     }),
   )
 
@@ -135,6 +140,38 @@ export async function run(args: string[]): Promise<void> {
     await on.query('vacuum analyze library_search.frames')
     await on.query('vacuum analyze library_search.documents')
   }
+}
+
+/**
+ * How good `similar` is: the likeness of what it finds as a share of that of the 24 frames that comparing with every frame there is would find, and how many of
+ * those it finds. Over ten frames.
+ */
+async function likenessShare(pool: pg.Pool, search: LibrarySearch): Promise<{ share: number; found: number }> {
+  const { rows } = await pool.query<{ doc: FrameDocument }>(
+    `select doc from library_search.documents where kind = 'frames' and doc is not null order by md5(id) limit 10`,
+  )
+  const asked = rows.map(({ doc }) => ({ me: doc, best: [] as { id: string; score: number }[] }))
+  for (let after = ''; ; ) {
+    const page = await pool.query<{ id: string; doc: FrameDocument }>(
+      `select id, doc from library_search.documents where kind = 'frames' and doc is not null and id > $1 order by id limit 5000`,
+      [after],
+    )
+    if (page.rows.length === 0) break
+    after = page.rows.at(-1)!.id
+    for (const one of asked) {
+      const scored = page.rows.filter(({ id }) => id !== one.me.id).map(({ id, doc }) => ({ id, score: frameLikeness(one.me, doc) }))
+      one.best = [...one.best, ...scored].sort((a, b) => b.score - a.score).slice(0, 24)
+    }
+  }
+  const sum = (scores: { score: number }[]) => scores.reduce((total, { score }) => total + score, 0)
+  let share = 0
+  let found = 0
+  for (const { me, best } of asked) {
+    const hits = (await search.similar(me.id, { filters: {}, limit: 24 }))!
+    share += sum(hits) / sum(best) / asked.length
+    found += hits.filter(({ document }) => best.some(({ id }) => id === document.id)).length / best.length / asked.length
+  }
+  return { share: round(share), found: round(found) }
 }
 
 interface Case {

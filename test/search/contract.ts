@@ -494,6 +494,33 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
     })
   })
 
+  describe(`${name}: the same picture elsewhere`, () => {
+    const engine = opened(open)
+    // One bit of difference in each quarter of the hash, and two in three of them; nothing else is shared.
+    const elsewhere: Partial<SeedFrame> = {
+      caption: 'nothing alike',
+      palette: ['#00ff00', '#00ee00', '#00dd00', '#00cc00', '#00bb00'],
+      subject: 'crowd',
+    }
+    const clips = [
+      clip('one', {}, [
+        { phash: '0123456789abcdef', caption: 'a kite', palette: ['#d02020', '#301010', '#ffffff', '#808080', '#101010'], subject: 'ui' },
+      ]),
+      clip('two', {}, [
+        { ...elsewhere, phash: '0122456689aacdef' },
+        { ...elsewhere, phash: '0120456489a8cdee' },
+        { ...elsewhere, phash: 'fedcba9876543210' },
+      ]),
+    ]
+    beforeAll(() => engine().sink.apply(changesOf(clips)))
+
+    test('is found among frames like it by the picture alone', async () => {
+      const me = clips[0]!.frames[0]!
+      const hits = (await engine().search.similar(me.id, { filters: {}, limit: 10 }))!
+      expect(hits.slice(0, 2).map(({ document }) => document.phash)).toEqual(['0122456689aacdef', '0120456489a8cdee'])
+    })
+  })
+
   describe(`${name}: changes`, () => {
     const engine = opened(open)
 

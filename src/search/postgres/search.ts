@@ -21,6 +21,7 @@ import {
 import { frameLikeness, VarietyFilter, wordsOf } from '../likeness.ts'
 import {
   type Candidate,
+  compare,
   type ExpandedTerm,
   expandTerms,
   isPartSearchable,
@@ -393,17 +394,18 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
     async similar(id, { filters, limit }) {
       const me = (await documentsOf('frames', [id])).get(id)
       if (!me) return undefined
-      const where = sql`${whereOf(filters, [])} and id <> ${id}`
-      const words = [...wordsOf(me)].sort((a, b) => b.length - a.length).slice(0, 5)
-      const pairs = words.flatMap((one, n) => words.slice(n + 1).map((other) => `('${one}' & '${other}')`)).join(' | ')
-      const color = me.palette[0]
-      const rows = await rowsOf<{ id: string }>(sql`
-        (select id from ${FRAMES} where ${where} order by bit_count(phash # ('x' || ${me.phash})::bit(64)), id limit ${Math.max(100, limit)})
-        union (select id from ${FRAMES} where ${where} and subject is not distinct from ${me.subject} and surface is not distinct from ${me.surface}
-                 and shot is not distinct from ${me.shot} order by ${STRENGTH} limit 60)
-        ${me.technique === null ? sql`` : sql`union (select id from ${FRAMES} where ${where} and technique = ${me.technique} order by ${STRENGTH} limit 60)`}
-        ${words.length < 2 ? sql`` : sql`union (select id from ${FRAMES} where ${where} and words @@ ${pairs}::tsquery order by ts_rank(words, ${pairs}::tsquery) desc, id limit 60)`}
-        ${color === undefined ? sql`` : sql`union (select id from ${FRAMES} where ${where} and colors @> ${sql.param([cellOf(color)])}::smallint[] order by ${STRENGTH} limit 60)`}`)
+      const rows = await db.transaction(async (tx) => {
+        // Every kind of candidate has its index, but the planner cannot know how few frames share a key.
+        await tx.execute(
+          sql`select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`,
+        )
+        const { narrow, wide } = candidatesLike(me, sql`${whereOf(filters, [])} and id <> ${id}`, limit)
+        const found = await readRows<{ id: string }>(tx, sql.join(narrow, sql` union `))
+        // A small library has few frames that share so much, and there a wider look costs little.
+        const more =
+          found.length < ENOUGH_CANDIDATES && wide.length > 0 ? await readRows<{ id: string }>(tx, sql.join(wide, sql` union `)) : []
+        return [...found, ...more]
+      })
       const documents = await documentsOf(
         'frames',
         rows.map((row) => row.id),
@@ -470,6 +472,69 @@ function whereOf(filters: FrameFilters, terms: readonly ExpandedTerm[]): SQL {
   if (filters.color && filters.color.length > 0) conditions.push(sql`colors && ${sql.param(filters.color.map(cellOf))}::smallint[]`)
   if (terms.length > 0) conditions.push(sql`words @@ ${allOf(terms)}`)
   return conditions.length > 0 ? sql.join(conditions, sql` and `) : sql`true`
+}
+
+/** Frames read of each kind of candidate before the nearest are chosen: what a question costs does not grow with the library. */
+const MAX_CANDIDATES = 600
+const ENOUGH_CANDIDATES = 350
+const ALIKE = sql.raw('alike_keys(phash, subject, surface, shot, technique, tone)')
+
+/**
+ * Ids worth comparing with a frame, each kind from an index: nearly the same picture; the same colours with the same attributes, technique or alone; the same
+ * attributes; the same technique; two of its rarer words.
+ */
+function candidatesLike(me: FrameDocument, where: SQL, limit: number): { narrow: SQL[]; wide: SQL[] } {
+  const keys = sql`alike_keys(('x' || ${me.phash})::bit(64), ${me.subject}, ${me.surface}, ${me.shot}, ${me.technique}, ${me.tone})`
+  const cells = [...new Set(me.palette.slice(0, 3).map(cellOf))]
+  const colors = sql`colors @> ${sql.param(cells)}::smallint[]`
+  const near = sql`bit_count(phash # ('x' || ${me.phash})::bit(64))`
+  const shared = sql.join(
+    (['subject', 'surface', 'shot', 'technique', 'zone', 'tone'] as const).flatMap((attribute) =>
+      me[attribute] === null ? [] : [sql`(${sql.raw(attribute)} is not distinct from ${me[attribute]})::int`],
+    ),
+    sql` + `,
+  )
+  const some = (condition: SQL, most: number, order: SQL, take: number) => sql`
+    (select id from (select id, phash, subject, surface, shot, technique, zone, tone from ${FRAMES} where ${where} and ${condition} limit ${most}) c
+      order by ${order}, id limit ${take})`
+  const byAttributes = sql`${shared} desc, ${near}`
+  const key = (n: number) => sql`${ALIKE} @> (${keys})[${sql.raw(`${n}:${n}`)}]`
+  const kinds = [
+    some(sql`${ALIKE} && ${sql.param(hashProbes(me.phash))}::int[]`, 20_000, near, Math.max(100, limit)),
+    some(key(5), MAX_CANDIDATES, byAttributes, 60),
+  ]
+  if (cells.length > 0) {
+    kinds.push(some(sql`${colors} and ${key(5)}`, MAX_CANDIDATES, byAttributes, 100))
+    kinds.push(some(sql`${colors} and ${key(6)}`, MAX_CANDIDATES, byAttributes, 60))
+    if (me.technique !== null) kinds.push(some(sql`${colors} and ${key(7)}`, MAX_CANDIDATES, byAttributes, 100))
+  }
+  if (me.technique !== null)
+    kinds.push(sql`(select id from ${FRAMES} where ${where} and technique = ${me.technique} order by ${STRENGTH} limit 60)`)
+  // Two words together: an index reads the shorter of two lists then, but all lists of a choice of words.
+  const [one, two] = [...wordsOf(me)].sort((a, b) => b.length - a.length || compare(a, b))
+  if (one && two) kinds.push(some(sql`words @@ ${`${lexeme(one)} & ${lexeme(two)}`}::tsquery`, MAX_CANDIDATES, byAttributes, 60))
+  const wide =
+    cells.length > 0
+      ? [
+          some(colors, MAX_CANDIDATES, byAttributes, 100),
+          some(sql`colors @> ${sql.param(cells.slice(0, 1))}::smallint[]`, MAX_CANDIDATES, byAttributes, 100),
+        ]
+      : []
+  return { narrow: kinds, wide }
+}
+
+/**
+ * The keys of all hashes that differ in one bit at most in one of the four 16-bit bands: two hashes within seven bits share one of them, by the pigeonhole
+ * principle (Norouzi, Punjani and Fleet 2012, multi-index hashing).
+ */
+function hashProbes(phash: string): number[] {
+  const probes: number[] = []
+  for (let band = 0; band < 4; band++) {
+    const value = Number.parseInt(phash.slice(band * 4, band * 4 + 4), 16)
+    probes.push(band * 65_536 + value)
+    for (let bit = 0; bit < 16; bit++) probes.push(band * 65_536 + (value ^ (1 << bit)))
+  }
+  return probes
 }
 
 /** PostgreSQL text cannot hold NUL or half a surrogate pair: no row has such a value, so neither may the question. */
