@@ -21,7 +21,7 @@ export interface OpenProjection {
 }
 
 /** How often the mirror is looked after when nothing happens: an index that somebody emptied is found by this. */
-const LOOK_AFTER_MS = 30_000
+const LOOK_AFTER_MS = 10_000
 
 /** The search projection with the homes this installation has: the Postgres read model always, Meilisearch beside it when it is set. */
 export async function openProjection({

@@ -88,6 +88,7 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     const harms: (() => Promise<unknown>)[] = [
       () => client.deleteIndex(`${prefix}_frames`).waitTask({ timeout: 60_000 }),
       () => client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 60_000 }),
+      () => client.index(`${prefix}_videos`).deleteAllDocuments().waitTask({ timeout: 60_000 }),
       () => client.index(`${prefix}_brands`).updateSearchableAttributes(['key']).waitTask({ timeout: 60_000 }),
     ]
     for (const harm of harms) {
@@ -96,6 +97,22 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
       expect((await (await open()).frames(ask('kite'))).frames).toHaveLength(2)
       expect(await syncMirror(deps())).toEqual({ rebuilt: false })
     }
+  })
+
+  test('an index that was emptied is noticed by the first search that finds nothing, and not trusted until it is filled', async () => {
+    const meilisearch = await open()
+    const search = resilientSearch({ primary: meilisearch, fallback: openPostgresSearch(stores.db.$client), logger })
+    await client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 60_000 })
+    for (const query of [ask('kite'), { ...ask('kite'), facets: true }, { ...ask('kite'), variety: true }])
+      await expect((await open()).frames(query)).rejects.toThrow(/empty/)
+    await expect((await open()).frames({ ...ask(''), sort: 'newest', facets: true })).rejects.toThrow(/empty/)
+    expect((await search.frames(ask('kite'))).frames).toHaveLength(2)
+    expect((await search.search({ q: 'kite', limit: 6 })).frames).toHaveLength(2)
+    expect(search.engine).toBe('postgres')
+    await expect(meilisearch.probe()).rejects.toThrow(/empty/)
+    expect(await syncMirror(deps())).toEqual({ rebuilt: true })
+    await meilisearch.probe()
+    expect((await meilisearch.frames(ask('no such word'))).frames).toEqual([])
   })
 
   test('reconcile finds and heals what is missing, stale and extra, and nothing the second time', async () => {

@@ -97,14 +97,18 @@ async function sync({ db, sink, signal }: Deps): Promise<{ rebuilt: boolean }> {
   return { rebuilt: false }
 }
 
-/** Nothing there although something was copied: somebody emptied it. */
+/** Nothing there of a kind although some was copied: somebody emptied it. */
 async function emptied({ db, sink }: Deps, held: State | undefined): Promise<boolean> {
-  if (!held || (await sink.count('frames')) > 0) return false
-  const [row] = await rowsOf<{ some: boolean }>(
-    db,
-    sql`select exists (select 1 from ${model}.documents where kind = 'frames' and doc is not null and version <= ${held.version}) as some`,
-  )
-  return row?.some === true
+  if (!held) return false
+  for (const kind of KINDS) {
+    if ((await sink.count(kind)) > 0) continue
+    const [row] = await rowsOf<{ some: boolean }>(
+      db,
+      sql`select exists (select 1 from ${model}.documents where kind = ${kind} and doc is not null and version <= ${held.version}) as some`,
+    )
+    if (row?.some) return true
+  }
+  return false
 }
 
 async function rebuild({ db, sink, signal }: Deps): Promise<void> {

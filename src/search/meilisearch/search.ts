@@ -46,6 +46,8 @@ const FACET_ATTRIBUTES: Record<Facet, string> = {
   platform: 'platform',
 }
 
+const ANYTHING: FrameQuery = { filters: {}, q: '', sort: 'newest', page: 1, pageSize: 120, facets: false, variety: false }
+
 type StoredHit = StoredDocument & {
   phash: string
   luma: number
@@ -66,6 +68,7 @@ export function openMeiliSearch({
   const pool = new Pool(new URL(url).origin, { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connect: { timeout: timeoutMs } })
   const path = `${new URL(url).pathname.replace(/\/$/, '')}/multi-search`
   let headers: Record<string, string> | undefined
+  let filledAt = -Infinity
   let known: { at: number; state: Awaited<ReturnType<typeof mirror>> } | undefined
 
   async function connected(): Promise<Record<string, string>> {
@@ -94,6 +97,17 @@ export function openMeiliSearch({
     return answer.results
   }
 
+  const everything: MultiSearchQuery = { indexUid: indexName(prefix, 'frames'), q: '', limit: 0 }
+
+  /** Nothing found may be nothing there: somebody emptied the index, and the mirror has not noticed yet. Looked at once a second at most. */
+  async function requireFilled(results: readonly SearchResponse<StoredHit>[]): Promise<void> {
+    if (results.some((result) => result.hits.length > 0) || performance.now() - filledAt < 1_000) return
+    const [whole] = await ask([everything])
+    if (whole!.estimatedTotalHits === 0 && (await reads.frames({ ...ANYTHING, pageSize: 1 })).frames.length > 0)
+      throw new MeiliNotReady('the index is empty')
+    filledAt = performance.now()
+  }
+
   function frameQuery(terms: readonly Term[], filters: FrameFilters): MultiSearchQuery {
     return {
       indexUid: indexName(prefix, 'frames'),
@@ -113,6 +127,7 @@ export function openMeiliSearch({
       const [result] = await ask([
         { ...frameQuery(terms, query.filters), attributesToRetrieve: ['key', 'phash', 'luma'], offset, limit: 1_000 },
       ])
+      if (offset === 0) await requireFilled([result!])
       for (const hit of result!.hits) if (filter.keep(hit)) kept.push(hit)
       if (result!.hits.length < 1_000) break
     }
@@ -126,7 +141,12 @@ export function openMeiliSearch({
       offset: query.variety ? 0 : (query.page - 1) * query.pageSize,
       limit: query.variety ? 0 : query.pageSize,
     }
-    if (!query.facets) return { hits: query.variety ? [] : (await ask([page]))[0]!.hits }
+    if (!query.facets) {
+      if (query.variety) return { hits: [] }
+      const results = await ask([page])
+      await requireFilled(results)
+      return { hits: results[0]!.hits }
+    }
     const filtered = FACETS.filter((facet) => (query.filters[facet]?.length ?? 0) > 0)
     const free = FACETS.filter((facet) => !filtered.includes(facet))
     // Every frame has a tone: its counts add up to the whole, which no other figure does past the depth.
@@ -137,6 +157,7 @@ export function openMeiliSearch({
       facets: [FACET_ATTRIBUTES[facet]],
     }))
     const [main, ...rest] = await ask([counting, ...others])
+    if (Object.keys(main!.facetDistribution?.tone ?? {}).length === 0) await requireFilled([main!])
     const facets = Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts
     for (const facet of free) facets[facet] = countsOf(facet, main!.facetDistribution)
     filtered.forEach((facet, n) => {
@@ -155,7 +176,8 @@ export function openMeiliSearch({
     },
     async probe() {
       known = undefined
-      await ask([{ indexUid: indexName(prefix, 'frames'), q: '', limit: 0 }])
+      filledAt = -Infinity
+      await requireFilled(await ask([everything]))
     },
     asOf: async () => (await mirror())?.appliedAt ?? null,
 
@@ -186,6 +208,7 @@ export function openMeiliSearch({
         ...kinds.map((kind) => ({ ...query(kind, terms), ...dropping(kind === 'frames' ? 'frequency' : 'last') })),
         ...asked.map(({ kind, term }) => query(kind, [term])),
       ])
+      await requireFilled(results)
       const more = several && results[1]!.hits.length < limit ? await ask(terms.map((term) => query('frames', [term]))) : []
       const byTerm = (kind: DocumentKind) =>
         kind === 'frames'
