@@ -3,7 +3,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { videos } from '../../db/schema.ts'
 import type { EventType, StoredEvent } from '../../events/catalogue.ts'
 import type { Commit, Consumer } from '../../events/consume.ts'
-import type { BrandDocument, VideoDocument } from '../../search/library-search.ts'
+import type { BrandDocument, FrameDocument, VideoDocument } from '../../search/library-search.ts'
 import { applyToReadModel, LIVE, lockReadModel, rowsOf } from '../../search/postgres/sink.ts'
 import { brandIdOf, type DeepLink, type GroupSummary, toBrandDocument, toVideoDocument } from './document.ts'
 import { loadFrameIdsOfTechnique, loadFramesByIds, loadFramesOfVideos, loadPublicVideos, loadTechniques } from './load.ts'
@@ -77,23 +77,53 @@ export function* piecesOf({ videos, frames, techniques }: Affected): Iterable<Af
 
 /**
  * The search projection: an event is a signal, what is written is read anew. The last piece commits with the checkpoint; pieces before it commit ahead, which a
- * repeat bears.
+ * repeat bears. While one piece is written the next is loaded.
  */
-export function searchProjection(deps: ProjectionDeps): Consumer {
+export function searchProjection({ db, deepLink }: ProjectionDeps): Consumer {
   return {
     name: 'search',
     types: SEARCH_EVENTS,
     batchSize: 500,
     async handle(events, signal): Promise<Commit> {
-      const pieces = [...piecesOf(await affectedBy(deps.db, events))]
-      const last = pieces.pop()!
-      for (const piece of pieces) {
-        signal.throwIfAborted()
-        await deps.db.transaction((tx) => projectLocked(tx, deps.deepLink, piece))
+      const pieces = [...piecesOf(await affectedBy(db, events))]
+      let ahead: LoadedAhead | undefined
+
+      async function step(tx: Tx, n: number): Promise<LoadedAhead | undefined> {
+        await lockReadModel(tx)
+        const known = ahead && ahead.state === (await stateOf(tx)) ? await ahead.frames : undefined
+        const frames = known ?? (await loadFrames(tx, deepLink, pieces[n]!))
+        const next = pieces[n + 1]
+        let loading: Promise<FrameDocument[] | undefined> | undefined
+        await projectLoaded(tx, pieces[n]!, frames, {
+          meanwhile() {
+            // Begun under the lock, so no older than what any writer before us has written. What cannot be loaded now is loaded in its turn.
+            loading = next && loadFrames(db, deepLink, next).catch(() => undefined)
+          },
+        })
+        return loading && { state: (await stateOf(tx)) ?? '', frames: loading }
       }
-      return (tx) => projectLocked(tx, deps.deepLink, last)
+
+      for (let n = 0; n < pieces.length - 1; n++) {
+        signal.throwIfAborted()
+        ahead = await db.transaction((tx) => step(tx, n))
+      }
+      return async (tx) => void (await step(tx, pieces.length - 1))
     },
   }
+}
+
+/** Frames of the piece to come, good as long as nobody else has written to the read model: another writer may have read newer rows. */
+interface LoadedAhead {
+  state: string
+  frames: Promise<FrameDocument[] | undefined>
+}
+
+async function stateOf(tx: Tx): Promise<string | undefined> {
+  const [row] = await rowsOf<{ state: string }>(
+    tx,
+    sql`select generation::text || ' ' || version as state from read_models where engine = 'postgres'`,
+  )
+  return row?.state
 }
 
 export async function projectLocked(tx: Tx, deepLink: DeepLink, affected: Affected): Promise<void> {
@@ -103,11 +133,23 @@ export async function projectLocked(tx: Tx, deepLink: DeepLink, affected: Affect
 
 /** Brings the documents of everything affected up to date, in the live generation or the one being built. The caller holds the lock of the live one. */
 export async function project(tx: Tx, deepLink: DeepLink, affected: Affected, schema: string = LIVE): Promise<void> {
+  await projectLoaded(tx, affected, await loadFrames(tx, deepLink, affected), { schema })
+}
+
+async function loadFrames(db: Db | Tx, deepLink: DeepLink, { videos: videoIds, frames: frameIds }: Affected): Promise<FrameDocument[]> {
+  return [...(await loadFramesOfVideos(db, [...videoIds], deepLink)), ...(await loadFramesByIds(db, [...frameIds], deepLink))]
+}
+
+/** `put`: the affected frames as they are now. `meanwhile` is called when the writing of them has begun. */
+async function projectLoaded(
+  tx: Tx,
+  affected: Affected,
+  put: readonly FrameDocument[],
+  { schema = LIVE, meanwhile }: { schema?: string; meanwhile?: () => void } = {},
+): Promise<void> {
   const model = sql.raw(schema)
   const videoIds = [...affected.videos]
   const frameIds = [...affected.frames]
-  const [ofVideos, single] = [await loadFramesOfVideos(tx, videoIds, deepLink), await loadFramesByIds(tx, frameIds, deepLink)]
-  const put = [...ofVideos, ...single]
   const current = new Set(put.map(({ id }) => id))
   const held = await rowsOf<{ id: string; video_id: string; author: string | null; technique: string | null }>(
     tx,
@@ -118,7 +160,9 @@ export async function project(tx: Tx, deepLink: DeepLink, affected: Affected, sc
     sql`select author from ${model}.entries where kind = 'videos' and id = any(${sql.param(videoIds)}) and author is not null`,
   )
   const gone = new Set([...held.map(({ id }) => id), ...frameIds].filter((id) => !current.has(id)))
-  await applyToReadModel(tx, { put: { frames: put }, remove: { frames: [...gone] } }, schema)
+  const writing = applyToReadModel(tx, { put: { frames: [...put] }, remove: { frames: [...gone] } }, schema)
+  meanwhile?.()
+  await writing
 
   const groups: Groups = { videos: new Set(videoIds), authors: new Set(), techniques: new Set(affected.techniques) }
   for (const { video_id, author, technique } of [...held, ...put]) {
