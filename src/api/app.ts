@@ -132,11 +132,15 @@ export function guardConnections(server: Server, logger: Logger): void {
   // `Expect` of anything but 100-continue: served as if it had not been said.
   server.on('checkExpectation', (req, res) => server.emit('request', req, res))
   server.setTimeout(120_000)
+  let arrived: [IncomingMessage, ServerResponse][] = []
   server.on('request', (req, res) => {
     if (req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined) return
-    // Once this packet is read: the usual body has come with it, and needs no watching.
+    // Once its packet is read: the usual body has come with it, and needs no watching.
+    if (arrived.push([req, res]) > 1) return
     setImmediate(() => {
-      if (!req.complete) watchBody(req, res)
+      const looked = arrived
+      arrived = []
+      for (const [request, response] of looked) if (!request.complete) watchBody(request, response)
     })
   })
 }

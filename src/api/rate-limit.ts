@@ -228,8 +228,8 @@ function inBlocks(take: (budget: Budget, subject: string, points: number) => Pro
   }
 }
 
-function toldOf({ left, untilMs }: Block, usage: Usage): Usage {
-  return { ...usage, remaining: usage.remaining + left, resetSec: Math.max(1, Math.ceil((untilMs - performance.now()) / 1000)) }
+function toldOf({ left, untilMs }: Block, { limit, windowSec, remaining }: Usage): Usage {
+  return { limit, windowSec, remaining: remaining + left, resetSec: Math.max(1, Math.ceil((untilMs - performance.now()) / 1000)) }
 }
 
 /** A key keeps its count when its account's plan changes. */

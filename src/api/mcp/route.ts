@@ -113,7 +113,7 @@ function send(res: ServerResponse, { status, headers, body }: McpReply, more: re
   all.push('Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(length))
   res.cork()
   res.writeHead(status, all)
-  for (const piece of body.slice(0, -1)) res.write(piece)
+  for (let at = 0; at < body.length - 1; at++) res.write(body[at])
   res.end(body.at(-1))
 }
 
@@ -167,6 +167,7 @@ const postOnly: RequestHandler = (req, res, next) => {
 }
 
 function unsupportedType(req: IncomingMessage): McpReply | undefined {
+  if (req.headers['content-type'] === 'application/json') return undefined
   const [type, ...parameters] = (req.headers['content-type'] ?? '').split(';').map((part) => part.trim().toLowerCase())
   const charset = parameters
     .find((parameter) => parameter.startsWith('charset='))
