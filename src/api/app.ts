@@ -114,7 +114,7 @@ const BODY_MS = 30_000
  * What no handler sees: requests that cannot be parsed answer JSON too, idle and dripping connections end. Call it before the server listens.
  * Only `/api/videos` may take its time with a body.
  */
-export function guardConnections(server: Server, logger: Logger): void {
+export function guardConnections(server: Server, logger: Logger, { bodyMs = BODY_MS }: { bodyMs?: number } = {}): void {
   server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket) => {
     // Gone without a word: nothing to answer, nothing to tell.
     if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -140,12 +140,12 @@ export function guardConnections(server: Server, logger: Logger): void {
     setImmediate(() => {
       const looked = arrived
       arrived = []
-      for (const [request, response] of looked) if (!request.complete) watchBody(request, response)
+      for (const [request, response] of looked) if (!request.complete) watchBody(request, response, bodyMs)
     })
   })
 }
 
-function watchBody(req: IncomingMessage, res: ServerResponse): void {
+function watchBody(req: IncomingMessage, res: ServerResponse, bodyMs: number): void {
   const end = () => {
     if (!req.complete) req.socket.destroy()
   }
@@ -153,7 +153,7 @@ function watchBody(req: IncomingMessage, res: ServerResponse): void {
     if (!req.complete) setTimeout(end, LINGER_MS).unref()
   }
   const isUpload = req.method === 'POST' && req.url?.split('?')[0] === '/api/videos'
-  const timer = isUpload ? undefined : setTimeout(end, BODY_MS).unref()
+  const timer = isUpload ? undefined : setTimeout(end, bodyMs).unref()
   req.once('end', () => clearTimeout(timer))
   res.once('close', () => clearTimeout(timer))
   if (res.writableFinished) linger()

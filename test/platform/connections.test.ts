@@ -1,0 +1,78 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { guardConnections } from '../../src/api/app.ts'
+import { silent } from '../mcp/support.ts'
+
+let stop = () => {}
+afterEach(() => stop())
+
+/** A server that waits for the whole body and then says its length. */
+async function open(bodyMs: number): Promise<() => Socket> {
+  const server = createServer(async (req, res) => {
+    let bytes = 0
+    try {
+      for await (const chunk of req) bytes += (chunk as Buffer).length
+    } catch {
+      return
+    }
+    res.end(`${bytes} bytes`)
+  })
+  guardConnections(server, silent, { bodyMs })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  stop = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return () => connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('latin1')
+}
+
+const head = (method: string, path: string, length: number) => `${method} ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`
+
+/** What comes back until `ends` is in it or the connection closes. */
+async function answerOf(socket: Socket, ends: string): Promise<string> {
+  let text = ''
+  socket.on('error', () => {})
+  socket.on('data', (chunk) => {
+    text += chunk
+    if (text.includes(ends)) socket.destroy()
+  })
+  await once(socket, 'close')
+  return text
+}
+
+test('a body that does not end in time loses its connection, also when it drips; nobody else does', async () => {
+  const client = await open(200)
+  const dripping = client()
+  dripping.write(`${head('POST', '/api/mcp', 1000)}abc`)
+  const drops = setInterval(() => dripping.write('x'), 20)
+  const [whole, silentOne, ended] = [client(), client(), answerOf(dripping, 'bytes')]
+  whole.write(`${head('POST', '/api/mcp', 3)}abc`)
+  silentOne.write(head('PUT', '/api/favourites', 5))
+  expect(await answerOf(whole, 'bytes')).toMatch(/3 bytes$/)
+  expect(await ended).toBe('')
+  clearInterval(drops)
+  expect(await answerOf(silentOne, 'bytes')).toBe('')
+})
+
+test('an upload may take its time', async () => {
+  const client = await open(50)
+  const upload = client()
+  upload.write(`${head('POST', '/api/videos', 4)}ab`)
+  // Another body is cut off meanwhile: the time has passed.
+  const other = client()
+  other.write(head('POST', '/api/boards', 4))
+  expect(await answerOf(other, 'bytes')).toBe('')
+  upload.write('cd')
+  expect(await answerOf(upload, 'bytes')).toMatch(/4 bytes$/)
+})
+
+test('bodies in pieces are whole when they come in time, one after the other on one connection', async () => {
+  const client = await open(30_000)
+  const socket = client()
+  socket.write(head('POST', '/api/mcp', 6))
+  for (const piece of ['ab', 'cd', 'ef']) await new Promise<void>((resolve) => socket.write(piece, () => setImmediate(resolve)))
+  socket.write(`${head('POST', '/api/mcp', 2)}gh`)
+  expect(await answerOf(socket, '2 bytes')).toMatch(/6 bytes.*2 bytes$/s)
+})
