@@ -69,6 +69,8 @@ export interface FakeVisionOptions {
   takes?: ReadonlyArray<'json_schema' | 'json_object' | 'text'>
   /** Parameters that it does not take. */
   refuses?: readonly string[]
+  /** Asked before all else: an answer of a certain server's own, status and body. */
+  replace?: (body: Record<string, any>) => Promise<{ status: number; body: unknown } | undefined>
   retryAfterMs?: number
 }
 
@@ -117,6 +119,12 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
       response.end(JSON.stringify({ error: { message: 'no', type: 'error', ...error } }))
     }
     if (request.url !== '/v1/chat/completions') return fail(404, { message: 'no such path' })
+    const replaced = await options.replace?.(body)
+    if (replaced) {
+      response.writeHead(replaced.status, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(replaced.body))
+      return
+    }
     if (!takes.includes(mode)) return fail(400, { message: `response_format of type ${mode} is not supported` })
     const refused = (options.refuses ?? []).find((name) => name in body)
     if (refused) return fail(400, { message: `Unsupported parameter: '${refused}'`, param: refused })

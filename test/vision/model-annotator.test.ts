@@ -83,6 +83,27 @@ test('a server without schemas is asked in the next form, and the form is rememb
   expect(run.endpoint.calls.at(-1)!.body.messages[0].content).toContain('Answer with one JSON object')
 })
 
+test('calls refused at the same time teach one step, not one each', async () => {
+  let arrived = 0
+  const together = Promise.withResolvers<void>()
+  await using run = await start(
+    {
+      takes: ['json_object'],
+      refuses: ['max_tokens', 'temperature'],
+      // The first four are all under way before the first is refused.
+      replace: async () => {
+        if (++arrived === 4) together.resolve()
+        await together.promise
+        return undefined
+      },
+    },
+    { batchSize: 1, limiter: openLocalLimiter(4) },
+  )
+  const { annotations } = await run.annotate(await toFrames(4))
+  expect(annotations.map(({ status }) => status)).toEqual(Array(4).fill('annotated'))
+  expect(run.endpoint.calls.map(({ body }) => body.response_format?.type)).toEqual(Array(4).fill('json_object'))
+})
+
 test('a value outside its list becomes null with an issue and costs nothing else; an unknown technique waits for review', async () => {
   await using run = await start({ plan: inTurn('wrong-enums') })
   const { annotations } = await run.annotate([await noiseFrame(1)])

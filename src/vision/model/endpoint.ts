@@ -73,43 +73,47 @@ export function openEndpoint(options: EndpointOptions) {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs)])
     // Each adjustment happens at most once per endpoint and model; the bound is for a server that contradicts itself.
     for (let adjustments = 0; ; adjustments++) {
+      const form = { ...able }
       try {
-        const completion = await client.chat.completions.create(toRequest(question), { signal: deadline })
+        const completion = await client.chat.completions.create(toRequest(question, form), { signal: deadline })
         return toAnswer(completion)
       } catch (error) {
         signal.throwIfAborted()
-        if (adjustments < 5 && adjust(error)) continue
+        if (adjustments < 5 && adjust(error, form)) continue
         return classify(error)
       }
     }
   }
 
-  function toRequest({ messages, schema, maxTokens }: Question): OpenAI.ChatCompletionCreateParamsNonStreaming {
+  function toRequest({ messages, schema, maxTokens }: Question, form: Abilities): OpenAI.ChatCompletionCreateParamsNonStreaming {
     return {
       model: options.model,
-      messages: messages(able.mode),
-      [able.tokenParameter]: maxTokens,
-      ...(able.temperature ? { temperature: 0 } : {}),
-      ...(able.mode === 'json_schema'
+      messages: messages(form.mode),
+      [form.tokenParameter]: maxTokens,
+      ...(form.temperature ? { temperature: 0 } : {}),
+      ...(form.mode === 'json_schema'
         ? { response_format: { type: 'json_schema', json_schema: { name: 'frames', strict: true, schema } } }
         : {}),
-      ...(able.mode === 'json_object' ? { response_format: { type: 'json_object' } } : {}),
+      ...(form.mode === 'json_object' ? { response_format: { type: 'json_object' } } : {}),
     }
   }
 
-  /** Learns from a refusal of a parameter; true when the same question may be asked again in another form. */
-  function adjust(error: unknown): boolean {
+  /**
+   * Learns from a refusal of a parameter; true when the same question may be asked again in another form. Of calls that are refused at the same time the first
+   * teaches it and the others only follow, which is why the form they were asked in counts and not the present one.
+   */
+  function adjust(error: unknown, form: Abilities): boolean {
     if (!(error instanceof OpenAI.APIError) || (error.status !== 400 && error.status !== 422)) return false
     const message = `${error.message} ${error.param ?? ''}`.toLowerCase()
-    if (/response_format|json_schema|json_object|structured output|guided|grammar/.test(message) && able.mode !== 'text') {
-      able.mode = ANSWER_MODES[ANSWER_MODES.indexOf(able.mode) + 1]!
+    if (/response_format|json_schema|json_object|structured output|guided|grammar/.test(message) && form.mode !== 'text') {
+      if (able.mode === form.mode) able.mode = ANSWER_MODES[ANSWER_MODES.indexOf(form.mode) + 1]!
       return true
     }
-    if (/max_completion_tokens|max_tokens/.test(message) && able.tokenParameter === 'max_tokens') {
+    if (/max_completion_tokens|max_tokens/.test(message) && form.tokenParameter === 'max_tokens') {
       able.tokenParameter = 'max_completion_tokens'
       return true
     }
-    if (/temperature/.test(message) && able.temperature) {
+    if (/temperature/.test(message) && form.temperature) {
       able.temperature = false
       return true
     }
