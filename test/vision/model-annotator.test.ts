@@ -104,6 +104,32 @@ test('calls refused at the same time teach one step, not one each', async () => 
   expect(run.endpoint.calls.map(({ body }) => body.response_format?.type)).toEqual(Array(4).fill('json_object'))
 })
 
+const geminiError = (message: string) => ({ status: 400, body: [{ error: { code: 400, message, status: 'INVALID_ARGUMENT' } }] })
+
+test('Gemini’s refusal of a schema, an error in a list, is understood', async () => {
+  await using run = await start({
+    replace: async ({ response_format }) =>
+      response_format?.type === 'json_schema'
+        ? geminiError(
+            `Invalid JSON payload received. Unknown name "additionalProperties" at 'generation_config.response_schema': Cannot find field.`,
+          )
+        : undefined,
+  })
+  const { annotations } = await run.annotate(await toFrames(2))
+  expect(annotations.map(({ status }) => status)).toEqual(['annotated', 'annotated'])
+  expect(run.endpoint.calls.map(({ body }) => body.response_format?.type)).toEqual(['json_object'])
+})
+
+test.each([
+  ['misconfigured', geminiError('API key not valid. Please pass a valid API key.')],
+  ['budget_spent', { status: 402, body: { error: { code: 402, message: 'Insufficient credits' } } }],
+])('%s is told once also by endpoints that say it their own way', async (code, answer) => {
+  let asked = 0
+  await using run = await start({ replace: async () => (asked++, answer) }, { limiter: openLocalLimiter(1) })
+  for (let i = 0; i < 3; i++) await expect(run.annotate(await toFrames(20))).rejects.toMatchObject({ code })
+  expect(asked).toBe(1)
+})
+
 test('a value outside its list becomes null with an issue and costs nothing else; an unknown technique waits for review', async () => {
   await using run = await start({ plan: inTurn('wrong-enums') })
   const { annotations } = await run.annotate([await noiseFrame(1)])

@@ -105,7 +105,8 @@ export function openEndpoint(options: EndpointOptions) {
   function adjust(error: unknown, form: Abilities): boolean {
     if (!(error instanceof OpenAI.APIError) || (error.status !== 400 && error.status !== 422)) return false
     const message = `${error.message} ${error.param ?? ''}`.toLowerCase()
-    if (/response_format|json_schema|json_object|structured output|guided|grammar/.test(message) && form.mode !== 'text') {
+    // Gemini calls it generation_config.response_schema, others name the member of the schema that they do not know.
+    if (/response_?format|schema|json_object|structured output|guided|grammar|additionalproperties/.test(message) && form.mode !== 'text') {
       if (able.mode === form.mode) able.mode = ANSWER_MODES[ANSWER_MODES.indexOf(form.mode) + 1]!
       return true
     }
@@ -140,12 +141,15 @@ function classify(error: unknown): Answer {
   }
   const { status, code } = error
   const reason = `HTTP ${status}: ${shortMessage(error)}`
+  if (status === 402)
+    throw new AnnotatorUnavailable('budget_spent', `The vision endpoint wants to be paid first (${reason})`, SPENT_PAUSE_MS)
   if (status === 429) {
     if (code === 'insufficient_quota')
       throw new AnnotatorUnavailable('budget_spent', `The vision endpoint says that its quota is spent (${reason})`, SPENT_PAUSE_MS)
     throw new AnnotatorUnavailable('rate_limited', 'The vision endpoint asks to wait', readPause(error.headers) ?? DEFAULT_PAUSE_MS)
   }
-  if (status === 401 || status === 403) {
+  // Gemini answers 400 to a wrong key.
+  if (status === 401 || status === 403 || (status === 400 && /api[ _]key/i.test(reason))) {
     throw new AnnotatorUnavailable('misconfigured', `The vision endpoint does not accept the key (${reason})`, MISCONFIGURED_PAUSE_MS)
   }
   if (status === 404 || code === 'model_not_found') {
@@ -221,6 +225,17 @@ function boundedFetch(inner: typeof fetch, maxBytes: number): typeof fetch {
     headers.delete('content-encoding')
     headers.delete('content-length')
     const bodyless = status === 204 || status === 205 || status === 304
-    return new Response(bodyless ? null : Buffer.concat(chunks), { status, statusText, headers })
+    const body = Buffer.concat(chunks)
+    return new Response(bodyless ? null : status >= 400 ? unwrapError(body) : body, { status, statusText, headers })
+  }
+}
+
+/** Gemini wraps an error into a list, of which the client reads nothing. */
+function unwrapError(body: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> | string {
+  try {
+    const value: unknown = JSON.parse(body.toString())
+    return Array.isArray(value) && value.length > 0 ? JSON.stringify(value[0]) : body
+  } catch {
+    return body
   }
 }
