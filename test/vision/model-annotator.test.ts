@@ -340,6 +340,18 @@ test('an answer is cached by picture, model and prompt; another vocabulary is an
   expect((await other.annotate(frames)).annotations).toMatchObject([{ status: 'annotated' }, { status: 'annotated' }])
 })
 
+test('a refusal is not kept, so that asking once more really asks', async () => {
+  const kept = new Map<string, CachedAnswer>()
+  const cache: AnswerCache = {
+    get: async (key) => kept.get(JSON.stringify(key)) ?? null,
+    set: async (key, answer) => void kept.set(JSON.stringify(key), answer),
+  }
+  await using run = await start({ plan: inTurn('refusal') }, { cache })
+  const frames = await toFrames(1)
+  expect((await run.annotate(frames)).annotations).toMatchObject([{ status: 'refused' }])
+  expect((await run.annotate(frames)).annotations).toMatchObject([{ status: 'annotated' }])
+})
+
 test('cost is told from the price table', async () => {
   await using run = await start({}, { prices: { m: { input: 1, cachedInput: 0.1, output: 10 } } })
   const told: AnnotatorCall[] = []

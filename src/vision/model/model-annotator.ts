@@ -137,7 +137,8 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
 
     async function deliverAnswer(frame: FrameToAnnotate, annotation: FrameAnnotation) {
       const { frameId: _, ...answer } = annotation
-      if (annotation.status !== 'failed') {
+      // A refusal is not kept: asking once more is how an operator finds out whether it stands.
+      if (annotation.status === 'annotated') {
         await options.cache?.set({ imageSha256: frame.imageSha256, model: options.model, promptVersion }, answer).catch(() => {})
       }
       await deliver(annotation)
@@ -274,7 +275,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     for (const frame of frames) {
       if (copies.has(frame.id)) continue
       const cached = await options.cache?.get({ imageSha256: frame.imageSha256, model: options.model, promptVersion }).catch(() => null)
-      if (cached) await deliver({ ...cached, frameId: frame.id })
+      if (cached?.status === 'annotated') await deliver({ ...cached, frameId: frame.id })
       else open.push(frame)
     }
     if (open.length > 0) throwIfUnavailable()
