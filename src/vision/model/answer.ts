@@ -85,7 +85,7 @@ export function toAnnotation(frameId: string, raw: RawFrame, techniques: readonl
   }
   for (const attribute of ['caption', 'composition', 'steal', 'on_screen_text'] as const) {
     const value = raw[attribute]
-    if (isNothing(value)) values[attribute] = unknown()
+    if (isNothing(value) || isNone(value)) values[attribute] = unknown()
     else if (typeof value !== 'string') {
       values[attribute] = unknown('the answer was not a text')
       issues.push({ attribute, code: 'wrong_type', message: describe(value) })
@@ -113,7 +113,7 @@ export function toAnnotation(frameId: string, raw: RawFrame, techniques: readonl
 
 /** An exact slug, name or alias of the vocabulary, or else a slug to review. */
 function mapTechnique(value: unknown, techniques: readonly TechniqueTerm[]): { slug?: string; other?: string } {
-  if (isNothing(value) || typeof value !== 'string') return {}
+  if (isNothing(value) || isNone(value) || typeof value !== 'string') return {}
   const wanted = toSlug(value)
   if (!wanted) return {}
   const term = techniques.find(
@@ -133,7 +133,12 @@ function toSlug(text: string): string {
 }
 
 function isNothing(value: unknown): boolean {
-  return value === null || value === undefined || (typeof value === 'string' && /^(null|none found|n\/a|unknown|)$/i.test(value.trim()))
+  return value === null || value === undefined || (typeof value === 'string' && /^(null|none found|none visible|no text|n\/a|unknown|)$/i.test(value.trim()))
+}
+
+/** A word for nothing, but for `zone`, where it is a value. */
+function isNone(value: unknown): boolean {
+  return typeof value === 'string' && /^\(?none\)?\.?$/i.test(value.trim())
 }
 
 function known(value: string, confidence: number | null): AnnotatedValue {
