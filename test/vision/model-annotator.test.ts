@@ -183,6 +183,31 @@ test('an answer cut off keeps what is whole and asks once more, with more room, 
   expect(annotations.every(({ status }) => status === 'annotated')).toBe(true)
 })
 
+test.each(['', null])(
+  'a model whose reasoning takes all the room (%j as content) gets more, and gets it at once from then on',
+  async (content) => {
+    const asked: number[] = []
+    await using run = await start(
+      {
+        replace: async ({ max_tokens }) => {
+          asked.push(max_tokens)
+          if (max_tokens >= 9_000) return undefined
+          const choices = [{ index: 0, finish_reason: 'length', message: { role: 'assistant', content } }]
+          return {
+            status: 200,
+            body: { id: 'c', object: 'chat.completion', choices, usage: { prompt_tokens: 1, completion_tokens: max_tokens } },
+          }
+        },
+      },
+      { maxAttempts: 3 },
+    )
+    expect((await run.annotate(await toFrames(4))).annotations.map(({ status }) => status)).toEqual(Array(4).fill('annotated'))
+    expect(asked).toEqual([2_600, 5_200, 10_400])
+    await run.annotate((await toFrames(8)).slice(4))
+    expect(asked).toEqual([2_600, 5_200, 10_400, 10_400])
+  },
+)
+
 test('one frame that the model refuses is found among eight and kept as refused', async () => {
   const frames = await toFrames(8)
   await using run = await start()

@@ -38,7 +38,14 @@ test('values are taken in any case, words for nothing are null, percent is a sha
 })
 
 test('"None" is nobody’s text and no technique to review, but a zone', () => {
-  const said = { frame: 'f1', zone: 'none', technique: 'None', suggested_technique: 'none', on_screen_text: 'None.', caption: 'Nonetheless' }
+  const said = {
+    frame: 'f1',
+    zone: 'none',
+    technique: 'None',
+    suggested_technique: 'none',
+    on_screen_text: 'None.',
+    caption: 'Nonetheless',
+  }
   const { values, suggestedTechnique, issues } = toAnnotation('a', said, [])
   expect(values).toMatchObject({ zone: { value: 'none' }, technique: { value: null }, on_screen_text: { value: null } })
   expect(values.caption?.value).toBe('Nonetheless')

@@ -133,7 +133,11 @@ function toSlug(text: string): string {
 }
 
 function isNothing(value: unknown): boolean {
-  return value === null || value === undefined || (typeof value === 'string' && /^(null|none found|none visible|no text|n\/a|unknown|)$/i.test(value.trim()))
+  return (
+    value === null ||
+    value === undefined ||
+    (typeof value === 'string' && /^(null|none found|none visible|no text|n\/a|unknown|)$/i.test(value.trim()))
+  )
 }
 
 /** A word for nothing, but for `zone`, where it is a value. */

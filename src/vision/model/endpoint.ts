@@ -127,8 +127,11 @@ export function openEndpoint(options: EndpointOptions) {
     if (!choice?.message) return { kind: 'failed', reason: 'the answer held no message', usage }
     if (choice.finish_reason === 'content_filter') return { kind: 'refused', reason: 'content filter', usage }
     if (choice.message.refusal) return { kind: 'refused', reason: plainText(String(choice.message.refusal), 300) || 'refused', usage }
+    const truncated = choice.finish_reason === 'length'
+    // A model that reasons first may spend all its room on that.
+    if (typeof choice.message.content !== 'string' && truncated) return { kind: 'text', text: '', truncated, usage }
     if (typeof choice.message.content !== 'string') return { kind: 'failed', reason: 'the answer held no text', usage }
-    return { kind: 'text', text: choice.message.content, truncated: choice.finish_reason === 'length', usage }
+    return { kind: 'text', text: choice.message.content, truncated, usage }
   }
 
   return { ask }

@@ -57,9 +57,10 @@ export interface ModelAnnotatorOptions {
   prices?: Record<string, ModelPrice>
 }
 
-/** Room for one frame's answer, in tokens; doubled when an answer was cut off. */
+/** Room for one frame's answer, in tokens; doubled each time an answer was cut off, up to MAX_ROOM times as much. */
 const TOKENS_PER_FRAME = 600
 const TOKENS_BASE = 200
+const MAX_ROOM = 8
 const MAX_REPAIRED_CHARACTERS = 40_000
 const NEAR_HASH = 6
 
@@ -83,6 +84,9 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   const closing = new AbortController()
   /** Until when nobody may ask, and why: one 429 or one refused key is enough for all calls of this process. */
   let unavailable: { error: AnnotatorUnavailable; until: number } | undefined
+
+  /** How much room calls begin with: more once an answer was cut off before its first frame, as models that reason unseen do it every time. */
+  let usualRoom = 1
 
   function throwIfUnavailable() {
     if (!unavailable) return
@@ -151,7 +155,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     }
 
     /** Asks for all of them together until each is answered, refused or given up. */
-    async function askFor(frames: readonly Prepared[], attempt = 1, roomy = false): Promise<void> {
+    async function askFor(frames: readonly Prepared[], attempt = 1, room = usualRoom): Promise<void> {
       const asked = frames.map((prepared, i) => ({ ...prepared, name: `f${i + 1}` }))
       const question: Question = {
         messages: (mode) => [
@@ -162,12 +166,12 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
           techniques,
           asked.map(({ name }) => name),
         ),
-        maxTokens: (TOKENS_BASE + asked.length * TOKENS_PER_FRAME) * (roomy ? 2 : 1),
+        maxTokens: (TOKENS_BASE + asked.length * TOKENS_PER_FRAME) * room,
       }
       const { answer, durationMs } = await callEndpoint(question, signal)
       if (answer.kind !== 'text') {
         await tellCall(asked, answer, durationMs, answer.kind === 'refused' ? 'refused' : 'failed')
-        if (answer.kind === 'failed') return askAgain(asked, attempt, roomy, answer.reason)
+        if (answer.kind === 'failed') return askAgain(asked, attempt, room, answer.reason)
         return isolate(asked, answer.kind === 'refused' ? 'refused' : 'failed', answer.reason)
       }
       let { frames: found, whole } = parseAnswer(answer.text)
@@ -183,14 +187,16 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       const missing = await deliverFound(asked, found, repaired || (usable && !whole))
       await told
       if (missing.length === 0) return
-      // A cut-off answer is asked for once with more room; after that it counts as an attempt like any other.
-      if (answer.truncated && !roomy) return askFor(missing, attempt, true)
+      const more = answer.truncated ? Math.min(MAX_ROOM, room * 2) : room
+      if (answer.truncated && !usable) usualRoom = Math.max(usualRoom, more)
+      // The first time an answer is cut off costs no attempt.
+      if (answer.truncated && room === 1) return askFor(missing, attempt, more)
       const reason = answer.truncated
         ? 'the answer was cut off'
         : usable || repaired
           ? 'the model left this frame out'
           : 'the answer was not JSON of the wanted form'
-      return askAgain(missing, attempt, roomy, reason)
+      return askAgain(missing, attempt, more, reason)
     }
 
     /** Hands over what was answered; the rest is returned. */
@@ -234,13 +240,13 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       return found
     }
 
-    async function askAgain(frames: readonly Prepared[], attempt: number, roomy: boolean, reason: string): Promise<void> {
+    async function askAgain(frames: readonly Prepared[], attempt: number, room: number, reason: string): Promise<void> {
       if (attempt >= maxAttempts) {
         for (const { frame } of frames) await deliverAnswer(frame, { frameId: frame.id, status: 'failed', reason, values: {}, issues: [] })
         return
       }
       await pause(retryDelayMs * 2 ** (attempt - 1) * (0.5 + Math.random()), signal)
-      return askFor(frames, attempt + 1, roomy)
+      return askFor(frames, attempt + 1, room)
     }
 
     /** A call refused as a whole: halves are asked for until the frame that caused it stands alone. */
