@@ -31,6 +31,10 @@ const Env = z.object({
   VISION_BASE_URL: httpUrl.optional(),
   VISION_MODEL: z.string().min(1).optional(),
   VISION_API_KEY: z.string().min(1).optional(),
+  VISION_REASONING_EFFORT: z
+    .string()
+    .regex(/^[a-z]+$/, 'must be a word that the model takes, such as minimal, low or medium')
+    .optional(),
   VISION_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(4),
   VISION_PER_MINUTE: z.coerce.number().int().min(0).default(0),
   VISION_PRICE_IN: z.coerce.number().min(0).optional(),
@@ -67,6 +71,8 @@ export interface VisionConfig {
   baseUrl: string
   model: string
   apiKey: string | undefined
+  /** Handed on as it is; undefined leaves it to the model. */
+  reasoningEffort: string | undefined
   /** Calls at once and a minute (0: any number), over all workers. */
   concurrency: number
   perMinute: number
@@ -114,7 +120,8 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   const e = parsed.data
   together(e, ['MEILI_URL', 'MEILI_KEY'])
   together(e, ['VISION_BASE_URL', 'VISION_MODEL'])
-  if (e.VISION_API_KEY && !e.VISION_BASE_URL) throw new ConfigError('VISION_API_KEY: needs VISION_BASE_URL and VISION_MODEL beside it')
+  for (const name of ['VISION_API_KEY', 'VISION_REASONING_EFFORT'] as const)
+    if (e[name] && !e.VISION_BASE_URL) throw new ConfigError(`${name}: needs VISION_BASE_URL and VISION_MODEL beside it`)
   if ((e.VISION_BUDGET_VIDEO ?? e.VISION_BUDGET_DAY) !== undefined && (e.VISION_PRICE_IN === undefined || e.VISION_PRICE_OUT === undefined))
     throw new ConfigError(
       'VISION_BUDGET_VIDEO, VISION_BUDGET_DAY: need VISION_PRICE_IN and VISION_PRICE_OUT (dollars per million tokens) beside them',
@@ -146,6 +153,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
             baseUrl: e.VISION_BASE_URL,
             model: e.VISION_MODEL,
             apiKey: e.VISION_API_KEY,
+            reasoningEffort: e.VISION_REASONING_EFFORT,
             concurrency: e.VISION_CONCURRENCY,
             perMinute: e.VISION_PER_MINUTE,
             priceIn: e.VISION_PRICE_IN,

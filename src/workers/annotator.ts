@@ -32,12 +32,13 @@ export async function openConfiguredAnnotator({ config, db, redis, prefix, ...gi
 }
 
 function openModel(vision: VisionConfig, { db, redis, prefix }: Pick<AnnotatorParts, 'db' | 'redis' | 'prefix'>): Annotator {
-  const { baseUrl, model, apiKey, concurrency, perMinute, priceIn, priceOut } = vision
+  const { baseUrl, model, apiKey, reasoningEffort, concurrency, perMinute, priceIn, priceOut } = vision
   return openModelAnnotator({
     baseUrl,
     model,
     // Local servers want none; the client wants some.
     apiKey: apiKey ?? 'none',
+    ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
     limiter: sharedLimit(redis, { name: `${prefix}:vision`, concurrency, perMinute }),
     cache: answerCache(db),
     prices: priceIn === undefined || priceOut === undefined ? {} : { [model]: { input: priceIn, output: priceOut } },

@@ -33,7 +33,7 @@ async function open(fake: FakeVisionOptions = {}, env: Record<string, string> = 
 }
 
 test('a configured model describes every frame over the measured facts; tokens and cost are in the books and shown per video', async () => {
-  const endpoint = await open()
+  const endpoint = await open({}, { VISION_REASONING_EFFORT: 'low' })
   const video = await addVideo(service, 5)
   await service.drain()
   expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
@@ -51,6 +51,7 @@ test('a configured model describes every frame over the measured facts; tokens a
   const report = await service.call('GET', `/api/videos/${video}/status`)
   const { calls, input_tokens, output_tokens, cost_usd } = report.json.video.costs
   expect(calls).toBe(endpoint.calls.length)
+  expect(endpoint.calls[0]!.body.reasoning_effort).toBe('low')
   expect(input_tokens).toBeGreaterThan(2_000)
   expect(output_tokens).toBeGreaterThan(0)
   expect(cost_usd).toBeGreaterThan(0)

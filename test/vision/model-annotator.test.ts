@@ -104,6 +104,17 @@ test('calls refused at the same time teach one step, not one each', async () => 
   expect(run.endpoint.calls.map(({ body }) => body.response_format?.type)).toEqual(Array(4).fill('json_object'))
 })
 
+test('the reasoning effort is handed on, and left out where a server does not take it', async () => {
+  await using run = await start({}, { reasoningEffort: 'low' })
+  await run.annotate(await toFrames(1))
+  expect(run.endpoint.calls[0]!.body.reasoning_effort).toBe('low')
+  await using plain = await start({ refuses: ['reasoning_effort'] }, { reasoningEffort: 'low' })
+  expect((await plain.annotate(await toFrames(1))).annotations).toMatchObject([{ status: 'annotated' }])
+  await using silent = await start()
+  await silent.annotate(await toFrames(1))
+  expect(silent.endpoint.calls[0]!.body).not.toHaveProperty('reasoning_effort')
+})
+
 const geminiError = (message: string) => ({ status: 400, body: [{ error: { code: 400, message, status: 'INVALID_ARGUMENT' } }] })
 
 test('Gemini’s refusal of a schema, an error in a list, is understood', async () => {

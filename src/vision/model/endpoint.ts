@@ -15,6 +15,7 @@ export interface EndpointOptions {
   apiKey: string
   model: string
   fetch?: typeof fetch
+  reasoningEffort?: string
   /** Longest wait for one answer. */
   timeoutMs: number
   /** Longest answer body read. */
@@ -55,11 +56,12 @@ interface Abilities {
   mode: AnswerMode
   tokenParameter: 'max_tokens' | 'max_completion_tokens'
   temperature: boolean
+  reasoningEffort: boolean
 }
 
 /** One chat completion after another against an OpenAI-compatible endpoint. Throws `AnnotatorUnavailable` when the endpoint says to wait or the key or model is wrong. */
 export function openEndpoint(options: EndpointOptions) {
-  const able: Abilities = { mode: 'json_schema', tokenParameter: 'max_tokens', temperature: true }
+  const able: Abilities = { mode: 'json_schema', tokenParameter: 'max_tokens', temperature: true, reasoningEffort: true }
   const client = new OpenAI({
     baseURL: options.baseUrl,
     apiKey: options.apiKey,
@@ -91,6 +93,9 @@ export function openEndpoint(options: EndpointOptions) {
       messages: messages(form.mode),
       [form.tokenParameter]: maxTokens,
       ...(form.temperature ? { temperature: 0 } : {}),
+      ...(options.reasoningEffort !== undefined && form.reasoningEffort
+        ? { reasoning_effort: options.reasoningEffort as OpenAI.ReasoningEffort }
+        : {}),
       ...(form.mode === 'json_schema'
         ? { response_format: { type: 'json_schema', json_schema: { name: 'frames', strict: true, schema } } }
         : {}),
@@ -116,6 +121,10 @@ export function openEndpoint(options: EndpointOptions) {
     }
     if (/temperature/.test(message) && form.temperature) {
       able.temperature = false
+      return true
+    }
+    if (options.reasoningEffort !== undefined && /reasoning/.test(message) && form.reasoningEffort) {
+      able.reasoningEffort = false
       return true
     }
     return false

@@ -39,6 +39,8 @@ export interface ModelAnnotatorOptions {
   apiKey: string
   model: string
   fetch?: typeof fetch
+  /** `reasoning_effort` of models that reason; a server that does not take it is asked without. */
+  reasoningEffort?: string
   /** Frames per call, 1–8 (default 8; 4 and fewer for small local models). */
   batchSize?: number
   /** Longest wait for one answer (default 90 s). */
