@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { measureFrame, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from '../src/video/features.ts'
-import { inputOptions } from '../src/video/ffmpeg.ts'
-import { createShotDetector, DETECTOR_VERSION } from '../src/video/shots.ts'
+import { decodeVideo } from '../src/video/decode.ts'
+import { createFrameMeter, KEPT_BYTES } from '../src/video/features.ts'
+import { probeVideo } from '../src/video/probe.ts'
+import { type Boundary, createShotDetector, DETECTOR_VERSION, HISTORY_FRAMES } from '../src/video/shots.ts'
 
 export interface Transition {
   type: string
@@ -128,46 +131,26 @@ function toTransition(entry: { type: string; start_frame: number; end_frame: num
   return { type: entry.type, start: entry.start_frame, end: entry.end_frame }
 }
 
-/** Boundaries as frame numbers: the truth counts frames. */
+/** Boundaries as frame numbers (the truth counts frames), from the decoding and the detector that ship. */
 export async function findOurs(path: string): Promise<Found[]> {
   const detector = createShotDetector()
+  const meter = createFrameMeter()
   const times: number[] = []
-  const boundaries: Array<{ type: string; tMs: number }> = []
-  const stamps = await readStamps(path)
-  let previous: Uint8Array | null = null
-  const filter = `scale=${PICTURE_WIDTH}:${PICTURE_HEIGHT}:flags=fast_bilinear:out_range=tv,format=yuv444p`
-  const child = spawn(
-    'ffmpeg',
-    [
-      '-v',
-      'error',
-      '-nostdin',
-      ...inputOptions(path),
-      '-map',
-      '0:v:0',
-      '-vf',
-      filter,
-      '-fps_mode',
-      'passthrough',
-      '-f',
-      'rawvideo',
-      'pipe:1',
-    ],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  )
-  let rest = Buffer.alloc(0)
-  for await (const chunk of child.stdout!) {
-    rest = Buffer.concat([rest, chunk as Buffer])
-    while (rest.length >= PICTURE_BYTES) {
-      const frame = new Uint8Array(rest.subarray(0, PICTURE_BYTES))
-      rest = rest.subarray(PICTURE_BYTES)
-      const tMs = stamps[times.length] ?? (times.at(-1) ?? 0) + 40
-      times.push(tMs)
-      boundaries.push(...detector.push(measureFrame(tMs, frame, previous)))
-      previous = frame
-    }
+  const boundaries: Boundary[] = []
+  const memory = new Uint8Array(KEPT_BYTES * HISTORY_FRAMES)
+  const scratchDir = await mkdtemp(join(tmpdir(), 'bench-shots-'))
+  try {
+    const options = { file: path, scratchDir, signal: new AbortController().signal, limits: { maxDurationSec: 3600 } }
+    const probe = await probeVideo(path, options.limits)
+    await decodeVideo(options, probe, () => ({
+      frame(tMs, data) {
+        const at = (times.length % HISTORY_FRAMES) * KEPT_BYTES
+        times.push(tMs)
+        boundaries.push(...detector.push(meter.measure(tMs, data, memory.subarray(at, at + KEPT_BYTES))))
+      },
+    }))
+  } finally {
+    await rm(scratchDir, { recursive: true, force: true })
   }
   boundaries.push(...detector.finish())
   return boundaries.map(({ type, tMs }) => ({ type, frame: nearest(times, tMs) }))

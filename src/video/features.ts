@@ -10,6 +10,8 @@ export const MINI_WIDTH = 32
 export const MINI_HEIGHT = 18
 const MINI_PIXELS = MINI_WIDTH * MINI_HEIGHT
 export const MINI_BYTES = MINI_PIXELS * 3
+/** Words of four pixels in one row of its cells. */
+const BAND_WORDS = (5 * PICTURE_WIDTH) / 4
 
 const CHANGED_BY = 24
 const DARK_LUMA = 60
@@ -34,54 +36,85 @@ export interface FrameFeatures {
 /** Bytes that one `FrameFeatures` keeps of its frame: the luma and the mini image. */
 export const KEPT_BYTES = PIXELS + MINI_BYTES
 
-/** Measures one reduced frame (planar YUV 4:4:4) against the one before it. What is kept of the picture is written to `into`, so that a long video can reuse a ring of memory. */
-export function measureFrame(
-  tMs: number,
-  frame: Uint8Array,
-  previous: Uint8Array | null,
-  into: Uint8Array = new Uint8Array(KEPT_BYTES),
-): FrameFeatures {
+/** Measures one video's reduced frames (planar YUV 4:4:4) in order, each against the one before it. */
+export interface FrameMeter {
+  /** `frame` must begin at a multiple of four bytes and may be reused at once. What is kept of it is written to `into`, so that a long video can reuse a ring of memory. */
+  measure(tMs: number, frame: Uint8Array, into?: Uint8Array): FrameFeatures
+}
+
+/**
+ * Sums are carried from frame to frame and only changed by the words of four pixels that differ: most of a screen, and much of a film's still background, comes again as it was.
+ * They are whole numbers, so nothing drifts.
+ */
+export function createFrameMeter(): FrameMeter {
+  const last = new Uint8Array(PICTURE_BYTES)
+  const lastWords = new Int32Array(last.buffer)
+  const mini = new Uint8Array(MINI_BYTES)
+  const bands = new Uint8Array(3 * MINI_HEIGHT)
+  let first = true
   let sum = 0
   let squares = 0
-  let dark = 0
-  let changed = 0
-  let unchanged = 0
-  let dY = 0
-  let dC = 0
-  for (let i = 0; i < PIXELS; i++) {
-    const y = frame[i]!
-    sum += y
-    squares += y * y
-    if (y < DARK_LUMA) dark++
-  }
-  if (previous) {
-    for (let i = 0; i < PIXELS; i++) {
-      let d = frame[i]! - previous[i]!
-      if (d < 0) d = -d
-      dY += d
-      if (d > CHANGED_BY) changed++
-      else if (d < 2) unchanged++
+  let dark = PIXELS
+
+  function measure(tMs: number, frame: Uint8Array, into: Uint8Array = new Uint8Array(KEPT_BYTES)): FrameFeatures {
+    const words = new Int32Array(frame.buffer, frame.byteOffset, PICTURE_BYTES / 4)
+    let same = PIXELS
+    let changed = 0
+    let unchanged = 0
+    let dY = 0
+    let dC = 0
+    bands.fill(0)
+    for (let w = 0; w < PIXELS / 4; w++) {
+      if (words[w] === lastWords[w]) continue
+      same -= 4
+      bands[(w / BAND_WORDS) | 0] = 1
+      const end = 4 * w + 4
+      for (let i = 4 * w; i < end; i++) {
+        const y = frame[i]!
+        const before = last[i]!
+        const d = y - before
+        sum += d
+        squares += d * (y + before)
+        // `x >> 31` is −1 where x is negative: branches on moving pictures are guessed wrong every other time.
+        dark += ((before - DARK_LUMA) >> 31) - ((y - DARK_LUMA) >> 31)
+        const sign = d >> 31
+        const size = (d ^ sign) - sign
+        dY += size
+        changed -= (CHANGED_BY - size) >> 31
+        unchanged -= (size - 2) >> 31
+      }
     }
-    for (let i = PIXELS; i < PICTURE_BYTES; i++) {
-      const d = frame[i]! - previous[i]!
-      dC += d < 0 ? -d : d
+    for (let w = PIXELS / 4; w < PICTURE_BYTES / 4; w++) {
+      if (words[w] === lastWords[w]) continue
+      bands[(w / BAND_WORDS) | 0] = 1
+      const i = 4 * w
+      const a = frame[i]! - last[i]!
+      const b = frame[i + 1]! - last[i + 1]!
+      const c = frame[i + 2]! - last[i + 2]!
+      const d = frame[i + 3]! - last[i + 3]!
+      dC += (a ^ (a >> 31)) - (a >> 31) + (b ^ (b >> 31)) - (b >> 31) + (c ^ (c >> 31)) - (c >> 31) + (d ^ (d >> 31)) - (d >> 31)
     }
+    last.set(frame)
+    for (let band = 0; band < bands.length; band++) if (bands[band] || first) writeMiniRow(last, mini, band)
+    into.set(frame.subarray(0, PIXELS))
+    into.set(mini, PIXELS)
+    const luma = sum / PIXELS
+    const features = {
+      tMs,
+      difference: first ? 0 : (dY + 2 * dC) / PIXELS,
+      changedShare: first ? 0 : changed / PIXELS,
+      unchangedShare: first ? 1 : (same + unchanged) / PIXELS,
+      luma,
+      deviation: Math.sqrt(Math.max(0, squares / PIXELS - luma * luma)),
+      darkShare: dark / PIXELS,
+      mini: into.subarray(PIXELS),
+      picture: into.subarray(0, PIXELS),
+    }
+    first = false
+    return features
   }
-  const luma = sum / PIXELS
-  into.set(frame.subarray(0, PIXELS))
-  const mini = into.subarray(PIXELS)
-  writeMini(frame, mini)
-  return {
-    tMs,
-    difference: (dY + 2 * dC) / PIXELS,
-    changedShare: changed / PIXELS,
-    unchangedShare: previous ? unchanged / PIXELS : 1,
-    luma,
-    deviation: Math.sqrt(Math.max(0, squares / PIXELS - luma * luma)),
-    darkShare: dark / PIXELS,
-    mini,
-    picture: into.subarray(0, PIXELS),
-  }
+
+  return { measure }
 }
 
 /** The same features with memory of their own. */
@@ -89,17 +122,13 @@ export function copyFeatures(features: FrameFeatures): FrameFeatures {
   return { ...features, mini: features.mini.slice(), picture: features.picture.slice() }
 }
 
-function writeMini(frame: Uint8Array, mini: Uint8Array): void {
-  for (let plane = 0; plane < 3; plane++) {
-    for (let row = 0; row < MINI_HEIGHT; row++) {
-      for (let column = 0; column < MINI_WIDTH; column++) {
-        let at = plane * PIXELS + row * 5 * PICTURE_WIDTH + column * 5
-        let sum = 0
-        for (let y = 0; y < 5; y++, at += PICTURE_WIDTH)
-          sum += frame[at]! + frame[at + 1]! + frame[at + 2]! + frame[at + 3]! + frame[at + 4]!
-        mini[plane * MINI_PIXELS + row * MINI_WIDTH + column] = (sum + 12) / 25
-      }
-    }
+/** One row of cells of one plane, counted over all three planes. */
+function writeMiniRow(frame: Uint8Array, mini: Uint8Array, row: number): void {
+  for (let column = 0; column < MINI_WIDTH; column++) {
+    let at = row * 5 * PICTURE_WIDTH + column * 5
+    let sum = 0
+    for (let y = 0; y < 5; y++, at += PICTURE_WIDTH) sum += frame[at]! + frame[at + 1]! + frame[at + 2]! + frame[at + 3]! + frame[at + 4]!
+    mini[row * MINI_WIDTH + column] = (sum + 12) / 25
   }
 }
 

@@ -19,7 +19,7 @@ export interface MediaTools {
 export function startLimited(
   program: string,
   args: readonly string[],
-  options: { stdio: IOType[]; memoryKb: number; cpuSec: number },
+  options: { stdio: Array<IOType | number>; memoryKb: number; cpuSec: number },
 ): ChildProcess {
   // macOS has no limit on address space; there the time limit alone remains.
   const script = `ulimit -c 0 2>/dev/null; ulimit -v ${Math.round(options.memoryKb)} 2>/dev/null; ulimit -t ${Math.ceil(options.cpuSec)} 2>/dev/null; exec "$0" "$@"`

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { measureFrame, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from './features.ts'
+import { createFrameMeter, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from './features.ts'
 import { type Candidate, createPicker, PICK_LIMITS, type Pick } from './picks.ts'
 import type { Boundary } from './shots.ts'
 
@@ -13,7 +13,7 @@ function candidate(tMs: number, scene: number, { shift = 0, sharpness = 100, fla
       frame[y * PICTURE_WIDTH + x] = flat ? 16 : 40 + (((((x + shift) * (scene + 3)) >> 4) + ((y * (scene * 2 + 5)) >> 4)) % 5) * 40
     }
   }
-  return { tMs, sharpness, features: measureFrame(tMs, frame, null), picture: { width: 2, height: 2, data: new Uint8Array(6) } }
+  return { tMs, sharpness, features: createFrameMeter().measure(tMs, frame), picture: { width: 2, height: 2, data: new Uint8Array(6) } }
 }
 
 function cut(tMs: number): Boundary {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { measureFrame, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from './features.ts'
+import { createFrameMeter, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from './features.ts'
 import { findShots } from './shots.ts'
 
 type Painter = (x: number, y: number) => number
@@ -35,13 +35,11 @@ function mix(a: Uint8Array, b: Uint8Array, share: number): Uint8Array {
 }
 
 function detect(frames: Uint8Array[], stepMs = 1000 / 30) {
-  let previous: Uint8Array | null = null
-  const features = frames.map((frame, i) => {
-    const measured = measureFrame(i * stepMs, frame, previous)
-    previous = frame
-    return measured
-  })
-  return findShots(features).map(({ type, tMs }) => ({ type, frame: Math.round(tMs / stepMs) }))
+  const meter = createFrameMeter()
+  return findShots(frames.map((frame, i) => meter.measure(i * stepMs, frame))).map(({ type, tMs }) => ({
+    type,
+    frame: Math.round(tMs / stepMs),
+  }))
 }
 
 const many = (count: number, make: (i: number) => Uint8Array) => Array.from({ length: count }, (_, i) => make(i))
