@@ -11,7 +11,7 @@ export const MINI_HEIGHT = 18
 const MINI_PIXELS = MINI_WIDTH * MINI_HEIGHT
 export const MINI_BYTES = MINI_PIXELS * 3
 /** Words of four pixels in one row of its cells. */
-const BAND_WORDS = (5 * PICTURE_WIDTH) / 4
+const ROW_WORDS = (5 * PICTURE_WIDTH) / 4
 
 const CHANGED_BY = 24
 const DARK_LUMA = 60
@@ -50,7 +50,8 @@ export function createFrameMeter(): FrameMeter {
   const last = new Uint8Array(PICTURE_BYTES)
   const lastWords = new Int32Array(last.buffer)
   const mini = new Uint8Array(MINI_BYTES)
-  const bands = new Uint8Array(3 * MINI_HEIGHT)
+  const stale = new Uint8Array(3 * MINI_HEIGHT).fill(1)
+  const change: LumaChange = { sum: 0, squares: 0, dark: 0, total: 0, changed: 0, unchanged: 0 }
   let first = true
   let sum = 0
   let squares = 0
@@ -58,52 +59,22 @@ export function createFrameMeter(): FrameMeter {
 
   function measure(tMs: number, frame: Uint8Array, into: Uint8Array = new Uint8Array(KEPT_BYTES)): FrameFeatures {
     const words = new Int32Array(frame.buffer, frame.byteOffset, PICTURE_BYTES / 4)
-    let same = PIXELS
-    let changed = 0
-    let unchanged = 0
-    let dY = 0
-    let dC = 0
-    bands.fill(0)
-    for (let w = 0; w < PIXELS / 4; w++) {
-      if (words[w] === lastWords[w]) continue
-      same -= 4
-      bands[(w / BAND_WORDS) | 0] = 1
-      const end = 4 * w + 4
-      for (let i = 4 * w; i < end; i++) {
-        const y = frame[i]!
-        const before = last[i]!
-        const d = y - before
-        sum += d
-        squares += d * (y + before)
-        // `x >> 31` is −1 where x is negative: branches on moving pictures are guessed wrong every other time.
-        dark += ((before - DARK_LUMA) >> 31) - ((y - DARK_LUMA) >> 31)
-        const sign = d >> 31
-        const size = (d ^ sign) - sign
-        dY += size
-        changed -= (CHANGED_BY - size) >> 31
-        unchanged -= (size - 2) >> 31
-      }
-    }
-    for (let w = PIXELS / 4; w < PICTURE_BYTES / 4; w++) {
-      if (words[w] === lastWords[w]) continue
-      bands[(w / BAND_WORDS) | 0] = 1
-      const i = 4 * w
-      const a = frame[i]! - last[i]!
-      const b = frame[i + 1]! - last[i + 1]!
-      const c = frame[i + 2]! - last[i + 2]!
-      const d = frame[i + 3]! - last[i + 3]!
-      dC += (a ^ (a >> 31)) - (a >> 31) + (b ^ (b >> 31)) - (b >> 31) + (c ^ (c >> 31)) - (c >> 31) + (d ^ (d >> 31)) - (d >> 31)
-    }
+    compareLuma(frame, words, last, lastWords, stale, change)
+    const colour = compareColour(frame, words, last, lastWords, stale)
+    sum += change.sum
+    squares += change.squares
+    dark += change.dark
     last.set(frame)
-    for (let band = 0; band < bands.length; band++) if (bands[band] || first) writeMiniRow(last, mini, band)
+    for (let row = 0; row < stale.length; row++) if (stale[row]) writeMiniRow(last, mini, row)
+    stale.fill(0)
     into.set(frame.subarray(0, PIXELS))
     into.set(mini, PIXELS)
     const luma = sum / PIXELS
     const features = {
       tMs,
-      difference: first ? 0 : (dY + 2 * dC) / PIXELS,
-      changedShare: first ? 0 : changed / PIXELS,
-      unchangedShare: first ? 1 : (same + unchanged) / PIXELS,
+      difference: first ? 0 : (change.total + 2 * colour) / PIXELS,
+      changedShare: first ? 0 : change.changed / PIXELS,
+      unchangedShare: first ? 1 : change.unchanged / PIXELS,
       luma,
       deviation: Math.sqrt(Math.max(0, squares / PIXELS - luma * luma)),
       darkShare: dark / PIXELS,
@@ -115,6 +86,72 @@ export function createFrameMeter(): FrameMeter {
   }
 
   return { measure }
+}
+
+/** What changed in the luma: sums to add, the sum of all differences, and the numbers of pixels with large and with no difference. */
+interface LumaChange {
+  sum: number
+  squares: number
+  dark: number
+  total: number
+  changed: number
+  unchanged: number
+}
+
+function compareLuma(
+  frame: Uint8Array,
+  words: Int32Array,
+  last: Uint8Array,
+  lastWords: Int32Array,
+  stale: Uint8Array,
+  into: LumaChange,
+): void {
+  let sum = 0
+  let squares = 0
+  let dark = 0
+  let total = 0
+  let changed = 0
+  let unchanged = PIXELS
+  for (let w = 0; w < PIXELS / 4; w++) {
+    if (words[w] === lastWords[w]) continue
+    stale[(w / ROW_WORDS) | 0] = 1
+    for (let i = 4 * w; i < 4 * w + 4; i++) {
+      const y = frame[i]!
+      const before = last[i]!
+      const d = y - before
+      sum += d
+      squares += d * (y + before)
+      // `x >> 31` is −1 where x is negative: branches on moving pictures are guessed wrong every other time.
+      dark += ((before - DARK_LUMA) >> 31) - ((y - DARK_LUMA) >> 31)
+      const sign = d >> 31
+      const size = (d ^ sign) - sign
+      total += size
+      changed -= (CHANGED_BY - size) >> 31
+      unchanged += (1 - size) >> 31
+    }
+  }
+  into.sum = sum
+  into.squares = squares
+  into.dark = dark
+  into.total = total
+  into.changed = changed
+  into.unchanged = unchanged
+}
+
+/** Sum of all differences of both colour planes. */
+function compareColour(frame: Uint8Array, words: Int32Array, last: Uint8Array, lastWords: Int32Array, stale: Uint8Array): number {
+  let total = 0
+  for (let w = PIXELS / 4; w < PICTURE_BYTES / 4; w++) {
+    if (words[w] === lastWords[w]) continue
+    stale[(w / ROW_WORDS) | 0] = 1
+    const i = 4 * w
+    const a = frame[i]! - last[i]!
+    const b = frame[i + 1]! - last[i + 1]!
+    const c = frame[i + 2]! - last[i + 2]!
+    const d = frame[i + 3]! - last[i + 3]!
+    total += (a ^ (a >> 31)) - (a >> 31) + (b ^ (b >> 31)) - (b >> 31) + (c ^ (c >> 31)) - (c >> 31) + (d ^ (d >> 31)) - (d >> 31)
+  }
+  return total
 }
 
 /** The same features with memory of their own. */

@@ -49,30 +49,39 @@ export function toRgb(picture: YuvPicture, colorSpace: string | null, sourceHeig
   const greenOfU = table(128, ((-255 / 112) * (1 - kb) * kb) / kg)
   const greenOfV = table(128, ((-255 / 112) * (1 - kr) * kr) / kg)
   const rgb = into ?? new Uint8ClampedArray(width * height * 3)
-  const half = width >> 1
-  const uAt = width * height
-  const vAt = uAt + half * (height >> 1)
-  for (let row = 0; row < height; row++) {
-    let y = row * width
-    let out = y * 3
-    let chroma = (row >> 1) * half
-    for (let column = 0; column < half; column++, chroma++, y += 2, out += 6) {
-      const u = data[uAt + chroma]!
-      const v = data[vAt + chroma]!
-      const r = redOfV[v]!
-      const g = greenOfU[u]! + greenOfV[v]!
-      const b = blueOfU[u]!
-      const left = lumaOf[data[y]!]!
-      const right = lumaOf[data[y + 1]!]!
-      rgb[out] = (left + r) >> 16
-      rgb[out + 1] = (left + g) >> 16
-      rgb[out + 2] = (left + b) >> 16
-      rgb[out + 3] = (right + r) >> 16
-      rgb[out + 4] = (right + g) >> 16
-      rgb[out + 5] = (right + b) >> 16
-    }
-  }
+  const tables = { lumaOf, redOfV, blueOfU, greenOfU, greenOfV }
+  for (let row = 0; row < height; row++) writeRgbRow(data, rgb, row, width, height, tables)
   return rgb
+}
+
+function writeRgbRow(
+  data: Uint8Array,
+  rgb: Uint8ClampedArray,
+  row: number,
+  width: number,
+  height: number,
+  { lumaOf, redOfV, blueOfU, greenOfU, greenOfV }: Record<'lumaOf' | 'redOfV' | 'blueOfU' | 'greenOfU' | 'greenOfV', Int32Array>,
+): void {
+  const half = width >> 1
+  const toV = half * (height >> 1)
+  let y = row * width
+  let out = y * 3
+  let chroma = width * height + (row >> 1) * half
+  for (const end = chroma + half; chroma < end; chroma++, y += 2, out += 6) {
+    const u = data[chroma]!
+    const v = data[chroma + toV]!
+    const r = redOfV[v]!
+    const g = greenOfU[u]! + greenOfV[v]!
+    const b = blueOfU[u]!
+    const left = lumaOf[data[y]!]!
+    const right = lumaOf[data[y + 1]!]!
+    rgb[out] = (left + r) >> 16
+    rgb[out + 1] = (left + g) >> 16
+    rgb[out + 2] = (left + b) >> 16
+    rgb[out + 3] = (right + r) >> 16
+    rgb[out + 4] = (right + g) >> 16
+    rgb[out + 5] = (right + b) >> 16
+  }
 }
 
 /** A small RGB picture by box averages, its longer side at most `side`. */
@@ -152,62 +161,26 @@ const MIN_SEED_DISTANCE = 0.09
  * A picture of fewer colours repeats its last one with share 0.
  */
 export function measurePalette(rgb: Uint8Array): { palette: string[]; shares: number[] } {
-  const bins = new Map<number, { count: number; r: number; g: number; b: number }>()
-  for (let i = 0; i < rgb.length; i += 3) {
-    const r = rgb[i]!
-    const g = rgb[i + 1]!
-    const b = rgb[i + 2]!
-    const key = ((r >> 3) << 10) | ((g >> 3) << 5) | (b >> 3)
-    const bin = bins.get(key)
-    if (bin) {
-      bin.count++
-      bin.r += r
-      bin.g += g
-      bin.b += b
-    } else bins.set(key, { count: 1, r, g, b })
-  }
-  const points = [...bins]
-    .sort(([keyA, a], [keyB, b]) => b.count - a.count || keyA - keyB)
-    .map(([, { count, r, g, b }]) => ({
-      count,
-      lab: toOklab(Math.round(r / count), Math.round(g / count), Math.round(b / count)),
-      rgb: [r, g, b] as const,
-    }))
-  const centres: Array<[number, number, number]> = []
-  for (const distance of [MIN_SEED_DISTANCE, MIN_SEED_DISTANCE / 3, 0.004]) {
-    for (const point of points) {
-      if (centres.length === COLOURS) break
-      if (centres.every((centre) => squared(centre, point.lab) >= distance * distance)) centres.push(point.lab)
-    }
-  }
-  let clusters: Array<{ count: number; lab: [number, number, number]; rgb: [number, number, number] }> = []
+  const colours = countColours(rgb)
+  const centres = seedCentres(colours)
+  let clusters: Float64Array = new Float64Array()
   for (let round = 0; round < 8; round++) {
-    clusters = centres.map(() => ({ count: 0, lab: [0, 0, 0], rgb: [0, 0, 0] }))
-    for (const point of points) {
-      let nearest = 0
-      let best = Number.POSITIVE_INFINITY
-      for (let c = 0; c < centres.length; c++) {
-        const d = squared(centres[c]!, point.lab)
-        if (d < best) {
-          best = d
-          nearest = c
-        }
-      }
-      const cluster = clusters[nearest]!
-      cluster.count += point.count
-      for (let k = 0; k < 3; k++) {
-        cluster.lab[k as 0]! += point.lab[k as 0]! * point.count
-        cluster.rgb[k as 0]! += point.rgb[k as 0]!
-      }
+    clusters = sumClusters(colours, centres)
+    for (let c = 0; c < centres.length / 3; c++) {
+      const count = clusters[c * CLUSTER]!
+      if (count > 0) for (let k = 0; k < 3; k++) centres[c * 3 + k] = clusters[c * CLUSTER + 1 + k]! / count
     }
-    clusters.forEach(({ count, lab }, c) => {
-      if (count > 0) centres[c] = [lab[0] / count, lab[1] / count, lab[2] / count]
-    })
   }
   const total = rgb.length / 3
-  const ordered = clusters.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count)
-  const palette = ordered.map(({ count, rgb: [r, g, b] }) => toHex(r / count, g / count, b / count))
-  const shares = ordered.map(({ count }) => Math.round((count / total) * 10_000) / 10_000)
+  const palette: string[] = []
+  const shares: number[] = []
+  const order = Array.from({ length: centres.length / 3 }, (_, c) => c * CLUSTER).sort((a, b) => clusters[b]! - clusters[a]!)
+  for (const at of order) {
+    const count = clusters[at]!
+    if (count === 0) continue
+    palette.push(toHex(clusters[at + 4]! / count, clusters[at + 5]! / count, clusters[at + 6]! / count))
+    shares.push(Math.round((count / total) * 10_000) / 10_000)
+  }
   while (palette.length < COLOURS) {
     palette.push(palette.at(-1) ?? '#000000')
     shares.push(0)
@@ -215,8 +188,70 @@ export function measurePalette(rgb: Uint8Array): { palette: string[]; shares: nu
   return { palette, shares }
 }
 
-function squared(a: readonly [number, number, number], b: readonly [number, number, number]): number {
-  return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2
+// Each loop over many numbers stands in a small function of its own: compiled all in one, they took longer to optimise than to run.
+
+/** Count, OKLab of the mean and sums of red, green and blue of each colour of 15 bits, one after the other, the commonest first. */
+function countColours(rgb: Uint8Array): Float64Array {
+  const bins = new Uint32Array(4 << 15)
+  const keys: number[] = []
+  for (let i = 0; i < rgb.length; i += 3) {
+    const r = rgb[i]!
+    const g = rgb[i + 1]!
+    const b = rgb[i + 2]!
+    const key = ((r >> 3) << 10) | ((g >> 3) << 5) | (b >> 3)
+    const at = key << 2
+    if (bins[at] === 0) keys.push(key)
+    bins[at]! += 1
+    bins[at + 1]! += r
+    bins[at + 2]! += g
+    bins[at + 3]! += b
+  }
+  keys.sort((a, b) => bins[b << 2]! - bins[a << 2]! || a - b)
+  const colours = new Float64Array(keys.length * CLUSTER)
+  for (const [i, key] of keys.entries()) {
+    const [count, r, g, b] = bins.subarray(key << 2, (key << 2) + 4) as unknown as [number, number, number, number]
+    colours.set([count, ...toOklab(Math.round(r / count), Math.round(g / count), Math.round(b / count)), r, g, b], i * CLUSTER)
+  }
+  return colours
+}
+
+/** Numbers of one colour or cluster: count, three of OKLab, three of RGB. */
+const CLUSTER = 7
+
+function seedCentres(colours: Float64Array): Float64Array {
+  const centres: number[] = []
+  for (const distance of [MIN_SEED_DISTANCE, MIN_SEED_DISTANCE / 3, 0.004]) {
+    for (let at = 0; at < colours.length && centres.length < COLOURS * 3; at += CLUSTER) {
+      if (nearestCentre(colours, at, centres).distance >= distance * distance)
+        centres.push(colours[at + 1]!, colours[at + 2]!, colours[at + 3]!)
+    }
+  }
+  return Float64Array.from(centres)
+}
+
+function sumClusters(colours: Float64Array, centres: Float64Array): Float64Array {
+  const clusters = new Float64Array((centres.length / 3) * CLUSTER)
+  for (let at = 0; at < colours.length; at += CLUSTER) {
+    const to = nearestCentre(colours, at, centres).centre * CLUSTER
+    const count = colours[at]!
+    clusters[to]! += count
+    for (let k = 1; k < 4; k++) clusters[to + k]! += colours[at + k]! * count
+    for (let k = 4; k < CLUSTER; k++) clusters[to + k]! += colours[at + k]!
+  }
+  return clusters
+}
+
+function nearestCentre(colours: Float64Array, at: number, centres: ArrayLike<number>): { centre: number; distance: number } {
+  let centre = 0
+  let distance = Number.POSITIVE_INFINITY
+  for (let c = 0; c < centres.length; c += 3) {
+    const d = (colours[at + 1]! - centres[c]!) ** 2 + (colours[at + 2]! - centres[c + 1]!) ** 2 + (colours[at + 3]! - centres[c + 2]!) ** 2
+    if (d < distance) {
+      distance = d
+      centre = c / 3
+    }
+  }
+  return { centre, distance }
 }
 
 function toHex(r: number, g: number, b: number): string {
