@@ -42,6 +42,8 @@ export interface DecodeSinks {
 
 /** What a sink may do while it runs. */
 export interface Decoding {
+  /** The colour matrix of the full-size pictures by ffmpeg's name; null where the file does not say. */
+  colorSpace: string | null
   /** Holds the decoding up, or lets it go on. */
   hold(held: boolean): void
   /** Ends it; `decodeVideo` then throws the reason. */
@@ -57,8 +59,10 @@ export async function decodeVideo(options: DecodeOptions, probe: Probe, start: (
   const { signal, limits, scratchDir } = options
   const size = toImageSize(probe)
   const timeoutMs = limits.timeoutMs ?? Math.max(60_000, 3000 * (probe.durationSec || limits.maxDurationSec))
+  const ffmpeg = options.ffmpegPath ?? 'ffmpeg'
+  const toneMap = probe.hdrTransfer !== null && (await canToneMap(ffmpeg)) ? toneMapFilter(probe.hdrTransfer) : ''
   const [small, full] = await openPipes(scratchDir, ['small', 'full'])
-  const child = startLimited(options.ffmpegPath ?? 'ffmpeg', decodeArguments(options.file, probe, size, limits.maxDurationSec), {
+  const child = startLimited(ffmpeg, decodeArguments(options.file, probe, size, limits.maxDurationSec, toneMap), {
     stdio: ['ignore', small!.writeFd, 'pipe', full!.writeFd, 'pipe'],
     memoryKb: limits.memoryKb ?? 3_000_000,
     cpuSec: Math.ceil(timeoutMs / 500),
@@ -86,6 +90,7 @@ export async function decodeVideo(options: DecodeOptions, probe: Probe, start: (
   let count = 0
   const sources: Array<Socket | Readable> = []
   const sinks = start({
+    colorSpace: toneMap ? 'bt709' : probe.colorSpace,
     stop,
     hold(value) {
       if (value === held) return
@@ -157,14 +162,42 @@ const STAMP = [
   "metadata=mode=print:file='pipe\\:4'",
 ].join(',')
 
-function decodeArguments(file: string, probe: Probe, size: { width: number; height: number }, maxDurationSec: number): string[] {
+/**
+ * Filters that bring a high dynamic range to BT.709 and the usual range: without them its pictures are grey and pale. Diffuse white lies at 203 cd/m² (ITU-R BT.2408);
+ * up to seven tenths of it nothing is changed, what is brighter is bent down so that 1,000 cd/m² are white.
+ */
+function toneMapFilter(transfer: NonNullable<Probe['hdrTransfer']>): string {
+  return [
+    `,zscale=tin=${transfer}:min=bt2020nc:pin=bt2020:rin=tv:t=linear:p=bt2020:m=gbr:npl=203`,
+    'format=gbrpf32le',
+    'zscale=tin=linear:min=gbr:pin=bt2020:t=linear:m=gbr:p=bt709',
+    'tonemap=mobius:param=0.7:peak=5:desat=0',
+    'zscale=tin=linear:min=gbr:pin=bt709:t=bt709:m=bt709:p=bt709:r=tv',
+  ].join(',')
+}
+
+/** Whether this ffmpeg was built with the filters; Debian's is. */
+async function canToneMap(ffmpeg: string): Promise<boolean> {
+  const asked = run(ffmpeg, ['-v', 'error', '-hide_banner', '-filters'], { maxBuffer: 4_000_000, timeout: 20_000 })
+  // Where it cannot be started, the decoding says so.
+  const { stdout } = await asked.catch(() => ({ stdout: '' }))
+  return / zscale /.test(stdout) && / tonemap /.test(stdout)
+}
+
+function decodeArguments(
+  file: string,
+  probe: Probe,
+  size: { width: number; height: number },
+  maxDurationSec: number,
+  toneMap: string,
+): string[] {
   // Asked for a range, the scaler copies even pictures that are as wanted.
   const range = probe.plainPixels ? '' : ':out_range=tv'
   const graph = [
     // Microseconds throughout: the printed seconds have six digits, too few for a long video.
     `[0:${probe.streamIndex}]settb=1/1000000,split=2[a][b]`,
-    `[a]scale=${PICTURE_WIDTH}:${PICTURE_HEIGHT}:flags=fast_bilinear${range},format=yuv444p,${STAMP}[small]`,
-    `[b]select='isnan(prev_selected_t)+gte(t-prev_selected_t,${(STILL_SPACING_US - 0.5) / 1e6})',scale=${size.width}:${size.height}:flags=bicubic${range},format=yuv420p[full]`,
+    `[a]scale=${PICTURE_WIDTH}:${PICTURE_HEIGHT}:flags=fast_bilinear${range}${toneMap},format=yuv444p,${STAMP}[small]`,
+    `[b]select='isnan(prev_selected_t)+gte(t-prev_selected_t,${(STILL_SPACING_US - 0.5) / 1e6})',scale=${size.width}:${size.height}:flags=bicubic${range}${toneMap},format=yuv420p[full]`,
   ].join(';')
   const raw = ['-fps_mode', 'passthrough', '-f', 'rawvideo']
   // A second thread costs a tenth more CPU, and there are as many of these processes as cores. Large pictures alone are given one, or they would come near their time limit.

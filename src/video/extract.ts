@@ -96,7 +96,7 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
   const probe = await probeVideo(options.file, { ...options, maxDurationSec: limits.maxDurationSec })
   onProgress?.({ stage: 'probe', done: 1, total: 1 })
   const result = await findAndWrite(options, probe)
-  const { streamIndex: _, colorSpace: __, plainPixels: ___, durationKnown, ...probed } = probe
+  const { streamIndex: _, colorSpace: __, plainPixels: ___, hdrTransfer: ____, durationKnown, ...probed } = probe
   const durationSec = durationKnown ? probed.durationSec : Math.round(result.endMs) / 1000
   return {
     probe: { ...probed, durationSec },
@@ -136,6 +136,7 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Deco
   let encoding: Promise<void> = Promise.resolve()
   const total = probe.durationKnown ? Math.max(1, Math.round(probe.durationSec * probe.fps)) : null
   let decoding: Decoding | null = null
+  let colorSpace: string | null = null
 
   function pairStills(): void {
     while (stills.length > 0 && awaited.length > 0) picker.add(toCandidate(awaited.shift()!, stills.shift()!))
@@ -168,7 +169,7 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Deco
         .then(async () => {
           if (failed || options.signal.aborted) return
           const { picture } = pick.candidate
-          frames.push(await writeFrame(options.scratchDir, pick, probe, motion, rgb))
+          frames.push(await writeFrame(options.scratchDir, pick, toRgb(picture, colorSpace, probe.height, rgb), motion))
           pool.push(picture.data)
           onProgress?.({ stage: 'images', done: frames.length, total: null })
         })
@@ -188,6 +189,7 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Deco
   try {
     await decodeVideo(options, probe, (started) => {
       decoding = started
+      colorSpace = started.colorSpace
       return {
         frame: takeFrame,
         still(picture) {
@@ -236,16 +238,9 @@ function toCandidate(frame: { tMs: number; features: FrameFeatures }, picture: Y
   }
 }
 
-async function writeFrame(
-  scratchDir: string,
-  pick: Pick,
-  probe: Probe,
-  motion: number,
-  buffer: Uint8ClampedArray,
-): Promise<ExtractedFrame> {
+async function writeFrame(scratchDir: string, pick: Pick, rgb: Uint8ClampedArray, motion: number): Promise<ExtractedFrame> {
   const { picture, features, sharpness, tMs } = pick.candidate
   const { width, height } = picture
-  const rgb = toRgb(picture, probe.colorSpace, probe.height, buffer)
   const small = shrink(rgb, width, height, 100)
   const { palette, shares } = measurePalette(small.rgb)
   const { luma, tone } = measureLuma(small.rgb)

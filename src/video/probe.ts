@@ -16,6 +16,8 @@ export interface Probe extends ProbedVideo {
   streamIndex: number
   /** ffprobe's name of the colour matrix; null where the file does not say. */
   colorSpace: string | null
+  /** ffprobe's name of the transfer of a high dynamic range; null for pictures of the usual range. */
+  hdrTransfer: 'smpte2084' | 'arib-std-b67' | null
   /** Already 8-bit 4:2:0 in limited range: its pictures need no conversion. */
   plainPixels: boolean
   /** False for recordings whose header gives no length (live WebM): `durationSec` is 0 until the decode pass has measured it. */
@@ -32,6 +34,7 @@ interface ProbedStream {
   r_frame_rate?: string
   sample_aspect_ratio?: string
   color_space?: string
+  color_transfer?: string
   color_range?: string
   pix_fmt?: string
   duration?: string
@@ -88,6 +91,7 @@ export async function probeVideo(
     container: (format.format_name ?? 'unknown').split(',')[0]!,
     title: toTitle(format.tags?.title ?? format.tags?.TITLE),
     streamIndex: stream.index,
+    hdrTransfer: stream.color_transfer === 'smpte2084' || stream.color_transfer === 'arib-std-b67' ? stream.color_transfer : null,
     plainPixels: stream.pix_fmt === 'yuv420p' && stream.color_range !== 'pc',
     colorSpace: stream.color_space && stream.color_space !== 'unknown' ? stream.color_space : null,
   }

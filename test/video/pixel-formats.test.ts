@@ -1,0 +1,142 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ExtractedFrame, extractVideo } from '../../src/video/extract.ts'
+
+let folder: string
+let plain: ExtractedFrame
+
+/** A grey, a white, a red, a blue, a green and a skin-coloured field. */
+const SOURCE = [
+  'color=white:s=640x360:r=25:d=1',
+  'format=gbrp',
+  'drawbox=0:0:320:120:gray:fill',
+  'drawbox=0:120:320:120:red:fill',
+  'drawbox=0:240:320:120:0x00a000:fill',
+  'drawbox=320:120:320:120:blue:fill',
+  'drawbox=320:240:320:120:0xd0a080:fill',
+].join(',')
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'pixels-test-'))
+  plain = (await extract(make('plain.mp4', SDR, ['-c:v', 'libx264', '-pix_fmt', 'yuv420p', ...TAGS]))).frames[0]!
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const SDR = `${SOURCE},scale=out_color_matrix=bt709:out_range=tv,format=yuv444p`
+
+const TAGS = ['-colorspace', 'bt709', '-color_trc', 'bt709', '-color_primaries', 'bt709', '-color_range', 'tv']
+
+function make(name: string, filters: string, args: string[]): string {
+  const file = join(folder, name)
+  execFileSync('ffmpeg', ['-v', 'error', '-nostdin', '-y', '-f', 'lavfi', '-i', filters, ...args, file], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  return file
+}
+
+function extract(file: string) {
+  const scratchDir = mkdtempSync(join(folder, 'scratch-'))
+  return extractVideo({ file, scratchDir, signal: new AbortController().signal, limits: { maxDurationSec: 60 } })
+}
+
+/** The colours in the middle of the six fields. */
+async function fields(frame: ExtractedFrame): Promise<number[][]> {
+  const result: number[][] = []
+  for (const [left, top] of [
+    [60, 30],
+    [380, 30],
+    [60, 150],
+    [380, 150],
+    [60, 270],
+    [380, 270],
+  ] as const) {
+    const { channels } = await sharp(
+      await sharp(frame.imagePath).extract({ left, top, width: 200, height: 60 }).toColourspace('srgb').png().toBuffer(),
+    ).stats()
+    result.push(channels.slice(0, 3).map(({ mean }) => Math.round(mean)))
+  }
+  return result
+}
+
+async function farthest(a: ExtractedFrame, b: ExtractedFrame): Promise<number> {
+  const [one, other] = [await fields(a), await fields(b)]
+  return Math.max(...one.flatMap((colour, i) => colour.map((value, k) => Math.abs(value - other[i]![k]!))))
+}
+
+test('the reference shows the colours it was made of', async () => {
+  const made = [
+    [128, 128, 128],
+    [255, 255, 255],
+    [255, 0, 0],
+    [0, 0, 255],
+    [0, 160, 0],
+    [208, 160, 128],
+  ]
+  const shown = await fields(plain)
+  for (const [i, colour] of made.entries())
+    for (const [k, value] of colour.entries()) expect(Math.abs(shown[i]![k]! - value)).toBeLessThan(9)
+})
+
+test.each([
+  ['HEVC', 'hevc.mp4', ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-pix_fmt', 'yuv420p']],
+  [
+    'HEVC in ten bits',
+    'hevc10.mp4',
+    ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-pix_fmt', 'yuv420p10le'],
+  ],
+  ['AV1', 'av1.webm', ['-c:v', 'libaom-av1', '-cpu-used', '8', '-usage', 'realtime', '-crf', '20', '-b:v', '0', '-pix_fmt', 'yuv420p']],
+  [
+    'AV1 in ten bits, in MP4',
+    'av1.mp4',
+    ['-c:v', 'libaom-av1', '-cpu-used', '8', '-usage', 'realtime', '-crf', '20', '-b:v', '0', '-pix_fmt', 'yuv420p10le'],
+  ],
+  [
+    'VP9 in ten bits',
+    'vp9.webm',
+    ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8', '-crf', '20', '-b:v', '0', '-pix_fmt', 'yuv420p10le'],
+  ],
+  ['H.264 4:2:2 in ten bits', 'h264-422.mp4', ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv422p10le']],
+  ['H.264 4:4:4', 'h264-444.mp4', ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv444p']],
+  [
+    'ProRes 4444',
+    'prores.mov',
+    [
+      '-c:v',
+      'prores_ks',
+      '-profile:v',
+      '4',
+      '-pix_fmt',
+      'yuv444p10le',
+      '-bsf:v',
+      'prores_metadata=color_primaries=bt709:color_trc=bt709:colorspace=bt709',
+    ],
+  ],
+])('%s gives the same colours', async (_, name, args) => {
+  const { frames, probe } = await extract(make(name, SDR, [...args, ...TAGS]))
+  expect([probe.width, probe.height]).toEqual([640, 360])
+  expect(await farthest(frames[0]!, plain)).toBeLessThan(9)
+})
+
+test.each([
+  ['PQ', 'smpte2084'],
+  ['HLG', 'arib-std-b67'],
+])('a high dynamic range (%s) comes out as the same picture of the usual range, not grey and pale', async (_, transfer) => {
+  // Diffuse white at 203 cd/m², as broadcasters set it.
+  const wide = [
+    'zscale=tin=bt709:min=bt709:pin=bt709:rin=tv:t=linear:p=bt709:m=gbr:npl=203',
+    'format=gbrpf32le',
+    'zscale=tin=linear:min=gbr:pin=bt709:t=linear:m=gbr:p=bt2020',
+    `zscale=tin=linear:min=gbr:pin=bt2020:t=${transfer}:m=bt2020nc:p=bt2020:r=tv:npl=203`,
+    'format=yuv420p10le',
+  ].join(',')
+  const params = `log-level=error:colorprim=bt2020:transfer=${transfer}:colormatrix=bt2020nc`
+  const file = make(`${transfer}.mp4`, `${SDR},${wide}`, ['-c:v', 'libx265', '-preset', 'ultrafast', '-crf', '12', '-x265-params', params])
+  const { frames } = await extract(file)
+  // White itself is bent down a little, to leave room for what is brighter.
+  expect(await farthest(frames[0]!, plain)).toBeLessThan(26)
+  expect(Math.abs(frames[0]!.luma - plain.luma)).toBeLessThan(8)
+})
