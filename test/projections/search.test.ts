@@ -87,9 +87,9 @@ async function correct(frameId: string, values: Partial<typeof frames.$inferInse
   })
 }
 
-async function save(frameId: string) {
+async function save(frameId: string, saveStrength = 690) {
   await stores.db.transaction(async (tx) => {
-    const [row] = await tx.update(frames).set({ saveCount: sql`save_count + 1`, saveStrength: 690 }).where(sql`id = ${frameId}`).returning()
+    const [row] = await tx.update(frames).set({ saveCount: sql`save_count + 1`, saveStrength }).where(sql`id = ${frameId}`).returning()
     await appendEvent(tx, {
       type: 'frame.saved',
       subject: frameId,
@@ -288,12 +288,32 @@ test('reconcile finds and heals what was lost, changed and left over, and finds 
   expect(await readModel()).toEqual(before)
 })
 
+test('what only waits for its event is healed by a comparison, and is no fault', async () => {
+  const kept = await seedVideo(stores.db, clip('Behind', { author: 'Slow' }))
+  const doomed = await seedVideo(stores.db, clip('Doomed soon', { author: 'Slow' }))
+  await drain()
+  expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
+  // No projection runs: all of this is on its way only.
+  await correct(kept.frameIds[0]!, { caption: 'corrected, not projected yet', technique: 'logo-reveal' })
+  await seedVideo(stores.db, clip('Arrives behind', { author: 'Newcomer' }))
+  await deleteVideo(doomed.id)
+  // And this is a fault, of the very video whose other frame waits.
+  await stores.db.$client.query(`update library_search.frames set subject = 'crowd' where id = $1`, [kept.frameIds[1]])
+  expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 1, extra: 0 })
+  const healed = await readModel()
+  expect(healed.documents.some(({ doc }) => doc.includes('corrected, not projected yet'))).toBe(true)
+  await drain()
+  expect(await readModel()).toEqual(healed)
+  expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
+})
+
 test('saves enter in batches: the version stands still until then', async () => {
   const video = await seedVideo(stores.db, clip('Saved', { author: 'Saver' }))
   await drain()
   await refreshSaveCounts(deps())
   const before = await search.version()
-  await save(video.frameIds[1]!)
+  // More than any other test's.
+  await save(video.frameIds[1]!, 700)
   await drain()
   expect(await search.version()).toBe(before)
   expect((await search.frame(video.frameIds[1]!))!.frame.save_count).toBe(0)
@@ -302,4 +322,31 @@ test('saves enter in batches: the version stands still until then', async () => 
   expect((await search.frame(video.frameIds[1]!))!.frame.save_count).toBe(1)
   expect((await search.search({ q: '', limit: 3 })).frames[0]!.document.id).toBe(video.frameIds[1])
   expect(await refreshSaveCounts(deps())).toBe(0)
+})
+
+test('frames loaded ahead are not written over what another writer has read since', async () => {
+  // Three pieces of twenty videos: the second and third are loaded while the one before is written.
+  const added: Awaited<ReturnType<typeof seedVideo>>[] = []
+  for (let n = 0; n < 45; n++) added.push(await seedVideo(stores.db, clip(`Ahead ${n}`, { author: `Ahead ${n % 3}` })))
+  const whole = searchProjection(deps())
+  const saved = added.at(-1)!.frameIds[0]!
+  let wrote = false
+  await drain({
+    ...whole,
+    async handle(events, signal) {
+      const commit = await whole.handle(events, signal)
+      // The last piece has been loaded and waits for its turn; a save count comes first.
+      if (!wrote && events.some(({ data }) => data.video_id === added.at(-1)!.id)) {
+        wrote = true
+        await save(saved)
+        await refreshSaveCounts(deps())
+      }
+      return commit
+    },
+  })
+  expect(wrote).toBe(true)
+  expect((await search.frame(saved))!.frame.save_count).toBe(1)
+  const live = await readModel()
+  await rebuildSearch(deps())
+  expect(await readModel()).toEqual(live)
 })

@@ -1,13 +1,25 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
+import type { StoredEvent } from '../../events/catalogue.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
 import { findDamagedFrames, LIVE, lockReadModel, rowsOf } from '../../search/postgres/sink.ts'
 import { loadFramesOfVideos, loadPublicVideoIds } from './load.ts'
-import { allGroups, groupPieces, nothingAffected, type ProjectionDeps, piecesOf, project, projectGroups } from './project.ts'
+import {
+  type Affected,
+  affectedBy,
+  allGroups,
+  groupPieces,
+  nothingAffected,
+  type ProjectionDeps,
+  piecesOf,
+  project,
+  projectGroups,
+  SEARCH_EVENTS,
+} from './project.ts'
 import { refreshSaveCounts } from './save-counts.ts'
 
-/** Documents of all four kinds. A projection that is behind counts as stale too. */
+/** Documents of all four kinds. What only waits for its event is healed on the way and is not counted. */
 export interface Reconciliation {
   checked: number
   missing: number
@@ -26,8 +38,8 @@ export async function reconcileSearch({ db, deepLink, signal }: ProjectionDeps &
   // Counts that only wait for their batch are no fault.
   await refreshSaveCounts({ db, deepLink })
   const found: Reconciliation = { checked: 0, missing: 0, stale: 0, extra: 0 }
-  // Healing a frame also writes what it tells of its video, brand and technique: these are compared from the start to the end.
-  const before = await heldGroups(db)
+  /** Videos, brands and techniques told once, however often they were looked at. */
+  const told = new Set<string>()
 
   for (let after = ''; ; ) {
     signal?.throwIfAborted()
@@ -38,27 +50,38 @@ export async function reconcileSearch({ db, deepLink, signal }: ProjectionDeps &
       const expected = await loadFramesOfVideos(tx, ids, deepLink)
       const { missing, stale } = await compareFrames(tx, expected)
       found.checked += expected.length
-      found.missing += missing.length
-      found.stale += stale.length
-      await heal(tx, deepLink, [...missing, ...stale])
+      if (missing.length + stale.length === 0) return
+      const videoOf = new Map(expected.map((frame) => [frame.id, frame.video_id]))
+      const waits = await waiting(tx)
+      const isFault = (id: string) => !waits.frames.has(id) && !waits.videos.has(videoOf.get(id)!)
+      found.missing += missing.filter(isFault).length
+      found.stale += stale.filter(isFault).length
+      // Healing a frame also writes what it tells of its video, brand and technique.
+      await countGroups(tx, () => heal(tx, deepLink, [...missing, ...stale]))
     })
     after = ids.at(-1)!
   }
 
   await db.transaction(async (tx) => {
     await lockReadModel(tx)
-    const extra = await rowsOf<{ id: string }>(
+    const extra = await rowsOf<{ id: string; video_id: string | null }>(
       tx,
       sql`with public_frames as (select f.id from frames f join videos v on v.id = f.video_id where v.first_ready_at is not null)
-          select id from ${model}.documents d where kind = 'frames' and doc is not null and not exists (select 1 from public_frames p where p.id = d.id)
+          select id, doc->>'video_id' as video_id from ${model}.documents d
+           where kind = 'frames' and doc is not null and not exists (select 1 from public_frames p where p.id = d.id)
           union
-          select id from ${model}.frames f where not exists (select 1 from public_frames p where p.id = f.id)`,
+          select id, video_id from ${model}.frames f where not exists (select 1 from public_frames p where p.id = f.id)`,
     )
-    found.extra += extra.length
-    await heal(
-      tx,
-      deepLink,
-      extra.map(({ id }) => id),
+    if (extra.length === 0) return
+    const waits = await waiting(tx)
+    const faults = extra.filter(({ id, video_id }) => !waits.frames.has(id) && !(video_id !== null && waits.videos.has(video_id)))
+    found.extra += new Set(faults.map(({ id }) => id)).size
+    await countGroups(tx, () =>
+      heal(
+        tx,
+        deepLink,
+        extra.map(({ id }) => id),
+      ),
     )
   })
 
@@ -67,21 +90,54 @@ export async function reconcileSearch({ db, deepLink, signal }: ProjectionDeps &
     signal?.throwIfAborted()
     await db.transaction(async (tx) => {
       await lockReadModel(tx)
-      await tx.execute(
-        sql`update ${model}.documents d set revision = '' where kind <> 'frames' and doc is not null
-             and not exists (select 1 from ${model}.entries e where e.kind = d.kind and e.id = d.id)`,
-      )
-      await projectGroups(tx, piece)
+      await countGroups(tx, async () => {
+        await tx.execute(
+          sql`update ${model}.documents d set revision = '' where kind <> 'frames' and doc is not null
+               and not exists (select 1 from ${model}.entries e where e.kind = d.kind and e.id = d.id)`,
+        )
+        await projectGroups(tx, piece)
+      })
     })
   }
-  const now = await heldGroups(db)
-  found.checked += now.size
-  for (const [key, digest] of now) {
-    if (!before.has(key)) found.missing++
-    else if (before.get(key) !== digest) found.stale++
-  }
-  for (const key of before.keys()) if (!now.has(key)) found.extra++
+  const [row] = await rowsOf<{ n: number }>(
+    db,
+    sql`select count(*)::int as n from ${model}.documents where kind <> 'frames' and doc is not null`,
+  )
+  found.checked += row?.n ?? 0
   return found
+
+  /** What `act` changes of videos, brands and techniques, under the writer's lock, is what was wrong with them: but for what an event on its way tells of. */
+  async function countGroups(tx: Tx, act: () => Promise<void>): Promise<void> {
+    const before = await heldGroups(tx)
+    await act()
+    const now = await heldGroups(tx)
+    const changed = [...new Set([...before.keys(), ...now.keys()])].filter((key) => before.get(key) !== now.get(key) && !told.has(key))
+    if (changed.length === 0) return
+    const { ofVideos, any } = await waiting(tx)
+    for (const key of changed) {
+      told.add(key)
+      if (key.startsWith('videos ') ? ofVideos.has(key.slice(7)) : any) continue
+      if (!before.has(key)) found.missing++
+      else if (!now.has(key)) found.extra++
+      else found.stale++
+    }
+  }
+}
+
+/**
+ * What the events tell of that the live projection has not come to yet. Asked after the rows were read, under the writer's lock: every change seen in them has its
+ * event in sight, and the projection cannot move meanwhile.
+ */
+async function waiting(tx: Tx): Promise<Affected & { ofVideos: Set<unknown>; any: boolean }> {
+  const rows = await rowsOf<StoredEvent>(
+    tx,
+    sql`select type, data from events
+         where (xid, seq) > (coalesce((select xid from checkpoints where consumer = 'search'), '0'::xid8),
+                             coalesce((select seq from checkpoints where consumer = 'search'), 0))
+           and type = any(${sql.param([...SEARCH_EVENTS])}::text[])`,
+  )
+  // A frame's change shows in what is told of its video, too.
+  return { ...(await affectedBy(tx, rows)), ofVideos: new Set(rows.map(({ data }) => data.video_id)), any: rows.length > 0 }
 }
 
 async function compareFrames(tx: Tx, expected: readonly FrameDocument[]): Promise<{ missing: string[]; stale: string[] }> {
