@@ -1,11 +1,15 @@
 import { parseArgs } from 'node:util'
 import { sql } from 'drizzle-orm'
+import { Meilisearch } from 'meilisearch'
 import { pino } from 'pino'
+import { parseConfig } from '../src/config.ts'
 import { frames } from '../src/db/schema.ts'
 import { appendEvent, appendEvents } from '../src/events/append.ts'
 import { startConsumer } from '../src/events/consume.ts'
+import { meiliProjection, syncMirror } from '../src/projections/search/mirror.ts'
 import { searchProjection } from '../src/projections/search/project.ts'
 import type { FrameDocument } from '../src/search/library-search.ts'
+import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { openPostgresSink } from '../src/search/postgres/sink.ts'
 import { median } from './search.ts'
@@ -53,21 +57,13 @@ export async function run(args: string[]): Promise<void> {
     const consumer = startConsumer(context, searchProjection(deps))
     await consumer.drain()
     started = performance.now()
-    await db.transaction((tx) =>
-      appendEvents(
-        tx,
-        videos.map(({ id, title, author, platform }) => ({
-          type: 'video.ready' as const,
-          subject: id,
-          accountId: null,
-          data: { video_id: id, title, author, platform, frame_count: 0 },
-        })),
-      ),
-    )
+    await announce()
     await consumer.drain()
     times.projected.push(performance.now() - started)
     await consumer[Symbol.asyncDispose]()
   }
+
+  const mirrored = await measureMirror()
 
   const consumer = startConsumer(context, searchProjection(deps))
   const search = openPostgresSearch(db.$client)
@@ -122,11 +118,71 @@ export async function run(args: string[]): Promise<void> {
     projected_per_second: Math.round(projected),
     ratio: round(projected / straight),
     ratio_of: 'documents per second, projected from events against added straight',
+    ...mirrored,
     searchable_ms_p50: round(median(waits)),
     searchable_ms_p95: round(waits.toSorted((a, b) => a - b)[Math.floor(waits.length * 0.95)] ?? 0),
   }
   if (!values.json) console.table(figures)
   console.log(JSON.stringify(figures))
+
+  /** The same into Meilisearch, where there is one: from events through the read model into its indexes, against the same documents straight into them. */
+  async function measureMirror(): Promise<object> {
+    const { meili } = parseConfig(process.env)
+    if (!meili) return {}
+    const prefix = 'bench_projection'
+    const client = new Meilisearch({ host: meili.url, apiKey: meili.key })
+    const sink = openMeiliSink({ ...meili, prefix })
+    const took = { straight: [] as number[], projected: [] as number[] }
+    const kinds = ['frames', 'videos', 'brands', 'techniques'] as const
+    for (let round = 0; round < Number(values.rounds); round++) {
+      for (const way of ['straight', 'projected'] as const) {
+        await empty()
+        await db.$client.query(`delete from read_models where engine = 'meilisearch'`)
+        for (const kind of kinds) await client.deleteIndexIfExists(`${prefix}_${kind}`)
+        await sink.apply({ put: {}, remove: {} })
+        if (way === 'straight') {
+          const started = performance.now()
+          for (let from = 0; from < ready.length; from += 4_000)
+            await sink.apply({ put: { frames: ready.slice(from, from + 4_000) as FrameDocument[] }, remove: {} })
+          await sink.apply({ put: groups as never, remove: {} })
+          took.straight.push(performance.now() - started)
+          continue
+        }
+        const consumers = [startConsumer(context, searchProjection(deps)), startConsumer(context, meiliProjection({ db, sink }))]
+        for (const consumer of consumers) await consumer.drain()
+        await syncMirror({ db, sink })
+        const started = performance.now()
+        await announce()
+        for (const consumer of consumers) await consumer.drain()
+        took.projected.push(performance.now() - started)
+        for (const consumer of consumers) await consumer[Symbol.asyncDispose]()
+        if ((await sink.count('frames')) !== count) throw new Error('not every frame has arrived')
+      }
+    }
+    const version = (await client.getVersion()).pkgVersion
+    for (const kind of kinds) await client.deleteIndexIfExists(`${prefix}_${kind}`)
+    const [straight, projected] = [count / (median(took.straight) / 1000), count / (median(took.projected) / 1000)]
+    return {
+      meilisearch: version,
+      meilisearch_straight_per_second: Math.round(straight),
+      meilisearch_projected_per_second: Math.round(projected),
+      meilisearch_ratio: round(projected / straight),
+    }
+  }
+
+  async function announce(): Promise<void> {
+    await db.transaction((tx) =>
+      appendEvents(
+        tx,
+        videos.map(({ id, title, author, platform }) => ({
+          type: 'video.ready' as const,
+          subject: id,
+          accountId: null,
+          data: { video_id: id, title, author, platform, frame_count: 0 },
+        })),
+      ),
+    )
+  }
 
   async function documentsOf(kind: string): Promise<unknown[]> {
     const { rows } = await db.$client.query<{ doc: unknown }>(

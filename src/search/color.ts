@@ -63,7 +63,10 @@ export function cellsOf(palette: readonly string[], shares: readonly number[]): 
       for (let a = index(color.a) - reach; a <= index(color.a) + reach; a++)
         for (let b = index(color.b) - reach; b <= index(color.b) + reach; b++) {
           if (l < 0 || l > 10 || Math.abs(a) > 4 || Math.abs(b) > 4) continue
-          const near = 1 - distance(color, { l: l * STEP, a: a * STEP, b: b * STEP }) / REACH
+          const [dl, da, db] = [color.l - l * STEP, color.a - a * STEP, color.b - b * STEP]
+          const square = dl * dl + da * da + db * db
+          if (square >= REACH * REACH) continue
+          const near = 1 - Math.sqrt(square) / REACH
           if (near <= 0) continue
           const cell = pack(l, a, b)
           weights.set(cell, (weights.get(cell) ?? 0) + near * ((shares[n] ?? 0) / total))

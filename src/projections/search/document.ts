@@ -6,7 +6,10 @@ import { frameStrength } from './strength.ts'
 
 /** Rows as the documents every reader gets. Pure: equal rows give equal documents, whoever wrote before. */
 
-export type FrameRow = typeof frames.$inferSelect
+export type FrameRow = Omit<
+  typeof frames.$inferSelect,
+  'sampleMs' | 'reason' | 'imageKey' | 'thumbKey' | 'imageBytes' | 'createdAt' | 'updatedAt'
+>
 export type VideoRow = typeof videos.$inferSelect
 export type TechniqueRow = typeof techniques.$inferSelect
 

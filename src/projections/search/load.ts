@@ -1,10 +1,12 @@
-import { and, asc, eq, gt, inArray, isNotNull, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, gt, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { DbOrTx } from '../../db/client.ts'
 import { frames, techniqueRedirects, techniques, videos } from '../../db/schema.ts'
 import type { FrameDocument, TechniqueDocument } from '../../search/library-search.ts'
 import { type DeepLink, type GroupSummary, toFrameDocument, toTechniqueDocument, type VideoRow } from './document.ts'
 
 /** What is true now, read from the domain tables. */
+
+const { sampleMs, reason, imageKey, thumbKey, imageBytes, createdAt, updatedAt, ...SHOWN } = getTableColumns(frames)
 
 /** Public are the videos that have once been ready. */
 export async function loadPublicVideos(db: DbOrTx, ids: readonly string[]): Promise<Map<string, VideoRow>> {
@@ -32,7 +34,7 @@ export async function loadFramesOfVideos(db: DbOrTx, videoIds: readonly string[]
   const byId = await loadPublicVideos(db, videoIds)
   if (byId.size === 0) return []
   const rows = await db
-    .select()
+    .select(SHOWN)
     .from(frames)
     .where(inArray(frames.videoId, [...byId.keys()]))
   return rows.map((row) => toFrameDocument(row, byId.get(row.videoId)!, deepLink))
@@ -41,7 +43,7 @@ export async function loadFramesOfVideos(db: DbOrTx, videoIds: readonly string[]
 export async function loadFramesByIds(db: DbOrTx, ids: readonly string[], deepLink: DeepLink): Promise<FrameDocument[]> {
   if (ids.length === 0) return []
   const rows = await db
-    .select()
+    .select(SHOWN)
     .from(frames)
     .where(inArray(frames.id, [...ids]))
   const byId = await loadPublicVideos(db, [...new Set(rows.map((row) => row.videoId))])

@@ -47,23 +47,36 @@ export async function reconcileMirror(deps: Deps): Promise<Reconciliation> {
   return alone(deps.db, async () => {
     const { rebuilt } = await sync(deps)
     const found: Reconciliation = { checked: 0, missing: 0, stale: 0, extra: 0 }
-    if (!rebuilt) for (const kind of KINDS) await reconcileKind(deps, kind, found)
+    const held = await heldState(deps.db)
+    if (!rebuilt && held) for (const kind of KINDS) await reconcileKind(deps, kind, found, held.version)
     return found
   })
 }
 
-/** Goes by the log like every consumer: it waits until the read model has seen the events, copies, and lets the checkpoint move once the tasks succeeded. */
+/**
+ * Goes by the log like every consumer: it waits until the read model has seen the events, copying what is there already meanwhile, and lets the checkpoint move once
+ * the tasks succeeded.
+ */
 export function meiliProjection(deps: Deps): Consumer {
   return {
     name: 'search-meilisearch',
     types: SEARCH_EVENTS,
     async handle(events, signal) {
       const last = events.at(-1)!.cursor
+      let copied = await liveState(deps.db)
       for (let waited = 0; ; waited += 25) {
         signal.throwIfAborted()
         const { xid, seq } = await checkpointOf(deps.db, 'search')
         const [a, b] = [BigInt(xid), BigInt(last.xid)]
         if (a > b || (a === b && seq >= last.seq)) break
+        const live = await liveState(deps.db)
+        if (live.version !== copied.version) {
+          // A batch of many videos comes piece by piece.
+          await syncMirror({ ...deps, signal })
+          copied = live
+          waited = 0
+          continue
+        }
         if (waited > 5_000) throw new ReadModelBehind()
         await new Promise((resolve) => setTimeout(resolve, 25))
       }
@@ -91,7 +104,7 @@ async function sync({ db, sink, signal }: Deps): Promise<{ rebuilt: boolean }> {
   if (held.generation !== live.generation) {
     // The read model was built anew: versions begin again, revisions tell.
     for (const kind of KINDS)
-      await reconcileKind({ db, sink, ...(signal ? { signal } : {}) }, kind, { checked: 0, missing: 0, stale: 0, extra: 0 })
+      await reconcileKind({ db, sink, ...(signal ? { signal } : {}) }, kind, { checked: 0, missing: 0, stale: 0, extra: 0 }, live.version)
   } else if (held.version !== live.version) await copySince(db, held.version, (changes) => sink.apply(changes), signal)
   await remember(db, live)
   return { rebuilt: false }
@@ -136,6 +149,8 @@ async function copySince(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   let after = { version, kind: 'zzz', id: '' }
+  // One page is written while the next is read.
+  let applying: Promise<void> = Promise.resolve()
   for (;;) {
     signal?.throwIfAborted()
     const rows = await rowsOf<{ kind: DocumentKind; id: string; version: string; doc: LibraryDocuments[DocumentKind] | null }>(
@@ -144,8 +159,10 @@ async function copySince(
            where version >= ${after.version} and (version, kind, id) > (${after.version}::bigint, ${after.kind}, ${after.id})
            order by version, kind, id limit ${CHUNK}`,
     )
+    await applying
     if (rows.length === 0) return
-    await apply(toChanges(rows))
+    applying = apply(toChanges(rows))
+    applying.catch(() => undefined)
     const last = rows.at(-1)!
     after = { version: last.version, kind: last.kind, id: last.id }
   }
@@ -165,15 +182,21 @@ function toChanges(rows: readonly { kind: DocumentKind; id: string; doc: Library
   return { put: put as DocumentChanges['put'], remove: remove as DocumentChanges['remove'] }
 }
 
-async function reconcileKind({ db, sink, signal }: Deps, kind: DocumentKind, found: Reconciliation): Promise<void> {
+/** Compares what the mirror should hold at `version`; what has changed since comes with the next sync and is left alone. */
+async function reconcileKind({ db, sink, signal }: Deps, kind: DocumentKind, found: Reconciliation, version: string): Promise<void> {
   const wanted = new Map<string, string>()
+  const later = new Set<string>()
   for (let after = ''; ; ) {
-    const rows = await rowsOf<{ id: string; revision: string }>(
+    const rows = await rowsOf<{ id: string; revision: string; later: boolean }>(
       db,
-      sql`select id, revision from ${model}.documents where kind = ${kind} and id > ${after} and doc is not null order by id limit 20000`,
+      sql`select id, revision, version > ${version} as later from ${model}.documents
+           where kind = ${kind} and id > ${after} and (doc is not null or version > ${version}) order by id limit 20000`,
     )
     if (rows.length === 0) break
-    for (const { id, revision } of rows) wanted.set(id, revision)
+    for (const row of rows) {
+      if (row.later) later.add(row.id)
+      else wanted.set(row.id, row.revision)
+    }
     after = rows.at(-1)!.id
   }
   found.checked += wanted.size
@@ -182,6 +205,7 @@ async function reconcileKind({ db, sink, signal }: Deps, kind: DocumentKind, fou
   for await (const batch of sink.revisions(kind)) {
     signal?.throwIfAborted()
     for (const { id, revision } of batch) {
+      if (later.has(id)) continue
       const right = wanted.get(id)
       wanted.delete(id)
       if (right === undefined) extra.push(id)
