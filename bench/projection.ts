@@ -131,7 +131,6 @@ export async function run(args: string[]): Promise<void> {
     if (!meili) return {}
     const prefix = 'bench_projection'
     const client = new Meilisearch({ host: meili.url, apiKey: meili.key })
-    const sink = openMeiliSink({ ...meili, prefix })
     const took = { straight: [] as number[], projected: [] as number[] }
     const kinds = ['frames', 'videos', 'brands', 'techniques'] as const
     for (let round = 0; round < Number(values.rounds); round++) {
@@ -139,6 +138,7 @@ export async function run(args: string[]): Promise<void> {
         await empty()
         await db.$client.query(`delete from read_models where engine = 'meilisearch'`)
         for (const kind of kinds) await client.deleteIndexIfExists(`${prefix}_${kind}`)
+        const sink = openMeiliSink({ ...meili, prefix })
         await sink.apply({ put: {}, remove: {} })
         if (way === 'straight') {
           const started = performance.now()

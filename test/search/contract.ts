@@ -68,7 +68,10 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
         { caption: 'Größe und Weite über Zürich' },
         { caption: 'A terminal beside a lamp', composition: 'red lamp at the left' },
       ]),
-      clip('atlas', { title: 'Atlas: the presenter story', author: 'Creme' }, [{ caption: 'Maps on a table', technique: 'logo-reveal-2' }]),
+      clip('atlas', { title: 'Atlas: the presenter story', author: 'Creme' }, [
+        { caption: 'Maps on a table', technique: 'logo-reveal-2' },
+        { caption: 'Wi-fi beside it' },
+      ]),
     ]
     beforeAll(() => engine().sink.apply(changesOf(clips)))
     const found = async (q: string, more: Partial<FrameQuery> = {}) =>
@@ -109,6 +112,7 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
 
     test('two words run together are found', async () => {
       expect(await found('redkite')).toEqual([0])
+      expect(await found('wifi')).toEqual([1])
       expect((await engine().search.frames(ask({ q: 'redkite' }))).frames[0]!.matched).toEqual({
         caption: 'A presenter holds a <em>red</em> <em>kite</em>',
       })
@@ -174,6 +178,11 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
       expect(order[0]).toBe(4)
       expect(groups.frames.every(({ score }) => score < 0.5)).toBe(true)
       expect(groups.brands.map(({ document }) => document.name).toSorted()).toEqual(['Creme', 'Crème & Co'])
+      // All words, one of them mistyped, beats some words as they are written, in the score as well.
+      const mistyped = (await search.search({ q: 'presentr kite', limit: 6 })).frames
+      expect(mistyped.map(({ score }) => score >= 0.5)).toEqual([true, ...mistyped.slice(1).map(() => false)])
+      expect(mistyped.length).toBeGreaterThan(1)
+      expect(mistyped.map(({ score }) => score)).toEqual(mistyped.map(({ score }) => score).toSorted((a, b) => b - a))
       const titles = (await search.search({ q: 'presenter paper story', limit: 6 })).videos
       expect(titles.map(({ document }) => document.title)).toEqual(['Atlas: the presenter story'])
       const quoted = await search.search({ q: '"launch film" story', limit: 6 })

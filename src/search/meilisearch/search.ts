@@ -52,6 +52,8 @@ type StoredHit = StoredDocument & {
   phash: string
   luma: number
   _rankingScore?: number
+  /** Of one that has only some of the words: below 0.5. */
+  partial?: number
   _rankingScoreDetails?: { words?: { matchingWords: number; maxMatchingWords: number } }
 }
 
@@ -356,8 +358,8 @@ function allBeforeSome(
   }
   for (const one of byTerm) for (const hit of one.hits) if (!held.has(hit.key)) note(hit).terms.add(one.n)
   const some = [...found.values()]
-    .map(({ hit, share, terms, best }) => ({ ...hit, _rankingScore: 0.45 * Math.max(share, terms.size / of) + 0.04 * best }))
-    .sort((a, b) => b._rankingScore - a._rankingScore || (a.key < b.key ? -1 : 1))
+    .map(({ hit, share, terms, best }) => ({ ...hit, partial: 0.45 * Math.max(share, terms.size / of) + 0.04 * best }))
+    .sort((a, b) => b.partial - a.partial || (a.key < b.key ? -1 : 1))
   return [...all, ...some]
 }
 
@@ -367,7 +369,8 @@ function shareOfWords(hit: StoredHit): number {
   return words ? words.matchingWords / words.maxMatchingWords : 1
 }
 
-const scoreOf = (hit: StoredHit) => Math.round(Math.min(1, Math.max(0, hit._rankingScore ?? 1)) * 1e6) / 1e6
+/** What has all words scores 0.5–1, as on the other engine: the engine's own score falls to a fifth for a typo. */
+const scoreOf = (hit: StoredHit) => Math.round(Math.min(1, hit.partial ?? 0.5 + 0.5 * (hit._rankingScore ?? 1)) * 1e6) / 1e6
 
 function exactFirst<T extends { score: number }>(hits: T[], limit: number): T[] {
   return [...hits.filter((hit) => hit.score === 1), ...hits.filter((hit) => hit.score !== 1)].slice(0, limit)

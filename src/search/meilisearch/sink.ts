@@ -67,7 +67,13 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
       for (let from = 0; from < gone.length; from += CHUNK) tasks.push(index.deleteDocuments(gone.slice(from, from + CHUNK)))
       const documents = (put[kind] ?? []) as LibraryDocuments[typeof kind][]
       for (let from = 0; from < documents.length; from += CHUNK)
-        tasks.push(index.addDocuments(documents.slice(from, from + CHUNK).map((document) => toStored(kind, document))))
+        // With its key named: an index deleted a moment ago comes back without its settings, and is then found and rebuilt.
+        tasks.push(
+          index.addDocuments(
+            documents.slice(from, from + CHUNK).map((document) => toStored(kind, document)),
+            { primaryKey: 'key' },
+          ),
+        )
     }
     const results = await Promise.allSettled(tasks.map(succeeded))
     for (const result of results) if (result.status === 'rejected') throw result.reason

@@ -85,8 +85,10 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
     const words = [...new Set(terms.filter((term) => !term.exact).map((term) => term.words[0]!))]
     const typed = words.filter((word) => typosAllowed(word) > 0)
     const parts = words.filter(isPartSearchable)
+    // wifi for wi-fi, dont for don't.
+    const joined = words.filter((word) => word.length >= 4)
     const byScope = new Map<string, Candidates>()
-    if (typed.length === 0 && parts.length === 0) return byScope
+    if (parts.length === 0 && joined.length === 0) return byScope
     const rows = await rowsOf<{ asked: string; scope: string; word: string }>(sql`
       select q.word as asked, w.scope, w.word
         from unnest(${sql.param(typed)}::text[]) as q(word) cross join lateral (
@@ -107,7 +109,7 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
         ) w
       union
       select q.word, one.scope, one.word || ' ' || other.word
-        from unnest(${sql.param(typed)}::text[]) as q(word) cross join generate_series(2, length(q.word) - 2) as cut
+        from unnest(${sql.param(joined)}::text[]) as q(word) cross join generate_series(1, length(q.word) - 1) as cut
         join ${WORDS} one on one.word = left(q.word, cut)
         join ${WORDS} other on other.scope = one.scope and other.word = substr(q.word, cut + 1)
        where one.scope = any('{frames,videos,brands,techniques}')`)
