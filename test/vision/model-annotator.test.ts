@@ -259,6 +259,33 @@ test.each(['wrong-key', 'no-model'] as const)('%s is told once and nobody asks a
   expect(run.endpoint.calls).toHaveLength(1)
 })
 
+test('an endpoint that takes no question at all, such as a model without eyes, stops the rest after a few', async () => {
+  await using run = await start({ plan: () => 'rejected' }, { limiter: openLocalLimiter(1) })
+  const failed: string[] = []
+  const running = run.annotate(await toFrames(80), { onAnnotated: async ({ frameId }) => void failed.push(frameId) })
+  await expect(running).rejects.toMatchObject({ code: 'misconfigured', message: expect.stringContaining('invalid image') })
+  expect(failed.length).toBeLessThanOrEqual(8)
+  expect(run.endpoint.calls).toHaveLength(16)
+})
+
+test('a few frames that are rejected fail alone, however many they are over time', async () => {
+  const frames = await toFrames(40)
+  await using probe = await start({}, { batchSize: 1, limiter: openLocalLimiter(1) })
+  await probe.annotate(frames)
+  const bad = new Set(probe.endpoint.calls.filter((_, n) => n % 4 !== 0).map(({ images }) => images[0]))
+  await using run = await start(
+    {
+      replace: async ({ messages }) => {
+        const images = messages.at(-1).content.flatMap((part: { image_url?: { url: string } }) => part.image_url?.url ?? [])
+        return images.some((image: string) => bad.has(image)) ? { status: 400, body: { error: { message: 'invalid image' } } } : undefined
+      },
+    },
+    { limiter: openLocalLimiter(1) },
+  )
+  const { annotations } = await run.annotate(frames)
+  expect(annotations.filter(({ status }) => status === 'annotated')).toHaveLength(10)
+})
+
 test('the breaker opens after failures in a row and lets one call through after its time', async () => {
   await using run = await start(
     { plan: (call) => (call < 4 ? 'server-error' : 'well') },

@@ -64,6 +64,9 @@ const TOKENS_PER_FRAME = 600
 const TOKENS_BASE = 200
 const MAX_ROOM = 8
 const MAX_REPAIRED_CHARACTERS = 40_000
+/** Rejections in a row that say that nothing will be taken: one call of eight frames, halved down to each of them, comes to 15 by itself. */
+const REJECTIONS_IN_A_ROW = 16
+const REJECTED_PAUSE_MS = 5 * 60_000
 const NEAR_HASH = 6
 
 /**
@@ -87,6 +90,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   /** Until when nobody may ask, and why: one 429 or one refused key is enough for all calls of this process. */
   let unavailable: { error: AnnotatorUnavailable; until: number } | undefined
 
+  let rejections = 0
   /** How much room calls begin with: more once an answer was cut off before its first frame, as models that reason unseen do it every time. */
   let usualRoom = 1
 
@@ -109,6 +113,14 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
         const answer = await endpoint.ask(question, signal)
         if (answer.kind === 'failed') breaker.failed()
         else breaker.succeeded()
+        if (answer.kind === 'rejected') rejections++
+        else if (answer.kind !== 'failed') rejections = 0
+        if (answer.kind === 'rejected' && rejections >= REJECTIONS_IN_A_ROW)
+          throw new AnnotatorUnavailable(
+            'misconfigured',
+            `The vision endpoint rejects every question (${answer.reason})`,
+            REJECTED_PAUSE_MS,
+          )
         return { answer, durationMs: Math.round(performance.now() - start) }
       } catch (error) {
         breaker.left()
