@@ -476,6 +476,14 @@ export async function costsOf(db: DbOrTx, videoId?: string): Promise<Costs> {
   }
 }
 
+/** What a call costs, by the last ones that had a price; 0 while there are none. */
+export async function usualCostOf(db: DbOrTx, model: string): Promise<number> {
+  const { rows } = await db.execute<{ usual: string | null }>(sql`
+    select avg(cost_usd) as usual
+      from (select cost_usd from vision_calls where model = ${model} and cost_usd is not null order by at desc limit 50) last`)
+  return Number(rows[0]!.usual ?? 0)
+}
+
 /** A model's earlier answers by picture, for the annotator's cache. */
 export function answerCache(db: Db): AnswerCache {
   return {

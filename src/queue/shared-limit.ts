@@ -23,6 +23,8 @@ const RETRY_MS = 50
 export interface SharedLimit {
   /** Waits for a place and answers how to give it back. @throws the signal's reason */
   acquire(signal: AbortSignal): Promise<() => void>
+  /** How many places are taken at present, over all processes; while Redis is away those of this one. */
+  taken(): Promise<number>
 }
 
 /**
@@ -61,6 +63,7 @@ export function sharedLimit(
   }
 
   return {
+    taken: () => redis.zcount(`limit:${name}`, Date.now(), '+inf').catch(() => localHolders),
     async acquire(signal) {
       const id = randomUUID()
       for (;;) {

@@ -1,6 +1,6 @@
 import type { Db } from '../db/client.ts'
 import { isConnectionLoss } from '../events/consume.ts'
-import { costsOf, type FrameRow, loadAwaiting, recordAnnotations, recordVisionCall } from '../library/annotations.ts'
+import { costsOf, type FrameRow, loadAwaiting, recordAnnotations, recordVisionCall, usualCostOf } from '../library/annotations.ts'
 import { loadVocabulary, toTerm } from '../library/techniques.ts'
 import { findVideo, type VideoRow } from '../library/videos.ts'
 import type { Logger } from '../logger.ts'
@@ -20,12 +20,12 @@ export interface AnnotateDeps {
   reached: Reached
   /** Notes that nothing can be asked (a wrong key, a spent budget), for people to see; null when it works again. */
   reportStatus: (status: { code: string; message: string } | null) => Promise<void>
-  /** US dollars that may be spent; a video over its own ends without the rest of its descriptions, over the day's everything waits. */
-  budget?: { perVideo: number | undefined; perDay: number | undefined } | undefined
+  /**
+   * A video over its own US dollars ends without the rest of its descriptions; over the day's everything waits: `withinDay` throws then. Calls under way count as
+   * what calls usually cost.
+   */
+  budget?: { perVideo: number | undefined; withinDay: ((others: number) => Promise<void>) | undefined } | undefined
 }
-
-/** How soon a spent daily budget is looked at again: the last 24 hours move on. */
-const BUDGET_WAIT_MS = 10 * 60_000
 
 /** How often it is looked whether the video was cancelled or deleted meanwhile: no further call is paid for after about this long. */
 const CANCEL_CHECK_MS = 1_000
@@ -33,6 +33,14 @@ const CANCEL_CHECK_MS = 1_000
 /** Describes a few frames of one video. What is paid for is stored at once; frames already done are passed over. */
 export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] {
   const { db, store, annotator, logger, reached, reportStatus, budget } = deps
+  /** Jobs of this process that may be paying for a video at present, by its id. */
+  const paying = new Map<string, number>()
+
+  async function hasSpent(videoId: string, perVideo: number, others: number): Promise<boolean> {
+    const { cost_usd } = await costsOf(db, videoId)
+    return cost_usd + (others > 0 ? others * (await usualCostOf(db, annotator.model)) : 0) >= perVideo
+  }
+
   return async ({ videoId, revision, frameIds, annotator: wanted }, { signal: stop, lastAttempt }) => {
     if (wanted !== annotator.version) {
       // Another worker's annotator, or one of yesterday's settings: the reconciler asks again under the present name.
@@ -49,18 +57,18 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
     const watch = watchRevision(db, videoId, revision)
     const signal = AbortSignal.any([stop, watch.superseded])
     const stored = new Set<string>()
+    const others = paying.get(videoId) ?? 0
+    paying.set(videoId, others + 1)
     try {
       const techniques = (await loadVocabulary(db)).active.map(toTerm)
       const { frames, lost } = await loadImages(store, rows)
       const context = { id: videoId, title: video.title, author: video.author, durationSec: video.durationSec ?? 0 }
-      if (budget?.perVideo !== undefined && (await costsOf(db, videoId)).cost_usd >= budget.perVideo) {
+      if (budget?.perVideo !== undefined && (await hasSpent(videoId, budget.perVideo, others))) {
         const measured = await deps.withoutModel?.annotate(context, frames, { signal, techniques })
         await record([...frames.map((frame) => unpaid(frame, measured?.annotations)), ...lost])
         return
       }
-      if (budget?.perDay !== undefined && (await costsOf(db)).cost_usd >= budget.perDay) {
-        throw new AnnotatorUnavailable('budget_spent', `The budget of $${budget.perDay} for 24 hours is spent.`, BUDGET_WAIT_MS)
-      }
+      await budget?.withinDay?.(0)
       const { annotations } = await annotator.annotate(context, frames, {
         signal,
         techniques,
@@ -92,6 +100,9 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
       throw error
     } finally {
       watch.end()
+      const left = paying.get(videoId)! - 1
+      if (left > 0) paying.set(videoId, left)
+      else paying.delete(videoId)
     }
   }
 }

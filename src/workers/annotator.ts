@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis'
 import type { Config, VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
-import { answerCache } from '../library/annotations.ts'
+import { answerCache, costsOf, usualCostOf } from '../library/annotations.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
-import type { Annotator } from '../vision/annotator.ts'
+import { type Annotator, AnnotatorUnavailable } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
 import { openMeasuringAnnotator } from '../vision/measured/measuring-annotator.ts'
 import { openModelAnnotator } from '../vision/model/model-annotator.ts'
@@ -33,6 +33,7 @@ export async function openConfiguredAnnotator({ config, db, redis, prefix, ...gi
 
 function openModel(vision: VisionConfig, { db, redis, prefix }: Pick<AnnotatorParts, 'db' | 'redis' | 'prefix'>): Annotator {
   const { baseUrl, model, apiKey, reasoningEffort, concurrency, perMinute, priceIn, priceOut } = vision
+  const admit = withinDay(db, vision)
   return openModelAnnotator({
     baseUrl,
     model,
@@ -40,7 +41,28 @@ function openModel(vision: VisionConfig, { db, redis, prefix }: Pick<AnnotatorPa
     apiKey: apiKey ?? 'none',
     ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
     limiter: sharedLimit(redis, { name: `${prefix}:vision`, concurrency, perMinute }),
+    ...(admit ? { admit } : {}),
     cache: answerCache(db),
     prices: priceIn === undefined || priceOut === undefined ? {} : { [model]: { input: priceIn, output: priceOut } },
   })
+}
+
+/** How soon a spent daily budget is looked at again: the last 24 hours move on. */
+const BUDGET_WAIT_MS = 10 * 60_000
+
+/**
+ * Throws `AnnotatorUnavailable` once the last 24 hours have cost the day's budget; undefined without one. `others` are calls that are not in the books yet and
+ * count as what calls usually cost, so that many at once cannot spend what is left several times over.
+ */
+export function withinDay(
+  db: Db,
+  { model, budgetPerDay }: Pick<VisionConfig, 'model' | 'budgetPerDay'>,
+): ((others: number) => Promise<void>) | undefined {
+  if (budgetPerDay === undefined) return undefined
+  return async (others) => {
+    const { cost_usd } = await costsOf(db)
+    const promised = others > 0 ? others * (await usualCostOf(db, model)) : 0
+    if (cost_usd + promised >= budgetPerDay)
+      throw new AnnotatorUnavailable('budget_spent', `The budget of $${budgetPerDay} for 24 hours is spent.`, BUDGET_WAIT_MS)
+  }
 }

@@ -143,6 +143,37 @@ test('over the day’s budget everything waits, with one status', async () => {
   expect((await costsOf(service.stores.db)).cost_usd).toBeCloseTo(0.02)
 })
 
+/** What calls cost is known from two days ago: $0.02, as one of eight frames does here. */
+const knownCost = () =>
+  service.stores.db.execute(
+    sql`insert into vision_calls (model, frames, cost_usd, duration_ms, outcome, at) values ('fake-vl', 8, 0.02, 1, 'ok', now() - interval '2 days')`,
+  )
+
+test('many calls at once, of two workers, cannot spend what is left of the day several times over', async () => {
+  const endpoint = await open({ delayMs: 200 }, { VISION_BUDGET_DAY: '0.05', VISION_CONCURRENCY: '16' })
+  await knownCost()
+  const { config, logger, stores } = service
+  const { databaseUrl, redisUrl, prefix } = stores
+  const second = await openWorker({ config, databaseUrl, redisUrl, prefix, logger, roles: ['annotate'], measuring })
+  opened.push({ [Symbol.asyncDispose]: () => second.stop(5_000) })
+  await addVideo(service, 128)
+  await until(async () => (await findAnnotatorStatus(stores.db)).problem?.code === 'budget_spent')
+  await until(async () => (await costsOf(stores.db)).calls === endpoint.calls.length)
+  expect(endpoint.calls.length).toBeGreaterThan(0)
+  expect((await costsOf(stores.db)).cost_usd).toBeLessThan(0.05 + 0.021)
+})
+
+test('nor what is left of a video', async () => {
+  await open({ delayMs: 200 }, { VISION_BUDGET_VIDEO: '0.05', VISION_CONCURRENCY: '16' })
+  await knownCost()
+  const video = await addVideo(service, 128)
+  await service.drain()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+  const { calls, cost_usd } = await costsOf(service.stores.db, video)
+  expect(calls).toBeGreaterThan(0)
+  expect(cost_usd).toBeLessThan(0.05 + 0.021)
+})
+
 test('two workers share one limit of calls under way', async () => {
   const endpoint = await open({ delayMs: 60 }, { VISION_CONCURRENCY: '3' })
   const { config, logger, stores } = service

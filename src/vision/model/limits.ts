@@ -2,12 +2,15 @@
 export interface CallLimiter {
   /** Waits for a place and answers how to give it back. Rejects when the signal fires. */
   acquire(signal: AbortSignal): Promise<() => void>
+  /** How many places are taken at present, over all processes that share them. */
+  taken(): Promise<number>
 }
 
 /** At most `concurrency` at once in this process, first come, first served. */
 export function openLocalLimiter(concurrency: number): CallLimiter {
   let free = Math.max(1, concurrency)
   const waiting: Array<() => void> = []
+  const places = free
 
   function release() {
     const next = waiting.shift()
@@ -24,6 +27,7 @@ export function openLocalLimiter(concurrency: number): CallLimiter {
   }
 
   return {
+    taken: async () => places - free,
     async acquire(signal) {
       signal.throwIfAborted()
       if (free > 0) {

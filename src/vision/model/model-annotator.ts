@@ -55,6 +55,11 @@ export interface ModelAnnotatorOptions {
   breakerThreshold?: number
   breakerCoolDownMs?: number
   limiter?: CallLimiter
+  /**
+   * Asked before every call, with its place taken: `others` are the calls whose costs are not in the books yet, of all processes that share the limiter.
+   * @throws AnnotatorUnavailable when the call must not be paid for
+   */
+  admit?: (others: number) => Promise<void>
   cache?: AnswerCache
   prices?: Record<string, ModelPrice>
 }
@@ -91,6 +96,8 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   let unavailable: { error: AnnotatorUnavailable; until: number } | undefined
 
   let rejections = 0
+  /** Answered calls of this process that have given their place back and are on their way into the books. */
+  let unbooked = 0
   /** How much room calls begin with: more once an answer was cut off before its first frame, as models that reason unseen do it every time. */
   let usualRoom = 1
 
@@ -106,6 +113,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const release = await limiter.acquire(signal)
     try {
       throwIfUnavailable()
+      await options.admit?.((await limiter.taken()) - 1 + unbooked)
       const wait = breaker.enter()
       if (wait > 0) throw new AnnotatorUnavailable('breaker_open', 'The vision endpoint failed too often in a row', wait)
       const start = performance.now()
@@ -121,6 +129,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
             `The vision endpoint rejects every question (${answer.reason})`,
             REJECTED_PAUSE_MS,
           )
+        unbooked++
         return { answer, durationMs: Math.round(performance.now() - start) }
       } catch (error) {
         breaker.left()
@@ -165,7 +174,11 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     async function tellCall(asked: readonly Asked[], answer: Answer, durationMs: number, outcome: AnnotatorCall['outcome']) {
       const call = { model: options.model, frameIds: asked.map(({ frame }) => frame.id), ...answer.usage, durationMs, outcome }
       calls.push(call)
-      await runOptions.onCall?.(call)
+      try {
+        await runOptions.onCall?.(call)
+      } finally {
+        unbooked--
+      }
     }
 
     /** Asks for all of them together until each is answered, refused or given up. */
