@@ -42,10 +42,15 @@ export function sharedLimit(
   async function tryAcquire(id: string): Promise<'shared' | 'local' | undefined> {
     const now = Date.now()
     const keys = [`limit:${name}`, `limit:${name}:${Math.floor(now / 60_000)}`]
+    // Counted in the same breath as granted: many are told at once that Redis is away.
     try {
-      return (await redis.eval(ACQUIRE, 2, ...keys, now, now + LEASE_MS, concurrency, perMinute, id)) === 1 ? 'shared' : undefined
+      if ((await redis.eval(ACQUIRE, 2, ...keys, now, now + LEASE_MS, concurrency, perMinute, id)) !== 1) return undefined
+      localHolders++
+      return 'shared'
     } catch {
-      return localHolders < concurrency ? 'local' : undefined
+      if (localHolders >= concurrency) return undefined
+      localHolders++
+      return 'local'
     }
   }
 
@@ -70,7 +75,6 @@ export function sharedLimit(
         signal.throwIfAborted()
         const granted = await tryAcquire(id)
         if (granted) {
-          localHolders++
           let held = true
           return () => {
             if (!held) return

@@ -229,3 +229,26 @@ test('the shared limit: never more than allowed over two processes’ worth of h
   await expect(waiting).rejects.toThrow()
   for (const free of full) free()
 })
+
+test('the shared limit while Redis is away: as many as allowed within the process, also when all ask at once', async () => {
+  const away = new Redis('redis://127.0.0.1:1', {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    lazyConnect: true,
+    retryStrategy: null,
+  })
+  away.on('error', () => undefined)
+  opened.push({ [Symbol.asyncDispose]: async () => away.disconnect() })
+  const limit = sharedLimit(away, { name: 't', concurrency: 2, perMinute: 0 })
+  const held: (() => void)[] = []
+  const most: number[] = []
+  await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      held.push(await limit.acquire(new AbortController().signal))
+      most.push(held.length)
+      await new Promise((resolve) => setImmediate(resolve))
+      held.pop()!()
+    }),
+  )
+  expect(Math.max(...most)).toBe(2)
+})
