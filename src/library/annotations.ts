@@ -7,7 +7,7 @@ import { appendEvent } from '../events/append.ts'
 import type { AnnotatorCall, FrameAnnotation } from '../vision/annotator.ts'
 import type { AnswerCache, CachedAnswer } from '../vision/model/model-annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute, MAX_TEXT, SHOTS, SOURCES, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
-import { isId } from './frame-facts.ts'
+import { idArray, isId, lockFrames } from './frame-facts.ts'
 import { type Candidate, type CandidateValue, OUT_OF_LIST, type Resolved, resolveValues } from './provenance.ts'
 import { knownNames, loadVocabulary, requireSlug, resolveSlug, shareVocabulary, toSlug, type Vocabulary } from './techniques.ts'
 import { factsOf, lockVideo, settleIfComplete, type VideoRow } from './videos.ts'
@@ -90,6 +90,7 @@ export async function recordAnnotations(db: Db, { videoId, revision, annotator, 
     if (list.length === 0) return true
     const vocabulary = await loadVocabulary(tx)
     const ids = list.map((annotation) => annotation.frameId)
+    await lockFrames(tx, sql`f.video_id = ${videoId} and f.id = any(${idArray(ids)})`, 'no key update')
     const known = await tx
       .select()
       .from(frames)
@@ -407,6 +408,7 @@ async function adoptInVideo(db: Db, videoId: string, frameIds: readonly string[]
     const video = await lockVideo(tx, videoId)
     if (!video) return 0
     const vocabulary = await loadVocabulary(tx)
+    await lockFrames(tx, sql`f.id = any(${idArray(frameIds)})`, 'no key update')
     const rows = await tx
       .select()
       .from(frames)

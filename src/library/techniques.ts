@@ -5,6 +5,7 @@ import { AppError, invalid, notFound } from '../errors.ts'
 import { appendEvent, appendEvents } from '../events/append.ts'
 import type { EventData } from '../events/catalogue.ts'
 import type { TechniqueTerm } from '../vision/annotator.ts'
+import { lockFrames } from './frame-facts.ts'
 
 export type TechniqueRow = typeof techniques.$inferSelect
 
@@ -124,6 +125,7 @@ export async function renameTechnique(db: DbOrTx, slug: string, to: string): Pro
     // Renaming back to a former slug of its own is allowed: that redirect goes.
     await tx.execute(sql`delete from technique_redirects where old_slug = ${to} and slug = ${slug}`)
     await requireFree(tx, [to], slug)
+    await lockFramesOf(tx, slug)
     const [row] = await tx.update(techniques).set({ slug: to, updatedAt: new Date() }).where(eq(techniques.slug, slug)).returning()
     await tx.insert(techniqueRedirects).values({ oldSlug: slug, slug: to })
     return row!
@@ -137,6 +139,7 @@ export async function mergeTechnique(db: DbOrTx, slug: string, into: string): Pr
     const from = await requireTechnique(tx, slug)
     const target = await requireTechnique(tx, into)
     if (target.retiredAt) throw new AppError('conflict', `${into} is retired; restore it first.`)
+    await lockFramesOf(tx, slug)
     await tx.execute(sql`update frames set technique = ${into}, updated_at = now() where technique = ${slug}`)
     await tx.execute(sql`update technique_redirects set slug = ${into} where slug = ${slug}`)
     await tx.delete(techniques).where(eq(techniques.slug, slug))
@@ -217,6 +220,11 @@ export async function shareVocabulary(tx: Tx): Promise<void> {
 /** Slugs, redirects and aliases share one name space: one change of the vocabulary at a time keeps it so. */
 async function lockVocabulary(tx: Tx): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('vocabulary', 0))`)
+}
+
+/** In the order of frame-facts.ts: somebody may be saving some of them. */
+async function lockFramesOf(tx: Tx, slug: string): Promise<void> {
+  await lockFrames(tx, sql`f.technique = ${slug}`, 'no key update')
 }
 
 async function requireTechnique(tx: Tx, slug: string): Promise<TechniqueRow> {

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adoptProposals } from '../../src/library/annotations.ts'
+import { adoptProposals, recordAnnotations } from '../../src/library/annotations.ts'
 import { addTechnique } from '../../src/library/techniques.ts'
 import type { Service } from '../support/service.ts'
-import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values } from './support.ts'
+import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, until, values } from './support.ts'
 
 const annotator = scriptedAnnotator('scripted@1', () => ({}))
 let service: Service
@@ -51,6 +51,39 @@ test('a renamed technique is found by its new and by its old slug, in filters, s
   const later = await videoWith(['old-name'])
   expect(await wall('new-name')).toEqual([...tagged, ...later].sort())
   expect((await service.get('/api/techniques')).json.techniques.map((entry: { slug: string }) => entry.slug)).not.toContain('old-name')
+})
+
+test.each([
+  ['merged', (slug: string) => service.call('POST', `/api/techniques/${slug}/merge`, { into: 'title-card' })],
+  ['renamed', (slug: string) => service.call('PATCH', `/api/techniques/${slug}`, { slug: `${slug}-2` })],
+  [
+    'recorded',
+    async (slug: string) => {
+      const { db } = service.stores
+      const rows = (
+        await db.execute<{ id: string; video_id: string }>(sql`select id, video_id from frames where technique = ${slug} order by id desc`)
+      ).rows
+      const list = rows.map(({ id }) => ({ frameId: id, status: 'annotated' as const, values: values({ caption: 'new' }), issues: [] }))
+      await recordAnnotations(db, { videoId: rows[0]!.video_id, revision: 1, annotator: 'other@1', model: 'm', list })
+    },
+  ],
+])('frames that somebody saves while their technique is %s: neither stops the other for ever', async (name, change) => {
+  const { db } = service.stores
+  const slug = `busy-${name}`
+  await add({ slug })
+  const [first, last] = (await videoWith([slug, slug])).sort() as [string, string]
+  // The first by id comes last on disk.
+  await db.execute(sql`update frames set subject = 'chart', surface = 'slide', shot = 'no-face' where id = ${first}`)
+  let changing: Promise<unknown> | undefined
+  await db.transaction(async (tx) => {
+    await tx.execute(sql`select 1 from frames where id = ${first} for no key update`)
+    changing = change(slug)
+    changing.catch(() => undefined)
+    await until(async () => (await db.execute(sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`)).rows.length > 0)
+    await tx.execute(sql`select 1 from frames where id = ${last} for no key update`)
+  })
+  const answer = (await changing) as { status: number } | undefined
+  expect(answer?.status ?? 200).toBe(200)
 })
 
 test('renaming there and back, and over a name in use', async () => {
