@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { eq, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../db/client.ts'
 import { techniqueRedirects, techniques } from '../db/schema.ts'
@@ -98,10 +99,12 @@ export async function addTechnique(db: DbOrTx, technique: NewTechnique): Promise
   })
 }
 
+/** What is there already changes nothing and tells of nothing. */
 export async function editTechnique(db: DbOrTx, slug: string, given: Partial<Omit<NewTechnique, 'slug'>>): Promise<TechniqueRow> {
   const edit = { ...given, ...(given.aliases ? { aliases: toAliases(given.aliases, slug) } : {}) }
-  return changeVocabulary(db, slug, 'edited', null, async (tx) => {
+  return changeVocabulary(db, slug, 'edited', null, async (tx, unchanged) => {
     const row = await requireTechnique(tx, slug)
+    if (isDeepStrictEqual({ ...row, ...edit }, row)) return unchanged(row)
     if (edit.aliases)
       await requireFree(
         tx,
@@ -117,11 +120,12 @@ export async function editTechnique(db: DbOrTx, slug: string, given: Partial<Omi
   })
 }
 
-/** The frames follow (foreign key), the old slug goes on working as a redirect. */
+/** The frames follow (foreign key), the old slug goes on working as a redirect. To its own slug nothing changes. */
 export async function renameTechnique(db: DbOrTx, slug: string, to: string): Promise<TechniqueRow> {
   requireSlug(to)
-  return changeVocabulary(db, to, 'renamed', slug, async (tx) => {
-    await requireTechnique(tx, slug)
+  return changeVocabulary(db, to, 'renamed', slug, async (tx, unchanged) => {
+    const present = await requireTechnique(tx, slug)
+    if (to === slug) return unchanged(present)
     // Renaming back to a former slug of its own is allowed: that redirect goes.
     await tx.execute(sql`delete from technique_redirects where old_slug = ${to} and slug = ${slug}`)
     await requireFree(tx, [to], slug)
@@ -155,8 +159,9 @@ export async function mergeTechnique(db: DbOrTx, slug: string, into: string): Pr
 
 /** A retired technique takes no new frames and leaves the vocabulary; the frames that carry it keep it. */
 export async function retireTechnique(db: DbOrTx, slug: string, retired = true): Promise<TechniqueRow> {
-  return changeVocabulary(db, slug, retired ? 'retired' : 'restored', null, async (tx) => {
-    await requireTechnique(tx, slug)
+  return changeVocabulary(db, slug, retired ? 'retired' : 'restored', null, async (tx, unchanged) => {
+    const present = await requireTechnique(tx, slug)
+    if ((present.retiredAt !== null) === retired) return unchanged(present)
     const [row] = await tx
       .update(techniques)
       .set({ retiredAt: retired ? new Date() : null, updatedAt: new Date() })
@@ -202,11 +207,16 @@ async function changeVocabulary(
   slug: string,
   change: Change,
   previous: string | null,
-  act: (tx: Tx) => Promise<TechniqueRow>,
+  act: (tx: Tx, unchanged: (row: TechniqueRow) => TechniqueRow) => Promise<TechniqueRow>,
 ): Promise<TechniqueRow> {
   return inTransaction(db, async (tx) => {
     await lockVocabulary(tx)
-    const row = await act(tx)
+    let same = false
+    const row = await act(tx, (present) => {
+      same = true
+      return present
+    })
+    if (same) return row
     await appendEvent(tx, { type: 'technique.changed', subject: slug, accountId: null, data: { slug, change, previous_slug: previous } })
     return row
   })

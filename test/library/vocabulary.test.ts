@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adoptProposals, recordAnnotations } from '../../src/library/annotations.ts'
-import { addTechnique } from '../../src/library/techniques.ts'
+import { addTechnique, renameTechnique } from '../../src/library/techniques.ts'
 import type { Service } from '../support/service.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, until, values } from './support.ts'
 
@@ -84,6 +84,22 @@ test.each([
   })
   const answer = (await changing) as { status: number } | undefined
   expect(answer?.status ?? 200).toBe(200)
+})
+
+test('a change that changes nothing is told of by no event, and a rename to itself leaves nothing behind', async () => {
+  const { db } = service.stores
+  await add({ slug: 'still', name: 'Still', aliases: ['calm'] })
+  const told = () => countOf(service, sql`select count(*) as n from events where type = 'technique.changed'`)
+  const patch = (body: Record<string, unknown>) => service.call('PATCH', '/api/techniques/still', body)
+  await patch({ retired: true })
+  const before = await told()
+  expect((await patch({ retired: true })).json.technique).toMatchObject({ retired: true })
+  expect((await patch({ name: 'Still', aliases: ['Calm', 'calm'] })).status).toBe(200)
+  expect(await renameTechnique(db, 'still', 'still')).toMatchObject({ slug: 'still' })
+  expect(await told()).toBe(before)
+  await patch({ retired: false, name: 'Quite still' })
+  expect(await told()).toBe(before + 2)
+  expect((await service.call('POST', '/api/techniques/still/merge', { into: 'title-card' })).status).toBe(200)
 })
 
 test('renaming there and back, and over a name in use', async () => {
