@@ -32,8 +32,11 @@ export function createApp({ logger, trustProxy, first = [], routers, notFoundPag
   app.set('query parser', 'simple')
   app.set('trust proxy', trustProxy)
   app.use(begin(logger))
+  const refuseMethod = methodNotAllowed(routers)
+  // Before the routers: theirs answers OPTIONS with a list in plain text.
+  app.use((req, res, next) => (req.method === 'OPTIONS' ? refuseMethod(req, res, next) : next()))
   for (const router of routers) app.use(router)
-  app.use(methodNotAllowed(routers))
+  app.use(refuseMethod)
   app.use((req, res, next) => {
     if (notFoundPage && !/^\/(api|media)\b/.test(req.path) && req.accepts(['json', 'html']) === 'html') return notFoundPage(req, res, next)
     throw new AppError('not_found', 'There is nothing at this address. The API is described at /openapi.json.')
@@ -190,6 +193,8 @@ function methodNotAllowed(routers: readonly Router[]): RequestHandler {
     const methods = new Set<string>()
     for (const layer of layers) {
       if (!layer.match(req.path)) continue
+      // Such a route has an answer of its own to every method.
+      if (layer.route!.methods._all) return next()
       for (const [method, on] of Object.entries(layer.route!.methods)) if (on && method !== '_all') methods.add(method.toUpperCase())
     }
     if (methods.size === 0) return next()
