@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Cursor, EVENT_TYPES, type EventType, formatCursor, parseCursor, START, toCloudEvent } from '../events/catalogue.ts'
 import { readEvents } from '../events/read.ts'
 import { print, withContext } from './context.ts'
@@ -8,7 +8,7 @@ export function addEventCommands(program: Command): void {
   program
     .command('events')
     .description('the event log, oldest first; the last line is the cursor to go on from')
-    .option('--after <cursor>', 'strictly later events', parseAfter, START)
+    .addOption(new Option('--after <cursor>', 'strictly later events').argParser(parseAfter).default(START, 'the beginning'))
     .option('--types <list>', 'comma-separated', parseTypes)
     .option('--limit <n>', 'at most so many', parseLimit, 100)
     .option('--json', 'one JSON object { events, next }, as /api/events answers')

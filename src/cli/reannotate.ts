@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { eq } from 'drizzle-orm'
 import { annotations } from '../db/schema.ts'
-import { checked, costsOf, type FrameRow, recordVisionCall } from '../library/annotations.ts'
+import { checked, costsOf, type FrameRow, recordVisionCall, usualCallOf } from '../library/annotations.ts'
 import type { Candidate } from '../library/provenance.ts'
 import {
   cancelReannotation,
@@ -68,7 +68,7 @@ async function reannotate(context: CommandContext, options: Options): Promise<vo
   if (options.dryRun || options.sample !== undefined) {
     const limit = toSample(options.sample)
     const preview = await previewSample(context, present.version, await sampleOfScope(db, present.version, scope, limit))
-    const estimate = toEstimate(preview, size.frames)
+    const estimate = await toEstimate(context, preview, size.frames)
     print(options.json, { ...found, sample: preview, estimate }, () => [
       `${frames(size.frames)} of ${size.videos} videos are not described by ${present.version} yet.${locked}`,
       ...describePreview(preview),
@@ -88,6 +88,8 @@ async function reannotate(context: CommandContext, options: Options): Promise<vo
 
 interface Preview {
   frames: number
+  /** Of them those that were asked about now, with their near-identical ones: the others were answered from the cache. */
+  asked: number
   changes: ValueChange[]
   failed: { frame_id: string; status: string; reason: string | null }[]
   calls: number
@@ -100,7 +102,7 @@ interface Preview {
 /** Asks about some frames and stores no answer but in the cache: what is paid for here is not paid for again. The calls go into the books. */
 async function previewSample(context: CommandContext, version: string, rows: readonly FrameRow[]): Promise<Preview> {
   const { db, store, config, queues } = context
-  const preview: Preview = { frames: 0, changes: [], failed: [], calls: 0, input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+  const preview: Preview = { frames: 0, asked: 0, changes: [], failed: [], calls: 0, input_tokens: 0, output_tokens: 0, cost_usd: 0 }
   if (rows.length === 0) return preview
   if (config.vision?.budgetPerDay !== undefined && (await costsOf(db)).cost_usd >= config.vision.budgetPerDay)
     throw new CliError(`The budget of $${config.vision.budgetPerDay} for 24 hours is spent.`)
@@ -138,11 +140,15 @@ async function previewVideo({
     if (image) asked.push(toFrame(row, image))
     else preview.failed.push({ frame_id: row.id, status: 'failed', reason: 'image_missing' })
   }
+  const paid = new Set<string>()
   const note = async (call: AnnotatorCall) => {
+    for (const id of call.frameIds) paid.add(id)
     preview.calls++
     preview.input_tokens += call.inputTokens ?? 0
     preview.output_tokens += call.outputTokens ?? 0
-    preview.cost_usd = preview.cost_usd === null || call.costUsd === null ? null : preview.cost_usd + call.costUsd
+    // A call that failed without a word of tokens is not charged for.
+    const costUsd = call.costUsd ?? (call.outcome === 'failed' ? 0 : null)
+    preview.cost_usd = preview.cost_usd === null || costUsd === null ? null : preview.cost_usd + costUsd
     await recordVisionCall(db, videoId, call)
   }
   const { annotations: answers } = await annotator.annotate(
@@ -154,6 +160,7 @@ async function previewVideo({
     const row = list.find((candidate) => candidate.id === answer.frameId)
     if (!row) continue
     preview.frames++
+    if (paid.has(answer.frameId) || (answer.copiedFrom !== undefined && paid.has(answer.copiedFrom))) preview.asked++
     if (answer.status !== 'annotated') preview.failed.push({ frame_id: row.id, status: answer.status, reason: answer.reason ?? null })
     const stored = await db.select().from(annotations).where(eq(annotations.frameId, row.id))
     const earlier = stored.map((each) => ({ annotator: each.annotator, at: each.createdAt, values: each.values as Candidate['values'] }))
@@ -162,10 +169,20 @@ async function previewVideo({
   }
 }
 
-function toEstimate(preview: Preview, total: number): { cost_usd: number | null; calls: number } {
-  if (preview.frames === 0) return { cost_usd: 0, calls: 0 }
-  const share = total / preview.frames
-  return { cost_usd: preview.cost_usd === null ? null : preview.cost_usd * share, calls: Math.ceil(preview.calls * share) }
+/** From the frames that were asked about now; where the cache knew all of them, from what the books say of earlier calls. */
+async function toEstimate(
+  { db, config }: Pick<CommandContext, 'db' | 'config'>,
+  preview: Preview,
+  total: number,
+): Promise<{ cost_usd: number | null; calls: number }> {
+  if (total === 0 || !config.vision) return { cost_usd: 0, calls: 0 }
+  if (preview.asked > 0) {
+    const share = total / preview.asked
+    return { cost_usd: preview.cost_usd === null ? null : preview.cost_usd * share, calls: Math.ceil(preview.calls * share) }
+  }
+  const { framesPerCall, costUsd } = await usualCallOf(db, config.vision.model)
+  const calls = Math.ceil(total / Math.max(1, framesPerCall))
+  return { cost_usd: costUsd === null ? null : costUsd * calls, calls }
 }
 
 function describePreview(preview: Preview): string[] {

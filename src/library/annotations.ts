@@ -478,12 +478,13 @@ export async function costsOf(db: DbOrTx, videoId?: string): Promise<Costs> {
   }
 }
 
-/** What a call costs, by the last ones that had a price; 0 while there are none. */
-export async function usualCostOf(db: DbOrTx, model: string): Promise<number> {
-  const { rows } = await db.execute<{ usual: string | null }>(sql`
-    select avg(cost_usd) as usual
-      from (select cost_usd from vision_calls where model = ${model} and cost_usd is not null order by at desc limit 50) last`)
-  return Number(rows[0]!.usual ?? 0)
+/** What a call costs and how many frames it asks about, by the last ones that had a price; null and 0 while there are none. */
+export async function usualCallOf(db: DbOrTx, model: string): Promise<{ costUsd: number | null; framesPerCall: number }> {
+  const { rows } = await db.execute<{ cost: number | null; frames: number | null }>(sql`
+    select avg(cost_usd)::float8 as cost, avg(frames)::float8 as frames
+      from (select cost_usd, frames from vision_calls where model = ${model} and cost_usd is not null order by at desc limit 50) last`)
+  const { cost, frames: framesPerCall } = rows[0]!
+  return { costUsd: cost, framesPerCall: framesPerCall ?? 0 }
 }
 
 /** A model's earlier answers by picture, for the annotator's cache. */

@@ -1,6 +1,6 @@
 import type { Db } from '../db/client.ts'
 import { isConnectionLoss } from '../events/consume.ts'
-import { costsOf, type FrameRow, loadAwaiting, recordAnnotations, recordVisionCall, usualCostOf } from '../library/annotations.ts'
+import { costsOf, type FrameRow, loadAwaiting, recordAnnotations, recordVisionCall, usualCallOf } from '../library/annotations.ts'
 import { loadVocabulary, toTerm } from '../library/techniques.ts'
 import { findVideo, type VideoRow } from '../library/videos.ts'
 import type { Logger } from '../logger.ts'
@@ -38,7 +38,7 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
 
   async function hasSpent(videoId: string, perVideo: number, others: number): Promise<boolean> {
     const { cost_usd } = await costsOf(db, videoId)
-    return cost_usd + (others > 0 ? others * (await usualCostOf(db, annotator.model)) : 0) >= perVideo
+    return cost_usd + (others > 0 ? others * ((await usualCallOf(db, annotator.model)).costUsd ?? 0) : 0) >= perVideo
   }
 
   return async ({ videoId, revision, frameIds, annotator: wanted }, { signal: stop, lastAttempt }) => {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Config, VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
-import { answerCache, costsOf, usualCostOf } from '../library/annotations.ts'
+import { answerCache, costsOf, usualCallOf } from '../library/annotations.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
 import { type Annotator, AnnotatorUnavailable } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
@@ -61,7 +61,7 @@ export function withinDay(
   if (budgetPerDay === undefined) return undefined
   return async (others) => {
     const { cost_usd } = await costsOf(db)
-    const promised = others > 0 ? others * (await usualCostOf(db, model)) : 0
+    const promised = others > 0 ? others * ((await usualCallOf(db, model)).costUsd ?? 0) : 0
     if (cost_usd + promised >= budgetPerDay)
       throw new AnnotatorUnavailable('budget_spent', `The budget of $${budgetPerDay} for 24 hours is spent.`, BUDGET_WAIT_MS)
   }

@@ -2,7 +2,9 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { publishAnnotator } from '../../src/library/reannotation.ts'
 import { DEFAULT_PREFIX, openQueues } from '../../src/queue/queues.ts'
+import { startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
 import type { Service } from '../support/service.ts'
 import { addVideo, extractFromNumber, frameRows, frames, openScripted, scriptedAnnotator, until, values, videoRow } from './support.ts'
 
@@ -302,4 +304,33 @@ test('reannotate: a preview changes nothing, then the frames wait, and may be ta
     ['--sample', 'many'],
   ])
     expect(await run('reannotate', ...args), args.join(' ')).toMatchObject({ code: 1, stdout: '' })
+})
+
+test('reannotate: looked at twice, the second time from the cache, the estimate of the rest stays what it was', async () => {
+  const { db } = service.stores
+  await using endpoint = await startFakeVisionEndpoint()
+  const id = await addVideo(service, 6)
+  await service.drain()
+  await db.execute(sql`update annotations set annotator = 'yesterday@1' where frame_id like ${`${id}-%`}`)
+  const vision = { VISION_BASE_URL: endpoint.baseUrl, VISION_MODEL: 'fake-vl', VISION_PRICE_IN: '1', VISION_PRICE_OUT: '10' }
+  const look = () => withEnv(vision, 'reannotate', '--video', id, '--sample', '3', '--json')
+  const said = /with (\S+), this command would with (.+): give/.exec((await look()).stderr)!
+  await publishAnnotator(db, { version: said[2]!, model: 'fake-vl', batchSize: 8 })
+  try {
+    const first = await look()
+    expect(first.json.sample.calls).toBeGreaterThan(0)
+    expect(first.json.estimate.cost_usd).toBeCloseTo(first.json.sample.cost_usd * 2, 9)
+    const asked = endpoint.calls.length
+    const second = await look()
+    expect(endpoint.calls.length).toBe(asked)
+    expect(second.json.sample).toMatchObject({ frames: 3, calls: 0, cost_usd: 0 })
+    expect(second.json.estimate.cost_usd).toBeCloseTo(first.json.estimate.cost_usd, 9)
+    expect(second.json.estimate.calls).toBe(first.json.estimate.calls)
+  } finally {
+    await publishAnnotator(db, { version: said[1]!, model: 'measured', batchSize: 4 })
+  }
+})
+
+test('help shows nothing of the inside', async () => {
+  expect((await run('events', '--help')).stdout).toMatch(/--after <cursor> +strictly later events \(default: the\s+beginning\)/)
 })
