@@ -143,4 +143,33 @@ describe('gradual transitions', () => {
     expect(found[0]!.frame).toBeGreaterThanOrEqual(48)
     expect(found[0]!.frame).toBeLessThanOrEqual(72)
   })
+
+  test.each(['left', 'right', 'up', 'down'])('a push to the %s', (way) => {
+    const frames = many(120, (i) => {
+      const share = Math.max(0, Math.min(1, (i - 50) / 14))
+      const [old, fresh] = [scene(4, i * 0.05), scene(1, i * 0.05)]
+      return paint((x, y) => {
+        const across = way === 'left' || way === 'right'
+        const length = across ? PICTURE_WIDTH : PICTURE_HEIGHT
+        const at = (across ? x : y) + (way === 'left' || way === 'up' ? share : -share) * length
+        const from = at >= length || at < 0 ? fresh : old
+        const moved = (at + length) % length
+        return across ? from(moved, y) : from(x, moved)
+      })
+    })
+    const found = detect(frames)
+    expect(found.map(({ type }) => type)).toEqual(['wipe'])
+    expect(found[0]!.frame).toBeGreaterThanOrEqual(48)
+    expect(found[0]!.frame).toBeLessThanOrEqual(66)
+  })
+})
+
+test('a camera that swings to the next part of one wide scene makes no push', () => {
+  for (const pixels of [80, 130, 160]) {
+    const frames = many(120, (i) => {
+      const way = Math.max(0, Math.min(1, (i - 50) / 16))
+      return paint(scene(4, pixels * way * way * (3 - 2 * way)))
+    })
+    expect([pixels, detect(frames)]).toEqual([pixels, []])
+  }
 })

@@ -7,6 +7,8 @@ import {
   MINI_WIDTH,
   miniCorrelation,
   miniDistance,
+  PICTURE_HEIGHT,
+  PICTURE_WIDTH,
 } from './features.ts'
 
 /** How one shot gives way to the next. `tMs` is the first frame of the new shot for a cut, the middle of the transition else. */
@@ -24,7 +26,7 @@ export interface Boundary {
 }
 
 /** Stored with each video, so that a later detector can be told from this one. */
-export const DETECTOR_VERSION = 'shots@1'
+export const DETECTOR_VERSION = 'shots@2'
 export const DETECTOR_PARAMETERS = {
   aroundMs: 180,
   stepsMs: 1200,
@@ -49,6 +51,13 @@ export const DETECTOR_PARAMETERS = {
   blendOverMotionFar: 2.05,
   wipeUndecided: 0.3,
   wipeBorder: 0.12,
+  pushDifference: 6,
+  pushOverMotion: 2.5,
+  pushResidual: 0.4,
+  pushOverlap: 0.3,
+  pushFlat: 6,
+  pushSeam: 8,
+  pushSeamOverSteps: 2,
   blankDeviation: 6,
   blankBelowLuma: 26,
   blankAboveLuma: 230,
@@ -61,6 +70,8 @@ const P = DETECTOR_PARAMETERS
 
 /** Lengths of the gradual transitions looked for, seconds. */
 const BLEND_SECONDS = [0.2, 0.33, 0.5, 0.75, 1, 1.5, 2] as const
+/** Lengths of the pushes looked for, seconds, their rests at either end among them. */
+const PUSH_SECONDS = [0.3, 0.45, 0.6, 0.8, 1.1] as const
 /** How far after a frame the detector must have seen before it judges the frame. */
 const LOOKAHEAD_MS = 1300
 /** The longest transition that can be found. */
@@ -121,6 +132,8 @@ export function createShotDetector(): ShotDetector {
     if (cut) candidates.push(cut)
     const blend = findBlend(frames, i)
     if (blend) candidates.push(blend)
+    const push = findPush(frames, i)
+    if (push) candidates.push(push)
   }
 
   function settle(untilMs: number): Boundary[] {
@@ -399,6 +412,188 @@ function findBlend(frames: FrameFeatures[], i: number): Candidate | null {
     }
   }
   return best
+}
+
+/** The best push whose middle is about frame `i`: the new picture drives the old one out, both moving, over two edges of the frame. */
+function findPush(frames: FrameFeatures[], i: number): Candidate | null {
+  if (i < 5 || i > frames.length - 6 || frames[i]!.difference < P.pushDifference) return null
+  const from = Math.max(0, i - 8)
+  const to = Math.min(frames.length - 1, i + 8)
+  const frameMs = (frames[to]!.tMs - frames[from]!.tMs) / (to - from)
+  let best: Candidate | null = null
+  for (const seconds of PUSH_SECONDS) {
+    const half = Math.max(2, Math.round((seconds * 500) / frameMs))
+    const lo = i - half
+    const hi = i + half
+    if (lo < 1 || hi + 1 >= frames.length) break
+    const a = frames[lo]!
+    const b = frames[hi]!
+    if (isBlank(a) || isBlank(b)) continue
+    // A pan looks like a push of its own ends. A push rests before and after, or nearly so.
+    const inside = meanDifference(frames, lo + 1, hi)
+    const outside = Math.max(
+      ...[half, 2].flatMap((reach) => [meanDifference(frames, lo - reach + 1, lo), meanDifference(frames, hi + 1, hi + reach)]),
+    )
+    if (inside < P.pushDifference || inside < P.pushOverMotion * outside) continue
+    const middle = fitPush(a.picture, b.picture, frames[i]!.picture, null)
+    if (!middle || middle.share < 0.3 || middle.share > 0.7 || middle.residual > P.pushResidual) continue
+    if (isPanorama(a.picture, b.picture, middle.direction)) continue
+    let last = 0
+    let sum = 0
+    let count = 0
+    let rises = true
+    for (const part of [0.25, 0.4, 0.6, 0.75]) {
+      const fit = fitPush(a.picture, b.picture, frames[lo + Math.round(part * (hi - lo))]!.picture, middle.direction)
+      if (!fit) continue
+      rises &&= fit.share >= last - 0.03
+      last = fit.share
+      sum += fit.residual
+      count++
+    }
+    if (!rises || count < 3 || sum / count > P.pushResidual) continue
+    const strength = miniDistance(a.mini, b.mini)
+    const score = (inside * (1 - middle.residual)) / (0.05 + middle.residual)
+    if (best && best.score >= score) continue
+    best = { type: 'wipe', tMs: frames[i]!.tMs, startMs: a.tMs, endMs: b.tMs, strength, score }
+  }
+  return best
+}
+
+function meanDifference(frames: FrameFeatures[], from: number, to: number): number {
+  let sum = 0
+  let count = 0
+  for (let i = Math.max(1, from); i <= Math.min(frames.length - 1, to); i++) {
+    sum += frames[i]!.difference
+    count++
+  }
+  return count === 0 ? 0 : sum / count
+}
+
+/** Whether A and B are parts of one wide picture, overlapping or side by side: then the camera went or the page was scrolled, and nothing was driven out. */
+function isPanorama(A: Uint8Array, B: Uint8Array, direction: Direction): boolean {
+  const [first, second] = direction === 'right' || direction === 'down' ? [B, A] : [A, B]
+  const across = direction === 'left' || direction === 'right'
+  const [length, stride] = across ? [PICTURE_WIDTH, 1] : [PICTURE_HEIGHT, PICTURE_WIDTH]
+  const [lines, lineStride] = across ? [PICTURE_HEIGHT, PICTURE_WIDTH] : [PICTURE_WIDTH, 1]
+  for (let shift = 1; shift < length - 1; shift++) {
+    if (matchesShifted(first, second, { shift, length, stride, lines, lineStride })) return true
+  }
+  let seam = 0
+  let steps = 0
+  for (let line = 0; line < lines; line++) {
+    const start = line * lineStride
+    const end = start + (length - 1) * stride
+    seam += Math.abs(first[end]! - second[start]!)
+    for (let k = 0; k < 8; k++) {
+      steps += Math.abs(first[end - k * stride]! - first[end - (k + 1) * stride]!)
+      steps += Math.abs(second[start + k * stride]! - second[start + (k + 1) * stride]!)
+    }
+  }
+  return seam / lines < P.pushSeam || seam < P.pushSeamOverSteps * (steps / 16)
+}
+
+interface Shift {
+  shift: number
+  length: number
+  stride: number
+  lines: number
+  lineStride: number
+}
+
+/** Whether what lies `shift` pixels into `first` comes again at the beginning of `second`. What is flat there proves nothing. */
+function matchesShifted(first: Uint8Array, second: Uint8Array, { shift, length, stride, lines, lineStride }: Shift): boolean {
+  const overlap = length - shift
+  const step = Math.max(1, overlap >> 4)
+  let difference = 0
+  let sum = 0
+  let squares = 0
+  let count = 0
+  for (let line = 1; line < lines; line += 3) {
+    for (let k = 0; k < overlap; k += step) {
+      const at = line * lineStride + k * stride
+      const value = second[at]!
+      difference += Math.abs(first[at + shift * stride]! - value)
+      sum += value
+      squares += value * value
+      count++
+    }
+  }
+  const deviation = Math.sqrt(Math.max(0, squares / count - (sum / count) ** 2))
+  return deviation > P.pushFlat && difference / count < P.pushOverlap * deviation
+}
+
+type Direction = 'left' | 'right' | 'up' | 'down'
+
+interface PushFit {
+  direction: Direction
+  /** How much of the new picture is in, 0–1. */
+  share: number
+  /** What the push leaves unexplained, as a share of what either picture standing still would. */
+  residual: number
+}
+
+/** The way and the share by which B must have driven out A to give M. Null where M is about one of the two. */
+function fitPush(A: Uint8Array, B: Uint8Array, M: Uint8Array, direction: Direction | null): PushFit | null {
+  const still = Math.min(pushDistance(A, B, M, 1, PICTURE_WIDTH, 0), pushDistance(A, B, M, 1, PICTURE_WIDTH, PICTURE_WIDTH))
+  if (still < 3) return null
+  let best: PushFit | null = null
+  for (const way of direction ? [direction] : (['left', 'right', 'up', 'down'] as const)) {
+    const across = way === 'left' || way === 'right'
+    const length = across ? PICTURE_WIDTH : PICTURE_HEIGHT
+    const backwards = way === 'right' || way === 'down'
+    const distance = (shift: number, grid: number) =>
+      backwards
+        ? pushDistance(B, A, M, across ? 1 : PICTURE_WIDTH, length, length - shift, grid)
+        : pushDistance(A, B, M, across ? 1 : PICTURE_WIDTH, length, shift, grid)
+    // Roughly first, then pixel by pixel about the best.
+    let at = 0
+    let least = Number.POSITIVE_INFINITY
+    for (let step = across ? 4 : 3, shift = step; shift < length; shift += step) {
+      const d = distance(shift, 7)
+      if (d < least) {
+        least = d
+        at = shift
+      }
+    }
+    least = Number.POSITIVE_INFINITY
+    for (let shift = Math.max(1, at - 3), end = Math.min(length - 1, at + 3); shift <= end; shift++) {
+      const d = distance(shift, 3)
+      if (d < least) {
+        least = d
+        at = shift
+      }
+    }
+    const residual = least / still
+    if (!best || residual < best.residual) best = { direction: way, share: at / length, residual }
+  }
+  return best
+}
+
+/** Mean difference of M to `first` moved back by `shift` of `length` pixels, with `second` following it, along rows (`stride` 1) or columns. Every `grid`th pixel of every `grid`th line. */
+function pushDistance(
+  first: Uint8Array,
+  second: Uint8Array,
+  M: Uint8Array,
+  stride: number,
+  length: number,
+  shift: number,
+  grid = 3,
+): number {
+  const lines = stride === 1 ? PICTURE_HEIGHT : PICTURE_WIDTH
+  const lineStride = stride === 1 ? PICTURE_WIDTH : 1
+  const seam = length - shift
+  let sum = 0
+  let count = 0
+  for (let line = 1; line < lines; line += grid) {
+    const start = line * lineStride
+    for (let k = 1; k < length; k += grid) {
+      const value = k < seam ? first[start + (k + shift) * stride]! : second[start + (k - seam) * stride]!
+      const d = M[start + k * stride]! - value
+      sum += d < 0 ? -d : d
+      count++
+    }
+  }
+  return sum / count
 }
 
 /** One step that makes half of the way or more: a cut lies between, not a gradual transition. */
