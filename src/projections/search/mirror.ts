@@ -14,7 +14,8 @@ import type { Reconciliation } from './reconcile.ts'
  */
 
 const KINDS: readonly DocumentKind[] = ['frames', 'videos', 'brands', 'techniques']
-const CHUNK = 4_000
+/** Documents read and handed over at once: a task costs about the same for few as for many, and tasks that wait together become one. */
+const CHUNK = 10_000
 const LOCK = 'search-mirror'
 const model = sql.raw(LIVE)
 
@@ -63,17 +64,14 @@ export function meiliProjection(deps: Deps): Consumer {
     types: SEARCH_EVENTS,
     async handle(events, signal) {
       const last = events.at(-1)!.cursor
-      let copied = await liveState(deps.db)
       for (let waited = 0; ; waited += 25) {
         signal.throwIfAborted()
         const { xid, seq } = await checkpointOf(deps.db, 'search')
         const [a, b] = [BigInt(xid), BigInt(last.xid)]
         if (a > b || (a === b && seq >= last.seq)) break
-        const live = await liveState(deps.db)
-        if (live.version !== copied.version) {
-          // A batch of many videos comes piece by piece.
+        if (await isFarBehind(deps.db)) {
+          // A batch of many videos comes piece by piece; what makes a task worth its while need not wait for the rest.
           await syncMirror({ ...deps, signal })
-          copied = live
           waited = 0
           continue
         }
@@ -85,6 +83,15 @@ export function meiliProjection(deps: Deps): Consumer {
     },
     isOutage: (error) => error instanceof ReadModelBehind || isMeiliOutage(error),
   }
+}
+
+async function isFarBehind(db: Db): Promise<boolean> {
+  const [row] = await rowsOf<{ n: number }>(
+    db,
+    sql`select count(*)::int as n from (
+          select 1 from ${model}.documents where version > (select version from read_models where engine = 'meilisearch') limit ${CHUNK}) newer`,
+  )
+  return row!.n >= CHUNK
 }
 
 class ReadModelBehind extends Error {
