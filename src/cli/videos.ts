@@ -333,7 +333,7 @@ function describe(video: VideoReport): string[] {
     ...video.stages.map((stage) => {
       const seconds =
         ((stage.finished_at ? new Date(stage.finished_at) : new Date()).getTime() - new Date(stage.started_at).getTime()) / 1000
-      return `  ${stage.stage.padEnd(10)}${stage.done}${stage.total === null ? '' : ` of ${stage.total}`}  ${seconds.toFixed(1)} s${stage.rate_per_sec ? `, ${stage.rate_per_sec} a second` : ''}${stage.finished_at ? '' : ', running'}`
+      return `  ${stage.stage.padEnd(10)} ${stage.done}${stage.total === null ? '' : ` of ${stage.total}`}  ${seconds.toFixed(1)} s${stage.rate_per_sec ? `, ${stage.rate_per_sec} a second` : ''}${stage.finished_at ? '' : ', running'}`
     }),
     ...(video.detector ? [`  detector  ${video.detector.version}`] : []),
     ...(video.annotator ? [`  annotator ${video.annotator}`] : []),

@@ -56,6 +56,7 @@ test('add, status, explain: a file becomes a ready video whose every frame says 
   expect(status.json.frames.map((frame: { reason: string }) => frame.reason)).toEqual(['cut: frame 0', 'cut: frame 1', 'cut: frame 2'])
   const shown = await run('status', id, '--explain')
   expect(shown.stdout).toContain('00:02.000  cut')
+  expect(shown.stdout).toMatch(/^ {2}annotating 3 of 3 /m)
   expect((await run('status', '--status', 'failed')).stdout).toContain('No videos yet')
 })
 
