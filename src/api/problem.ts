@@ -24,8 +24,11 @@ export const STATUS: Record<ErrorCode, number> = {
 /** Any error as one that may be told: nothing of the inside gets through. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
-  if (error instanceof ZodError)
-    return new AppError('invalid_request', 'The request body is not valid.', { details: error.issues.map(toDetail) })
+  if (error instanceof ZodError) {
+    const details = error.issues.slice(0, MAX_FAULTS).map(toDetail)
+    const said = details.map(({ path, message }) => (path === 'body' ? message : `${path}: ${message}`)).join('; ')
+    return new AppError('invalid_request', `The request body is not valid: ${said}`, { details })
+  }
   const { type, status } = error as { type?: unknown; status?: unknown }
   if (type === 'entity.too.large') return new AppError('payload_too_large', 'The request body is too large.')
   if (type === 'entity.parse.failed') return new AppError('invalid_request', 'The request body is not valid JSON.')
@@ -41,6 +44,8 @@ export function toAppError(error: unknown): AppError {
   return new AppError('internal', 'Something went wrong here. The request id helps us find it.', { cause: error })
 }
 
+/** A request is short, an answer that lists all its faults need not be. */
+const MAX_FAULTS = 20
 const UNSTORABLE = ['22021', '22P05']
 const STATEMENT_TIMEOUT = ['57014']
 
@@ -59,7 +64,10 @@ function toDetail(issue: ZodError['issues'][number]): ErrorDetail {
   if (issue.code === 'invalid_type') {
     return { path, message: issue.message.endsWith('received undefined') ? `is required: ${issue.expected}` : `must be ${issue.expected}` }
   }
-  if (issue.code === 'unrecognized_keys') return { path, message: `unknown: ${issue.keys.join(', ')}` }
+  if (issue.code === 'unrecognized_keys') {
+    const keys = issue.keys.slice(0, MAX_FAULTS).map((key) => key.slice(0, 60))
+    return { path, message: `unknown: ${keys.join(', ')}` }
+  }
   return { path, message: issue.message }
 }
 

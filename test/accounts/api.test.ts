@@ -102,6 +102,9 @@ describe('the four endpoints of the specification', () => {
       const answer = await save(body)
       expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request'])
     }
+    expect((await save({ more: 1 })).json.message).toBe('The request body is not valid: frameId: is required: string; unknown: more')
+    const many = await save(Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`key-${n}`, 1])))
+    expect(many.json.message.length).toBeLessThan(500)
     expect(await api.call('/api/favourites', { method: 'POST', key })).toMatchObject({ status: 400 })
     expect(await save('frameId=x', { 'content-type': 'application/x-www-form-urlencoded' })).toMatchObject({ status: 415 })
     expect(await save({ frameId: 'nope' })).toMatchObject({ status: 404, json: { code: 'not_found' } })
