@@ -487,6 +487,14 @@ export async function usualCallOf(db: DbOrTx, model: string): Promise<{ costUsd:
   return { costUsd: cost, framesPerCall: framesPerCall ?? 0 }
 }
 
+/** True when the model's last answer of these 24 hours came without a count of its tokens. */
+export async function answersUncounted(db: DbOrTx, model: string): Promise<boolean> {
+  const { rows } = await db.execute<{ uncounted: boolean }>(sql`
+    select cost_usd is null and (input_tokens is null or output_tokens is null) as uncounted from vision_calls
+     where model = ${model} and outcome <> 'failed' and at > now() - interval '24 hours' order by at desc limit 1`)
+  return rows[0]?.uncounted ?? false
+}
+
 /** A model's earlier answers by picture, for the annotator's cache. */
 export function answerCache(db: Db): AnswerCache {
   return {

@@ -21,10 +21,10 @@ export interface AnnotateDeps {
   /** Notes that nothing can be asked (a wrong key, a spent budget), for people to see; null when it works again. */
   reportStatus: (status: { code: string; message: string } | null) => Promise<void>
   /**
-   * A video over its own US dollars ends without the rest of its descriptions; over the day's everything waits: `withinDay` throws then. Calls under way count as
+   * A video over its own US dollars ends without the rest of its descriptions; over the day's everything waits: `within` throws then. Calls under way count as
    * what calls usually cost.
    */
-  budget?: { perVideo: number | undefined; withinDay: ((others: number) => Promise<void>) | undefined } | undefined
+  budget?: { perVideo: number | undefined; within: ((others: number) => Promise<void>) | undefined } | undefined
 }
 
 /** How often it is looked whether the video was cancelled or deleted meanwhile: no further call is paid for after about this long. */
@@ -68,7 +68,7 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
         await record([...frames.map((frame) => unpaid(frame, measured?.annotations)), ...lost])
         return
       }
-      await budget?.withinDay?.(0)
+      await budget?.within?.(0)
       const { annotations } = await annotator.annotate(context, frames, {
         signal,
         techniques,

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Config, VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
-import { answerCache, costsOf, usualCallOf } from '../library/annotations.ts'
+import { answerCache, answersUncounted, costsOf, usualCallOf } from '../library/annotations.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
 import { type Annotator, AnnotatorUnavailable } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
@@ -33,7 +33,7 @@ export async function openConfiguredAnnotator({ config, db, redis, prefix, ...gi
 
 function openModel(vision: VisionConfig, { db, redis, prefix }: Pick<AnnotatorParts, 'db' | 'redis' | 'prefix'>): Annotator {
   const { baseUrl, model, apiKey, reasoningEffort, concurrency, perMinute, priceIn, priceOut } = vision
-  const admit = withinDay(db, vision)
+  const admit = withinBudget(db, vision)
   return openModelAnnotator({
     baseUrl,
     model,
@@ -51,15 +51,23 @@ function openModel(vision: VisionConfig, { db, redis, prefix }: Pick<AnnotatorPa
 const BUDGET_WAIT_MS = 10 * 60_000
 
 /**
- * Throws `AnnotatorUnavailable` once the last 24 hours have cost the day's budget; undefined without one. `others` are calls that are not in the books yet and
- * count as what calls usually cost, so that many at once cannot spend what is left several times over.
+ * Throws `AnnotatorUnavailable` once the last 24 hours have cost the day's budget, and where the endpoint does not tell what its answers take, as then no budget
+ * could be kept; undefined without a budget. `others` are calls that are not in the books yet and count as what calls usually cost, so that many at once cannot
+ * spend what is left several times over.
  */
-export function withinDay(
+export function withinBudget(
   db: Db,
-  { model, budgetPerDay }: Pick<VisionConfig, 'model' | 'budgetPerDay'>,
+  { model, budgetPerDay, budgetPerVideo }: Pick<VisionConfig, 'model' | 'budgetPerDay' | 'budgetPerVideo'>,
 ): ((others: number) => Promise<void>) | undefined {
-  if (budgetPerDay === undefined) return undefined
+  if (budgetPerDay === undefined && budgetPerVideo === undefined) return undefined
   return async (others) => {
+    if (await answersUncounted(db, model))
+      throw new AnnotatorUnavailable(
+        'misconfigured',
+        'The vision endpoint does not tell how many tokens its answers take, so no budget can be kept: unset VISION_BUDGET_VIDEO and VISION_BUDGET_DAY, or have it tell usage.',
+        BUDGET_WAIT_MS,
+      )
+    if (budgetPerDay === undefined) return
     const { cost_usd } = await costsOf(db)
     const promised = others > 0 ? others * ((await usualCallOf(db, model)).costUsd ?? 0) : 0
     if (cost_usd + promised >= budgetPerDay)

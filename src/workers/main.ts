@@ -21,7 +21,7 @@ import { extractInChild } from '../video/extract-in-child.ts'
 import type { FrameStore } from '../video/frame-store.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import { annotateFrames } from './annotate-frames.ts'
-import { openConfiguredAnnotator, withinDay } from './annotator.ts'
+import { openConfiguredAnnotator, withinBudget } from './annotator.ts'
 import { dispatchConsumer } from './dispatch.ts'
 import { faultPoints } from './faults.ts'
 import { fetchVideo } from './fetch-video.ts'
@@ -111,7 +111,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       logger,
       reached,
       reportStatus: statusWriter(db),
-      budget: config.vision && { perVideo: config.vision.budgetPerVideo, withinDay: withinDay(db, config.vision) },
+      budget: config.vision && { perVideo: config.vision.budgetPerVideo, within: withinBudget(db, config.vision) },
     }),
     'remove-media': removeMedia({ db, store }),
   }

@@ -174,6 +174,25 @@ test('nor what is left of a video', async () => {
   expect(cost_usd).toBeLessThan(0.05 + 0.021)
 })
 
+test.each(['VISION_BUDGET_DAY', 'VISION_BUDGET_VIDEO'])(
+  '%s with an endpoint that does not tell its usage: it stops and says so',
+  async (name) => {
+    const endpoint = await open({ withoutUsage: true }, { [name]: '5', VISION_CONCURRENCY: '2' })
+    const video = await addVideo(service, 128)
+    await until(async () => (await findAnnotatorStatus(service.stores.db)).problem?.code === 'misconfigured')
+    expect((await findAnnotatorStatus(service.stores.db)).problem!.message).toMatch(/tokens.+budget/)
+    expect(endpoint.calls.length).toBeLessThanOrEqual(4)
+    expect(await videoRow(service, video)).toMatchObject({ status: 'annotating' })
+  },
+)
+
+test('without a budget such an endpoint may serve', async () => {
+  await open({ withoutUsage: true })
+  const video = await addVideo(service, 8)
+  await service.drain()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+})
+
 test('two workers share one limit of calls under way', async () => {
   const endpoint = await open({ delayMs: 60 }, { VISION_CONCURRENCY: '3' })
   const { config, logger, stores } = service

@@ -72,6 +72,8 @@ export interface FakeVisionOptions {
   /** Asked before all else: an answer of a certain server's own, status and body. */
   replace?: (body: Record<string, any>) => Promise<{ status: number; body: unknown } | undefined>
   retryAfterMs?: number
+  /** Answers do not tell what they took. */
+  withoutUsage?: boolean
 }
 
 /** A plan drawn from a seed: the given share of calls meets each fault, the rest goes well. */
@@ -191,12 +193,14 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
         object: 'chat.completion',
         model: body.model,
         choices: [{ index: 0, finish_reason: finish, message: { role: 'assistant', content: refusal ? null : text, refusal } }],
-        usage: {
-          prompt_tokens: 2000 + tokens,
-          completion_tokens: 180 * names.length,
-          total_tokens: 2000 + tokens,
-          prompt_tokens_details: { cached_tokens: 1000 },
-        },
+        usage: options.withoutUsage
+          ? null
+          : {
+              prompt_tokens: 2000 + tokens,
+              completion_tokens: 180 * names.length,
+              total_tokens: 2000 + tokens,
+              prompt_tokens_details: { cached_tokens: 1000 },
+            },
       }),
     )
   }
