@@ -107,7 +107,7 @@ export interface Annotator {
 }
 
 export class AnnotatorUnavailable extends Error {
-  /** Stable: `rate_limited`, `breaker_open`, `misconfigured`, `budget_spent`. */
+  /** Stable: `rate_limited`, `breaker_open`, `unreachable`, `misconfigured`, `budget_spent`. */
   readonly code: string
   readonly retryAfterMs: number
 

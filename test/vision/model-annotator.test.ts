@@ -264,8 +264,18 @@ test('an endpoint that takes no question at all, such as a model without eyes, s
   const failed: string[] = []
   const running = run.annotate(await toFrames(80), { onAnnotated: async ({ frameId }) => void failed.push(frameId) })
   await expect(running).rejects.toMatchObject({ code: 'misconfigured', message: expect.stringContaining('invalid image') })
-  expect(failed.length).toBeLessThanOrEqual(8)
-  expect(run.endpoint.calls).toHaveLength(16)
+  expect(failed.length).toBeLessThan(32)
+  expect(run.endpoint.calls.length).toBeLessThan(80)
+})
+
+test('an endpoint that takes only a few frames at once is asked about fewer, by however many calls side by side', async () => {
+  const fewOnly: FakeVisionOptions['replace'] = async ({ messages }) =>
+    messages.at(-1).content.filter(({ type }: { type: string }) => type === 'image_url').length <= 2
+      ? undefined
+      : { status: 400, body: { error: { message: 'the request exceeds the context size' } } }
+  await using run = await start({ replace: fewOnly }, { limiter: openLocalLimiter(64) })
+  const { annotations } = await run.annotate(await toFrames(400))
+  expect(annotations.every(({ status }) => status === 'annotated')).toBe(true)
 })
 
 test('a few frames that are rejected fail alone, however many they are over time', async () => {
@@ -312,6 +322,21 @@ test('a dropped connection, an endless and a huge body end by themselves and the
   const { annotations } = await run.annotate([await noiseFrame(1)])
   expect(annotations[0]?.status).toBe('annotated')
   expect(run.endpoint.calls).toHaveLength(4)
+})
+
+test('an endpoint that is not there is waited for: no frame fails for it', async () => {
+  const run = await start()
+  const frames = await toFrames(2)
+  expect((await run.annotate(frames.slice(0, 1))).annotations[0]?.status).toBe('annotated')
+  await run[Symbol.asyncDispose]()
+  const told: FrameAnnotation[] = []
+  const running = run.annotate(frames.slice(1), { onAnnotated: async (annotation) => void told.push(annotation) })
+  await expect(running).rejects.toMatchObject({
+    name: 'AnnotatorUnavailable',
+    code: 'unreachable',
+    message: expect.stringMatching(/ECONNREFUSED/),
+  })
+  expect(told).toEqual([])
 })
 
 test('a hang ends at the time-out and counts as a fault', async () => {

@@ -48,6 +48,7 @@ export type Answer =
 const NO_USAGE: Usage = { inputTokens: null, cachedTokens: null, outputTokens: null, costUsd: null }
 const DEFAULT_PAUSE_MS = 20_000
 const MISCONFIGURED_PAUSE_MS = 5 * 60_000
+const UNREACHABLE_PAUSE_MS = 30_000
 const SPENT_PAUSE_MS = 60 * 60_000
 const MAX_PAUSE_MS = 60 * 60_000
 
@@ -148,6 +149,10 @@ export function openEndpoint(options: EndpointOptions) {
 
 function classify(error: unknown): Answer {
   if (!(error instanceof OpenAI.APIError) || error.status === undefined) {
+    // No connection was ever made: nothing in the question can be the cause, and nothing has been paid for.
+    const missing = missingConnection(error)
+    if (missing !== undefined)
+      throw new AnnotatorUnavailable('unreachable', `The vision endpoint cannot be reached (${missing})`, UNREACHABLE_PAUSE_MS)
     const late = error instanceof OpenAI.APIUserAbortError || error instanceof OpenAI.APIConnectionTimeoutError
     return { kind: 'failed', reason: late ? 'no answer in time' : `no usable answer: ${shortMessage(error)}`, usage: NO_USAGE }
   }
@@ -178,6 +183,16 @@ function classify(error: unknown): Answer {
   if (code === 'content_filter' || code === 'content_policy_violation') return { kind: 'refused', reason, usage: NO_USAGE }
   if (status >= 400 && status < 500 && status !== 408 && status !== 409) return { kind: 'rejected', reason, usage: NO_USAGE }
   return { kind: 'failed', reason, usage: NO_USAGE }
+}
+
+/** Why no connection was made; undefined for everything that went wrong later. */
+function missingConnection(error: unknown): string | undefined {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    const { code } = cause as { code?: unknown }
+    if (typeof code === 'string' && /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/.test(code))
+      return plainText(cause.message || code, 200)
+  }
+  return undefined
 }
 
 function shortMessage(error: unknown): string {

@@ -69,15 +69,15 @@ const TOKENS_PER_FRAME = 600
 const TOKENS_BASE = 200
 const MAX_ROOM = 8
 const MAX_REPAIRED_CHARACTERS = 40_000
-/** Rejections in a row that say that nothing will be taken: one call of eight frames, halved down to each of them, comes to 15 by itself. */
-const REJECTIONS_IN_A_ROW = 16
+/** Frames rejected alone, one after the other, that say that none will be taken: the worst of batches side by side comes to about half of it. */
+const REJECTED_IN_A_ROW = 32
 const REJECTED_PAUSE_MS = 5 * 60_000
 const NEAR_HASH = 6
 
 /**
  * Describes frames by a vision model behind any OpenAI-compatible endpoint. Frames of one call share the prompt; near-identical neighbours are asked for once;
- * what has been answered is never asked again. Throws `AnnotatorUnavailable` (`rate_limited`, `breaker_open`, `misconfigured`, `budget_spent`) after everything already
- * paid for went through `onAnnotated`.
+ * what has been answered is never asked again. Throws `AnnotatorUnavailable` (`rate_limited`, `breaker_open`, `unreachable`, `misconfigured`,
+ * `budget_spent`) after everything already paid for went through `onAnnotated`.
  */
 export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   const batchSize = Math.min(8, Math.max(1, options.batchSize ?? 8))
@@ -95,7 +95,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   /** Until when nobody may ask, and why: one 429 or one refused key is enough for all calls of this process. */
   let unavailable: { error: AnnotatorUnavailable; until: number } | undefined
 
-  let rejections = 0
+  let rejected = 0
   /** Answered calls of this process that have given their place back and are on their way into the books. */
   let unbooked = 0
   /** How much room calls begin with: more once an answer was cut off before its first frame, as models that reason unseen do it every time. */
@@ -109,7 +109,11 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   }
 
   /** One call within the limits. Tells the breaker and remembers when the endpoint is out of reach. */
-  async function callEndpoint(question: Question, signal: AbortSignal): Promise<{ answer: Answer; durationMs: number }> {
+  async function callEndpoint(
+    question: Question,
+    frameCount: number,
+    signal: AbortSignal,
+  ): Promise<{ answer: Answer; durationMs: number }> {
     const release = await limiter.acquire(signal)
     try {
       throwIfUnavailable()
@@ -121,9 +125,10 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
         const answer = await endpoint.ask(question, signal)
         if (answer.kind === 'failed') breaker.failed()
         else breaker.succeeded()
-        if (answer.kind === 'rejected') rejections++
-        else if (answer.kind !== 'failed') rejections = 0
-        if (answer.kind === 'rejected' && rejections >= REJECTIONS_IN_A_ROW)
+        // Of several at once it may be too many: they are halved.
+        if (answer.kind === 'rejected' && frameCount === 1) rejected++
+        else if (answer.kind === 'text' || answer.kind === 'refused') rejected = 0
+        if (answer.kind === 'rejected' && rejected >= REJECTED_IN_A_ROW)
           throw new AnnotatorUnavailable(
             'misconfigured',
             `The vision endpoint rejects every question (${answer.reason})`,
@@ -195,7 +200,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
         ),
         maxTokens: (TOKENS_BASE + asked.length * TOKENS_PER_FRAME) * room,
       }
-      const { answer, durationMs } = await callEndpoint(question, signal)
+      const { answer, durationMs } = await callEndpoint(question, asked.length, signal)
       if (answer.kind !== 'text') {
         await tellCall(asked, answer, durationMs, answer.kind === 'refused' ? 'refused' : 'failed')
         if (answer.kind === 'failed') return askAgain(asked, attempt, room, answer.reason)
@@ -261,7 +266,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
         schema,
         maxTokens,
       }
-      const { answer, durationMs } = await callEndpoint(question, signal)
+      const { answer, durationMs } = await callEndpoint(question, asked.length, signal)
       const found = answer.kind === 'text' ? parseAnswer(answer.text).frames : []
       await tellCall(asked, answer, durationMs, found.length > 0 ? 'repaired' : 'failed')
       return found
