@@ -38,6 +38,11 @@ export const MAX_RELEVANCE_DEPTH = 20_000
 /** Values counted per facet; the rest of a long tail of authors is left out. */
 export const MAX_FACET_VALUES = 1_000
 
+/** A word that more frames have than this tells little: looking at all of them takes long. */
+const MANY_FRAMES = 50_000
+/** Of so many matches the strongest few are ranked for a handful of hits; for pages, as many as can be paged through. */
+const FEW_RANKED = 4_000
+
 const FRAMES = sql.raw('library_search.frames')
 const ENTRIES = sql.raw('library_search.entries')
 const DOCUMENTS = sql.raw('library_search.documents')
@@ -66,10 +71,29 @@ const COLUMNS = {
 
 const TEXT_FIELDS = ['caption', 'composition', 'steal', 'on_screen_text'] as const
 
-/** Search and reads on the read model in PostgreSQL. The pool stays the caller's. */
-export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
+/** Search and reads on the read model in PostgreSQL. The pool stays the caller's. `manyFrames`: a word that more frames have than this is not ranked in all of them. */
+export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: { manyFrames?: number } = {}): LibrarySearch {
   const db = drizzle(pool)
   const rowsOf = <T>(query: SQL): Promise<T[]> => readRows<T>(db, query)
+
+  let common = { until: -Infinity, frames: Promise.resolve(new Map<string, number>()) }
+
+  /** Words that very many frames have, and how many, as PostgreSQL last counted; none in a small library. Asked once a minute. */
+  function commonWords(): Promise<Map<string, number>> {
+    if (performance.now() < common.until) return common.frames
+    const frames = rowsOf<{ word: string; n: number }>(sql`
+      select m.word, (m.share * c.reltuples)::float8 as n
+        from pg_stats s join pg_class c on c.oid = 'library_search.frames'::regclass
+        cross join unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) as m(word, share)
+       where s.schemaname = 'library_search' and s.tablename = 'frames' and s.attname = 'words' and m.share * c.reltuples > ${manyFrames}`)
+      // The shares end with three of another kind, which have no word.
+      .then((rows) => new Map(rows.flatMap(({ word, n }) => (word === null ? [] : [[word, n] as const]))))
+    common = { until: performance.now() + 60_000, frames }
+    frames.catch(() => {
+      common.until = -Infinity
+    })
+    return frames
+  }
 
   async function documentsOf<K extends DocumentKind>(kind: K, ids: readonly string[]): Promise<Map<string, LibraryDocuments[K]>> {
     const known = storable(ids)
@@ -129,17 +153,37 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
   }
 
   async function searchFrames(terms: ExpandedTerm[], limit: number): Promise<Hit<FrameDocument>[]> {
+    const frequent = await commonWords()
     const all = allOf(terms)
-    const best = await rowsOf<{ id: string; score: number }>(
-      sql`select id, ${scoreOf(terms)} as score from ${FRAMES} where words @@ ${all} order by score desc, strength desc, id limit ${limit}`,
-    )
-    if (best.length < limit && terms.length > 1) {
-      const some = await rowsOf<{ id: string; score: number }>(
-        sql`select id, ${partialScoreOf(terms)} as score from ${FRAMES} where words @@ ${anyOf(terms)} and not (words @@ ${all})
-             order by score desc, strength desc, id limit ${limit - best.length}`,
+    const find = (where: SQL, score: SQL, many: boolean, most: number) =>
+      rowsOf<{ id: string; score: number }>(
+        sql`select id, ${score} as score from ${ranked(where, many ? FEW_RANKED : undefined)} order by score desc, strength desc, id limit ${most}`,
       )
-      best.push(...some)
-    }
+    const best = await find(sql`words @@ ${all}`, scoreOf(terms), isFrequent(terms, frequent), limit)
+    if (terms.length === 1) return frameHits(best, terms)
+    // What has nothing of the query but a word that stands everywhere comes last.
+    const rare = terms.filter((term) => !isFrequent([term], frequent))
+    const told = rare.length > 0 && rare.length < terms.length
+    const some = told ? rare : terms
+    if (best.length < limit)
+      best.push(
+        ...(await find(
+          sql`words @@ ${anyOf(some)} and not (words @@ ${all})`,
+          partialScoreOf(some),
+          rare.length === 0,
+          limit - best.length,
+        )),
+      )
+    if (best.length < limit && told)
+      best.push(
+        ...(await find(
+          sql`words @@ ${anyOf(terms)} and not (words @@ ${anyOf(rare)})`,
+          // Below the least of those before.
+          sql`(0.04 * ${partialScoreOf(terms)})`,
+          true,
+          limit - best.length,
+        )),
+      )
     return frameHits(best, terms)
   }
 
@@ -225,6 +269,7 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
 
   async function wallPage(query: FrameQuery, terms: ExpandedTerm[]): Promise<Hit<FrameDocument>[]> {
     const { page, pageSize } = query
+    const frequent = terms.length > 0 && isFrequent(terms, await commonWords())
     const relevance = query.sort === 'relevance' && terms.length > 0
     const offset = (page - 1) * pageSize
     const where = whereOf(query.filters, terms)
@@ -239,7 +284,7 @@ export function openPostgresSearch(pool: pg.Pool): LibrarySearch {
     const rows = await rowsOf<{ id: string; score: number; doc: FrameDocument }>(sql`
       select p.id, ${relevance ? sql`p.score` : terms.length > 0 ? sql`(select ${after} from ${FRAMES} f where f.id = p.id)` : after} as score, d.doc
         from (select id, ${sql.raw(order.columns)} ${relevance ? sql`, ${score} as score` : sql``}
-                from ${FRAMES} where ${where} order by ${sql.raw(order.by)} limit ${pageSize} offset ${offset}) p
+                from ${ranked(where, relevance && frequent ? MAX_RELEVANCE_DEPTH + pageSize : undefined)} order by ${sql.raw(order.by)} limit ${pageSize} offset ${offset}) p
         join ${DOCUMENTS} d on d.kind = 'frames' and d.id = p.id
        order by ${sql.raw(order.by)}`)
     const matchedIn = openMatched(terms)
@@ -542,6 +587,25 @@ function hashProbes(phash: string): number[] {
 /** PostgreSQL text cannot hold NUL or half a surrogate pair: no row has such a value, so neither may the question. */
 const isStorable = (value: string) => !value.includes('\0') && value.isWellFormed()
 const storable = (values: readonly string[]) => values.filter(isStorable)
+
+/** Frames that meet a condition; only the strongest `most` of them where there are too many to rank. */
+function ranked(where: SQL, most: number | undefined): SQL {
+  return most === undefined
+    ? sql`${FRAMES} where ${where}`
+    : sql`(select id, strength, words from ${FRAMES} where ${where} order by ${STRENGTH} limit ${most}) strongest`
+}
+
+/** Whether even the rarest of these stands in very many frames. */
+function isFrequent(terms: readonly ExpandedTerm[], common: ReadonlyMap<string, number>): boolean {
+  return (
+    common.size > 0 &&
+    terms.every(({ words, prefix, close }) =>
+      [...common.keys()].some(
+        (word) => (prefix && words.length === 1 ? word.startsWith(words[0]!) : words.includes(word)) || close.includes(word),
+      ),
+    )
+  )
+}
 
 const lexeme = (word: string) => `'${word}'`
 
