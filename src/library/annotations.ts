@@ -443,9 +443,10 @@ async function adoptInVideo(db: Db, videoId: string, frameIds: readonly string[]
 
 /* ---------- the books ---------- */
 
+/** A call is paid for also when its video was deleted while it ran. */
 export async function recordVisionCall(db: Db, videoId: string, call: AnnotatorCall): Promise<void> {
   await db.insert(visionCalls).values({
-    videoId,
+    videoId: sql`(select id from videos where id = ${videoId} for key share)`,
     model: call.model,
     frames: call.frameIds.length,
     inputTokens: call.inputTokens,

@@ -193,6 +193,16 @@ test('without a budget such an endpoint may serve', async () => {
   expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
 })
 
+test('a video deleted while a call for it runs: the call is in the books all the same', async () => {
+  const endpoint = await open({ delayMs: 300 })
+  const video = await addVideo(service, 4)
+  await until(() => endpoint.calls.length > 0)
+  await deleteVideo(service.stores.db, video)
+  await until(async () => (await costsOf(service.stores.db)).calls > 0)
+  await service.drain()
+  expect((await costsOf(service.stores.db)).cost_usd).toBeGreaterThan(0)
+})
+
 test('two workers share one limit of calls under way', async () => {
   const endpoint = await open({ delayMs: 60 }, { VISION_CONCURRENCY: '3' })
   const { config, logger, stores } = service
