@@ -86,8 +86,22 @@ export interface NewTechnique {
   aliases?: string[] | undefined
 }
 
+/** Longest texts of a technique, and most aliases: the same for HTTP and the command line. */
+export const MAX_TECHNIQUE = { name: 100, description: 1_000, recognise: 1_000, aliases: 50 } as const
+
+function requireTexts(given: Partial<Omit<NewTechnique, 'slug'>>): void {
+  for (const field of ['name', 'description', 'recognise'] as const) {
+    const text = given[field]
+    if (text !== undefined && (text.trim() === '' || text.length > MAX_TECHNIQUE[field]))
+      throw invalid(field, `A technique's ${field} has 1 to ${MAX_TECHNIQUE[field]} characters.`)
+  }
+  if ((given.aliases?.length ?? 0) > MAX_TECHNIQUE.aliases)
+    throw invalid('aliases', `A technique has at most ${MAX_TECHNIQUE.aliases} aliases.`)
+}
+
 export async function addTechnique(db: DbOrTx, technique: NewTechnique): Promise<TechniqueRow> {
   requireSlug(technique.slug)
+  requireTexts(technique)
   const aliases = toAliases(technique.aliases ?? [], technique.slug)
   return changeVocabulary(db, technique.slug, 'added', null, async (tx) => {
     await requireFree(tx, [technique.slug, ...aliases])
@@ -101,6 +115,7 @@ export async function addTechnique(db: DbOrTx, technique: NewTechnique): Promise
 
 /** What is there already changes nothing and tells of nothing. */
 export async function editTechnique(db: DbOrTx, slug: string, given: Partial<Omit<NewTechnique, 'slug'>>): Promise<TechniqueRow> {
+  requireTexts(given)
   const edit = { ...given, ...(given.aliases ? { aliases: toAliases(given.aliases, slug) } : {}) }
   return changeVocabulary(db, slug, 'edited', null, async (tx, unchanged) => {
     const row = await requireTechnique(tx, slug)

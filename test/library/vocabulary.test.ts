@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adoptProposals, recordAnnotations } from '../../src/library/annotations.ts'
-import { addTechnique, renameTechnique } from '../../src/library/techniques.ts'
+import { addTechnique, editTechnique, renameTechnique } from '../../src/library/techniques.ts'
 import type { Service } from '../support/service.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, until, values } from './support.ts'
 
@@ -100,6 +100,21 @@ test('a change that changes nothing is told of by no event, and a rename to itse
   await patch({ retired: false, name: 'Quite still' })
   expect(await told()).toBe(before + 2)
   expect((await service.call('POST', '/api/techniques/still/merge', { into: 'title-card' })).status).toBe(200)
+})
+
+test('texts that HTTP refuses are refused from the command line, too', async () => {
+  const { db } = service.stores
+  const move = { slug: 'spoken', name: 'Spoken', description: 'Said.' }
+  for (const wrong of [
+    { name: ' ' },
+    { name: 'x'.repeat(101) },
+    { description: '' },
+    { recognise: 'x'.repeat(1_001) },
+    { aliases: Array(51).fill('a') },
+  ])
+    await expect(addTechnique(db, { ...move, ...wrong })).rejects.toMatchObject({ code: 'invalid_request' })
+  await addTechnique(db, move)
+  await expect(editTechnique(db, 'spoken', { name: '' })).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
 test('renaming there and back, and over a name in use', async () => {

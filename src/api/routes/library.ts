@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { adoptProposals, type Correction, correctFrame, dismissSuggestion, listSuggestions } from '../../library/annotations.ts'
-import { addTechnique, mergeTechnique, patchTechnique, type TechniqueRow } from '../../library/techniques.ts'
+import { addTechnique, MAX_TECHNIQUE, mergeTechnique, patchTechnique, type TechniqueRow } from '../../library/techniques.ts'
 import { ANNOTATED, MAX_TEXT, SHOTS, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
 import { callerOf } from '../authenticate.ts'
 import { jsonBody } from '../write.ts'
@@ -26,10 +26,10 @@ export const CorrectionBody = z
 
 const slug = z.string().min(1).max(64)
 const technique = {
-  name: z.string().trim().min(1).max(100),
-  description: z.string().trim().min(1).max(1_000),
-  recognise: z.string().trim().min(1).max(1_000),
-  aliases: z.array(slug).max(50),
+  name: z.string().trim().min(1).max(MAX_TECHNIQUE.name),
+  description: z.string().trim().min(1).max(MAX_TECHNIQUE.description),
+  recognise: z.string().trim().min(1).max(MAX_TECHNIQUE.recognise),
+  aliases: z.array(slug).max(MAX_TECHNIQUE.aliases),
 }
 export const NewTechniqueBody = z.strictObject({
   slug,
