@@ -134,6 +134,22 @@ function casesOf(prefix: string, count: number): Record<string, Question[]> {
     path: `/api/frames?q=${encodeURIComponent(q)}${more}`,
     straight: { path: `/indexes/${prefix}_frames/search`, body: { q, ...rows, ...(filter ? { filter } : {}), ...extra } },
   })
+  const search = (q: string): Question => ({
+    path: `/api/search?q=${encodeURIComponent(q)}`,
+    straight: {
+      path: '/multi-search',
+      // What a person would ask: the default strategy drops words from the end until there are rows enough.
+      body: {
+        queries: ['videos', 'frames', 'brands', 'techniques'].map((kind) => ({
+          indexUid: `${prefix}_${kind}`,
+          q,
+          limit: 6,
+          showRankingScore: true,
+          attributesToRetrieve: ['key', 'doc'],
+        })),
+      },
+    },
+  })
   const facets = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'author_key', 'platform']
   return {
     'wall, two words': pairs.map((q) => wall(q, '')),
@@ -153,26 +169,10 @@ function casesOf(prefix: string, count: number): Record<string, Question[]> {
       )
       .filter(unique()),
     'wall, counts': pairs.slice(0, Math.ceil(count / 3)).map((q) => wall(q, '&facets=1', undefined, { facets })),
-    search: pairs.map((q, n) => {
-      const asked = n % 2 === 0 ? q : `${q} ${screen[n % screen.length]}`
-      const limit = 6
-      return {
-        path: `/api/search?q=${encodeURIComponent(asked)}`,
-        straight: {
-          path: '/multi-search',
-          // What a person would ask: the default strategy drops words from the end until there are rows enough.
-          body: {
-            queries: ['videos', 'frames', 'brands', 'techniques'].map((kind) => ({
-              indexUid: `${prefix}_${kind}`,
-              q: asked,
-              limit,
-              showRankingScore: true,
-              attributesToRetrieve: ['key', 'doc'],
-            })),
-          },
-        },
-      }
-    }),
+    'search, as it is typed': [...things, ...adjectives]
+      .flatMap((word) => [4, 5, word.length].map((to) => search(word.slice(0, to))))
+      .filter(unique()),
+    'search, two and three words': pairs.map((q, n) => search(n % 2 === 0 ? q : `${q} ${screen[n % screen.length]}`)),
   }
 }
 
