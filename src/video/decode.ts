@@ -200,7 +200,7 @@ function decodeArguments(
     `[b]select='isnan(prev_selected_t)+gte(t-prev_selected_t,${(STILL_SPACING_US - 0.5) / 1e6})',scale=${size.width}:${size.height}:flags=bicubic${range}${toneMap},format=yuv420p[full]`,
   ].join(';')
   const raw = ['-fps_mode', 'passthrough', '-f', 'rawvideo']
-  // A second thread costs a tenth more CPU, and there are as many of these processes as cores. Large pictures alone are given one, or they would come near their time limit.
+  // A second thread costs a tenth more CPU, and there are as many of these processes as cores. Larger pictures are given one, or they would come near their time limit.
   const threads = probe.width * probe.height > ONE_THREAD_PIXELS ? 2 : 1
   return [
     ...[
