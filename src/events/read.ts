@@ -17,7 +17,8 @@ interface Row extends Record<string, unknown> {
 
 /**
  * The next events after `after`, oldest first, in commit-safe order: only transactions older than every one still open are read, so no event can appear behind
- * a cursor later. (`seq > last` alone misses events of slow transactions.) `next` covers the whole stretch that was read, filtered-out events included.
+ * a cursor later. (`seq > last` alone misses events of slow transactions.) `next` is where to go on from:
+ * the last of them, or `after` where there is none.
  */
 export async function readEvents(
   db: DbOrTx,

@@ -688,5 +688,5 @@ function readCursor(after: string, first: 'number' | 'string'): [string | number
       if (storable([String(key), id]).length === 2 && (typeof key === 'string' || Number.isSafeInteger(key))) return [key, id]
     }
   } catch {}
-  throw invalid('after', 'must be the `next` of an earlier answer')
+  throw invalid('after', '`after` must be the `next` of an earlier answer')
 }
