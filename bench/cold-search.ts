@@ -1,3 +1,5 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,9 +18,10 @@ import { openTemporaryDatabase } from './support/postgres.ts'
 /**
  * A cold search through our HTTP API on Meilisearch against the engine's own time: the same words, filters, rows and fields asked of the same indexes straight over
  * HTTP with the same kept-alive client, body read to its end on both sides. Every address is asked once, so nothing comes from our memory; who is asked first
- * alternates, so that neither finds the engine's pages warmer. Medians of one run. Needs MEILI_URL and MEILI_KEY.
+ * alternates, so that neither finds the engine's pages warmer. Our API has a process of its own, as the engine has. Medians of one run. Needs MEILI_URL and MEILI_KEY.
  */
 export async function run(args: string[]): Promise<void> {
+  if (args[0] === 'serve') return serve(JSON.parse(args[1]!))
   const { values } = parseArgs({
     args,
     options: { frames: { type: 'string', default: '100000' }, queries: { type: 'string', default: '150' }, json: { type: 'boolean' } },
@@ -33,31 +36,27 @@ export async function run(args: string[]): Promise<void> {
   const redis = await startLocalRedis({ dir, persistent: false })
   await using database = await openTemporaryDatabase()
   const { frames } = await seedLibrary(database.db, { frames: Number(values.frames) })
-  const config = parseConfig({
-    PORT: '0',
-    DATA_DIR: dir,
-    PUBLIC_URL: 'http://frames.test',
-    RATE_LIMIT_SCALE: '1000000',
-    MEILI_URL,
-    MEILI_KEY,
-  })
-  const meili = { ...(config.meili as NonNullable<Config['meili']>), prefix: 'bench_cold' }
-  config.meili = meili
+  const settings: ApiSettings = { dir, databaseUrl: database.url, redisUrl: redis.url, meili: { url: MEILI_URL, key: MEILI_KEY } }
+  const meili = configOf(settings).meili!
   const sink = openMeiliSink(meili)
   await rebuildMirror({ db: database.db, sink })
-  const logger = createLogger({ level: 'silent' })
-  const api = await openApi({ config, databaseUrl: database.url, redisUrl: redis.url, logger, port: 0, host: '127.0.0.1' })
+  const api = fork(join(import.meta.dirname, 'main.ts'), ['cold-search', 'serve', JSON.stringify(settings)])
+  const stopped = once(api, 'exit')
+  const [port] = (await once(api, 'message')) as [number]
   const key = await searchOnlyKey(meili)
-  const ours = new Client(`http://127.0.0.1:${api.port}`)
+  const ours = new Client(`http://127.0.0.1:${port}`)
   const engine = new Client(meili.url)
 
-  // Warm code on both sides, with words that are not asked for later.
-  for (let n = 0; n < 300; n++)
+  // Warm code on both sides, as in a service that has run for some minutes: full pages that no case asks for.
+  for (let n = 0; n < 1_500; n++) {
+    const word = SEED_WORDS.things[n % SEED_WORDS.things.length]
+    const more = Math.floor(n / SEED_WORDS.things.length)
     await bytesOf(ours, {
       method: 'GET',
-      path: `/api/${n % 3 === 0 ? 'search' : 'frames'}?q=${SEED_WORDS.screen[n % SEED_WORDS.screen.length]}+${n % 50}`,
+      path: n % 3 === 0 ? `/api/search?q=${word}+warm${more}` : `/api/frames?q=${word}&shot=no-face&page=${2 + more}`,
     })
-  const cases = casesOf(meili.prefix, Number(values.queries))
+  }
+  const cases = casesOf('bench_cold', Number(values.queries))
   const figures: Record<string, { ours_ms: number; engine_ms: number; ratio: number; engine_says_ms: number }> = {}
   for (const [name, questions] of Object.entries(cases)) {
     const times = { ours: [] as number[], engine: [] as number[], says: [] as number[] }
@@ -96,7 +95,8 @@ export async function run(args: string[]): Promise<void> {
   ) as { pkgVersion: string }
 
   await Promise.all([ours.close(), engine.close()])
-  await api.stop({ deadlineMs: 2_000 })
+  api.send('stop')
+  await stopped
   await redis.stop()
   for (const kind of ['frames', 'videos', 'brands', 'techniques'] as const)
     await fetch(`${meili.url}/indexes/bench_cold_${kind}`, { method: 'DELETE', headers: { authorization: `Bearer ${meili.key}` } })
@@ -116,6 +116,38 @@ export async function run(args: string[]): Promise<void> {
       cases: figures,
     }),
   )
+}
+
+interface ApiSettings {
+  dir: string
+  databaseUrl: string
+  redisUrl: string
+  meili: { url: string; key: string }
+}
+
+function configOf({ dir, meili }: ApiSettings): Config {
+  const config = parseConfig({
+    PORT: '0',
+    DATA_DIR: dir,
+    PUBLIC_URL: 'http://frames.test',
+    RATE_LIMIT_SCALE: '1000000',
+    MEILI_URL: meili.url,
+    MEILI_KEY: meili.key,
+  })
+  return { ...config, meili: { ...config.meili!, prefix: 'bench_cold' } }
+}
+
+async function serve(settings: ApiSettings): Promise<void> {
+  const { databaseUrl, redisUrl } = settings
+  const logger = createLogger({ level: 'silent' })
+  const api = await openApi({ config: configOf(settings), databaseUrl, redisUrl, logger, port: 0, host: '127.0.0.1' })
+  process.send!(api.port)
+  await new Promise((resolve) => {
+    process.once('message', resolve)
+    process.once('disconnect', resolve)
+  })
+  process.disconnect?.()
+  await api.stop({ deadlineMs: 2_000 })
 }
 
 interface Question {
