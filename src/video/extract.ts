@@ -133,6 +133,7 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Deco
   let endMs = 0
   let waiting = 0
   let failed = false
+  let writeFailure: unknown = null
   let encoding: Promise<void> = Promise.resolve()
   const total = probe.durationKnown ? Math.max(1, Math.round(probe.durationSec * probe.fps)) : null
   let decoding: Decoding | null = null
@@ -184,7 +185,6 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Deco
         })
     }
   }
-  let writeFailure: unknown = null
 
   try {
     await decodeVideo(options, probe, (started) => {

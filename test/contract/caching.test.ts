@@ -6,7 +6,7 @@ import express from 'express'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createApp } from '../../src/api/app.ts'
 import { clientIp } from '../../src/api/rate-limit.ts'
-import { createReadCache } from '../../src/api/read-cache.ts'
+import { createReadCache, type ReadCache } from '../../src/api/read-cache.ts'
 import { readsRouter } from '../../src/api/routes/reads.ts'
 import { AppError } from '../../src/errors.ts'
 import { createAccount } from '../../src/library/accounts.ts'
@@ -31,6 +31,17 @@ let videoId: string
 let frameId: string
 
 const logger = createLogger({ level: 'silent' })
+
+function appOver(cache: ReadCache, search: LibrarySearch) {
+  return createApp({
+    logger,
+    trustProxy: 0,
+    first: [cache.fromMemory(() => false)],
+    routers: [
+      readsRouter({ search, cache, publicUrl: 'http://frames.test', sourceKeyOf: () => undefined, limit: (_req, _res, next) => next() }),
+    ],
+  })
+}
 
 beforeAll(async () => {
   service = await openService()
@@ -59,14 +70,7 @@ beforeAll(async () => {
     },
   })
   const cache = createReadCache(() => search.version(), { versionTtlMs: 0 })
-  const app = createApp({
-    logger,
-    trustProxy: 0,
-    first: [cache.fromMemory(() => false)],
-    routers: [
-      readsRouter({ search, cache, publicUrl: 'http://frames.test', sourceKeyOf: () => undefined, limit: (_req, _res, next) => next() }),
-    ],
-  })
+  const app = appOver(cache, search)
   server = createServer(app)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -146,20 +150,7 @@ test('the ETag is answered even where nothing is in memory: the version alone de
       throw new Error('no search may run')
     },
   })
-  const app = createApp({
-    logger,
-    trustProxy: 0,
-    first: [cache.fromMemory(() => false)],
-    routers: [
-      readsRouter({
-        search: refuse,
-        cache,
-        publicUrl: 'http://frames.test',
-        sourceKeyOf: () => undefined,
-        limit: (_req, _res, next) => next(),
-      }),
-    ],
-  })
+  const app = appOver(cache, refuse)
   const other = createServer(app)
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   const answer = await fetch(`http://127.0.0.1:${(other.address() as AddressInfo).port}/api/frames?subject=ui`, {
@@ -361,14 +352,7 @@ test('the memory is bounded: what was asked long ago is asked again', async () =
   let searched = 0
   const cache = createReadCache(async () => 'v', { maxBytes: 64 * 1024, versionTtlMs: 60_000 })
   const search = { techniques: async () => [], frames: async () => ({ frames: [], total: searched++ }) } as unknown as LibrarySearch
-  const app = createApp({
-    logger,
-    trustProxy: 0,
-    first: [cache.fromMemory(() => false)],
-    routers: [
-      readsRouter({ search, cache, publicUrl: 'http://frames.test', sourceKeyOf: () => undefined, limit: (_req, _res, next) => next() }),
-    ],
-  })
+  const app = appOver(cache, search)
   const small = createServer(app)
   await new Promise<void>((resolve) => small.listen(0, '127.0.0.1', resolve))
   const base = `http://127.0.0.1:${(small.address() as AddressInfo).port}/api/frames?author=`
