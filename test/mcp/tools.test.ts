@@ -214,6 +214,7 @@ describe('answers that help on', () => {
         { query: 'x', subject: ['cat'] },
         ['subject.0 (got "cat"): must be one of presenter, ui, product, terminal, text-card, b-roll, chart, logo, crowd'],
       ],
+      [{ query: 'x', tone: 'drak' }, ['tone (got "drak"): must be one of dark, bright']],
       [{ query: 'x', technique: 'kinetic-tipe' }, ['there is no "kinetic-tipe"', 'kinetic-type']],
       [{ query: 'x', colour: 'red' }, ['unknown argument "colour"', 'color']],
       [{ query: 'x', color: 'red' }, ['hex colour such as #1a73e8']],

@@ -508,11 +508,10 @@ function sentences(error: AppError): string {
 /** Says what was wrong with the arguments so that a model can mend them: which one, what it was, what is allowed. */
 function explain(tool: Tool, given: Fields, error: z.ZodError): string {
   const lines = error.issues.slice(0, 8).map((issue) => {
-    const path = issue.path.join('.')
-    const value = issue.path.reduce<unknown>(
-      (at, key) => (typeof at === 'object' && at !== null ? (at as Fields)[key as string] : undefined),
-      given,
-    )
+    // A single value stands for a list of one: what is wrong with it is said of the argument, as it was written.
+    const written = issue.path.filter((_, at) => at === 0 || typeof valueAt(given, issue.path.slice(0, at)) !== 'string')
+    const path = written.join('.')
+    const value = valueAt(given, written)
     const shown =
       value === undefined
         ? ''
@@ -524,6 +523,10 @@ function explain(tool: Tool, given: Fields, error: z.ZodError): string {
     return `${path}${shown}: ${issue.message}`
   })
   return `The arguments of ${tool.name} are not valid:\n${lines.join('\n')}`
+}
+
+function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((at, key) => (typeof at === 'object' && at !== null ? (at as Fields)[key as string] : undefined), given)
 }
 
 function argumentNames(tool: Tool): string {
