@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
@@ -30,16 +29,15 @@ async function open(bodyMs: number): Promise<() => Socket> {
 
 const head = (method: string, path: string, length: number) => `${method} ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`
 
-/** What comes back until `ends` is in it or the connection closes. */
-async function answerOf(socket: Socket, ends: string): Promise<string> {
+/** What comes back until `ends` is in it or the connection closes; one that is reset has closed, too. */
+function answerOf(socket: Socket, ends: string): Promise<string> {
   let text = ''
   socket.on('error', () => {})
   socket.on('data', (chunk) => {
     text += chunk
     if (text.includes(ends)) socket.destroy()
   })
-  await once(socket, 'close')
-  return text
+  return new Promise((resolve) => socket.once('close', () => resolve(text)))
 }
 
 test('a body that does not end in time loses its connection, also when it drips; nobody else does', async () => {
