@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { deepLink, findSource, parseSource } from './source.ts'
+import { deepLink, findPasted, findSource, parseSource } from './source.ts'
 
 const YT = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ'
 const X = 'https://x.com/i/status/1712345678901234567'
@@ -25,7 +25,11 @@ const TABLE: Array<[string, string, string]> = [
   ['https://www.youtube.com/v/dQw4w9WgXcQ', 'youtube', YT],
   ['HTTPS://WWW.YOUTUBE.COM/watch?v=dQw4w9WgXcQ', 'youtube', YT],
   ['https://www.youtube.com/attribution_link?u=%2Fwatch%3Fv%3DdQw4w9WgXcQ%26feature%3Dshare', 'youtube', YT],
+  ['https://gaming.youtube.com/watch?v=dQw4w9WgXcQ', 'youtube', YT],
+  ['https://youtube.com/watch?v=dQw4w9WgXcQ?t=3', 'youtube', YT],
   ['https://x.com/someone/status/1712345678901234567', 'x', X],
+  ['https://X.com/Someone/Status/1712345678901234567', 'x', X],
+  ['https://fixvx.com/someone/status/1712345678901234567', 'x', X],
   ['https://x.com/someone/status/1712345678901234567?s=20&t=abc', 'x', X],
   ['https://x.com/someone/status/1712345678901234567/video/1', 'x', X],
   ['https://twitter.com/someone/status/1712345678901234567', 'x', X],
@@ -40,12 +44,15 @@ const TABLE: Array<[string, string, string]> = [
   ['https://vimeo.com/channels/staffpicks/76979871', 'vimeo', VIMEO],
   ['https://vimeo.com/groups/shortfilms/videos/76979871', 'vimeo', VIMEO],
   ['https://vimeo.com/showcase/12345/video/76979871', 'vimeo', VIMEO],
+  ['https://vimeo.com/user123/review/76979871/0123abcdef', 'vimeo', `${VIMEO}/0123abcdef`],
+  ['https://vimeo.com/reviews/1b2c-3d/videos/76979871', 'vimeo', VIMEO],
   ['https://vimeo.com/76979871/0123abcdef', 'vimeo', `${VIMEO}/0123abcdef`],
   ['https://player.vimeo.com/video/76979871?h=0123abcdef', 'vimeo', `${VIMEO}/0123abcdef`],
   ['https://www.linkedin.com/feed/update/urn:li:activity:7123456789012345678/', 'linkedin', LI],
   ['https://www.linkedin.com/feed/update/urn%3Ali%3Aactivity%3A7123456789012345678', 'linkedin', LI],
   ['https://www.linkedin.com/posts/acme_launch-day-activity-7123456789012345678-AbCd?utm_source=share', 'linkedin', LI],
   ['https://de.linkedin.com/posts/acme_launch-activity-7123456789012345678-AbCd', 'linkedin', LI],
+  ['https://www.linkedin.com/feed/?highlightedUpdateUrn=urn%3Ali%3Aactivity%3A7123456789012345678', 'linkedin', LI],
   [
     'https://www.linkedin.com/embed/feed/update/urn:li:ugcPost:7123456789012345679',
     'linkedin',
@@ -96,6 +103,31 @@ test.each([
   expect(findSource(text)).toBeUndefined()
   expect(() => parseSource(text)).toThrow(/https/)
 })
+
+test.each([
+  [YT, YT],
+  ['youtu.be/dQw4w9WgXcQ', YT],
+  ['//youtu.be/dQw4w9WgXcQ', YT],
+  ['<https://youtu.be/dQw4w9WgXcQ>', YT],
+  ['(https://youtu.be/dQw4w9WgXcQ)', YT],
+  ['"youtu.be/dQw4w9WgXcQ"', YT],
+  ['“https://youtu.be/dQw4w9WgXcQ”', YT],
+  ['[a clip](https://youtu.be/dQw4w9WgXcQ)', YT],
+  ['https://youtu.be/dQw4w9WgXcQ.', YT],
+  ['https://youtu.be/dQw4w9WgXcQ, …', YT],
+  ['https://youtu.be/dQw4w9WgXcQ!?', YT],
+  ['https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3DdQw4w9WgXcQ', YT],
+  ['Watch this: https://youtu.be/dQw4w9WgXcQ it is good', YT],
+  ['https://cdn.example.com/films/launch.mp4.', 'https://cdn.example.com/films/launch.mp4'],
+  ['https://cdn.example.com/films/launch_(final).mp4?v=(2)', 'https://cdn.example.com/films/launch_(final).mp4?v=(2)'],
+])('pasted as %s', (given, canonicalUrl) => {
+  expect(findPasted(given)?.canonicalUrl).toBe(canonicalUrl)
+})
+
+test.each(['', 'a red kite', '"red kite"', '(', 'https%3A%2F%2F%zz', 'dark terminal https://example.com/page', 'and/or', 'https://'])(
+  'nothing pasted: %s',
+  (text) => expect(findPasted(text)).toBeUndefined(),
+)
 
 describe('deep links', () => {
   test('to a second, where the platform has them', () => {

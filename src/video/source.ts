@@ -30,8 +30,28 @@ export function parseSource(text: string): Source {
 export function findSource(text: string): Source | undefined {
   const url = toUrl(text)
   if (!url) return undefined
-  const host = url.hostname.replace(/^(www|m|mobile|music)\./, '')
+  const host = url.hostname.replace(/^(www|m|mobile|music|gaming)\./, '')
   return youtube(url, host) ?? x(url, host) ?? vimeo(url, host) ?? linkedin(url, host) ?? web(url, host)
+}
+
+/**
+ * As `findSource`, for an address as it is pasted: in brackets or quotes, with the full stop of a sentence, percent-encoded as a whole, or among other words. Among
+ * words only the address of a platform's video counts.
+ */
+export function findPasted(text: string): Source | undefined {
+  const term = /^https?%3a%2f%2f/i.test(text.trim()) ? decode(text.trim()) : text.trim()
+  const [address] = /https?:\/\/\S+/i.exec(term) ?? [term.replace(/^[(<["'“]+/, '').replace(/^\/\/(?=\w)/, 'https://')]
+  const bare = withoutEnd(address)
+  const source = findSource(bare)
+  const alone = !/[\p{L}\p{N}]/u.test(term.replace(bare, ''))
+  return alone || source?.videoId !== undefined ? source : undefined
+}
+
+/** Without what ends a sentence, a quotation or a bracket that was opened before it. */
+function withoutEnd(address: string): string {
+  const bare = address.replace(/[.,;:!?…'"”’»>\]}]+$/u, '')
+  const isOpen = (bare.match(/\(/g)?.length ?? 0) < (bare.match(/\)/g)?.length ?? 0)
+  return isOpen && bare.endsWith(')') ? withoutEnd(bare.slice(0, -1)) : bare
 }
 
 function toUrl(text: string): URL | undefined {
@@ -57,7 +77,8 @@ function youtube(url: URL, host: string): Source | undefined {
   const [first, second] = segments(url)
   let id: string | null | undefined
   if (host === 'youtu.be') id = first
-  else if (first === 'watch') id = url.searchParams.get('v') ?? second
+  // A time is often put on with a second question mark.
+  else if (first === 'watch') id = url.searchParams.get('v')?.split('?')[0] ?? second
   else if (['shorts', 'embed', 'live', 'v', 'e', 'vi'].includes(first ?? '')) id = second
   else if (first === 'attribution_link') return nested(url.searchParams.get('u'), 'https://www.youtube.com')
   else if (first === 'oembed' || first === 'redirect')
@@ -73,9 +94,9 @@ function nested(address: string | null, base: string): Source | undefined {
 }
 
 function x(url: URL, host: string): Source | undefined {
-  if (!['x.com', 'twitter.com', 'fxtwitter.com', 'vxtwitter.com', 'fixupx.com'].includes(host)) return undefined
+  if (!['x.com', 'twitter.com', 'fxtwitter.com', 'vxtwitter.com', 'fixupx.com', 'fixvx.com'].includes(host)) return undefined
   const id =
-    /^\/(?:i\/web|i|[A-Za-z0-9_]{1,20})\/(?:status|statuses)\/(\d{1,20})(?:\/|$)/.exec(url.pathname)?.[1] ??
+    /^\/(?:i\/web|i|[A-Za-z0-9_]{1,20})\/(?:status|statuses)\/(\d{1,20})(?:\/|$)/i.exec(url.pathname)?.[1] ??
     /^\/i\/videos\/(?:tweet\/)?(\d{1,20})/.exec(url.pathname)?.[1]
   return id ? { platform: 'x', canonicalUrl: `https://x.com/i/status/${id}`, key: `x:${id}`, videoId: id } : undefined
 }
@@ -83,7 +104,7 @@ function x(url: URL, host: string): Source | undefined {
 function vimeo(url: URL, host: string): Source | undefined {
   if (host !== 'vimeo.com' && host !== 'player.vimeo.com') return undefined
   const found =
-    /^\/(?:video\/|videos\/|manage\/videos\/|channels\/[^/]+\/|groups\/[^/]+\/videos\/|(?:album|showcase)\/\d+\/video\/|ondemand\/[^/]+\/)?(\d{4,12})(?:\/([0-9a-f]{6,16}))?\/?$/.exec(
+    /^\/(?:video\/|videos\/|manage\/videos\/|channels\/[^/]+\/|groups\/[^/]+\/videos\/|(?:album|showcase)\/\d+\/video\/|ondemand\/[^/]+\/|[^/]+\/review\/|reviews\/[^/]+\/videos\/)?(\d{4,12})(?:\/([0-9a-f]{6,16}))?\/?$/.exec(
       url.pathname,
     )
   const id = found?.[1]
@@ -96,7 +117,7 @@ function vimeo(url: URL, host: string): Source | undefined {
 
 function linkedin(url: URL, host: string): Source | undefined {
   if (host !== 'linkedin.com' && !host.endsWith('.linkedin.com')) return undefined
-  const path = decode(url.pathname)
+  const path = decode(url.pathname + url.search)
   const found =
     /urn:li:(activity|ugcPost|share):(\d{6,25})/.exec(path) ?? /\/posts\/[^/]*-(activity|ugcPost|share)-(\d{6,25})(?:-|\/|$)/.exec(path)
   if (!found) return undefined
