@@ -7,6 +7,8 @@
 const STEP = 0.1
 /** Distance at which a colour no longer counts; half of it counts half. */
 const REACH = 0.16
+/** Cells that far in each direction. */
+const AROUND = Math.ceil(REACH / STEP)
 /** Least sum of area × nearness. */
 const ENOUGH = 0.08
 
@@ -45,6 +47,7 @@ export function distance(one: Oklab, other: Oklab): number {
 const index = (value: number) => Math.round(value / STEP)
 // Eleven steps of lightness; a and b from -0.4 to 0.4 in nine, which holds every sRGB colour and its surroundings.
 const pack = (l: number, a: number, b: number) => (l * 9 + (a + 4)) * 9 + (b + 4)
+const CELLS = 11 * 9 * 9
 
 /** The cell of a colour: what the filter asks for. */
 export function cellOf(hex: string): number {
@@ -54,28 +57,28 @@ export function cellOf(hex: string): number {
 
 /** The cells a palette is near to: what a document holds. Sorted. */
 export function cellsOf(palette: readonly string[], shares: readonly number[]): number[] {
-  const weights = new Map<number, number>()
+  const weights = new Float64Array(CELLS)
   const total = shares.reduce((sum, share) => sum + share, 0) || 1
   palette.forEach((hex, n) => {
     const color = toOklab(hex)
-    const reach = Math.ceil(REACH / STEP)
-    for (let l = index(color.l) - reach; l <= index(color.l) + reach; l++)
-      for (let a = index(color.a) - reach; a <= index(color.a) + reach; a++)
-        for (let b = index(color.b) - reach; b <= index(color.b) + reach; b++) {
-          if (l < 0 || l > 10 || Math.abs(a) > 4 || Math.abs(b) > 4) continue
-          const [dl, da, db] = [color.l - l * STEP, color.a - a * STEP, color.b - b * STEP]
+    const share = (shares[n] ?? 0) / total
+    // Read for every frame twice, so nothing is made for cells out of reach.
+    for (let l = Math.max(0, index(color.l) - AROUND); l <= Math.min(10, index(color.l) + AROUND); l++) {
+      const dl = color.l - l * STEP
+      for (let a = Math.max(-4, index(color.a) - AROUND); a <= Math.min(4, index(color.a) + AROUND); a++) {
+        const da = color.a - a * STEP
+        for (let b = Math.max(-4, index(color.b) - AROUND); b <= Math.min(4, index(color.b) + AROUND); b++) {
+          const db = color.b - b * STEP
           const square = dl * dl + da * da + db * db
           if (square >= REACH * REACH) continue
-          const near = 1 - Math.sqrt(square) / REACH
-          if (near <= 0) continue
-          const cell = pack(l, a, b)
-          weights.set(cell, (weights.get(cell) ?? 0) + near * ((shares[n] ?? 0) / total))
+          weights[pack(l, a, b)]! += (1 - Math.sqrt(square) / REACH) * share
         }
+      }
+    }
   })
-  return [...weights]
-    .filter(([, weight]) => weight >= ENOUGH)
-    .map(([cell]) => cell)
-    .sort((a, b) => a - b)
+  const cells: number[] = []
+  for (let cell = 0; cell < CELLS; cell++) if (weights[cell]! >= ENOUGH) cells.push(cell)
+  return cells
 }
 
 /** How alike two palettes are, 0–1: each colour's area against the nearest colours of the other, both ways. */
