@@ -68,9 +68,9 @@ export async function run(args: string[]): Promise<void> {
     ['last', Math.ceil(frames / 120)],
   ] as const) {
     const offset = (page - 1) * 120
-    const anchor = (await reads.frames(ask({ page }))).frames[0]!.document
+    const [anchor] = await reads.framesByIds([(await reads.frames(ask({ page }))).frames[0]!.document.id])
     // An anchor is a place in the order: it must be known from the page before, so it cannot jump.
-    const filter = `added_ms < ${anchor.added_ms} OR (added_ms = ${anchor.added_ms} AND video_id = "${anchor.video_id}" AND t_ms >= ${anchor.t_ms})`
+    const filter = `added_ms < ${anchor!.added_ms} OR (added_ms = ${anchor!.added_ms} AND video_id = "${anchor!.video_id}" AND t_ms >= ${anchor!.t_ms})`
     const ways: Record<string, () => Promise<unknown>> = {
       'read model': () => reads.frames(ask({ page })),
       ...(offset < 20_000

@@ -132,12 +132,12 @@ export async function run(args: string[]): Promise<void> {
     const prefix = 'bench_projection'
     const client = new Meilisearch({ host: meili.url, apiKey: meili.key })
     const took = { straight: [] as number[], projected: [] as number[] }
-    const kinds = ['frames', 'videos', 'brands', 'techniques'] as const
+    const indexes = ['frames', 'names'] as const
     for (let round = 0; round < Number(values.rounds); round++) {
       for (const way of ['straight', 'projected'] as const) {
         await empty()
         await db.$client.query(`delete from read_models where engine = 'meilisearch'`)
-        for (const kind of kinds) await client.deleteIndexIfExists(`${prefix}_${kind}`)
+        for (const index of indexes) await client.deleteIndexIfExists(`${prefix}_${index}`)
         const sink = openMeiliSink({ ...meili, prefix })
         await sink.apply({ put: {}, remove: {} })
         if (way === 'straight') {
@@ -160,7 +160,7 @@ export async function run(args: string[]): Promise<void> {
       }
     }
     const version = (await client.getVersion()).pkgVersion
-    for (const kind of kinds) await client.deleteIndexIfExists(`${prefix}_${kind}`)
+    for (const index of indexes) await client.deleteIndexIfExists(`${prefix}_${index}`)
     const [straight, projected] = [count / (median(took.straight) / 1000), count / (median(took.projected) / 1000)]
     return {
       meilisearch: version,

@@ -18,8 +18,11 @@ export interface AppOptions {
   notFoundPage?: RequestHandler
 }
 
-/** Takes a request and says true, or leaves it alone and says false. `headers` (name, value, name, value…) go on every answer and are not set yet. */
-export type Shortcut = (req: IncomingMessage, res: ServerResponse, headers: readonly string[]) => boolean
+/**
+ * Takes a request and says true, or leaves it alone and says false. `headers` (name, value, name, value…) go on every answer and are not set yet; `next` gives back
+ * a request that was taken, untouched, to be answered (or refused) by the routers.
+ */
+export type Shortcut = (req: IncomingMessage, res: ServerResponse, headers: readonly string[], next: () => void) => boolean
 
 /**
  * The HTTP application: request ids, headers, the routers, then 405 for known paths, 404, and errors as JSON. It holds no state; wiring is `main.ts`'s.
@@ -48,7 +51,8 @@ export function createApp({ logger, trustProxy, first = [], routers, notFoundPag
     const isApi = req.url!.startsWith('/api/') && req.headers.host !== undefined
     if (!isApi || logger.isLevelEnabled('debug')) return app(req, res)
     const headers = headersOf(req, req.url!)
-    if (!first.some((shortcut) => shortcut(req, res, headers))) app(req, res)
+    const next = () => app(req, res)
+    if (!first.some((shortcut) => shortcut(req, res, headers, next))) next()
   }
 }
 

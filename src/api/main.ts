@@ -9,7 +9,7 @@ import type { Logger } from '../logger.ts'
 import { openLibrarySearch } from '../search/open-search.ts'
 import { drainable } from '../shutdown.ts'
 import { openStore } from '../store.ts'
-import { findSource as resolveSource } from '../video/source.ts'
+import { findPasted, findSource as resolveSource } from '../video/source.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages } from '../web/pages.ts'
 import { createApp, guardConnections, type Shortcut } from './app.ts'
@@ -28,7 +28,7 @@ import { favouritesRouter } from './routes/favourites.ts'
 import { type Health, healthRouter } from './routes/health.ts'
 import { libraryRouter } from './routes/library.ts'
 import { mediaRouter } from './routes/media.ts'
-import { readsRouter } from './routes/reads.ts'
+import { openReads } from './routes/reads.ts'
 import { videosRouter } from './routes/videos.ts'
 
 export interface ApiOptions {
@@ -116,10 +116,11 @@ function wire(
   const readImage = (key: string) => store.get(key)
   const limit = limitOpenReads(limits)
   // An address that is no video's finds nothing, rather than whatever its letters resemble.
-  const sourceKeyOf = (term: string) => resolveSource(term)?.key ?? (/^https?:\/\//i.test(term) ? 'unknown' : undefined)
+  const sourceKeyOf = (term: string) => findPasted(term)?.key ?? (/^https?:\/\//i.test(term) ? 'unknown' : undefined)
   const pages = openPages({
     db,
     search,
+    sourceKeyOf,
     publicUrl,
     limits,
     logger,
@@ -145,6 +146,7 @@ function wire(
     limits,
     trustProxy: config.trustProxy,
   })
+  const reads = openReads({ search, cache, publicUrl, sourceKeyOf, limit })
   const routers = [
     healthRouter({
       health,
@@ -156,7 +158,7 @@ function wire(
       },
     }),
     mcp.router,
-    readsRouter({ search, cache, publicUrl, sourceKeyOf, limit }),
+    reads.router,
     mediaRouter({ readImage, limit }),
     videosRouter({
       db,
@@ -175,5 +177,6 @@ function wire(
     ...pages.routers,
     docsPageRouter({ assets: pages.assets, document, publicUrl }),
   ]
-  return { first: [cache.fromMemory(refuseReads(limits, config.trustProxy)), mcp.first], routers, close: pages.close }
+  const inFront = cache.inFront({ refused: refuseReads(limits, config.trustProxy), questionAt: reads.questionAt })
+  return { first: [inFront, mcp.first], routers, close: pages.close }
 }

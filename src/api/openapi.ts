@@ -118,6 +118,8 @@ const headerParameter = (name: string, description: string) => ({ name, in: 'hea
 
 function toQueryParameter(name: string, { schema: given, description, example, many, fallback }: Parameter) {
   const { $schema: _, ...schema } = z.toJSONSchema(given, { io: 'input' }) as Record<string, unknown>
+  // How a number is written tells nobody who reads that it is one.
+  if (schema.type === 'integer') delete schema.pattern
   if (fallback !== undefined) schema.default = fallback
   const shown = schema.type === 'integer' && example !== undefined ? Number(example) : example
   return {

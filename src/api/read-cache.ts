@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -23,7 +23,8 @@ type Encoding = 'br' | 'gzip'
 /** A question with its canonical name; equal questions, however they are written, have equal keys. */
 export interface Question {
   key: string
-  load: () => Promise<object>
+  /** What to answer, or the JSON of it. */
+  load: () => Promise<object | string>
   /** The answer tells of this very request: it is neither taken from memory nor kept by anybody. */
   once?: boolean
 }
@@ -35,10 +36,10 @@ export interface ReadCache {
    */
   answer(req: Request, res: Response, parse: () => Question): Promise<void>
   /**
-   * Answers at once what needs no waiting: an address that is known, with version, body and encoding in memory. It stands in front of all else. `refused` is asked
-   * once an answer is there.
+   * Stands in front of all else: answers at once what needs no waiting (an address that is known, with version, body and encoding in memory), and asks itself
+   * what `questionAt` can read. `refused` is asked before an answer. Whatever fails is left to the routers, who ask again and say what is wrong.
    */
-  fromMemory(refused: (req: IncomingMessage) => boolean): Shortcut
+  inFront(options: { refused: (req: IncomingMessage) => boolean; questionAt: (url: string) => Question | undefined }): Shortcut
 }
 
 /**
@@ -58,20 +59,45 @@ export function createReadCache(version: () => Promise<string>, options: { maxBy
   })
   const current = memoized(version, versionTtlMs)
 
-  function find(etag: string, load: () => Promise<object>): Answer | Promise<Answer> {
+  function find(etag: string, load: () => Promise<object | string>): Answer | Promise<Answer> {
     const known = answers.get(etag)
     if (known) return known
     const underway = loading.get(etag)
     if (underway) return underway
     const fresh = load()
       .then((value) => {
-        const answer: Answer = { body: Buffer.from(JSON.stringify(value)), compressed: {}, compressing: {} }
+        const answer: Answer = { body: Buffer.from(jsonOf(value)), compressed: {}, compressing: {} }
         answers.set(etag, answer)
         return answer
       })
       .finally(() => loading.delete(etag))
     loading.set(etag, fresh)
     return fresh
+  }
+
+  /** Notes the address, which is known from now on. */
+  function nameOf(address: string, question: Question): string {
+    const name = hash('sha256', question.key, 'base64url').slice(0, 22)
+    names.set(address, name)
+    return name
+  }
+
+  /** Nothing is written before all is there that can fail. */
+  async function respond(
+    req: IncomingMessage,
+    res: ServerResponse,
+    headers: readonly string[],
+    { name, load, encoding: preferred }: { name: string; load: Question['load']; encoding: () => Encoding | 'identity' },
+  ): Promise<void> {
+    const etag = `W/"${await current()}-${name}"`
+    const condition = req.headers['if-none-match']
+    // `*` asks whether there is an answer at all, which the version does not tell.
+    if (condition !== undefined && condition.trim() !== '*' && isMet(condition, etag)) return notModified(res, etag, headers)
+    const answer = await find(etag, load)
+    if (isMet(condition, etag)) return notModified(res, etag, headers)
+    const encoding = answer.body.length < COMPRESS_FROM_BYTES ? 'identity' : preferred()
+    const body = encoding === 'identity' ? answer.body : await encoded(answer, encoding)
+    sendBody(req, res, etag, body, encoding, headers)
   }
 
   function encodingFor(req: Request): Encoding | 'identity' {
@@ -93,36 +119,37 @@ export function createReadCache(version: () => Promise<string>, options: { maxBy
         question = parse()
         if (question.once) {
           const body = await question.load()
-          res.set('Cache-Control', 'no-store').json(body)
+          res.set('Cache-Control', 'no-store').type('json').send(jsonOf(body))
           return
         }
-        name = createHash('sha256').update(question.key).digest('base64url').slice(0, 22)
-        names.set(req.originalUrl, name)
+        name = nameOf(req.originalUrl, question)
       }
-      const etag = `W/"${await current()}-${name}"`
-      const condition = req.headers['if-none-match']
-      // `*` asks whether there is an answer at all, which the version does not tell.
-      if (condition !== undefined && condition.trim() !== '*' && isMet(condition, etag)) return notModified(res, etag)
-      const answer = await find(etag, () => (question ?? parse()).load())
-      if (isMet(condition, etag)) return notModified(res, etag)
-      const encoding = answer.body.length < COMPRESS_FROM_BYTES ? 'identity' : encodingFor(req)
-      const body = encoding === 'identity' ? answer.body : await encoded(answer, encoding)
-      sendBody(req, res, etag, body, encoding)
+      await respond(req, res, [], { name, load: () => (question ?? parse()).load(), encoding: () => encodingFor(req) })
     },
 
-    fromMemory(refused) {
-      return (req, res, headers) => {
+    inFront({ refused, questionAt }) {
+      /** False where the routers know better: an address that cannot be read, an encoding that was never asked for. */
+      function begin(req: IncomingMessage, res: ServerResponse, headers: readonly string[], next: () => void): boolean {
+        const encoding = preferences.get((req.headers['accept-encoding'] as string | undefined) ?? '')
+        const question = encoding && readable(() => questionAt(req.url!))
+        if (!encoding || !question || question.once || refused(req)) return false
+        const asked = { name: names.get(req.url!) ?? nameOf(req.url!, question), load: question.load, encoding: () => encoding }
+        respond(req, res, headers, asked).catch(next)
+        return true
+      }
+
+      return (req, res, headers, next) => {
         if (req.method !== 'GET' && req.method !== 'HEAD') return false
         const name = names.get(req.url!)
         const version = name === undefined ? undefined : current()
         if (typeof version !== 'string') {
           // Whoever comes to await it is told; here nobody does.
           version?.catch(() => undefined)
-          return false
+          return begin(req, res, headers, next)
         }
         const etag = `W/"${version}-${name}"`
         const answer = answers.get(etag)
-        if (!answer) return false
+        if (!answer) return begin(req, res, headers, next)
         const isUnchanged = isMet(req.headers['if-none-match'], etag)
         let encoding: Encoding | 'identity' | undefined = 'identity'
         let body: Buffer | undefined = answer.body
@@ -138,6 +165,16 @@ export function createReadCache(version: () => Promise<string>, options: { maxBy
     },
   }
 }
+
+function readable<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+const jsonOf = (value: object | string) => (typeof value === 'string' ? value : JSON.stringify(value))
 
 function notModified(res: ServerResponse, etag: string, headers: readonly string[] = []): void {
   res.writeHead(304, [...headers, 'ETag', etag, ...KEPT])

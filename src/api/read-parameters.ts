@@ -15,22 +15,26 @@ const text = (max: number) =>
     .max(max, `must be at most ${max} characters`)
     .transform((value) => cleanText(value))
 
-/** NFC, no control characters, no lone surrogates, trimmed: what the engines can hold. */
+/** NFC, no control characters, no lone surrogates, one space between words: what the engines can hold. */
 export function cleanText(value: string): string {
   return value
     .toWellFormed()
     .normalize('NFC')
-    .replace(/[\p{Cc}]+/gu, ' ')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
 }
 
-const wholeNumber = (message: string) =>
+const wholeNumber = (message: string, digits = 15) =>
   z
     .string()
-    .regex(/^[0-9]{1,15}$/, message)
+    .regex(new RegExp(`^[0-9]{1,${digits}}$`), message)
     .transform(Number)
     .refine((value) => value >= 1, message)
     .meta({ type: 'integer', minimum: 1 })
+
+/** However large: what is above `max` is capped. */
+const limitUpTo = (max: number) =>
+  wholeNumber(`must be a whole number from 1 (values above ${max} are capped)`, 300).transform((value) => Math.min(value, max))
 
 const name = (max: number) =>
   z
@@ -40,7 +44,7 @@ const name = (max: number) =>
 
 export const colorSchema = z
   .string()
-  .regex(/^#?([0-9a-f]{3}|[0-9a-f]{6})$/i, 'must be a hex colour such as 1a73e8')
+  .regex(/^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/, 'must be a hex colour such as 1a73e8')
   .transform((value) => {
     const hex = value.replace('#', '').toLowerCase()
     return `#${hex.length === 3 ? [...hex].map((digit) => digit + digit).join('') : hex}`
@@ -77,8 +81,18 @@ export const filterParameters = {
 
 export const frameParameters = {
   ...filterParameters,
-  q: { schema: text(500), description: 'Free text over caption, composition, steal and on-screen text.', example: 'dark terminal' },
-  page: { schema: wholeNumber('must be a whole number from 1'), description: '1-based page of 120 frames.', example: '1', fallback: 1 },
+  q: {
+    schema: text(500),
+    description: 'Free text over caption, composition, steal and on-screen text.',
+    example: 'dark terminal',
+    fallback: '',
+  },
+  page: {
+    schema: wholeNumber('must be a whole number from 1, of 15 digits at most'),
+    description: '1-based page of 120 frames.',
+    example: '1',
+    fallback: 1,
+  },
   sort: {
     schema: z.enum(['relevance', 'newest', 'strength']),
     description: '`relevance` (only with `q`, then the default), `newest` (the video’s arrival, then its time order) or `strength`.',
@@ -102,11 +116,14 @@ export const frameParameters = {
 } as const satisfies Parameters
 
 export const searchParameters = {
-  q: { schema: text(500), description: 'The term, or the URL of a video. Blank: the strongest rows of each kind.', example: 'terminal' },
+  q: {
+    schema: text(500),
+    description: 'The term, or the URL of a video. Blank: the strongest rows of each kind.',
+    example: 'terminal',
+    fallback: '',
+  },
   limit: {
-    schema: wholeNumber('must be a whole number from 1 (values above 20 are capped)').transform((value) =>
-      Math.min(value, SEARCH_LIMIT.max),
-    ),
+    schema: limitUpTo(SEARCH_LIMIT.max),
     description: 'Rows per group: 6 unless told, 20 at most (higher values are capped).',
     example: '6',
     fallback: SEARCH_LIMIT.default,
@@ -119,7 +136,7 @@ export const frameByIdParameters = { provenance: frameParameters.provenance } as
 
 const listLimit = (fallback: number, max: number) =>
   ({
-    schema: wholeNumber(`must be a whole number from 1 (values above ${max} are capped)`).transform((value) => Math.min(value, max)),
+    schema: limitUpTo(max),
     description: `Rows: ${fallback} unless told, ${max} at most.`,
     fallback,
   }) as const
@@ -135,6 +152,11 @@ export const videosParameters = {
 export const brandsParameters = { after, limit: listLimit(60, 120) } as const satisfies Parameters
 export const techniquesParameters = {} as const satisfies Parameters
 
+/** The order asked for by nothing else than the other parameters. */
+export function impliedSort({ q = '' }: { q?: string }): 'relevance' | 'newest' {
+  return q === '' ? 'newest' : 'relevance'
+}
+
 /** The read contract's query for a set of parameters; technique slugs are resolved by the caller. */
 export function toFrameQuery(values: Values<typeof frameParameters>): FrameQuery {
   const q = values.q ?? ''
@@ -143,7 +165,7 @@ export function toFrameQuery(values: Values<typeof frameParameters>): FrameQuery
   return {
     filters: toFilters(values),
     q,
-    sort: values.sort ?? (q === '' ? 'newest' : 'relevance'),
+    sort: values.sort ?? impliedSort(values),
     page: values.page ?? 1,
     pageSize: PAGE_SIZE,
     facets: values.facets === '1',

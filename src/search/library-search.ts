@@ -17,7 +17,7 @@ export interface VideoRef {
 }
 
 /** A frame as decided in section 1, but with paths for the images: the API makes them absolute with PUBLIC_URL. */
-export interface FrameDocument {
+export interface ShownFrame {
   id: string
   video_id: string
   t_sec: number
@@ -51,7 +51,11 @@ export interface FrameDocument {
     reviewed: boolean
   }
   video: VideoRef
+  /** Provenance of every attribute, for `?provenance=1`; hits of a query that did not ask for it may lack it. */
+  provenance?: Record<string, { source: Source; confidence: number | null; by: string; at: string; reason?: string } | null>
+}
 
+export interface FrameDocument extends ShownFrame {
   /* For ranking and comparison; not part of the public frame. */
   luma: number
   palette_shares: number[]
@@ -61,8 +65,6 @@ export interface FrameDocument {
   t_ms: number
   /** Orders blank searches, best first; see projections/search/strength. */
   strength: number
-  /** Provenance of every attribute, for `?provenance=1`; hits of a query that did not ask for it may lack it. */
-  provenance?: Record<string, { source: Source; confidence: number | null; by: string; at: string; reason?: string } | null>
   /** Hash of everything above: the reconciler compares it. */
   revision: string
 }
@@ -166,17 +168,20 @@ export interface Match {
   /** Field → HTML-escaped text with `<em>` around what matched. */
   matched: Record<string, string>
 }
-export type Hit<T> = { document: T } & Match
+export type Hit<T> = { readonly document: T } & Match
+
+/** `text`: the document as JSON, its fields in the order of `ShownFrame`, from an engine that keeps it so: an answer is put together without reading it. */
+export type FrameHit = Hit<ShownFrame> & { readonly text?: string }
 
 export interface FramePage {
-  frames: Hit<FrameDocument>[]
+  frames: FrameHit[]
   total?: number
   facets?: FacetCounts
 }
 
 export interface SearchGroups {
   videos: Hit<VideoDocument>[]
-  frames: Hit<FrameDocument>[]
+  frames: Hit<ShownFrame>[]
   brands: Hit<BrandDocument>[]
   techniques: Hit<TechniqueDocument>[]
 }

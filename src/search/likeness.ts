@@ -1,6 +1,6 @@
 import { paletteLikeness } from './color.ts'
 import type { FrameDocument } from './library-search.ts'
-import { tokenize } from './words.ts'
+import { isCharacter, lexemesOf, tokenize } from './words.ts'
 
 /** More like this, and near-duplicates: from what is measured without a model. Pure. */
 
@@ -33,7 +33,11 @@ function sharedWords(one: FrameDocument, other: FrameDocument): number {
 }
 
 export function wordsOf(frame: FrameDocument): Set<string> {
-  return new Set(TEXTS.flatMap((field) => tokenize(frame[field] ?? '').map((token) => token.word)).filter((word) => word.length > 2))
+  return new Set(
+    TEXTS.flatMap((field) => lexemesOf(tokenize(frame[field] ?? '').map((token) => token.word))).filter(
+      (word) => word.length > 2 || (word.length === 2 && isCharacter(word)),
+    ),
+  )
 }
 
 /** Differing bits of two 64-bit hashes of 16 hex digits. */

@@ -13,6 +13,7 @@ import { wallRouter } from './wall-page.ts'
 
 export interface PagesDeps extends CollectionDeps {
   search: LibrarySearch
+  sourceKeyOf(term: string): string | undefined
   db: Db
   limits: RateLimits
   logger: Logger

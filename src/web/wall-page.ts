@@ -2,11 +2,11 @@ import { Router } from 'express'
 import { LRUCache } from 'lru-cache'
 import { readParameters, type Values } from '../api/parameters.ts'
 import { limitOpenReads, type RateLimits } from '../api/rate-limit.ts'
-import { filterParameters, frameParameters, PAGE_SIZE, toFrameQuery } from '../api/read-parameters.ts'
+import { filterParameters, frameParameters, impliedSort, PAGE_SIZE, toFrameQuery } from '../api/read-parameters.ts'
 import { currentSlugs } from '../api/routes/reads.ts'
 import { notFound } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import type { FacetCounts, FrameDocument, Hit, LibrarySearch, TechniqueDocument } from '../search/library-search.ts'
+import type { FacetCounts, Hit, LibrarySearch, ShownFrame, TechniqueDocument } from '../search/library-search.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import type { Assets } from './assets.ts'
 import { type Html, html, safeUrl, trusted } from './html.ts'
@@ -19,13 +19,15 @@ export interface WallDeps {
   limits: RateLimits
   logger: Logger
   publicUrl: string
+  /** The canonical key of a pasted video address; undefined for anything else. */
+  sourceKeyOf(term: string): string | undefined
 }
 
 /** Shared by all readers, like the reads behind it. */
 const PAGE_CACHE = 'public, max-age=60, stale-while-revalidate=60'
 
 /** `/`: the wall as pictures with a search box and the filters; `/frames/{id}`: one frame in its video. The address is the state; no script is needed. */
-export function wallRouter({ assets, search, limits, logger, publicUrl }: WallDeps): Router {
+export function wallRouter({ assets, search, limits, logger, publicUrl, sourceKeyOf }: WallDeps): Router {
   const router = Router()
   const limit = limitOpenReads(limits)
   const pages = new LRUCache<string, string>({ max: 100 })
@@ -37,6 +39,12 @@ export function wallRouter({ assets, search, limits, logger, publicUrl }: WallDe
     let page = pages.get(key)
     if (page === undefined) {
       const query = toFrameQuery(values)
+      const sourceKey = sourceKeyOf(query.q)
+      const [pasted] = sourceKey === undefined ? [] : (await search.search({ q: query.q, limit: 1, sourceKey })).videos
+      if (pasted) {
+        res.set('Cache-Control', 'no-store').redirect(302, `/?video=${pasted.document.id}`)
+        return
+      }
       if (query.filters.technique) query.filters.technique = await currentSlugs(search, query.filters.technique)
       const [found, vocabulary] = await Promise.all([search.frames({ ...query, facets: true }), search.techniques()])
       page = layout(assets, {
@@ -93,7 +101,7 @@ const LISTS = [
 
 function wall(
   values: WallValues,
-  hits: readonly Hit<FrameDocument>[],
+  hits: readonly Hit<ShownFrame>[],
   facets: FacetCounts | undefined,
   total: number,
   vocabulary: readonly TechniqueDocument[],
@@ -101,6 +109,8 @@ function wall(
   const page = values.page ?? 1
   const filtered = Object.keys(values).some((name) => name in filterParameters)
   const any = filtered || values.q !== undefined
+  const names = new Map(vocabulary.map((technique) => [technique.slug, technique.name]))
+  const [back, on] = (values.sort ?? impliedSort(values)) === 'newest' ? ['Newer', 'Older'] : ['Previous', 'Next']
   return html`<h1 class="visually-hidden">Library</h1>
 <form class="search" action="/" method="get" role="search">
   <div class="search-line">
@@ -116,7 +126,7 @@ function wall(
       vocabulary.map((technique) => technique.slug),
       values.technique,
       facets?.technique,
-      new Map(vocabulary.map((technique) => [technique.slug, technique.name])),
+      names,
     )}
     ${choice(
       'author',
@@ -131,6 +141,7 @@ function wall(
     ${values.color?.map((color) => html`<input type="hidden" name="color" value="${color}">`)}
     ${any && html`<a class="clear" href="/">Clear</a>`}
   </div>
+  ${alsoChosen(values, hits, names)}
 </form>
 <p class="count" role="status">${total === 0 ? '' : `${total.toLocaleString('en')} ${total === 1 ? 'frame' : 'frames'}`}${page > 1 ? `, page ${page}` : ''}</p>
 ${
@@ -141,8 +152,8 @@ ${
       : html`<div class="empty"><p>No frames yet. Add a video and it is here a minute later:</p><p><code>npm run -s frames -- add my-video.mp4 --wait</code></p></div>`
 }
 <nav class="pager" aria-label="Pages">
-  ${page > 1 && html`<a rel="prev" href="${href(values, page - 1)}">← Newer</a>`}
-  ${hits.length === PAGE_SIZE && html`<a rel="next" href="${href(values, page + 1)}">Older →</a>`}
+  ${page > 1 && html`<a rel="prev" href="${href(values, page - 1)}">← ${back}</a>`}
+  ${hits.length === PAGE_SIZE && html`<a rel="next" href="${href(values, page + 1)}">${on} →</a>`}
 </nav>`
 }
 
@@ -167,10 +178,33 @@ function choice(
   )}</select></label>${rest.map((value) => html`<input type="hidden" name="${name}" value="${value}">`)}`
 }
 
+/** What filters but shows in no list: a video, colours, and second values. Each can be taken back by itself. */
+function alsoChosen(values: WallValues, hits: readonly Hit<ShownFrame>[], techniques: ReadonlyMap<string, string>): Html | false {
+  const titleOf = (id: string) => hits.find(({ document }) => document.video_id === id)?.document.video.title ?? id
+  const chosen: [name: keyof WallValues, value: string, shown: Html | string][] = [
+    ...(values.video ?? []).map((id) => ['video', id, titleOf(id)] as [keyof WallValues, string, string]),
+    ...(values.color ?? []).map((color): [keyof WallValues, string, Html] => ['color', color, html`${swatch(color, 18, 14)} ${color}`]),
+    ...([...LISTS.map(([name]) => name), 'technique', 'author'] as const).flatMap((name) =>
+      (values[name] ?? []).slice(1).map((value): [keyof WallValues, string, string] => [name, value, techniques.get(value) ?? value]),
+    ),
+  ]
+  return (
+    chosen.length > 0 &&
+    html`<ul class="also">${chosen.map(([name, value, shown]) => {
+      const left = (values[name] as readonly string[]).filter((one) => one !== value)
+      return html`<li><a href="${href({ ...values, [name]: left }, 1)}"><span class="visually-hidden">Without </span>${shown} <span aria-hidden="true">×</span></a></li>`
+    })}</ul>`
+  )
+}
+
+function swatch(color: string, width: number, height: number): Html {
+  return html`<svg width="${width}" height="${height}" role="img" aria-label="${color}"><rect width="${width}" height="${height}" rx="5" fill="${color}"/></svg>`
+}
+
 /** The first row comes at once; the rest when it is scrolled near. */
 const EAGER = 8
 
-function card(frame: FrameDocument, n: number): Html {
+function card(frame: ShownFrame, n: number): Html {
   return html`<li><a href="/frames/${frame.id}">
 <img src="${frame.thumb_path}" alt="${altOf(frame)}" width="${frame.width}" height="${frame.height}" decoding="async"${n >= EAGER && trusted(' loading="lazy"')}>
 <span class="credit">${frame.author ?? frame.video.title}<span>${clock(frame.t_sec)}</span></span>
@@ -178,9 +212,9 @@ function card(frame: FrameDocument, n: number): Html {
 }
 
 function framePage(
-  { frame, previous, next }: { frame: FrameDocument; previous: FrameDocument | null; next: FrameDocument | null },
-  strip: readonly FrameDocument[],
-  similar: readonly Hit<FrameDocument>[],
+  { frame, previous, next }: { frame: ShownFrame; previous: ShownFrame | null; next: ShownFrame | null },
+  strip: readonly ShownFrame[],
+  similar: readonly Hit<ShownFrame>[],
   vocabulary: readonly TechniqueDocument[],
 ): Html {
   const source = safeUrl(frame.source_url ?? frame.video.source_url)
@@ -215,8 +249,7 @@ function framePage(
   ${
     frame.palette.length > 0 &&
     html`<h2>Colours</h2><ul class="palette">${frame.palette.map(
-      (color) =>
-        html`<li><a href="/?color=${color.slice(1)}"><svg width="40" height="28" role="img" aria-label="${color}"><rect width="40" height="28" rx="5" fill="${color}"/></svg><span class="mono">${color}</span></a></li>`,
+      (color) => html`<li><a href="/?color=${color.slice(1)}">${swatch(color, 40, 28)}<span class="mono">${color}</span></a></li>`,
     )}</ul>`
   }
   <p class="credit">${frame.author && html`<a href="/?author=${encodeURIComponent(frame.author)}">${frame.author}</a> · `}<a href="/?video=${frame.video_id}">${frame.video.title}</a>${source && html` · <a href="${source}" rel="noreferrer">Watch at the source</a>`}</p>
@@ -233,12 +266,12 @@ ${
 ${similar.length > 0 && html`<section><h2>More like this</h2><ul class="wall">${similar.map(({ document }, n) => card(document, n + EAGER))}</ul></section>`}`
 }
 
-function describedBy({ annotation: { model, reviewed } }: FrameDocument): string {
+function describedBy({ annotation: { model, reviewed } }: ShownFrame): string {
   const by = model === null ? 'Not described yet' : model === 'measured' ? 'Measured, without a model' : `Described by ${model}`
   return `${by}${reviewed ? ', reviewed by a person' : ''}.`
 }
 
-function altOf(frame: FrameDocument): string {
+function altOf(frame: ShownFrame): string {
   return frame.caption ?? `${frame.video.title}, ${clock(frame.t_sec)}`
 }
 

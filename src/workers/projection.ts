@@ -8,6 +8,7 @@ import { rebuildSearch } from '../projections/search/rebuild.ts'
 import { reconcileSearch } from '../projections/search/reconcile.ts'
 import { refreshSaveCounts } from '../projections/search/save-counts.ts'
 import { openMeiliSink } from '../search/meilisearch/sink.ts'
+import { hasOldWords } from '../search/postgres/sink.ts'
 import { deepLink } from '../video/source.ts'
 import type { Reached } from './faults.ts'
 
@@ -39,6 +40,23 @@ export async function openProjection({
   const stop = new AbortController()
   const deps = { db, deepLink, signal: stop.signal }
   const mirror = config.meili ? { db, sink: openMeiliSink(config.meili), signal: stop.signal } : undefined
+  let renewing: Promise<void> | undefined
+  // Readers are served from the old one meanwhile. One that could not be written anew is tried again with the next comparison.
+  const renewWords = async () => {
+    if (renewing || !(await hasOldWords(db))) return
+    logger.info('search read model is written anew: its words were cut by another version')
+    renewing = rebuildSearch(deps)
+      .then(
+        ({ frames }) => logger.info({ frames }, 'search read model is written anew'),
+        (error: unknown) => {
+          if (!stop.signal.aborted) logger.warn({ err: error }, 'search read model cannot be written anew')
+        },
+      )
+      .finally(() => {
+        renewing = undefined
+      })
+  }
+  await renewWords()
   // The seeded vocabulary comes without events.
   await projectVocabulary({ db })
   let looking: Promise<unknown> | undefined
@@ -61,6 +79,8 @@ export async function openProjection({
       lookAfter()
     },
     async reconcile() {
+      await renewWords()
+      await renewing
       for (const { missing, stale, extra, ...result } of await reconcileAll({ config, db, logger })) {
         const fields = { ...result, missing, stale, extra }
         if (missing + stale + extra > 0) logger.warn(fields, 'search documents healed')
@@ -71,6 +91,7 @@ export async function openProjection({
       clearInterval(timer)
       stop.abort()
       await looking
+      await renewing
     },
   }
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createApp } from '../../src/api/app.ts'
 import { clientIp } from '../../src/api/rate-limit.ts'
 import { createReadCache, type ReadCache } from '../../src/api/read-cache.ts'
-import { readsRouter } from '../../src/api/routes/reads.ts'
+import { openReads } from '../../src/api/routes/reads.ts'
 import { AppError } from '../../src/errors.ts'
 import { createAccount } from '../../src/library/accounts.ts'
 import { saveFrame } from '../../src/library/saves.ts'
@@ -33,14 +33,15 @@ let frameId: string
 const logger = createLogger({ level: 'silent' })
 
 function appOver(cache: ReadCache, search: LibrarySearch) {
-  return createApp({
-    logger,
-    trustProxy: 0,
-    first: [cache.fromMemory(() => false)],
-    routers: [
-      readsRouter({ search, cache, publicUrl: 'http://frames.test', sourceKeyOf: () => undefined, limit: (_req, _res, next) => next() }),
-    ],
+  const reads = openReads({
+    search,
+    cache,
+    publicUrl: 'http://frames.test',
+    sourceKeyOf: () => undefined,
+    limit: (_req, _res, next) => next(),
   })
+  const inFront = cache.inFront({ refused: () => false, questionAt: reads.questionAt })
+  return createApp({ logger, trustProxy: 0, first: [inFront], routers: [reads.router] })
 }
 
 beforeAll(async () => {
@@ -228,6 +229,10 @@ describe('equal questions share one answer', () => {
     ['/api/search?q=kite&limit=6', '/api/search?q=kite'],
     ['/api/search?q=kite&limit=20', '/api/search?limit=999&q=kite'],
     ['/api/search?q=two+words', '/api/search?q=two%20words'],
+    ['/api/search?q=two++words', '/api/search?q=two%09words'],
+    ['/api/search?q=+', '/api/search'],
+    ['/api/frames?sort=newest', '/api/frames'],
+    ['/api/frames?sort=relevance&q=kite', '/api/frames?q=kite'],
   ])('%s and %s', async (one, other) => {
     fresh()
     const first = await ask(one)

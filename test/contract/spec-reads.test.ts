@@ -206,7 +206,7 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       for (const group of ['videos', 'frames', 'brands', 'techniques']) expect(json[group].length, group).toBe(limit)
     })
 
-    test.each(['21', '100', '999999999999999'])('limit=%s is capped at 20, not refused', async (limit) => {
+    test.each(['21', '100', '999999999999999', '9'.repeat(40)])('limit=%s is capped at 20, not refused', async (limit) => {
       const { status, json } = await get(`/api/search?q=quokka&limit=${limit}`)
       expect(status).toBe(200)
       for (const group of ['videos', 'frames', 'brands', 'techniques']) expect(json[group].length, group).toBe(20)
@@ -487,6 +487,7 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       ['/api/frames?page=1.5', 'page', 'from 1'],
       ['/api/frames?page=1e3', 'page', 'from 1'],
       ['/api/frames?page=one', 'page', 'from 1'],
+      ['/api/frames?page=9999999999999999', 'page', '15 digits'],
       ['/api/frames?page=1&page=2', 'page', 'once'],
       ['/api/frames?sort=oldest', 'sort', 'newest'],
       ['/api/frames?sort=relevance', 'sort', 'newest'],

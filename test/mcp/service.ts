@@ -4,7 +4,7 @@ import { createToolServer, createTools } from '../../src/api/mcp/server.ts'
 import type { Tool } from '../../src/api/mcp/tool.ts'
 import { limitOpenReads, openRateLimits } from '../../src/api/rate-limit.ts'
 import { createReadCache } from '../../src/api/read-cache.ts'
-import { readsRouter } from '../../src/api/routes/reads.ts'
+import { openReads } from '../../src/api/routes/reads.ts'
 import { startConsumer } from '../../src/events/consume.ts'
 import { ensureAccount, setPlan } from '../../src/library/accounts.ts'
 import { createKey, type Scope } from '../../src/library/keys.ts'
@@ -49,7 +49,7 @@ export async function openService({ scale = 1000 }: { scale?: number } = {}): Pr
       trustProxy: 0,
     })
     return {
-      routers: [readsRouter({ search, cache, publicUrl, sourceKeyOf, limit: limitOpenReads(limits) }), mcp.router],
+      routers: [openReads({ search, cache, publicUrl, sourceKeyOf, limit: limitOpenReads(limits) }).router, mcp.router],
       first: [mcp.first],
     }
   })

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { Meilisearch } from 'meilisearch'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { startConsumer } from '../../src/events/consume.ts'
+import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
+import { readEvents } from '../../src/events/read.ts'
 import { meiliProjection, reconcileMirror, syncMirror } from '../../src/projections/search/mirror.ts'
-import { searchProjection } from '../../src/projections/search/project.ts'
+import { SEARCH_EVENTS, searchProjection } from '../../src/projections/search/project.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import type { FrameQuery } from '../../src/search/library-search.ts'
 import { mirrorState } from '../../src/search/meilisearch/mirror-state.ts'
@@ -36,8 +37,8 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     sink = openMeiliSink({ ...meili, prefix })
   })
   afterAll(async () => {
-    for (const kind of ['frames', 'videos', 'brands', 'techniques'])
-      for (const suffix of ['', '_next']) await client.deleteIndexIfExists(`${prefix}_${kind}${suffix}`)
+    for (const index of ['frames', 'names'])
+      for (const suffix of ['', '_next']) await client.deleteIndexIfExists(`${prefix}_${index}${suffix}`)
     await meili[Symbol.asyncDispose]()
     await stores[Symbol.asyncDispose]()
   })
@@ -84,18 +85,29 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     expect(held).toEqual(wanted)
   })
 
-  test('an index deleted, emptied or of other settings is rebuilt', async () => {
+  test('an index deleted, emptied, or of other settings or words is rebuilt', async () => {
     const harms: (() => Promise<unknown>)[] = [
       () => client.deleteIndex(`${prefix}_frames`).waitTask({ timeout: 60_000 }),
       () => client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 60_000 }),
-      () => client.index(`${prefix}_videos`).deleteAllDocuments().waitTask({ timeout: 60_000 }),
-      () => client.index(`${prefix}_brands`).updateSearchableAttributes(['key']).waitTask({ timeout: 60_000 }),
+      () => client.index(`${prefix}_names`).deleteDocuments({ filter: 'kind = videos' }).waitTask({ timeout: 60_000 }),
+      () => client.index(`${prefix}_names`).updateSearchableAttributes(['key']).waitTask({ timeout: 60_000 }),
+      () => stores.db.$client.query(`update read_models set words = 1 where engine = 'meilisearch'`),
     ]
     for (const harm of harms) {
       await harm()
       expect(await syncMirror(deps())).toEqual({ rebuilt: true })
       expect((await (await open()).frames(ask('kite'))).frames).toHaveLength(2)
       expect(await syncMirror(deps())).toEqual({ rebuilt: false })
+    }
+  })
+
+  test('an engine that lost one of its indexes is not taken for one that is back', async () => {
+    for (const index of ['frames', 'names']) {
+      const meilisearch = await open()
+      await client.deleteIndex(`${prefix}_${index}`).waitTask({ timeout: 60_000 })
+      await expect(meilisearch.probe()).rejects.toThrow(/not found/)
+      await syncMirror(deps())
+      await meilisearch.probe()
     }
   })
 
@@ -126,6 +138,31 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     expect(await reconcileMirror(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
     const after = await both()
     expect(after.held).toEqual(after.wanted)
+  })
+
+  test('an index emptied in part, or with strangers in it, is healed by the next look, and what was answered meanwhile is answered anew', async () => {
+    const index = client.index(`${prefix}_frames`)
+    const { held } = await both()
+    const harms = [
+      () => index.deleteDocuments([held[0]!.split(' ')[0]!]),
+      () => index.addDocuments([{ key: 'ghost', revision: 'r', doc: '{}', caption: 'kite' }]),
+      () => client.index(`${prefix}_names`).addDocuments([{ key: 'techniques-ghost', kind: 'techniques', revision: 'r', doc: '{}' }]),
+    ]
+    for (const harm of harms) {
+      const version = await (await open()).version()
+      await harm().waitTask({ timeout: 60_000 })
+      expect(await syncMirror(deps())).toEqual({ rebuilt: false })
+      const search = await open()
+      expect((await search.frames(ask('kite'))).frames).toHaveLength(2)
+      expect(await search.version()).not.toBe(version)
+      const after = await both()
+      expect(after.held).toEqual(after.wanted)
+      // What is right is left alone.
+      await syncMirror(deps())
+      const settled = await search.version()
+      await syncMirror(deps())
+      expect(await search.version()).toBe(settled)
+    }
   })
 
   test('a read model built anew is followed', async () => {
@@ -167,5 +204,37 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
       syncMirror({ db: stores.db, sink: openMeiliSink({ url: 'http://127.0.0.1:9', key: undefined, prefix }) }),
     ).rejects.toThrow()
     expect((await search.search({ q: 'third kite', limit: 6 })).frames[0]!.document.caption).toBe('a third kite')
+  })
+
+  test('frames of a long batch are there before the batch has ended, and all that is there survives an index lost meanwhile', async () => {
+    for (const isLost of [false, true]) {
+      const after = await checkpointOf(stores.db, 'search')
+      const [before, videos] = [await sink.count('frames'), await sink.count('videos')]
+      const { version } = (await mirrorState(stores.db))!
+      for (let n = 0; n < 22; n++)
+        await seedVideo(stores.db, {
+          title: `Long ${isLost} ${n}`,
+          frames: Array.from({ length: 205 }, () => ({ caption: 'a long kite' })),
+        })
+      const { events } = await readEvents(stores.db, { after, types: SEARCH_EVENTS, limit: 500 })
+      const stop = new AbortController()
+      // The read model has all pieces but the last, whose checkpoint the mirror waits for.
+      await searchProjection({ db: stores.db, deepLink }).handle(events, stop.signal)
+      if (isLost) await client.deleteIndex(`${prefix}_frames`).waitTask({ timeout: 60_000 })
+      // As a worker that has just started sees it.
+      const fresh = openMeiliSink({ ...meili, prefix })
+      const mirroring = meiliProjection({ db: stores.db, sink: fresh }).handle(events, stop.signal)
+      if (!isLost) {
+        await vi.waitFor(async () => expect(await sink.count('frames')).toBe(before + 20 * 205), { timeout: 60_000, interval: 50 })
+        expect((await mirrorState(stores.db))!.version).toBe(version)
+        expect(await sink.count('videos')).toBe(videos)
+      }
+      await drain()
+      await mirroring
+      const { held, wanted } = await both()
+      expect(held).toEqual(wanted)
+      expect(held).toHaveLength(before + 22 * 205)
+      expect(await sink.count('videos')).toBe(videos + 22)
+    }
   })
 })

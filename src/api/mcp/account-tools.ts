@@ -3,7 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { AppError, invalid } from '../../errors.ts'
 import { type Board, ensureBoard, listBoards, loadBoard, MAX_BOARD_NAME, MAX_NOTE, pinFrames, unpinFrames } from '../../library/boards.ts'
 import { listSaves, saveFrames, unsaveFrames } from '../../library/saves.ts'
-import type { FrameDocument, LibrarySearch } from '../../search/library-search.ts'
+import type { LibrarySearch, ShownFrame } from '../../search/library-search.ts'
 import { POINTS } from '../rate-limit.ts'
 import { readCursor, toCursor } from './cursor.ts'
 import { CompactFrame, clip, frameLines, plural, toCompactFrame, toLink } from './present.ts'
@@ -30,7 +30,7 @@ export function accountTools({ db, search, publicUrl }: AccountToolDeps): Tool[]
   /** Frames in the order of `rows`. One that the read model does not hold yet is left out and counted. */
   async function withFrames<T extends { frameId: string }>(rows: readonly T[]) {
     const found = new Map((await search.framesByIds(rows.map((row) => row.frameId))).map((frame) => [frame.id, frame]))
-    const shown: { row: T; frame: FrameDocument }[] = []
+    const shown: { row: T; frame: ShownFrame }[] = []
     for (const row of rows) {
       const frame = found.get(row.frameId)
       if (frame) shown.push({ row, frame })
@@ -38,7 +38,7 @@ export function accountTools({ db, search, publicUrl }: AccountToolDeps): Tool[]
     return { shown, late: rows.length - shown.length }
   }
 
-  const lines = (frame: FrameDocument) => frameLines(frame, publicUrl, { detail: 'compact', withVideo: true })
+  const lines = (frame: ShownFrame) => frameLines(frame, publicUrl, { detail: 'compact', withVideo: true })
   const lateNote = (late: number) => (late > 0 ? [`(${plural(late, 'frame')} not shown: the library is still taking in the change.)`] : [])
 
   return [

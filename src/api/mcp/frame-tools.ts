@@ -3,11 +3,11 @@ import { invalid, notFound } from '../../errors.ts'
 import {
   FACETS,
   type FacetCounts,
-  type FrameDocument,
   type FrameFilters,
   type FrameQuery,
   type Hit,
   type LibrarySearch,
+  type ShownFrame,
 } from '../../search/library-search.ts'
 import { POINTS } from '../rate-limit.ts'
 import { cleanText, filterParameters, toFilters } from '../read-parameters.ts'
@@ -77,7 +77,7 @@ export function frameTools({ search, publicUrl, readImage, sourceKeyOf }: Librar
 
   async function present(
     heading: string,
-    hits: readonly (Hit<FrameDocument> | { document: FrameDocument; score?: undefined })[],
+    hits: readonly (Hit<ShownFrame> | { document: ShownFrame; score?: undefined })[],
     options: { detail: Detail; images: number; withVideo: boolean },
   ): Promise<Pick<ToolAnswer, 'text' | 'links' | 'images'> & { frames: z.infer<typeof frames> }> {
     const documents = hits.map((hit) => hit.document)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { FrameDocument } from '../../search/library-search.ts'
+import type { ShownFrame } from '../../search/library-search.ts'
 import { toImageKey } from '../routes/media.ts'
 import type { ImageLink } from './tool.ts'
 
@@ -41,7 +41,7 @@ export type Detail = z.infer<typeof Detail>
 /** Thumbnails of one answer together, as base64: what a context window can bear. */
 const MAX_INLINE_BYTES = 400_000
 
-export function toCompactFrame(frame: FrameDocument, publicUrl: string): z.infer<typeof CompactFrame> {
+export function toCompactFrame(frame: ShownFrame, publicUrl: string): z.infer<typeof CompactFrame> {
   return {
     id: frame.id,
     video_id: frame.video_id,
@@ -58,7 +58,7 @@ export function toCompactFrame(frame: FrameDocument, publicUrl: string): z.infer
   }
 }
 
-export function toPresentedFrame(frame: FrameDocument, publicUrl: string, detail: Detail, score?: number): PresentedFrame {
+export function toPresentedFrame(frame: ShownFrame, publicUrl: string, detail: Detail, score?: number): PresentedFrame {
   const compact = { ...toCompactFrame(frame, publicUrl), ...(score === undefined ? {} : { score: Math.round(score * 1000) / 1000 }) }
   if (detail === 'compact') return compact
   return {
@@ -73,12 +73,12 @@ export function toPresentedFrame(frame: FrameDocument, publicUrl: string, detail
   }
 }
 
-export function toLink(frame: FrameDocument, publicUrl: string): ImageLink {
+export function toLink(frame: ShownFrame, publicUrl: string): ImageLink {
   return { uri: publicUrl + frame.image_path, name: frame.id, title: `${clip(frame.video.title, 60)} ${clock(frame.t_sec)}` }
 }
 
 /** Two lines: what it is, and its picture. `withVideo` is off where the heading names the video. */
-export function frameLines(frame: FrameDocument, publicUrl: string, options: { detail: Detail; withVideo: boolean }): string {
+export function frameLines(frame: ShownFrame, publicUrl: string, options: { detail: Detail; withVideo: boolean }): string {
   const traits = [frame.subject, frame.tone, frame.technique].filter((value) => value !== null).join(' ')
   const video = options.withVideo ? ` (${clip(frame.video.title, 32)}${frame.author ? `, ${clip(frame.author, 20)}` : ''})` : ''
   const full = options.detail === 'full'
@@ -98,7 +98,7 @@ export function frameLines(frame: FrameDocument, publicUrl: string, options: { d
 
 /** The first thumbnails as inline pictures, as many as fit. */
 export async function loadThumbs(
-  frames: readonly FrameDocument[],
+  frames: readonly ShownFrame[],
   wanted: number,
   readImage: (key: string) => Promise<Buffer | undefined>,
 ): Promise<{ data: string; mimeType: string }[] | undefined> {

@@ -1,5 +1,9 @@
 import type { FrameFilters, FrameQuery, LibrarySearch, TechniqueDocument } from '../../search/library-search.ts'
+import { dictionaryWords, isCharacter } from '../../search/words.ts'
 import { plural } from './present.ts'
+
+/** Words of two letters say little, but in scripts that have one for a syllable. */
+const isTelling = (word: string) => word.length > (isCharacter(word) ? 1 : 2)
 
 /** Trials per empty answer: each is a small search of its own. */
 const MAX_TRIALS = 8
@@ -11,7 +15,7 @@ const COUNTED = 20
  */
 export async function suggest(search: LibrarySearch, query: FrameQuery, signal: AbortSignal): Promise<string[]> {
   const filters = Object.entries(query.filters) as [keyof FrameFilters, readonly string[]][]
-  const words = [...new Set(query.q.split(/\s+/).filter((word) => word.length > 2))]
+  const words = [...new Set(query.q.split(/\s+/).flatMap(dictionaryWords).filter(isTelling))]
   const trials: { what: string; query: FrameQuery }[] = []
   for (const [name, values] of filters) {
     const { [name]: _, ...rest } = query.filters

@@ -1,12 +1,13 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { notFound } from '../../errors.ts'
-import type { FrameDocument, LibrarySearch, TechniqueDocument } from '../../search/library-search.ts'
+import type { LibrarySearch, ShownFrame, TechniqueDocument } from '../../search/library-search.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
 import type { Question, ReadCache } from '../read-cache.ts'
 import {
   brandsParameters,
   frameByIdParameters,
   frameParameters,
+  impliedSort,
   PAGE_SIZE,
   SEARCH_LIMIT,
   searchParameters,
@@ -17,7 +18,7 @@ import {
   videoFramesParameters,
   videosParameters,
 } from '../read-parameters.ts'
-import { toBrand, toFrame, toHit, toTechnique, toVideo } from '../views/resources.ts'
+import { toBrand, toFrame, toHit, toHitText, toTechnique, toVideo } from '../views/resources.ts'
 
 export interface ReadsDeps {
   search: LibrarySearch
@@ -32,18 +33,27 @@ export interface ReadsDeps {
 /** What an id of ours can look like; anything else is no video's and no frame's, and never reaches a store. */
 const ID = /^[a-z0-9-]{1,64}$/i
 
-type Load<V> = (values: V, id: string) => Promise<object>
+/** What to answer, or the JSON of it. */
+type Load<V> = (values: V, id: string) => Promise<object | string>
+
+export interface Reads {
+  router: Router
+  /** What an address asks; undefined for one that holds an id, or is none of ours. @throws AppError as the route does. */
+  questionAt(url: string): Question | undefined
+}
 
 /** The open reads: no credential is looked at, equal questions share one answer. */
-export function readsRouter({ search, cache, publicUrl, sourceKeyOf, limit: limited }: ReadsDeps): Router {
+export function openReads({ search, cache, publicUrl, sourceKeyOf, limit: limited }: ReadsDeps): Reads {
   const router = Router()
+  const plain = new Map<string, (url: string) => Question>()
 
   function read<P extends Parameters>(path: string, parameters: P, load: Load<Values<P>>): void {
-    const parse = (req: Request): Question => {
-      const id = req.params.id === undefined ? '' : String(req.params.id)
-      const values = readParameters(req.originalUrl, parameters)
+    const parse = (url: string, given?: string): Question => {
+      const id = given ?? ''
+      const values: Values<P> & { sort?: string; q?: string } = readParameters(url, parameters)
+      if (values.sort === impliedSort(values)) delete values.sort
       // After the parameters: of two faults the 400 is told first.
-      if (req.params.id !== undefined && !ID.test(id)) throw notFound(path.startsWith('/api/videos') ? 'video' : 'frame')
+      if (given !== undefined && !ID.test(id)) throw notFound(path.startsWith('/api/videos') ? 'video' : 'frame')
       const debug = (values as { debug?: string }).debug === '1'
       return {
         key: `${path} ${id} ${canonicalKey(values)}`,
@@ -51,17 +61,21 @@ export function readsRouter({ search, cache, publicUrl, sourceKeyOf, limit: limi
         once: debug,
       }
     }
-    router.get(path, limited, (req: Request, res: Response) => cache.answer(req, res, () => parse(req)))
+    if (!path.includes(':')) plain.set(path, parse)
+    router.get(path, limited, (req: Request, res: Response) =>
+      cache.answer(req, res, () => parse(req.originalUrl, req.params.id === undefined ? undefined : String(req.params.id))),
+    )
   }
 
-  async function explained(load: () => Promise<object>): Promise<object> {
+  async function explained(load: () => Promise<object | string>): Promise<object> {
     const started = performance.now()
-    const body = await load()
+    const answer = await load()
+    const body = typeof answer === 'string' ? (JSON.parse(answer) as object) : answer
     const tookMs = Math.round((performance.now() - started) * 10) / 10
     return { ...body, debug: { engine: search.engine, took_ms: tookMs, as_of: (await search.asOf())?.toISOString() ?? null } }
   }
 
-  const frame = (options: { provenance?: string | undefined }) => (document: FrameDocument) =>
+  const frame = (options: { provenance?: string | undefined }) => (document: ShownFrame) =>
     toFrame(document, publicUrl, { provenance: options.provenance === '1' })
 
   read('/api/search', searchParameters, async ({ q = '', limit = SEARCH_LIMIT.default }) => {
@@ -79,13 +93,14 @@ export function readsRouter({ search, cache, publicUrl, sourceKeyOf, limit: limi
     if (query.filters.technique) query.filters.technique = await currentSlugs(search, query.filters.technique)
     const found = await search.frames(query)
     const view = frame(values)
-    const frames = found.frames.map((hit) => (query.q === '' ? view(hit.document) : toHit(hit, view)))
-    return {
-      page: query.page,
-      frames,
-      hasMore: frames.length === PAGE_SIZE,
-      ...(query.facets ? { facets: found.facets, total: found.total } : {}),
+    const hasMore = found.frames.length === PAGE_SIZE
+    const counts = query.facets ? { facets: found.facets, total: found.total } : {}
+    if (query.q === '' || query.provenance) {
+      const frames = found.frames.map((hit) => (query.q === '' ? view(hit.document) : toHit(hit, view)))
+      return { page: query.page, frames, hasMore, ...counts }
     }
+    const frames = found.frames.map((hit) => toHitText(hit, publicUrl)).join(',')
+    return `{"page":${query.page},"frames":[${frames}],${JSON.stringify({ hasMore, ...counts }).slice(1)}`
   })
 
   read('/api/videos/:id/frames', videoFramesParameters, async (values, id) => {
@@ -129,7 +144,7 @@ export function readsRouter({ search, cache, publicUrl, sourceKeyOf, limit: limi
     return { brands: items.map((document) => toBrand(document, publicUrl)), next }
   })
 
-  return router
+  return { router, questionAt: (url) => plain.get(url.split('?', 1)[0]!)?.(url) }
 }
 
 /** Slugs of renamed and merged techniques still mean what they became. */

@@ -1,8 +1,8 @@
-import type { BrandDocument, FrameDocument, Hit, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
+import type { BrandDocument, FrameHit, Hit, ShownFrame, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
 
 /** Documents as the public resources of the decisions, section 1: PUBLIC_URL is the only source of absolute addresses. */
 
-export function toFrame(document: FrameDocument, publicUrl: string, options: { provenance?: boolean } = {}) {
+export function toFrame(document: ShownFrame, publicUrl: string, options: { provenance?: boolean } = {}) {
   return {
     id: document.id,
     video_id: document.video_id,
@@ -76,6 +76,20 @@ export function toTechnique(document: TechniqueDocument, publicUrl: string) {
 export function toHit<D, R extends object>(hit: Hit<D>, view: (document: D) => R): R & { score: number; matched: Record<string, string> } {
   return { ...view(hit.document), score: hit.score, matched: hit.matched }
 }
+
+/**
+ * The same of a frame as JSON text. A stored text is spliced, not read: no string of JSON holds a bare quote, so a field's name between quotes and commas is that field.
+ */
+export function toHitText(hit: FrameHit, publicUrl: string): string {
+  const { text } = hit
+  if (text === undefined) return JSON.stringify(toHit(hit, (document) => toFrame(document, publicUrl)))
+  const base = JSON.stringify(publicUrl).slice(0, -1)
+  const image = text.indexOf(IMAGE)
+  const thumb = text.indexOf(THUMB, image)
+  return `${text.slice(0, image)},"image_url":${base}${text.slice(image + IMAGE.length, thumb)},"thumb_url":${base}${text.slice(thumb + THUMB.length, -1)},"score":${hit.score},"matched":${JSON.stringify(hit.matched)}}`
+}
+const IMAGE = ',"image_path":"'
+const THUMB = ',"thumb_path":"'
 
 function absolute(path: string | null, publicUrl: string): string | null {
   return path === null ? null : publicUrl + path

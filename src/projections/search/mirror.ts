@@ -4,7 +4,8 @@ import type { Consumer } from '../../events/consume.ts'
 import { checkpointOf, isConnectionLoss } from '../../events/consume.ts'
 import type { DocumentChanges, DocumentKind, LibraryDocuments } from '../../search/library-search.ts'
 import { isMeiliOutage, type MeiliSink } from '../../search/meilisearch/sink.ts'
-import { LIVE, rowsOf } from '../../search/postgres/sink.ts'
+import { LIVE, lockReadModel, rowsOf } from '../../search/postgres/sink.ts'
+import { WORDS_VERSION } from '../../search/words.ts'
 import { SEARCH_EVENTS } from './project.ts'
 import type { Reconciliation } from './reconcile.ts'
 
@@ -16,6 +17,8 @@ import type { Reconciliation } from './reconcile.ts'
 const KINDS: readonly DocumentKind[] = ['frames', 'videos', 'brands', 'techniques']
 /** Documents read and handed over at once: a task costs about the same for few as for many, and tasks that wait together become one. */
 const CHUNK = 10_000
+/** Frames that are worth a task of their own while a long batch of events is still being projected. */
+const AHEAD = 4_000
 const LOCK = 'search-mirror'
 const model = sql.raw(LIVE)
 
@@ -32,7 +35,7 @@ interface State {
 
 /**
  * Brings Meilisearch up to the read model: what has changed since the last time, or everything anew beside the live indexes and then swapped when an index is
- * missing, emptied or of older settings. Resolves when its tasks have succeeded.
+ * missing, emptied, or of older settings or words. Resolves when its tasks have succeeded.
  */
 export async function syncMirror(deps: Deps): Promise<{ rebuilt: boolean }> {
   return alone(deps.db, () => sync(deps))
@@ -50,6 +53,7 @@ export async function reconcileMirror(deps: Deps): Promise<Reconciliation> {
     const found: Reconciliation = { checked: 0, missing: 0, stale: 0, extra: 0 }
     const held = await heldState(deps.db)
     if (!rebuilt && held) for (const kind of KINDS) await reconcileKind(deps, kind, found, held.version)
+    await renewIfWrong(deps.db, found)
     return found
   })
 }
@@ -64,34 +68,71 @@ export function meiliProjection(deps: Deps): Consumer {
     types: SEARCH_EVENTS,
     async handle(events, signal) {
       const last = events.at(-1)!.cursor
-      for (let waited = 0; ; waited += 25) {
-        signal.throwIfAborted()
+      const seen = async () => {
         const { xid, seq } = await checkpointOf(deps.db, 'search')
         const [a, b] = [BigInt(xid), BigInt(last.xid)]
-        if (a > b || (a === b && seq >= last.seq)) break
-        if (await isFarBehind(deps.db)) {
-          // A batch of many videos comes piece by piece; what makes a task worth its while need not wait for the rest.
-          await syncMirror({ ...deps, signal })
-          waited = 0
-          continue
-        }
-        if (waited > 5_000) throw new ReadModelBehind()
-        await new Promise((resolve) => setTimeout(resolve, 25))
+        return a > b || (a === b && seq >= last.seq)
       }
-      await syncMirror({ ...deps, signal })
+      const isLong = await untilSeen(seen, () => isFarBehind(deps.db, undefined), signal)
+      await alone(deps.db, async () => {
+        const ahead = isLong ? await copyAhead({ ...deps, signal }, seen) : undefined
+        await sync({ ...deps, signal }, ahead)
+      })
       return undefined
     },
     isOutage: (error) => error instanceof ReadModelBehind || isMeiliOutage(error),
   }
 }
 
-async function isFarBehind(db: Db): Promise<boolean> {
+/** Waits for `seen`; true when `enough` was true before it. @throws ReadModelBehind after five seconds of neither. */
+async function untilSeen(seen: () => Promise<boolean>, enough: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+  for (let waited = 0; ; waited += 25) {
+    signal.throwIfAborted()
+    if (await seen()) return false
+    if (await enough()) return true
+    if (waited > 5_000) throw new ReadModelBehind()
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
+
+interface Held extends State {
+  words: number
+}
+
+/** Frames that are there before the mirror's version says so. */
+interface Ahead extends State {
+  /** When the last of them are. */
+  written: Promise<void>
+}
+
+async function isFarBehind(db: Db, ahead: Ahead | undefined): Promise<boolean> {
   const [row] = await rowsOf<{ n: number }>(
     db,
     sql`select count(*)::int as n from (
-          select 1 from ${model}.documents where version > (select version from read_models where engine = 'meilisearch') limit ${CHUNK}) newer`,
+          select 1 from ${model}.documents
+           where kind = 'frames' and version > (select greatest(version, ${ahead?.version ?? -1}) from read_models where engine = 'meilisearch')
+           limit ${AHEAD}) newer`,
   )
-  return row!.n >= CHUNK
+  return row!.n >= AHEAD
+}
+
+/**
+ * A batch of many videos comes piece by piece: its frames are copied as they come, and the next are handed over while the engine is at work on those before. The
+ * videos, brands and techniques that every piece changes come once, with the sync at the end.
+ */
+async function copyAhead({ db, sink, signal }: Deps & { signal: AbortSignal }, seen: () => Promise<boolean>): Promise<Ahead | undefined> {
+  const held = await heldState(db)
+  let ahead: Ahead | undefined
+  do {
+    const live = await liveState(db)
+    if (held?.generation !== live.generation || (!ahead && !(await isWhole({ db, sink }, held)))) break
+    await ahead?.written
+    const range = { version: live.version, frames: ahead?.version ?? held.version, until: live.version }
+    const written = copySince(db, range, sink.apply, signal)
+    written.catch(() => undefined)
+    ahead = { ...live, written }
+  } while (await untilSeen(seen, () => isFarBehind(db, ahead), signal))
+  return ahead
 }
 
 class ReadModelBehind extends Error {
@@ -100,26 +141,36 @@ class ReadModelBehind extends Error {
   }
 }
 
-async function sync({ db, sink, signal }: Deps): Promise<{ rebuilt: boolean }> {
+async function sync({ db, sink, signal }: Deps, ahead?: Ahead): Promise<{ rebuilt: boolean }> {
   const live = await liveState(db)
   const held = await heldState(db)
-  const whole = (await sink.intact()) && !(await emptied({ db, sink }, held))
-  if (!held || !whole) {
+  const follows = held !== undefined && held.generation === live.generation
+  if (!follows) await ahead?.written
+  if (!held || !(await isWhole({ db, sink }, held))) {
+    await ahead?.written
     await rebuild({ db, sink, ...(signal ? { signal } : {}) })
     return { rebuilt: true }
   }
-  if (held.generation !== live.generation) {
+  if (!follows) {
     // The read model was built anew: versions begin again, revisions tell.
     for (const kind of KINDS)
       await reconcileKind({ db, sink, ...(signal ? { signal } : {}) }, kind, { checked: 0, missing: 0, stale: 0, extra: 0 }, live.version)
-  } else if (held.version !== live.version) await copySince(db, held.version, (changes) => sink.apply(changes), signal)
+  } else if (held.version !== live.version) {
+    const frames = ahead?.generation === live.generation ? ahead.version : held.version
+    await copySince(db, { version: held.version, frames }, sink.apply, signal)
+    await ahead?.written
+  } else await healPart({ db, sink, ...(signal ? { signal } : {}) }, live)
   await remember(db, live)
   return { rebuilt: false }
 }
 
+/** Set up and filled as this version does it. */
+async function isWhole(deps: Deps, held: Held): Promise<boolean> {
+  return held.words === WORDS_VERSION && (await deps.sink.intact()) && !(await emptied(deps, held))
+}
+
 /** Nothing there of a kind although some was copied: somebody emptied it. */
-async function emptied({ db, sink }: Deps, held: State | undefined): Promise<boolean> {
-  if (!held) return false
+async function emptied({ db, sink }: Deps, held: State): Promise<boolean> {
   for (const kind of KINDS) {
     if ((await sink.count(kind)) > 0) continue
     const [row] = await rowsOf<{ some: boolean }>(
@@ -131,6 +182,35 @@ async function emptied({ db, sink }: Deps, held: State | undefined): Promise<boo
   return false
 }
 
+/** Another number of documents than the read model's, while nothing waits to be copied: somebody took some away, or put some in. */
+async function healPart(deps: Deps, live: State): Promise<void> {
+  const { db, sink } = deps
+  const found: Reconciliation = { checked: 0, missing: 0, stale: 0, extra: 0 }
+  const rows = await rowsOf<{ kind: DocumentKind; n: number; version: string }>(
+    db,
+    sql`select kind, n, version from read_models, (
+          select 'frames' as kind, count(*)::int as n from ${model}.frames
+          union all select kind, count(*)::int from ${model}.entries group by kind) held where engine = 'postgres'`,
+  )
+  const { version } = rows[0]!
+  if (version !== live.version) return
+  for (const kind of KINDS) {
+    if ((await sink.count(kind)) === (rows.find((row) => row.kind === kind)?.n ?? 0)) continue
+    await db.execute(sql`update read_models set ready = false where engine = 'meilisearch'`)
+    await reconcileKind(deps, kind, found, version)
+  }
+  await renewIfWrong(db, found)
+}
+
+/** What was answered from wrong documents is kept under the version of right ones, so that has to be another. */
+async function renewIfWrong(db: Db, { missing, stale, extra }: Reconciliation): Promise<void> {
+  if (missing + stale + extra === 0) return
+  await db.transaction(async (tx) => {
+    await lockReadModel(tx)
+    await tx.execute(sql`update read_models set version = version + 1 where engine = 'postgres'`)
+  })
+}
+
 async function rebuild({ db, sink, signal }: Deps): Promise<void> {
   // Readers go to the read model until the mirror can be trusted; one that only has older settings still serves.
   if (!(await sink.count('frames').then((n) => n > 0)))
@@ -138,7 +218,7 @@ async function rebuild({ db, sink, signal }: Deps): Promise<void> {
   const live = await liveState(db)
   const target = await sink.beginRebuild()
   try {
-    await copySince(db, '-1', (changes) => target.apply({ put: changes.put, remove: {} }), signal)
+    await copySince(db, { version: '-1', frames: '-1' }, (changes) => target.apply({ put: changes.put, remove: {} }), signal)
     await target.swap()
   } catch (error) {
     await target.abandon().catch(() => undefined)
@@ -148,14 +228,16 @@ async function rebuild({ db, sink, signal }: Deps): Promise<void> {
   await remember(db, live)
 }
 
-/** Documents changed after a version, oldest change first, tombstones as removals. */
+const MAX_VERSION = String(2n ** 63n - 1n)
+
+/** Documents changed after a version (frames: after one of their own), oldest change first, tombstones as removals. */
 async function copySince(
   db: Db,
-  version: string,
+  { version, frames, until }: { version: string; frames: string; until?: string },
   apply: (changes: DocumentChanges) => Promise<void>,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  let after = { version, kind: 'zzz', id: '' }
+  let after = { version: BigInt(version) < BigInt(frames) ? version : frames, kind: 'zzz', id: '' }
   // One page is written while the next is read.
   let applying: Promise<void> = Promise.resolve()
   for (;;) {
@@ -164,6 +246,8 @@ async function copySince(
       db,
       sql`select kind, id, version, doc from ${model}.documents
            where version >= ${after.version} and (version, kind, id) > (${after.version}::bigint, ${after.kind}, ${after.id})
+             and version > case kind when 'frames' then ${frames}::bigint else ${version}::bigint end
+             and version <= ${until ?? MAX_VERSION}
            order by version, kind, id limit ${CHUNK}`,
     )
     await applying
@@ -241,15 +325,17 @@ async function liveState(db: Db): Promise<State> {
   return row!
 }
 
-async function heldState(db: Db): Promise<State | undefined> {
-  const [row] = await rowsOf<State>(db, sql`select version, generation from read_models where engine = 'meilisearch'`)
+async function heldState(db: Db): Promise<Held | undefined> {
+  const [row] = await rowsOf<Held>(db, sql`select version, generation, words from read_models where engine = 'meilisearch'`)
   return row
 }
 
 async function remember(db: Db, { version, generation }: State): Promise<void> {
   await db.execute(sql`
-    insert into read_models (engine, generation, version, applied_at, ready) values ('meilisearch', ${generation}::uuid, ${version}, now(), true)
-    on conflict (engine) do update set generation = excluded.generation, version = excluded.version, applied_at = now(), ready = true`)
+    insert into read_models (engine, generation, version, applied_at, ready, words)
+    values ('meilisearch', ${generation}::uuid, ${version}, now(), true, ${WORDS_VERSION})
+    on conflict (engine) do update set generation = excluded.generation, version = excluded.version, applied_at = now(), ready = true,
+      words = excluded.words`)
 }
 
 /** One writer of Meilisearch at a time, over all processes. The lock is the session's: no transaction stays open while tasks run. */

@@ -8,17 +8,19 @@ import {
   type FacetCounts,
   type FrameDocument,
   type FrameFilters,
+  type FrameHit,
   type FrameQuery,
   type Hit,
   type LibraryDocuments,
   type LibrarySearch,
+  type ShownFrame,
 } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
-import { MAX_RELEVANCE_DEPTH, matchedFields, openMatched, refuseDepth } from '../postgres/search.ts'
+import { MAX_RELEVANCE_DEPTH, matchedFields, openMatched, refuseDepth, rounded, scoreByName } from '../postgres/search.ts'
 import { nameKey } from '../postgres/sink.ts'
-import { openHighlighter, parseQuery, type Term } from '../words.ts'
+import { isPartSearchable, openHighlighter, parseQuery, type Term } from '../words.ts'
 import { type Filter, renderFilter } from './filter.ts'
-import { authorKey, authorOf, type StoredDocument } from './settings.ts'
+import { authorKey, authorOf, NAMED_KINDS, type NamedKind, type StoredDocument, textsOf, toEngineWord, WHOLE_TEXTS } from './settings.ts'
 import { indexName, type MeiliOptions } from './sink.ts'
 
 /** An answer that is not whole, or an index that is not ready: the other engine is asked. */
@@ -51,6 +53,8 @@ const ANYTHING: FrameQuery = { filters: {}, q: '', sort: 'newest', page: 1, page
 type StoredHit = StoredDocument & {
   phash: string
   luma: number
+  /** Of a name. */
+  kind?: NamedKind
   _rankingScore?: number
   /** Of one that has only some of the words: below 0.5. */
   partial?: number
@@ -102,18 +106,33 @@ export function openMeiliSearch({
   const everything: MultiSearchQuery = { indexUid: indexName(prefix, 'frames'), q: '', limit: 0 }
 
   /** Nothing found may be nothing there: somebody emptied the index, and the mirror has not noticed yet. Looked at once a second at most. */
-  async function requireFilled(results: readonly SearchResponse<StoredHit>[]): Promise<void> {
-    if (results.some((result) => result.hits.length > 0) || performance.now() - filledAt < 1_000) return
+  async function requireFilled(found: readonly StoredHit[]): Promise<void> {
+    if (found.length > 0 || performance.now() - filledAt < 1_000) return
     const [whole] = await ask([everything])
     if (whole!.estimatedTotalHits === 0 && (await reads.frames({ ...ANYTHING, pageSize: 1 })).frames.length > 0)
       throw new MeiliNotReady('the index is empty')
     filledAt = performance.now()
   }
 
+  /** Names too long to stand in the index by themselves: any frame of theirs tells them. */
+  async function longNames(keys: readonly string[]): Promise<Map<string, string>> {
+    if (keys.length === 0) return new Map()
+    const results = await ask(
+      keys.map((key) => ({
+        ...everything,
+        filter: renderFilter({ attribute: 'author_key', in: [key] })!,
+        limit: 1,
+        attributesToRetrieve: ['doc'],
+      })),
+    )
+    return new Map(results.flatMap(({ hits }, n) => hits.map(({ doc }) => [keys[n]!, (JSON.parse(doc) as FrameDocument).author!] as const)))
+  }
+
   function frameQuery(terms: readonly Term[], filters: FrameFilters): MultiSearchQuery {
     return {
       indexUid: indexName(prefix, 'frames'),
       q: textOf(terms),
+      ...searchedOn(terms),
       filter: renderFilter(filterOf(filters)) ?? [],
       matchingStrategy: 'all',
       showRankingScore: true,
@@ -121,7 +140,8 @@ export function openMeiliSearch({
     }
   }
 
-  async function variedPage(query: FrameQuery, terms: readonly Term[]): Promise<StoredHit[]> {
+  /** From the first match to the end of the page. */
+  async function varied(query: FrameQuery, terms: readonly Term[]): Promise<StoredHit[]> {
     const filter = new VarietyFilter()
     const from = (query.page - 1) * query.pageSize
     const kept: StoredHit[] = []
@@ -129,25 +149,28 @@ export function openMeiliSearch({
       const [result] = await ask([
         { ...frameQuery(terms, query.filters), attributesToRetrieve: ['key', 'phash', 'luma'], offset, limit: 1_000 },
       ])
-      if (offset === 0) await requireFilled([result!])
+      if (offset === 0) await requireFilled(result!.hits)
       for (const hit of result!.hits) if (filter.keep(hit)) kept.push(hit)
       if (result!.hits.length < 1_000) break
     }
-    return kept.slice(from, from + query.pageSize)
+    return kept.slice(0, from + query.pageSize)
   }
 
   /** The page and, where asked for, the counts: one request. */
-  async function matches(query: FrameQuery, terms: readonly Term[]): Promise<{ hits: StoredHit[]; facets?: FacetCounts; total?: number }> {
+  async function matches(
+    query: FrameQuery,
+    terms: readonly Term[],
+  ): Promise<{ hits: StoredHit[]; none: boolean; facets?: FacetCounts; total?: number }> {
     const page = {
       ...frameQuery(terms, query.filters),
       offset: query.variety ? 0 : (query.page - 1) * query.pageSize,
       limit: query.variety ? 0 : query.pageSize,
     }
     if (!query.facets) {
-      if (query.variety) return { hits: [] }
+      if (query.variety) return { hits: [], none: false }
       const results = await ask([page])
-      await requireFilled(results)
-      return { hits: results[0]!.hits }
+      await requireFilled(results[0]!.hits)
+      return { hits: results[0]!.hits, none: results[0]!.estimatedTotalHits === 0 }
     }
     const filtered = FACETS.filter((facet) => (query.filters[facet]?.length ?? 0) > 0)
     const free = FACETS.filter((facet) => !filtered.includes(facet))
@@ -159,14 +182,87 @@ export function openMeiliSearch({
       facets: [FACET_ATTRIBUTES[facet]],
     }))
     const [main, ...rest] = await ask([counting, ...others])
-    if (Object.keys(main!.facetDistribution?.tone ?? {}).length === 0) await requireFilled([main!])
+    if (Object.keys(main!.facetDistribution?.tone ?? {}).length === 0) await requireFilled(main!.hits)
     const facets = Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts
-    for (const facet of free) facets[facet] = countsOf(facet, main!.facetDistribution)
+    for (const facet of free) facets[facet] = main!.facetDistribution?.[FACET_ATTRIBUTES[facet]] ?? {}
     filtered.forEach((facet, n) => {
-      facets[facet] = countsOf(facet, rest[n]!.facetDistribution)
+      facets[facet] = rest[n]!.facetDistribution?.[FACET_ATTRIBUTES[facet]] ?? {}
     })
+    const long = await longNames(Object.keys(facets.author).filter((key) => authorOf(key) === undefined))
+    facets.author = Object.fromEntries(
+      Object.entries(facets.author).flatMap(([key, n]) => {
+        const name = authorOf(key) ?? long.get(key)
+        return name === undefined ? [] : [[name, n]]
+      }),
+    )
     const total = Object.values(main!.facetDistribution?.tone ?? {}).reduce((sum, n) => sum + n, 0)
-    return { hits: main!.hits, facets, total }
+    return { hits: main!.hits, none: total === 0, facets, total }
+  }
+
+  /** What has all words before what has some: the most frequent are dropped first, so that what has few of them is found by any. A phrase is never dropped. */
+  async function framesOf(terms: readonly Term[], limit: number): Promise<StoredHit[]> {
+    const query = (of: readonly Term[]): MultiSearchQuery => ({ ...frameQuery(of, {}), limit })
+    if (terms.length === 1) return (await ask([query(terms)]))[0]!.hits
+    const [together] = await ask([{ ...query(terms), matchingStrategy: 'frequency', showRankingScoreDetails: true }])
+    const alone = together!.hits.length < limit ? await ask(terms.map((term) => query([term]))) : []
+    return allBeforeSome(
+      together!.hits,
+      alone.map(({ hits }, n) => ({ n, hits })),
+      terms.length,
+      false,
+    )
+  }
+
+  /** Likewise, but words are dropped from the end, and those that may be are asked for alone with the rest. */
+  async function namesOf(terms: readonly Term[], limit: number): Promise<Record<NamedKind, StoredHit[]>> {
+    // Some more of the small kinds, so that an exact name is among them wherever the engine ranks it.
+    const rows = { techniques: limit + 20, brands: limit + 20, videos: limit }
+    // Ranking rows costs more than asking again for the kinds that a full list has cut, which is seldom.
+    const most = 3 * limit
+    const query = (of: readonly Term[], kind?: NamedKind): MultiSearchQuery => ({
+      indexUid: indexName(prefix, 'names'),
+      q: textOf(of),
+      limit: kind === undefined ? most : rows[kind],
+      matchingStrategy: 'all',
+      showRankingScore: true,
+      attributesToRetrieve: ['key', 'doc', 'kind'],
+      ...(kind === undefined ? {} : { filter: renderFilter({ attribute: 'kind', in: [kind] })! }),
+    })
+    const several = terms.length > 1
+    const together = (kind?: NamedKind) =>
+      several ? { ...query(terms, kind), matchingStrategy: 'last' as const, showRankingScoreDetails: true } : query(terms, kind)
+    const alone = several ? terms.map((term, n) => ({ term, n })).filter(({ n }) => n > 0 || terms.some((term) => term.exact)) : []
+    const questions = [
+      together,
+      ...alone.map(
+        ({ term }) =>
+          (kind?: NamedKind) =>
+            query([term], kind),
+      ),
+    ]
+    const [[whole], parts] = await Promise.all([
+      ask([together()]),
+      alone.length > 0 ? ask(questions.slice(1).map((question) => question())) : [],
+    ])
+    const lists = [whole!, ...parts].map(({ hits }) => hits)
+    // A full list may have left out some of its last kind and all of those after it.
+    const cut = lists.flatMap((hits, n) => (hits.length < most ? [] : cutKinds(hits).map((kind) => ({ n, kind }))))
+    const missing = cut.filter(({ n, kind }) => lists[n]!.filter((hit) => hit.kind === kind).length < rows[kind])
+    if (missing.length > 0) {
+      const more = await ask(missing.map(({ n, kind }) => questions[n]!(kind)))
+      missing.forEach(({ n, kind }, at) => {
+        lists[n] = [...lists[n]!.filter((hit) => hit.kind !== kind), ...more[at]!.hits]
+      })
+    }
+    const [first, ...rest] = lists
+    const ranked = (kind: NamedKind) =>
+      allBeforeSome(
+        first!.filter((hit) => hit.kind === kind),
+        rest.map((hits, at) => ({ n: alone[at]!.n, hits: hits.filter((hit) => hit.kind === kind) })),
+        terms.length,
+        true,
+      )
+    return { techniques: ranked('techniques'), brands: ranked('brands'), videos: ranked('videos') }
   }
 
   return {
@@ -179,7 +275,8 @@ export function openMeiliSearch({
     async probe() {
       known = undefined
       filledAt = -Infinity
-      await requireFilled(await ask([everything]))
+      await ask([everything, { ...everything, indexUid: indexName(prefix, 'names') }])
+      await requireFilled([])
     },
     asOf: async () => (await mirror())?.appliedAt ?? null,
 
@@ -187,66 +284,23 @@ export function openMeiliSearch({
       const terms = parseQuery(q)
       if (sourceKey !== undefined || q.trim() === '' || terms.length === 0)
         return reads.search({ q, limit, ...(sourceKey === undefined ? {} : { sourceKey }) })
-      const kinds = ['videos', 'frames', 'brands', 'techniques'] as const
-      // Some more of the small ones, so that an exact name is among them wherever the engine ranks it.
-      const rows = { videos: limit, frames: limit, brands: limit + 20, techniques: limit + 20 }
-      const query = (kind: DocumentKind, of: readonly Term[]): MultiSearchQuery => ({
-        indexUid: indexName(prefix, kind),
-        q: textOf(of),
-        limit: rows[kind],
-        matchingStrategy: 'all',
-        showRankingScore: true,
-        attributesToRetrieve: ['key', 'doc'],
-      })
-      const several = terms.length > 1
-      // One request as a rule. A query that drops words finds what has all of them first: of the last ones where documents are few, and each that may be dropped
-      // is asked for alone there; of frames the most frequent ones. A phrase is never dropped.
-      const small = ['videos', 'brands', 'techniques'] as const
-      const alone = several ? small.flatMap((kind) => terms.map((term, n) => ({ kind, term, n }))) : []
-      const asked = alone.filter(({ n }) => n > 0 || terms.some((term) => term.exact))
-      const dropping = (strategy: 'last' | 'frequency') =>
-        several ? { matchingStrategy: strategy, showRankingScoreDetails: true } : { matchingStrategy: 'all' as const }
-      const results = await ask([
-        ...kinds.map((kind) => ({ ...query(kind, terms), ...dropping(kind === 'frames' ? 'frequency' : 'last') })),
-        ...asked.map(({ kind, term }) => query(kind, [term])),
-      ])
-      await requireFilled(results)
-      const more = several && results[1]!.hits.length < limit ? await ask(terms.map((term) => query('frames', [term]))) : []
-      const byTerm = (kind: DocumentKind) =>
-        kind === 'frames'
-          ? more.map(({ hits }, n) => ({ n, hits }))
-          : results.slice(kinds.length).flatMap(({ hits }, at) => (asked[at]!.kind === kind ? { n: asked[at]!.n, hits } : []))
-      const ranked = (kind: DocumentKind) =>
-        allBeforeSome(results[kinds.indexOf(kind)]!.hits, byTerm(kind), terms.length, kind !== 'frames')
-      const hits = { videos: ranked('videos'), frames: ranked('frames'), brands: ranked('brands'), techniques: ranked('techniques') }
-      const { videos, frames, brands, techniques } = hits
+      const [frames, names] = await Promise.all([framesOf(terms, limit), namesOf(terms, limit)])
+      const found = [...frames, ...Object.values(names).flat()]
+      await requireFilled(found)
+      if (found.length === 0) return reads.search({ q, limit })
+      const { videos, brands, techniques } = names
       const key = nameKey(q)
       return {
-        videos: entryHits<'videos'>(
-          videos.slice(0, limit),
-          terms,
-          ({ title }) => ({ title }),
-          () => false,
-        ),
+        videos: entryHits<'videos'>(videos, terms, { fields: ({ title }) => ({ title }) }).slice(0, limit),
         frames: frameHits(frames.slice(0, limit), terms),
-        brands: exactFirst(
-          entryHits<'brands'>(
-            brands,
-            terms,
-            ({ name }) => ({ name }),
-            ({ name }) => nameKey(name) === key,
-          ),
-          limit,
-        ),
-        techniques: exactFirst(
-          entryHits<'techniques'>(
-            techniques,
-            terms,
-            ({ slug, name }) => ({ slug, name }),
-            ({ slug, name }) => nameKey(slug) === key || nameKey(name) === key,
-          ),
-          limit,
-        ),
+        brands: entryHits<'brands'>(brands, terms, {
+          fields: ({ name }) => ({ name }),
+          byName: ({ name }) => scoreByName([nameKey(name)], key),
+        }).slice(0, limit),
+        techniques: entryHits<'techniques'>(techniques, terms, {
+          fields: ({ slug, name }) => ({ slug, name }),
+          byName: ({ slug, name }) => scoreByName([nameKey(slug), nameKey(name)], key),
+        }).slice(0, limit),
       }
     },
 
@@ -255,8 +309,11 @@ export function openMeiliSearch({
       const terms = parseQuery(query.q)
       const relevance = query.sort === 'relevance' && terms.length > 0
       if (relevance) {
-        const { hits, ...counts } = await matches(query, terms)
-        const found = query.variety ? await variedPage(query, terms) : hits
+        const { hits, none, ...counts } = await matches(query, terms)
+        const all = query.variety ? await varied(query, terms) : undefined
+        // The read model forgives more: a first letter, and parts that are not the last word.
+        if (all ? all.length === 0 : none) return reads.frames(query)
+        const found = all?.slice((query.page - 1) * query.pageSize) ?? hits
         const whole =
           query.variety || query.provenance
             ? new Map((await reads.framesByIds(found.map((hit) => hit.key))).map((document) => [document.id, document]))
@@ -272,6 +329,10 @@ export function openMeiliSearch({
       return { frames: page.frames, facets, total }
     },
   }
+}
+
+function cutKinds(hits: readonly StoredHit[]): NamedKind[] {
+  return NAMED_KINDS.slice(NAMED_KINDS.indexOf(hits.at(-1)!.kind!))
 }
 
 function filterOf(filters: FrameFilters): Filter {
@@ -290,45 +351,64 @@ function filterOf(filters: FrameFilters): Filter {
   return { and: parts }
 }
 
-/** Our own words only: what else a person types is no operator. */
+/** Our own words only: what else a person types is no operator. A space at the end says that the last word is whole. */
 function textOf(terms: readonly Term[]): string {
-  return terms.map((term) => (term.exact ? `"${term.words.join(' ')}"` : term.words[0])).join(' ')
+  const text = terms.map(({ exact, words }) => (exact ? `"${words.map(toEngineWord).join(' ')}"` : words[0])).join(' ')
+  return terms.at(-1)?.prefix === false ? `${text} ` : text
 }
 
-function countsOf(facet: Facet, distribution: Record<string, Record<string, number>> | undefined): Record<string, number> {
-  const counts = distribution?.[FACET_ATTRIBUTES[facet]] ?? {}
-  if (facet !== 'author') return counts
-  return Object.fromEntries(
-    Object.entries(counts).flatMap(([key, n]) => {
-      const name = authorOf(key)
-      return name === undefined ? [] : [[name, n]]
-    }),
-  )
+/** A letter or two begin too many parts of words, and a phrase is of whole ones. */
+function searchedOn(terms: readonly Term[]): { attributesToSearchOn?: string[] } {
+  const last = terms.at(-1)
+  const whole = terms.some((term) => term.exact) || (last?.prefix && !isPartSearchable(last.words[0]!))
+  return whole ? { attributesToSearchOn: [...WHOLE_TEXTS] } : {}
 }
 
-function frameHits(
-  hits: readonly StoredHit[],
-  terms: readonly Term[],
-  documents?: ReadonlyMap<string, FrameDocument>,
-): Hit<FrameDocument>[] {
+function frameHits(hits: readonly StoredHit[], terms: readonly Term[], documents?: ReadonlyMap<string, FrameDocument>): FrameHit[] {
   const matchedIn = openMatched(terms)
-  return hits.flatMap((hit) => {
-    const document = documents ? documents.get(hit.key) : (JSON.parse(hit.doc) as FrameDocument)
+  return hits.flatMap((hit): FrameHit[] => {
+    if (!documents) return [new StoredFrame(hit.doc, scoreOf(hit), matchedIn(textsOf(hit.doc)))]
+    const document = documents.get(hit.key)
     return document ? [{ document, score: scoreOf(hit), matched: matchedIn(document) }] : []
   })
 }
 
+/** Its document is read where somebody wants it. */
+class StoredFrame implements FrameHit {
+  readonly text: string
+  readonly score: number
+  readonly matched: Record<string, string>
+  #document: ShownFrame | undefined
+
+  constructor(text: string, score: number, matched: Record<string, string>) {
+    this.text = text
+    this.score = score
+    this.matched = matched
+  }
+
+  get document(): ShownFrame {
+    this.#document ??= JSON.parse(this.text) as ShownFrame
+    return this.#document
+  }
+}
+
+/** Best first: what is called as asked before what the engine found. */
 function entryHits<K extends Exclude<DocumentKind, 'frames'>>(
   hits: readonly StoredHit[],
   terms: readonly Term[],
-  fields: (document: LibraryDocuments[K]) => Record<string, string>,
-  exact: (document: LibraryDocuments[K]) => boolean,
+  {
+    fields,
+    byName = () => undefined,
+  }: { fields: (document: LibraryDocuments[K]) => Record<string, string>; byName?: (document: LibraryDocuments[K]) => number | undefined },
 ): Hit<LibraryDocuments[K]>[] {
   const highlight = openHighlighter(terms)
-  return hits.map((hit) => {
-    const document = JSON.parse(hit.doc) as LibraryDocuments[K]
-    return { document, score: exact(document) ? 1 : Math.min(0.99, scoreOf(hit)), matched: matchedFields(fields(document), highlight) }
-  })
+  return hits
+    .map((hit) => {
+      const document = JSON.parse(hit.doc) as LibraryDocuments[K]
+      const score = Math.max(byName(document) ?? 0, Math.min(0.99, scoreOf(hit)))
+      return { document, score: rounded(score), matched: matchedFields(fields(document), highlight) }
+    })
+    .sort((a, b) => b.score - a.score)
 }
 
 /**
@@ -370,8 +450,4 @@ function shareOfWords(hit: StoredHit): number {
 }
 
 /** What has all words scores 0.5–1, as on the other engine: the engine's own score falls to a fifth for a typo. */
-const scoreOf = (hit: StoredHit) => Math.round(Math.min(1, hit.partial ?? 0.5 + 0.5 * (hit._rankingScore ?? 1)) * 1e6) / 1e6
-
-function exactFirst<T extends { score: number }>(hits: T[], limit: number): T[] {
-  return [...hits.filter((hit) => hit.score === 1), ...hits.filter((hit) => hit.score !== 1)].slice(0, limit)
-}
+const scoreOf = (hit: StoredHit) => rounded(hit.partial ?? 0.5 + 0.5 * (hit._rankingScore ?? 1))

@@ -1,11 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type EnqueuedTaskPromise, Meilisearch, MeilisearchApiError, MeilisearchError, type Settings } from 'meilisearch'
-import type { DocumentChanges, DocumentKind, DocumentSink, LibraryDocuments } from '../library-search.ts'
-import { SETTINGS, type StoredDocument, toStored } from './settings.ts'
+import type { DocumentChanges, DocumentKind, DocumentSink } from '../library-search.ts'
+import { INDEXES, type Index, idOf, indexOf, keyOf, SETTINGS, type StoredDocument, toStored } from './settings.ts'
 
+/** Indexes of an earlier layout. */
+const ONCE = ['videos', 'brands', 'techniques'] as const
 const KINDS: readonly DocumentKind[] = ['frames', 'videos', 'brands', 'techniques']
-/** Documents per task; a task costs about the same for one as for thousands. */
-const CHUNK = 4_000
+/** Of one task, which costs about the same for one document as for thousands; the server takes bodies of 100 MB unless told otherwise. */
+const CHUNK = 10_000
+const CHUNK_BYTES = 32 * 1024 * 1024
 const TASK_TIMEOUT_MS = 300_000
 
 export interface MeiliOptions {
@@ -23,11 +26,14 @@ export interface MeiliSink extends DocumentSink {
   count(kind: DocumentKind): Promise<number>
 }
 
-export const indexName = (prefix: string, kind: DocumentKind) => `${prefix}_${kind}`
+export const indexName = (prefix: string, index: Index) => `${prefix}_${index}`
 
 /** Writes to Meilisearch with a key that may manage indexes. Every call resolves when the engine's task has succeeded, not when it was accepted. */
 export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): MeiliSink {
-  const client = new Meilisearch({ host: url, ...(key === undefined ? {} : { apiKey: key }), timeout: 120_000 })
+  const access = { host: url, ...(key === undefined ? {} : { apiKey: key }) }
+  const client = new Meilisearch({ ...access, timeout: 120_000 })
+  // A look at what is there takes no time; one that hangs must not keep the next from being taken.
+  const looking = new Meilisearch({ ...access, timeout: 10_000 })
   let prepared = false
 
   async function succeeded(task: EnqueuedTaskPromise): Promise<void> {
@@ -45,7 +51,7 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
 
   async function exists(name: string): Promise<boolean> {
     try {
-      await client.getRawIndex(name)
+      await looking.getRawIndex(name)
       return true
     } catch (error) {
       if (isMissingIndex(error)) return false
@@ -53,29 +59,35 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
     }
   }
 
+  async function drop(name: string): Promise<void> {
+    if (await exists(name)) await succeeded(client.deleteIndex(name))
+  }
+
   async function ensureIndexes(): Promise<void> {
     if (prepared) return
-    for (const kind of KINDS) if (!(await exists(indexName(prefix, kind)))) await createIndex(indexName(prefix, kind), SETTINGS[kind])
+    for (const index of INDEXES) if (!(await exists(indexName(prefix, index)))) await createIndex(indexName(prefix, index), SETTINGS[index])
     prepared = true
   }
 
   async function applyTo(suffix: string, { put, remove }: DocumentChanges): Promise<void> {
-    const tasks: EnqueuedTaskPromise[] = []
-    for (const kind of KINDS) {
-      const index = client.index(indexName(prefix, kind) + suffix)
-      const gone = remove[kind] ?? []
-      for (let from = 0; from < gone.length; from += CHUNK) tasks.push(index.deleteDocuments(gone.slice(from, from + CHUNK)))
-      const documents = (put[kind] ?? []) as LibraryDocuments[typeof kind][]
-      for (let from = 0; from < documents.length; from += CHUNK)
-        // With its key named: an index deleted a moment ago comes back without its settings, and is then found and rebuilt.
-        tasks.push(
-          index.addDocuments(
-            documents.slice(from, from + CHUNK).map((document) => toStored(kind, document)),
-            { primaryKey: 'key' },
-          ),
-        )
+    const tasks: Promise<void>[] = []
+    // Each is waited for until it is accepted: the engine is at work on one while the next is made ready.
+    const begin = async (task: EnqueuedTaskPromise) => {
+      const done = succeeded(task)
+      done.catch(() => undefined)
+      tasks.push(done)
+      await task.catch(() => undefined)
     }
-    const results = await Promise.allSettled(tasks.map(succeeded))
+    for (const name of INDEXES) {
+      const index = client.index(indexName(prefix, name) + suffix)
+      const kinds = KINDS.filter((kind) => indexOf(kind) === name)
+      const gone = kinds.flatMap((kind) => (remove[kind] ?? []).map((id) => keyOf(kind, id)))
+      for (let from = 0; from < gone.length; from += CHUNK) await begin(index.deleteDocuments(gone.slice(from, from + CHUNK)))
+      // With its key named: an index deleted a moment ago comes back without its settings, and is then found and rebuilt.
+      for (const lines of chunksOf(kinds.flatMap((kind) => (put[kind] ?? []).map((document) => toStored(kind, document)))))
+        await begin(index.addDocumentsFromString(lines, 'application/x-ndjson', { primaryKey: 'key' }))
+    }
+    const results = await Promise.allSettled(tasks)
     for (const result of results) if (result.status === 'rejected') throw result.reason
   }
 
@@ -86,20 +98,22 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
       await applyTo('', changes)
     },
     async *revisions(kind) {
-      if (!(await exists(indexName(prefix, kind)))) return
-      const index = client.index<StoredDocument>(indexName(prefix, kind))
+      const name = indexName(prefix, indexOf(kind))
+      if (!(await exists(name))) return
+      const index = client.index<StoredDocument>(name)
+      const filter = kind === 'frames' ? {} : { filter: `kind = ${kind}` }
       for (let offset = 0; ; ) {
-        const { results } = await index.getDocuments({ fields: ['key', 'revision'], limit: 5_000, offset })
+        const { results } = await index.getDocuments({ fields: ['key', 'revision'], limit: 5_000, offset, ...filter })
         if (results.length === 0) return
-        yield results.map((document) => ({ id: document.key, revision: document.revision }))
+        yield results.map((document) => ({ id: idOf(kind, document.key), revision: document.revision }))
         offset += results.length
       }
     },
     async intact() {
-      for (const kind of KINDS) {
+      for (const index of INDEXES) {
         try {
-          const now = await client.index(indexName(prefix, kind)).getSettings()
-          if (!holds(now, SETTINGS[kind])) return false
+          const now = await looking.index(indexName(prefix, index)).getSettings()
+          if (!holds(now, SETTINGS[index])) return false
         } catch (error) {
           if (isMissingIndex(error)) return false
           throw error
@@ -109,20 +123,23 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
     },
     async count(kind) {
       try {
-        return (await client.index(indexName(prefix, kind)).getStats()).numberOfDocuments
+        const index = looking.index(indexName(prefix, indexOf(kind)))
+        if (kind === 'frames') return (await index.getStats()).numberOfDocuments
+        const { facetDistribution } = await index.search('', { limit: 0, facets: ['kind'] })
+        return facetDistribution?.kind?.[kind] ?? 0
       } catch (error) {
         if (isMissingIndex(error)) return 0
         throw error
       }
     },
     async beginRebuild() {
-      for (const kind of KINDS) {
-        const next = `${indexName(prefix, kind)}_next`
-        if (await exists(next)) await succeeded(client.deleteIndex(next))
-        await createIndex(next, SETTINGS[kind])
+      for (const index of INDEXES) {
+        const next = `${indexName(prefix, index)}_next`
+        await drop(next)
+        await createIndex(next, SETTINGS[index])
       }
-      const drop = async () => {
-        for (const kind of KINDS) await client.deleteIndexIfExists(`${indexName(prefix, kind)}_next`)
+      const dropNext = async () => {
+        for (const index of INDEXES) await drop(`${indexName(prefix, index)}_next`)
       }
       return {
         apply: (changes) => applyTo('_next', changes),
@@ -131,18 +148,37 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
           await ensureIndexes()
           await succeeded(
             client.swapIndexes(
-              KINDS.map((kind) => ({
-                indexes: [indexName(prefix, kind), `${indexName(prefix, kind)}_next`] as [string, string],
+              INDEXES.map((index) => ({
+                indexes: [indexName(prefix, index), `${indexName(prefix, index)}_next`] as [string, string],
                 rename: false,
               })),
             ),
           )
-          await drop()
+          await dropNext()
+          for (const kind of ONCE) await drop(`${prefix}_${kind}`)
         },
-        abandon: drop,
+        abandon: dropNext,
       }
     },
   }
+}
+
+/** Bodies of tasks, as lines of JSON: no more than `CHUNK` documents and `CHUNK_BYTES` in one, but for a document that is larger by itself. */
+export function* chunksOf(documents: readonly object[]): Iterable<string> {
+  let lines: string[] = []
+  let bytes = 0
+  for (const document of documents) {
+    const line = JSON.stringify(document)
+    const size = Buffer.byteLength(line)
+    if (lines.length === CHUNK || (lines.length > 0 && bytes + size > CHUNK_BYTES)) {
+      yield lines.join('\n')
+      lines = []
+      bytes = 0
+    }
+    lines.push(line)
+    bytes += size + 1
+  }
+  if (lines.length > 0) yield lines.join('\n')
 }
 
 /** Only what we set is compared: a newer server may know more. Lists whose order means nothing are compared sorted. */
@@ -174,9 +210,10 @@ export async function searchOnlyKey({ url, key, prefix = 'library' }: MeiliOptio
   if (key === undefined) return undefined
   const client = new Meilisearch({ host: url, apiKey: key, timeout: 10_000 })
   const name = `frame library search (${prefix})`
+  const indexes = INDEXES.map((index) => indexName(prefix, index)).sort()
   for (let offset = 0; ; offset += 100) {
     const { results } = await client.getKeys({ limit: 100, offset })
-    const held = results.find((candidate) => candidate.name === name)
+    const held = results.find((candidate) => candidate.name === name && isDeepStrictEqual(candidate.indexes.toSorted(), indexes))
     if (held) return held.key
     if (results.length < 100) break
   }
@@ -184,7 +221,7 @@ export async function searchOnlyKey({ url, key, prefix = 'library' }: MeiliOptio
     name,
     description: 'Open reads of the frame library',
     actions: ['search'],
-    indexes: KINDS.map((kind) => indexName(prefix, kind)),
+    indexes,
     expiresAt: null,
   })
   return made.key

@@ -24,7 +24,11 @@ import {
   compare,
   type ExpandedTerm,
   expandTerms,
+  isCharacter,
   isPartSearchable,
+  JOINED_FROM,
+  joinedTerms,
+  lexemesOf,
   openHighlighter,
   parseQuery,
   type Term,
@@ -70,6 +74,7 @@ const COLUMNS = {
 } as const
 
 const TEXT_FIELDS = ['caption', 'composition', 'steal', 'on_screen_text'] as const
+export type FrameTexts = Pick<FrameDocument, (typeof TEXT_FIELDS)[number]>
 
 /** Search and reads on the read model in PostgreSQL. The pool stays the caller's. `manyFrames`: a word that more frames have than this is not ranked in all of them. */
 export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: { manyFrames?: number } = {}): LibrarySearch {
@@ -110,9 +115,11 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
     const typed = words.filter((word) => typosAllowed(word) > 0)
     const parts = words.filter(isPartSearchable)
     // wifi for wi-fi, dont for don't.
-    const joined = words.filter((word) => word.length >= 4)
+    const joined = words.filter((word) => word.length >= JOINED_FROM)
+    // signup for sign up; only what is there, since ranking by beginnings is slow.
+    const together = joinedTerms(terms).flatMap((one) => one?.word ?? [])
     const byScope = new Map<string, Candidates>()
-    if (parts.length === 0 && joined.length === 0) return byScope
+    if (parts.length === 0 && joined.length === 0 && together.length === 0) return byScope
     const rows = await rowsOf<{ asked: string; scope: string; word: string }>(sql`
       select q.word as asked, w.scope, w.word
         from unnest(${sql.param(typed)}::text[]) as q(word) cross join lateral (
@@ -125,12 +132,26 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
                 where w.scope = s.scope and w.word >= left(q.word, 1) and w.word < left(q.word, 1) || chr(1114111)
                   and abs(length(w.word) - length(q.word)) <= 1 and similarity(w.word, q.word) > 0.12
                 order by similarity(w.word, q.word) desc, w.word limit 20) near)
+          union
+          -- The first two letters swapped leave few trigrams alike.
+          (select s.scope, near.word
+             from unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope) cross join lateral (
+               select word from ${WORDS} w, concat(substr(q.word, 2, 1), left(q.word, 1)) as swapped
+                where w.scope = s.scope and w.word >= swapped and w.word < swapped || chr(1114111)
+                  and abs(length(w.word) - length(q.word)) <= 1 and similarity(w.word, q.word) > 0.12
+                order by similarity(w.word, q.word) desc, w.word limit 20) near)
         ) w
       union
       select q.word, w.scope, w.word
         from unnest(${sql.param(parts)}::text[]) as q(word) cross join lateral (
           select scope, word from ${WORDS} where scope = 'screen' and word like '%' || q.word || '%' order by length(word), word limit 60
         ) w
+      union
+      select q.word, w.scope, w.word
+        from unnest(${sql.param(together)}::text[]) as q(word)
+        cross join unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope) cross join lateral (
+          select scope, word from ${WORDS}
+           where scope = s.scope and word >= q.word and word < q.word || chr(1114111) order by word limit 12) w
       union
       select q.word, one.scope, one.word || ' ' || other.word
         from unnest(${sql.param(joined)}::text[]) as q(word) cross join generate_series(1, length(q.word) - 1) as cut
@@ -207,9 +228,19 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
     fields: (document: LibraryDocuments[K]) => Record<string, string>,
   ): Promise<Hit<LibraryDocuments[K]>[]> {
     const key = nameKey(q)
-    const exact = kind === 'techniques' ? sql`(name = ${key} or replace(id, '-', ' ') = ${key})` : sql`name = ${key}`
+    const names = kind === 'techniques' ? [sql`name`, sql`replace(id, '-', ' ')`] : [sql`name`]
+    const exact = sql.join(
+      names.map((name) => sql`${name} = ${key}`),
+      sql` or `,
+    )
+    // A name that stands whole among the words asked for.
+    const within = names.map(
+      (name) => sql`case when ${name} <> '' and position(' ' || ${name} || ' ' in ${` ${key} `}) > 0 then length(${name}) else 0 end`,
+    )
+    const named = kind === 'videos' ? sql`0` : sql`greatest(${sql.join(within, sql`, `)})`
     const found = await rowsOf<{ id: string; score: number }>(sql`
-      select id, case when ${exact} then 1 when words @@ ${allOf(terms)} then least(0.99, ${scoreOf(terms)}) else ${partialScoreOf(terms)} end as score
+      select id, case when ${exact} then 1 when words @@ ${allOf(terms)} then least(0.99, ${scoreOf(terms)})
+                      when ${named} > 0 then ${namedScore(named, key)} else ${partialScoreOf(terms)} end as score
         from ${ENTRIES} where kind = ${kind} and words @@ ${anyOf(terms)} order by score desc, strength desc, id limit ${limit}`)
     const documents = await documentsOf(
       kind,
@@ -308,7 +339,7 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
   }
 
   async function countFacets(filters: FrameFilters, terms: ExpandedTerm[]): Promise<{ facets: FacetCounts; total: number }> {
-    const facets = Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts
+    const facets = Object.fromEntries(FACETS.map((facet) => [facet, Object.create(null)])) as FacetCounts
     const filtered = FACETS.filter((facet) => (filters[facet]?.length ?? 0) > 0)
     const free = FACETS.filter((facet) => !filtered.includes(facet))
     let total = 0
@@ -446,17 +477,25 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
         await tx.execute(
           sql`select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`,
         )
-        const { narrow, wide } = candidatesLike(me, sql`${whereOf(filters, [])} and id <> ${id}`, limit)
+        const others = sql`${whereOf(filters, [])} and id <> ${id}`
+        const { narrow, wide } = candidatesLike(me, others, limit)
         const found = await readRows<{ id: string }>(tx, sql.join(narrow, sql` union `))
         // A small library has few frames that share so much, and there a wider look costs little.
         const more =
           found.length < ENOUGH_CANDIDATES && wide.length > 0 ? await readRows<{ id: string }>(tx, sql.join(wide, sql` union `)) : []
-        return [...found, ...more]
+        const ids = new Set([...found, ...more].map((row) => row.id))
+        if (ids.size < limit) {
+          // Filters that leave few, or a frame that shares nothing: what is least unlike, rather than nothing.
+          await tx.execute(sql`set local enable_seqscan to default`)
+          for (const row of await readRows<{ id: string }>(
+            tx,
+            sql`select id from ${FRAMES} where ${others} order by ${STRENGTH} limit ${MAX_CANDIDATES}`,
+          ))
+            ids.add(row.id)
+        }
+        return [...ids]
       })
-      const documents = await documentsOf(
-        'frames',
-        rows.map((row) => row.id),
-      )
+      const documents = await documentsOf('frames', rows)
       return [...documents.values()]
         .map((document) => ({ document, score: rounded(frameLikeness(me, document)), matched: {} }))
         .sort((a, b) => b.score - a.score || (a.document.id < b.document.id ? -1 : 1))
@@ -559,7 +598,7 @@ function candidatesLike(me: FrameDocument, where: SQL, limit: number): { narrow:
     kinds.push(sql`(select id from ${FRAMES} where ${where} and technique = ${me.technique} order by ${STRENGTH} limit 60)`)
   // Two words together: an index reads the shorter of two lists then, but all lists of a choice of words.
   const [one, two] = [...wordsOf(me)].sort((a, b) => b.length - a.length || compare(a, b))
-  if (one && two) kinds.push(some(sql`words @@ ${`${lexeme(one)} & ${lexeme(two)}`}::tsquery`, MAX_CANDIDATES, byAttributes, 60))
+  if (one && two) kinds.push(some(sql`words @@ ${`${quoted(one)} & ${quoted(two)}`}::tsquery`, MAX_CANDIDATES, byAttributes, 60))
   const wide =
     cells.length > 0
       ? [
@@ -597,34 +636,50 @@ function ranked(where: SQL, most: number | undefined): SQL {
 
 /** Whether even the rarest of these stands in very many frames. */
 function isFrequent(terms: readonly ExpandedTerm[], common: ReadonlyMap<string, number>): boolean {
-  return (
-    common.size > 0 &&
-    terms.every(({ words, prefix, close }) =>
-      [...common.keys()].some(
-        (word) => (prefix && words.length === 1 ? word.startsWith(words[0]!) : words.includes(word)) || close.includes(word),
-      ),
-    )
+  if (common.size === 0) return false
+  const held = [...common.keys()]
+  const begins = (beginning: string) => held.some((word) => word.startsWith(beginning))
+  return terms.every(
+    ({ words, prefix, close }) =>
+      (prefix ? begins(words[0]!) : rowOf(words).every((part) => (part.prefix ? begins(part.lexeme) : common.has(part.lexeme)))) ||
+      close.some((word) => common.has(word)),
   )
 }
 
-const lexeme = (word: string) => `'${word}'`
+/** Words in a row as the index holds them (`lexemesOf`): the last of several characters is told by the one before it, one alone by the beginning of its lexemes. */
+function rowOf(words: readonly string[]): { lexeme: string; prefix: boolean; at: number }[] {
+  return lexemesOf(words).flatMap((lexeme, at) => {
+    const single = lexeme === words[at] && isCharacter(lexeme)
+    return single && at > 0 && isCharacter(words[at - 1]!) ? [] : [{ lexeme, prefix: single, at }]
+  })
+}
+
+const quoted = (lexeme: string) => `'${lexeme}'`
+
+function phraseOf(words: readonly string[]): string {
+  const parts = rowOf(words).map(({ lexeme, prefix, at }, n, row) => {
+    const gap = n > 0 ? ` <${at - row[n - 1]!.at}> ` : ''
+    return `${gap}${quoted(lexeme)}${prefix ? ':*' : ''}`
+  })
+  return `(${parts.join('')})`
+}
 
 function textOf(term: ExpandedTerm): string {
-  if (term.exact) return `(${term.words.map(lexeme).join(' <-> ')})`
-  const word = lexeme(term.words[0]!)
+  if (term.exact) return phraseOf(term.words)
+  const word = quoted(term.words[0]!)
   const options = [
     term.prefix ? `${word}:*` : word,
-    ...term.close.map(lexeme),
-    ...term.pairs.map((pair) => `(${pair.map(lexeme).join(' <-> ')})`),
-    ...term.parts.map((part) => `${lexeme(part)}:C`),
+    ...term.close.map(quoted),
+    ...term.pairs.map(phraseOf),
+    ...term.joined.map(quoted),
+    ...term.parts.map((part) => `${quoted(part)}:C`),
   ]
   return `(${options.join(' | ')})`
 }
 
 const allOf = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(textOf).join(' & ')}::tsquery`
 const anyOf = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(textOf).join(' | ')}::tsquery`
-const asTyped = (terms: readonly ExpandedTerm[]): SQL =>
-  sql`${terms.map((term) => `(${term.words.map(lexeme).join(' <-> ')})`).join(' & ')}::tsquery`
+const asTyped = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map((term) => phraseOf(term.words)).join(' & ')}::tsquery`
 
 /** Composition, on-screen text, steal, caption. */
 const WEIGHTS = sql.raw(`'{0.3, 0.6, 0.7, 1}'::float4[]`)
@@ -640,14 +695,25 @@ function partialScoreOf(terms: readonly ExpandedTerm[]): SQL {
   return sql`(0.45 * (${sql.join(matches, sql` + `)}) / ${sql.raw(String(terms.length))} + 0.04 * least(1, ts_rank(${WEIGHTS}, words, ${anyOf(terms)})))::float8`
 }
 
+/** A name that is only part of what was asked for, but stands there whole: before what else has some of the words, the longer the better. */
+const NAMED = 0.45
+const namedScore = (letters: SQL, key: string) => sql`(${NAMED} + 0.04 * ${letters} / ${key.length})::float8`
+
+/** The score of a brand or technique by its names alone; undefined where none of them stands whole in the query. */
+export function scoreByName(names: readonly string[], key: string): number | undefined {
+  const letters = names.map((name) => (name !== '' && ` ${key} `.includes(` ${name} `) ? name.length : 0))
+  const most = Math.max(...letters)
+  return names.includes(key) ? 1 : most > 0 ? NAMED + (0.04 * most) / key.length : undefined
+}
+
 /** What of a frame the words matched, field by field. */
-export function openMatched(terms: readonly Term[]): (document: FrameDocument) => Record<string, string> {
+export function openMatched(terms: readonly Term[]): (texts: FrameTexts) => Record<string, string> {
   if (terms.length === 0) return () => ({})
   const highlight = openHighlighter(terms)
-  return (document) => {
+  return (texts) => {
     const matched: Record<string, string> = {}
     for (const field of TEXT_FIELDS) {
-      const html = highlight(document[field] ?? '', { parts: field === 'on_screen_text' })
+      const html = highlight(texts[field] ?? '', { parts: field === 'on_screen_text' })
       if (html !== undefined) matched[field] = html
     }
     return matched
@@ -663,7 +729,7 @@ export function matchedFields(fields: Record<string, string>, highlight: ReturnT
   return matched
 }
 
-const rounded = (score: number) => Math.round(Math.min(1, Math.max(0, Number(score))) * 1e6) / 1e6
+export const rounded = (score: number) => Math.round(Math.min(1, Math.max(0, Number(score))) * 1e6) / 1e6
 
 /** Where no word was asked for the order is all there is to tell. */
 const byPlace = (n: number, of: number) => rounded(of <= 1 ? 1 : 1 - n / of)

@@ -13,7 +13,7 @@ import type {
   TechniqueDocument,
   VideoDocument,
 } from '../library-search.ts'
-import { tokenize } from '../words.ts'
+import { isCharacter, lexemesOf, tokenize, WORDS_VERSION } from '../words.ts'
 
 /** Anything that runs SQL: a pool or a transaction. */
 export interface Executor {
@@ -249,22 +249,23 @@ class VectorWriter {
   readonly #places = new Map<string, string[]>()
   #at = 0
 
+  /** Gives the words that may be mistyped or told by a part: those of several letters. */
   add(text: string, weight: 'A' | 'B' | 'C' | 'D'): string[] {
-    const tokens = tokenize(text)
-    for (const { word } of tokens) {
+    const words = tokenize(text).map((token) => token.word)
+    for (const lexeme of lexemesOf(words)) {
       this.#at++
-      const places = this.#places.get(word)
+      const places = this.#places.get(lexeme)
       // PostgreSQL keeps 256 places of a word and counts to 16,383.
-      if (!places) this.#places.set(word, [`${Math.min(this.#at, 16_383)}${weight}`])
+      if (!places) this.#places.set(lexeme, [`${Math.min(this.#at, 16_383)}${weight}`])
       else if (places.length < 255) places.push(`${Math.min(this.#at, 16_383)}${weight}`)
     }
     // A gap, so that no phrase reaches from one field into the next.
     this.#at += 20
-    return tokens.map((token) => token.word)
+    return words.filter((word) => !isCharacter(word))
   }
 
   toString(): string {
-    return [...this.#places].map(([word, places]) => `'${word}':${places.join(',')}`).join(' ')
+    return [...this.#places].map(([lexeme, places]) => `'${lexeme}':${places.join(',')}`).join(' ')
   }
 }
 
@@ -326,13 +327,23 @@ export async function indexGeneration(db: Executor): Promise<void> {
   for (const table of ['documents', 'frames', 'entries', 'words']) await db.execute(sql.raw(`analyze ${NEXT}.${table}`))
 }
 
+/** Whether the words of the live generation were cut otherwise than this version cuts them. An empty one is as good as new. */
+export async function hasOldWords(tx: Executor): Promise<boolean> {
+  await tx.execute(sql`
+    update read_models set words = ${WORDS_VERSION}
+     where engine = 'postgres' and words <> ${WORDS_VERSION} and not exists (select from ${sql.raw(LIVE)}.documents)`)
+  const [row] = await rowsOf<{ old: boolean }>(tx, sql`select words <> ${WORDS_VERSION} as old from read_models where engine = 'postgres'`)
+  return row!.old
+}
+
 /** Readers of the old generation finish on it; `dropOldGeneration` follows once this is committed. */
 export async function swapGeneration(tx: Executor): Promise<void> {
   await tx.execute(sql`drop schema if exists ${sql.raw(OLD)} cascade`)
   await tx.execute(sql`alter schema ${sql.raw(LIVE)} rename to ${sql.raw(OLD)}`)
   await tx.execute(sql`alter schema ${sql.raw(NEXT)} rename to ${sql.raw(LIVE)}`)
   await tx.execute(
-    sql`update read_models set version = version + 1, generation = ${randomUUID()}::uuid, applied_at = now() where engine = 'postgres'`,
+    sql`update read_models set version = version + 1, generation = ${randomUUID()}::uuid, applied_at = now(), words = ${WORDS_VERSION}
+         where engine = 'postgres'`,
   )
 }
 

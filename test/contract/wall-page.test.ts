@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ContractLibrary, openContractLibrary } from './library.ts'
+
+/** The wall for people: the address is the state, and everything in it can be seen and taken back. */
+
+let library: ContractLibrary
+beforeAll(async () => {
+  library = await openContractLibrary('postgres')
+}, 180_000)
+afterAll(() => library[Symbol.asyncDispose]())
+
+const open = (query: string) => fetch(`${library.service.url}/${query}`, { redirect: 'manual' })
+const textOf = async (query: string) => (await open(query)).text()
+/** Links by what they say. */
+function links(page: string): Map<string, string> {
+  const found = [...page.matchAll(/<a [^>]*?href="([^"]*)"[^>]*>(.*?)<\/a>/gs)]
+  return new Map(found.map(([, to, label]) => [label!.replace(/<[^>]*>/g, '').trim(), to!.replaceAll('&amp;', '&')]))
+}
+
+test('the address of a video leads to its frames; one that is not in the library finds nothing', async () => {
+  const known = await open(`?q=${encodeURIComponent('https://youtu.be/dQw4w9WgXcQ?t=3')}`)
+  expect([known.status, known.headers.get('location')]).toEqual([302, `/?video=${library.videos.youtube}`])
+  const unknown = await open(`?q=${encodeURIComponent('https://youtu.be/aaaaaaaaaaa')}`)
+  expect(unknown.status).toBe(200)
+  expect(await unknown.text()).toContain('Nothing fits')
+})
+
+test('every filter is to be seen and to be taken back by itself', async () => {
+  const page = await textOf(
+    `?subject=ui&subject=chart&author=Words&author=Acme%2C+Inc.+%22Labs%22&video=${library.videos.words}&color=f2aa4c`,
+  )
+  const found = links(page)
+  expect(found.get('Without chart ×')).toBe(
+    `/?subject=ui&author=Words&author=Acme%2C+Inc.+%22Labs%22&video=${library.videos.words}&color=%23f2aa4c`,
+  )
+  expect(found.get('Without Acme, Inc. &quot;Labs&quot; ×')).toContain('author=Words&video=')
+  expect(found.get('Without  #f2aa4c ×')).not.toContain('color')
+  expect(links(await textOf(`?video=${library.videos.words}`)).get('Without Paper lantern workshop ×')).toBe('/?')
+  expect(await textOf('?subject=ui&author=Words')).not.toContain('Without')
+})
+
+test('pages are called by their order', async () => {
+  expect(links(await textOf('?page=2')).has('← Newer')).toBe(true)
+  expect(links(await textOf('')).get('Older →')).toBe('/?page=2')
+  expect(links(await textOf('?sort=strength')).get('Next →')).toBe('/?sort=strength&page=2')
+  expect(links(await textOf('?sort=strength&page=2')).get('← Previous')).toBe('/?sort=strength')
+})
