@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deleteAccount, setPlan } from '../../src/library/accounts.ts'
 import { createKey, revokeKey } from '../../src/library/keys.ts'
 import { deleteVideo } from '../../src/library/videos.ts'
+import { untilReadable } from '../support/stores.ts'
 import { openTestApi, type TestApi } from './app.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
@@ -235,8 +236,10 @@ describe('beyond the specification', () => {
     const operator = await seedAccount(api.db, { role: 'operator', plan: 'free' })
     const person = await seedAccount(api.db)
     const { frameIds } = await seedFrames(api.db, { count: 3 })
+    await untilReadable(api.db)
     let cursor = (await api.call('/api/events?limit=1000', { key: operator.key })).json.next
     for (const frameId of frameIds) await api.call('/api/favourites', { method: 'POST', key: person.key, body: { frameId } })
+    await untilReadable(api.db)
     const seen: { id: string; subject: string }[] = []
     for (;;) {
       const page = await api.call(`/api/events?after=${cursor}&types=frame.saved,frame.unsaved&limit=2`, { key: operator.key })

@@ -9,7 +9,7 @@ import { addKeyCommands } from '../../src/cli/keys.ts'
 import { authenticate, type Caller } from '../../src/library/keys.ts'
 import { saveFrame } from '../../src/library/saves.ts'
 import { redeemSignInCode } from '../../src/library/sessions.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { openStores, type Stores, untilReadable } from '../support/stores.ts'
 import { seedFrames } from './seed-frames.ts'
 
 let stores: Stores
@@ -91,6 +91,7 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
 
   const { frameIds } = await seedFrames(stores.db, { count: 2 })
   for (const frameId of frameIds) await saveFrame(stores.db, { accountId: made.account.id, frameId })
+  await untilReadable(stores.db)
   const first = await json('events', '--types', 'frame.saved', '--limit', '1')
   const rest = await json('events', '--types', 'frame.saved', '--after', first.next)
   expect([...first.events, ...rest.events].map((event: { subject: string }) => event.subject)).toEqual(frameIds)

@@ -15,7 +15,7 @@ import { openPostgresSearch } from '../../src/search/postgres/search.ts'
 import { resilientSearch } from '../../src/search/resilient.ts'
 import { meiliMissing, openMeili, type TestMeili } from '../support/meilisearch.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { openStores, type Stores, untilReadable } from '../support/stores.ts'
 
 // Making and swapping indexes takes seconds each on a busy machine.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
@@ -216,6 +216,7 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
           title: `Long ${isLost} ${n}`,
           frames: Array.from({ length: 205 }, () => ({ caption: 'a long kite' })),
         })
+      await untilReadable(stores.db)
       const { events } = await readEvents(stores.db, { after, types: SEARCH_EVENTS, limit: 500 })
       const stop = new AbortController()
       // The read model has all pieces but the last, whose checkpoint the mirror waits for.

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { inject } from 'vitest'
+import { expect, inject, vi } from 'vitest'
 import { type Db, openDb } from '../../src/db/client.ts'
 
 export interface Stores {
@@ -38,6 +38,12 @@ export async function openStores(): Promise<Stores> {
       await asAdmin(adminUrl, (admin) => dropWhenFree(admin, name))
     },
   }
+}
+
+/** Until every event written so far can be read: an older transaction, in whatever database of the server, may still hide it. */
+export async function untilReadable(db: Db): Promise<void> {
+  const hidden = 'select 1 from events where xid >= pg_snapshot_xmin(pg_current_snapshot()) limit 1'
+  await vi.waitFor(async () => expect((await db.$client.query(hidden)).rows).toEqual([]), { timeout: 30_000, interval: 20 })
 }
 
 async function createFromTemplate(admin: pg.Client, name: string): Promise<void> {
