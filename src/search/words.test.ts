@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { editDistance, expandTerms, fold, lexemesOf, openHighlighter, parseQuery, tokenize } from './words.ts'
+import { editDistance, expandTerms, fold, Highlighter, lexemesOf, parseQuery, tokenize } from './words.ts'
 
 const words = (text: string) => tokenize(text).map(({ word }) => word)
 
@@ -146,7 +146,7 @@ test('short words and words with digits must be right, longer ones may be wrong 
 })
 
 test('highlighting escapes everything and marks only what was asked for', () => {
-  const mark = (text: string, q: string, parts = false) => openHighlighter(parseQuery(q))(text, { parts })
+  const mark = (text: string, q: string, parts = false) => new Highlighter(parseQuery(q)).mark(text, { parts })
   expect(mark('A <red> "kite" & more', 'kite')).toBe('A &lt;red&gt; &quot;<em>kite</em>&quot; &amp; more')
   expect(mark('Kites and kiting', 'kit')).toBe('<em>Kites</em> and <em>kiting</em>')
   expect(mark('red kite, kite red', '"kite red"')).toBe('red kite, <em>kite</em> <em>red</em>')
@@ -157,7 +157,7 @@ test('highlighting escapes everything and marks only what was asked for', () => 
 })
 
 test('characters are marked as one stretch, wherever they stand; a long text without spaces is cut around them', () => {
-  const mark = (text: string, q: string) => openHighlighter(parseQuery(q))(text)
+  const mark = (text: string, q: string) => new Highlighter(parseQuery(q)).mark(text)
   expect(mark('新しい東京の写真、東と京', '東京')).toBe('新しい<em>東京</em>の写真、東と京')
   expect(mark('東京 京都', '京')).toBe('東<em>京</em> <em>京</em>都')
   expect(mark('iPhone15を発売', 'iphone15を')).toBe('<em>iPhone15を</em>発売')
@@ -169,7 +169,7 @@ test('characters are marked as one stretch, wherever they stand; a long text wit
 
 test('a long text is cut around its first match, between words', () => {
   const text = `${'lorem ipsum '.repeat(40)}a red kite ${'dolor sit '.repeat(40)}`
-  const html = openHighlighter(parseQuery('kite'))(text)!
+  const html = new Highlighter(parseQuery('kite')).mark(text)!
   expect(html.length).toBeLessThan(280)
   expect(html).toMatch(/^…\S.*<em>kite<\/em>.*\S ?…$/)
 })
@@ -177,7 +177,7 @@ test('a long text is cut around its first match, between words', () => {
 test('highlighting loses no sign of the text, whatever text and query', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 120 }), fc.string({ unit: 'binary', maxLength: 12 }), (text, q) => {
-      const html = openHighlighter(parseQuery(q))(text, { parts: true })
+      const html = new Highlighter(parseQuery(q)).mark(text, { parts: true })
       if (html === undefined) return
       const bare = html.replace(/<\/?em>/g, '')
       expect(bare).not.toMatch(/[<>"']/)
@@ -206,9 +206,9 @@ test('marks are the same whether a text is all plain letters or not', () => {
   const text = fc.array(fc.tuple(word, fc.constantFrom(' ', '-', ', ', '. ', '  ')), { maxLength: 12 }).map((all) => all.flat().join(''))
   fc.assert(
     fc.property(fc.array(word, { minLength: 1, maxLength: 4 }), text, fc.nat({ max: 6 }), fc.boolean(), (words, before, cut, parts) => {
-      const highlight = openHighlighter(parseQuery(words.join(' ')))
+      const highlighter = new Highlighter(parseQuery(words.join(' ')))
       const plain = `${before} ${words[0]!.slice(0, cut)}-${words[0]!.slice(cut)} ${before}`
-      const mark = (of: string) => highlight(of, { parts })
+      const mark = (of: string) => highlighter.mark(of, { parts })
       // A sign is no word; with it the text is cut the general way.
       const general = mark(`${plain} \u2603`)
       expect(mark(plain)).toBe(general?.slice(0, -2))

@@ -354,25 +354,108 @@ interface Verdict {
   opensPair: boolean
 }
 
-/**
- * Marks what a query matched: gives a field as HTML with `<em>` around it, cut to a stretch around the first match; undefined where nothing matched. `parts`:
- * the field whose words are also found by a part of them. Words are judged once for all texts of one answer.
- */
-export function openHighlighter(terms: readonly Term[]): (text: string, options?: { parts?: boolean }) => string | undefined {
-  const phrases = terms.filter((term) => term.words.length > 1).map((term) => term.words)
-  const singles = terms
-    .filter((term) => term.words.length === 1)
-    .map(({ words, ...term }) => ({ ...term, typed: words[0]!, typos: typosAllowed(words[0]!) }))
-  const joined = joinedTerms(terms).filter((one) => one !== undefined)
-  const judged = new Map<string, Verdict>()
+/** What a word must hold to mean anything here, as letters: a typo accounts for one missing letter at most. */
+interface Wanted {
+  letters: number
+  missing: number
+  first: number
+}
 
-  function judge(word: string): Verdict {
+/**
+ * Marks what a query matched. Words are judged once for all texts of one answer. A class, so that its methods stay compiled: of functions made anew for every
+ * query the engine forgets the compiled code whenever it collects garbage between two.
+ */
+export class Highlighter {
+  readonly #phrases: string[][]
+  readonly #singles: { typed: string; typos: number; exact: boolean; prefix: boolean }[]
+  readonly #joined: Joined[]
+  readonly #wanted: Wanted[]
+  readonly #judged = new Map<string, Verdict>()
+
+  constructor(terms: readonly Term[]) {
+    this.#phrases = terms.filter((term) => term.words.length > 1).map((term) => term.words)
+    this.#singles = terms
+      .filter((term) => term.words.length === 1)
+      .map(({ words, exact, prefix }) => ({ typed: words[0]!, typos: typosAllowed(words[0]!), exact, prefix }))
+    this.#joined = joinedTerms(terms).filter((one) => one !== undefined)
+    this.#wanted = [
+      ...this.#singles.map(({ typed, typos, exact }) => ({
+        letters: letters(typed),
+        missing: exact ? 0 : typos,
+        first: typed.charCodeAt(0),
+      })),
+      ...this.#joined.map(({ word }) => ({ letters: letters(word), missing: 0, first: -1 })),
+    ]
+  }
+
+  /**
+   * A field as HTML with `<em>` around what matched, cut to a stretch around the first match; undefined where nothing matched. `parts`: the field whose words are
+   * also found by a part of them.
+   */
+  mark(text: string, { parts = false }: { parts?: boolean } = {}): string | undefined {
+    if (this.#wanted.length === 0 && this.#phrases.length === 0) return undefined
+    const marks = this.#phrases.length === 0 && ASCII.test(text) ? this.#scan(text, parts) : this.#find(text, parts)
+    return marks.length === 0 ? undefined : render(text, marks)
+  }
+
+  #find(text: string, parts: boolean): Token[] {
+    const tokens = tokenize(text)
+    const marked = new Set<number>()
+    for (let n = 0; n < tokens.length; n++) {
+      const { word } = tokens[n]!
+      const verdict = this.#judge(word)
+      if (verdict.match || (parts && verdict.part)) marked.add(n)
+      const next = verdict.opensPair ? tokens[n + 1]?.word : undefined
+      if (next !== undefined && this.#isPair(word + next)) marked.add(n).add(n + 1)
+    }
+    for (const phrase of this.#phrases) {
+      for (let at = 0; at + phrase.length <= tokens.length; at++) {
+        if (phrase.every((word, n) => tokens[at + n]!.word === word)) for (const n of phrase.keys()) marked.add(at + n)
+      }
+    }
+    return marked.size === 0 ? [] : tokens.filter((_, n) => marked.has(n))
+  }
+
+  /** The same marks for a text in plain letters: most words of a page are passed by without being cut out. */
+  #scan(text: string, parts: boolean): Token[] {
+    const marks: Token[] = []
+    let opener: Token | undefined
+    for (let at = 0; at < text.length; at++) {
+      const start = at
+      let held = 0
+      for (; at < text.length; at++) {
+        const code = text.charCodeAt(at)
+        if (!isAsciiWordCode(code) && !(code >= 65 && code <= 90)) break
+        held |= 1 << (code & 31)
+      }
+      if (at === start) continue
+      if (opener === undefined && !mayMatter(this.#wanted, held, text.charCodeAt(start) | 32)) continue
+      const token = { word: text.slice(start, Math.min(at, start + MAX_WORD)).toLowerCase(), start, end: at }
+      const verdict = this.#judge(token.word)
+      const before = opener
+      if (before && this.#isPair(before.word + token.word)) {
+        if (marks.at(-1) !== before) marks.push(before)
+        marks.push(token)
+      } else if (verdict.match || (parts && verdict.part)) marks.push(token)
+      opener = verdict.opensPair ? token : undefined
+    }
+    return marks
+  }
+
+  /** Whether two words in a row are one of the query. */
+  #isPair(word: string): boolean {
+    return this.#singles.some(({ typed, exact }) => !exact && typed === word)
+  }
+
+  #judge(word: string): Verdict {
+    const known = this.#judged.get(word)
+    if (known) return known
     const verdict = {
-      match: joined.some((one) => (one.prefix ? word.startsWith(one.word) : word === one.word)),
+      match: this.#joined.some((one) => (one.prefix ? word.startsWith(one.word) : word === one.word)),
       part: false,
       opensPair: false,
     }
-    for (const { typed, typos, exact, prefix } of singles) {
+    for (const { typed, typos, exact, prefix } of this.#singles) {
       if (word === typed) verdict.match = true
       if (exact) continue
       if (prefix && word.startsWith(typed)) verdict.match = true
@@ -385,80 +468,17 @@ export function openHighlighter(terms: readonly Term[]): (text: string, options?
       verdict.part ||= isPartSearchable(typed) && word.includes(typed)
       verdict.opensPair ||= word.length < typed.length && typed.startsWith(word)
     }
+    this.#judged.set(word, verdict)
     return verdict
   }
+}
 
-  function remember(word: string): Verdict {
-    const verdict = judge(word)
-    judged.set(word, verdict)
-    return verdict
+function mayMatter(wanted: readonly Wanted[], held: number, first: number): boolean {
+  for (let n = 0; n < wanted.length; n++) {
+    const one = wanted[n]!
+    if ((first === one.first && (held & ~one.letters) === 0) || countOf(one.letters & ~held) <= one.missing) return true
   }
-
-  // What a word must hold to mean anything here, as letters: a typo accounts for one missing letter at most.
-  const wanted = [
-    ...singles.map(({ typed, typos, exact }) => ({ letters: letters(typed), missing: exact ? 0 : typos, first: typed.charCodeAt(0) })),
-    ...joined.map(({ word }) => ({ letters: letters(word), missing: 0, first: -1 })),
-  ]
-
-  function mayMatter(held: number, first: number): boolean {
-    for (let n = 0; n < wanted.length; n++) {
-      const one = wanted[n]!
-      if ((first === one.first && (held & ~one.letters) === 0) || countOf(one.letters & ~held) <= one.missing) return true
-    }
-    return false
-  }
-
-  /** The same marks for a text in plain letters: most words of a page are passed by without being cut out. */
-  function scan(text: string, parts: boolean): Token[] {
-    const marks: Token[] = []
-    let opener: Token | undefined
-    for (let at = 0; at < text.length; at++) {
-      const start = at
-      let held = 0
-      for (; at < text.length; at++) {
-        const code = text.charCodeAt(at)
-        if (!isAsciiWordCode(code) && !(code >= 65 && code <= 90)) break
-        held |= 1 << (code & 31)
-      }
-      if (at === start) continue
-      if (opener === undefined && !mayMatter(held, text.charCodeAt(start) | 32)) continue
-      const token = { word: text.slice(start, Math.min(at, start + MAX_WORD)).toLowerCase(), start, end: at }
-      const verdict = judged.get(token.word) ?? remember(token.word)
-      const before = opener
-      if (before && singles.some(({ typed, exact }) => !exact && typed === before.word + token.word)) {
-        if (marks.at(-1) !== before) marks.push(before)
-        marks.push(token)
-      } else if (verdict.match || (parts && verdict.part)) marks.push(token)
-      opener = verdict.opensPair ? token : undefined
-    }
-    return marks
-  }
-
-  return (text, { parts = false } = {}) => {
-    if (phrases.length === 0 && ASCII.test(text)) {
-      const marks = scan(text, parts)
-      return marks.length === 0 ? undefined : render(text, marks)
-    }
-    const tokens = tokenize(text)
-    const marked = new Set<number>()
-    for (let n = 0; n < tokens.length; n++) {
-      const { word } = tokens[n]!
-      const verdict = judged.get(word) ?? remember(word)
-      if (verdict.match || (parts && verdict.part)) marked.add(n)
-      const next = verdict.opensPair ? tokens[n + 1]?.word : undefined
-      if (next !== undefined && singles.some(({ typed, exact }) => !exact && typed === word + next)) marked.add(n).add(n + 1)
-    }
-    for (const phrase of phrases) {
-      for (let at = 0; at + phrase.length <= tokens.length; at++) {
-        if (phrase.every((word, n) => tokens[at + n]!.word === word)) for (const n of phrase.keys()) marked.add(at + n)
-      }
-    }
-    if (marked.size === 0) return undefined
-    return render(
-      text,
-      tokens.filter((_, n) => marked.has(n)),
-    )
-  }
+  return false
 }
 
 function render(text: string, marks: readonly Token[]): string {

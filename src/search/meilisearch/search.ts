@@ -16,9 +16,9 @@ import {
   type ShownFrame,
 } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
-import { MAX_RELEVANCE_DEPTH, matchedFields, openMatched, refuseDepth, rounded, scoreByName } from '../postgres/search.ts'
+import { MAX_RELEVANCE_DEPTH, matchedFields, matchedIn, refuseDepth, rounded, scoreByName } from '../postgres/search.ts'
 import { nameKey } from '../postgres/sink.ts'
-import { isPartSearchable, openHighlighter, parseQuery, type Term } from '../words.ts'
+import { Highlighter, isPartSearchable, parseQuery, type Term } from '../words.ts'
 import { type Filter, renderFilter } from './filter.ts'
 import { authorKey, authorOf, NAMED_KINDS, type NamedKind, type StoredDocument, textsOf, toEngineWord, WHOLE_TEXTS } from './settings.ts'
 import { indexName, type MeiliOptions } from './sink.ts'
@@ -365,11 +365,11 @@ function searchedOn(terms: readonly Term[]): { attributesToSearchOn?: string[] }
 }
 
 function frameHits(hits: readonly StoredHit[], terms: readonly Term[], documents?: ReadonlyMap<string, FrameDocument>): FrameHit[] {
-  const matchedIn = openMatched(terms)
+  const highlighter = new Highlighter(terms)
   return hits.flatMap((hit): FrameHit[] => {
-    if (!documents) return [new StoredFrame(hit.doc, scoreOf(hit), matchedIn(textsOf(hit.doc)))]
+    if (!documents) return [new StoredFrame(hit.doc, scoreOf(hit), matchedIn(textsOf(hit.doc), highlighter))]
     const document = documents.get(hit.key)
-    return document ? [{ document, score: scoreOf(hit), matched: matchedIn(document) }] : []
+    return document ? [{ document, score: scoreOf(hit), matched: matchedIn(document, highlighter) }] : []
   })
 }
 
@@ -401,12 +401,12 @@ function entryHits<K extends Exclude<DocumentKind, 'frames'>>(
     byName = () => undefined,
   }: { fields: (document: LibraryDocuments[K]) => Record<string, string>; byName?: (document: LibraryDocuments[K]) => number | undefined },
 ): Hit<LibraryDocuments[K]>[] {
-  const highlight = openHighlighter(terms)
+  const highlighter = new Highlighter(terms)
   return hits
     .map((hit) => {
       const document = JSON.parse(hit.doc) as LibraryDocuments[K]
       const score = Math.max(byName(document) ?? 0, Math.min(0.99, scoreOf(hit)))
-      return { document, score: rounded(score), matched: matchedFields(fields(document), highlight) }
+      return { document, score: rounded(score), matched: matchedFields(fields(document), highlighter) }
     })
     .sort((a, b) => b.score - a.score)
 }

@@ -24,12 +24,12 @@ import {
   compare,
   type ExpandedTerm,
   expandTerms,
+  Highlighter,
   isCharacter,
   isPartSearchable,
   JOINED_FROM,
   joinedTerms,
   lexemesOf,
-  openHighlighter,
   parseQuery,
   type Term,
   typosAllowed,
@@ -213,10 +213,10 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
       'frames',
       found.map(({ id }) => id),
     )
-    const matchedIn = openMatched(terms)
+    const highlighter = new Highlighter(terms)
     return found.flatMap(({ id, score }) => {
       const document = documents.get(id)
-      return document ? [{ document, score: rounded(score), matched: matchedIn(document) }] : []
+      return document ? [{ document, score: rounded(score), matched: matchedIn(document, highlighter) }] : []
     })
   }
 
@@ -246,11 +246,11 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
       kind,
       found.map(({ id }) => id),
     )
-    const highlight = openHighlighter(terms)
+    const highlighter = new Highlighter(terms)
     return found.flatMap(({ id, score }) => {
       const document = documents.get(id)
       if (!document) return []
-      return [{ document, score: rounded(score), matched: matchedFields(fields(document), highlight) }]
+      return [{ document, score: rounded(score), matched: matchedFields(fields(document), highlighter) }]
     })
   }
 
@@ -318,8 +318,8 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
                 from ${ranked(where, relevance && frequent ? MAX_RELEVANCE_DEPTH + pageSize : undefined)} order by ${sql.raw(order.by)} limit ${pageSize} offset ${offset}) p
         join ${DOCUMENTS} d on d.kind = 'frames' and d.id = p.id
        order by ${sql.raw(order.by)}`)
-    const matchedIn = openMatched(terms)
-    return rows.map(({ doc, score: found }) => ({ document: doc, score: rounded(found), matched: matchedIn(doc) }))
+    const highlighter = new Highlighter(terms)
+    return rows.map(({ doc, score: found }) => ({ document: doc, score: rounded(found), matched: matchedIn(doc, highlighter) }))
   }
 
   /** Reads on from the top until the page is full: what was shown before decides what is a repeat. */
@@ -707,23 +707,20 @@ export function scoreByName(names: readonly string[], key: string): number | und
 }
 
 /** What of a frame the words matched, field by field. */
-export function openMatched(terms: readonly Term[]): (texts: FrameTexts) => Record<string, string> {
-  if (terms.length === 0) return () => ({})
-  const highlight = openHighlighter(terms)
-  return (texts) => {
-    const matched: Record<string, string> = {}
-    for (const field of TEXT_FIELDS) {
-      const html = highlight(texts[field] ?? '', { parts: field === 'on_screen_text' })
-      if (html !== undefined) matched[field] = html
-    }
-    return matched
+export function matchedIn(texts: FrameTexts, highlighter: Highlighter): Record<string, string> {
+  const matched: Record<string, string> = {}
+  for (const field of TEXT_FIELDS) {
+    const text = texts[field]
+    const html = text ? highlighter.mark(text, { parts: field === 'on_screen_text' }) : undefined
+    if (html !== undefined) matched[field] = html
   }
+  return matched
 }
 
-export function matchedFields(fields: Record<string, string>, highlight: ReturnType<typeof openHighlighter>): Record<string, string> {
+export function matchedFields(fields: Record<string, string>, highlighter: Highlighter): Record<string, string> {
   const matched: Record<string, string> = {}
   for (const [field, text] of Object.entries(fields)) {
-    const html = highlight(text)
+    const html = highlighter.mark(text)
     if (html !== undefined) matched[field] = html
   }
   return matched
