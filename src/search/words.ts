@@ -251,6 +251,13 @@ function countOf(set: number): number {
   return count
 }
 
+/** Whether a set has more members than that: told sooner than how many. */
+function isMoreThan(set: number, most: number): boolean {
+  let left = set
+  for (let n = 0; left !== 0; n++, left &= left - 1) if (n === most) return true
+  return false
+}
+
 function letters(word: string): number {
   let set = 0
   for (let at = 0; at < word.length; at++) set |= 1 << (word.charCodeAt(at) & 31)
@@ -476,7 +483,7 @@ export class Highlighter {
 function mayMatter(wanted: readonly Wanted[], held: number, first: number): boolean {
   for (let n = 0; n < wanted.length; n++) {
     const one = wanted[n]!
-    if ((first === one.first && (held & ~one.letters) === 0) || countOf(one.letters & ~held) <= one.missing) return true
+    if ((first === one.first && (held & ~one.letters) === 0) || !isMoreThan(one.letters & ~held, one.missing)) return true
   }
   return false
 }
