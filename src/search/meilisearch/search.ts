@@ -114,6 +114,19 @@ export function openMeiliSearch({
     filledAt = performance.now()
   }
 
+  /** Counts of authors by their keys in the index as counts by their names. */
+  async function byName(counts: Record<string, number>): Promise<Record<string, number>> {
+    const keys = Object.keys(counts)
+    const names = keys.map(authorOf)
+    const long = await longNames(keys.filter((_, n) => names[n] === undefined))
+    const named: Record<string, number> = Object.create(null)
+    keys.forEach((key, n) => {
+      const name = names[n] ?? long.get(key)
+      if (name !== undefined) named[name] = counts[key]!
+    })
+    return named
+  }
+
   /** Names too long to stand in the index by themselves: any frame of theirs tells them. */
   async function longNames(keys: readonly string[]): Promise<Map<string, string>> {
     if (keys.length === 0) return new Map()
@@ -188,13 +201,7 @@ export function openMeiliSearch({
     filtered.forEach((facet, n) => {
       facets[facet] = rest[n]!.facetDistribution?.[FACET_ATTRIBUTES[facet]] ?? {}
     })
-    const long = await longNames(Object.keys(facets.author).filter((key) => authorOf(key) === undefined))
-    facets.author = Object.fromEntries(
-      Object.entries(facets.author).flatMap(([key, n]) => {
-        const name = authorOf(key) ?? long.get(key)
-        return name === undefined ? [] : [[name, n]]
-      }),
-    )
+    facets.author = await byName(facets.author)
     const total = Object.values(main!.facetDistribution?.tone ?? {}).reduce((sum, n) => sum + n, 0)
     return { hits: main!.hits, none: total === 0, facets, total }
   }
