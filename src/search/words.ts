@@ -8,7 +8,7 @@ export interface Token {
   end: number
 }
 
-/** Raised with every change of how words are cut or lie in an index: what is stored is then written anew when the workers start. */
+/** Raised with every change of how words are cut, or of what lies in an index: what is stored is then written anew when the workers start. */
 export const WORDS_VERSION = 2
 /** What can stand in one query beyond this is left out; Meilisearch reads ten words too. */
 export const MAX_QUERY_WORDS = 10

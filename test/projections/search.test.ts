@@ -10,7 +10,9 @@ import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { reconcileSearch } from '../../src/projections/search/reconcile.ts'
 import { refreshSaveCounts } from '../../src/projections/search/save-counts.ts'
 import type { FrameQuery } from '../../src/search/library-search.ts'
+import { mirrorState } from '../../src/search/meilisearch/mirror-state.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
+import { WORDS_VERSION } from '../../src/search/words.ts'
 import { openProjection } from '../../src/workers/projection.ts'
 import { type SeedVideo, seedVideo } from '../support/seed.ts'
 import { openStores, type Stores } from '../support/stores.ts'
@@ -288,6 +290,23 @@ test('reconcile finds and heals what was lost, changed and left over, and finds 
   expect(again).toMatchObject({ missing: 0, stale: 0, extra: 0 })
   expect(again.checked).toBeGreaterThan(0)
   expect(await readModel()).toEqual(before)
+})
+
+test('a mirror that another version filled is not asked before it is filled anew', async () => {
+  const { db } = stores
+  expect(await mirrorState(db)).toBeUndefined()
+  await db.execute(sql`
+    insert into read_models (engine, generation, version, applied_at, ready, words)
+    values ('meilisearch', gen_random_uuid(), 7, now(), true, ${WORDS_VERSION})`)
+  for (const [words, ready] of [
+    [WORDS_VERSION - 1, false],
+    [WORDS_VERSION + 1, false],
+    [WORDS_VERSION, true],
+  ] as const) {
+    await db.execute(sql`update read_models set words = ${words} where engine = 'meilisearch'`)
+    expect(await mirrorState(db)).toMatchObject({ version: '7', ready })
+  }
+  await db.execute(sql`delete from read_models where engine = 'meilisearch'`)
 })
 
 test('a read model whose words were cut by an older version is written anew when the workers start, once; an empty one is not', async () => {
