@@ -529,6 +529,21 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
       )
     })
 
+    test('what is equally relevant goes by strength, then by id, on every page', async () => {
+      const held = documents
+        .filter(({ caption }) => caption!.includes('kite'))
+        .toSorted((a, b) => b.strength - a.strength || order(a.id, b.id))
+      const strengths = new Set(held.map(({ strength }) => strength)).size
+      expect(strengths > 1 && strengths < held.length).toBe(true)
+      const ids: string[] = []
+      for (let page = 1; ids.length < held.length; page++) {
+        const { frames } = await engine().search.frames(ask({ q: 'kite', page, pageSize: 20 }))
+        expect(frames.length).toBeGreaterThan(0)
+        ids.push(...frames.map(({ document }) => document.id))
+      }
+      expect(ids).toEqual(held.map(({ id }) => id))
+    })
+
     test('documents come back as they were put', async () => {
       const { frames } = await engine().search.frames(ask({ pageSize: 500 }))
       expect(frames.map(({ document }) => document)).toEqual(newest)

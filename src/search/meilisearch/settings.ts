@@ -128,7 +128,7 @@ function rankOf(strength: number, key: string): string {
 }
 
 /** Without provenance, which is half of a frame and seldom asked for. The order is part of it: readers cut the text at names of fields. */
-export function shownText(frame: LibraryDocuments['frames']): string {
+function shownText(frame: LibraryDocuments['frames']): string {
   const shown: Record<keyof Required<Omit<ShownFrame, 'provenance'>>, unknown> = {
     id: frame.id,
     video_id: frame.video_id,
