@@ -4,7 +4,7 @@ import { appendEvent } from '../../src/events/append.ts'
 import { START, type StoredEvent } from '../../src/events/catalogue.ts'
 import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
 import { readEvents } from '../../src/events/read.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { openStores, type Stores, untilReadable } from '../support/stores.ts'
 
 const logger = pino({ level: 'silent' })
 let stores: Stores
@@ -105,6 +105,8 @@ test('a consumer that dies after its effect and before its checkpoint sees the e
     },
   }
   await write('twice')
+  // Else the consumer could die of the events before it.
+  await untilReadable(stores.db)
   const running = startConsumer(context, consumer)
   await running.drain()
   await running[Symbol.asyncDispose]()
