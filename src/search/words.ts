@@ -221,7 +221,8 @@ export function typosAllowed(word: string): 0 | 1 | 2 {
 
 /** Optimal string alignment distance (insert, delete, replace, swap neighbours), or `limit + 1` as soon as it is more than `limit`. */
 export function editDistance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) > limit || unlikeLetters(a, b) > 2 * limit) return limit + 1
+  // An edit changes two letters at most, so most pairs need no table.
+  if (Math.abs(a.length - b.length) > limit || isMoreThan(letters(a) ^ letters(b), 2 * limit)) return limit + 1
   let before: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {
@@ -238,17 +239,6 @@ export function editDistance(a: string, b: string, limit: number): number {
     previous = row
   }
   return previous[b.length]!
-}
-
-/** Letters that only one of two words has, at least: an edit changes two at most, so most pairs need no table. */
-function unlikeLetters(a: string, b: string): number {
-  return countOf(letters(a) ^ letters(b))
-}
-
-function countOf(set: number): number {
-  let count = 0
-  for (let left = set; left !== 0; left &= left - 1) count++
-  return count
 }
 
 /** Whether a set has more members than that: told sooner than how many. */

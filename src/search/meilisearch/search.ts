@@ -115,7 +115,7 @@ export function openMeiliSearch({
   }
 
   /** Counts of authors by their keys in the index as counts by their names. */
-  async function byName(counts: Record<string, number>): Promise<Record<string, number>> {
+  async function authorCounts(counts: Record<string, number>): Promise<Record<string, number>> {
     const keys = Object.keys(counts)
     const names = keys.map(authorOf)
     const long = await longNames(keys.filter((_, n) => names[n] === undefined))
@@ -201,7 +201,7 @@ export function openMeiliSearch({
     filtered.forEach((facet, n) => {
       facets[facet] = rest[n]!.facetDistribution?.[FACET_ATTRIBUTES[facet]] ?? {}
     })
-    facets.author = await byName(facets.author)
+    facets.author = await authorCounts(facets.author)
     const total = Object.values(main!.facetDistribution?.tone ?? {}).reduce((sum, n) => sum + n, 0)
     return { hits: main!.hits, none: total === 0, facets, total }
   }

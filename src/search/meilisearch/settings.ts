@@ -33,6 +33,8 @@ const shared = {
 
 /** What `q` reads of a frame, but for the parts of words on screen. */
 export const WHOLE_TEXTS = ['caption', 'steal', 'on_screen_text', 'composition'] as const
+/** What of a frame is filtered by just as it is. */
+const PLAIN_FILTERS = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'platform', 'video_id'] as const
 
 /** Videos, brands and techniques share an index: a search over all of them is one query. */
 export type Index = 'frames' | 'names'
@@ -48,10 +50,7 @@ export const SETTINGS: Record<Index, Settings> = {
   frames: {
     ...shared,
     searchableAttributes: [...WHOLE_TEXTS, 'on_screen_parts'],
-    filterableAttributes: [
-      ...['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'platform', 'video_id'],
-      ...['author_key', 'colors'],
-    ].sort(),
+    filterableAttributes: [...PLAIN_FILTERS, 'author_key', 'colors'],
     displayedAttributes: ['key', 'revision', 'doc', 'phash', 'luma'],
     typoTolerance: { ...shared.typoTolerance, disableOnAttributes: ['on_screen_parts'] },
   },
@@ -86,23 +85,12 @@ export function toStored<K extends DocumentKind>(kind: K, document: LibraryDocum
     const frame = document as LibraryDocuments['frames']
     return {
       ...base,
-      video_id: frame.video_id,
-      subject: frame.subject,
-      surface: frame.surface,
-      shot: frame.shot,
-      technique: frame.technique,
-      zone: frame.zone,
-      tone: frame.tone,
-      kind: frame.kind,
-      platform: frame.platform,
+      ...Object.fromEntries(PLAIN_FILTERS.map((name) => [name, frame[name]])),
       author_key: frame.author === null ? null : authorKey(frame.author),
       colors: cellsOf(frame.palette, frame.palette_shares),
       phash: frame.phash,
       luma: frame.luma,
-      caption: wordsIn(frame.caption),
-      steal: wordsIn(frame.steal),
-      on_screen_text: wordsIn(frame.on_screen_text),
-      composition: wordsIn(frame.composition),
+      ...Object.fromEntries(WHOLE_TEXTS.map((name) => [name, wordsIn(frame[name])])),
       on_screen_parts: endingsOf(frame.on_screen_text ?? ''),
     }
   }
