@@ -458,6 +458,24 @@ test('books that cannot be written fail the run, but not before the answers were
   expect(handed).toEqual(['frame-0', 'frame-1'])
 })
 
+test('a call whose answer is not in the books yet counts as under way, for every process that shares the limit', async () => {
+  const limiter = openLocalLimiter(4)
+  const [others, booking] = [[] as number[], Promise.withResolvers<void>()]
+  const admit = async (count: number) => void others.push(count)
+  await using first = await start({}, { limiter, admit })
+  await using second = await start({}, { limiter, admit })
+  const running = first.annotate(await toFrames(1), { onCall: () => booking.promise })
+  await expect.poll(() => limiter.taken()).toBe(1)
+  await expect.poll(() => first.endpoint.paid.size).toBe(1)
+  // Its answer has been given for long.
+  await second.annotate(await toFrames(1))
+  booking.resolve()
+  await running
+  await second.annotate([await noiseFrame(2)])
+  expect(others).toEqual([0, 1, 0])
+  expect(await limiter.taken()).toBe(0)
+})
+
 test('no more calls at once than the limiter allows, and an abort ends a wait', async () => {
   await using run = await start({ delayMs: 20 }, { batchSize: 1, limiter: openLocalLimiter(3) })
   await run.annotate(await toFrames(12))

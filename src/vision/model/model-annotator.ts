@@ -12,7 +12,7 @@ import {
   type VideoContext,
 } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
-import { parseAnswer, toAnnotation } from './answer.ts'
+import { type ParsedAnswer, parseAnswer, toAnnotation } from './answer.ts'
 import { type Answer, type ModelPrice, openEndpoint, type Question } from './endpoint.ts'
 import { hashDistance, looksTheSame, toMiniature, toModelImage } from './images.ts'
 import { type CallLimiter, createBreaker, openLocalLimiter } from './limits.ts'
@@ -56,7 +56,7 @@ export interface ModelAnnotatorOptions {
   breakerCoolDownMs?: number
   limiter?: CallLimiter
   /**
-   * Asked before every call, with its place taken: `others` are the calls whose costs are not in the books yet, of all processes that share the limiter.
+   * Asked before every call, with its place taken: `others` are the calls under way or not in the books yet, of all processes that share the limiter.
    * @throws AnnotatorUnavailable when the call must not be paid for
    */
   admit?: (others: number) => Promise<void>
@@ -96,8 +96,6 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   let unavailable: { error: AnnotatorUnavailable; until: number } | undefined
 
   let rejected = 0
-  /** Answered calls of this process that have given their place back and are on their way into the books. */
-  let unbooked = 0
   /** How much room calls begin with: more once an answer was cut off before its first frame, as models that reason unseen do it every time. */
   let usualRoom = 1
 
@@ -108,16 +106,20 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     unavailable = undefined
   }
 
-  /** One call within the limits. Tells the breaker and remembers when the endpoint is out of reach. */
+  /**
+   * One call within the limits. Tells the breaker and remembers when the endpoint is out of reach. The place is held until the answer is in the books, as another
+   * process would count it neither as under way nor as paid for.
+   */
   async function callEndpoint(
     question: Question,
     frameCount: number,
     signal: AbortSignal,
-  ): Promise<{ answer: Answer; durationMs: number }> {
+    book: (answer: Answer, parsed: ParsedAnswer, durationMs: number) => Promise<void>,
+  ): Promise<{ answer: Answer; parsed: ParsedAnswer; booked: Promise<void> }> {
     const release = await limiter.acquire(signal)
     try {
       throwIfUnavailable()
-      await options.admit?.((await limiter.taken()) - 1 + unbooked)
+      await options.admit?.((await limiter.taken()) - 1)
       const wait = breaker.enter()
       if (wait > 0) throw new AnnotatorUnavailable('breaker_open', 'The vision endpoint failed too often in a row', wait)
       const start = performance.now()
@@ -134,15 +136,20 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
             `The vision endpoint rejects every question (${answer.reason})`,
             REJECTED_PAUSE_MS,
           )
-        unbooked++
-        return { answer, durationMs: Math.round(performance.now() - start) }
+        const durationMs = Math.round(performance.now() - start)
+        const parsed = parseAnswer(answer.kind === 'text' ? answer.text : '')
+        const booked = book(answer, parsed, durationMs).finally(release)
+        // Awaited after the handing over: books that cannot be written must not cost what was paid for.
+        booked.catch(() => {})
+        return { answer, parsed, booked }
       } catch (error) {
         breaker.left()
         if (error instanceof AnnotatorUnavailable) unavailable = { error, until: Date.now() + error.retryAfterMs }
         throw error
       }
-    } finally {
+    } catch (error) {
       release()
+      throw error
     }
   }
 
@@ -176,15 +183,13 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       await deliver(annotation)
     }
 
-    async function tellCall(asked: readonly Asked[], answer: Answer, durationMs: number, outcome: AnnotatorCall['outcome']) {
-      const call = { model: options.model, frameIds: asked.map(({ frame }) => frame.id), ...answer.usage, durationMs, outcome }
-      calls.push(call)
-      try {
+    const ask = (question: Question, asked: readonly Asked[], usable: AnnotatorCall['outcome']) =>
+      callEndpoint(question, asked.length, signal, async (answer, { frames: found }, durationMs) => {
+        const outcome = found.length > 0 ? usable : answer.kind === 'refused' ? 'refused' : 'failed'
+        const call = { model: options.model, frameIds: asked.map(({ frame }) => frame.id), ...answer.usage, durationMs, outcome }
+        calls.push(call)
         await runOptions.onCall?.(call)
-      } finally {
-        unbooked--
-      }
-    }
+      })
 
     /** Asks for all of them together until each is answered, refused or given up. */
     async function askFor(frames: readonly Prepared[], attempt = 1, room = usualRoom): Promise<void> {
@@ -200,24 +205,21 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
         ),
         maxTokens: (TOKENS_BASE + asked.length * TOKENS_PER_FRAME) * room,
       }
-      const { answer, durationMs } = await callEndpoint(question, asked.length, signal)
+      const { answer, parsed, booked } = await ask(question, asked, 'ok')
       if (answer.kind !== 'text') {
-        await tellCall(asked, answer, durationMs, answer.kind === 'refused' ? 'refused' : 'failed')
+        await booked
         if (answer.kind === 'failed') return askAgain(asked, attempt, room, answer.reason)
         return isolate(asked, answer.kind === 'refused' ? 'refused' : 'failed', answer.reason)
       }
-      let { frames: found, whole } = parseAnswer(answer.text)
+      let { frames: found, whole } = parsed
       const usable = found.length > 0
-      // Told beside the handing over: books that cannot be written must not cost what was paid for.
-      const told = tellCall(asked, answer, durationMs, usable ? 'ok' : 'failed')
-      told.catch(() => {})
       let repaired = false
       if (!usable && !whole && !answer.truncated && answer.text.includes('{')) {
         found = await repair(asked, question, answer.text)
         repaired = found.length > 0
       }
       const missing = await deliverFound(asked, found, repaired || (usable && !whole))
-      await told
+      await booked
       if (missing.length === 0) return
       const more = answer.truncated ? Math.min(MAX_ROOM, room * 2) : room
       if (answer.truncated && !usable) usualRoom = Math.max(usualRoom, more)
@@ -232,11 +234,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     }
 
     /** Hands over what was answered; the rest is returned. */
-    async function deliverFound(
-      asked: readonly Asked[],
-      found: ReturnType<typeof parseAnswer>['frames'],
-      repaired: boolean,
-    ): Promise<Asked[]> {
+    async function deliverFound(asked: readonly Asked[], found: ParsedAnswer['frames'], repaired: boolean): Promise<Asked[]> {
       const missing: Asked[] = []
       for (const each of asked) {
         const answers = found.filter(({ frame }) => frame.trim() === each.name)
@@ -266,10 +264,9 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
         schema,
         maxTokens,
       }
-      const { answer, durationMs } = await callEndpoint(question, asked.length, signal)
-      const found = answer.kind === 'text' ? parseAnswer(answer.text).frames : []
-      await tellCall(asked, answer, durationMs, found.length > 0 ? 'repaired' : 'failed')
-      return found
+      const { parsed, booked } = await ask(question, asked, 'repaired')
+      await booked
+      return parsed.frames
     }
 
     async function askAgain(frames: readonly Prepared[], attempt: number, room: number, reason: string): Promise<void> {
