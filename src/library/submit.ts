@@ -26,14 +26,18 @@ export interface ResolvedSource {
 
 /**
  * Streams a file straight into the store and queues it. The same bytes again give the same video; the second copy is dropped. `details` is asked once the bytes
- * are in: a form may name them behind the file.
+ * are in: a form may name them behind the file, and answers when it has ended.
  * @throws AppError payload_too_large, invalid_request for an empty file
  */
 export async function submitUpload(
   db: Db,
   store: FrameStore,
   body: Readable,
-  { filename, maxBytes, details: read }: { filename: string; maxBytes: number; details: () => SubmissionDetails },
+  {
+    filename,
+    maxBytes,
+    details: read,
+  }: { filename: string; maxBytes: number; details: () => SubmissionDetails | Promise<SubmissionDetails> },
 ): Promise<{ video: VideoRow; created: boolean }> {
   const hash = createHash('sha256')
   const hashing = new Transform({
@@ -51,7 +55,7 @@ export async function submitUpload(
   let details: SubmissionDetails
   try {
     if (bytes === 0) throw invalid('file', 'The file is empty.')
-    details = read()
+    details = await read()
   } catch (error) {
     await store.delete(uploadKey)
     throw error

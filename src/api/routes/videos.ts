@@ -148,9 +148,12 @@ function receiveForm(req: Request, db: Db, store: FrameStore, maxBytes: number):
     let file: Readable | undefined
     let upload: Promise<{ video: VideoRow; created: boolean }> | undefined
     let settled = false
+    const ended = Promise.withResolvers<void>()
+    ended.promise.catch(() => undefined)
     const fail = (error: unknown) => {
       if (settled) return
       settled = true
+      ended.reject(error)
       req.unpipe(form)
       req.resume()
       // Ends the write underway, which takes its unfinished file away. The answer waits for that.
@@ -172,7 +175,11 @@ function receiveForm(req: Request, db: Db, store: FrameStore, maxBytes: number):
         return
       }
       file = stream
-      upload = submitUpload(db, store, stream, { filename: info.filename ?? '', maxBytes, details: () => parsedDetails(fields) })
+      const details = async () => {
+        await ended.promise
+        return parsedDetails(fields)
+      }
+      upload = submitUpload(db, store, stream, { filename: info.filename ?? '', maxBytes, details })
       upload.catch(fail)
     })
     form.on('filesLimit', () => fail(invalid('file', 'one file at a time')))
@@ -180,6 +187,7 @@ function receiveForm(req: Request, db: Db, store: FrameStore, maxBytes: number):
     form.on('close', () => {
       if (settled) return
       if (!upload) return fail(invalid('file', 'a file is needed'))
+      ended.resolve()
       upload.then((value) => {
         settled = true
         resolve(value)
