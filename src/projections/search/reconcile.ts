@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
-import type { StoredEvent } from '../../events/catalogue.ts'
+import type { EventType, StoredEvent } from '../../events/catalogue.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
 import { findDamagedFrames, LIVE, lockReadModel, rowsOf } from '../../search/postgres/sink.ts'
 import { loadFramesOfVideos, loadPublicVideoIds } from './load.ts'
@@ -15,9 +15,10 @@ import {
   piecesOf,
   project,
   projectGroups,
+  SAVE_EVENTS,
   SEARCH_EVENTS,
 } from './project.ts'
-import { refreshSaveCounts } from './save-counts.ts'
+import { refreshSaveCounts, SAVE_COUNTS } from './save-counts.ts'
 
 /** Documents of all four kinds. What only waits for its event is healed on the way and is not counted. */
 export interface Reconciliation {
@@ -125,19 +126,22 @@ export async function reconcileSearch({ db, deepLink, signal }: ProjectionDeps &
 }
 
 /**
- * What the events tell of that the live projection has not come to yet. Asked after the rows were read, under the writer's lock: every change seen in them has its
+ * What the events tell of that the live projection or the batch of save counts has not come to yet. Asked after the rows were read, under the writer's lock: every change seen in them has its
  * event in sight, and the projection cannot move meanwhile.
  */
 async function waiting(tx: Tx): Promise<Affected & { ofVideos: Set<unknown>; any: boolean }> {
   const rows = await rowsOf<StoredEvent>(
     tx,
-    sql`select type, data from events
-         where (xid, seq) > (coalesce((select xid from checkpoints where consumer = 'search'), '0'::xid8),
-                             coalesce((select seq from checkpoints where consumer = 'search'), 0))
-           and type = any(${sql.param([...SEARCH_EVENTS])}::text[])`,
+    sql`select type, data from events where ${ahead('search', SEARCH_EVENTS)} or ${ahead(SAVE_COUNTS, SAVE_EVENTS)}`,
   )
   // A frame's change shows in what is told of its video, too.
   return { ...(await affectedBy(tx, rows)), ofVideos: new Set(rows.map(({ data }) => data.video_id)), any: rows.length > 0 }
+}
+
+function ahead(consumer: string, types: readonly EventType[]): SQL {
+  return sql`((xid, seq) > (coalesce((select xid from checkpoints where consumer = ${consumer}), '0'::xid8),
+                            coalesce((select seq from checkpoints where consumer = ${consumer}), 0))
+              and type = any(${sql.param([...types])}::text[]))`
 }
 
 async function compareFrames(tx: Tx, expected: readonly FrameDocument[]): Promise<{ missing: string[]; stale: string[] }> {
