@@ -534,6 +534,8 @@ function argumentNames(tool: Tool): string {
 }
 
 async function withDeadline<T>(outer: AbortSignal, deadlineMs: number, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  // Nothing is begun for nobody.
+  if (outer.aborted) throw new CallerGone()
   const controller = new AbortController()
   const stop = () => controller.abort(new CallerGone())
   const stopped = new Promise<never>((_, reject) => {
@@ -541,7 +543,6 @@ async function withDeadline<T>(outer: AbortSignal, deadlineMs: number, run: (sig
   })
   const timer = setTimeout(() => controller.abort(new DeadlinePassed()), deadlineMs)
   outer.addEventListener('abort', stop, { once: true })
-  if (outer.aborted) stop()
   try {
     return await Promise.race([stopped, run(controller.signal)])
   } finally {
