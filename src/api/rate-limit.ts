@@ -52,22 +52,25 @@ export interface RateLimits {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Opens a Redis connection of its own, which gives up fast: a limit must never hold a request back. */
+/** Opens a Redis connection of its own, which gives up after `patienceMs`: a limit must never hold a request back. */
 export function openRateLimits({
   redisUrl,
   scale,
   logger,
   prefix = 'rate',
+  patienceMs = 250,
 }: {
   redisUrl: string
   scale: number
   logger: Logger
   prefix?: string
+  /** How long one answer of Redis is waited for, and four times as long for the first connection; then this process counts by itself. */
+  patienceMs?: number
 }): RateLimits {
   const redis = new Redis(redisUrl, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: 250,
+    commandTimeout: patienceMs,
     connectTimeout: 2_000,
     retryStrategy: (attempt) => Math.min(attempt * 200, 5_000),
   })
@@ -81,7 +84,7 @@ export function openRateLimits({
   })
   // The first requests wait (briefly) until it is known whether Redis is there, or they would be counted twice: here, then there.
   const settled = new Promise<void>((resolve) => {
-    setTimeout(resolve, 1_000).unref()
+    setTimeout(resolve, 4 * patienceMs).unref()
     redis.once('ready', resolve)
     redis.once('error', () => resolve())
   })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { listRoutes } from '../../src/api/app.ts'
 import { createBoard } from '../../src/library/boards.ts'
 import { createKey, MEMBER_SCOPES, OPERATOR_SCOPES, revokeKey, SCOPES, type Scope } from '../../src/library/keys.ts'
@@ -200,14 +200,18 @@ describe('guarded routes', () => {
 test('open routes answer alike whatever key or cookie comes along', async () => {
   for (const [route, access] of Object.entries(ACCESS)) {
     if (access !== 'open') continue
-    const [without, withBad, withGood] = [
-      await send(route),
-      await send(route, { key: 'bad' }),
-      await send(route, { key: service.operatorKey }),
-    ]
-    expect([route, without.status]).not.toEqual([route, 401])
-    expect([route, withBad.status, withBad.text]).toEqual([route, without.status, without.text])
-    expect([route, withGood.status, withGood.text]).toEqual([route, without.status, without.text])
+    const compare = async () => {
+      const [without, withBad, withGood] = [
+        await send(route),
+        await send(route, { key: 'bad' }),
+        await send(route, { key: service.operatorKey }),
+      ]
+      expect([route, without.status]).not.toEqual([route, 401])
+      expect([route, withBad.status, withBad.text]).toEqual([route, without.status, without.text])
+      expect([route, withGood.status, withGood.text]).toEqual([route, without.status, without.text])
+    }
+    // Whether the stores answer in time may change from one request to the next on a busy machine.
+    await (route === 'GET /readyz' ? vi.waitFor(compare, { timeout: 30_000 }) : compare())
   }
 })
 

@@ -376,7 +376,11 @@ describe('boards', () => {
     const { account } = await seedAccount(stores.db)
     const { frameIds } = await seedFrames(stores.db, { count: 6 })
     const made = []
-    for (const name of ['a', 'b', 'c']) made.push(await createBoard(stores.db, { accountId: account.id, name }))
+    for (const name of ['a', 'b', 'c']) {
+      made.push(await createBoard(stores.db, { accountId: account.id, name }))
+      // Boards of one millisecond have no order of time.
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
     await pinFrames(stores.db, { accountId: account.id, boardId: made[1]!.id, frameIds })
     const { boards } = await listBoards(stores.db, account.id)
     expect(boards.map((board) => [board.name, board.itemCount])).toEqual([

@@ -52,12 +52,9 @@ const form = (fields: Record<string, string>, headers: Record<string, string> = 
   headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
 })
 async function linkFor(email: string): Promise<string> {
-  for (let n = 0; n < 400; n++) {
-    const line = links.find((one) => one.includes(`${email}: `))
-    if (line) return line.split('#')[1]!
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error('no link came')
+  const line = () => links.find((one) => one.includes(`${email}: `))
+  await expect.poll(line).toBeDefined()
+  return line()!.split('#')[1]!
 }
 async function signIn(email: string): Promise<{ cookie: string }> {
   const made = await createSignInCode(api.db, { email, signup: true })
@@ -187,7 +184,7 @@ describe('sign-in', () => {
     await using mailing = await withPages({ mailer })
     const before = links.length
     await mailing.call('/web/sign-in', form({ email: 'post@example.org' }))
-    for (let n = 0; n < 400 && received.length === 0; n++) await new Promise((resolve) => setTimeout(resolve, 5))
+    await expect.poll(() => received.length).toBeGreaterThan(0)
     const text = received[0]!.replace(/=\n/g, '')
     expect(text).toMatch(/^To: post@example\.org$/m)
     expect(text).toMatch(/^From: Frame Library <no-reply@frames\.example>$/m)
@@ -269,10 +266,19 @@ describe.skipIf(!existsSync(CHROMIUM))(`in a browser${existsSync(CHROMIUM) ? '' 
     await page.getByLabel('Expires').selectOption({ label: 'In 90 days' })
     await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByRole('heading', { name: /is ready/ }).waitFor()
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe('made')
+    // By a script of the page, after it can be seen.
+    await page.locator('#made:focus').waitFor()
     const key = (await page.locator('#new-key').textContent())!
+    // It says so for a while only.
+    const copied = page.evaluate(
+      () =>
+        new Promise<void>((resolve) => {
+          const look = () => [...document.querySelectorAll('.copy')].some((one) => one.textContent?.startsWith('Copied')) && resolve()
+          new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true })
+        }),
+    )
     await page.getByRole('button', { name: 'Copy Key' }).click()
-    await page.getByText('Copied').waitFor()
+    await copied
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(key)
     expect(await page.locator('#curl').textContent()).toBe(`curl -s ${api.url}/api/favourites -H 'Authorization: Bearer ${key}'`)
     await page.locator('summary').getByText('VS Code').click()
@@ -294,6 +300,8 @@ describe.skipIf(!existsSync(CHROMIUM))(`in a browser${existsSync(CHROMIUM) ? '' 
     await page.getByLabel('The old key stops').selectOption({ label: 'at once' })
     await page.getByRole('button', { name: 'Make its successor' }).click()
     await page.getByRole('heading', { name: /is ready/ }).waitFor()
+    // By then the address no longer makes a reload send the form again.
+    await page.locator('#made:focus').waitFor()
     const successor = (await page.locator('#new-key').textContent())!
     expect((await api.call('/api/favourites', { key })).status).toBe(401)
     expect((await api.call('/api/favourites', { key: successor })).status).toBe(200)
@@ -319,7 +327,7 @@ describe.skipIf(!existsSync(CHROMIUM))(`in a browser${existsSync(CHROMIUM) ? '' 
     await page.getByLabel('Name', { exact: true }).fill('   ')
     await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByRole('alert').getByText('Give the key a name').waitFor()
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe('name')
+    await page.locator('#name:focus').waitFor()
     await page.getByLabel('Name', { exact: true }).fill('kept')
     for (const box of await page.getByRole('checkbox').all()) await box.uncheck()
     await page.getByRole('button', { name: 'Create key' }).click()

@@ -28,7 +28,7 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
     library = await openContractLibrary(engine)
     get = library.get
     ofVideo = `/api/videos/${library.videos.words}/frames`
-  }, 180_000)
+  })
   afterAll(() => library[Symbol.asyncDispose]())
 
   /** Every frame of the wall that fits, page after page. */

@@ -6,7 +6,7 @@ import { type ContractLibrary, openContractLibrary } from './library.ts'
 let library: ContractLibrary
 beforeAll(async () => {
   library = await openContractLibrary('postgres')
-}, 180_000)
+})
 afterAll(() => library[Symbol.asyncDispose]())
 
 const open = (query: string) => fetch(`${library.service.url}/${query}`, { redirect: 'manual' })

@@ -36,19 +36,23 @@ describe('the conformance suite', () => {
     ['2026-07-28', 'baseline-2026.yml'],
     ['2025-11-25', 'baseline-2025.yml'],
   ])('revision %s: nothing fails but what needs a fixture', async (revision, baseline) => {
-    const results = join(home, revision)
-    const { code, out, errors } = await run('conformance', [
-      'server',
-      ...['--url', service.mcp, '--requirements', revision, '-o', results],
-      ...['--expected-failures', join(import.meta.dirname, baseline)],
-    ])
-    expect(code, `${out.slice(-3_000)}\n${errors.slice(-1_000)}`).toBe(0)
-    // A scenario in the baseline may still check us: within it, too, only what asks for a fixture fails.
-    const failed = readdirSync(results).flatMap((scenario) =>
-      (JSON.parse(readFileSync(join(results, scenario, 'checks.json'), 'utf8')) as Check[])
-        .filter((check) => check.status === 'FAILURE' || check.status === 'WARNING')
-        .map((check) => `${scenario.replace(/^server-|-\d{4}-\d{2}-\d{2}T.*$/g, '')}: ${check.errorMessage ?? check.details?.message}`),
-    )
+    let failed: string[] = []
+    // It listens to a stream for half a second to one and a half: where nothing came in time it is asked again, and what never comes fails every time.
+    for (let attempt = 0; attempt === 0 || (attempt < 5 && failed.some((failure) => NOT_IN_TIME.test(failure))); attempt++) {
+      const results = join(home, `${revision}-${attempt}`)
+      const { code, out, errors } = await run('conformance', [
+        'server',
+        ...['--url', service.mcp, '--requirements', revision, '-o', results],
+        ...['--expected-failures', join(import.meta.dirname, baseline)],
+      ])
+      expect(code, `${out.slice(-3_000)}\n${errors.slice(-1_000)}`).toBe(0)
+      // A scenario in the baseline may still check us: within it, too, only what asks for a fixture fails.
+      failed = readdirSync(results).flatMap((scenario) =>
+        (JSON.parse(readFileSync(join(results, scenario, 'checks.json'), 'utf8')) as Check[])
+          .filter((check) => check.status === 'FAILURE' || check.status === 'WARNING')
+          .map((check) => `${scenario.replace(/^server-|-\d{4}-\d{2}-\d{2}T.*$/g, '')}: ${check.errorMessage ?? check.details?.message}`),
+      )
+    }
     expect(failed.length).toBeGreaterThan(0)
     const needsFixture = [
       /^(tasks|http-custom-header|json-schema-2020-12|input-required-result|sep-2164-resource)/,
@@ -58,6 +62,9 @@ describe('the conformance suite', () => {
     expect(failed.filter((failure) => !needsFixture.some((reason) => reason.test(failure)))).toEqual([])
   })
 })
+
+const NOT_IN_TIME =
+  /Failed to (receive progressive|open or receive frames|open stream line)|context dropped or failed to yield|filtering line failed to return/
 
 interface Check {
   status: string

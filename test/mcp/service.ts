@@ -31,7 +31,7 @@ const YOUTUBE = /^https:\/\/(?:www\.youtube\.com\/watch\?v=|youtu\.be\/)([\w-]{1
 /** The application with its routers on real stores: reads, tool server, keys and limits. */
 export async function openService({ scale = 1000 }: { scale?: number } = {}): Promise<Service> {
   const stores = await openStores()
-  const limits = openRateLimits({ redisUrl: stores.redisUrl, scale, logger: silent, prefix: stores.prefix })
+  const limits = openRateLimits({ redisUrl: stores.redisUrl, scale, logger: silent, prefix: stores.prefix, patienceMs: 15_000 })
   const search = openPostgresSearch(stores.db.$client)
   const cache = createReadCache(() => search.version(), { versionTtlMs: 0 })
   const sourceKeyOf = (term: string) => {
