@@ -2,10 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 
-/** Leases in a sorted set (score: when they lapse) and a count per minute, decided in one step so that all workers share one limit. */
+/**
+ * Leases in a sorted set (score: when they lapse) and a count per minute, decided in one step so that all workers share one limit. Answers the number of leases
+ * with the new one; 0 when there is no place.
+ */
 const ACQUIRE = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
-if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then return 0 end
+local held = redis.call('ZCARD', KEYS[1])
+if held >= tonumber(ARGV[3]) then return 0 end
 if tonumber(ARGV[4]) > 0 then
   local used = tonumber(redis.call('GET', KEYS[2]) or '0')
   if used >= tonumber(ARGV[4]) then return 0 end
@@ -14,17 +18,18 @@ if tonumber(ARGV[4]) > 0 then
 end
 redis.call('ZADD', KEYS[1], ARGV[2], ARGV[5])
 redis.call('PEXPIRE', KEYS[1], 600000)
-return 1`
+return held + 1`
 
 /** Longer than any call may take: a dead worker's lease lapses by itself. */
 const LEASE_MS = 180_000
 const RETRY_MS = 50
 
 export interface SharedLimit {
-  /** Waits for a place and answers how to give it back. @throws the signal's reason */
-  acquire(signal: AbortSignal): Promise<() => void>
-  /** How many places are taken at present, over all processes; while Redis is away those of this one. */
-  taken(): Promise<number>
+  /**
+   * Waits for a place. `others` are the places taken before it, over all processes, counted in the same step; while Redis is away those of this one.
+   * @throws the signal's reason
+   */
+  acquire(signal: AbortSignal): Promise<{ others: number; release(): void }>
 }
 
 /**
@@ -39,18 +44,18 @@ export function sharedLimit(
   /** Those of this process that wait, in order: a place given back here is tried at once, one of another process at the next look. */
   const waiting: (() => void)[] = []
 
-  async function tryAcquire(id: string): Promise<'shared' | 'local' | undefined> {
+  async function tryAcquire(id: string): Promise<{ others: number; shared: boolean } | undefined> {
     const now = Date.now()
     const keys = [`limit:${name}`, `limit:${name}:${Math.floor(now / 60_000)}`]
     // Counted in the same breath as granted: many are told at once that Redis is away.
     try {
-      if ((await redis.eval(ACQUIRE, 2, ...keys, now, now + LEASE_MS, concurrency, perMinute, id)) !== 1) return undefined
+      const held = Number(await redis.eval(ACQUIRE, 2, ...keys, now, now + LEASE_MS, concurrency, perMinute, id))
+      if (held === 0) return undefined
       localHolders++
-      return 'shared'
+      return { others: held - 1, shared: true }
     } catch {
       if (localHolders >= concurrency) return undefined
-      localHolders++
-      return 'local'
+      return { others: localHolders++, shared: false }
     }
   }
 
@@ -68,7 +73,6 @@ export function sharedLimit(
   }
 
   return {
-    taken: () => redis.zcount(`limit:${name}`, Date.now(), '+inf').catch(() => localHolders),
     async acquire(signal) {
       const id = randomUUID()
       for (;;) {
@@ -76,12 +80,15 @@ export function sharedLimit(
         const granted = await tryAcquire(id)
         if (granted) {
           let held = true
-          return () => {
-            if (!held) return
-            held = false
-            localHolders--
-            const freed = granted === 'shared' ? redis.zrem(`limit:${name}`, id).catch(() => undefined) : Promise.resolve()
-            void freed.then(() => waiting.shift()?.())
+          return {
+            others: granted.others,
+            release() {
+              if (!held) return
+              held = false
+              localHolders--
+              const freed = granted.shared ? redis.zrem(`limit:${name}`, id).catch(() => undefined) : Promise.resolve()
+              void freed.then(() => waiting.shift()?.())
+            },
           }
         }
         await untilWoken(signal)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { TECHNIQUE_SEED } from '../../src/library/technique-seed.ts'
 import { type AnnotatorCall, AnnotatorUnavailable, type FrameAnnotation, type FrameToAnnotate } from '../../src/vision/annotator.ts'
-import { openLocalLimiter } from '../../src/vision/model/limits.ts'
+import { type CallLimiter, openLocalLimiter } from '../../src/vision/model/limits.ts'
 import {
   type AnswerCache,
   type CachedAnswer,
@@ -460,20 +460,44 @@ test('books that cannot be written fail the run, but not before the answers were
 
 test('a call whose answer is not in the books yet counts as under way, for every process that shares the limit', async () => {
   const limiter = openLocalLimiter(4)
-  const [others, booking] = [[] as number[], Promise.withResolvers<void>()]
+  const others: number[] = []
+  const [answered, booking] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const admit = async (count: number) => void others.push(count)
   await using first = await start({}, { limiter, admit })
   await using second = await start({}, { limiter, admit })
-  const running = first.annotate(await toFrames(1), { onCall: () => booking.promise })
-  await expect.poll(() => limiter.taken()).toBe(1)
-  await expect.poll(() => first.endpoint.paid.size).toBe(1)
-  // Its answer has been given for long.
+  const onCall = () => {
+    answered.resolve()
+    return booking.promise
+  }
+  const running = first.annotate(await toFrames(1), { onCall })
+  await answered.promise
   await second.annotate(await toFrames(1))
   booking.resolve()
   await running
   await second.annotate([await noiseFrame(2)])
   expect(others).toEqual([0, 1, 0])
-  expect(await limiter.taken()).toBe(0)
+})
+
+test('of many calls that take their places in one moment exactly as many are made as may be paid for', async () => {
+  const [ready, refused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const local = openLocalLimiter(16)
+  let asking = 0
+  const limiter: CallLimiter = {
+    async acquire(signal) {
+      if (++asking === 16) ready.resolve()
+      await ready.promise
+      return local.acquire(signal)
+    },
+  }
+  const admit = async (others: number) => {
+    if (others < 2) return
+    refused.resolve()
+    throw new AnnotatorUnavailable('budget_spent', 'The budget is spent.', 60_000)
+  }
+  await using run = await start({}, { batchSize: 1, limiter, admit })
+  // No call gives its place back before another was refused.
+  await expect(run.annotate(await toFrames(16), { onCall: () => refused.promise })).rejects.toMatchObject({ code: 'budget_spent' })
+  expect(run.endpoint.calls).toHaveLength(2)
 })
 
 test('no more calls at once than the limiter allows, and an abort ends a wait', async () => {

@@ -10,21 +10,30 @@ test('places are given in order, one given back twice counts once, and who leave
   const stop = new AbortController()
   const order: string[] = []
   const left = limiter.acquire(stop.signal).catch(() => order.push('left'))
-  const second = limiter.acquire(never).then((release) => {
+  const second = limiter.acquire(never).then((place) => {
     order.push('second')
-    return release
+    return place
   })
   stop.abort(new Error('enough'))
   await left
-  first()
-  first()
-  const release = await second
+  first.release()
+  first.release()
+  const { release } = await second
   const third = limiter.acquire(never).then(() => order.push('third'))
   await Promise.resolve()
   expect(order).toEqual(['left', 'second'])
   release()
   await third
   expect(order).toEqual(['left', 'second', 'third'])
+})
+
+test('of many that take a place at once each counts those before it, and one that waited all the others', async () => {
+  const limiter = openLocalLimiter(3)
+  const asked = Array.from({ length: 4 }, () => limiter.acquire(never))
+  const places = await Promise.all(asked.slice(0, 3))
+  expect(places.map(({ others }) => others)).toEqual([0, 1, 2])
+  places[0]!.release()
+  expect((await asked[3]!).others).toBe(2)
 })
 
 test('the breaker opens, lets one through after its time, and closes on success', () => {

@@ -1,43 +1,45 @@
+/** A place among the calls under way. */
+export interface Place {
+  /** How many places were taken when this one was: counted in the same step, so that of many at once the first counts none and every later one those before it. */
+  others: number
+  /** Gives it back; more than once counts once. */
+  release(): void
+}
+
 /** Bounds how many calls are under way; one that spans processes may be passed in instead. */
 export interface CallLimiter {
-  /** Waits for a place and answers how to give it back. Rejects when the signal fires. */
-  acquire(signal: AbortSignal): Promise<() => void>
-  /** How many places are taken at present, over all processes that share them. */
-  taken(): Promise<number>
+  /** Waits for a place. Rejects when the signal fires. */
+  acquire(signal: AbortSignal): Promise<Place>
 }
 
 /** At most `concurrency` at once in this process, first come, first served. */
 export function openLocalLimiter(concurrency: number): CallLimiter {
-  let free = Math.max(1, concurrency)
+  const places = Math.max(1, concurrency)
+  let taken = 0
   const waiting: Array<() => void> = []
-  const places = free
 
-  function release() {
-    const next = waiting.shift()
-    if (next) next()
-    else free++
-  }
-
-  function releaseOnce() {
-    let done = false
-    return () => {
-      if (!done) release()
-      done = true
+  function take(): Place {
+    const others = taken++
+    let held = true
+    return {
+      others,
+      release() {
+        if (!held) return
+        held = false
+        taken--
+        waiting.shift()?.()
+      },
     }
   }
 
   return {
-    taken: async () => places - free,
     async acquire(signal) {
       signal.throwIfAborted()
-      if (free > 0) {
-        free--
-        return releaseOnce()
-      }
-      await new Promise<void>((resolve, reject) => {
+      if (taken < places) return take()
+      return new Promise<Place>((resolve, reject) => {
         const enter = () => {
           signal.removeEventListener('abort', leave)
-          resolve()
+          resolve(take())
         }
         const leave = () => {
           waiting.splice(waiting.indexOf(enter), 1)
@@ -46,7 +48,6 @@ export function openLocalLimiter(concurrency: number): CallLimiter {
         waiting.push(enter)
         signal.addEventListener('abort', leave, { once: true })
       })
-      return releaseOnce()
     },
   }
 }

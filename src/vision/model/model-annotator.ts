@@ -56,7 +56,8 @@ export interface ModelAnnotatorOptions {
   breakerCoolDownMs?: number
   limiter?: CallLimiter
   /**
-   * Asked before every call, with its place taken: `others` are the calls under way or not in the books yet, of all processes that share the limiter.
+   * Asked before every call, with its place taken: `others` are the calls that took theirs before, of all processes that share the limiter. Each of them is
+   * under way, not in the books yet, or in the books by now.
    * @throws AnnotatorUnavailable when the call must not be paid for
    */
   admit?: (others: number) => Promise<void>
@@ -116,10 +117,10 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     signal: AbortSignal,
     book: (answer: Answer, parsed: ParsedAnswer, durationMs: number) => Promise<void>,
   ): Promise<{ answer: Answer; parsed: ParsedAnswer; booked: Promise<void> }> {
-    const release = await limiter.acquire(signal)
+    const { others, release } = await limiter.acquire(signal)
     try {
       throwIfUnavailable()
-      await options.admit?.((await limiter.taken()) - 1)
+      await options.admit?.(others)
       const wait = breaker.enter()
       if (wait > 0) throw new AnnotatorUnavailable('breaker_open', 'The vision endpoint failed too often in a row', wait)
       const start = performance.now()
