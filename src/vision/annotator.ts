@@ -84,7 +84,10 @@ export interface TechniqueTerm {
 }
 
 export interface AnnotateOptions {
+  /** Ends the run: no further call begins. */
   signal: AbortSignal
+  /** Breaks off calls under way, whose answers are lost and missing in the books although they may have to be paid for; `signal` when absent. */
+  breakOff?: AbortSignal
   techniques: readonly TechniqueTerm[]
   /** Called with every finished frame as soon as it is known, so that a paid answer is stored before the next call begins. */
   onAnnotated?: (annotation: FrameAnnotation) => Promise<void>

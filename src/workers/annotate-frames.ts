@@ -27,7 +27,7 @@ export interface AnnotateDeps {
   budget?: { perVideo: number | undefined; within: ((others: number) => Promise<void>) | undefined } | undefined
 }
 
-/** How often it is looked whether the video was cancelled or deleted meanwhile: no further call is paid for after about this long. */
+/** How often it is looked whether the video was cancelled or deleted meanwhile: no further call begins after about this long. */
 const CANCEL_CHECK_MS = 1_000
 
 /** Describes a few frames of one video. What is paid for is stored at once; frames already done are passed over. */
@@ -71,6 +71,8 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
       await budget?.within?.(0)
       const { annotations } = await annotator.annotate(context, frames, {
         signal,
+        // A call for a video that is gone is answered and paid for all the same: it ends, and goes into the books.
+        breakOff: stop,
         techniques,
         async onAnnotated(annotation) {
           if (!(await record([annotation]))) watch.stopNow()

@@ -114,18 +114,19 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   async function callEndpoint(
     question: Question,
     frameCount: number,
-    signal: AbortSignal,
+    { signal, breakOff }: { signal: AbortSignal; breakOff: AbortSignal },
     book: (answer: Answer, parsed: ParsedAnswer, durationMs: number) => Promise<void>,
   ): Promise<{ answer: Answer; parsed: ParsedAnswer; booked: Promise<void> }> {
     const { others, release } = await limiter.acquire(signal)
     try {
       throwIfUnavailable()
       await options.admit?.(others)
+      signal.throwIfAborted()
       const wait = breaker.enter()
       if (wait > 0) throw new AnnotatorUnavailable('breaker_open', 'The vision endpoint failed too often in a row', wait)
       const start = performance.now()
       try {
-        const answer = await endpoint.ask(question, signal)
+        const answer = await endpoint.ask(question, breakOff)
         if (answer.kind === 'failed') breaker.failed()
         else breaker.succeeded()
         // Of several at once it may be too many: they are halved.
@@ -156,6 +157,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
 
   async function annotate(video: VideoContext, frames: readonly FrameToAnnotate[], runOptions: AnnotateOptions): Promise<AnnotationRun> {
     const signal = AbortSignal.any([runOptions.signal, closing.signal])
+    const breakOff = AbortSignal.any([runOptions.breakOff ?? runOptions.signal, closing.signal])
     signal.throwIfAborted()
     const { techniques } = runOptions
     const promptVersion = versionOf(techniques)
@@ -185,7 +187,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     }
 
     const ask = (question: Question, asked: readonly Asked[], usable: AnnotatorCall['outcome']) =>
-      callEndpoint(question, asked.length, signal, async (answer, { frames: found }, durationMs) => {
+      callEndpoint(question, asked.length, { signal, breakOff }, async (answer, { frames: found }, durationMs) => {
         const outcome = found.length > 0 ? usable : answer.kind === 'refused' ? 'refused' : 'failed'
         const call = { model: options.model, frameIds: asked.map(({ frame }) => frame.id), ...answer.usage, durationMs, outcome }
         calls.push(call)
