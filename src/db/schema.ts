@@ -87,7 +87,7 @@ export const videos = pgTable(
     stages: jsonb().$type<StageProgress[]>().notNull().default([]),
     /** Times a worker began this video, killed workers included. */
     attempts: integer().notNull().default(0),
-    /** Raised by every submit, retry and cancel: part of the job id, and the fence that keeps an old worker from writing. */
+    /** Drawn at random by a submit, raised by every retry and cancel: part of the job id, and the fence that keeps an old worker from writing. */
     revision: integer().notNull().default(1),
     backfill: boolean().notNull().default(false),
     priority: integer().notNull().default(0),

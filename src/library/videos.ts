@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Db, DbOrTx, Tx } from '../db/client.ts'
 import { frames, type StageProgress, type VideoStatus, videos } from '../db/schema.ts'
@@ -52,6 +53,8 @@ export async function submitVideo(db: Db, submission: VideoSubmission): Promise<
         authorGiven: submission.author !== undefined,
         backfill: submission.backfill ?? false,
         priority: submission.priority ?? 0,
+        // A source that was deleted and is added again has the same id: what is still at work for the former video must not pass for this one's.
+        revision: randomInt(1, 2 ** 30),
       })
       .onConflictDoNothing()
       .returning()

@@ -2,6 +2,7 @@ import { readdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { MediaError } from '../../src/errors.ts'
 import { recordAnnotations } from '../../src/library/annotations.ts'
 import { frameIdOf } from '../../src/library/identity.ts'
 import { checkStorage } from '../../src/library/storage.ts'
@@ -47,6 +48,7 @@ const reconcile = async () => {
   const queues = queuesOf()
   return reconcileJobs({ db: service.stores.db, queues, logger: service.logger, present: async () => annotator })
 }
+const revisionOf = async (video: string) => (await videoRow(service, video))!.revision as number
 const events = (type: string, subject: string) =>
   countOf(service, sql`select count(*) as n from events where type = ${type} and subject = ${subject}`)
 /** Everything about a library that a repeat must not change. */
@@ -73,7 +75,7 @@ test('the same job delivered twice, for every handler, changes nothing the secon
   const before = await snapshot()
   const asked = annotator.asked.length
   const queues = queuesOf()
-  const { revision } = (await videoRow(service, video)) as { revision: number }
+  const revision = await revisionOf(video)
   const frameIds = (await frameRows(service, video)).map((row) => row.id)
   await queues.add('ingest-video', { videoId: video, revision })
   await queues.add('annotate-frames', { videoId: video, revision, annotator: annotator.version, frameIds })
@@ -120,11 +122,12 @@ test('two last batches at once: the video becomes ready, once', async () => {
     await until(async () => (await videoRow(service, video))?.status === 'annotating')
     const rows = await frameRows(service, video)
     const halves = [rows.slice(0, 4), rows.slice(4)]
+    const revision = await revisionOf(video)
     await Promise.all(
       halves.map((half) =>
         recordAnnotations(service.stores.db, {
           videoId: video,
-          revision: 1,
+          revision,
           annotator: annotator.version,
           model: annotator.model,
           list: half.map((row) => ({ frameId: row.id, status: 'annotated', values: {}, issues: [] })),
@@ -200,6 +203,29 @@ test('a video cancelled while it is extracted records no frames', async () => {
   expect(await frameRows(service, video)).toEqual([])
   expect(await readdir(join(service.config.dataDir, 'scratch'))).toEqual([])
 })
+
+test.each(['fails', 'succeeds'])(
+  'a job that %s when its video was deleted leaves the one added from the same source meanwhile alone',
+  async (end) => {
+    await open(annotator, { worker: false })
+    const bytes = Buffer.from('2\nadded again')
+    const { id } = await service.upload(bytes)
+    const revision = await revisionOf(id)
+    const deps = ingestDeps()
+    const fetchSource: typeof deps.fetchSource = async (...args) => {
+      const source = await deps.fetchSource(...args)
+      await deleteVideo(service.stores.db, id)
+      expect(await service.upload(bytes)).toMatchObject({ id, created: true })
+      if (end === 'fails') throw new MediaError('upload_missing', 'The upload is gone.')
+      return source
+    }
+    await ingestVideo({ ...deps, fetchSource })({ videoId: id, revision }, { signal: new AbortController().signal, lastAttempt: true })
+    expect(await videoRow(service, id)).toMatchObject({ status: 'queued', failure_code: null })
+    expect(await frameRows(service, id)).toEqual([])
+    // Its own job would otherwise pass for the former one's, and not be added while that one runs.
+    expect(await revisionOf(id)).not.toBe(revision)
+  },
+)
 
 test('a deleted video’s images go; the same file again gives the same ids and its images', async () => {
   await open(annotator)
@@ -356,20 +382,21 @@ test('a video that was begun too often is given up with a reason, and the next o
   const { db } = service.stores
   const video = await addVideo(service, 3)
   const deps = ingestDeps()
+  const revision = await revisionOf(video)
   for (let n = 0; n < MAX_BEGINNINGS; n++) {
     // A killed worker: begun, and nothing more heard of it.
     const stop = new AbortController()
     const running = ingestVideo({ ...deps, reached: (step) => step === 'ingest-begun' && stop.abort(new Error('killed')) })(
-      { videoId: video, revision: 1 },
+      { videoId: video, revision },
       { signal: stop.signal, lastAttempt: false },
     )
     await expect(running).rejects.toThrow()
   }
   expect(await videoRow(service, video)).toMatchObject({ attempts: MAX_BEGINNINGS })
-  await ingestVideo(deps)({ videoId: video, revision: 1 }, { signal: new AbortController().signal, lastAttempt: false })
+  await ingestVideo(deps)({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt: false })
   expect(await videoRow(service, video)).toMatchObject({ status: 'failed', failure_code: 'gave_up' })
-  await retryVideo(db, video)
-  await ingestVideo(deps)({ videoId: video, revision: 2 }, { signal: new AbortController().signal, lastAttempt: false })
+  const again = await retryVideo(db, video)
+  await ingestVideo(deps)({ videoId: video, revision: again.revision }, { signal: new AbortController().signal, lastAttempt: false })
   expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
 })
 
@@ -404,8 +431,9 @@ test('a full disk: tried again, then a coded failure that says what to do, and n
       return store.put(...args)
     },
   }
+  const revision = await revisionOf(video)
   const run = (lastAttempt: boolean) =>
-    ingestVideo(ingestDeps({ store: full }))({ videoId: video, revision: 1 }, { signal: new AbortController().signal, lastAttempt })
+    ingestVideo(ingestDeps({ store: full }))({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt })
   await expect(run(false)).rejects.toThrow(/no space/)
   expect(await videoRow(service, video)).toMatchObject({ status: 'extracting', failure_code: null })
   await expect(run(true)).rejects.toThrow(/no space/)

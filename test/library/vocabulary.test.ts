@@ -61,10 +61,13 @@ test.each([
     async (slug: string) => {
       const { db } = service.stores
       const rows = (
-        await db.execute<{ id: string; video_id: string }>(sql`select id, video_id from frames where technique = ${slug} order by id desc`)
+        await db.execute<{ id: string; video_id: string; revision: number }>(
+          sql`select f.id, f.video_id, v.revision from frames f join videos v on v.id = f.video_id where f.technique = ${slug} order by f.id desc`,
+        )
       ).rows
       const list = rows.map(({ id }) => ({ frameId: id, status: 'annotated' as const, values: values({ caption: 'new' }), issues: [] }))
-      await recordAnnotations(db, { videoId: rows[0]!.video_id, revision: 1, annotator: 'other@1', model: 'm', list })
+      const { video_id: videoId, revision } = rows[0]!
+      await recordAnnotations(db, { videoId, revision, annotator: 'other@1', model: 'm', list })
     },
   ],
 ])('frames that somebody saves while their technique is %s: neither stops the other for ever', async (name, change) => {
