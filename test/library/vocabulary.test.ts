@@ -82,7 +82,8 @@ test.each([
     await tx.execute(sql`select 1 from frames where id = ${first} for no key update`)
     changing = change(slug)
     changing.catch(() => undefined)
-    await until(async () => (await db.execute(sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`)).rows.length > 0)
+    const blocked = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await until(async () => (await db.execute(blocked)).rows.length > 0)
     await tx.execute(sql`select 1 from frames where id = ${last} for no key update`)
   })
   const answer = (await changing) as { status: number } | undefined
