@@ -53,7 +53,6 @@ export async function openService(
       : await openWorker({
           ...shared,
           pollMs: 20,
-          lockMs: 5_000,
           ...(options.annotator ? { annotator: options.annotator } : {}),
           ...options.workerOptions,
         })
@@ -103,7 +102,8 @@ export async function openService(
       await api.stop()
       await worker.stop(5_000)
       await stores[Symbol.asyncDispose]()
-      await rm(dataDir, { recursive: true, force: true })
+      // A worker that was left behind may still write there.
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 10 })
     },
   }
 }

@@ -1,21 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, test, vi } from 'vitest'
-
-/** Processes whose command line names the file (Linux). */
-function usersOf(file: string): string[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(file)
-      } catch {
-        return false
-      }
-    })
-}
+import { usersOf } from './users-of.ts'
 
 test.skipIf(process.platform !== 'linux')('when the parent is killed outright, neither its child nor ffmpeg lives on', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'orphans-test-'))
@@ -35,17 +25,26 @@ test.skipIf(process.platform !== 'linux')('when the parent is killed outright, n
       file,
     ])
     const script = join(folder, 'parent.mjs')
-    const module = join(import.meta.dirname, '../../src/video/extract-in-child.ts')
+    const modules = ['../../src/video/extract-in-child.ts', 'users-of.ts'].map((path) => JSON.stringify(join(import.meta.dirname, path)))
+    // It counts those at work and ends itself in the same step, so that the work cannot be over before.
     writeFileSync(
       script,
-      `import { extractInChild } from ${JSON.stringify(module)}
-await extractInChild({ file: ${JSON.stringify(file)}, scratchDir: ${JSON.stringify(folder)}, signal: new AbortController().signal, limits: { maxDurationSec: 900 }, onProgress: ({ stage }) => console.log(stage) })`,
+      `import { writeSync } from 'node:fs'
+import { extractInChild } from ${modules[0]}
+import { usersOf } from ${modules[1]}
+const file = ${JSON.stringify(file)}
+const onProgress = ({ stage }) => {
+  if (stage !== 'shots') return
+  writeSync(1, String(usersOf(file).length))
+  process.kill(process.pid, 'SIGKILL')
+}
+await extractInChild({ file, scratchDir: ${JSON.stringify(folder)}, signal: new AbortController().signal, limits: { maxDurationSec: 900 }, onProgress })`,
     )
     const parent = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] })
-    await new Promise<void>((begun) => parent.stdout.setEncoding('utf8').on('data', (text: string) => text.includes('shots') && begun()))
-    expect(usersOf(file).length).toBeGreaterThan(0)
-    parent.kill('SIGKILL')
-    await vi.waitFor(() => expect(usersOf(file)).toEqual([]), { timeout: 10_000 })
+    const [[, signal], working] = await Promise.all([once(parent, 'exit'), text(parent.stdout)])
+    expect(signal).toBe('SIGKILL')
+    expect(Number(working)).toBeGreaterThan(0)
+    await vi.waitFor(() => expect(usersOf(file)).toEqual([]), { timeout: 60_000 })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { MediaError } from '../../src/errors.ts'
 import { fetchWithYtDlp, type YtDlpOptions } from '../../src/video/yt-dlp.ts'
 
@@ -73,13 +73,28 @@ test.each([
 test('time-out and abort end the program and what it started', async () => {
   const script = 'sleep 600 & echo $! > child; wait'
   const slow = options(program(script), { timeoutMs: 300 })
-  expect((await failure(fetchWithYtDlp(URL, slow))).code).toBe('timed_out')
-  expect(isAlive(Number(readFileSync(join(slow.scratchDir, 'child'), 'utf8')))).toBe(false)
+  const child = await ranOut(slow)
+  await vi.waitFor(() => expect(isAlive(child)).toBe(false), { timeout: 30_000 })
   const stop = new AbortController()
   const aborted = fetchWithYtDlp(URL, options(program('echo started; sleep 600'), { signal: stop.signal }))
   stop.abort(new Error('enough'))
   await expect(aborted).rejects.toThrow('enough')
 })
+
+/** Lets the time run out once the program has told what it started: the process of that. */
+async function ranOut(slow: YtDlpOptions): Promise<number> {
+  const told = join(slow.scratchDir, 'child')
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const ended = failure(fetchWithYtDlp(URL, slow))
+    while (!(existsSync(told) && readFileSync(told, 'utf8').endsWith('\n'))) await new Promise((resolve) => setImmediate(resolve))
+    vi.advanceTimersByTime(slow.timeoutMs!)
+    expect((await ended).code).toBe('timed_out')
+  } finally {
+    vi.useRealTimers()
+  }
+  return Number(readFileSync(told, 'utf8'))
+}
 
 function isAlive(pid: number): boolean {
   try {
