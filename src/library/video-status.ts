@@ -1,4 +1,4 @@
-import { count, desc, eq } from 'drizzle-orm'
+import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { frames, type StageProgress, settings, type VideoStatus, videos } from '../db/schema.ts'
 import { type Costs, costsOf } from './annotations.ts'
@@ -98,16 +98,45 @@ export interface AnnotatorStatus {
   last_24_h: Costs
 }
 
-export const VISION_STATUS = 'vision-status'
+const VISION_STATUS = 'vision-status'
+
+interface StoredStatus {
+  code: string
+  message?: string
+  since?: string
+}
+
+/** Notes that nothing can be asked (a wrong key, a spent budget), for people to see. Told again it stands since it was told first. */
+export async function tellAnnotatorProblem(db: Db, problem: { code: string; message: string }): Promise<void> {
+  const now = new Date()
+  await db
+    .insert(settings)
+    .values({ name: VISION_STATUS, value: { ...problem, since: now.toISOString() } satisfies StoredStatus, updatedAt: now })
+    .onConflictDoUpdate({
+      target: settings.name,
+      set: {
+        value: sql`excluded.value || case when ${settings.value}->>'code' = excluded.value->>'code' then jsonb_build_object('since', ${settings.value}->'since') else '{}' end`,
+        updatedAt: now,
+      },
+    })
+}
+
+/** Notes that asking works. What began before the problem was told last says nothing of it: it was let in before. */
+export async function endAnnotatorProblem(db: Db, began: Date): Promise<void> {
+  await db
+    .update(settings)
+    .set({ value: { code: 'ok' } satisfies StoredStatus, updatedAt: new Date() })
+    .where(and(eq(settings.name, VISION_STATUS), sql`${settings.value}->>'code' <> 'ok'`, lt(settings.updatedAt, began)))
+}
 
 export async function findAnnotatorStatus(db: Db): Promise<AnnotatorStatus> {
   const [row] = await db.select().from(settings).where(eq(settings.name, VISION_STATUS))
-  const value = row?.value as { code?: string; message?: string } | undefined
+  const value = row?.value as StoredStatus | undefined
   return {
     present: (await findAnnotator(db))?.version ?? null,
     problem:
       row && value?.message !== undefined
-        ? { code: value.code ?? 'unknown', message: value.message, since: row.updatedAt.toISOString() }
+        ? { code: value.code, message: value.message, since: value.since ?? row.updatedAt.toISOString() }
         : null,
     waiting: await countReannotations(db),
     last_24_h: await costsOf(db),

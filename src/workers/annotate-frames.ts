@@ -2,6 +2,7 @@ import type { Db } from '../db/client.ts'
 import { isConnectionLoss } from '../events/consume.ts'
 import { costsOf, type FrameRow, loadAwaiting, recordAnnotations, recordVisionCall, usualCallOf } from '../library/annotations.ts'
 import { loadVocabulary, toTerm } from '../library/techniques.ts'
+import { endAnnotatorProblem, tellAnnotatorProblem } from '../library/video-status.ts'
 import { findVideo, type VideoRow } from '../library/videos.ts'
 import type { Logger } from '../logger.ts'
 import { type Handlers, Later } from '../queue/work.ts'
@@ -18,8 +19,6 @@ export interface AnnotateDeps {
   withoutModel?: Annotator | undefined
   logger: Logger
   reached: Reached
-  /** Notes that nothing can be asked (a wrong key, a spent budget), for people to see; null when it works again. */
-  reportStatus: (status: { code: string; message: string } | null) => Promise<void>
   /**
    * A video over its own US dollars ends without the rest of its descriptions; over the day's everything waits: `within` throws then. Calls under way count as
    * what calls usually cost.
@@ -32,7 +31,7 @@ const CANCEL_CHECK_MS = 1_000
 
 /** Describes a few frames of one video. What is paid for is stored at once; frames already done are passed over. */
 export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] {
-  const { db, store, annotator, logger, reached, reportStatus, budget } = deps
+  const { db, store, annotator, logger, reached, budget } = deps
   /** Jobs of this process that may be paying for a video at present, by its id. */
   const paying = new Map<string, number>()
 
@@ -52,6 +51,7 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
     const rows = await loadAwaiting(db, video, wanted, frameIds)
     if (rows.length === 0) return
     reached('annotate-begun')
+    const began = new Date()
     const record = (list: FrameAnnotation[]) =>
       recordAnnotations(db, { videoId, revision, annotator: wanted, model: annotator.model, list })
     const watch = watchRevision(db, videoId, revision)
@@ -83,14 +83,14 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
       reached('annotate-answered')
       await record([...annotations.filter((annotation) => !stored.has(annotation.frameId)), ...lost])
       reached('annotate-recorded')
-      await reportStatus(null)
+      await endAnnotatorProblem(db, began)
     } catch (error) {
       if (watch.superseded.aborted) {
         logger.info({ videoId, revision }, 'annotation superseded')
         return
       }
       if (error instanceof AnnotatorUnavailable) {
-        await reportStatus({ code: error.code, message: error.message })
+        await tellAnnotatorProblem(db, { code: error.code, message: error.message })
         throw new Later(error.code, error.retryAfterMs)
       }
       if (lastAttempt && !stop.aborted && !isConnectionLoss(error)) {

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import type { Config } from '../config.ts'
 import { openDb } from '../db/client.ts'
-import { settings } from '../db/schema.ts'
 import { type Consumer, type RunningConsumer, startConsumer } from '../events/consume.ts'
 import { deleteExpired } from '../library/accounts.ts'
 import { forgetAnswers } from '../library/annotations.ts'
@@ -11,7 +10,6 @@ import { findAnnotator, publishAnnotator } from '../library/reannotation.ts'
 import { checkStorage } from '../library/storage.ts'
 import { TECHNIQUE_SEED } from '../library/technique-seed.ts'
 import { seedTechniques } from '../library/techniques.ts'
-import { VISION_STATUS } from '../library/video-status.ts'
 import type { Logger } from '../logger.ts'
 import type { QueueName } from '../queue/jobs.ts'
 import { DEFAULT_PREFIX, openQueues, type Queues } from '../queue/queues.ts'
@@ -110,7 +108,6 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       withoutModel,
       logger,
       reached,
-      reportStatus: statusWriter(db),
       budget: config.vision && { perVideo: config.vision.budgetPerVideo, within: withinBudget(db, config.vision) },
     }),
     'remove-media': removeMedia({ db, store }),
@@ -237,19 +234,5 @@ async function wakeQueues(queues: Queues, names: readonly QueueName[], logger: L
     for (const name of names) await queues.get(name).removeRateLimitKey()
   } catch (error) {
     logger.debug({ err: error }, 'redis away')
-  }
-}
-
-/** The annotator's state for people (`frames queues`, the log): written only when it changes. */
-function statusWriter(db: ReturnType<typeof openDb>) {
-  let last = ''
-  return async (status: { code: string; message: string } | null) => {
-    const text = JSON.stringify(status)
-    if (text === last) return
-    last = text
-    await db
-      .insert(settings)
-      .values({ name: VISION_STATUS, value: status ?? { code: 'ok' } })
-      .onConflictDoUpdate({ target: settings.name, set: { value: status ?? { code: 'ok' }, updatedAt: new Date() } })
   }
 }

@@ -6,6 +6,7 @@ import { MediaError } from '../../src/errors.ts'
 import { recordAnnotations } from '../../src/library/annotations.ts'
 import { frameIdOf } from '../../src/library/identity.ts'
 import { checkStorage } from '../../src/library/storage.ts'
+import { findAnnotatorStatus } from '../../src/library/video-status.ts'
 import { cancelVideo, deleteVideo, MAX_BEGINNINGS, retryVideo } from '../../src/library/videos.ts'
 import { QUEUES } from '../../src/queue/jobs.ts'
 import { openQueues } from '../../src/queue/queues.ts'
@@ -542,7 +543,7 @@ test('a wrong key stops the queue with one clear status, not with failures; a wo
   expect(await queues.get('annotate').getFailedCount()).toBe(0)
   expect(await countOf(service, sql`select count(*) as n from annotations`)).toBe(0)
   const { rows } = await service.stores.db.execute(sql`select value from settings where name = 'vision-status'`)
-  expect(rows).toEqual([{ value: { code: 'misconfigured', message: 'The key was refused.' } }])
+  expect(rows).toEqual([{ value: { code: 'misconfigured', message: 'The key was refused.', since: expect.any(String) } }])
 
   annotator.answer = () => ({ values: values({ subject: 'ui' }) })
   const { config, logger, stores } = service
@@ -551,6 +552,35 @@ test('a wrong key stops the queue with one clear status, not with failures; a wo
   opened.push({ [Symbol.asyncDispose]: () => mended.stop(5_000) })
   await service.drain()
   expect(await countOf(service, sql`select count(*) as n from videos where status = 'ready'`)).toBe(5)
+})
+
+test('what was let in before a problem does not end it by going well', async () => {
+  const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  annotator.answer = async (frame) => {
+    if (frame.tSec < 4) {
+      await asked.promise
+      throw new AnnotatorUnavailable('budget_spent', 'The budget is spent.', 600_000)
+    }
+    asked.resolve()
+    await gate.promise
+    return { values: values({ subject: 'ui' }) }
+  }
+  await open(annotator)
+  const { config, logger, stores } = service
+  const { databaseUrl, redisUrl, prefix } = stores
+  // Each of the two takes a job, however few may run at once.
+  const second = await openWorker({ config, databaseUrl, redisUrl, prefix, logger, annotator, roles: ['annotate'] })
+  opened.push({ [Symbol.asyncDispose]: () => second.stop(5_000) })
+  const video = await addVideo(service, 8)
+  const problem = async () => (await findAnnotatorStatus(stores.db)).problem
+  await until(async () => (await problem()) !== null)
+  gate.resolve()
+  const queues = queuesOf()
+  await queues.ready()
+  await until(async () => (await queues.get('annotate').getCompletedCount()) === 1)
+  expect(await countOf(service, sql`select count(*) as n from annotations`)).toBe(4)
+  expect(await problem()).toMatchObject({ code: 'budget_spent' })
+  expect(await videoRow(service, video)).toMatchObject({ status: 'annotating' })
 })
 
 test('a stopping worker hands its jobs back at once, uncounted, to the one that is still there', async () => {
