@@ -1,5 +1,7 @@
-import type { Socket } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { sql } from 'drizzle-orm'
+import { Redis } from 'ioredis'
 import { expect, inject, test } from 'vitest'
 import { openDb } from '../../src/db/client.ts'
 import { isConnectionLoss } from '../../src/events/consume.ts'
@@ -33,5 +35,19 @@ test('a connection that dies before or within a transaction is an outage, and it
     expect(rows).toEqual([{ n: 3 }])
   } finally {
     await db.$client.end()
+  }
+})
+
+test('a Redis that does not answer in time is an outage', async () => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  const redis = new Redis({ port, host: '127.0.0.1', commandTimeout: 20, enableReadyCheck: false })
+  redis.on('error', () => undefined)
+  try {
+    expect(isConnectionLoss(await redis.ping().catch((error: unknown) => error))).toBe(true)
+  } finally {
+    redis.disconnect()
+    silent.close()
   }
 })
