@@ -2,8 +2,8 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import type { Config } from '../config.ts'
-import { openDb } from '../db/client.ts'
-import { type Consumer, type RunningConsumer, startConsumer } from '../events/consume.ts'
+import { type Db, openDb } from '../db/client.ts'
+import { type Consumer, isConnectionLoss, type RunningConsumer, startConsumer } from '../events/consume.ts'
 import { deleteExpired } from '../library/accounts.ts'
 import { forgetAnswers } from '../library/annotations.ts'
 import { findAnnotator, publishAnnotator } from '../library/reannotation.ts'
@@ -159,13 +159,13 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   return {
     async drain() {
       await queues.ready()
-      for (let idle = 0; idle < 2; ) {
+      for (;;) {
+        const before = await countEvents(db)
         for (const consumer of consumers) await consumer.drain()
-        const busy = await Promise.all(
-          workers.map(async ({ queue }) => (await queues.get(queue).getJobCountByTypes('waiting', 'active', 'delayed', 'prioritized')) > 0),
-        )
-        idle = busy.includes(true) ? 0 : idle + 1
-        if (idle === 0) await new Promise((resolve) => setTimeout(resolve, 25))
+        const busy = await Promise.all(workers.map(({ queue }) => hasJobs(queues, queue)))
+        // A job that ended between the looks has told of itself.
+        if (!busy.includes(true) && (await countEvents(db)) === before) return
+        await new Promise((resolve) => setTimeout(resolve, 25))
       }
     },
     async healthy() {
@@ -182,6 +182,21 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       await queues[Symbol.asyncDispose]()
       await db.$client.end()
     },
+  }
+}
+
+async function countEvents(db: Db): Promise<number> {
+  const { rows } = await db.execute<{ n: string }>(sql`select count(*) as n from events`)
+  return Number(rows[0]!.n)
+}
+
+/** True also when Redis did not tell in time. */
+async function hasJobs(queues: Queues, name: QueueName): Promise<boolean> {
+  try {
+    return (await queues.depth(name)) > 0
+  } catch (error) {
+    if (isConnectionLoss(error)) return true
+    throw error
   }
 }
 
