@@ -7,7 +7,8 @@ export default class ClosingLine implements Reporter {
     let failed = errors.length
     let skipped = 0
     for (const module of modules) {
-      if (module.state() === 'failed' && [...module.children.allTests()].length === 0) failed++
+      // A file that cannot be read, a beforeAll or afterAll that fails: no test's own.
+      for (const suite of [module, ...module.children.allSuites()]) failed += suite.errors().length
       for (const test of module.children.allTests()) {
         const { state } = test.result()
         if (state === 'passed') passed++
