@@ -26,7 +26,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dir, { recursive: true, force: true }))
 
-test('Redis wiped while videos are in work: all finish, nothing is done twice', { timeout: 120_000 }, async () => {
+test('Redis wiped while videos are in work: all finish, nothing is done twice', { timeout: 600_000 }, async () => {
   const clips = makeClips(4)
   const redis = await startLocalRedis({ dir: join(dir, 'redis'), persistent: false })
   const stores = await openStores()
@@ -56,7 +56,7 @@ test('Redis wiped while videos are in work: all finish, nothing is done twice', 
 })
 
 test('PostgreSQL restarted under writes: what was acknowledged is there, with its event, and the API lives on', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async () => {
   const settings = { max_connections: '60' }
   let postgres = await startLocalPostgres({ dir: join(dir, 'postgres'), settings })
@@ -96,7 +96,7 @@ test('PostgreSQL restarted under writes: what was acknowledged is there, with it
     const before = acknowledged.length
     await until(() => acknowledged.length >= before + 20)
     process.kill(postgres.pid, 'SIGQUIT')
-    await untilGone(postgres.pid, 20_000)
+    await untilGone(postgres.pid, 120_000)
     postgres = await restarted(port, settings)
   }
   const before = acknowledged.length

@@ -43,7 +43,7 @@ export function launchWorker(library: Library, faultAt = ''): WorkerProcess {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let log = ''
-  const ended = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals)
+  const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals)
   const working = new Promise<void>((resolve) => {
     for (const stream of [child.stdout!, child.stderr!])
       stream.on('data', (chunk: Buffer) => {
@@ -130,7 +130,7 @@ export async function settled({ db }: Library): Promise<void> {
 }
 
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 50_000; !(await holds()); ) {
+  for (const end = Date.now() + 500_000; !(await holds()); ) {
     if (Date.now() > end) throw new Error('it never came to hold')
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

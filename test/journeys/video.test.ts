@@ -40,4 +40,4 @@ test('an uploaded video becomes a searchable wall, its images are served, and a 
   await service.drain()
   const unchanged = await service.get('/api/frames', { 'if-none-match': etag })
   expect(unchanged.status).toBe(304)
-}, 120_000)
+}, 600_000)

@@ -9,7 +9,7 @@ import type { Service } from '../support/service.ts'
 import { addVideo, extractFromNumber, frameRows, frames, openScripted, scriptedAnnotator, until, values, videoRow } from './support.ts'
 
 // Every step is a process of its own.
-vi.setConfig({ testTimeout: 240_000 })
+vi.setConfig({ testTimeout: 600_000 })
 
 /** The command uses the default names in Redis: a numbered database of its own keeps them from every other test. */
 const redisUrl = `${inject('redisUrl').replace(/\/\d*$/, '')}/9`

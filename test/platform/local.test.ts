@@ -76,7 +76,7 @@ test('what a killed run left behind is stopped by the next start, and only that'
     expect(alive(bystander.pid)).toBe(true)
   } finally {
     stranger.kill('SIGKILL')
-    await untilGone(stranger.pid!, 5_000)
+    await untilGone(stranger.pid!, 60_000)
     await bystander.stop()
   }
 })

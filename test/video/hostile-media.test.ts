@@ -78,7 +78,7 @@ type Outcome = { extraction: Extraction; code: null } | { extraction: null; code
 
 async function run(
   file: string,
-  limits: Parameters<typeof extractVideo>[0]['limits'] = { maxDurationSec: MAX_SEC, timeoutMs: 20_000 },
+  limits: Parameters<typeof extractVideo>[0]['limits'] = { maxDurationSec: MAX_SEC, timeoutMs: 120_000 },
   extract = extractVideo,
 ): Promise<Outcome> {
   const scratchDir = mkdtempSync(path('scratch-'))
@@ -271,10 +271,11 @@ test('sizes, lengths and rates beyond measure', async () => {
   ).toBe('too_long')
   const tiny = make('tiny-frames.mp4', '-f', 'lavfi', '-i', 'testsrc2=s=16x16:r=1000:d=12', ...fast)
   expect((await run(tiny)).extraction).not.toBeNull()
-  expect((await run(tiny, { maxDurationSec: 13, timeoutMs: 20_000 })).code).toBe('too_large')
+  expect((await run(tiny, { maxDurationSec: 13, timeoutMs: 120_000 })).code).toBe('too_large')
   expect((await run(tiny, { maxDurationSec: MAX_SEC, timeoutMs: 1 })).code).toBe('timed_out')
   expect(
-    (await run(path('clip.mp4'), { maxDurationSec: MAX_SEC, timeoutMs: 20_000, memoryKb: 40_000 }).catch(() => ({ code: 'refused' }))).code,
+    (await run(path('clip.mp4'), { maxDurationSec: MAX_SEC, timeoutMs: 120_000, memoryKb: 40_000 }).catch(() => ({ code: 'refused' })))
+      .code,
   ).not.toBeNull()
   const black = make('black.mp4', '-f', 'lavfi', '-i', 'color=black:s=320x180:d=2', ...fast)
   expect((await run(black)).code).toBe('blank_video')

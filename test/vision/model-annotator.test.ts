@@ -533,7 +533,7 @@ test('no more calls at once than the limiter allows, and an abort ends a wait', 
   await expect(running).rejects.toThrow('stopped')
 })
 
-test('with 30 % faults and 1 % hangs every frame ends with its answer and nothing is paid for twice', { timeout: 180_000 }, async () => {
+test('with 30 % faults and 1 % hangs every frame ends with its answer and nothing is paid for twice', { timeout: 600_000 }, async () => {
   const faults = {
     hang: 0.01,
     'rate-limited': 0.05,
