@@ -52,8 +52,8 @@ const BUDGET_WAIT_MS = 10 * 60_000
 
 /**
  * Throws `AnnotatorUnavailable` once the last 24 hours have cost the day's budget, and where the endpoint does not tell what its answers take, as then no budget
- * could be kept; undefined without a budget. `others` are calls that are not in the books yet and count as what calls usually cost, so that many at once cannot
- * spend what is left several times over.
+ * could be kept; undefined without a budget. `others` are calls that were begun before and not in the books at that moment: they count as what calls usually cost,
+ * so that many at once cannot spend what is left several times over.
  */
 export function withinBudget(
   db: Db,
