@@ -29,8 +29,7 @@ const cli = fileURLToPath(new URL('../cli.ts', import.meta.url))
  * slow answers down), samples for an empty library. Resolves with the exit code once a signal has ended it, or a part it cannot do without has ended.
  * @throws CliError, LocalFailure: one line for the person at the terminal.
  */
-export async function startService(given: Config): Promise<number> {
-  const config = await settlePort(given)
+export async function startService(config: Config): Promise<number> {
   const claim = claimDataDir(config.dataDir)
   if (!claim) throw new CliError(alreadyRunning(config.dataDir))
   const log = openLog(config.dataDir)
@@ -66,11 +65,11 @@ interface Running {
   end: (why: string) => void
 }
 
-async function run(config: Config, { logger, logFd, parts, pids, signal, end }: Running): Promise<void> {
-  await refuseBusyPort(config.port)
-  const { databaseUrl, redisUrl } = await openStores(config, { parts, pids, end })
+async function run(given: Config, { logger, logFd, parts, pids, signal, end }: Running): Promise<void> {
+  await refuseBusyPort(given.port)
+  const { databaseUrl, redisUrl } = await openStores(given, { parts, pids, end })
   // What killed workers left half done; nobody works here but us.
-  rmSync(join(config.dataDir, 'scratch'), { recursive: true, force: true })
+  rmSync(join(given.dataDir, 'scratch'), { recursive: true, force: true })
   if (signal.aborted) return
 
   const db = openDb({ url: databaseUrl, max: 4, applicationName: 'frames start', logger })
@@ -80,9 +79,11 @@ async function run(config: Config, { logger, logFd, parts, pids, signal, end }: 
   } catch (error) {
     throw new CliError(`The database cannot be used: ${reasonOf(error)}`)
   }
-  await ensureOperator(db, config.dataDir)
+  await ensureOperator(db, given.dataDir)
   if (signal.aborted) return
 
+  // Only now: a free port picked before the stores are open may be somebody else's by then.
+  const config = await settlePort(given)
   const api = await openApi({ config, databaseUrl, redisUrl, logger })
   const worker = superviseWorker(config, { databaseUrl, redisUrl, logFd, logger, pids })
   // Both at once: requests in flight finish while jobs do.
