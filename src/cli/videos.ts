@@ -7,6 +7,7 @@ import { parse as parseCsv } from 'csv-parse/sync'
 import { z } from 'zod'
 import { VIDEO_STATUSES, type VideoStatus } from '../db/schema.ts'
 import { AppError } from '../errors.ts'
+import { findHeldBack } from '../events/read.ts'
 import { fetchability, type SubmissionDetails, submitUpload, submitUrl } from '../library/submit.ts'
 import {
   type AnnotatorStatus,
@@ -197,16 +198,26 @@ export function addVideoCommands(program: Command): void {
           counts = await count()
         }
         const annotator = await findAnnotatorStatus(db)
-        print(options.json, { queues: counts, annotator }, () => [
+        const held = await findHeldBack(db)
+        const heldBack = held && { events: held.events, since: held.since.toISOString() }
+        print(options.json, { queues: counts, annotator, events_held_back: heldBack }, () => [
           ...counts.map(
             (entry) =>
               `${entry.queue.padEnd(18)} ${String(left(entry)).padStart(6)} to do, ${entry.active} running${entry.failed ? `, ${entry.failed} failed` : ''}${entry.paused ? ', paused' : ''}${entry.rests_ms > 0 ? `, rests ${Math.ceil(entry.rests_ms / 1000)} s` : ''}`,
           ),
           ...describeAnnotator(annotator),
+          ...(held && Date.now() - held.since.getTime() > HELD_BACK_TOLD_MS
+            ? [
+                `! ${held.events} events wait since ${held.since.toISOString()} for a transaction that stays open on this PostgreSQL server: see pg_stat_activity (backend_xid) and pg_prepared_xacts`,
+              ]
+            : []),
         ])
       }),
     )
 }
+
+/** Readers of the event log stop below the oldest open transaction: for a moment that is the usual thing. */
+const HELD_BACK_TOLD_MS = 10_000
 
 /** One clear line when nothing can be asked, and what asking has cost. */
 function describeAnnotator(annotator: AnnotatorStatus): string[] {

@@ -43,6 +43,18 @@ export async function readEvents(
   return { events, next: events.at(-1)?.cursor ?? after }
 }
 
+/**
+ * What no reader may see yet because an older transaction is open, on whichever database of the PostgreSQL server: usually nothing, or what is milliseconds old.
+ * `since` is the time of the oldest of them.
+ */
+export async function findHeldBack(db: DbOrTx): Promise<{ events: number; since: Date } | null> {
+  const { rows } = await db.execute<{ n: number; since: Date | string | null }>(
+    sql`select count(*)::int as n, min(time) as since from events where xid >= pg_snapshot_xmin(pg_current_snapshot())`,
+  )
+  const { n, since } = rows[0]!
+  return since === null ? null : { events: n, since: new Date(since) }
+}
+
 function toStored(row: Row): StoredEvent {
   return {
     id: row.id,

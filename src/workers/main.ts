@@ -4,6 +4,7 @@ import { sql } from 'drizzle-orm'
 import type { Config } from '../config.ts'
 import { type Db, openDb } from '../db/client.ts'
 import { type Consumer, isConnectionLoss, type RunningConsumer, startConsumer } from '../events/consume.ts'
+import { findHeldBack } from '../events/read.ts'
 import { deleteExpired } from '../library/accounts.ts'
 import { forgetAnswers } from '../library/annotations.ts'
 import { findAnnotator, publishAnnotator } from '../library/reannotation.ts'
@@ -146,6 +147,10 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
         every(options.reconcileMs ?? MINUTE / 2, 'reconcile jobs', logger, (signal) =>
           reconcileJobs({ db, queues, logger, present }, signal),
         ),
+        every(MINUTE, 'look at the event log', logger, async () => {
+          const held = await findHeldBack(db)
+          if (held && Date.now() - held.since.getTime() > MINUTE) logger.warn(held, 'events wait for a transaction that stays open')
+        }),
         every(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
         every(60 * MINUTE, 'delete what has expired', logger, () => deleteExpired(db)),
         every(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
 import { START, type StoredEvent } from '../../src/events/catalogue.ts'
 import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
-import { readEvents } from '../../src/events/read.ts'
-import { openStores, type Stores, untilReadable } from '../support/stores.ts'
+import { findHeldBack, readEvents } from '../../src/events/read.ts'
+import { holdTransaction, openStores, type Stores, untilReadable } from '../support/stores.ts'
 
 const logger = pino({ level: 'silent' })
 let stores: Stores
@@ -61,6 +61,22 @@ test('under eight writers with slow and rolled-back transactions no committed ev
   expect(new Set(seen)).toEqual(committed)
   expect(seen).toHaveLength(committed.size)
   expect(naive.length).toBeLessThan(committed.size)
+})
+
+test('what waits for an open transaction is told, with its age', async () => {
+  const since = new Date('2020-01-01T00:00:00Z')
+  {
+    await using _older = await holdTransaction(stores)
+    await stores.db.$client.query(`insert into events (type, subject, data, time) values ('key.revoked', 'old', '{"key_id":"old"}', $1)`, [
+      since,
+    ])
+    await write('held back')
+    const held = await findHeldBack(stores.db)
+    expect(held).toMatchObject({ since })
+    expect(held!.events).toBeGreaterThanOrEqual(2)
+  }
+  await untilReadable(stores.db)
+  expect(await findHeldBack(stores.db)).toBeNull()
 })
 
 test('of two consumers of one name one waits; it takes over when the first stops, and nothing is handled twice', async () => {

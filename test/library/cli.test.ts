@@ -6,6 +6,7 @@ import { publishAnnotator } from '../../src/library/reannotation.ts'
 import { DEFAULT_PREFIX, openQueues } from '../../src/queue/queues.ts'
 import { startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
 import type { Service } from '../support/service.ts'
+import { holdTransaction, untilReadable } from '../support/stores.ts'
 import { addVideo, extractFromNumber, frameRows, frames, openScripted, scriptedAnnotator, until, values, videoRow } from './support.ts'
 
 // Every step is a process of its own.
@@ -150,6 +151,20 @@ test('retry, cancel, delete: act on what can be acted on; an unknown id is one l
     stderr: expect.stringMatching(/^No status is called lost; there are queued/),
   })
   expect(await run('status', '--limit', 'x')).toMatchObject({ code: 1, stderr: '--limit is a whole number from 1 to 1000.\n' })
+})
+
+test('queues tells what waits for a transaction that stays open', async () => {
+  const { db } = service.stores
+  {
+    await using _older = await holdTransaction(service.stores)
+    await db.$client.query(
+      `insert into events (type, subject, data, time) values ('key.revoked', 'old', '{"key_id":"old"}', now() - interval '1 hour')`,
+    )
+    expect((await run('queues')).stdout).toMatch(/^! \d+ events wait since \S+ for a transaction that stays open/m)
+    expect((await run('queues', '--json')).json.events_held_back.events).toBeGreaterThan(0)
+  }
+  await untilReadable(db)
+  expect((await run('queues')).stdout).not.toContain('! ')
 })
 
 test('pause holds one queue, queues shows it, resume goes on', async () => {

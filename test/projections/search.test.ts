@@ -15,7 +15,7 @@ import { openPostgresSearch } from '../../src/search/postgres/search.ts'
 import { WORDS_VERSION } from '../../src/search/words.ts'
 import { openProjection } from '../../src/workers/projection.ts'
 import { type SeedVideo, seedVideo } from '../support/seed.ts'
-import { openStores, type Stores } from '../support/stores.ts'
+import { holdTransaction, openStores, type Stores } from '../support/stores.ts'
 
 const logger = pino({ level: 'silent' })
 const deepLink = (_platform: string, url: string, tSec: number) => `${url}#t=${Math.floor(tSec)}`
@@ -296,16 +296,10 @@ test('saves that wait for their batch are healed by reconcile and told as no fau
   const video = await seedVideo(stores.db, clip('Waits', { author: 'Waiter' }))
   await drain()
   expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
-  // Readers of the log stop below a transaction that is still open.
-  const older = await stores.db.$client.connect()
-  try {
-    await older.query('begin')
-    await older.query('select pg_current_xact_id()')
+  {
+    await using _older = await holdTransaction(stores)
     await save(video.frameIds[0]!)
     expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
-  } finally {
-    await older.query('rollback')
-    older.release()
   }
   const { rows } = await stores.db.$client.query(
     `select doc->>'save_count' as n from library_search.documents where kind = 'frames' and id = $1`,

@@ -46,6 +46,15 @@ export async function untilReadable(db: Db): Promise<void> {
   await vi.waitFor(async () => expect((await db.$client.query(hidden)).rows).toEqual([]), { timeout: 120_000, interval: 20 })
 }
 
+/** A transaction that stays open until it is disposed of: readers of the event log stop below it. */
+export async function holdTransaction({ databaseUrl }: Pick<Stores, 'databaseUrl'>): Promise<AsyncDisposable> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query('begin')
+  await client.query('select pg_current_xact_id()')
+  return { [Symbol.asyncDispose]: () => client.end() }
+}
+
 async function createFromTemplate(admin: pg.Client, name: string): Promise<void> {
   // CREATE DATABASE holds the template alone; several files may ask at once.
   await admin.query('select pg_advisory_lock(42)')
