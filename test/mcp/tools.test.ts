@@ -226,6 +226,20 @@ describe('answers that help on', () => {
       expect([refused.isError, refused._meta.code]).toEqual([true, 'invalid_request'])
       for (const part of parts) expect(refused.text).toContain(part)
     }
+    for (const [name, args] of [
+      ['browse_frames', { color: Array(20_000).fill('a') }],
+      ['browse_frames', { color: 'a,'.repeat(40_000) }],
+      ['browse_frames', { subject: Array(20_000).fill('a') }],
+      ['browse_frames', Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`no${n}`, 1]))],
+    ] as const) {
+      const { isError, text } = await call(name, args)
+      expect([isError, text.length < 2_000]).toEqual([true, true])
+      // Refused for its length, not after a look at every item.
+      const { error } = service.tools.find((tool) => tool.name === name)!.input.safeParse(args)
+      expect(error!.issues.length).toBeLessThanOrEqual(60)
+    }
+    const many = { query: 'x', author: Array.from({ length: 51 }, (_, n) => `Brand ${n}`) }
+    expect((await call('search_frames', many)).text).toContain('takes at most 50 values')
     expect((await call('find_similar_frames', { frame_id: 'nope' }))._meta.code).toBe('not_found')
     expect((await call('get_video_frames', { video: 'nope' })).text).toContain('search_library')
   })

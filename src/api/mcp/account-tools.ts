@@ -7,7 +7,7 @@ import type { LibrarySearch, ShownFrame } from '../../search/library-search.ts'
 import { POINTS } from '../rate-limit.ts'
 import { readCursor, toCursor } from './cursor.ts'
 import { CompactFrame, clip, frameLines, plural, toCompactFrame, toLink } from './present.ts'
-import { ADDS, defineTool, Id, READS, REMOVES, splitCommas, type Tool, type ToolContext } from './tool.ts'
+import { ADDS, atMost, defineTool, Id, READS, REMOVES, splitCommas, type Tool, type ToolContext } from './tool.ts'
 
 export interface AccountToolDeps {
   db: Db
@@ -16,7 +16,9 @@ export interface AccountToolDeps {
 }
 
 const MAX_IDS = 100
-const frameIds = z.preprocess(splitCommas, z.array(Id).min(1).max(MAX_IDS)).describe('One or many frame ids')
+const frameIds = z
+  .preprocess((value) => atMost(MAX_IDS, splitCommas(value)), z.array(Id).min(1).max(MAX_IDS))
+  .describe('One or many frame ids')
 const boardId = Id.describe('From list_boards')
 const limit = (fallback: number) => z.number().int().min(1).max(100).default(fallback)
 const cursor = z.string().max(100).optional().describe('next_cursor of the previous answer')

@@ -69,11 +69,17 @@ const MAX_VALUES = 50
 export function oneOrMany<T extends z.ZodType>(item: T, { commas = true } = {}) {
   return z
     .preprocess(
-      commas ? splitCommas : (value) => (typeof value === 'string' ? [value].filter((text) => text !== '') : value),
+      (value) =>
+        atMost(MAX_VALUES, commas ? splitCommas(value) : typeof value === 'string' ? [value].filter((text) => text !== '') : value),
       z.array(item),
     )
     .refine((values) => values.length <= MAX_VALUES, `takes at most ${MAX_VALUES} values`)
     .transform((values) => (values.length > 0 ? values : undefined))
+}
+
+/** A list that is too long is cut to one more than may be, so that it is refused for its length before every item of it is looked at. */
+export function atMost(max: number, value: unknown): unknown {
+  return Array.isArray(value) ? value.slice(0, max + 1) : value
 }
 
 /** An id of ours. What cannot be one is refused here and never reaches a store, which could not hold every text. */
