@@ -110,7 +110,10 @@ function wire(
   const { publicUrl } = config
   const store = openStore(config)
   const search = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
-  const cache = createReadCache(() => search.version(), versionTtlMs === undefined ? {} : { versionTtlMs })
+  const cache = createReadCache(() => search.version(), {
+    switches: search.switches,
+    ...(versionTtlMs === undefined ? {} : { versionTtlMs }),
+  })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const { requireScope } = authentication
   const readImage = (key: string) => store.get(key)
@@ -139,7 +142,8 @@ function wire(
       publicUrl,
       version: VERSION,
       logger,
-      libraryVersion: memoized(() => search.version(), versionTtlMs ?? 1_000),
+      libraryVersion: memoized(() => search.version(), versionTtlMs ?? 1_000, search.switches),
+      switches: search.switches,
     }),
     publicUrl,
     authentication,

@@ -44,10 +44,13 @@ export interface ReadCache {
 
 /**
  * A bounded cache of finished bodies (`maxBytes`), valid for one version of the read model. `versionTtlMs` is how long a version is believed without asking
- * again: what one instance may lag, far below the edge's five minutes.
+ * again: what one instance may lag, far below the edge's five minutes. An answer during which `switches` has changed is nobody's to keep.
  */
-export function createReadCache(version: () => Promise<string>, options: { maxBytes?: number; versionTtlMs?: number } = {}): ReadCache {
-  const { maxBytes = 64 * 1024 * 1024, versionTtlMs = 1_000 } = options
+export function createReadCache(
+  version: () => Promise<string>,
+  options: { maxBytes?: number; versionTtlMs?: number; switches?: (() => number) | undefined } = {},
+): ReadCache {
+  const { maxBytes = 64 * 1024 * 1024, versionTtlMs = 1_000, switches = () => 0 } = options
   // Twice the body: its compressed forms are kept beside it.
   const answers = new LRUCache<string, Answer>({ maxSize: maxBytes, sizeCalculation: (entry) => entry.body.length * 2 + 512 })
   const loading = new Map<string, Promise<Answer>>()
@@ -57,21 +60,22 @@ export function createReadCache(version: () => Promise<string>, options: { maxBy
     maxSize: 256 * 1024,
     sizeCalculation: (_, header) => header.length + 64,
   })
-  const current = memoized(version, versionTtlMs)
+  const current = memoized(version, versionTtlMs, switches)
 
-  function find(etag: string, load: () => Promise<object | string>): Answer | Promise<Answer> {
+  function find(etag: string, load: () => Promise<object | string>, engine: number): Answer | Promise<Answer> {
     const known = answers.get(etag)
     if (known) return known
-    const underway = loading.get(etag)
+    const asked = `${engine} ${etag}`
+    const underway = loading.get(asked)
     if (underway) return underway
     const fresh = load()
       .then((value) => {
         const answer: Answer = { body: Buffer.from(jsonOf(value)), compressed: {}, compressing: {} }
-        answers.set(etag, answer)
+        if (switches() === engine) answers.set(etag, answer)
         return answer
       })
-      .finally(() => loading.delete(etag))
-    loading.set(etag, fresh)
+      .finally(() => loading.delete(asked))
+    loading.set(asked, fresh)
     return fresh
   }
 
@@ -89,15 +93,17 @@ export function createReadCache(version: () => Promise<string>, options: { maxBy
     headers: readonly string[],
     { name, load, encoding: preferred }: { name: string; load: Question['load']; encoding: () => Encoding | 'identity' },
   ): Promise<void> {
+    const engine = switches()
     const etag = `W/"${await current()}-${name}"`
     const condition = req.headers['if-none-match']
     // `*` asks whether there is an answer at all, which the version does not tell.
     if (condition !== undefined && condition.trim() !== '*' && isMet(condition, etag)) return notModified(res, etag, headers)
-    const answer = await find(etag, load)
-    if (isMet(condition, etag)) return notModified(res, etag, headers)
+    const answer = await find(etag, load, engine)
+    const isNamed = switches() === engine
+    if (isNamed && isMet(condition, etag)) return notModified(res, etag, headers)
     const encoding = answer.body.length < COMPRESS_FROM_BYTES ? 'identity' : preferred()
     const body = encoding === 'identity' ? answer.body : await encoded(answer, encoding)
-    sendBody(req, res, etag, body, encoding, headers)
+    sendBody(req, res, isNamed ? etag : undefined, body, encoding, headers)
   }
 
   function encodingFor(req: Request): Encoding | 'identity' {
@@ -184,12 +190,14 @@ function notModified(res: ServerResponse, etag: string, headers: readonly string
 function sendBody(
   req: IncomingMessage,
   res: ServerResponse,
-  etag: string,
+  /** Undefined for what nobody may keep. */
+  etag: string | undefined,
   body: Buffer,
   encoding: Encoding | 'identity',
   headers: readonly string[] = [],
 ): void {
-  const all = [...headers, 'ETag', etag, ...KEPT, ...JSON_TYPE, 'Content-Length', String(body.length)]
+  const kept = etag === undefined ? ['Cache-Control', 'no-store'] : ['ETag', etag, ...KEPT]
+  const all = [...headers, ...kept, ...JSON_TYPE, 'Content-Length', String(body.length)]
   if (encoding !== 'identity') all.push('Content-Encoding', encoding)
   res.writeHead(200, all)
   res.end(req.method === 'HEAD' ? undefined : body)
@@ -216,22 +224,23 @@ async function encoded(answer: Answer, encoding: Encoding): Promise<Buffer> {
   return body
 }
 
-/** Asks at most every `ttlMs`, once however many wait. */
-export function memoized(ask: () => Promise<string>, ttlMs: number): () => Promise<string> | string {
-  let value: string | undefined
-  let until = 0
-  let asking: Promise<string> | undefined
+/** Asks at most every `ttlMs` while `of` is the same, once however many wait. */
+export function memoized(ask: () => Promise<string>, ttlMs: number, of: () => number = () => 0): () => Promise<string> | string {
+  let known: { value: string; until: number; of: number } | undefined
+  let asking: { answer: Promise<string>; of: number } | undefined
   return () => {
-    if (value !== undefined && performance.now() < until) return value
-    asking ??= ask()
-      .then((fresh) => {
-        value = fresh
-        until = performance.now() + ttlMs
-        return fresh
+    const now = of()
+    if (known?.of === now && performance.now() < known.until) return known.value
+    if (asking?.of === now) return asking.answer
+    const answer = ask()
+      .then((value) => {
+        known = { value, until: performance.now() + ttlMs, of: now }
+        return value
       })
       .finally(() => {
-        asking = undefined
+        if (asking?.answer === answer) asking = undefined
       })
-    return asking
+    asking = { answer, of: now }
+    return answer
   }
 }

@@ -196,6 +196,8 @@ export interface LibrarySearch {
   readonly engine: 'postgres' | 'meilisearch'
   /** Changes whenever an answer may change (save counts enter in batches). Cheap: ETags are made from it before any search runs. */
   version(): Promise<string>
+  /** How often another engine has begun to answer; absent where there is but one. What was asked before the last time may be either's answer: no version names it. */
+  switches?(): number
   /** When the read model was last brought up to date. */
   asOf(): Promise<Date | null>
   /** `sourceKey`: set when the term is a video's URL; then `videos` holds that one alone and `frames` its strongest frames. */

@@ -2,15 +2,21 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { AppError } from '../errors.ts'
 import type { FrameQuery, LibrarySearch } from './library-search.ts'
-import { resilientSearch } from './resilient.ts'
+import { type ResilientOptions, resilientSearch } from './resilient.ts'
 
 const logger = pino({ level: 'silent' })
 const query: FrameQuery = { filters: {}, q: 'kite', sort: 'relevance', page: 1, pageSize: 120, facets: false, variety: false }
 
 function engine(name: 'postgres' | 'meilisearch', frames: LibrarySearch['frames'], probe = async () => {}) {
-  return { engine: name, frames, probe, version: async () => '7', asOf: async () => null } as unknown as LibrarySearch & {
-    probe(): Promise<void>
-  }
+  const isAsked = { search: () => true, frames: ({ sort }: FrameQuery) => sort === 'relevance' }
+  return {
+    engine: name,
+    frames,
+    probe,
+    isAsked,
+    version: async () => '7',
+    asOf: async () => null,
+  } as unknown as ResilientOptions['primary']
 }
 
 function setUp() {
@@ -87,4 +93,23 @@ test('a bad request is no failure', async () => {
   const search = resilientSearch({ primary, fallback: engine('postgres', async () => ({ frames: [] })), logger })
   await expect(search.frames(query)).rejects.toMatchObject({ code: 'invalid_request' })
   expect(search.engine).toBe('meilisearch')
+})
+
+test('many that fail at once are one failure: it is back after the first rest', async () => {
+  const { state, search, total } = setUp()
+  state.hang = true
+  await Promise.all(Array.from({ length: 10 }, () => total()))
+  state.hang = false
+  state.time = 1_001
+  await total()
+  await new Promise(setImmediate)
+  expect(search.engine).toBe('meilisearch')
+  expect(search.switches!()).toBe(2)
+})
+
+test('what the engine is not asked for may take its time and tells nothing of the engine', async () => {
+  const { state, search } = setUp()
+  state.hang = true
+  expect((await search.frames({ ...query, sort: 'newest' })).total).toBe(2)
+  expect([search.engine, state.asked]).toEqual(['meilisearch', 0])
 })

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import type { LibrarySearch } from './library-search.ts'
+import type { FrameQuery, LibrarySearch } from './library-search.ts'
 
 /** Longest wait for the first engine; the rest of the 1.5 s belongs to the second. */
 const PATIENCE_MS = 700
@@ -8,8 +8,12 @@ const FIRST_REST_MS = 1_000
 const LONGEST_REST_MS = 30_000
 
 export interface ResilientOptions {
-  /** `probe` really asks the engine something; it throws while the engine cannot be trusted. */
-  primary: LibrarySearch & { probe(): Promise<void> }
+  primary: LibrarySearch & {
+    /** Really asks the engine something; throws while the engine cannot be trusted. */
+    probe(): Promise<void>
+    /** Whether the engine itself is asked for this. What it is not asked for cannot show that it is away. */
+    isAsked: { search(query: Parameters<LibrarySearch['search']>[0]): boolean; frames(query: FrameQuery): boolean }
+  }
   /** Holds the same documents: answers when the first does not, and what no engine is needed for. */
   fallback: LibrarySearch
   logger: Logger
@@ -31,10 +35,13 @@ export function resilientSearch({
   let failures = 0
   let restUntil = 0
   let probing = false
+  let switches = 0
 
   function failed(error: unknown): void {
-    if (failures === 0)
+    if (failures === 0) {
+      switches++
       logger.warn({ err: error, engine: primary.engine, fallback: fallback.engine }, 'search engine failed; the other one answers')
+    }
     failures++
     restUntil = now() + Math.min(FIRST_REST_MS * 2 ** (failures - 1), LONGEST_REST_MS)
   }
@@ -45,6 +52,7 @@ export function resilientSearch({
     try {
       await within(primary.probe(), patienceMs)
       failures = 0
+      switches++
       logger.info({ engine: primary.engine }, 'search engine is back')
     } catch (error) {
       failed(error)
@@ -62,7 +70,8 @@ export function resilientSearch({
       return await within(question(primary), patienceMs)
     } catch (error) {
       if (error instanceof AppError) throw error
-      failed(error)
+      // Many that were under way when it went away are one failure: only a trial that fails lengthens the rest.
+      if (failures === 0) failed(error)
       return question(fallback)
     }
   }
@@ -79,9 +88,10 @@ export function resilientSearch({
       const engine = failures > 0 ? fallback : primary
       return `${engine.engine[0]}${await engine.version()}`
     },
+    switches: () => switches,
     asOf: () => (failures > 0 ? fallback : primary).asOf(),
-    search: (query) => ask((engine) => engine.search(query)),
-    frames: (query) => ask((engine) => engine.frames(query)),
+    search: (query) => (primary.isAsked.search(query) ? ask((engine) => engine.search(query)) : fallback.search(query)),
+    frames: (query) => (primary.isAsked.frames(query) ? ask((engine) => engine.frames(query)) : fallback.frames(query)),
   }
 }
 

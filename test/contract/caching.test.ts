@@ -14,6 +14,7 @@ import { saveFrame } from '../../src/library/saves.ts'
 import { createLogger } from '../../src/logger.ts'
 import type { LibrarySearch } from '../../src/search/library-search.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
+import { type ResilientOptions, resilientSearch } from '../../src/search/resilient.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -160,6 +161,49 @@ test('the ETag is answered even where nothing is in memory: the version alone de
   expect(answer.status).toBe(304)
   other.closeAllConnections()
   other.close()
+})
+
+test('what the other engine answered is never kept under the first one’s version', async () => {
+  let away = false
+  const fake = (engine: 'meilisearch' | 'postgres', caption: string) =>
+    ({
+      engine,
+      version: async () => '7',
+      asOf: async () => null,
+      isAsked: { search: () => true, frames: () => true },
+      probe: async () => {
+        if (away) throw new Error('away')
+      },
+      search: async () => {
+        if (away && engine === 'meilisearch') throw new Error('away')
+        return { videos: [{ document: { title: caption }, score: 1, matched: {} }], frames: [], brands: [], techniques: [] }
+      },
+    }) as unknown as ResilientOptions['primary']
+  let time = 0
+  const search = resilientSearch({ primary: fake('meilisearch', 'first'), fallback: fake('postgres', 'second'), logger, now: () => time })
+  const app = appOver(
+    createReadCache(() => search.version(), { switches: search.switches }),
+    search,
+  )
+  const own = createServer(app)
+  await new Promise<void>((resolve) => own.listen(0, '127.0.0.1', resolve))
+  const read = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${(own.address() as AddressInfo).port}${path}`)
+    const { videos } = (await answer.json()) as { videos: { title: string }[] }
+    return [videos[0]!.title, answer.headers.get('etag')?.slice(3, 4) ?? answer.headers.get('cache-control')]
+  }
+  expect(await read('/api/search?q=a')).toEqual(['first', 'm'])
+  away = true
+  expect(await read('/api/search?q=b')).toEqual(['second', 'no-store'])
+  expect(await read('/api/search?q=b')).toEqual(['second', 'p'])
+  expect(await read('/api/search?q=a')).toEqual(['second', 'p'])
+  away = false
+  time = 1_001
+  await search.version()
+  await expect.poll(() => search.engine).toBe('meilisearch')
+  for (const q of ['a', 'b']) expect(await read(`/api/search?q=${q}`)).toEqual(['first', 'm'])
+  own.closeAllConnections()
+  own.close()
 })
 
 test('200 and 304 carry the same headers, from memory and not', async () => {

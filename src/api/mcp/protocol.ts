@@ -70,6 +70,8 @@ export interface DispatcherOptions {
   logger: Logger
   /** Changes whenever a cacheable tool may answer differently. Absent: nothing is kept. */
   version?: () => Promise<string> | string
+  /** An answer during which it has changed is not kept. */
+  switches?: (() => number) | undefined
   deadlineMs?: number
 }
 
@@ -162,6 +164,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     if (refused) return failed(`${tool.name} was not run. ${refused.message} ${keyHelp(options.keysUrl, tool)}`, refused.code)
 
     try {
+      const engine = options.switches?.()
       const key = tool.cacheable && options.version ? keyOf(await options.version(), tool, given, modern) : undefined
       const kept = key === undefined ? undefined : answers.get(key)
       if (kept !== undefined) return kept
@@ -169,7 +172,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       if (!parsed.success) return failed(explain(tool, given, parsed.error), 'invalid_request')
       const answer = await withDeadline(context.signal(), deadlineMs, (signal) => tool.run(parsed.data, { caller: context.caller, signal }))
       const text = toResult(toMembers(answer), modern)
-      if (key === undefined || answer.images) return text
+      if (key === undefined || answer.images || options.switches?.() !== engine) return text
       const bytes = Buffer.from(text)
       answers.set(key, bytes)
       return bytes
@@ -517,7 +520,10 @@ function explain(tool: Tool, given: Fields, error: z.ZodError): string {
         ? ''
         : ` (got ${typeof value === 'object' && value !== null ? 'an object or list' : JSON.stringify(value).slice(0, 60)})`
     if (issue.code === 'unrecognized_keys')
-      return `unknown argument ${issue.keys.map((key) => `"${key.slice(0, 60)}"`).join(', ')}; ${tool.name} takes ${argumentNames(tool)}`
+      return `unknown argument ${issue.keys
+        .slice(0, 20)
+        .map((key) => `"${key.slice(0, 60)}"`)
+        .join(', ')}; ${tool.name} takes ${argumentNames(tool)}`
     if (issue.code === 'invalid_value') return `${path}${shown}: must be one of ${issue.values.join(', ')}`
     if (value === undefined && issue.code === 'invalid_type') return `${path}: is required (${issue.expected})`
     return `${path}${shown}: ${issue.message}`

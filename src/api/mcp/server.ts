@@ -39,10 +39,12 @@ export interface ToolServerOptions {
   logger: Logger
   /** The read model's version: equal calls share an answer until it changes. */
   libraryVersion?: () => Promise<string> | string
+  /** As `LibrarySearch.switches`: an answer during which it has changed is not kept. */
+  switches?: (() => number) | undefined
   deadlineMs?: number
 }
 
-export function createToolServer({ tools, publicUrl, version, logger, libraryVersion, deadlineMs }: ToolServerOptions): Dispatch {
+export function createToolServer({ tools, publicUrl, version, logger, libraryVersion, switches, deadlineMs }: ToolServerOptions): Dispatch {
   return createDispatcher({
     info: { name: 'frame-library', title: 'Frame Library', version, websiteUrl: publicUrl },
     instructions: INSTRUCTIONS,
@@ -50,6 +52,7 @@ export function createToolServer({ tools, publicUrl, version, logger, libraryVer
     keysUrl: `${publicUrl}/keys`,
     logger,
     version: libraryVersion,
+    switches,
     deadlineMs,
   })
 }

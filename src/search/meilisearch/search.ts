@@ -18,6 +18,7 @@ import {
 import { VarietyFilter } from '../likeness.ts'
 import { MAX_RELEVANCE_DEPTH, matchedFields, matchedIn, refuseDepth, rounded, scoreByName } from '../postgres/search.ts'
 import { nameKey } from '../postgres/sink.ts'
+import type { ResilientOptions } from '../resilient.ts'
 import { Highlighter, isPartSearchable, parseQuery, type Term } from '../words.ts'
 import { type Filter, renderFilter } from './filter.ts'
 import { authorKey, authorOf, NAMED_KINDS, type NamedKind, type StoredDocument, textsOf, toEngineWord, WHOLE_TEXTS } from './settings.ts'
@@ -62,14 +63,7 @@ type StoredHit = StoredDocument & {
 }
 
 /** Words by relevance, and counts, are Meilisearch's. `key` needs no right but to search. */
-export function openMeiliSearch({
-  url,
-  key,
-  prefix = 'library',
-  reads,
-  mirror,
-  timeoutMs = 1_000,
-}: Options): LibrarySearch & { probe(): Promise<void> } {
+export function openMeiliSearch({ url, key, prefix = 'library', reads, mirror, timeoutMs = 1_000 }: Options): ResilientOptions['primary'] {
   // A plain pool: the package's client over the built-in fetch sends head and body apart, which with the server's delayed acknowledgement adds 40 ms.
   const pool = new Pool(new URL(url).origin, { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connect: { timeout: timeoutMs } })
   const path = `${new URL(url).pathname.replace(/\/$/, '')}/multi-search`
@@ -272,9 +266,16 @@ export function openMeiliSearch({
     return { techniques: ranked('techniques'), brands: ranked('brands'), videos: ranked('videos') }
   }
 
+  /** Words by relevance, and the counts of all there is. */
+  const isAsked: ResilientOptions['primary']['isAsked'] = {
+    search: ({ q, sourceKey }) => sourceKey === undefined && parseQuery(q).length > 0,
+    frames: ({ q, sort, facets }) => (q.trim() === '' ? facets : sort === 'relevance' && parseQuery(q).length > 0),
+  }
+
   return {
     ...reads,
     engine: 'meilisearch',
+    isAsked,
 
     async version() {
       return `${await reads.version()}.${(await mirror())?.version ?? 'none'}`
@@ -288,9 +289,8 @@ export function openMeiliSearch({
     asOf: async () => (await mirror())?.appliedAt ?? null,
 
     async search({ q, limit, sourceKey }) {
+      if (!isAsked.search({ q, limit, sourceKey })) return reads.search({ q, limit, ...(sourceKey === undefined ? {} : { sourceKey }) })
       const terms = parseQuery(q)
-      if (sourceKey !== undefined || q.trim() === '' || terms.length === 0)
-        return reads.search({ q, limit, ...(sourceKey === undefined ? {} : { sourceKey }) })
       const [frames, names] = await Promise.all([framesOf(terms, limit), namesOf(terms, limit)])
       const found = [...frames, ...Object.values(names).flat()]
       await requireFilled(found)
@@ -313,9 +313,10 @@ export function openMeiliSearch({
 
     async frames(query) {
       refuseDepth(query)
+      // A stored order is read faster, and to any depth, from the read model. Words in such an order are asked of one engine alone, so that no page repeats.
+      if (!isAsked.frames(query)) return reads.frames(query)
       const terms = parseQuery(query.q)
-      const relevance = query.sort === 'relevance' && terms.length > 0
-      if (relevance) {
+      if (terms.length > 0) {
         const { hits, none, ...counts } = await matches(query, terms)
         const all = query.variety ? await varied(query, terms) : undefined
         // The read model forgives more: a first letter, and parts that are not the last word.
@@ -327,8 +328,6 @@ export function openMeiliSearch({
             : undefined
         return { frames: frameHits(found, terms, whole), ...counts }
       }
-      // A stored order is read faster, and to any depth, from the read model. Words in such an order are asked of one engine alone, so that no page repeats.
-      if (terms.length > 0 || query.q.trim() !== '' || !query.facets) return reads.frames(query)
       const [page, { facets, total }] = await Promise.all([
         reads.frames({ ...query, facets: false }),
         matches({ ...query, page: 1, pageSize: 0 }, terms),
