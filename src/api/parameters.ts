@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { AppError, type ErrorDetail, invalid } from '../errors.ts'
+import { TRACKING } from '../video/source.ts'
 
 /** One query parameter: how it may be written and what each value must be. The OpenAPI document is made from the same table. */
 export interface Parameter<T = unknown> {
@@ -55,6 +56,14 @@ export function readParameters<P extends Parameters>(url: string, parameters: P)
   if (details.length > 0)
     throw new AppError('invalid_request', details.map((detail) => `${detail.path}: ${detail.message}`).join('; '), { details })
   return values as Values<P>
+}
+
+/** The address of a page without what tells where its link was clicked: a page that is passed on answers as if it had not been. */
+export function withoutTracking(url: string): string {
+  const mark = url.indexOf('?')
+  if (mark < 0) return url
+  const pairs = url.slice(mark + 1).split('&')
+  return `${url.slice(0, mark)}?${pairs.filter((pair) => !TRACKING.test(pair.split('=', 1)[0]!)).join('&')}`
 }
 
 /** A Map, because a parameter may be called `__proto__`. */

@@ -14,7 +14,7 @@ export interface Source {
 
 const MAX_URL = 2000
 /** Parameters that tell where a link was clicked, not what it leads to. */
-const TRACKING = /^(utm_.*|fbclid|gclid|dclid|msclkid|mc_cid|mc_eid|igshid|ref_src|ref_url|_hsenc|_hsmi)$/
+export const TRACKING = /^(utm_.*|fbclid|gclid|dclid|msclkid|mc_cid|mc_eid|igshid|ref_src|ref_url|_hsenc|_hsmi)$/
 
 /**
  * The canonical source of a pasted video address.
@@ -76,9 +76,9 @@ function youtube(url: URL, host: string): Source | undefined {
   if (host !== 'youtube.com' && host !== 'youtu.be' && host !== 'youtube-nocookie.com') return undefined
   const [first, second] = segments(url)
   let id: string | null | undefined
-  if (host === 'youtu.be') id = first
-  // A time is often put on with a second question mark.
-  else if (first === 'watch') id = url.searchParams.get('v')?.split('?')[0] ?? second
+  // A time is often put on by hand: with a second question mark, or with an ampersand where a question mark belongs.
+  if (host === 'youtu.be') id = first?.split('&')[0]
+  else if (first === 'watch' || first === undefined) id = url.searchParams.get('v')?.split('?')[0] ?? second
   else if (['shorts', 'embed', 'live', 'v', 'e', 'vi'].includes(first ?? '')) id = second
   else if (first === 'attribution_link') return nested(url.searchParams.get('u'), 'https://www.youtube.com')
   else if (first === 'oembed' || first === 'redirect')
@@ -104,7 +104,7 @@ function x(url: URL, host: string): Source | undefined {
 function vimeo(url: URL, host: string): Source | undefined {
   if (host !== 'vimeo.com' && host !== 'player.vimeo.com') return undefined
   const found =
-    /^\/(?:video\/|videos\/|manage\/videos\/|channels\/[^/]+\/|groups\/[^/]+\/videos\/|(?:album|showcase)\/\d+\/video\/|ondemand\/[^/]+\/|[^/]+\/review\/|reviews\/[^/]+\/videos\/)?(\d{4,12})(?:\/([0-9a-f]{6,16}))?\/?$/.exec(
+    /^\/(?:[a-z]{2}\/)?(?:video\/|videos\/|manage\/videos\/|channels\/[^/]+\/|groups\/[^/]+\/videos\/|(?:album|showcase)\/\d+\/video\/|ondemand\/[^/]+\/|[^/]+\/review\/|reviews\/[^/]+\/videos\/)?(\d{4,12})(?:\/([0-9a-f]{6,16}))?\/?$/.exec(
       url.pathname,
     )
   const id = found?.[1]

@@ -1,6 +1,6 @@
 import { Router } from 'express'
 import type { ApiDocument } from '../api/openapi.ts'
-import { readParameters } from '../api/parameters.ts'
+import { readParameters, withoutTracking } from '../api/parameters.ts'
 import type { Assets } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
@@ -44,7 +44,7 @@ export function docsPageRouter({
   const router = Router()
   let page: string | undefined
   router.get('/docs', (req, res) => {
-    readParameters(req.originalUrl, {})
+    readParameters(withoutTracking(req.originalUrl), {})
     page ??= layout(assets, { title: 'API reference', current: 'docs', body: reference(document(), publicUrl) })
     res.set('Cache-Control', 'public, max-age=300')
     sendPage(res, { publicUrl, page })

@@ -1,8 +1,8 @@
 import { Router } from 'express'
 import { LRUCache } from 'lru-cache'
-import { readParameters, type Values } from '../api/parameters.ts'
+import { readParameters, type Values, withoutTracking } from '../api/parameters.ts'
 import { limitOpenReads, type RateLimits } from '../api/rate-limit.ts'
-import { filterParameters, frameParameters, impliedSort, PAGE_SIZE, toFrameQuery } from '../api/read-parameters.ts'
+import { filterParameters, frameParameters, impliedSort, MAX_QUERY, PAGE_SIZE, toFrameQuery } from '../api/read-parameters.ts'
 import { currentSlugs } from '../api/routes/reads.ts'
 import { notFound } from '../errors.ts'
 import type { Logger } from '../logger.ts'
@@ -34,7 +34,8 @@ export function wallRouter({ assets, search, limits, logger, publicUrl, sourceKe
 
   router.get('/', limit, async (req, res) => {
     const { facets: _, debug: __, provenance: ___, ...parameters } = frameParameters
-    const values = readParameters(req.originalUrl, parameters)
+    const values = readParameters(withoutTracking(req.originalUrl), parameters)
+    const engine = search.switches?.()
     const key = `${await search.version()} ${JSON.stringify(values)}`
     let page = pages.get(key)
     if (page === undefined) {
@@ -54,14 +55,14 @@ export function wallRouter({ assets, search, limits, logger, publicUrl, sourceKe
         modules: ['wall.js'],
         body: wall(values, found.frames, found.facets, found.total ?? found.frames.length, vocabulary),
       })
-      pages.set(key, page)
+      if (search.switches?.() === engine) pages.set(key, page)
     }
     res.set('Cache-Control', PAGE_CACHE)
     sendPage(res, { publicUrl, page })
   })
 
   router.get('/frames/:id', limit, async (req, res) => {
-    readParameters(req.originalUrl, {})
+    readParameters(withoutTracking(req.originalUrl), {})
     const id = String(req.params.id)
     const found = await search.frame(id)
     if (!found) throw notFound('frame')
@@ -115,7 +116,7 @@ function wall(
 <form class="search" action="/" method="get" role="search">
   <div class="search-line">
     <label class="visually-hidden" for="q">Search frames</label>
-    <input id="q" name="q" type="search" value="${values.q ?? ''}" placeholder="Search captions, composition, on-screen text" autocomplete="off" maxlength="500">
+    <input id="q" name="q" type="search" value="${values.q ?? ''}" placeholder="Search captions, composition, on-screen text" autocomplete="off" maxlength="${MAX_QUERY}">
     <button class="primary">Search</button>
   </div>
   <div class="filters" role="group" aria-label="Filters">

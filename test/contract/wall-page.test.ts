@@ -45,3 +45,14 @@ test('pages are called by their order', async () => {
   expect(links(await textOf('?sort=strength')).get('Next →')).toBe('/?sort=strength&page=2')
   expect(links(await textOf('?sort=strength&page=2')).get('← Previous')).toBe('/?sort=strength')
 })
+
+test('a link that was passed on opens the page it names; a parameter that is none is refused', async () => {
+  const page = await open('?subject=ui&utm_source=newsletter&fbclid=abc')
+  expect(page.status).toBe(200)
+  expect(links(await page.text())).toEqual(links(await textOf('?subject=ui')))
+  const { json } = await library.get('/api/frames')
+  for (const path of ['docs?gclid=1', `frames/${json.frames[0].id}?utm_medium=email`])
+    expect([path, (await open(path)).status]).toEqual([path, 200])
+  expect((await open('?colour=red')).status).toBe(400)
+  expect((await open('api/frames?utm_source=x')).status).toBe(400)
+})
