@@ -7,6 +7,8 @@ import type { Parameter, Parameters, Values } from './parameters.ts'
 /** The parameters of the open reads: one table for reading them, for OpenAPI and for the pages. */
 
 export const PAGE_SIZE = 120
+/** As long as an address of a video may be: whoever pastes one searches for it. */
+export const MAX_QUERY = 2_000
 export const SEARCH_LIMIT = { default: 6, max: 20 } as const
 
 const text = (max: number) =>
@@ -82,7 +84,7 @@ export const filterParameters = {
 export const frameParameters = {
   ...filterParameters,
   q: {
-    schema: text(500),
+    schema: text(MAX_QUERY),
     description: 'Free text over caption, composition, steal and on-screen text.',
     example: 'dark terminal',
     fallback: '',
@@ -117,7 +119,7 @@ export const frameParameters = {
 
 export const searchParameters = {
   q: {
-    schema: text(500),
+    schema: text(MAX_QUERY),
     description: 'The term, or the URL of a video. Blank: the strongest rows of each kind.',
     example: 'terminal',
     fallback: '',
@@ -140,7 +142,7 @@ const listLimit = (fallback: number, max: number) =>
     description: `Rows: ${fallback} unless told, ${max} at most.`,
     fallback,
   }) as const
-const after = { schema: name(400), description: 'The `next` of the previous answer.' } as const
+const after = { schema: name(4_000), description: 'The `next` of the previous answer.' } as const
 
 export const similarParameters = { ...filterParameters, limit: listLimit(24, 120) } as const satisfies Parameters
 export const videosParameters = {

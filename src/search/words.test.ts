@@ -16,6 +16,7 @@ test('words are cut at everything that is no letter or digit, and folded', () =>
     'aeoa',
     '12',
   ])
+  expect(words('⒈ Sign up ⑴ ⑽ \ufc60')).toEqual(['1', 'sign', 'up', '1', '10'])
   expect(words('cafe\u0301 CAFÉ ﬁlm')).toEqual(['cafe', 'cafe', 'film'])
   expect(words('<b>&amp;</b> \u0000 \ud800')).toEqual(['b', 'amp', 'b'])
 })

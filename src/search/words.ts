@@ -9,7 +9,7 @@ export interface Token {
 }
 
 /** Raised with every change of how words are cut, or of what lies in an index: what is stored is then written anew when the workers start. */
-export const WORDS_VERSION = 2
+export const WORDS_VERSION = 3
 /** What can stand in one query beyond this is left out; Meilisearch reads ten words too. */
 export const MAX_QUERY_WORDS = 10
 /** As much as one word: a query may hold forty characters of scripts written without spaces. */
@@ -68,14 +68,15 @@ export function tokenize(text: string): Token[] {
       tokens.push(...charactersOf(match[0], match.index))
       continue
     }
-    // Folding may open a word up (½ becomes 1⁄2): only letters and digits stay.
+    // Folding may open a word up (½ becomes 1⁄2, ⑴ becomes (1)): only letters and digits stay.
     const folded = fold(match[0])
-    const word = ASCII.test(folded) ? folded.slice(0, MAX_WORD) : lettersOf(folded)
+    const word = PLAIN_WORD.test(folded) ? folded.slice(0, MAX_WORD) : lettersOf(folded)
     if (word !== '') tokens.push({ word, start: match.index, end: match.index + match[0].length })
   }
   return tokens
 }
 
+const PLAIN_WORD = /^[a-z0-9]*$/
 /** Spares most words in other letters the look at what script they are of. */
 const FAR = /[\u0e00-\uffff]/
 const isAsciiWordCode = (code: number) => (code >= 97 && code <= 122) || (code >= 48 && code <= 57)

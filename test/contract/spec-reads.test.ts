@@ -161,6 +161,16 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       expect(json.frames[0].matched.caption).toBe('A <em>heron</em> stands in reeds')
     })
 
+    test('words that look like an address are words where no video has it; an address that is written out is not', async () => {
+      expect((await get('/api/search?q=heron.stands/reeds')).json.frames.length).toBeGreaterThan(0)
+      const { json } = await get(`/api/search?q=${encodeURIComponent('https://heron.stands/reeds')}`)
+      expect([json.videos, json.frames, json.brands, json.techniques]).toEqual([[], [], [], []])
+    })
+    test('an address may be long: 2,000 characters are read, one more is refused', async () => {
+      const long = `https://cdn.example.com/a.mp4?sig=${'x'.repeat(1_966)}`
+      expect([long.length, (await get(`/api/search?q=${encodeURIComponent(long)}`)).status]).toEqual([2_000, 200])
+      expect((await get(`/api/search?q=${encodeURIComponent(`${long}x`)}`)).status).toBe(400)
+    })
     test('a pasted video URL resolves to that one video', async () => {
       for (const url of [YOUTUBE_URL, 'https://youtu.be/dQw4w9WgXcQ?si=abc', 'youtube.com/shorts/dQw4w9WgXcQ']) {
         const { json } = await get(`/api/search?q=${encodeURIComponent(url)}`)
@@ -174,6 +184,10 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       }
     })
 
+    test('a page of brands that ends with the longest name there is has a next one', async () => {
+      const next = Buffer.from(JSON.stringify(['日 '.repeat(300).trim(), 'id'])).toString('base64url')
+      expect((await get(`/api/brands?after=${next}`)).status).toBe(200)
+    })
     test('an unknown video URL finds nothing rather than something like its letters', async () => {
       const { json } = await get(`/api/search?q=${encodeURIComponent('https://youtu.be/quokkaquokk')}`)
       expect(json).toEqual({ videos: [], frames: [], brands: [], techniques: [] })

@@ -407,7 +407,9 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
     },
 
     async search({ q, limit, sourceKey }) {
-      if (sourceKey !== undefined) return ofSource(sourceKey, limit)
+      const ofVideo = sourceKey === undefined ? undefined : await ofSource(sourceKey, limit)
+      // Words with a dot and a slash between them (node.js/express) look like an address: where no video has it they are words.
+      if (ofVideo && (ofVideo.videos.length > 0 || !sourceKey?.startsWith('url:') || WRITTEN_OUT.test(q))) return ofVideo
       if (q.trim() === '') {
         const [videos, frames, brands, techniques] = await Promise.all([
           strongestEntries('videos', limit),
@@ -727,6 +729,8 @@ export function matchedFields(fields: Record<string, string>, highlighter: Highl
 }
 
 export const rounded = (score: number) => Math.round(Math.min(1, Math.max(0, Number(score))) * 1e6) / 1e6
+
+const WRITTEN_OUT = /https?(?::|%3a)(?:\/\/|%2f%2f)/i
 
 /** Where no word was asked for the order is all there is to tell. */
 const byPlace = (n: number, of: number) => rounded(of <= 1 ? 1 : 1 - n / of)
