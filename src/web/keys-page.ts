@@ -105,7 +105,7 @@ export function keysPageRouter({ db, assets, limits, logger, publicUrl }: KeysPa
   router.get('/keys', async (req, res) => {
     const visitor = await visitorOf(db, cookie, req)
     if (!visitor) throw new AppError('unauthenticated', 'You are not signed in.')
-    const notice = { revoked: 'The key is revoked. Its next request will be refused.' }[String(req.query.done)]
+    const notice = req.query.done === 'revoked' ? 'The key is revoked. Its next request will be refused.' : undefined
     await show(res, { visitor, ...(notice ? { notice } : {}) })
   })
 
