@@ -5,7 +5,7 @@ import type { Db } from '../db/client.ts'
 import { AppError, invalid, MediaError } from '../errors.ts'
 import { checkUrl } from '../video/fetch-source.ts'
 import type { FrameStore } from '../video/frame-store.ts'
-import { needsYtDlp } from '../video/source.ts'
+import { decode, needsYtDlp } from '../video/source.ts'
 import type { Platform } from '../vocabulary.ts'
 import { replaceUpload, submitVideo, type VideoRow } from './videos.ts'
 
@@ -121,7 +121,7 @@ function titleFromUrl(url: string): string {
   const { hostname, pathname } = new URL(url)
   const last = pathname.split('/').filter(Boolean).at(-1)
   return last && /\.[a-z0-9]{2,5}$/i.test(last)
-    ? titleFromFilename(decodeURIComponent(last))
+    ? titleFromFilename(decode(last))
     : `${hostname.replace(/^www\./, '')}${pathname === '/' ? '' : pathname}`
 }
 

@@ -165,7 +165,7 @@ function segments(url: URL): string[] {
   return url.pathname.split('/').filter((part) => part !== '')
 }
 
-function decode(path: string): string {
+export function decode(path: string): string {
   try {
     return decodeURIComponent(path)
   } catch {

@@ -1,0 +1,29 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fetchability, submitUrl } from '../../src/library/submit.ts'
+import { findSource } from '../../src/video/source.ts'
+import type { Service } from '../support/service.ts'
+import { frames, openScripted, scriptedAnnotator } from './support.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await openScripted(
+    scriptedAnnotator('scripted@1', () => ({})),
+    { worker: false },
+  )
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+test('a file’s name that is not percent-encoded as UTF-8 is its title as it stands', async () => {
+  const submit = (url: string) => submitUrl(service.stores.db, url, findSource, { fetchable: fetchability({ ytdlp: false }) })
+  expect(await submit('https://cdn.acme.com/50%-off.mp4')).toMatchObject({ created: true, video: { title: '50% off' } })
+  expect(await submit('https://cdn.acme.com/caf%E9.mp4')).toMatchObject({ created: true, video: { title: 'caf%E9' } })
+  expect(await submit('https://cdn.acme.com/caf%C3%A9.mp4')).toMatchObject({ created: true, video: { title: 'café' } })
+
+  const list = join(service.config.dataDir, 'list.json')
+  await writeFile(list, JSON.stringify(['before', '20%-off', 'after'].map((name) => `https://cdn.acme.com/${name}.mp4`)))
+  const { code, stderr, json } = await frames(service, service.stores.redisUrl, ['add', '--from', list, '--json'])
+  expect([code, stderr]).toEqual([0, ''])
+  expect(json.videos.map((outcome: { created?: boolean }) => outcome.created)).toEqual([true, true, true])
+})
