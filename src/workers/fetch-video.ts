@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { MediaError } from '../errors.ts'
 import { fetchSource } from '../video/fetch-source.ts'
 import type { FrameStore } from '../video/frame-store.ts'
-import { needsYtDlp } from '../video/source.ts'
+import { findSource, needsYtDlp } from '../video/source.ts'
 import { fetchWithYtDlp } from '../video/yt-dlp.ts'
 import type { Platform } from '../vocabulary.ts'
 import type { IngestDeps } from './ingest-video.ts'
@@ -28,7 +28,8 @@ export function fetchVideo({ store, ytdlpPath, maxBytes, maxDurationSec }: Fetch
       return { file, title: null, author: null }
     }
     if (video.sourceUrl === null) throw new MediaError('upload_missing', 'There is neither a file nor an address for this video.')
-    if (needsYtDlp({ platform: video.platform as Platform }))
+    // The address alone tells how it is fetched: the platform may be where somebody said the video was published.
+    if (needsYtDlp(findSource(video.sourceUrl) ?? { platform: video.platform as Platform }))
       return fetchWithYtDlp(video.sourceUrl, { ytdlpPath, scratchDir, signal, maxBytes, maxDurationSec })
     const fetched = await fetchSource(video.sourceUrl, { scratchDir, signal, maxBytes, onProgress })
     return { file: fetched.file, title: fetched.title, author: null }
