@@ -179,6 +179,14 @@ export async function beginVideo(db: Db, id: string, revision: number): Promise<
   return video
 }
 
+/** A beginning that came to nothing because a store was away is not counted: an outage of a minute has as many of them as a video may have. */
+export async function unbeginVideo(db: Db, id: string, revision: number): Promise<void> {
+  await db
+    .update(videos)
+    .set({ attempts: sql`greatest(${videos.attempts} - 1, 0)`, updatedAt: new Date() })
+    .where(and(eq(videos.id, id), eq(videos.revision, revision)))
+}
+
 /** Notes where the work stands. No-op, and false, when a newer revision (cancelled, retried) or another run of the same job was there first. */
 export async function recordProgress(
   db: Db,

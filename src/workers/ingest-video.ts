@@ -4,7 +4,15 @@ import type { Db } from '../db/client.ts'
 import { MediaError } from '../errors.ts'
 import { isConnectionLoss } from '../events/consume.ts'
 import { frameIdOf, imageKeysOf } from '../library/identity.ts'
-import { beginVideo, MAX_BEGINNINGS, recordExtraction, recordFailure, recordProgress, type VideoRow } from '../library/videos.ts'
+import {
+  beginVideo,
+  MAX_BEGINNINGS,
+  recordExtraction,
+  recordFailure,
+  recordProgress,
+  unbeginVideo,
+  type VideoRow,
+} from '../library/videos.ts'
 import type { Logger } from '../logger.ts'
 import type { Handlers } from '../queue/work.ts'
 import type { Extraction, ExtractOptions } from '../video/extract.ts'
@@ -100,7 +108,12 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
         return
       }
       // Handed back: a stopping worker and a store that is away are no failure of this video.
-      if (stop.aborted || (!(error instanceof MediaError) && isConnectionLoss(error))) throw error
+      if (stop.aborted) throw error
+      if (!(error instanceof MediaError) && isConnectionLoss(error)) {
+        // The database may be what is away.
+        await unbeginVideo(db, videoId, revision).catch(() => undefined)
+        throw error
+      }
       if (error instanceof MediaError && (!error.retryable || lastAttempt)) {
         logger.info({ videoId, code: error.code }, 'video refused')
         await recordFailure(db, { id: videoId, revision, code: error.code, message: error.message })

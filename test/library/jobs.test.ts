@@ -411,6 +411,23 @@ test('a video that was begun too often is given up with a reason, and the next o
   expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
 })
 
+test('however long a store is away, the video waits for it and is not given up', async () => {
+  await open(annotator, { worker: false })
+  const video = await addVideo(service, 1)
+  const revision = await revisionOf(video)
+  const away: FrameStore = {
+    ...openStore(service.config),
+    async put() {
+      throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    },
+  }
+  const run = (store?: FrameStore) =>
+    ingestVideo(ingestDeps(store && { store }))({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt: false })
+  for (let n = 0; n < MAX_BEGINNINGS + 5; n++) await expect(run(away)).rejects.toThrow('ECONNREFUSED')
+  await run()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
+})
+
 function ingestDeps(over: { store?: FrameStore } = {}): Parameters<typeof ingestVideo>[0] {
   return {
     db: service.stores.db,
