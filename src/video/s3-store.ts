@@ -21,14 +21,25 @@ export interface S3StoreOptions {
   region: string
   accessKey: string
   secretKey: string
+  /** How long a connection may stay silent in the middle of a request. */
+  idleTimeoutMs?: number
 }
 
 const PART_BYTES = 8 * 1024 * 1024
+const CONNECT_TIMEOUT_MS = 5_000
+const IDLE_TIMEOUT_MS = 60_000
 /** The most keys one delete request may name. */
 const DELETE_BATCH = 1000
 
 /** A store in an S3 bucket, of AWS or of a server that speaks its language. `close` ends its connections. */
-export function openS3Store({ endpoint, bucket, region, accessKey, secretKey }: S3StoreOptions): FrameStore & { close(): void } {
+export function openS3Store({
+  endpoint,
+  bucket,
+  region,
+  accessKey,
+  secretKey,
+  idleTimeoutMs = IDLE_TIMEOUT_MS,
+}: S3StoreOptions): FrameStore & { close(): void } {
   const client = new S3Client({
     endpoint,
     region,
@@ -38,8 +49,21 @@ export function openS3Store({ endpoint, bucket, region, accessKey, secretKey }: 
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     maxAttempts: 3,
+    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: idleTimeoutMs },
   })
+  const failing = (error: unknown) => {
+    throw asOutage(error)
+  }
+  client.middlewareStack.add((next) => (args) => next(args).catch(failing), { step: 'initialize', name: 'asOutage' })
   const at = (key: string) => ({ Bucket: bucket, Key: checkKey(key) })
+
+  async function read(key: string) {
+    const found = await absent(client.send(new GetObjectCommand(at(key))))
+    // Heard before whoever reads it: the body may break off long after the answer began.
+    const body = found?.Body as Readable | undefined
+    body?.once('error', asOutage)
+    return found
+  }
 
   async function* keysBelow(prefix: string): AsyncGenerator<{ key: string; bytes: number; modifiedAt: Date }> {
     let token: string | undefined
@@ -92,11 +116,11 @@ export function openS3Store({ endpoint, bucket, region, accessKey, secretKey }: 
       return { bytes }
     },
     async get(key) {
-      const found = await absent(client.send(new GetObjectCommand(at(key))))
+      const found = await read(key)
       return found?.Body && Buffer.from(await found.Body.transformToByteArray())
     },
     async open(key) {
-      const found = await absent(client.send(new GetObjectCommand(at(key))))
+      const found = await read(key)
       return found?.Body as Readable | undefined
     },
     async stat(key) {
@@ -125,6 +149,18 @@ export function openS3Store({ endpoint, bucket, region, accessKey, secretKey }: 
     },
     close: () => client.destroy(),
   }
+}
+
+/**
+ * The same error, with a code that tells an outage (`isConnectionLoss`) when the bucket is overloaded, broken or silent: work waits for it, and nothing is counted
+ * against it. What a server has not implemented (501) will not come back.
+ */
+function asOutage(error: unknown): unknown {
+  if (!(error instanceof Error) || 'code' in error) return error
+  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode ?? 0
+  const isAway =
+    status === 429 || (status >= 500 && status !== 501) || /^(SlowDown|InternalError|RequestTimeout|TimeoutError)$/.test(error.name)
+  return isAway ? Object.assign(error, { code: 'ETIMEDOUT' }) : error
 }
 
 async function absent<T>(promise: Promise<T>): Promise<T | undefined> {

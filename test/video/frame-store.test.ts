@@ -1,12 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import type { Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import S3rver from '@20minutes/s3rver'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isConnectionLoss } from '../../src/events/consume.ts'
 import { openDiskStore } from '../../src/video/disk-store.ts'
 import type { FrameStore } from '../../src/video/frame-store.ts'
 import { openS3Store } from '../../src/video/s3-store.ts'
@@ -195,5 +197,60 @@ describe('in an S3 bucket', () => {
     await expect(missing.put('frames/b/1.webp', Buffer.from('x'), 'image/webp')).rejects.toThrow()
     wrong.close()
     missing.close()
+  })
+})
+
+describe('a bucket that is away', () => {
+  /** What each act on a store comes to whose far end behaves like this. */
+  async function failuresOf(answer: RequestListener): Promise<unknown[]> {
+    const server = createServer(answer).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const given = { endpoint, bucket: 'frames', region: 'us-east-1', accessKey: 'a', secretKey: 'b' }
+    const store = openS3Store({ ...given, idleTimeoutMs: 100 })
+    try {
+      const acts = [
+        () => store.get('frames/b/1.webp'),
+        async () => readAll((await store.open('frames/b/1.webp'))!),
+        () => store.stat('frames/b/1.webp'),
+        () => store.put('frames/b/1.webp', Buffer.from('x'), 'image/webp'),
+        () => store.put('uploads/b', Readable.from([Buffer.from('x')], { objectMode: false }), 'video/mp4'),
+        () => keys(store, 'frames/b/'),
+      ]
+      return await Promise.all(
+        acts.map((act) =>
+          act().then(
+            () => 'no failure',
+            (error: unknown) => error,
+          ),
+        ),
+      )
+    } finally {
+      store.close()
+      server.closeAllConnections()
+      server.close()
+    }
+  }
+
+  test.each<[string, RequestListener]>([
+    ['unavailable', (_, res) => res.writeHead(503).end('<html>unavailable</html>')],
+    ['overloaded', (_, res) => res.writeHead(429).end()],
+    ['broken', (_, res) => res.writeHead(500).end('<Error><Code>InternalError</Code><Message>try again</Message></Error>')],
+    ['silent', () => undefined],
+  ])('%s: every act ends as an outage', async (_, answer) => {
+    for (const failure of await failuresOf(answer)) expect(isConnectionLoss(failure), String(failure)).toBe(true)
+  })
+
+  test('silent in the middle of an image: reading it ends as an outage', async () => {
+    const [got, opened] = await failuresOf((_, res) => res.writeHead(200, { 'Content-Length': '100' }).write('half'))
+    for (const failure of [got, opened]) expect(isConnectionLoss(failure), String(failure)).toBe(true)
+  })
+
+  test('what is refused, or not implemented, is no outage', async () => {
+    for (const status of [403, 501])
+      for (const failure of await failuresOf((_, res) => res.writeHead(status).end())) {
+        expect(failure).toBeInstanceOf(Error)
+        expect(isConnectionLoss(failure), String(failure)).toBe(false)
+      }
   })
 })
