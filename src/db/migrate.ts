@@ -1,20 +1,23 @@
 import { fileURLToPath } from 'node:url'
 import { sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/node-postgres'
 import { migrate } from 'drizzle-orm/node-postgres/migrator'
 import type { Db } from './client.ts'
 
 const folder = fileURLToPath(new URL('../../drizzle', import.meta.url))
 const MIGRATION_LOCK = 7_310_001
 
-/** Brings the schema up to date. Safe when many processes start at once: an advisory lock lets one at a time through. */
+/** Brings the schema up to date. Safe when many processes start at once: an advisory lock lets one at a time through, however long it takes. */
 export async function migrateDatabase(db: Db): Promise<void> {
   const client = await db.$client.connect()
   try {
+    await client.query('set statement_timeout = 0')
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
-    await migrate(db, { migrationsFolder: folder })
+    await migrate(drizzle(client), { migrationsFolder: folder })
   } finally {
     await client.query('select pg_advisory_unlock($1)', [MIGRATION_LOCK]).catch(() => undefined)
-    client.release()
+    // Closed, not given back to the pool: it has no time limit any more.
+    client.release(true)
   }
 }
 
