@@ -61,7 +61,7 @@ export function addKeyCommands(program: Command): void {
 
   group
     .command('rotate')
-    .description('a successor, shown once; the old key goes on for the grace period')
+    .description('a successor, shown once; the old key goes on for the grace period, the one before it ends')
     .argument('<key>', 'key id')
     .requiredOption('--account <email>', 'whose key')
     .option('--grace-hours <n>', 'how long the old one goes on', parseWhole, ROTATION_GRACE_SEC / 3600)

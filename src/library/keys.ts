@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { and, desc, eq, sql } from 'drizzle-orm'
+import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../db/client.ts'
 import { accounts, apiKeys, type Plan, type Role } from '../db/schema.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
@@ -12,7 +12,7 @@ export const OPERATOR_SCOPES = ['videos:write', 'library:write', 'accounts:write
 export const SCOPES = [...MEMBER_SCOPES, ...OPERATOR_SCOPES] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** Live keys an account may hold; rotated ones in their grace period do not count. */
+/** Live keys an account may hold; a rotated one in its grace period does not count beside its successor. */
 export const MAX_KEYS = 25
 /** Default time an old key goes on beside the one that replaces it. */
 export const ROTATION_GRACE_SEC = 24 * 60 * 60
@@ -139,7 +139,8 @@ export async function listKeys(db: DbOrTx, accountId: string): Promise<KeyRecord
 }
 
 /**
- * A new key with the old one's name, scopes and lifetime; the old one dies after `graceSec`. Of two rotations at once the second is refused.
+ * A new key with the old one's name, scopes and lifetime; the old one dies after `graceSec`. One that the old one replaced dies now: else one key
+ * would become any number of live ones, each with a rate budget of its own. Of two rotations at once the second is refused.
  * @throws AppError not_found, or conflict for a key that is dead or already replaced.
  */
 export async function rotateKey(
@@ -169,6 +170,7 @@ export async function rotateKey(
       })
       .where(eq(apiKeys.id, keyId))
       .returning({ revokedAt: apiKeys.revokedAt })
+    await endNow(tx, accountId, sql`replaced_by = ${keyId}`)
     await appendEvent(tx, {
       type: 'key.revoked',
       subject: keyId,
@@ -183,12 +185,17 @@ export async function rotateKey(
 export async function revokeKey(db: DbOrTx, { accountId, keyId }: { accountId: string; keyId: string }): Promise<void> {
   await inTransaction(db, async (tx) => {
     await lockKey(tx, accountId, keyId)
-    // clock_timestamp, not now(): a check that begins after this commits must not still find the moment ahead of it.
-    const { rowCount } = await tx.execute(
-      sql`update api_keys set revoked_at = clock_timestamp() where id = ${keyId} and (revoked_at is null or revoked_at > clock_timestamp())`,
-    )
-    if (rowCount === 1) await appendEvent(tx, { type: 'key.revoked', subject: keyId, accountId, data: { key_id: keyId } })
+    await endNow(tx, accountId, sql`id = ${keyId}`)
   })
+}
+
+async function endNow(tx: Tx, accountId: string, which: SQL): Promise<void> {
+  // clock_timestamp, not now(): a check that begins after this commits must not still find the moment ahead of it.
+  const { rows } = await tx.execute<{ id: string }>(
+    sql`update api_keys set revoked_at = clock_timestamp()
+         where account_id = ${accountId} and ${which} and (revoked_at is null or revoked_at > clock_timestamp()) returning id`,
+  )
+  for (const { id } of rows) await appendEvent(tx, { type: 'key.revoked', subject: id, accountId, data: { key_id: id } })
 }
 
 export function isLive(key: Pick<KeyRecord, 'revokedAt' | 'expiresAt'>, at: Date = new Date()): boolean {
@@ -202,9 +209,10 @@ async function mint(
 ): Promise<{ key: string; record: KeyRecord }> {
   if (!replacing) {
     const { rows } = await tx.execute<{ live: number }>(
-      sql`select count(*)::int as live from api_keys
-           where account_id = ${accountId} and replaced_by is null
-             and (revoked_at is null or revoked_at > now()) and (expires_at is null or expires_at > now())`,
+      sql`with live as (
+            select id, replaced_by from api_keys
+             where account_id = ${accountId} and (revoked_at is null or revoked_at > now()) and (expires_at is null or expires_at > now()))
+          select count(*)::int as live from live k where not exists (select 1 from live where id = k.replaced_by)`,
     )
     if (rows[0]!.live >= MAX_KEYS) throw new AppError('conflict', `An account holds at most ${MAX_KEYS} keys; revoke one first.`)
   }

@@ -458,6 +458,30 @@ describe('keys', () => {
     expect(await authenticate(stores.db, next.key)).toBeDefined()
   })
 
+  test('of a key rotated again and again the last two live, and each that ends early says so', async () => {
+    const { key, record, account } = await seedAccount(stores.db)
+    const line = [{ key, record }]
+    for (let n = 0; n < 3; n++)
+      line.push(await rotateKey(stores.db, { accountId: account.id, keyId: line.at(-1)!.record.id, graceSec: 86_400 }))
+    const alive = await Promise.all(line.map(async (each) => (await authenticate(stores.db, each.key)) !== undefined))
+    expect(alive).toEqual([false, false, true, true])
+    const ended = (await eventsOf(account.id)).filter((event) => event.type === 'key.revoked' && !event.data.effective_at)
+    expect(ended).toEqual(line.slice(0, 2).map(({ record: { id } }) => ({ type: 'key.revoked', subject: id, data: { key_id: id } })))
+  })
+
+  test('a key in its grace period counts once its successor is dead', async () => {
+    const { account, record } = await seedAccount(stores.db)
+    const spare = MAX_KEYS - 1
+    for (let n = 0; n < spare; n++) {
+      const { record: old } = await createKey(stores.db, { accountId: account.id, name: `k${n}` })
+      const { record: successor } = await rotateKey(stores.db, { accountId: account.id, keyId: old.id })
+      await revokeKey(stores.db, { accountId: account.id, keyId: successor.id })
+    }
+    await expect(createKey(stores.db, { accountId: account.id, name: 'one more' })).rejects.toMatchObject({ code: 'conflict' })
+    await revokeKey(stores.db, { accountId: account.id, keyId: record.id })
+    await createKey(stores.db, { accountId: account.id, name: 'one more' })
+  })
+
   test('members cannot give operators’ scopes, and the cap holds when many are made at once', async () => {
     const { account } = await seedAccount(stores.db)
     await expect(createKey(stores.db, { accountId: account.id, name: 'x', scopes: ['accounts:write'] })).rejects.toMatchObject({
