@@ -39,6 +39,6 @@ try {
 function oneLine(error: unknown): string {
   if (error instanceof CliError || error instanceof ConfigError || error instanceof AppError || error instanceof LocalFailure)
     return error.message
-  if (isConnectionLoss(error)) return 'The database or Redis does not answer. Is the service running?'
+  if (isConnectionLoss(error)) return 'The database, Redis or the image store does not answer. Is the service running?'
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
