@@ -108,8 +108,8 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   }
 
   /**
-   * One call within the limits. Tells the breaker and remembers when the endpoint is out of reach. The place is held until the answer is in the books, as another
-   * process would count it neither as under way nor as paid for.
+   * One call within the limits. Tells the breaker and remembers when the endpoint is out of reach. Where a budget is kept the place is held until the answer is in
+   * the books, as another process would count it neither as under way nor as paid for.
    */
   async function callEndpoint(
     question: Question,
@@ -127,6 +127,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       const start = performance.now()
       try {
         const answer = await endpoint.ask(question, breakOff)
+        if (!options.admit) release()
         if (answer.kind === 'failed') breaker.failed()
         else breaker.succeeded()
         // Of several at once it may be too many: they are halved.
