@@ -376,11 +376,10 @@ describe('boards', () => {
     const { account } = await seedAccount(stores.db)
     const { frameIds } = await seedFrames(stores.db, { count: 6 })
     const made = []
-    for (const name of ['a', 'b', 'c']) {
-      made.push(await createBoard(stores.db, { accountId: account.id, name }))
-      // Boards of one millisecond have no order of time.
-      await new Promise((resolve) => setTimeout(resolve, 2))
-    }
+    for (const name of ['a', 'b', 'c']) made.push(await createBoard(stores.db, { accountId: account.id, name }))
+    // Boards of one millisecond have no order of time.
+    for (const [n, { id }] of made.entries())
+      await stores.db.$client.query(`update boards set created_at = created_at + $1 * interval '1 second' where id = $2`, [n, id])
     await pinFrames(stores.db, { accountId: account.id, boardId: made[1]!.id, frameIds })
     const { boards } = await listBoards(stores.db, account.id)
     expect(boards.map((board) => [board.name, board.itemCount])).toEqual([

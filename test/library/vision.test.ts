@@ -224,12 +224,17 @@ test('two workers share one limit of calls under way', async () => {
   expect([...endpoint.paid.values()].every((times) => times === 1)).toBe(true)
 })
 
-test('the shared limit: never more than allowed over two processes’ worth of holders, a dead one’s place comes back', async () => {
+/** One limit as two processes have it. */
+async function openTwoLimits(concurrency: number) {
   await open()
   const other = new Redis(service.stores.redisUrl)
   opened.push({ [Symbol.asyncDispose]: async () => other.disconnect() })
-  const options = { name: `${service.stores.prefix}:t`, concurrency: 4, perMinute: 0 }
-  const limits = [sharedLimit(service.stores.redis, options), sharedLimit(other, options)]
+  const options = { name: `${service.stores.prefix}:t`, concurrency, perMinute: 0 }
+  return { name: options.name, limits: [sharedLimit(service.stores.redis, options), sharedLimit(other, options)] }
+}
+
+test('the shared limit: never more than allowed over two processes’ worth of holders, a dead one’s place comes back', async () => {
+  const { name, limits } = await openTwoLimits(4)
   let held = 0
   let most = 0
   await Promise.all(
@@ -246,7 +251,7 @@ test('the shared limit: never more than allowed over two processes’ worth of h
   expect(most).toBeLessThanOrEqual(4)
   // A holder that never gave back: its lease lies in the past.
   await service.stores.redis.zadd(
-    `limit:${options.name}`,
+    `limit:${name}`,
     Date.now() - 1,
     'dead-1',
     Date.now() - 1,
@@ -267,11 +272,7 @@ test('the shared limit: never more than allowed over two processes’ worth of h
 })
 
 test('the shared limit: of many that take a place in one moment, over two processes, each counts those before it', async () => {
-  await open()
-  const other = new Redis(service.stores.redisUrl)
-  opened.push({ [Symbol.asyncDispose]: async () => other.disconnect() })
-  const options = { name: `${service.stores.prefix}:t`, concurrency: 16, perMinute: 0 }
-  const limits = [sharedLimit(service.stores.redis, options), sharedLimit(other, options)]
+  const { limits } = await openTwoLimits(16)
   const places = await Promise.all(Array.from({ length: 16 }, (_, n) => limits[n % 2]!.acquire(new AbortController().signal)))
   expect(places.map(({ others }) => others).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 16 }, (_, n) => n))
   const waiting = limits[1]!.acquire(new AbortController().signal)
