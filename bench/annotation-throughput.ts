@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { TECHNIQUE_SEED } from '../src/library/technique-seed.ts'
+import { TECHNIQUE_SEED } from '../src/library/techniques/technique-seed.ts'
 import { openLocalLimiter } from '../src/vision/model/limits.ts'
 import { openModelAnnotator } from '../src/vision/model/model-annotator.ts'
 import { noiseFrame, startFakeVisionEndpoint } from '../test/support/fake-vision-endpoint.ts'
@@ -55,7 +55,13 @@ export async function run(args: string[]): Promise<void> {
   await Promise.all(
     Array.from({ length: concurrency }, async () => {
       while (left-- > 0) {
-        await (await fetch(`${baseUrl}/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).text()
+        await (
+          await fetch(`${baseUrl}/chat/completions`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body,
+          })
+        ).text()
       }
     }),
   )
@@ -90,7 +96,11 @@ interface Told {
 async function serve(delayMs: number): Promise<void> {
   const endpoint = await startFakeVisionEndpoint({ delayMs })
   process.on('message', () => {
-    const told: Told = { body: JSON.stringify(endpoint.calls[0]!.body), made: endpoint.calls.length, mostAtOnce: endpoint.mostAtOnce }
+    const told: Told = {
+      body: JSON.stringify(endpoint.calls[0]!.body),
+      made: endpoint.calls.length,
+      mostAtOnce: endpoint.mostAtOnce,
+    }
     process.send!(told)
   })
   process.send!(endpoint.baseUrl)

@@ -6,10 +6,10 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import sharp from 'sharp'
-import { TECHNIQUE_SEED } from '../src/library/technique-seed.ts'
-import { encodeImages } from '../src/video/extract.ts'
-import { CHILD_ENV } from '../src/video/extract-in-child.ts'
-import { differenceHash, measureLuma } from '../src/video/measure.ts'
+import { TECHNIQUE_SEED } from '../src/library/techniques/technique-seed.ts'
+import { encodeImages } from '../src/video/extract/extract.ts'
+import { differenceHash, measureLuma } from '../src/video/extract/measure.ts'
+import { CHILD_ENV } from '../src/video/extract/run-extraction.ts'
 import type { Annotator, FrameAnnotation, FrameToAnnotate, VideoContext } from '../src/vision/annotator.ts'
 import { composeAnnotators } from '../src/vision/compose.ts'
 import { type FrameTiming, openMeasuringAnnotator } from '../src/vision/measured/measuring-annotator.ts'
@@ -63,12 +63,20 @@ export async function run(args: string[]): Promise<void> {
   const cardsAndTerminals = scoreWords(samples, answers, ['text-card', 'terminal'])
   const words = scoreWords(samples, answers)
   const calibration = Object.fromEntries(
-    ATTRIBUTES.filter((attribute) => attribute !== 'tone').map((attribute) => [attribute, calibrate(samples, answers, attribute)]),
+    ATTRIBUTES.filter((attribute) => attribute !== 'tone').map((attribute) => [
+      attribute,
+      calibrate(samples, answers, attribute),
+    ]),
   )
   const cost = timings.length > 0 ? costOf(samples, timings) : null
 
   if (!options.json) {
-    print(samples, answers, { scores, zoneWithFace, presence, words, cardsAndTerminals, calibration, cost, memoryMb }, options.verbose)
+    print(
+      samples,
+      answers,
+      { scores, zoneWithFace, presence, words, cardsAndTerminals, calibration, cost, memoryMb },
+      options.verbose,
+    )
   }
   console.log(
     JSON.stringify({
@@ -139,13 +147,21 @@ async function annotateAll(args: string[], samples: readonly Sample[]): Promise<
   })
   const ended = once(server, 'exit')
   const next = async () => {
-    const [message] = await Promise.race([once(server, 'message'), ended.then(() => Promise.reject(new Error('the annotator ended')))])
+    const [message] = await Promise.race([
+      once(server, 'message'),
+      ended.then(() => Promise.reject(new Error('the annotator ended'))),
+    ])
     return message
   }
   const { version, batchSize } = (await next()) as Pick<Annotator, 'version' | 'batchSize'>
   const answers = new Map<string, FrameAnnotation>()
   for (const [file, ofFile] of Map.groupBy(samples, ({ span }) => span.file)) {
-    const video = { id: file, title: file, author: null, durationSec: Math.max(...ofFile.map(({ span }) => span.toSec)) }
+    const video = {
+      id: file,
+      title: file,
+      author: null,
+      durationSec: Math.max(...ofFile.map(({ span }) => span.toSec)),
+    }
     for (let at = 0; at < ofFile.length; at += batchSize) {
       const answer = next()
       server.send({ video, frames: ofFile.slice(at, at + batchSize).map(({ frame }) => frame) } satisfies Question)
@@ -194,7 +210,9 @@ function loadSpans(folder: string): Span[] {
       .filter((name) => name.endsWith('.truth.json'))
       .map((name) => [name, JSON.parse(readFileSync(join(folder, name), 'utf8'))]),
   )
-  const manifest = existsSync(join(folder, 'MANIFEST.json')) ? JSON.parse(readFileSync(join(folder, 'MANIFEST.json'), 'utf8')) : []
+  const manifest = existsSync(join(folder, 'MANIFEST.json'))
+    ? JSON.parse(readFileSync(join(folder, 'MANIFEST.json'), 'utf8'))
+    : []
   const entries: Array<{ file: string; fps?: number; labels?: RawSpan[]; truth?: string }> = Array.isArray(manifest)
     ? manifest
     : (manifest.files ?? manifest.clips)
@@ -210,12 +228,15 @@ function loadSpans(folder: string): Span[] {
       file: entry.file,
       fromSec: span.from_s ?? span.clean_from_frame! / fps,
       toSec: span.to_s ?? (span.clean_to_frame! + 1) / fps,
-      labels: Object.fromEntries(ATTRIBUTES.flatMap((attribute) => (span[attribute] ? [[attribute, span[attribute]]] : []))),
+      labels: Object.fromEntries(
+        ATTRIBUTES.flatMap((attribute) => (span[attribute] ? [[attribute, span[attribute]]] : [])),
+      ),
       alsoAcceptable: span.also_acceptable ?? {},
       words: toWords([span.text ?? []].flat().join(' ')),
     }))
   })
-  if (spans.length === 0) throw new Error(`${folder} holds no labels (MANIFEST.json with labels, or *.truth.json with shots)`)
+  if (spans.length === 0)
+    throw new Error(`${folder} holds no labels (MANIFEST.json with labels, or *.truth.json with shots)`)
   return spans
 }
 
@@ -351,10 +372,17 @@ function calibrate(samples: readonly Sample[], answers: Map<string, FrameAnnotat
     const inside = given.filter(({ confidence }) => confidence >= from && confidence < edges[i + 1]!)
     if (inside.length === 0) return []
     return [
-      { from, n: inside.length, stated: mean(inside.map(({ confidence }) => confidence)), right: mean(inside.map(({ right }) => right)) },
+      {
+        from,
+        n: inside.length,
+        stated: mean(inside.map(({ confidence }) => confidence)),
+        right: mean(inside.map(({ right }) => right)),
+      },
     ]
   })
-  const error = given.length ? bins.reduce((sum, bin) => sum + Math.abs(bin.stated - bin.right) * bin.n, 0) / given.length : null
+  const error = given.length
+    ? bins.reduce((sum, bin) => sum + Math.abs(bin.stated - bin.right) * bin.n, 0) / given.length
+    : null
   return { error: error === null ? null : round(error), bins }
 }
 
@@ -406,10 +434,15 @@ function print(samples: readonly Sample[], answers: Map<string, FrameAnnotation>
   console.log(
     `${samples.length} frames\n\n${'attribute'.padEnd(28)}${['n', 'filled', 'right', 'of filled', 'of all', 'null'].map((name) => cell(name)).join('')}`,
   )
-  for (const [name, score] of [...Object.entries(results.scores), ['zone where a face is visible', results.zoneWithFace] as const]) {
+  for (const [name, score] of [
+    ...Object.entries(results.scores),
+    ['zone where a face is visible', results.zoneWithFace] as const,
+  ]) {
     console.log(
       name.padEnd(28) +
-        [score.n, score.filled, score.right, score.accuracy, score.accuracyOfAll, score.nullRate].map((value) => cell(value)).join(''),
+        [score.n, score.filled, score.right, score.accuracy, score.accuracyOfAll, score.nullRate]
+          .map((value) => cell(value))
+          .join(''),
     )
   }
   const { presence, words, cardsAndTerminals, cost } = results

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Client, type Dispatcher } from 'undici'
-import { openApi } from '../src/api/main.ts'
 import { type Config, parseConfig } from '../src/config.ts'
 import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import { rebuildMirror } from '../src/projections/search/mirror.ts'
 import { openMeiliSink, searchOnlyKey } from '../src/search/meilisearch/sink.ts'
+import { openApi } from '../src/server/main.ts'
 import { median } from './search.ts'
 import { round, SEED_WORDS, seedLibrary } from './seed.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
@@ -24,7 +24,11 @@ export async function run(args: string[]): Promise<void> {
   if (args[0] === 'serve') return serve(JSON.parse(args[1]!))
   const { values } = parseArgs({
     args,
-    options: { frames: { type: 'string', default: '100000' }, queries: { type: 'string', default: '150' }, json: { type: 'boolean' } },
+    options: {
+      frames: { type: 'string', default: '100000' },
+      queries: { type: 'string', default: '150' },
+      json: { type: 'boolean' },
+    },
   })
   const { MEILI_URL, MEILI_KEY } = process.env
   if (!MEILI_URL || !MEILI_KEY) {
@@ -36,7 +40,12 @@ export async function run(args: string[]): Promise<void> {
   const redis = await startLocalRedis({ dir, persistent: false })
   await using database = await openTemporaryDatabase()
   const { frames } = await seedLibrary(database.db, { frames: Number(values.frames) })
-  const settings: ApiSettings = { dir, databaseUrl: database.url, redisUrl: redis.url, meili: { url: MEILI_URL, key: MEILI_KEY } }
+  const settings: ApiSettings = {
+    dir,
+    databaseUrl: database.url,
+    redisUrl: redis.url,
+    meili: { url: MEILI_URL, key: MEILI_KEY },
+  }
   const meili = configOf(settings).meili!
   const sink = openMeiliSink(meili)
   await rebuildMirror({ db: database.db, sink })
@@ -91,7 +100,9 @@ export async function run(args: string[]): Promise<void> {
     debug: { engine: string }
   }
   const version = JSON.parse(
-    (await bytesOf(engine, { method: 'GET', path: '/version', headers: { authorization: `Bearer ${meili.key}` } })).toString(),
+    (
+      await bytesOf(engine, { method: 'GET', path: '/version', headers: { authorization: `Bearer ${meili.key}` } })
+    ).toString(),
   ) as { pkgVersion: string }
 
   await Promise.all([ours.close(), engine.close()])
@@ -99,7 +110,10 @@ export async function run(args: string[]): Promise<void> {
   await stopped
   await redis.stop()
   for (const index of ['frames', 'names'] as const)
-    await fetch(`${meili.url}/indexes/bench_cold_${index}`, { method: 'DELETE', headers: { authorization: `Bearer ${meili.key}` } })
+    await fetch(`${meili.url}/indexes/bench_cold_${index}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${meili.key}` },
+    })
   rmSync(dir, { recursive: true, force: true })
   if (!values.json) {
     console.log(`${frames} frames, Meilisearch ${version.pkgVersion}; answered by ${debug.debug.engine}`)
@@ -164,7 +178,10 @@ function casesOf(prefix: string, count: number): Record<string, Question[]> {
   const rows = { limit: 120, matchingStrategy: 'all', showRankingScore: true, attributesToRetrieve: ['key', 'doc'] }
   const wall = (q: string, more: string, filter?: string, extra: object = {}): Question => ({
     path: `/api/frames?q=${encodeURIComponent(q)}${more}`,
-    straight: { path: `/indexes/${prefix}_frames/search`, body: { q, ...rows, ...(filter ? { filter } : {}), ...extra } },
+    straight: {
+      path: `/indexes/${prefix}_frames/search`,
+      body: { q, ...rows, ...(filter ? { filter } : {}), ...extra },
+    },
   })
   const search = (q: string): Question => ({
     path: `/api/search?q=${encodeURIComponent(q)}`,
@@ -186,10 +203,14 @@ function casesOf(prefix: string, count: number): Record<string, Question[]> {
   const facets = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'author_key', 'platform']
   return {
     'wall, two words': pairs.map((q) => wall(q, '')),
-    'wall, two words and filters': pairs.map((q) => wall(q, '&tone=dark&platform=youtube,x', 'tone = dark AND platform IN [youtube, x]')),
+    'wall, two words and filters': pairs.map((q) =>
+      wall(q, '&tone=dark&platform=youtube,x', 'tone = dark AND platform IN [youtube, x]'),
+    ),
     'wall, mistyped': things
       .filter((thing) => thing.length > 5)
-      .flatMap((thing) => adjectives.slice(0, 5).map((adjective) => wall(`${adjective} ${thing.slice(0, 2)}${thing.slice(3)}`, '')))
+      .flatMap((thing) =>
+        adjectives.slice(0, 5).map((adjective) => wall(`${adjective} ${thing.slice(0, 2)}${thing.slice(3)}`, '')),
+      )
       .slice(0, count),
     'wall, fifth page': pairs
       .map((q) =>

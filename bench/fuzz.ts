@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import fc from 'fast-check'
-import { openApi } from '../src/api/main.ts'
 import { parseConfig } from '../src/config.ts'
 import { openDb } from '../src/db/client.ts'
-import { createAccount } from '../src/library/accounts.ts'
-import { createKey } from '../src/library/keys.ts'
+import { createAccount } from '../src/library/accounts/accounts.ts'
+import { createKey } from '../src/library/accounts/keys.ts'
 import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
+import { openApi } from '../src/server/main.ts'
 import { openWorker } from '../src/workers/main.ts'
 import { faultOf, type HostileRequest, hostileRequests } from '../test/support/hostile.ts'
 import { round, seedLibrary } from './seed.ts'
@@ -23,7 +23,11 @@ import { openTemporaryDatabase } from './support/postgres.ts'
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
-    options: { requests: { type: 'string', default: '20000' }, seed: { type: 'string', default: '1' }, json: { type: 'boolean' } },
+    options: {
+      requests: { type: 'string', default: '20000' },
+      seed: { type: 'string', default: '1' },
+      json: { type: 'boolean' },
+    },
   })
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-fuzz-'))
   const redis = await startLocalRedis({ dir, persistent: false })
@@ -48,20 +52,33 @@ export async function run(args: string[]): Promise<void> {
   const { key } = await createKey(db, { accountId: account.id, name: 'fuzz' })
   const { rows } = await db.$client.query<{ id: string; video_id: string }>('select id, video_id from frames limit 1')
   await db.$client.end()
-  const { engine } = ((await (await fetch(`http://127.0.0.1:${api.port}/api/frames?debug=1`)).json()) as { debug: { engine: string } })
-    .debug
+  const { engine } = (
+    (await (await fetch(`http://127.0.0.1:${api.port}/api/frames?debug=1`)).json()) as { debug: { engine: string } }
+  ).debug
 
   const agent = new Agent({ keepAlive: true, maxSockets: 8 })
   const send = ({ method, target, headers, body }: HostileRequest) =>
     new Promise<{ status: number; type: string | null; text: string }>((resolve, reject) => {
       const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
       const req = httpRequest(
-        { agent, hostname: '127.0.0.1', port: api.port, method, path: target, headers: { ...headers, ...length }, timeout: 30_000 },
+        {
+          agent,
+          hostname: '127.0.0.1',
+          port: api.port,
+          method,
+          path: target,
+          headers: { ...headers, ...length },
+          timeout: 30_000,
+        },
         (res) => {
           const chunks: Buffer[] = []
           res.on('data', (chunk: Buffer) => chunks.push(chunk))
           res.on('end', () =>
-            resolve({ status: res.statusCode!, type: res.headers['content-type'] ?? null, text: Buffer.concat(chunks).toString() }),
+            resolve({
+              status: res.statusCode!,
+              type: res.headers['content-type'] ?? null,
+              text: Buffer.concat(chunks).toString(),
+            }),
           )
         },
       )
@@ -109,6 +126,16 @@ export async function run(args: string[]): Promise<void> {
     console.table(statuses)
     for (const fault of faults.slice(0, 20)) console.log(fault)
   }
-  console.log(JSON.stringify({ bench: 'fuzz', engine, requests: total, faults: faults.length, alive, statuses, seconds: round(seconds) }))
+  console.log(
+    JSON.stringify({
+      bench: 'fuzz',
+      engine,
+      requests: total,
+      faults: faults.length,
+      alive,
+      statuses,
+      seconds: round(seconds),
+    }),
+  )
   if (faults.length > 0 || !alive) process.exitCode = 1
 }

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import sharp from 'sharp'
-import { encodeImages, extractVideo } from '../src/video/extract.ts'
-import { CHILD_ENV, CHILD_FLAGS } from '../src/video/extract-in-child.ts'
+import { encodeImages, extractVideo } from '../src/video/extract/extract.ts'
+import { CHILD_ENV, CHILD_FLAGS } from '../src/video/extract/run-extraction.ts'
 
 const SELF = fileURLToPath(import.meta.url)
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -54,16 +54,27 @@ export async function run(args: string[]): Promise<void> {
     const round = (value: number) => Math.round(value * 100) / 100
     const perClip = results.map(({ name, ours, base, frames, peakMb }) => [
       name,
-      { wall: round(ours.wallSec / base.wallSec), cpu: round(ours.cpuSec / base.cpuSec), frames, peak_mb: Math.round(peakMb), ours, base },
+      {
+        wall: round(ours.wallSec / base.wallSec),
+        cpu: round(ours.cpuSec / base.cpuSec),
+        frames,
+        peak_mb: Math.round(peakMb),
+        ours,
+        base,
+      },
     ])
     console.log(
       JSON.stringify({
         bench: 'ingest',
-        ratio: round(Math.max(...results.flatMap(({ ours, base }) => [ours.wallSec / base.wallSec, ours.cpuSec / base.cpuSec]))),
+        ratio: round(
+          Math.max(...results.flatMap(({ ours, base }) => [ours.wallSec / base.wallSec, ours.cpuSec / base.cpuSec])),
+        ),
         ratio_of:
           'probe + shots + picks + images, to bare decoding + encoding the same kept images; the worst of wall and CPU, 720p and 1080p',
         clips: Object.fromEntries(perClip),
-        ...(hour ? { hour_1080p: { peak_mb: Math.round(hour.peakMb), wall_sec: round(hour.wallSec), frames: hour.frames } } : {}),
+        ...(hour
+          ? { hour_1080p: { peak_mb: Math.round(hour.peakMb), wall_sec: round(hour.wallSec), frames: hour.frames } }
+          : {}),
       }),
     )
   } finally {
@@ -73,18 +84,34 @@ export async function run(args: string[]): Promise<void> {
 
 async function makeClip(folder: string, name: string, height: number): Promise<string> {
   const shared = join(ROOT, '../shared/videos')
-  const sources = existsSync(shared) ? CLIPS.map((clip) => join(shared, clip)) : [join(ROOT, 'samples/relay-launch.mp4')]
+  const sources = existsSync(shared)
+    ? CLIPS.map((clip) => join(shared, clip))
+    : [join(ROOT, 'samples/relay-launch.mp4')]
   const file = join(folder, `${name}.mp4`)
   const scaled = sources.map((_, i) => `[${i}:v]scale=${(height * 16) / 9}:${height},setsar=1,fps=30[v${i}]`).join(';')
   const graph = `${scaled};${sources.map((_, i) => `[v${i}]`).join('')}concat=n=${sources.length}[v]`
   await timed('ffmpeg', [
-    ...['-v', 'error', '-nostdin', '-y', ...sources.flatMap((source) => ['-i', source]), '-filter_complex', graph, '-map', '[v]'],
+    ...[
+      '-v',
+      'error',
+      '-nostdin',
+      '-y',
+      ...sources.flatMap((source) => ['-i', source]),
+      '-filter_complex',
+      graph,
+      '-map',
+      '[v]',
+    ],
     ...['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '21', '-pix_fmt', 'yuv420p', '-an', file],
   ])
   return file
 }
 
-async function compare(folder: string, clip: string, rounds: number): Promise<{ ours: Cost; base: Cost; frames: number; peakMb: number }> {
+async function compare(
+  folder: string,
+  clip: string,
+  rounds: number,
+): Promise<{ ours: Cost; base: Cost; frames: number; peakMb: number }> {
   const ours: Cost[] = []
   const base: Cost[] = []
   let frames = 0
@@ -160,7 +187,11 @@ async function timed(program: string, args: string[]): Promise<Cost & { peakMb: 
   clearInterval(sampler)
   const times = /([\d.]+) ([\d.]+)\s*$/.exec(stderr)
   if (code !== 0 || !times) throw new Error(`${program} ended with ${code}: ${stderr.slice(-500)}`)
-  return { wallSec: (performance.now() - started) / 1000, cpuSec: Number(times[1]) + Number(times[2]), peakMb: peak / 1024 }
+  return {
+    wallSec: (performance.now() - started) / 1000,
+    cpuSec: Number(times[1]) + Number(times[2]),
+    peakMb: peak / 1024,
+  }
 }
 
 /** Resident KiB of every process of a group (Linux). */
@@ -169,7 +200,8 @@ function groupMemory(group: number): number {
   for (const pid of existsSync('/proc') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : []) {
     try {
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-      if (Number(fields[2]) === group) sum += Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
+      if (Number(fields[2]) === group)
+        sum += Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
     } catch {
       // It has ended meanwhile.
     }

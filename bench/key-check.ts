@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { createAccount } from '../src/library/accounts.ts'
-import { authenticate, createKey } from '../src/library/keys.ts'
+import { createAccount } from '../src/library/accounts/accounts.ts'
+import { authenticate, createKey } from '../src/library/accounts/keys.ts'
 import { median } from './save.ts'
 import { round } from './seed.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
@@ -9,7 +9,11 @@ import { openTemporaryDatabase } from './support/postgres.ts'
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
-    options: { keys: { type: 'string', default: '2000' }, rounds: { type: 'string', default: '5' }, json: { type: 'boolean' } },
+    options: {
+      keys: { type: 'string', default: '2000' },
+      rounds: { type: 'string', default: '5' },
+      json: { type: 'boolean' },
+    },
   })
   await using database = await openTemporaryDatabase()
   const { db } = database
@@ -39,7 +43,8 @@ export async function run(args: string[]): Promise<void> {
     }
   }
   const ratio = round(median(ours) / median(bare))
-  if (!values.json) console.log(`key check ${round(median(ours))} µs, primary-key look-up ${round(median(bare))} µs, ratio ${ratio}`)
+  if (!values.json)
+    console.log(`key check ${round(median(ours))} µs, primary-key look-up ${round(median(bare))} µs, ratio ${ratio}`)
   console.log(
     JSON.stringify({
       ratio,

@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import express from 'express'
-import { openApi } from '../src/api/main.ts'
 import { parseConfig } from '../src/config.ts'
 import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
+import { openApi } from '../src/server/main.ts'
 import { seedLibrary } from './seed.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
 
@@ -75,7 +75,8 @@ export async function run(args: string[]): Promise<void> {
       ...(body === undefined ? {} : { method: 'POST' as const, body, headers: { 'content-type': 'application/json' } }),
     })
     const seconds = (performance.now() - started) / 1000
-    if (result.non2xx > 0 || result.errors > 0) throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`)
+    if (result.non2xx > 0 || result.errors > 0)
+      throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`)
     return {
       perSecond: result.requests.total / seconds,
       cpuUs: ((await cpuOf(server)) - before) / result.requests.total,
@@ -91,7 +92,8 @@ export async function run(args: string[]): Promise<void> {
       const [one, other] = [await measure(first), await measure(second)]
       rounds.push(round % 2 === 0 ? { ours: one, against: other } : { ours: other, against: one })
     }
-    const middle = (pick: (round: (typeof rounds)[number]) => number) => rounds.map(pick).sort((a, b) => a - b)[rounds.length >> 1]!
+    const middle = (pick: (round: (typeof rounds)[number]) => number) =>
+      rounds.map(pick).sort((a, b) => a - b)[rounds.length >> 1]!
     const hundredths = (value: number) => Math.round(value * 100) / 100
     rows.push({
       name,
@@ -163,8 +165,20 @@ async function serve(): Promise<void> {
   const database = await openTemporaryDatabase()
   await seedLibrary(database.db, { frames: Number(process.env.BENCH_FRAMES ?? 10_000) })
   const logger = createLogger({ level: 'error' })
-  const config = parseConfig({ PORT: '0', DATA_DIR: dir, PUBLIC_URL: 'http://localhost:3000', RATE_LIMIT_SCALE: '1000000' })
-  const api = await openApi({ config, databaseUrl: database.url, redisUrl: redis.url, logger, port: 0, host: '127.0.0.1' })
+  const config = parseConfig({
+    PORT: '0',
+    DATA_DIR: dir,
+    PUBLIC_URL: 'http://localhost:3000',
+    RATE_LIMIT_SCALE: '1000000',
+  })
+  const api = await openApi({
+    config,
+    databaseUrl: database.url,
+    redisUrl: redis.url,
+    logger,
+    port: 0,
+    host: '127.0.0.1',
+  })
   const list = await fetch(`http://127.0.0.1:${api.port}/api/mcp`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

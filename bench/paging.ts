@@ -15,7 +15,11 @@ import { openTemporaryDatabase } from './support/postgres.ts'
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
-    options: { frames: { type: 'string', default: '30000' }, rounds: { type: 'string', default: '9' }, json: { type: 'boolean' } },
+    options: {
+      frames: { type: 'string', default: '30000' },
+      rounds: { type: 'string', default: '9' },
+      json: { type: 'boolean' },
+    },
   })
   const { meili } = parseConfig(process.env)
   if (!meili) {
@@ -74,13 +78,23 @@ export async function run(args: string[]): Promise<void> {
     const ways: Record<string, () => Promise<unknown>> = {
       'read model': () => reads.frames(ask({ page })),
       ...(offset < 20_000
-        ? { 'search, offset': () => index.search('', { sort, offset, limit: 120, attributesToRetrieve: ['key', 'doc'] }) }
+        ? {
+            'search, offset': () =>
+              index.search('', { sort, offset, limit: 120, attributesToRetrieve: ['key', 'doc'] }),
+          }
         : {}),
       'search, anchor': () => index.search('', { sort, filter, limit: 120, attributesToRetrieve: ['key', 'doc'] }),
       'documents/fetch': () =>
-        index.getDocuments({ sort, offset, limit: 120, fields: ['key', 'doc'], filter: 'tone IN ["dark", "bright"]' } as never),
+        index.getDocuments({
+          sort,
+          offset,
+          limit: 120,
+          fields: ['key', 'doc'],
+          filter: 'tone IN ["dark", "bright"]',
+        } as never),
     }
-    for (const [way, act] of Object.entries(ways)) figures[`${name}: ${way} (ms)`] = await timed(act, Number(values.rounds))
+    for (const [way, act] of Object.entries(ways))
+      figures[`${name}: ${way} (ms)`] = await timed(act, Number(values.rounds))
   }
 
   if (!values.json) {
@@ -88,7 +102,8 @@ export async function run(args: string[]): Promise<void> {
     console.table(figures)
   }
   console.log(JSON.stringify({ bench: 'paging', frames, fill_seconds: fillSeconds, figures }))
-  for (const kind of ['frames', 'videos', 'brands', 'techniques']) await client.deleteIndexIfExists(`bench_paging_${kind}`)
+  for (const kind of ['frames', 'videos', 'brands', 'techniques'])
+    await client.deleteIndexIfExists(`bench_paging_${kind}`)
 }
 
 async function timed(act: () => Promise<unknown>, rounds: number): Promise<number> {

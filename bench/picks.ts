@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import sharp from 'sharp'
-import { type ExtractedFrame, extractVideo } from '../src/video/extract.ts'
-import { inputOptions } from '../src/video/ffmpeg.ts'
-import { hashDistance, measureSharpness } from '../src/video/measure.ts'
+import { type ExtractedFrame, extractVideo } from '../src/video/extract/extract.ts'
+import { inputOptions } from '../src/video/extract/ffmpeg.ts'
+import { hashDistance, measureSharpness } from '../src/video/extract/measure.ts'
 import { type Clip, defaultFolder, loadClips, readStamps } from './shots.ts'
 
 /** Sharpness is judged on every frame at this width, independently of the pictures the picker saw. */
@@ -61,7 +61,8 @@ async function judge(folder: string, clip: Clip) {
     })
     const stamps = await readStamps(path)
     const sharpness = await measureAll(path)
-    const at = (tMs: number) => stamps.reduce((best, stamp, i) => (Math.abs(stamp - tMs) < Math.abs(stamps[best]! - tMs) ? i : best), 0)
+    const at = (tMs: number) =>
+      stamps.reduce((best, stamp, i) => (Math.abs(stamp - tMs) < Math.abs(stamps[best]! - tMs) ? i : best), 0)
     const shots = toShots(clip, sharpness.length)
     const samples = frames.map(({ sampleMs }) => at(sampleMs))
     const gradual = clip.transitions.filter(({ start, end }) => end > start)
@@ -76,11 +77,15 @@ async function judge(folder: string, clip: Clip) {
     const missing = long.filter(({ from, to }) => !samples.some((sample) => sample >= from && sample <= to))
     const sharp = samples.filter((sample) => {
       const shot = shotOf(sample)
-      return shot && sharpness[sample]!.value >= 0.95 * median(sharpness.slice(shot.from, shot.to + 1).map(({ value }) => value))
+      return (
+        shot &&
+        sharpness[sample]!.value >= 0.95 * median(sharpness.slice(shot.from, shot.to + 1).map(({ value }) => value))
+      )
     })
     return {
       frames: frames.length,
-      inTransition: samples.filter((sample) => gradual.some(({ start, end }) => sample >= start && sample <= end)).length,
+      inTransition: samples.filter((sample) => gradual.some(({ start, end }) => sample >= start && sample <= end))
+        .length,
       shots: long.length,
       represented: long.length - missing.length,
       duplicates,
@@ -139,7 +144,10 @@ async function measureAll(path: string): Promise<Array<{ value: number; blank: b
         low = Math.min(low, data[i]!)
         high = Math.max(high, data[i]!)
       }
-      result.push({ value: measureSharpness({ width: JUDGE_WIDTH, height: JUDGE_HEIGHT, data }), blank: high - low < 12 })
+      result.push({
+        value: measureSharpness({ width: JUDGE_WIDTH, height: JUDGE_HEIGHT, data }),
+        blank: high - low < 12,
+      })
       rest = rest.subarray(bytes)
     }
   }

@@ -38,10 +38,17 @@ export async function run(args: string[]): Promise<void> {
   const context = { db, url, logger, pollMs: 50 }
 
   const ready = await documentsOf('frames')
-  const groups = { videos: await documentsOf('videos'), brands: await documentsOf('brands'), techniques: await documentsOf('techniques') }
-  const { rows: videos } = await db.$client.query<{ id: string; title: string; author: string | null; platform: string }>(
-    'select id, title, author, platform from videos',
-  )
+  const groups = {
+    videos: await documentsOf('videos'),
+    brands: await documentsOf('brands'),
+    techniques: await documentsOf('techniques'),
+  }
+  const { rows: videos } = await db.$client.query<{
+    id: string
+    title: string
+    author: string | null
+    platform: string
+  }>('select id, title, author, platform from videos')
   const times = { straight: [] as number[], projected: [] as number[] }
   for (let round = 0; round < Number(values.rounds); round++) {
     await empty()
@@ -148,7 +155,10 @@ export async function run(args: string[]): Promise<void> {
           took.straight.push(performance.now() - started)
           continue
         }
-        const consumers = [startConsumer(context, searchProjection(deps)), startConsumer(context, meiliProjection({ db, sink }))]
+        const consumers = [
+          startConsumer(context, searchProjection(deps)),
+          startConsumer(context, meiliProjection({ db, sink })),
+        ]
         for (const consumer of consumers) await consumer.drain()
         await syncMirror({ db, sink })
         const started = performance.now()
@@ -193,6 +203,8 @@ export async function run(args: string[]): Promise<void> {
   }
 
   async function empty(): Promise<void> {
-    await db.$client.query('truncate library_search.documents, library_search.frames, library_search.entries, library_search.words')
+    await db.$client.query(
+      'truncate library_search.documents, library_search.frames, library_search.entries, library_search.words',
+    )
   }
 }

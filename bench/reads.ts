@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import express from 'express'
-import { openApi } from '../src/api/main.ts'
 import { parseConfig } from '../src/config.ts'
 import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
+import { openApi } from '../src/server/main.ts'
 import { median } from './search.ts'
 import { round, seedLibrary } from './seed.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
@@ -33,7 +33,9 @@ export async function run(args: string[]): Promise<void> {
       json: { type: 'boolean' },
     },
   })
-  const server = fork(join(import.meta.dirname, 'main.ts'), ['reads', 'serve'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const server = fork(join(import.meta.dirname, 'main.ts'), ['reads', 'serve'], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   const closed = once(server, 'exit')
   const [{ api, bare, etag }] = (await once(server, 'message')) as [Served]
   const cases: { name: string; path: string; headers: Record<string, string>; target: number }[] = [
@@ -48,7 +50,12 @@ export async function run(args: string[]): Promise<void> {
   }
   const load = async (base: string, { path, headers }: (typeof cases)[number], seconds: number) => {
     const before = await cpuMs()
-    const result = await autocannon({ url: base + path, headers, connections: Number(values.connections), duration: seconds })
+    const result = await autocannon({
+      url: base + path,
+      headers,
+      connections: Number(values.connections),
+      duration: seconds,
+    })
     if (result.errors > 0 || result['4xx'] + result['5xx'] > 0)
       throw new Error(`${path}: ${result.errors} failed, ${result.non2xx} refused`)
     return { perSecond: result.requests.average, cpuMs: ((await cpuMs()) - before) / result.requests.total }
@@ -105,9 +112,21 @@ async function serve(): Promise<void> {
   const redis = await startLocalRedis({ dir, persistent: false })
   const database = await openTemporaryDatabase()
   await seedLibrary(database.db, { frames: 2_000 })
-  const config = parseConfig({ PORT: '0', DATA_DIR: dir, PUBLIC_URL: 'http://localhost:3000', RATE_LIMIT_SCALE: '1000000' })
+  const config = parseConfig({
+    PORT: '0',
+    DATA_DIR: dir,
+    PUBLIC_URL: 'http://localhost:3000',
+    RATE_LIMIT_SCALE: '1000000',
+  })
   const logger = createLogger({ level: 'info' })
-  const api = await openApi({ config, databaseUrl: database.url, redisUrl: redis.url, logger, port: 0, host: '127.0.0.1' })
+  const api = await openApi({
+    config,
+    databaseUrl: database.url,
+    redisUrl: redis.url,
+    logger,
+    port: 0,
+    host: '127.0.0.1',
+  })
   const app = express()
   app.disable('etag')
   let etag = ''
@@ -134,7 +153,11 @@ async function serve(): Promise<void> {
   }
   const bare = createServer(app)
   await new Promise<void>((resolve) => bare.listen(0, '127.0.0.1', resolve))
-  const served: Served = { api: `http://127.0.0.1:${api.port}`, bare: `http://127.0.0.1:${(bare.address() as AddressInfo).port}`, etag }
+  const served: Served = {
+    api: `http://127.0.0.1:${api.port}`,
+    bare: `http://127.0.0.1:${(bare.address() as AddressInfo).port}`,
+    etag,
+  }
   process.send!(served)
   await new Promise<void>((resolve) => {
     process.once('disconnect', resolve)

@@ -47,7 +47,11 @@ interface Judged {
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
-    options: { frames: { type: 'string', default: '2000' }, verbose: { type: 'boolean', default: false }, json: { type: 'boolean' } },
+    options: {
+      frames: { type: 'string', default: '2000' },
+      verbose: { type: 'boolean', default: false },
+      json: { type: 'boolean' },
+    },
   })
   await using database = await openTemporaryDatabase()
   const { db } = database
@@ -65,8 +69,15 @@ export async function run(args: string[]): Promise<void> {
   const options = meili && { ...meili, prefix: 'bench_relevance' }
   const sink = options && openMeiliSink(options)
   if (options)
-    engines.meilisearch = openMeiliSearch({ ...options, reads: engines.postgres!, mirror: () => mirrorState(db), timeoutMs: 30_000 })
-  const scores = Object.fromEntries(Object.keys(engines).map((name) => [name, { ndcg: [] as number[], recall: [] as number[] }]))
+    engines.meilisearch = openMeiliSearch({
+      ...options,
+      reads: engines.postgres!,
+      mirror: () => mirrorState(db),
+      timeoutMs: 30_000,
+    })
+  const scores = Object.fromEntries(
+    Object.keys(engines).map((name) => [name, { ndcg: [] as number[], recall: [] as number[] }]),
+  )
 
   async function judge(judged: readonly Judged[]): Promise<void> {
     await rebuildSearch({ db, deepLink: () => null })
@@ -77,7 +88,8 @@ export async function run(args: string[]): Promise<void> {
         const [ndcg, recall] = [ndcgAt(10, ids, wanted), recallAt(20, ids, wanted)]
         scores[name]!.ndcg.push(ndcg)
         scores[name]!.recall.push(recall)
-        if (values.verbose && ndcg < 0.9) console.log(`${name}: ${q}: nDCG ${ndcg.toFixed(2)}, recall ${recall.toFixed(2)}`)
+        if (values.verbose && ndcg < 0.9)
+          console.log(`${name}: ${q}: nDCG ${ndcg.toFixed(2)}, recall ${recall.toFixed(2)}`)
       }
     }
   }
@@ -85,7 +97,10 @@ export async function run(args: string[]): Promise<void> {
   // The clips first, alone: the generator may write about the same things, and nobody judged what it wrote.
   const ids = new Map(JUDGED_FRAMES.map(({ key }, n) => [key, frameIds[n]!]))
   await judge(
-    JUDGED_QUERIES.map(({ q, wanted }) => ({ q, wanted: new Map(Object.entries(wanted).map(([key, grade]) => [ids.get(key)!, grade])) })),
+    JUDGED_QUERIES.map(({ q, wanted }) => ({
+      q,
+      wanted: new Map(Object.entries(wanted).map(([key, grade]) => [ids.get(key)!, grade])),
+    })),
   )
   await seedLibrary(db, { frames: Number(values.frames), seed: 3 })
   await judge(await generatedJudgements(db))

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { Db } from '../src/db/client.ts'
-import { createAccount } from '../src/library/accounts.ts'
-import { saveFrame } from '../src/library/saves.ts'
+import { createAccount } from '../src/library/accounts/accounts.ts'
+import { saveFrame } from '../src/library/collections/saves.ts'
 import { round, seedLibrary } from './seed.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
 
@@ -12,7 +12,11 @@ import { openTemporaryDatabase } from './support/postgres.ts'
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
-    options: { saves: { type: 'string', default: '1600' }, rounds: { type: 'string', default: '7' }, json: { type: 'boolean' } },
+    options: {
+      saves: { type: 'string', default: '1600' },
+      rounds: { type: 'string', default: '7' },
+      json: { type: 'boolean' },
+    },
   })
   const counts = { saves: Number(values.saves), rounds: Number(values.rounds) }
   const durable = await measure({ ...counts, durable: true })
@@ -23,7 +27,9 @@ export async function run(args: string[]): Promise<void> {
       ['to disk', durable],
       ['in memory', inMemory],
     ] as const)
-      console.log(`${name.padEnd(12)} ${String(ours).padStart(13)} ${String(bare).padStart(15)} ${String(ratio).padStart(7)}`)
+      console.log(
+        `${name.padEnd(12)} ${String(ours).padStart(13)} ${String(bare).padStart(15)} ${String(ratio).padStart(7)}`,
+      )
   }
   console.log(
     JSON.stringify({
@@ -43,7 +49,13 @@ async function measure({ saves, rounds, durable }: { saves: number; rounds: numb
   const { db } = database
   await seedLibrary(db, { frames: saves })
   await db.$client.query('vacuum analyze')
-  const { rows: frames } = await db.$client.query<{ id: string; video_id: string; author: string; technique: string; subject: string }>(
+  const { rows: frames } = await db.$client.query<{
+    id: string
+    video_id: string
+    author: string
+    technique: string
+    subject: string
+  }>(
     'select f.id, f.video_id, v.author, f.technique, f.subject from frames f join videos v on v.id = f.video_id order by md5(f.id) limit $1',
     [saves],
   )
@@ -90,10 +102,10 @@ async function twoInserts(
   const client = await db.$client.connect()
   try {
     await client.query('begin')
-    await client.query('insert into saves (account_id, frame_id) values ($1, $2) on conflict do nothing returning frame_id', [
-      accountId,
-      frame.id,
-    ])
+    await client.query(
+      'insert into saves (account_id, frame_id) values ($1, $2) on conflict do nothing returning frame_id',
+      [accountId, frame.id],
+    )
     await client.query('insert into events (type, subject, account_id, data) values ($1, $2, $3, $4)', [
       'frame.saved',
       frame.id,

@@ -53,7 +53,9 @@ export async function run(args: string[]): Promise<void> {
     {
       name: 'filtered page',
       ours: () => ask({ filters: { subject: ['ui', 'terminal'], tone: ['dark'], platform: ['youtube'] } }),
-      bare: [`select doc from plain where subject in ('ui', 'terminal') and tone = 'dark' and platform = 'youtube' ${order} limit 120`],
+      bare: [
+        `select doc from plain where subject in ('ui', 'terminal') and tone = 'dark' and platform = 'youtube' ${order} limit 120`,
+      ],
     },
     {
       name: 'last page',
@@ -122,7 +124,8 @@ export async function run(args: string[]): Promise<void> {
   if (!values.json) {
     console.log(`${frames} frames, seeded in ${seedSeconds} s`)
     console.table(figures)
-    if (likeness) console.log(`similar: ${likeness.share} of the likeness of the 24 most alike, ${likeness.found} of them found`)
+    if (likeness)
+      console.log(`similar: ${likeness.share} of the likeness of the 24 most alike, ${likeness.found} of them found`)
   }
   const ratio = Math.max(...Object.values(figures).flatMap((figure) => figure.ratio ?? []))
   console.log(
@@ -177,7 +180,9 @@ async function likenessShare(pool: pg.Pool, search: LibrarySearch): Promise<{ sh
     if (page.rows.length === 0) break
     after = page.rows.at(-1)!.id
     for (const one of asked) {
-      const scored = page.rows.filter(({ id }) => id !== one.me.id).map(({ id, doc }) => ({ id, score: frameLikeness(one.me, doc) }))
+      const scored = page.rows
+        .filter(({ id }) => id !== one.me.id)
+        .map(({ id, doc }) => ({ id, score: frameLikeness(one.me, doc) }))
       one.best = [...one.best, ...scored].sort((a, b) => b.score - a.score).slice(0, 24)
     }
   }
@@ -187,7 +192,8 @@ async function likenessShare(pool: pg.Pool, search: LibrarySearch): Promise<{ sh
   for (const { me, best } of asked) {
     const hits = (await search.similar(me.id, { filters: {}, limit: 24 }))!
     share += sum(hits) / sum(best) / asked.length
-    found += hits.filter(({ document }) => best.some(({ id }) => id === document.id)).length / best.length / asked.length
+    found +=
+      hits.filter(({ document }) => best.some(({ id }) => id === document.id)).length / best.length / asked.length
   }
   return { share: round(share), found: round(found) }
 }

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { sql } from 'drizzle-orm'
 import { parseConfig } from '../src/config.ts'
 import { type Db, openDb } from '../src/db/client.ts'
-import { frameIdOf, imageKeysOf, videoIdOf } from '../src/library/identity.ts'
+import { frameIdOf, imageKeysOf, videoIdOf } from '../src/library/videos/identity.ts'
 import { rebuildSearch } from '../src/projections/search/rebuild.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, ZONES } from '../src/vocabulary.ts'
 
@@ -64,7 +64,16 @@ const MOVES = [
     'social-proof',
     'call-to-action',
   ],
-  ...['day-to-night', 'loop-back', 'freeze-frame', 'picture-in-picture', 'corner-inset', 'crowd-roar', 'confetti', 'countdown'],
+  ...[
+    'day-to-night',
+    'loop-back',
+    'freeze-frame',
+    'picture-in-picture',
+    'corner-inset',
+    'crowd-roar',
+    'confetti',
+    'countdown',
+  ],
 ] as const
 const BRANDS =
   'Northwind Lumen Acorn Parcel Relay Meridian Juniper Cobalt Tandem Harbor Quill Ember Saffron Orbit Lattice Pivot Cascade Willow Magnet Drift'.split(
@@ -84,7 +93,9 @@ const PLACES =
     '|',
   )
 const LAYOUTS =
-  'rule of thirds|centered subject|wide negative space|strong diagonal|symmetrical framing|layered depth|tight crop|low horizon'.split('|')
+  'rule of thirds|centered subject|wide negative space|strong diagonal|symmetrical framing|layered depth|tight crop|low horizon'.split(
+    '|',
+  )
 const STEALS =
   'hold the silence before the|let the type follow the|match the cut to the|use one color for the|reveal the price after the|zoom with the'.split(
     '|',
@@ -147,11 +158,13 @@ export async function seedLibrary(
     while (made < wanted && batchFrames.length < 4_000) {
       const video = makeVideo(seed, videos++, pick, random)
       batchVideos.push(video)
-      for (let n = 0; n < framesPerVideo && made < wanted; n++, made++) batchFrames.push(makeFrame(video, n, pick, random))
+      for (let n = 0; n < framesPerVideo && made < wanted; n++, made++)
+        batchFrames.push(makeFrame(video, n, pick, random))
     }
     await db.transaction(async (tx) => {
       await insert(tx, 'videos', batchVideos)
-      for (let from = 0; from < batchFrames.length; from += 2_000) await insert(tx, 'frames', batchFrames.slice(from, from + 2_000))
+      for (let from = 0; from < batchFrames.length; from += 2_000)
+        await insert(tx, 'frames', batchFrames.slice(from, from + 2_000))
     })
   }
   await rebuildSearch({ db, deepLink: (_platform, url, tSec) => `${url}#t=${Math.floor(tSec)}` })
@@ -161,7 +174,11 @@ export async function seedLibrary(
 type Row = Record<string, unknown>
 const START = new Date(Date.UTC(2025, 0, 1)).toISOString()
 
-async function insert(db: Pick<Db, 'execute'>, table: 'videos' | 'frames' | 'techniques', rows: readonly Row[]): Promise<void> {
+async function insert(
+  db: Pick<Db, 'execute'>,
+  table: 'videos' | 'frames' | 'techniques',
+  rows: readonly Row[],
+): Promise<void> {
   const name = sql.raw(table)
   const columns = sql.raw(Object.keys(rows[0]!).join(', '))
   await db.execute(
@@ -281,7 +298,11 @@ export function mulberry(seed: number): () => number {
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
-    options: { frames: { type: 'string', default: '100000' }, seed: { type: 'string', default: '1' }, json: { type: 'boolean' } },
+    options: {
+      frames: { type: 'string', default: '100000' },
+      seed: { type: 'string', default: '1' },
+      json: { type: 'boolean' },
+    },
   })
   const url = databaseUrl()
   if (!url) {
@@ -294,8 +315,16 @@ export async function run(args: string[]): Promise<void> {
     const started = performance.now()
     const added = await seedLibrary(db, { frames: Number(values.frames), seed: Number(values.seed) })
     const seconds = (performance.now() - started) / 1000
-    if (!values.json) console.log(`${added.frames} frames of ${added.videos} videos in ${seconds.toFixed(1)} s, read model included`)
-    console.log(JSON.stringify({ bench: 'seed', ...added, seconds: round(seconds), frames_per_second: Math.round(added.frames / seconds) }))
+    if (!values.json)
+      console.log(`${added.frames} frames of ${added.videos} videos in ${seconds.toFixed(1)} s, read model included`)
+    console.log(
+      JSON.stringify({
+        bench: 'seed',
+        ...added,
+        seconds: round(seconds),
+        frames_per_second: Math.round(added.frames / seconds),
+      }),
+    )
   } finally {
     await db.$client.end()
   }

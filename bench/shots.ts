@@ -4,10 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { decodeVideo } from '../src/video/decode.ts'
-import { createFrameMeter, KEPT_BYTES } from '../src/video/features.ts'
-import { probeVideo } from '../src/video/probe.ts'
-import { type Boundary, createShotDetector, DETECTOR_VERSION, HISTORY_FRAMES } from '../src/video/shots.ts'
+import { decodeVideo } from '../src/video/extract/decode.ts'
+import { createFrameMeter, KEPT_BYTES } from '../src/video/extract/features.ts'
+import { probeVideo } from '../src/video/extract/probe.ts'
+import { type Boundary, createShotDetector, DETECTOR_VERSION, HISTORY_FRAMES } from '../src/video/shots/shots.ts'
 
 export interface Transition {
   type: string
@@ -86,13 +86,20 @@ export async function run(args: string[]): Promise<void> {
   console.log(
     `scdet at its default of 10: F1 ${fixed(f1(scdetAll[defaultAt]!))}; at ${thresholds[best]}, its best here: F1 ${fixed(f1(scdetAll[best]!))}.`,
   )
-  const figures = (one: Score) => ({ f1: round(f1(one)), precision: round(precision(one)), recall: round(recall(one)), ...one })
+  const figures = (one: Score) => ({
+    f1: round(f1(one)),
+    precision: round(precision(one)),
+    recall: round(recall(one)),
+    ...one,
+  })
   console.log(
     JSON.stringify({
       bench: 'shots',
       detector: DETECTOR_VERSION,
       ...figures(all),
-      clips: Object.fromEntries(rows.map(({ clip, ours, scdet }) => [clip.file, { ...figures(ours), scdet: figures(scdet[defaultAt]!) }])),
+      clips: Object.fromEntries(
+        rows.map(({ clip, ours, scdet }) => [clip.file, { ...figures(ours), scdet: figures(scdet[defaultAt]!) }]),
+      ),
       scdet: { threshold: 10, ...figures(scdetAll[defaultAt]!) },
       scdet_best: { threshold: thresholds[best], ...figures(scdetAll[best]!) },
     }),
@@ -109,7 +116,11 @@ export function loadClips(folder: string): Clip[] {
     const parsed = JSON.parse(readFileSync(join(folder, 'MANIFEST.json'), 'utf8'))
     for (const entry of Array.isArray(parsed) ? parsed : (parsed.files ?? parsed.clips ?? [])) {
       if (!entry.cut_frames && !entry.other_transitions) continue
-      const cuts: Transition[] = (entry.cut_frames ?? []).map((frame: number) => ({ type: 'cut', start: frame, end: frame }))
+      const cuts: Transition[] = (entry.cut_frames ?? []).map((frame: number) => ({
+        type: 'cut',
+        start: frame,
+        end: frame,
+      }))
       clips.set(entry.file, {
         file: entry.file,
         fps: entry.fps,
@@ -227,7 +238,11 @@ function score(clip: Clip, found: Found[]): { score: Score; invented: Found[]; m
     if (hit) open.delete(hit)
     else invented.push(one)
   }
-  return { score: { tp: clip.transitions.length - open.size, fp: invented.length, fn: open.size }, invented, missed: [...open] }
+  return {
+    score: { tp: clip.transitions.length - open.size, fp: invented.length, fn: open.size },
+    invented,
+    missed: [...open],
+  }
 }
 
 const sum = (scores: Score[]): Score =>

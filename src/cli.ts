@@ -9,8 +9,8 @@ import { addServeCommands } from './cli/serve.ts'
 import { addTechniqueCommands } from './cli/techniques.ts'
 import { addVideoCommands } from './cli/videos.ts'
 import { ConfigError } from './config.ts'
+import { isConnectionLoss } from './db/connection-loss.ts'
 import { AppError } from './errors.ts'
-import { isConnectionLoss } from './events/consume.ts'
 import { LocalFailure } from './local/failure.ts'
 import { scrub } from './logger.ts'
 
@@ -37,7 +37,12 @@ try {
 
 /** What a person can act on is one line; only a fault of ours shows where it lies. */
 function oneLine(error: unknown): string {
-  if (error instanceof CliError || error instanceof ConfigError || error instanceof AppError || error instanceof LocalFailure)
+  if (
+    error instanceof CliError ||
+    error instanceof ConfigError ||
+    error instanceof AppError ||
+    error instanceof LocalFailure
+  )
     return error.message
   if (isConnectionLoss(error)) return 'The database, Redis or the image store does not answer. Is the service running?'
   return error instanceof Error ? (error.stack ?? error.message) : String(error)

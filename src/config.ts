@@ -111,7 +111,9 @@ export interface Config {
  * @throws ConfigError with one sentence that names the variable and what it may hold.
  */
 export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const known = Object.fromEntries(Object.keys(Env.shape).map((name) => [name, env[name] === '' ? undefined : env[name]]))
+  const known = Object.fromEntries(
+    Object.keys(Env.shape).map((name) => [name, env[name] === '' ? undefined : env[name]]),
+  )
   const parsed = Env.safeParse(known)
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!
@@ -121,8 +123,12 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   together(e, ['MEILI_URL', 'MEILI_KEY'])
   together(e, ['VISION_BASE_URL', 'VISION_MODEL'])
   for (const name of ['VISION_API_KEY', 'VISION_REASONING_EFFORT'] as const)
-    if (e[name] && !e.VISION_BASE_URL) throw new ConfigError(`${name}: needs VISION_BASE_URL and VISION_MODEL beside it`)
-  if ((e.VISION_BUDGET_VIDEO ?? e.VISION_BUDGET_DAY) !== undefined && (e.VISION_PRICE_IN === undefined || e.VISION_PRICE_OUT === undefined))
+    if (e[name] && !e.VISION_BASE_URL)
+      throw new ConfigError(`${name}: needs VISION_BASE_URL and VISION_MODEL beside it`)
+  if (
+    (e.VISION_BUDGET_VIDEO ?? e.VISION_BUDGET_DAY) !== undefined &&
+    (e.VISION_PRICE_IN === undefined || e.VISION_PRICE_OUT === undefined)
+  )
     throw new ConfigError(
       'VISION_BUDGET_VIDEO, VISION_BUDGET_DAY: need VISION_PRICE_IN and VISION_PRICE_OUT (dollars per million tokens) beside them',
     )

@@ -44,7 +44,9 @@ export function notFound(what: string): AppError {
 }
 
 export function invalid(path: string, message: string, allowed?: readonly string[]): AppError {
-  return new AppError('invalid_request', message, { details: [allowed ? { path, message, allowed } : { path, message }] })
+  return new AppError('invalid_request', message, {
+    details: [allowed ? { path, message, allowed } : { path, message }],
+  })
 }
 
 /**

@@ -1,5 +1,15 @@
 /** The closed lists of the interface specification (sections 2 and 4.2) and of the decisions (zone). One place, used by the database checks, the model's schema, the HTTP parameters and the tool schemas. */
-export const SUBJECTS = ['presenter', 'ui', 'product', 'terminal', 'text-card', 'b-roll', 'chart', 'logo', 'crowd'] as const
+export const SUBJECTS = [
+  'presenter',
+  'ui',
+  'product',
+  'terminal',
+  'text-card',
+  'b-roll',
+  'chart',
+  'logo',
+  'crowd',
+] as const
 export const SURFACES = ['camera', 'screen-recording', 'motion-graphics', '3d-render', 'slide', 'mixed'] as const
 export const SHOTS = ['no-face', 'corner-inset', 'wide-presenter', 'medium-presenter', 'close-presenter'] as const
 /** `none`, or the cell of a 3×3 grid that holds the centre of the largest face. */
@@ -28,7 +38,17 @@ export type Kind = (typeof KINDS)[number]
 export type Platform = (typeof PLATFORMS)[number]
 
 /** Attributes an annotator or a person may fill; `tone` is measured in extraction, `kind` comes from the detector. */
-export const ANNOTATED = ['subject', 'surface', 'shot', 'technique', 'zone', 'caption', 'composition', 'steal', 'on_screen_text'] as const
+export const ANNOTATED = [
+  'subject',
+  'surface',
+  'shot',
+  'technique',
+  'zone',
+  'caption',
+  'composition',
+  'steal',
+  'on_screen_text',
+] as const
 export type AnnotatedAttribute = (typeof ANNOTATED)[number]
 
 /** Where a value came from, weakest first: a better source never loses to a worse one. */

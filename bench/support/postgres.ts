@@ -12,7 +12,11 @@ export interface TemporaryDatabase {
 }
 
 /** A PostgreSQL of its own in a temporary folder, migrated, as the service runs it; without `durable` commits do not wait for the disk. */
-export async function openTemporaryDatabase({ durable = false }: { durable?: boolean } = {}): Promise<TemporaryDatabase> {
+export async function openTemporaryDatabase({
+  durable = false,
+}: {
+  durable?: boolean
+} = {}): Promise<TemporaryDatabase> {
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-'))
   chmodSync(dir, 0o755)
   const postgres = await startLocalPostgres({

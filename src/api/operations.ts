@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import type { Scope } from '../library/keys.ts'
-import { eventParameters, exportParameters, pageParameters } from './collection-parameters.ts'
-import type { Parameters } from './parameters.ts'
+import type { Parameters } from '../http/parameters.ts'
+import type { Scope } from '../library/accounts/keys.ts'
 import {
   brandsParameters,
   frameByIdParameters,
@@ -11,12 +10,7 @@ import {
   techniquesParameters,
   videoFramesParameters,
   videosParameters,
-} from './read-parameters.ts'
-import { AccountBody } from './routes/accounts.ts'
-import { BoardBody, PinBody, PinManyBody } from './routes/boards.ts'
-import { SaveBody } from './routes/favourites.ts'
-import { CorrectionBody, MergeBody, NewTechniqueBody, TechniquePatchBody } from './routes/library.ts'
-import { statusParameters, uploadParameters } from './routes/videos.ts'
+} from '../views/frame-query.ts'
 import {
   Account,
   Board,
@@ -42,7 +36,13 @@ import {
   VideoStatusReport,
   VideosAnswer,
   VocabularyEntry,
-} from './schemas.ts'
+} from '../views/schemas.ts'
+import { AccountBody } from './accounts.ts'
+import { BoardBody, PinBody, PinManyBody } from './boards.ts'
+import { eventParameters, exportParameters, pageParameters } from './collection-parameters.ts'
+import { SaveBody } from './favourites.ts'
+import { CorrectionBody, MergeBody, NewTechniqueBody, TechniquePatchBody } from './library.ts'
+import { statusParameters, uploadParameters } from './videos.ts'
 
 export interface OperationEntry {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete'
@@ -92,7 +92,8 @@ const READS: readonly OperationEntry[] = [
     path: '/api/frames',
     tag: 'Library',
     summary: 'The frame wall: filter and page',
-    description: 'Filters combine: AND across attributes, OR within one. 120 frames a page; `hasMore` is true when a full page came back.',
+    description:
+      'Filters combine: AND across attributes, OR within one. 120 frames a page; `hasMore` is true when a full page came back.',
     parameters: frameParameters,
     cached: true,
     answer: FramesAnswer,
@@ -126,7 +127,15 @@ const READS: readonly OperationEntry[] = [
     cached: true,
     answer: VideosAnswer,
   },
-  { method: 'get', path: '/api/videos/:id', tag: 'Library', summary: 'One video', cached: true, answer: VideoAnswer, errors: [404] },
+  {
+    method: 'get',
+    path: '/api/videos/:id',
+    tag: 'Library',
+    summary: 'One video',
+    cached: true,
+    answer: VideoAnswer,
+    errors: [404],
+  },
   {
     method: 'get',
     path: '/api/videos/:id/frames',
@@ -241,7 +250,11 @@ const OPERATORS: readonly OperationEntry[] = [
     tag: 'Operators',
     summary: 'Add a technique',
     body: NewTechniqueBody,
-    example: { slug: 'cursor-zoom', name: 'Cursor zoom', description: 'The picture moves in on where the cursor clicks.' },
+    example: {
+      slug: 'cursor-zoom',
+      name: 'Cursor zoom',
+      description: 'The picture moves in on where the cursor clicks.',
+    },
     answer: z.strictObject({ technique: VocabularyEntry }),
     status: 201,
     scope: 'library:write',
@@ -464,7 +477,12 @@ const SERVICE: readonly OperationEntry[] = [
     description:
       'Six library tools are open; a Pro key adds saves, boards and pins. Revisions 2026-07-28 (stateless) and 2025-03-26 to 2025-11-25 are spoken. Errors are JSON-RPC errors, but for a 401 and a 405.',
     body: RpcRequest,
-    example: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'search_frames', arguments: { query: 'dark terminal' } } },
+    example: {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'search_frames', arguments: { query: 'dark terminal' } },
+    },
     answer: RpcResponse,
     errors: [401, 403, 404],
     problem: RpcResponse,

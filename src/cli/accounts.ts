@@ -1,13 +1,22 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { PLANS, type Plan } from '../db/schema.ts'
-import { type Account, createAccount, deleteAccount, listAccounts, loadAccountByEmail, setPlan } from '../library/accounts.ts'
-import { createSignInCode, OPERATOR_LINK_SEC } from '../library/sessions.ts'
+import {
+  type Account,
+  createAccount,
+  deleteAccount,
+  listAccounts,
+  loadAccountByEmail,
+  setPlan,
+} from '../library/accounts/accounts.ts'
+import { createSignInCode, OPERATOR_LINK_SEC } from '../library/accounts/sessions.ts'
 import { signInUrl } from '../web/sign-in.ts'
 import { type CommandContext, print, readRunFile, withContext } from './context.ts'
 
 /** `frames accounts …` */
 export function addAccountCommands(program: Command): void {
-  const group = program.command('accounts').description('people with an account: list, create, change the plan, sign-in links, delete')
+  const group = program
+    .command('accounts')
+    .description('people with an account: list, create, change the plan, sign-in links, delete')
 
   group
     .command('list', { isDefault: true })

@@ -4,9 +4,9 @@ import { z } from 'zod'
 import { type Config, ConfigError, parseConfig } from '../config.ts'
 import { type Db, openDb } from '../db/client.ts'
 import { createLogger, type Logger } from '../logger.ts'
+import type { MediaStore } from '../media/media-store.ts'
+import { openMediaStore } from '../media/open-store.ts'
 import { openQueues, type Queues } from '../queue/queues.ts'
-import { openStore } from '../store.ts'
-import type { FrameStore } from '../video/frame-store.ts'
 
 /** Something the person at the terminal can mend: one line, exit 1, no stack. */
 export class CliError extends Error {}
@@ -23,7 +23,8 @@ export function readRunFile(dataDir: string): RunFile | undefined {
     return parsed.data
   } catch (error) {
     // A process of another user answers EPERM: it is there.
-    if ((error as NodeJS.ErrnoException).code === 'EPERM') return RunFile.parse(JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')))
+    if ((error as NodeJS.ErrnoException).code === 'EPERM')
+      return RunFile.parse(JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')))
     return undefined
   }
 }
@@ -36,7 +37,7 @@ export interface CommandContext {
   redisUrl: string
   db: Db
   queues: Queues
-  store: FrameStore
+  store: MediaStore
 }
 
 /** @throws CliError when there is neither a running service nor DATABASE_URL */
@@ -46,7 +47,8 @@ export async function withContext<T>(act: (context: CommandContext) => Promise<T
   const running = readRunFile(config.dataDir)
   const databaseUrl = config.databaseUrl ?? running?.database
   const redisUrl = config.redisUrl ?? running?.redis
-  if (!databaseUrl || !redisUrl) throw new CliError('No running service found: run npm start or set DATABASE_URL and REDIS_URL.')
+  if (!databaseUrl || !redisUrl)
+    throw new CliError('No running service found: run npm start or set DATABASE_URL and REDIS_URL.')
   const db = openDb({ url: databaseUrl, max: 4, applicationName: 'frames command', logger })
   let queues: Queues | undefined
   try {
@@ -60,7 +62,7 @@ export async function withContext<T>(act: (context: CommandContext) => Promise<T
         queues ??= openQueues({ url: redisUrl, logger })
         return queues
       },
-      store: openStore(config),
+      store: openMediaStore(config),
     })
   } finally {
     await queues?.[Symbol.asyncDispose]()

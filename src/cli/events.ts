@@ -1,5 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type Cursor, EVENT_TYPES, type EventType, formatCursor, parseCursor, START, toCloudEvent } from '../events/catalogue.ts'
+import {
+  type Cursor,
+  EVENT_TYPES,
+  type EventType,
+  formatCursor,
+  parseCursor,
+  START,
+  toCloudEvent,
+} from '../events/catalogue.ts'
 import { readEvents } from '../events/read.ts'
 import { print, withContext } from './context.ts'
 
@@ -8,19 +16,26 @@ export function addEventCommands(program: Command): void {
   program
     .command('events')
     .description('the event log, oldest first; the last line is the cursor to go on from')
-    .addOption(new Option('--after <cursor>', 'strictly later events').argParser(parseAfter).default(START, 'the beginning'))
+    .addOption(
+      new Option('--after <cursor>', 'strictly later events').argParser(parseAfter).default(START, 'the beginning'),
+    )
     .option('--types <list>', 'comma-separated', parseTypes)
     .option('--limit <n>', 'at most so many', parseLimit, 100)
     .option('--json', 'one JSON object { events, next }, as /api/events answers')
     .action(({ after, types, limit, json }: { after: Cursor; types?: EventType[]; limit: number; json?: boolean }) =>
       withContext(async ({ db, config }) => {
         const { events, next } = await readEvents(db, { after, types, limit })
-        print(json, { events: events.map((event) => toCloudEvent(event, config.publicUrl)), next: formatCursor(next) }, () => [
-          ...events.map(
-            (event) => `${event.time.toISOString()}  ${event.type.padEnd(22)}  ${event.subject}  ${JSON.stringify(event.data)}`,
-          ),
-          formatCursor(next),
-        ])
+        print(
+          json,
+          { events: events.map((event) => toCloudEvent(event, config.publicUrl)), next: formatCursor(next) },
+          () => [
+            ...events.map(
+              (event) =>
+                `${event.time.toISOString()}  ${event.type.padEnd(22)}  ${event.subject}  ${JSON.stringify(event.data)}`,
+            ),
+            formatCursor(next),
+          ],
+        )
       }),
     )
 }

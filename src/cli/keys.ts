@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { loadAccountByEmail } from '../library/accounts.ts'
+import { loadAccountByEmail } from '../library/accounts/accounts.ts'
 import {
   createKey,
   isLive,
@@ -10,7 +10,7 @@ import {
   rotateKey,
   SCOPES,
   type Scope,
-} from '../library/keys.ts'
+} from '../library/accounts/keys.ts'
 import { print, withContext } from './context.ts'
 
 /** `frames keys …`: what the API page does. */
@@ -22,7 +22,11 @@ export function addKeyCommands(program: Command): void {
     .description('a new key, shown once')
     .requiredOption('--account <email>', 'whose key')
     .option('--name <text>', 'what it is for', 'command line')
-    .option('--scopes <list>', `comma-separated, of ${SCOPES.join(', ')}; without it every scope the account may give`, parseScopes)
+    .option(
+      '--scopes <list>',
+      `comma-separated, of ${SCOPES.join(', ')}; without it every scope the account may give`,
+      parseScopes,
+    )
     .option('--expires-days <n>', 'dies after so many days', parseWhole)
     .option('--json', 'one JSON object')
     .action(
@@ -66,12 +70,13 @@ export function addKeyCommands(program: Command): void {
     .requiredOption('--account <email>', 'whose key')
     .option('--grace-hours <n>', 'how long the old one goes on', parseWhole, ROTATION_GRACE_SEC / 3600)
     .option('--json', 'one JSON object')
-    .action((keyId: string, { account: email, graceHours, json }: { account: string; graceHours: number; json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const { id: accountId } = await loadAccountByEmail(db, email)
-        const made = await rotateKey(db, { accountId, keyId, graceSec: graceHours * 3600 })
-        print(json, { key: made.key, ...toEntry(made.record) }, () => made.key)
-      }),
+    .action(
+      (keyId: string, { account: email, graceHours, json }: { account: string; graceHours: number; json?: boolean }) =>
+        withContext(async ({ db }) => {
+          const { id: accountId } = await loadAccountByEmail(db, email)
+          const made = await rotateKey(db, { accountId, keyId, graceSec: graceHours * 3600 })
+          print(json, { key: made.key, ...toEntry(made.record) }, () => made.key)
+        }),
     )
 
   group

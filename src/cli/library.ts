@@ -1,12 +1,14 @@
 import type { Command } from 'commander'
-import { checkStorage } from '../library/storage.ts'
+import { checkStorage } from '../library/videos/storage.ts'
 import { print, withContext } from './context.ts'
 
 /** `frames reindex | reconcile | storage`: what keeps the copies equal to the record. */
 export function addLibraryCommands(program: Command): void {
   program
     .command('reindex')
-    .description('rebuild the search documents beside the live ones from Postgres, then swap; reads go on all the while')
+    .description(
+      'rebuild the search documents beside the live ones from Postgres, then swap; reads go on all the while',
+    )
     .option('--json', 'one JSON object')
     .action((options: { json?: boolean }) =>
       withContext(async (context) => {
@@ -14,7 +16,8 @@ export function addLibraryCommands(program: Command): void {
         const results = await rebuildAll(context)
         print(options.json, { engines: results }, () =>
           results.map(
-            (result) => `${result.engine}: ${result.frames} frames, ${result.videos} videos in ${(result.ms / 1000).toFixed(1)} s`,
+            (result) =>
+              `${result.engine}: ${result.frames} frames, ${result.videos} videos in ${(result.ms / 1000).toFixed(1)} s`,
           ),
         )
       }),

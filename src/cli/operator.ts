@@ -1,8 +1,8 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Db } from '../db/client.ts'
-import { ensureAccount } from '../library/accounts.ts'
-import { createKey } from '../library/keys.ts'
+import { ensureAccount } from '../library/accounts/accounts.ts'
+import { createKey } from '../library/accounts/keys.ts'
 
 export const OPERATOR_EMAIL = 'operator@localhost'
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { eq } from 'drizzle-orm'
 import { annotations } from '../db/schema.ts'
-import { checked, costsOf, type FrameRow, recordVisionCall, usualCallOf } from '../library/annotations.ts'
-import type { Candidate } from '../library/provenance.ts'
+import { checked, costsOf, type FrameRow, recordVisionCall, usualCallOf } from '../library/frames/annotations.ts'
+import type { Candidate } from '../library/frames/provenance.ts'
 import {
   cancelReannotation,
   diffAnswer,
@@ -13,9 +13,9 @@ import {
   sampleOfScope,
   sizeOfScope,
   type ValueChange,
-} from '../library/reannotation.ts'
-import { loadVocabulary, toTerm } from '../library/techniques.ts'
-import { requireVideo } from '../library/videos.ts'
+} from '../library/frames/reannotation.ts'
+import { loadVocabulary, toTerm } from '../library/techniques/techniques.ts'
+import { requireVideo } from '../library/videos/videos.ts'
 import { DEFAULT_PREFIX } from '../queue/queues.ts'
 import { type Annotator, type AnnotatorCall, AnnotatorUnavailable, type FrameToAnnotate } from '../vision/annotator.ts'
 import { ANNOTATED } from '../vocabulary.ts'
@@ -67,7 +67,11 @@ async function reannotate(context: CommandContext, options: Options): Promise<vo
   const locked = size.locked_frames > 0 ? ` People fixed values of ${size.locked_frames} of them: these stay.` : ''
   if (options.dryRun || options.sample !== undefined) {
     const limit = toSample(options.sample)
-    const preview = await previewSample(context, present.version, await sampleOfScope(db, present.version, scope, limit))
+    const preview = await previewSample(
+      context,
+      present.version,
+      await sampleOfScope(db, present.version, scope, limit),
+    )
     const estimate = await toEstimate(context, preview, size.frames)
     print(options.json, { ...found, sample: preview, estimate }, () => [
       `${frames(size.frames)} of ${size.videos} videos are not described by ${present.version} yet.${locked}`,
@@ -102,7 +106,16 @@ interface Preview {
 /** Asks about some frames and stores no answer but in the cache: what is paid for here is not paid for again. The calls go into the books. */
 async function previewSample(context: CommandContext, version: string, rows: readonly FrameRow[]): Promise<Preview> {
   const { db, store, config, queues } = context
-  const preview: Preview = { frames: 0, asked: 0, changes: [], failed: [], calls: 0, input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+  const preview: Preview = {
+    frames: 0,
+    asked: 0,
+    changes: [],
+    failed: [],
+    calls: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+    cost_usd: 0,
+  }
   if (rows.length === 0) return preview
   if (config.vision?.budgetPerDay !== undefined && (await costsOf(db)).cost_usd >= config.vision.budgetPerDay)
     throw new CliError(`The budget of $${config.vision.budgetPerDay} for 24 hours is spent.`)
@@ -131,7 +144,12 @@ async function previewVideo({
   videoId,
   list,
   preview,
-}: Pick<CommandContext, 'db' | 'store'> & { annotator: Annotator; videoId: string; list: readonly FrameRow[]; preview: Preview }) {
+}: Pick<CommandContext, 'db' | 'store'> & {
+  annotator: Annotator
+  videoId: string
+  list: readonly FrameRow[]
+  preview: Preview
+}) {
   const video = await requireVideo(db, videoId)
   const vocabulary = await loadVocabulary(db)
   const asked: FrameToAnnotate[] = []
@@ -161,9 +179,14 @@ async function previewVideo({
     if (!row) continue
     preview.frames++
     if (paid.has(answer.frameId) || (answer.copiedFrom !== undefined && paid.has(answer.copiedFrom))) preview.asked++
-    if (answer.status !== 'annotated') preview.failed.push({ frame_id: row.id, status: answer.status, reason: answer.reason ?? null })
+    if (answer.status !== 'annotated')
+      preview.failed.push({ frame_id: row.id, status: answer.status, reason: answer.reason ?? null })
     const stored = await db.select().from(annotations).where(eq(annotations.frameId, row.id))
-    const earlier = stored.map((each) => ({ annotator: each.annotator, at: each.createdAt, values: each.values as Candidate['values'] }))
+    const earlier = stored.map((each) => ({
+      annotator: each.annotator,
+      at: each.createdAt,
+      values: each.values as Candidate['values'],
+    }))
     const { values } = checked(answer, vocabulary)
     preview.changes.push(...diffAnswer(row, earlier, { annotator: annotator.version, at: new Date(), values }))
   }
@@ -178,7 +201,10 @@ async function toEstimate(
   if (total === 0 || !config.vision) return { cost_usd: 0, calls: 0 }
   if (preview.asked > 0) {
     const share = total / preview.asked
-    return { cost_usd: preview.cost_usd === null ? null : preview.cost_usd * share, calls: Math.ceil(preview.calls * share) }
+    return {
+      cost_usd: preview.cost_usd === null ? null : preview.cost_usd * share,
+      calls: Math.ceil(preview.calls * share),
+    }
   }
   const { framesPerCall, costUsd } = await usualCallOf(db, config.vision.model)
   const calls = Math.ceil(total / Math.max(1, framesPerCall))
@@ -187,7 +213,9 @@ async function toEstimate(
 
 function describePreview(preview: Preview): string[] {
   if (preview.frames === 0) return []
-  const lines = [`${frames(preview.frames)} looked at, ${preview.calls} calls, ${preview.input_tokens + preview.output_tokens} tokens:`]
+  const lines = [
+    `${frames(preview.frames)} looked at, ${preview.calls} calls, ${preview.input_tokens + preview.output_tokens} tokens:`,
+  ]
   for (const attribute of ANNOTATED) {
     const changes = preview.changes.filter((change) => change.attribute === attribute)
     if (changes.length === 0) continue
@@ -218,6 +246,7 @@ function frames(n: number): string {
 
 function toSample(given: string | undefined): number {
   const n = Number(given ?? SAMPLE)
-  if (!Number.isInteger(n) || n < 1 || n > MAX_SAMPLE) throw new CliError(`--sample is a whole number from 1 to ${MAX_SAMPLE}.`)
+  if (!Number.isInteger(n) || n < 1 || n > MAX_SAMPLE)
+    throw new CliError(`--sample is a whole number from 1 to ${MAX_SAMPLE}.`)
   return n
 }

@@ -5,20 +5,25 @@ import { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { videos } from '../db/schema.ts'
-import { submitUpload } from '../library/submit.ts'
-import { reportVideo, type VideoReport } from '../library/video-status.ts'
-import type { FrameStore } from '../video/frame-store.ts'
+import { submitUpload } from '../library/videos/submit.ts'
+import { reportVideo, type VideoReport } from '../library/videos/video-status.ts'
+import type { MediaStore } from '../media/media-store.ts'
 import { PLATFORMS } from '../vocabulary.ts'
 
 const folder = new URL('../../samples/', import.meta.url)
 
 const Samples = z.array(
-  z.object({ file: z.string(), title: z.string(), author: z.string().optional(), platform: z.enum(PLATFORMS).optional() }),
+  z.object({
+    file: z.string(),
+    title: z.string(),
+    author: z.string().optional(),
+    platform: z.enum(PLATFORMS).optional(),
+  }),
 )
 
 /** Gives an empty library its first videos and follows the work, line by line, until each is ready or has failed. A library that holds a video is left alone. */
 export async function addSamples(
-  { db, store, config }: { db: Db; store: FrameStore; config: Pick<Config, 'maxUploadBytes'> },
+  { db, store, config }: { db: Db; store: MediaStore; config: Pick<Config, 'maxUploadBytes'> },
   signal: AbortSignal,
 ): Promise<void> {
   if ((await db.select({ id: videos.id }).from(videos).limit(1)).length > 0) return
@@ -27,7 +32,11 @@ export async function addSamples(
   const ids: string[] = []
   for (const { file, ...details } of samples) {
     const body = createReadStream(fileURLToPath(new URL(file, folder)))
-    const { video } = await submitUpload(db, store, body, { filename: file, maxBytes: config.maxUploadBytes, details: () => details })
+    const { video } = await submitUpload(db, store, body, {
+      filename: file,
+      maxBytes: config.maxUploadBytes,
+      details: () => details,
+    })
     ids.push(video.id)
   }
   await follow(db, ids, signal)

@@ -34,7 +34,7 @@ export function addServeCommands(program: Command): void {
     .action(async () => {
       const { config, logger, databaseUrl, redisUrl } = settings('api')
       const signalled = untilSignalled()
-      const { openApi } = await import('../api/main.ts')
+      const { openApi } = await import('../server/main.ts')
       const api = await openApi({ config, databaseUrl, redisUrl, logger })
       logger.info({ port: api.port }, 'api listens')
       await signalled
@@ -49,7 +49,8 @@ export function addServeCommands(program: Command): void {
       const { config, logger, databaseUrl, redisUrl } = settings('worker')
       const wanted = roles.split(',').map((role) => role.trim())
       for (const role of wanted)
-        if (!(ROLES as readonly string[]).includes(role)) throw new CliError(`No role is called ${role}; there are ${ROLES.join(', ')}.`)
+        if (!(ROLES as readonly string[]).includes(role))
+          throw new CliError(`No role is called ${role}; there are ${ROLES.join(', ')}.`)
       // The `frames start` that we are part of was killed and its stores go with it: as good as killed ourselves, and every step bears that.
       process.once('disconnect', () => process.exit(1))
       const signalled = untilSignalled()
@@ -65,7 +66,9 @@ export function addServeCommands(program: Command): void {
 
   program
     .command('migrate')
-    .description('bring the database up to date; on its first run also make the operator and a key in DATA_DIR (needs DATABASE_URL)')
+    .description(
+      'bring the database up to date; on its first run also make the operator and a key in DATA_DIR (needs DATABASE_URL)',
+    )
     .action(async () => {
       const config = configOrExit()
       if (!config.databaseUrl) throw new CliError('Set DATABASE_URL.')
@@ -90,11 +93,20 @@ function touchAliveFile(): void {
 
 function settings(name: string) {
   const config = configOrExit()
-  if (!config.databaseUrl || !config.redisUrl) throw new CliError('Set DATABASE_URL and REDIS_URL, or run npm start, which brings its own.')
-  return { config, logger: createLogger({ level: config.logLevel, name }), databaseUrl: config.databaseUrl, redisUrl: config.redisUrl }
+  if (!config.databaseUrl || !config.redisUrl)
+    throw new CliError('Set DATABASE_URL and REDIS_URL, or run npm start, which brings its own.')
+  return {
+    config,
+    logger: createLogger({ level: config.logLevel, name }),
+    databaseUrl: config.databaseUrl,
+    redisUrl: config.redisUrl,
+  }
 }
 
-async function finish(logger: ReturnType<typeof createLogger>, parts: [string, () => Promise<unknown>][]): Promise<never> {
+async function finish(
+  logger: ReturnType<typeof createLogger>,
+  parts: [string, () => Promise<unknown>][],
+): Promise<never> {
   const clean = await stopInOrder(parts, { logger })
   process.exit(clean ? 0 : 1)
 }

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { openApi } from '../api/main.ts'
 import { type Config, childEnv } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
@@ -12,9 +11,10 @@ import { startLocalPostgres } from '../local/postgres.ts'
 import { stopChild } from '../local/processes.ts'
 import { startLocalRedis } from '../local/redis.ts'
 import { createLogger, type Logger } from '../logger.ts'
+import { openMediaStore } from '../media/open-store.ts'
+import { openApi } from '../server/main.ts'
 import { STOP_DEADLINE_MS, stopInOrder, untilSignalled } from '../shutdown.ts'
-import { openStore } from '../store.ts'
-import { CHILD_ENV } from '../video/extract-in-child.ts'
+import { CHILD_ENV } from '../video/extract/run-extraction.ts'
 import { CliError, type RunFile, readRunFile } from './context.ts'
 import { ensureOperator } from './operator.ts'
 import { addSamples } from './samples.ts'
@@ -93,14 +93,17 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   parts.push(['run file', async () => rmSync(join(config.dataDir, 'run.json'), { force: true })])
 
   console.log(`The service runs at ${url} (its log: ${nearby(join(config.dataDir, 'service.log'))})`)
-  await addSamples({ db, store: openStore(config), config }, signal)
+  await addSamples({ db, store: openMediaStore(config), config }, signal)
   if (signal.aborted) return
   console.log(welcome(url, join(config.dataDir, 'operator-key')))
 }
 
 /** Local parts for what no variable names. A part that ends by itself ends the service: it could not go on. */
 async function openStores(config: Config, { parts, pids, end }: Pick<Running, 'parts' | 'pids' | 'end'>) {
-  const local = async (name: string, start: () => Promise<{ url: string; pid: number; exited: Promise<void>; stop(): Promise<void> }>) => {
+  const local = async (
+    name: string,
+    start: () => Promise<{ url: string; pid: number; exited: Promise<void>; stop(): Promise<void> }>,
+  ) => {
     const server = await start()
     pids.add(server.pid)
     let stopping = false
@@ -187,7 +190,11 @@ function killAll(pids: Iterable<number>): void {
 async function settlePort(config: Config): Promise<Config> {
   if (config.port !== 0) return config
   const port = await freePort()
-  return { ...config, port, publicUrl: config.publicUrl === 'http://localhost:0' ? `http://localhost:${port}` : config.publicUrl }
+  return {
+    ...config,
+    port,
+    publicUrl: config.publicUrl === 'http://localhost:0' ? `http://localhost:${port}` : config.publicUrl,
+  }
 }
 
 async function refuseBusyPort(port: number): Promise<void> {
@@ -239,7 +246,9 @@ function shortly(line: string): string {
 }
 
 function welcome(url: string, keyFile: string): string {
-  const key = existsSync(keyFile) ? `\n  curl -s -H "Authorization: Bearer $(cat ${nearby(keyFile)})" ${url}/api/boards` : ''
+  const key = existsSync(keyFile)
+    ? `\n  curl -s -H "Authorization: Bearer $(cat ${nearby(keyFile)})" ${url}/api/boards`
+    : ''
   return `
 The wall: ${url}/
 

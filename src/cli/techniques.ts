@@ -1,8 +1,15 @@
 import type { Command } from 'commander'
 import { asc } from 'drizzle-orm'
 import { techniques } from '../db/schema.ts'
-import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/annotations.ts'
-import { addTechnique, editTechnique, mergeTechnique, renameTechnique, retireTechnique, type TechniqueRow } from '../library/techniques.ts'
+import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/annotations.ts'
+import {
+  addTechnique,
+  editTechnique,
+  mergeTechnique,
+  renameTechnique,
+  retireTechnique,
+  type TechniqueRow,
+} from '../library/techniques/techniques.ts'
 import { type CommandContext, print, withContext } from './context.ts'
 
 /** `frames techniques …`: the governed vocabulary. */
@@ -19,7 +26,9 @@ export function addTechniqueCommands(program: Command): void {
       withContext(async ({ db }) => {
         const rows = await db.select().from(techniques).orderBy(asc(techniques.slug))
         print(options.json, { techniques: rows.map(toEntry) }, () =>
-          rows.map((row) => `${row.slug.padEnd(28)} ${row.retiredAt ? '(retired) ' : ''}${row.name}: ${row.description}`),
+          rows.map(
+            (row) => `${row.slug.padEnd(28)} ${row.retiredAt ? '(retired) ' : ''}${row.name}: ${row.description}`,
+          ),
         )
       }),
     )
@@ -30,18 +39,20 @@ export function addTechniqueCommands(program: Command): void {
     act: (context: CommandContext, args: string[], options: Edit) => Promise<TechniqueRow>,
     setup: (command: Command) => Command = (command) => command,
   ) =>
-    setup(group.command(usage).description(description).option('--json', 'one JSON object')).action((...given: unknown[]) => {
-      const command = given.at(-1) as Command
-      const options = command.opts<Edit & { json?: boolean }>()
-      return withContext(async (context) => {
-        const row = await act(context, command.args, options)
-        const adopted = await adoptProposals(context.db)
-        print(options.json, { technique: toEntry(row), adopted_frames: adopted }, () => [
-          `${row.slug}: ${row.name}${row.retiredAt ? ' (retired)' : ''}`,
-          ...(adopted > 0 ? [`${adopted} frames take the technique that their model proposed`] : []),
-        ])
-      })
-    })
+    setup(group.command(usage).description(description).option('--json', 'one JSON object')).action(
+      (...given: unknown[]) => {
+        const command = given.at(-1) as Command
+        const options = command.opts<Edit & { json?: boolean }>()
+        return withContext(async (context) => {
+          const row = await act(context, command.args, options)
+          const adopted = await adoptProposals(context.db)
+          print(options.json, { technique: toEntry(row), adopted_frames: adopted }, () => [
+            `${row.slug}: ${row.name}${row.retiredAt ? ' (retired)' : ''}`,
+            ...(adopted > 0 ? [`${adopted} frames take the technique that their model proposed`] : []),
+          ])
+        })
+      },
+    )
 
   interface Edit {
     name?: string
@@ -80,9 +91,13 @@ export function addTechniqueCommands(program: Command): void {
     ({ db }, [slug], options) => editTechnique(db, slug!, toEdit(options)),
     edits,
   )
-  change('rename <slug> <new-slug>', 'frames follow; the old slug goes on working', ({ db }, [slug, to]) => renameTechnique(db, slug!, to!))
-  change('merge <slug> <into>', 'all frames of one become frames of the other; the old slug leads there', ({ db }, [slug, into]) =>
-    mergeTechnique(db, slug!, into!),
+  change('rename <slug> <new-slug>', 'frames follow; the old slug goes on working', ({ db }, [slug, to]) =>
+    renameTechnique(db, slug!, to!),
+  )
+  change(
+    'merge <slug> <into>',
+    'all frames of one become frames of the other; the old slug leads there',
+    ({ db }, [slug, into]) => mergeTechnique(db, slug!, into!),
   )
   change('retire <slug>', 'takes no new frames', ({ db }, [slug]) => retireTechnique(db, slug!))
   change('restore <slug>', 'takes frames again', ({ db }, [slug]) => retireTechnique(db, slug!, false))
@@ -99,7 +114,10 @@ export function addTechniqueCommands(program: Command): void {
         print(options.json, { suggestions: list }, () =>
           list.length === 0
             ? 'Nothing waits for review.'
-            : list.map((entry) => `${String(entry.count).padStart(5)}  ${entry.slug}  ${entry.frame_ids.slice(0, 3).join(' ')}`),
+            : list.map(
+                (entry) =>
+                  `${String(entry.count).padStart(5)}  ${entry.slug}  ${entry.frame_ids.slice(0, 3).join(' ')}`,
+              ),
         )
       }),
     )

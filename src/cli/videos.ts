@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { VIDEO_STATUSES, type VideoStatus } from '../db/schema.ts'
 import { AppError } from '../errors.ts'
 import { findHeldBack } from '../events/read.ts'
-import { fetchability, type SubmissionDetails, submitUpload, submitUrl } from '../library/submit.ts'
+import { fetchability, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import {
   type AnnotatorStatus,
   explainFrames,
@@ -16,12 +16,12 @@ import {
   listVideos,
   reportVideo,
   type VideoReport,
-} from '../library/video-status.ts'
-import { cancelVideo, deleteVideo, retryVideo, type VideoRow } from '../library/videos.ts'
+} from '../library/videos/video-status.ts'
+import { cancelVideo, deleteVideo, retryVideo, type VideoRow } from '../library/videos/videos.ts'
+import { tooLarge } from '../media/disk-store.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
 import { NEVER_REACHED } from '../queue/work.ts'
-import { tooLarge } from '../video/disk-store.ts'
-import { findSource as resolveSource } from '../video/source.ts'
+import { findSource as resolveSource } from '../video/source/source.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
 import { CliError, type CommandContext, print, withContext } from './context.ts'
 
@@ -63,7 +63,10 @@ export function addVideoCommands(program: Command): void {
     .option('--platform <name>', `one of ${PLATFORMS.join(', ')}`)
     .option('--backfill', 'behind all live work')
     .option('--priority <n>', '0 first … 1000 last', '0')
-    .option('--from <file>', 'a list: CSV with a header (source,title,author,platform) or a JSON array; a report per line')
+    .option(
+      '--from <file>',
+      'a list: CSV with a header (source,title,author,platform) or a JSON array; a report per line',
+    )
     .option('--wait', 'follow the work until every video is ready or failed')
     .option('--json', 'one JSON object')
     .action((sources: string[], options: AddOptions) => withContext((context) => add(context, sources, options)))
@@ -91,7 +94,9 @@ export function addVideoCommands(program: Command): void {
         const frames = options.explain ? await explainFrames(db, id) : undefined
         print(options.json, { video, ...(frames ? { frames } : {}) }, () => [
           ...describe(video),
-          ...(frames ?? []).map((frame) => `  ${clock(frame.t_ms)}  ${frame.kind.padEnd(5)}  ${frame.id}  ${frame.reason}`),
+          ...(frames ?? []).map(
+            (frame) => `  ${clock(frame.t_ms)}  ${frame.kind.padEnd(5)}  ${frame.id}  ${frame.reason}`,
+          ),
         ])
       }),
     )
@@ -229,13 +234,19 @@ function describeAnnotator(annotator: AnnotatorStatus): string[] {
   ]
 }
 
-function left({ waiting, prioritized, active, delayed }: Record<'waiting' | 'prioritized' | 'active' | 'delayed', number>): number {
+function left({
+  waiting,
+  prioritized,
+  active,
+  delayed,
+}: Record<'waiting' | 'prioritized' | 'active' | 'delayed', number>): number {
   return waiting + prioritized + active + delayed
 }
 
 function toQueueNames(given: readonly string[]): QueueName[] {
   for (const name of given)
-    if (!(QUEUES as readonly string[]).includes(name)) throw new CliError(`No queue is called ${name}; there are ${QUEUES.join(', ')}.`)
+    if (!(QUEUES as readonly string[]).includes(name))
+      throw new CliError(`No queue is called ${name}; there are ${QUEUES.join(', ')}.`)
   return given.length > 0 ? (given as QueueName[]) : [...QUEUES]
 }
 
@@ -255,7 +266,10 @@ async function add(context: CommandContext, sources: string[], options: AddOptio
   if (options.title && lines.length > 1) throw new CliError('--title goes with one source; a list has a title column.')
   const outcomes: Outcome[] = []
   for (const line of lines) {
-    const outcome: Outcome = { ...(line.line === undefined ? {} : { line: line.line }), ...(await addOne(context, line)) }
+    const outcome: Outcome = {
+      ...(line.line === undefined ? {} : { line: line.line }),
+      ...(await addOne(context, line)),
+    }
     outcomes.push(outcome)
     if (!options.json)
       console.log(
@@ -265,15 +279,22 @@ async function add(context: CommandContext, sources: string[], options: AddOptio
       )
   }
   if (options.wait) await follow(context, outcomes, options.json ?? false)
-  if (outcomes.some((outcome) => outcome.error !== undefined || outcome.video?.status === 'failed')) process.exitCode = 1
+  if (outcomes.some((outcome) => outcome.error !== undefined || outcome.video?.status === 'failed'))
+    process.exitCode = 1
   if (options.json) console.log(JSON.stringify({ videos: outcomes }))
 }
 
-async function addOne({ db, store, config }: CommandContext, { source, details, error: unusable }: Line): Promise<Outcome> {
+async function addOne(
+  { db, store, config }: CommandContext,
+  { source, details, error: unusable }: Line,
+): Promise<Outcome> {
   if (unusable !== undefined) return { source, error: unusable }
   try {
     const { video, created } = /^[a-z][a-z0-9+.-]*:\/\//i.test(source)
-      ? await submitUrl(db, source, resolveSource, { ...details, fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }) })
+      ? await submitUrl(db, source, resolveSource, {
+          ...details,
+          fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }),
+        })
       : await addFile(source, details)
     return { source, video: { id: video.id, status: video.status, title: video.title }, created }
   } catch (error) {
@@ -289,10 +310,15 @@ async function addOne({ db, store, config }: CommandContext, { source, details, 
     if (found.size > config.maxUploadBytes) throw tooLarge(config.maxUploadBytes)
     const stream = createReadStream(path)
     try {
-      return await submitUpload(db, store, stream, { filename: basename(path), maxBytes: config.maxUploadBytes, details: () => given })
+      return await submitUpload(db, store, stream, {
+        filename: basename(path),
+        maxBytes: config.maxUploadBytes,
+        details: () => given,
+      })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EACCES') throw new CliError('The file cannot be read.')
-      if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw new CliError('The disk that holds the library is full.')
+      if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
+        throw new CliError('The disk that holds the library is full.')
       throw error
     } finally {
       stream.destroy()
@@ -331,7 +357,11 @@ export function oneLine(video: VideoReport): string {
       ? `  ${stage.done}${stage.total === null ? '' : ` of ${stage.total}`}${stage.left_sec ? `, ${stage.left_sec} s left` : ''}`
       : ''
   const end =
-    video.status === 'ready' ? `  ${video.frame_count} frames` : video.failure ? `  ${video.failure.code}: ${video.failure.message}` : part
+    video.status === 'ready'
+      ? `  ${video.frame_count} frames`
+      : video.failure
+        ? `  ${video.failure.code}: ${video.failure.message}`
+        : part
   return `${video.id}  ${video.status.padEnd(10)}${end}  ${video.title}`
 }
 
@@ -343,7 +373,9 @@ function describe(video: VideoReport): string[] {
     ...(video.reannotating > 0 ? [`  again     ${video.reannotating} frames wait for a new description`] : []),
     ...video.stages.map((stage) => {
       const seconds =
-        ((stage.finished_at ? new Date(stage.finished_at) : new Date()).getTime() - new Date(stage.started_at).getTime()) / 1000
+        ((stage.finished_at ? new Date(stage.finished_at) : new Date()).getTime() -
+          new Date(stage.started_at).getTime()) /
+        1000
       return `  ${stage.stage.padEnd(10)} ${stage.done}${stage.total === null ? '' : ` of ${stage.total}`}  ${seconds.toFixed(1)} s${stage.rate_per_sec ? `, ${stage.rate_per_sec} a second` : ''}${stage.finished_at ? '' : ', running'}`
     }),
     ...(video.detector ? [`  detector  ${video.detector.version}`] : []),
@@ -381,7 +413,8 @@ async function readList(path: string, shared: SubmissionDetails): Promise<Line[]
         ? { ...record, source: (record as Record<string, unknown>).source ?? (record as Record<string, unknown>).url }
         : record,
     )
-    if (!parsed.success) return { source: '(no source)', details: {}, line, error: 'The entry needs a source: a file or a URL.' }
+    if (!parsed.success)
+      return { source: '(no source)', details: {}, line, error: 'The entry needs a source: a file or a URL.' }
     const { source, title, author, platform } = parsed.data
     try {
       const details = {
@@ -406,7 +439,9 @@ function parseCsvList(content: string): unknown[] {
       skip_empty_lines: true,
     })
   } catch (error) {
-    throw new CliError(`The list is no CSV with a header line (source,title,author,platform): ${(error as Error).message}`)
+    throw new CliError(
+      `The list is no CSV with a header line (source,title,author,platform): ${(error as Error).message}`,
+    )
   }
 }
 
@@ -420,13 +455,15 @@ function parseJsonList(content: string): unknown[] {
 
 function toStatus(given: string | undefined): VideoStatus | undefined {
   const status = VIDEO_STATUSES.find((known) => known === given)
-  if (given !== undefined && !status) throw new CliError(`No status is called ${given}; there are ${VIDEO_STATUSES.join(', ')}.`)
+  if (given !== undefined && !status)
+    throw new CliError(`No status is called ${given}; there are ${VIDEO_STATUSES.join(', ')}.`)
   return status
 }
 
 function toLimit(given: string): number {
   const limit = Number(given)
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) throw new CliError('--limit is a whole number from 1 to 1000.')
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1_000)
+    throw new CliError('--limit is a whole number from 1 to 1000.')
   return limit
 }
 
@@ -439,6 +476,7 @@ function toPlatform(given: string | undefined): Platform | undefined {
 
 function toPriority(given: string | undefined): number {
   const value = Number(given ?? 0)
-  if (!Number.isInteger(value) || value < 0 || value > 1_000) throw new CliError('--priority is a whole number from 0 to 1000.')
+  if (!Number.isInteger(value) || value < 0 || value > 1_000)
+    throw new CliError('--priority is a whole number from 0 to 1000.')
   return value
 }

@@ -18,7 +18,13 @@ export interface OpenDbOptions {
 }
 
 /** A pool with the timeouts every part of the service needs: an open write transaction holds back every reader of the event log. */
-export function openDb({ url, max = 10, applicationName = 'frame-library', statementTimeoutMs = 30_000, logger }: OpenDbOptions): Db {
+export function openDb({
+  url,
+  max = 10,
+  applicationName = 'frame-library',
+  statementTimeoutMs = 30_000,
+  logger,
+}: OpenDbOptions): Db {
   const pool = new pg.Pool({
     connectionString: url,
     max,
@@ -65,9 +71,18 @@ export interface Statement {
  * A statement that each connection parses and plans once: for the few that run on every request. The text behind a name never changes; what varies goes into
  * `$1`, `$2` …, and only scalars let PostgreSQL keep the plan.
  */
-export async function executePrepared<T>(db: DbOrTx, { name, text }: Statement, values: unknown[]): Promise<{ rows: T[] }> {
+export async function executePrepared<T>(
+  db: DbOrTx,
+  { name, text }: Statement,
+  values: unknown[],
+): Promise<{ rows: T[] }> {
   const session = db._.session as unknown as PgSession
   return session
-    .prepareQuery<PreparedQueryConfig & { execute: { rows: T[] } }>({ sql: text, params: values }, undefined, name, false)
+    .prepareQuery<PreparedQueryConfig & { execute: { rows: T[] } }>(
+      { sql: text, params: values },
+      undefined,
+      name,
+      false,
+    )
     .execute()
 }

@@ -41,7 +41,15 @@ export interface Provenance {
 
 /* ---------- videos ---------- */
 
-export const VIDEO_STATUSES = ['queued', 'fetching', 'extracting', 'annotating', 'ready', 'failed', 'cancelled'] as const
+export const VIDEO_STATUSES = [
+  'queued',
+  'fetching',
+  'extracting',
+  'annotating',
+  'ready',
+  'failed',
+  'cancelled',
+] as const
 export type VideoStatus = (typeof VIDEO_STATUSES)[number]
 
 /** One entry per stage, in the order they ran: what `frames status` shows. Times RFC 3339. */
@@ -204,7 +212,9 @@ export const frames = pgTable(
   },
   (t) => [
     unique('frames_video_instant').on(t.videoId, t.tMs),
-    foreignKey({ name: 'frames_technique_fk', columns: [t.technique], foreignColumns: [techniques.slug] }).onUpdate('cascade'),
+    foreignKey({ name: 'frames_technique_fk', columns: [t.technique], foreignColumns: [techniques.slug] }).onUpdate(
+      'cascade',
+    ),
     check('frames_kind', oneOf('kind', KINDS)),
     check('frames_tone', oneOf('tone', TONES)),
     check('frames_subject', oneOf('subject', SUBJECTS)),
@@ -268,7 +278,10 @@ export const reannotations = pgTable(
 )
 
 /** Suggestions an operator turned down: not shown again. */
-export const dismissedSuggestions = pgTable('dismissed_suggestions', { slug: text().primaryKey(), at: at('at').notNull().defaultNow() })
+export const dismissedSuggestions = pgTable('dismissed_suggestions', {
+  slug: text().primaryKey(),
+  at: at('at').notNull().defaultNow(),
+})
 
 /** The books: one row per call to a paid endpoint. */
 export const visionCalls = pgTable(

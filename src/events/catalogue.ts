@@ -20,7 +20,11 @@ const cause = z.enum(['owner', 'frame_deleted', 'video_deleted', 'board_deleted'
 export const EVENTS = {
   'frame.saved': z.strictObject(frameFacts),
   'frame.unsaved': z.strictObject({ ...frameFacts, cause }),
-  'frame.corrected': z.strictObject({ ...frameFacts, changes: z.record(z.string(), z.string().nullable()), unlocked: z.array(z.string()) }),
+  'frame.corrected': z.strictObject({
+    ...frameFacts,
+    changes: z.record(z.string(), z.string().nullable()),
+    unlocked: z.array(z.string()),
+  }),
   'board.created': z.strictObject(boardFacts),
   'board.renamed': z.strictObject({ ...boardFacts, previous_name: z.string() }),
   'board.deleted': z.strictObject({ ...boardFacts, item_count: z.number().int(), cause: cause.optional() }),
@@ -36,7 +40,11 @@ export const EVENTS = {
   'board.frame_noted': z.strictObject({ board_id: z.string(), ...frameFacts, has_note: z.boolean() }),
   'board.shared': z.strictObject(boardFacts),
   'board.unshared': z.strictObject(boardFacts),
-  'video.submitted': z.strictObject({ ...videoFacts, revision: z.number().int(), reason: z.enum(['added', 'retried']) }),
+  'video.submitted': z.strictObject({
+    ...videoFacts,
+    revision: z.number().int(),
+    reason: z.enum(['added', 'retried']),
+  }),
   'video.ready': z.strictObject({ ...videoFacts, frame_count: z.number().int() }),
   'video.failed': z.strictObject({ ...videoFacts, code: z.string() }),
   'video.cancelled': z.strictObject(videoFacts),
@@ -56,7 +64,11 @@ export const EVENTS = {
   }),
   'key.created': z.strictObject({ key_id: z.string(), scopes: z.array(z.string()) }),
   /** A rotated key goes on until `effective_at`. */
-  'key.revoked': z.strictObject({ key_id: z.string(), effective_at: z.string().optional(), replaced_by: z.string().optional() }),
+  'key.revoked': z.strictObject({
+    key_id: z.string(),
+    effective_at: z.string().optional(),
+    replaced_by: z.string().optional(),
+  }),
   'account.created': z.strictObject({ role: z.string(), plan: z.string() }),
   'account.plan_changed': z.strictObject({ plan: z.string(), previous_plan: z.string() }),
   'account.deleted': z.strictObject({}),

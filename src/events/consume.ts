@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import type { Db, Tx } from '../db/client.ts'
+import { isConnectionLoss } from '../db/connection-loss.ts'
 import type { Logger } from '../logger.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
 import { readEvents } from './read.ts'
@@ -73,9 +74,10 @@ export function startConsumer(
     })
     try {
       await client.connect()
-      const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 0)) as taken', [
-        `consumer:${consumer.name}`,
-      ])
+      const { rows } = await client.query<{ taken: boolean }>(
+        'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
+        [`consumer:${consumer.name}`],
+      )
       if (!rows[0]?.taken) {
         await client.end()
         return false
@@ -161,7 +163,9 @@ export function startConsumer(
         poke()
         // Not by readEvents: an older transaction that is still open, in whatever database of the cluster, hides events that are there.
         const { xid, seq } = await checkpointOf(db, consumer.name)
-        const { rows } = await db.execute(sql`select 1 from events where (xid, seq) > (${xid}::xid8, ${seq}::bigint) limit 1`)
+        const { rows } = await db.execute(
+          sql`select 1 from events where (xid, seq) > (${xid}::xid8, ${seq}::bigint) limit 1`,
+        )
         if (rows.length === 0) return
         await new Promise((resolve) => setTimeout(resolve, 5))
       }
@@ -190,7 +194,14 @@ async function moveCheckpoint(tx: Tx, consumer: string, next: Cursor, epoch: num
   if (rowCount !== 1) throw new Fenced(`another consumer took over ${consumer}`)
 }
 
-async function bury(db: Db, consumer: string, event: StoredEvent, error: unknown, next: Cursor, epoch: number): Promise<void> {
+async function bury(
+  db: Db,
+  consumer: string,
+  event: StoredEvent,
+  error: unknown,
+  next: Cursor,
+  epoch: number,
+): Promise<void> {
   const message = error instanceof Error ? error.message : String(error)
   await db.transaction(async (tx) => {
     await tx.execute(
@@ -198,23 +209,4 @@ async function bury(db: Db, consumer: string, event: StoredEvent, error: unknown
     )
     await moveCheckpoint(tx, consumer, next, epoch)
   })
-}
-
-/** A database, a Redis or a network that went away and will come back. */
-export function isConnectionLoss(error: unknown): boolean {
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    const code = (cause as { code?: unknown }).code
-    if (
-      typeof code === 'string' &&
-      /^(57P0[123]|08\w{3}|53300|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/.test(code)
-    )
-      return true
-    if (
-      /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|^Command timed out$/.test(
-        cause.message,
-      )
-    )
-      return true
-  }
-  return false
 }

@@ -50,7 +50,11 @@ export async function startLocalPostgres(options: {
   mkdirSync(dirname(options.dir), { recursive: true, mode: 0o700 })
   // One name for the folder, however it was reached: a server left behind is known by it.
   const dir = join(realpathSync(dirname(options.dir)), basename(options.dir))
-  const settings: Record<string, string> = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...options.settings }
+  const settings: Record<string, string> = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    ...options.settings,
+  }
   const { initdb, postgres } = await binaries()
   const as = unprivileged(dir, postgres)
   await stopOrphan(dir)
@@ -68,11 +72,16 @@ export async function startLocalPostgres(options: {
     closeSync(log)
     const exited = new Promise<void>((done) => child.once('exit', () => done()).once('error', () => done()))
     const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
-    if (await answers(child, url)) return { url, pid: child.pid!, exited, stop: () => stopChild(child, 'SIGINT', 'SIGQUIT', 10_000) }
+    if (await answers(child, url))
+      return { url, pid: child.pid!, exited, stop: () => stopChild(child, 'SIGINT', 'SIGQUIT', 10_000) }
     const reason = /(?:FATAL|PANIC): {2}(.*)/.exec(readFileSync(logFile, 'utf8'))?.[1]
     await stopChild(child, 'SIGQUIT', 'SIGKILL', 2_000)
     // Another program took the port in between, or the backends of a killed server are still on their way out.
-    if (attempt < 5 && reason && /could not bind|could not create any TCP|pre-existing shared memory|lock file/.test(reason)) {
+    if (
+      attempt < 5 &&
+      reason &&
+      /could not bind|could not create any TCP|pre-existing shared memory|lock file/.test(reason)
+    ) {
       await new Promise((done) => setTimeout(done, 500))
       continue
     }
@@ -103,7 +112,9 @@ function makeCluster(dir: string, initdb: string, as: Unprivileged, careless: bo
   writeFileSync(passwordFile(dir), `${randomBytes(18).toString('base64url')}\n`, { mode: 0o600 })
   if (as.user) for (const path of [unfinished, passwordFile(dir)]) chownSync(path, as.user.uid, as.user.gid)
   const locale =
-    platform() === 'darwin' ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--lc-collate=C'] : ['--locale=C.UTF-8']
+    platform() === 'darwin'
+      ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--lc-collate=C']
+      : ['--locale=C.UTF-8']
   const [program, ...args] = [
     ...as.prefix,
     initdb,
@@ -119,7 +130,9 @@ function makeCluster(dir: string, initdb: string, as: Unprivileged, careless: bo
   const run = spawnSync(program!, args, { ...as.user, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'] })
   if (run.status !== 0) {
     const lines = (run.stderr ?? '').split('\n').filter((line) => /error|fatal/i.test(line))
-    throw new LocalFailure(`PostgreSQL could not make its cluster in ${dir}: ${lines[0] ?? run.error?.message ?? run.stderr}`)
+    throw new LocalFailure(
+      `PostgreSQL could not make its cluster in ${dir}: ${lines[0] ?? run.error?.message ?? run.stderr}`,
+    )
   }
   renameSync(unfinished, dir)
 }
@@ -141,7 +154,8 @@ function unprivileged(dir: string, postgres: string): Unprivileged {
     // Others may pass through the data folder, not list it; what is in it is closed to them file by file.
     chmodSync(dirname(dir), 0o711)
     if (owner?.uid === 0) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, dir])
-    const reaches = spawnSync('test', ['-x', postgres, '-a', '-x', dirname(dir)], { ...user, stdio: 'ignore' }).status === 0
+    const reaches =
+      spawnSync('test', ['-x', postgres, '-a', '-x', dirname(dir)], { ...user, stdio: 'ignore' }).status === 0
     if (reaches) return { prefix: [], user }
   }
   throw new LocalFailure(

@@ -5,7 +5,8 @@ import { platform } from 'node:os'
 /** The arguments of a running process joined by spaces; undefined when there is no such process. */
 export function commandLine(pid: number): string | undefined {
   try {
-    if (platform() === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').trim() || undefined
+    if (platform() === 'linux')
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').trim() || undefined
     return execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { stdio: ['ignore', 'pipe', 'ignore'] })
       .toString()
       .trim()
@@ -34,7 +35,12 @@ export function alive(pid: number): boolean {
 }
 
 /** Asks a child to end, and after `ms` insists. */
-export async function stopChild(child: ChildProcess, ask: NodeJS.Signals, insist: NodeJS.Signals, ms: number): Promise<void> {
+export async function stopChild(
+  child: ChildProcess,
+  ask: NodeJS.Signals,
+  insist: NodeJS.Signals,
+  ms: number,
+): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
   const exit = new Promise((resolve) => child.once('exit', resolve))
   child.kill(ask)

@@ -50,7 +50,8 @@ export async function startLocalRedis(options: { dir: string; persistent?: boole
     })
     const url = `redis://:${password}@127.0.0.1:${port}`
     // Before it answers: whoever finds it after our death must know it.
-    if (child.pid) writeFileSync(runningFile, JSON.stringify({ pid: child.pid, url } satisfies Running), { mode: 0o600 })
+    if (child.pid)
+      writeFileSync(runningFile, JSON.stringify({ pid: child.pid, url } satisfies Running), { mode: 0o600 })
     const ended = () => failure !== undefined || child.exitCode !== null || child.signalCode !== null
     for (const end = Date.now() + 30_000; !ended() && Date.now() < end; ) {
       if ((await inspect(url))?.pid === child.pid) {
@@ -77,7 +78,17 @@ export async function startLocalRedis(options: { dir: string; persistent?: boole
 const MISSING =
   'redis-server is missing: install it (Debian: apt-get install redis-server, macOS: brew install redis) or set REDIS_URL to a running one.'
 
-function settings({ dir, port, password, persistent }: { dir: string; port: number; password: string; persistent: boolean }): string {
+function settings({
+  dir,
+  port,
+  password,
+  persistent,
+}: {
+  dir: string
+  port: number
+  password: string
+  persistent: boolean
+}): string {
   return [
     'bind 127.0.0.1',
     `port ${port}`,
@@ -109,7 +120,12 @@ async function stopOrphan(dir: string, runningFile: string): Promise<void> {
 }
 
 async function inspect(url: string): Promise<{ pid: number; dir: string } | undefined> {
-  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0, connectTimeout: 2_000 })
+  const client = new Redis(url, {
+    lazyConnect: true,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    connectTimeout: 2_000,
+  })
   client.on('error', () => undefined)
   try {
     await client.connect()

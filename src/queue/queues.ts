@@ -17,7 +17,11 @@ export interface Queues {
    * Adds a job unless the same one is waiting or running. A finished one of the same id is put away first: it would silently swallow the new one.
    * True when it was added.
    */
-  add<N extends JobName>(name: N, data: JobData<N>, options?: { backfill?: boolean; priority?: number }): Promise<boolean>
+  add<N extends JobName>(
+    name: N,
+    data: JobData<N>,
+    options?: { backfill?: boolean; priority?: number },
+  ): Promise<boolean>
   /** `add` for many, in a few round trips. The number added. */
   addAll(jobs: readonly NewJob[]): Promise<number>
   /** Jobs that wait or run. */
@@ -30,8 +34,21 @@ export type NewJob = { [N in JobName]: { name: N; data: JobData<N>; backfill?: b
 export const DEFAULT_PREFIX = 'frames'
 
 /** The producing side. Commands fail fast while Redis is away: the reconciler makes up for what was not added. */
-export function openQueues({ url, prefix = DEFAULT_PREFIX, logger }: { url: string; prefix?: string; logger: Logger }): Queues {
-  const redis = new Redis(url, { maxRetriesPerRequest: 1, enableOfflineQueue: false, commandTimeout: 5_000, lazyConnect: false })
+export function openQueues({
+  url,
+  prefix = DEFAULT_PREFIX,
+  logger,
+}: {
+  url: string
+  prefix?: string
+  logger: Logger
+}): Queues {
+  const redis = new Redis(url, {
+    maxRetriesPerRequest: 1,
+    enableOfflineQueue: false,
+    commandTimeout: 5_000,
+    lazyConnect: false,
+  })
   redis.on('error', (error) => logger.debug({ err: error }, 'redis away'))
   const queues = new Map<QueueName, Queue>()
   // Made at the first use, when Redis answers: a queue whose first command failed would fail for ever.
@@ -55,7 +72,8 @@ export function openQueues({ url, prefix = DEFAULT_PREFIX, logger }: { url: stri
       // Looking for a job in the lists takes as long as they are: done while they are short.
       const depth = states.includes('pending') ? await depthOf(queue) : 0
       for (const [at, id] of ids.entries())
-        if (states[at] === 'pending' && depth <= SHORT && (await queue.getJobState(id)) === 'unknown') states[at] = 'finished'
+        if (states[at] === 'pending' && depth <= SHORT && (await queue.getJobState(id)) === 'unknown')
+          states[at] = 'finished'
       const fresh = ids.filter((_, at) => states[at] !== 'pending')
       for (const [at, id] of ids.entries()) if (states[at] === 'finished') await queue.remove(id)
       if (fresh.length > 0) await queue.addBulk(fresh.map((id) => toBulkJob(id, wanted.get(id)!)))
@@ -93,13 +111,22 @@ async function depthOf(queue: Queue): Promise<number> {
 }
 
 function toBulkJob(jobId: string, { name, data, priority = 0 }: NewJob) {
-  return { name, data: JOBS[name].parse(data), opts: { jobId, ...(priority > 0 ? { priority } : {}) } satisfies JobsOptions }
+  return {
+    name,
+    data: JOBS[name].parse(data),
+    opts: { jobId, ...(priority > 0 ? { priority } : {}) } satisfies JobsOptions,
+  }
 }
 
 /** One round trip for all of them: a job that exists is pending unless it stands among the completed or failed. */
-async function statesOf(redis: Redis, queue: Queue, ids: readonly string[]): Promise<('absent' | 'pending' | 'finished')[]> {
+async function statesOf(
+  redis: Redis,
+  queue: Queue,
+  ids: readonly string[],
+): Promise<('absent' | 'pending' | 'finished')[]> {
   const pipeline = redis.pipeline()
-  for (const id of ids) pipeline.exists(queue.toKey(id)).zscore(queue.toKey('completed'), id).zscore(queue.toKey('failed'), id)
+  for (const id of ids)
+    pipeline.exists(queue.toKey(id)).zscore(queue.toKey('completed'), id).zscore(queue.toKey('failed'), id)
   const replies = (await pipeline.exec()) ?? []
   return ids.map((_, at) => {
     const [exists, completed, failed] = replies.slice(at * 3, at * 3 + 3).map(([error, value]) => {

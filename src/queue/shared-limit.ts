@@ -64,7 +64,10 @@ export function sharedLimit(
     waiting.push(woken.resolve)
     const done = new AbortController()
     try {
-      await Promise.race([woken.promise, sleep(RETRY_MS, undefined, { signal: AbortSignal.any([signal, done.signal]) })])
+      await Promise.race([
+        woken.promise,
+        sleep(RETRY_MS, undefined, { signal: AbortSignal.any([signal, done.signal]) }),
+      ])
     } finally {
       done.abort()
       const at = waiting.indexOf(woken.resolve)

@@ -1,7 +1,7 @@
 import { type Job, RateLimitError, WaitingError, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
+import { isConnectionLoss } from '../db/connection-loss.ts'
 import { MediaError } from '../errors.ts'
-import { isConnectionLoss } from '../events/consume.ts'
 import type { Logger } from '../logger.ts'
 import { JOBS, type JobData, type JobName, type QueueName } from './jobs.ts'
 
@@ -43,7 +43,15 @@ export interface RunningWorker {
 }
 
 /** Takes jobs off one queue. Payloads are parsed before a handler sees them. */
-export function startWorker({ url, prefix, queue, concurrency, handlers, logger, lockMs = 60_000 }: WorkOptions): RunningWorker {
+export function startWorker({
+  url,
+  prefix,
+  queue,
+  concurrency,
+  handlers,
+  logger,
+  lockMs = 60_000,
+}: WorkOptions): RunningWorker {
   const stopping = new AbortController()
   const connection = new Redis(url, { maxRetriesPerRequest: null })
   connection.on('error', (error) => logger.debug({ err: error }, 'redis away'))
@@ -60,7 +68,9 @@ export function startWorker({ url, prefix, queue, concurrency, handlers, logger,
         if (stopping.signal.aborted) {
           // Back to the head of the queue at once, for whoever is still there; no attempt is counted.
           logger.info({ job: name, queue }, 'job handed back')
-          await job.moveToWait(token ?? '').catch((failure: unknown) => logger.debug({ err: failure, queue }, 'job was no longer held'))
+          await job
+            .moveToWait(token ?? '')
+            .catch((failure: unknown) => logger.debug({ err: failure, queue }, 'job was no longer held'))
           throw new WaitingError()
         }
         const later = toLater(error)

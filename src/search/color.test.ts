@@ -47,7 +47,8 @@ test('cells fit a 16-bit integer and are sorted', () => {
     fc.property(hex, (color) => {
       const cells = cellsOf([color], [1])
       expect(cells).toEqual(cells.toSorted((a, b) => a - b))
-      for (const cell of [...cells, cellOf(color)]) expect(Number.isInteger(cell) && cell >= 0 && cell < 32_768).toBe(true)
+      for (const cell of [...cells, cellOf(color)])
+        expect(Number.isInteger(cell) && cell >= 0 && cell < 32_768).toBe(true)
     }),
   )
 })

@@ -46,13 +46,19 @@ export interface ShownFrame {
   annotation: {
     model: string | null
     confidence: Partial<
-      Record<'subject' | 'surface' | 'shot' | 'technique' | 'zone' | 'caption' | 'composition' | 'steal' | 'on_screen_text', number>
+      Record<
+        'subject' | 'surface' | 'shot' | 'technique' | 'zone' | 'caption' | 'composition' | 'steal' | 'on_screen_text',
+        number
+      >
     >
     reviewed: boolean
   }
   video: VideoRef
   /** Provenance of every attribute, for `?provenance=1`; hits of a query that did not ask for it may lack it. */
-  provenance?: Record<string, { source: Source; confidence: number | null; by: string; at: string; reason?: string } | null>
+  provenance?: Record<
+    string,
+    { source: Source; confidence: number | null; by: string; at: string; reason?: string } | null
+  >
 }
 
 export interface FrameDocument extends ShownFrame {
@@ -197,7 +203,7 @@ export interface LibrarySearch {
   /** Changes whenever an answer may change (save counts enter in batches). Cheap: ETags are made from it before any search runs. */
   version(): Promise<string>
   /** How often another engine has begun to answer; absent where there is but one. What was asked before the last time may be either's answer: no version names it. */
-  switches?(): number
+  engineEpoch?(): number
   /** When the read model was last brought up to date. */
   asOf(): Promise<Date | null>
   /** `sourceKey`: set when the term is a video's URL; then `videos` holds that one alone and `frames` its strongest frames. */
@@ -206,7 +212,9 @@ export interface LibrarySearch {
   frames(query: FrameQuery): Promise<FramePage>
   /** Time order; undefined for a video that is not public. */
   videoFrames(videoId: string): Promise<FrameDocument[] | undefined>
-  frame(id: string): Promise<{ frame: FrameDocument; previous: FrameDocument | null; next: FrameDocument | null } | undefined>
+  frame(
+    id: string,
+  ): Promise<{ frame: FrameDocument; previous: FrameDocument | null; next: FrameDocument | null } | undefined>
   /** In the order of `ids`; unknown ones are left out. */
   framesByIds(ids: readonly string[]): Promise<FrameDocument[]>
   similar(id: string, query: { filters: FrameFilters; limit: number }): Promise<Hit<FrameDocument>[] | undefined>

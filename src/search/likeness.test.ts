@@ -27,7 +27,11 @@ test('the filter keeps exactly what a comparison of each with each would', () =>
       const kept = frames.filter((frame) => filter.keep(frame))
       const plain: typeof frames = []
       for (const frame of frames) {
-        if (!plain.some((other) => Math.abs(other.luma - frame.luma) <= 12 && hammingDistance(other.phash, frame.phash) <= 6))
+        if (
+          !plain.some(
+            (other) => Math.abs(other.luma - frame.luma) <= 12 && hammingDistance(other.phash, frame.phash) <= 6,
+          )
+        )
           plain.push(frame)
       }
       expect(kept).toEqual(plain)

@@ -1,6 +1,6 @@
 import { paletteLikeness } from './color.ts'
 import type { FrameDocument } from './library-search.ts'
-import { isCharacter, lexemesOf, tokenize } from './words.ts'
+import { isCharacter, lexemesOf, tokenize } from './text/words.ts'
 
 /** More like this, and near-duplicates: from what is measured without a model. Pure. */
 
@@ -10,7 +10,12 @@ const TEXTS = ['caption', 'composition', 'steal', 'on_screen_text'] as const
 /** 0–1: palette 0.35, picture structure (difference hash) 0.25, attributes 0.25, words 0.15. */
 export function frameLikeness(one: FrameDocument, other: FrameDocument): number {
   const structure = Math.max(0, 1 - hammingDistance(one.phash, other.phash) / 32)
-  return 0.35 * paletteLikeness(one, other) + 0.25 * structure + 0.25 * sharedAttributes(one, other) + 0.15 * sharedWords(one, other)
+  return (
+    0.35 * paletteLikeness(one, other) +
+    0.25 * structure +
+    0.25 * sharedAttributes(one, other) +
+    0.15 * sharedWords(one, other)
+  )
 }
 
 function sharedAttributes(one: FrameDocument, other: FrameDocument): number {
@@ -66,7 +71,8 @@ export class VarietyFilter {
     const bytes = this.#byByte.map((_, n) => frame.phash.slice(n * 2, n * 2 + 2))
     for (const [n, byte] of bytes.entries()) {
       for (const other of this.#byByte[n]!.get(byte) ?? []) {
-        if (Math.abs(other.luma - frame.luma) <= SAME_LUMA && hammingDistance(other.phash, frame.phash) <= SAME_WITHIN) return false
+        if (Math.abs(other.luma - frame.luma) <= SAME_LUMA && hammingDistance(other.phash, frame.phash) <= SAME_WITHIN)
+          return false
       }
     }
     for (const [n, byte] of bytes.entries()) {

@@ -5,7 +5,15 @@ import type { FrameQuery, LibrarySearch } from './library-search.ts'
 import { type ResilientOptions, resilientSearch } from './resilient.ts'
 
 const logger = pino({ level: 'silent' })
-const query: FrameQuery = { filters: {}, q: 'kite', sort: 'relevance', page: 1, pageSize: 120, facets: false, variety: false }
+const query: FrameQuery = {
+  filters: {},
+  q: 'kite',
+  sort: 'relevance',
+  page: 1,
+  pageSize: 120,
+  facets: false,
+  variety: false,
+}
 
 function engine(name: 'postgres' | 'meilisearch', frames: LibrarySearch['frames'], probe = async () => {}) {
   const isAsked = { search: () => true, frames: ({ sort }: FrameQuery) => sort === 'relevance' }
@@ -104,7 +112,7 @@ test('many that fail at once are one failure: it is back after the first rest', 
   await total()
   await new Promise(setImmediate)
   expect(search.engine).toBe('meilisearch')
-  expect(search.switches!()).toBe(2)
+  expect(search.engineEpoch!()).toBe(2)
 })
 
 test('what the engine is not asked for may take its time and tells nothing of the engine', async () => {

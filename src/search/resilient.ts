@@ -35,12 +35,15 @@ export function resilientSearch({
   let failures = 0
   let restUntil = 0
   let probing = false
-  let switches = 0
+  let engineEpoch = 0
 
   function failed(error: unknown): void {
     if (failures === 0) {
-      switches++
-      logger.warn({ err: error, engine: primary.engine, fallback: fallback.engine }, 'search engine failed; the other one answers')
+      engineEpoch++
+      logger.warn(
+        { err: error, engine: primary.engine, fallback: fallback.engine },
+        'search engine failed; the other one answers',
+      )
     }
     failures++
     restUntil = now() + Math.min(FIRST_REST_MS * 2 ** (failures - 1), LONGEST_REST_MS)
@@ -52,7 +55,7 @@ export function resilientSearch({
     try {
       await within(primary.probe(), patienceMs)
       failures = 0
-      switches++
+      engineEpoch++
       logger.info({ engine: primary.engine }, 'search engine is back')
     } catch (error) {
       failed(error)
@@ -88,7 +91,7 @@ export function resilientSearch({
       const engine = failures > 0 ? fallback : primary
       return `${engine.engine[0]}${await engine.version()}`
     },
-    switches: () => switches,
+    engineEpoch: () => engineEpoch,
     asOf: () => (failures > 0 ? fallback : primary).asOf(),
     search: (query) => (primary.isAsked.search(query) ? ask((engine) => engine.search(query)) : fallback.search(query)),
     frames: (query) => (primary.isAsked.frames(query) ? ask((engine) => engine.frames(query)) : fallback.frames(query)),

@@ -77,7 +77,10 @@ test('a frame put off by the endpoint is not measured again', async () => {
   const options = { signal: new AbortController().signal, techniques: [] }
   await expect(composed.annotate(video, [frame], options)).rejects.toThrow('wait')
   const handed: FrameAnnotation[] = []
-  const run = await composed.annotate(video, [frame], { ...options, onAnnotated: async (annotation) => void handed.push(annotation) })
+  const run = await composed.annotate(video, [frame], {
+    ...options,
+    onAnnotated: async (annotation) => void handed.push(annotation),
+  })
   expect(measurings).toBe(1)
   expect(run.annotations[0]?.values.shot?.value).toBe('no-face')
   expect(handed).toEqual(run.annotations)

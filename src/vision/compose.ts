@@ -30,7 +30,10 @@ export function composeAnnotators(measured: Annotator, model: Annotator): Annota
       if (earlier) known.set(frame.id, earlier)
     }
     const missing = frames.filter((frame) => !known.has(frame.id))
-    const { annotations } = await measured.annotate(video, missing, { signal: options.signal, techniques: options.techniques })
+    const { annotations } = await measured.annotate(video, missing, {
+      signal: options.signal,
+      techniques: options.techniques,
+    })
     for (const annotation of annotations) known.set(annotation.frameId, annotation)
     for (const frame of missing) kept.set(keyOf(frame), known.get(frame.id)!)
     for (const key of kept.keys()) {
@@ -48,10 +51,14 @@ export function composeAnnotators(measured: Annotator, model: Annotator): Annota
       const known = await measure(video, frames, options)
       const { annotations, calls } = await model.annotate(video, frames, {
         ...options,
-        onAnnotated: async (annotation) => options.onAnnotated?.(joinAnnotations(known.get(annotation.frameId), annotation)),
+        onAnnotated: async (annotation) =>
+          options.onAnnotated?.(joinAnnotations(known.get(annotation.frameId), annotation)),
       })
       for (const frame of frames) kept.delete(keyOf(frame))
-      return { annotations: annotations.map((annotation) => joinAnnotations(known.get(annotation.frameId), annotation)), calls }
+      return {
+        annotations: annotations.map((annotation) => joinAnnotations(known.get(annotation.frameId), annotation)),
+        calls,
+      }
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([measured[Symbol.asyncDispose](), model[Symbol.asyncDispose]()])

@@ -1,4 +1,4 @@
-import type { Scope } from '../library/keys.ts'
+import type { Scope } from '../library/accounts/keys.ts'
 
 export interface ClientConfiguration {
   id: string
@@ -37,13 +37,19 @@ export function clientConfigurations(publicUrl: string, key?: string): ClientCon
     {
       id: 'claude-desktop',
       name: 'Claude Desktop and other stdio clients (mcp-remote)',
-      where: 'claude_desktop_config.json (Settings → Developer → Edit Config), or wherever the client keeps its servers. Needs Node.js.',
+      where:
+        'claude_desktop_config.json (Settings → Developer → Edit Config), or wherever the client keeps its servers. Needs Node.js.',
       text: pretty({
         mcpServers: {
           'frame-library': {
             command: 'npx',
-            // biome-ignore lint/suspicious/noTemplateCurlyInString: mcp-remote fills it in from env
-            args: ['-y', 'mcp-remote', url, ...(bearer === undefined ? [] : ['--header', 'Authorization:${AUTH_HEADER}'])],
+            args: [
+              '-y',
+              'mcp-remote',
+              url,
+              // biome-ignore lint/suspicious/noTemplateCurlyInString: mcp-remote fills it in from env
+              ...(bearer === undefined ? [] : ['--header', 'Authorization:${AUTH_HEADER}']),
+            ],
             ...(bearer === undefined ? {} : { env: { AUTH_HEADER: bearer } }),
           },
         },
@@ -54,7 +60,13 @@ export function clientConfigurations(publicUrl: string, key?: string): ClientCon
       name: 'ChatGPT and the OpenAI API',
       where:
         'A tool of the Responses API. In ChatGPT itself (Settings → Connectors), give the address and no authentication for the six open tools.',
-      text: pretty({ type: 'mcp', server_label: 'frame-library', server_url: url, ...authorized, require_approval: 'never' }),
+      text: pretty({
+        type: 'mcp',
+        server_label: 'frame-library',
+        server_url: url,
+        ...authorized,
+        require_approval: 'never',
+      }),
     },
     {
       id: 'cursor',

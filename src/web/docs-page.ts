@@ -1,6 +1,6 @@
 import { Router } from 'express'
-import type { ApiDocument } from '../api/openapi.ts'
-import { readParameters, withoutTracking } from '../api/parameters.ts'
+import type { ApiDocument } from '../http/openapi.ts'
+import { readParameters, withoutTracking } from '../http/parameters.ts'
 import type { Assets } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
@@ -26,7 +26,14 @@ interface Operation {
   summary?: string
   description?: string
   security?: object[]
-  parameters?: { name: string; in: string; required?: boolean; description?: string; example?: unknown; schema?: Schema }[]
+  parameters?: {
+    name: string
+    in: string
+    required?: boolean
+    description?: string
+    example?: unknown
+    schema?: Schema
+  }[]
   requestBody?: { content?: Record<string, { schema?: Schema; example?: unknown }> }
   responses?: Record<string, { description?: string; content?: Record<string, { schema?: Schema }> }>
 }
@@ -54,10 +61,16 @@ export function docsPageRouter({
 
 function reference(document: ApiDocument, publicUrl: string): Html {
   const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
-    Object.entries(methods ?? {}).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation: operation as Operation })),
+    Object.entries(methods ?? {}).map(([method, operation]) => ({
+      path,
+      method: method.toUpperCase(),
+      operation: operation as Operation,
+    })),
   )
   const tags = document.tags ?? []
-  const schemas = Object.entries((document.components?.schemas ?? {}) as Record<string, Schema>).sort(([a], [b]) => (a < b ? -1 : 1))
+  const schemas = Object.entries((document.components?.schemas ?? {}) as Record<string, Schema>).sort(([a], [b]) =>
+    a < b ? -1 : 1,
+  )
   return html`<h1>API reference</h1>
 <p class="lead">${prose(document.info.description ?? '')}</p>
 <p>Base address <code>${publicUrl}</code>. For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi}), <a href="/llms.txt">llms.txt</a>. Keys are made on <a href="/keys">your keys page</a>.</p>
@@ -72,7 +85,10 @@ ${schema.description && html`<p>${prose(schema.description)}</p>`}${propertiesOf
   )}</section>`
 }
 
-function operationOf({ path, method, operation }: { path: string; method: string; operation: Operation }, publicUrl: string): Html {
+function operationOf(
+  { path, method, operation }: { path: string; method: string; operation: Operation },
+  publicUrl: string,
+): Html {
   const parameters = operation.parameters ?? []
   const body = operation.requestBody?.content ?? {}
   return html`<details class="operation" id="${operation.operationId ?? ''}">
@@ -86,25 +102,34 @@ ${
   )}</tbody></table></div>`
 }
 ${Object.entries(body).map(
-  ([type, { schema, example }]) => html`<h3>Body <code>${type}</code></h3>${schema && propertiesOf(schema)}${exampleOf(example)}`,
+  ([type, { schema, example }]) =>
+    html`<h3>Body <code>${type}</code></h3>${schema && propertiesOf(schema)}${exampleOf(example)}`,
 )}
 <h3>Answers</h3><div class="scroll"><table><tbody>${Object.entries(operation.responses ?? {}).map(
     ([status, { description, content = {} }]) =>
       html`<tr><td><code>${status}</code></td><td>${prose(description ?? '')}</td><td>${Object.entries(content).map(
-        ([type, { schema }]) => html`${schema && type === 'application/json' ? typeOf(schema) : html`<code>${type}</code>`} `,
+        ([type, { schema }]) =>
+          html`${schema && type === 'application/json' ? typeOf(schema) : html`<code>${type}</code>`} `,
       )}</td></tr>`,
   )}</tbody></table></div>
 <h3>Try it</h3><pre><code>${curlOf({ path, method, operation }, publicUrl)}</code></pre>
 </details>`
 }
 
-function curlOf({ path, method, operation }: { path: string; method: string; operation: Operation }, publicUrl: string): string {
-  const query = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query' && parameter.example !== undefined).slice(0, 2)
+function curlOf(
+  { path, method, operation }: { path: string; method: string; operation: Operation },
+  publicUrl: string,
+): string {
+  const query = (operation.parameters ?? [])
+    .filter((parameter) => parameter.in === 'query' && parameter.example !== undefined)
+    .slice(0, 2)
   const text = query.map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`).join('&')
   const example = operation.requestBody?.content?.['application/json']?.example
   return [
     `curl ${method === 'GET' ? '' : `-X ${method} `}'${publicUrl}${path}${text && `?${text}`}'`,
-    operation.security?.some((need) => 'key' in need) && operation.security.length === 1 ? `  -H 'Authorization: Bearer flk_live_…'` : '',
+    operation.security?.some((need) => 'key' in need) && operation.security.length === 1
+      ? `  -H 'Authorization: Bearer flk_live_…'`
+      : '',
     example === undefined ? '' : `  -H 'content-type: application/json' -d '${JSON.stringify(example)}'`,
   ]
     .filter(Boolean)
@@ -126,7 +151,8 @@ function typeOf(schema: Schema): Html {
     return html`<a href="#schema-${name}">${name}</a>`
   }
   if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`
-  if (schema.enum) return html`${schema.enum.map((value, n) => html`${n > 0 && ' '}<code>${String(value)}</code>`)}${byDefault(schema)}`
+  if (schema.enum)
+    return html`${schema.enum.map((value, n) => html`${n > 0 && ' '}<code>${String(value)}</code>`)}${byDefault(schema)}`
   if (schema.anyOf) return html`${schema.anyOf.map((option, n) => html`${n > 0 && ' or '}${typeOf(option)}`)}`
   if (schema.type === 'array') return html`list of ${typeOf(schema.items ?? {})}`
   if (Object.keys(schema.properties ?? {}).length > 0) return propertiesOf(schema)
@@ -134,9 +160,11 @@ function typeOf(schema: Schema): Html {
   return html`${[schema.type ?? 'anything'].flat().join(' or ')}${byDefault(schema)}`
 }
 
-const byDefault = ({ default: value }: Schema) => value !== undefined && html` <span class="hint">(${String(value)} unless told)</span>`
+const byDefault = ({ default: value }: Schema) =>
+  value !== undefined && html` <span class="hint">(${String(value)} unless told)</span>`
 
-const exampleOf = (example: unknown) => (example === undefined ? html`` : html`<pre><code>${JSON.stringify(example, null, 2)}</code></pre>`)
+const exampleOf = (example: unknown) =>
+  example === undefined ? html`` : html`<pre><code>${JSON.stringify(example, null, 2)}</code></pre>`
 
 /** Text with `code` in it. */
 function prose(text: string): Html {

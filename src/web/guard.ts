@@ -1,7 +1,7 @@
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
-import { findSession, formToken, isFormToken, SESSION_SEC, type Session } from '../library/sessions.ts'
+import { findSession, formToken, isFormToken, SESSION_SEC, type Session } from '../library/accounts/sessions.ts'
 
 /** The signed-in person of a request to the pages. */
 export interface Visitor extends Session {
@@ -16,7 +16,8 @@ export function sessionCookie(publicUrl: string) {
   const name = secure ? '__Host-session' : 'session'
   const options = { httpOnly: true, sameSite: 'lax', secure, path: '/' } as const
   return {
-    read: (req: Request) => new RegExp(`(?:^|; ?)${name}=(fls_[0-9A-Za-z]{43})(?:;|$)`).exec(req.headers.cookie ?? '')?.[1],
+    read: (req: Request) =>
+      new RegExp(`(?:^|; ?)${name}=(fls_[0-9A-Za-z]{43})(?:;|$)`).exec(req.headers.cookie ?? '')?.[1],
     set: (res: Response, token: string) => res.cookie(name, token, { ...options, maxAge: SESSION_SEC * 1000 }),
     clear: (res: Response) => res.clearCookie(name, options),
   }

@@ -1,9 +1,9 @@
 import { type Request, type Response, Router } from 'express'
 import { z } from 'zod'
-import { budgetOf, POINTS, type RateLimits, type Usage } from '../api/rate-limit.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
-import { deleteAccount } from '../library/accounts.ts'
+import { budgetOf, POINTS, type RateLimits, type Usage } from '../http/rate-limit.ts'
+import { deleteAccount } from '../library/accounts/accounts.ts'
 import {
   createKey,
   isLive,
@@ -16,7 +16,7 @@ import {
   rotateKey,
   SCOPES,
   type Scope,
-} from '../library/keys.ts'
+} from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
 import { clientConfigurations, curlLine } from './client-configurations.ts'
@@ -51,7 +51,8 @@ const GRACES = [
   { hours: 168, label: 'in a week' },
 ] as const
 
-const oneOf = (values: readonly number[]) => z.coerce.number().refine((value) => values.includes(value), 'choose one of the list')
+const oneOf = (values: readonly number[]) =>
+  z.coerce.number().refine((value) => values.includes(value), 'choose one of the list')
 const CreateForm = z.object({
   name: z.string().trim().min(1, 'Give the key a name.').max(80, 'A name has at most 80 characters.'),
   scope: z.preprocess(
@@ -121,7 +122,11 @@ export function keysPageRouter({ db, assets, limits, logger, publicUrl }: KeysPa
     const visitor = await signedIn(req)
     const parsed = CreateForm.safeParse(req.body)
     const body = req.body as Record<string, unknown>
-    const given = { name: String(body.name ?? ''), scopes: [body.scope ?? []].flat().map(String), days: Number(body.expires ?? 0) }
+    const given = {
+      name: String(body.name ?? ''),
+      scopes: [body.scope ?? []].flat().map(String),
+      days: Number(body.expires ?? 0),
+    }
     if (!parsed.success) {
       const issue = parsed.error.issues[0]!
       await show(res, { visitor, given, error: { field: String(issue.path[0]), message: issue.message } }, 400)
@@ -233,7 +238,8 @@ ${plan === 'free' && html`<p class="notice">You are on the <strong>free</strong>
     <div class="field">
       <label for="expires">Expires</label>
       <select id="expires" name="expires"${invalidBy(error, 'expires')}>${EXPIRIES.map(
-        ({ days, label }) => html`<option value="${days}"${days === (given?.days ?? 0) && html` selected`}>${label}</option>`,
+        ({ days, label }) =>
+          html`<option value="${days}"${days === (given?.days ?? 0) && html` selected`}>${label}</option>`,
       )}</select>
       ${errorText(error, 'expires')}
     </div>
@@ -331,10 +337,12 @@ function keyCard(
 
 function badge(key: KeyRecord): Html {
   const now = new Date()
-  if (key.revokedAt && key.revokedAt <= now) return html`<span class="badge off">${key.replacedBy ? 'replaced' : 'revoked'}</span>`
+  if (key.revokedAt && key.revokedAt <= now)
+    return html`<span class="badge off">${key.replacedBy ? 'replaced' : 'revoked'}</span>`
   if (key.expiresAt && key.expiresAt <= now) return html`<span class="badge off">expired</span>`
   if (key.revokedAt) return html`<span class="badge soon">replaced, stops ${time(key.revokedAt)}</span>`
-  if (key.expiresAt && key.expiresAt.getTime() - now.getTime() < 7 * 86_400_000) return html`<span class="badge soon">expires soon</span>`
+  if (key.expiresAt && key.expiresAt.getTime() - now.getTime() < 7 * 86_400_000)
+    return html`<span class="badge soon">expires soon</span>`
   return html`<span class="badge on">active</span>`
 }
 
@@ -346,7 +354,11 @@ function scopeBoxes(scopes: readonly Scope[], checked: readonly string[]): Html 
 }
 
 function invalidBy(error: View['error'], ...fields: string[]): Html | false {
-  return error !== undefined && fields.includes(error.field) && html` aria-invalid="true" aria-describedby="error-${error.field}"`
+  return (
+    error !== undefined &&
+    fields.includes(error.field) &&
+    html` aria-invalid="true" aria-describedby="error-${error.field}"`
+  )
 }
 
 function errorText(error: View['error'], ...fields: string[]): Html | false {

@@ -60,7 +60,10 @@ ${body}
 }
 
 /** What every page may load and do: our own files, pictures of our own, forms to ourselves. Pages of a person are never stored. */
-export function sendPage(res: Response, { publicUrl, status = 200, page }: { publicUrl: string; status?: number; page: string }): void {
+export function sendPage(
+  res: Response,
+  { publicUrl, status = 200, page }: { publicUrl: string; status?: number; page: string },
+): void {
   res.set({
     'Content-Security-Policy': [
       "default-src 'none'",

@@ -10,7 +10,12 @@ export interface Mailer {
 export function openMailer({ smtpUrl, publicUrl }: { smtpUrl: string; publicUrl: string }): Mailer {
   const user = decodeURIComponent(new URL(smtpUrl).username)
   const from = { name: 'Frame Library', address: user.includes('@') ? user : `no-reply@${new URL(publicUrl).hostname}` }
-  const transport = createTransport({ url: smtpUrl, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 })
+  const transport = createTransport({
+    url: smtpUrl,
+    connectionTimeout: 10_000,
+    greetingTimeout: 10_000,
+    socketTimeout: 20_000,
+  })
   return {
     async send({ to, subject, text }) {
       // As an object: an address is never parsed out of a header line. Plain text only, so that nothing rewrites the link.

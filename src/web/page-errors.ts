@@ -1,16 +1,25 @@
 import type { ErrorRequestHandler, NextFunction, Request, Response } from 'express'
-import { STATUS, toAppError } from '../api/problem.ts'
+import { STATUS, toAppError } from '../http/problem.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
 import { html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 
 /** Errors of the pages, for people. A page or form that needs a session leads to the sign-in. */
-export function pageErrors({ assets, publicUrl, logger }: { assets: Assets; publicUrl: string; logger: Logger }): ErrorRequestHandler {
+export function pageErrors({
+  assets,
+  publicUrl,
+  logger,
+}: {
+  assets: Assets
+  publicUrl: string
+  logger: Logger
+}): ErrorRequestHandler {
   return (error: unknown, req: Request, res: Response, next: NextFunction) => {
     const problem = toAppError(error)
     const fields = { requestId: res.get('X-Request-Id'), method: req.method, path: req.path, code: problem.code }
-    if (problem.code === 'internal' || problem.code === 'unavailable') logger.error({ ...fields, err: error }, 'page failed')
+    if (problem.code === 'internal' || problem.code === 'unavailable')
+      logger.error({ ...fields, err: error }, 'page failed')
     else logger.info(fields, 'page refused')
     if (res.headersSent) return next(error)
     res.set('Cache-Control', 'no-store')

@@ -1,10 +1,16 @@
 import { type Request, type Response, Router } from 'express'
-import { addressOf, LINK_POINTS, type RateLimits } from '../api/rate-limit.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
-import { parseEmail } from '../library/accounts.ts'
-import { sha256 } from '../library/random.ts'
-import { createSignInCode, endAllSessions, endSession, LINK_SEC, redeemSignInCode } from '../library/sessions.ts'
+import { addressOf, LINK_POINTS, type RateLimits } from '../http/rate-limit.ts'
+import { parseEmail } from '../library/accounts/accounts.ts'
+import { sha256 } from '../library/accounts/random.ts'
+import {
+  createSignInCode,
+  endAllSessions,
+  endSession,
+  LINK_SEC,
+  redeemSignInCode,
+} from '../library/accounts/sessions.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
 import { formBody, fromOurPages, requireForm, sessionCookie, visitorOf } from './guard.ts'
@@ -137,7 +143,15 @@ export function signInRouter(deps: SignInDeps): Router {
   return router
 }
 
-function signInForm({ by, email, error }: { by: 'mail' | 'terminal' | 'nothing'; email?: string; error?: string }): Html {
+function signInForm({
+  by,
+  email,
+  error,
+}: {
+  by: 'mail' | 'terminal' | 'nothing'
+  email?: string
+  error?: string
+}): Html {
   return html`<section class="narrow card"><h1>Sign in</h1>
 ${
   by === 'nothing'

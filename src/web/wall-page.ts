@@ -1,12 +1,19 @@
 import { Router } from 'express'
 import { LRUCache } from 'lru-cache'
-import { readParameters, type Values, withoutTracking } from '../api/parameters.ts'
-import { limitOpenReads, type RateLimits } from '../api/rate-limit.ts'
-import { filterParameters, frameParameters, impliedSort, MAX_QUERY, PAGE_SIZE, toFrameQuery } from '../api/read-parameters.ts'
-import { currentSlugs } from '../api/routes/reads.ts'
+import { currentSlugs } from '../api/reads.ts'
 import { notFound } from '../errors.ts'
+import { readParameters, type Values, withoutTracking } from '../http/parameters.ts'
+import { limitOpenReads, type RateLimits } from '../http/rate-limit.ts'
 import type { Logger } from '../logger.ts'
 import type { FacetCounts, Hit, LibrarySearch, ShownFrame, TechniqueDocument } from '../search/library-search.ts'
+import {
+  filterParameters,
+  frameParameters,
+  impliedSort,
+  MAX_QUERY,
+  PAGE_SIZE,
+  toFrameQuery,
+} from '../views/frame-query.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import type { Assets } from './assets.ts'
 import { type Html, html, safeUrl, trusted } from './html.ts'
@@ -35,7 +42,7 @@ export function wallRouter({ assets, search, limits, logger, publicUrl, sourceKe
   router.get('/', limit, async (req, res) => {
     const { facets: _, debug: __, provenance: ___, ...parameters } = frameParameters
     const values = readParameters(withoutTracking(req.originalUrl), parameters)
-    const engine = search.switches?.()
+    const engine = search.engineEpoch?.()
     const key = `${await search.version()} ${JSON.stringify(values)}`
     let page = pages.get(key)
     if (page === undefined) {
@@ -55,7 +62,7 @@ export function wallRouter({ assets, search, limits, logger, publicUrl, sourceKe
         modules: ['wall.js'],
         body: wall(values, found.frames, found.facets, found.total ?? found.frames.length, vocabulary),
       })
-      if (search.switches?.() === engine) pages.set(key, page)
+      if (search.engineEpoch?.() === engine) pages.set(key, page)
     }
     res.set('Cache-Control', PAGE_CACHE)
     sendPage(res, { publicUrl, page })
@@ -180,13 +187,23 @@ function choice(
 }
 
 /** What filters but shows in no list: a video, colours, and second values. Each can be taken back by itself. */
-function alsoChosen(values: WallValues, hits: readonly Hit<ShownFrame>[], techniques: ReadonlyMap<string, string>): Html | false {
+function alsoChosen(
+  values: WallValues,
+  hits: readonly Hit<ShownFrame>[],
+  techniques: ReadonlyMap<string, string>,
+): Html | false {
   const titleOf = (id: string) => hits.find(({ document }) => document.video_id === id)?.document.video.title ?? id
   const chosen: [name: keyof WallValues, value: string, shown: Html | string][] = [
     ...(values.video ?? []).map((id) => ['video', id, titleOf(id)] as [keyof WallValues, string, string]),
-    ...(values.color ?? []).map((color): [keyof WallValues, string, Html] => ['color', color, html`${swatch(color, 18, 14)} ${color}`]),
+    ...(values.color ?? []).map((color): [keyof WallValues, string, Html] => [
+      'color',
+      color,
+      html`${swatch(color, 18, 14)} ${color}`,
+    ]),
     ...([...LISTS.map(([name]) => name), 'technique', 'author'] as const).flatMap((name) =>
-      (values[name] ?? []).slice(1).map((value): [keyof WallValues, string, string] => [name, value, techniques.get(value) ?? value]),
+      (values[name] ?? [])
+        .slice(1)
+        .map((value): [keyof WallValues, string, string] => [name, value, techniques.get(value) ?? value]),
     ),
   ]
   return (
@@ -250,7 +267,8 @@ function framePage(
   ${
     frame.palette.length > 0 &&
     html`<h2>Colours</h2><ul class="palette">${frame.palette.map(
-      (color) => html`<li><a href="/?color=${color.slice(1)}">${swatch(color, 40, 28)}<span class="mono">${color}</span></a></li>`,
+      (color) =>
+        html`<li><a href="/?color=${color.slice(1)}">${swatch(color, 40, 28)}<span class="mono">${color}</span></a></li>`,
     )}</ul>`
   }
   <p class="credit">${frame.author && html`<a href="/?author=${encodeURIComponent(frame.author)}">${frame.author}</a> · `}<a href="/?video=${frame.video_id}">${frame.video.title}</a>${source && html` · <a href="${source}" rel="noreferrer">Watch at the source</a>`}</p>
@@ -268,7 +286,8 @@ ${similar.length > 0 && html`<section><h2>More like this</h2><ul class="wall">${
 }
 
 function describedBy({ annotation: { model, reviewed } }: ShownFrame): string {
-  const by = model === null ? 'Not described yet' : model === 'measured' ? 'Measured, without a model' : `Described by ${model}`
+  const by =
+    model === null ? 'Not described yet' : model === 'measured' ? 'Measured, without a model' : `Described by ${model}`
   return `${by}${reviewed ? ', reviewed by a person' : ''}.`
 }
 
@@ -284,7 +303,8 @@ function clock(seconds: number): string {
 function href(values: WallValues, page: number): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries({ ...values, page: undefined })) {
-    for (const item of Array.isArray(value) ? value : value === undefined ? [] : [value]) query.append(name, String(item))
+    for (const item of Array.isArray(value) ? value : value === undefined ? [] : [value])
+      query.append(name, String(item))
   }
   if (page > 1) query.append('page', String(page))
   return `/?${query}`

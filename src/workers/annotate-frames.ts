@@ -1,19 +1,31 @@
 import type { Db } from '../db/client.ts'
-import { isConnectionLoss } from '../events/consume.ts'
-import { costsOf, type FrameRow, loadAwaiting, recordAnnotations, recordVisionCall, usualCallOf } from '../library/annotations.ts'
-import { loadVocabulary, toTerm } from '../library/techniques.ts'
-import { endAnnotatorProblem, tellAnnotatorProblem } from '../library/video-status.ts'
-import { findVideo, type VideoRow } from '../library/videos.ts'
+import { isConnectionLoss } from '../db/connection-loss.ts'
+import {
+  costsOf,
+  type FrameRow,
+  loadAwaiting,
+  recordAnnotations,
+  recordVisionCall,
+  usualCallOf,
+} from '../library/frames/annotations.ts'
+import { loadVocabulary, toTerm } from '../library/techniques/techniques.ts'
+import { endAnnotatorProblem, tellAnnotatorProblem } from '../library/videos/video-status.ts'
+import { findVideo, type VideoRow } from '../library/videos/videos.ts'
 import type { Logger } from '../logger.ts'
+import type { MediaStore } from '../media/media-store.ts'
 import { type Handlers, Later } from '../queue/work.ts'
-import type { FrameStore } from '../video/frame-store.ts'
-import { type Annotator, AnnotatorUnavailable, type FrameAnnotation, type FrameToAnnotate } from '../vision/annotator.ts'
+import {
+  type Annotator,
+  AnnotatorUnavailable,
+  type FrameAnnotation,
+  type FrameToAnnotate,
+} from '../vision/annotator.ts'
 import type { Tone } from '../vocabulary.ts'
 import type { Reached } from './faults.ts'
 
 export interface AnnotateDeps {
   db: Db
-  store: FrameStore
+  store: MediaStore
   annotator: Annotator
   /** Describes what needs no call; for videos whose budget is spent. */
   withoutModel?: Annotator | undefined
@@ -113,7 +125,7 @@ function takesAnswers(video: VideoRow, wanted: string): boolean {
   return video.status === 'ready' || (video.status === 'annotating' && video.annotator === wanted)
 }
 
-async function loadImages(store: FrameStore, rows: Awaited<ReturnType<typeof loadAwaiting>>) {
+async function loadImages(store: MediaStore, rows: Awaited<ReturnType<typeof loadAwaiting>>) {
   const frames: FrameToAnnotate[] = []
   const lost: FrameAnnotation[] = []
   for (const row of rows) {

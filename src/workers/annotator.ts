@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Config, VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
-import { answerCache, answersUncounted, costsOf, usualCallOf } from '../library/annotations.ts'
+import { answerCache, answersUncounted, costsOf, usualCallOf } from '../library/frames/annotations.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
 import { type Annotator, AnnotatorUnavailable } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
@@ -25,13 +25,25 @@ export interface AnnotatorParts {
 }
 
 /** The annotator this installation has: the measuring one always, the configured model over it. */
-export async function openConfiguredAnnotator({ config, db, redis, prefix, ...given }: AnnotatorParts): Promise<ConfiguredAnnotator> {
+export async function openConfiguredAnnotator({
+  config,
+  db,
+  redis,
+  prefix,
+  ...given
+}: AnnotatorParts): Promise<ConfiguredAnnotator> {
   const measuring = given.measuring ?? (await openMeasuringAnnotator({}))
   if (!config.vision) return { annotator: measuring }
-  return { annotator: composeAnnotators(measuring, openModel(config.vision, { db, redis, prefix })), withoutModel: measuring }
+  return {
+    annotator: composeAnnotators(measuring, openModel(config.vision, { db, redis, prefix })),
+    withoutModel: measuring,
+  }
 }
 
-function openModel(vision: VisionConfig, { db, redis, prefix }: Pick<AnnotatorParts, 'db' | 'redis' | 'prefix'>): Annotator {
+function openModel(
+  vision: VisionConfig,
+  { db, redis, prefix }: Pick<AnnotatorParts, 'db' | 'redis' | 'prefix'>,
+): Annotator {
   const { baseUrl, model, apiKey, reasoningEffort, concurrency, perMinute, priceIn, priceOut } = vision
   const admit = withinBudget(db, vision)
   return openModelAnnotator({
@@ -71,6 +83,10 @@ export function withinBudget(
     const { cost_usd } = await costsOf(db)
     const promised = others > 0 ? others * ((await usualCallOf(db, model)).costUsd ?? 0) : 0
     if (cost_usd + promised >= budgetPerDay)
-      throw new AnnotatorUnavailable('budget_spent', `The budget of $${budgetPerDay} for 24 hours is spent.`, BUDGET_WAIT_MS)
+      throw new AnnotatorUnavailable(
+        'budget_spent',
+        `The budget of $${budgetPerDay} for 24 hours is spent.`,
+        BUDGET_WAIT_MS,
+      )
   }
 }

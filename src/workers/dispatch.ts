@@ -3,9 +3,9 @@ import type { Db } from '../db/client.ts'
 import { frames, videos } from '../db/schema.ts'
 import type { StoredEvent } from '../events/catalogue.ts'
 import type { Consumer } from '../events/consume.ts'
-import { loadAwaiting } from '../library/annotations.ts'
-import type { PresentAnnotator } from '../library/reannotation.ts'
-import { settleIfComplete, type VideoRow } from '../library/videos.ts'
+import { loadAwaiting } from '../library/frames/annotations.ts'
+import type { PresentAnnotator } from '../library/frames/reannotation.ts'
+import { settleIfComplete, type VideoRow } from '../library/videos/videos.ts'
 import type { NewJob, Queues } from '../queue/queues.ts'
 import type { Reached } from './faults.ts'
 
@@ -27,7 +27,9 @@ export function dispatchConsumer(deps: DispatchDeps): Consumer {
     batchSize: 100,
     async handle(events: StoredEvent[]) {
       const ids = [...new Set(events.map((event) => event.subject))]
-      const rows = new Map((await deps.db.select().from(videos).where(inArray(videos.id, ids))).map((row) => [row.id, row]))
+      const rows = new Map(
+        (await deps.db.select().from(videos).where(inArray(videos.id, ids))).map((row) => [row.id, row]),
+      )
       const jobs: NewJob[] = []
       for (const event of events) {
         if (event.type !== 'video.deleted') continue

@@ -2,15 +2,15 @@ import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { MediaError } from '../errors.ts'
-import { fetchSource } from '../video/fetch-source.ts'
-import type { FrameStore } from '../video/frame-store.ts'
-import { findSource, needsYtDlp } from '../video/source.ts'
-import { fetchWithYtDlp } from '../video/yt-dlp.ts'
+import type { MediaStore } from '../media/media-store.ts'
+import { fetchSource } from '../video/source/fetch-source.ts'
+import { findSource, needsYtDlp } from '../video/source/source.ts'
+import { fetchWithYtDlp } from '../video/source/yt-dlp.ts'
 import type { Platform } from '../vocabulary.ts'
 import type { IngestDeps } from './ingest-video.ts'
 
 export interface FetchVideoDeps {
-  store: FrameStore
+  store: MediaStore
   ytdlpPath: string | undefined
   maxBytes: number
   maxDurationSec: number
@@ -27,7 +27,8 @@ export function fetchVideo({ store, ytdlpPath, maxBytes, maxDurationSec }: Fetch
       onProgress(1, 1)
       return { file, title: null, author: null }
     }
-    if (video.sourceUrl === null) throw new MediaError('upload_missing', 'There is neither a file nor an address for this video.')
+    if (video.sourceUrl === null)
+      throw new MediaError('upload_missing', 'There is neither a file nor an address for this video.')
     // The address alone tells how it is fetched: the platform may be where somebody said the video was published.
     if (needsYtDlp(findSource(video.sourceUrl) ?? { platform: video.platform as Platform }))
       return fetchWithYtDlp(video.sourceUrl, { ytdlpPath, scratchDir, signal, maxBytes, maxDurationSec })

@@ -1,9 +1,9 @@
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Db } from '../db/client.ts'
+import { isConnectionLoss } from '../db/connection-loss.ts'
 import { MediaError } from '../errors.ts'
-import { isConnectionLoss } from '../events/consume.ts'
-import { frameIdOf, imageKeysOf } from '../library/identity.ts'
+import { frameIdOf, imageKeysOf } from '../library/videos/identity.ts'
 import {
   beginVideo,
   MAX_BEGINNINGS,
@@ -12,11 +12,11 @@ import {
   recordProgress,
   unbeginVideo,
   type VideoRow,
-} from '../library/videos.ts'
+} from '../library/videos/videos.ts'
 import type { Logger } from '../logger.ts'
+import type { MediaStore } from '../media/media-store.ts'
 import type { Handlers } from '../queue/work.ts'
-import type { Extraction, ExtractOptions } from '../video/extract.ts'
-import type { FrameStore } from '../video/frame-store.ts'
+import type { Extraction, ExtractOptions } from '../video/extract/extract.ts'
 import type { Reached } from './faults.ts'
 import { makeScratch } from './scratch.ts'
 
@@ -29,7 +29,7 @@ export interface FetchedSource {
 
 export interface IngestDeps {
   db: Db
-  store: FrameStore
+  store: MediaStore
   extract: (options: ExtractOptions) => Promise<Extraction>
   /** Brings an upload or a URL into `scratchDir`. @throws MediaError with a stable code */
   fetchSource: (
@@ -69,7 +69,11 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
     const progress = progressWriter(db, videoId, revision, () => superseded.abort(new Error('cancelled')))
     try {
       progress.stage('fetching', 0, null)
-      const source = await fetchSource(video, { scratchDir, signal, onProgress: (done, total) => progress.stage('fetching', done, total) })
+      const source = await fetchSource(video, {
+        scratchDir,
+        signal,
+        onProgress: (done, total) => progress.stage('fetching', done, total),
+      })
       reached('ingest-fetched')
       progress.stage('extracting', 0, null)
       const outDir = join(scratchDir, 'frames')
@@ -134,7 +138,8 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
           id: videoId,
           revision,
           code: 'internal_error',
-          message: 'The work failed here several times, not because of the file. Retry it; the log of the worker tells more.',
+          message:
+            'The work failed here several times, not because of the file. Retry it; the log of the worker tells more.',
         })
       }
       throw error

@@ -3,21 +3,22 @@ import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import type { Config } from '../config.ts'
 import { type Db, openDb } from '../db/client.ts'
-import { type Consumer, isConnectionLoss, type RunningConsumer, startConsumer } from '../events/consume.ts'
+import { isConnectionLoss } from '../db/connection-loss.ts'
+import { type Consumer, type RunningConsumer, startConsumer } from '../events/consume.ts'
 import { findHeldBack } from '../events/read.ts'
-import { deleteExpired } from '../library/accounts.ts'
-import { forgetAnswers } from '../library/annotations.ts'
-import { findAnnotator, publishAnnotator } from '../library/reannotation.ts'
-import { checkStorage } from '../library/storage.ts'
-import { TECHNIQUE_SEED } from '../library/technique-seed.ts'
-import { seedTechniques } from '../library/techniques.ts'
+import { deleteExpired } from '../library/accounts/accounts.ts'
+import { forgetAnswers } from '../library/frames/annotations.ts'
+import { findAnnotator, publishAnnotator } from '../library/frames/reannotation.ts'
+import { TECHNIQUE_SEED } from '../library/techniques/technique-seed.ts'
+import { seedTechniques } from '../library/techniques/techniques.ts'
+import { checkStorage } from '../library/videos/storage.ts'
 import type { Logger } from '../logger.ts'
+import type { MediaStore } from '../media/media-store.ts'
+import { openMediaStore } from '../media/open-store.ts'
 import type { QueueName } from '../queue/jobs.ts'
 import { DEFAULT_PREFIX, openQueues, type Queues } from '../queue/queues.ts'
 import { type Handlers, type RunningWorker, startWorker } from '../queue/work.ts'
-import { openStore } from '../store.ts'
-import { extractInChild } from '../video/extract-in-child.ts'
-import type { FrameStore } from '../video/frame-store.ts'
+import { extractInChild } from '../video/extract/run-extraction.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import { annotateFrames } from './annotate-frames.ts'
 import { openConfiguredAnnotator, withinBudget } from './annotator.ts'
@@ -45,7 +46,7 @@ export interface WorkerOptions {
   /** Tests: in place of the measuring annotator, under the configured model. */
   measuring?: Annotator
   /** Tests: an image store and an extraction of their own. */
-  store?: FrameStore
+  store?: MediaStore
   extract?: typeof extractInChild
   pollMs?: number
   reconcileMs?: number
@@ -67,7 +68,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const { config, databaseUrl, redisUrl, logger, roles = ROLES, prefix = DEFAULT_PREFIX, lockMs } = options
   const db = openDb({ url: databaseUrl, max: 12, applicationName: 'frame-library worker', logger })
   const queues = openQueues({ url: redisUrl, prefix, logger })
-  const store = options.store ?? openStore(config)
+  const store = options.store ?? openMediaStore(config)
   const reached = faultPoints(config.faultAt)
   const scratchRoot = join(config.dataDir, 'scratch')
   await sweepScratch(scratchRoot)
@@ -95,7 +96,12 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       db,
       store,
       extract: options.extract ?? extractInChild,
-      fetchSource: fetchVideo({ store, ytdlpPath: config.ytdlpPath, maxBytes: config.maxUploadBytes, maxDurationSec: config.maxVideoSec }),
+      fetchSource: fetchVideo({
+        store,
+        ytdlpPath: config.ytdlpPath,
+        maxBytes: config.maxUploadBytes,
+        maxDurationSec: config.maxVideoSec,
+      }),
       annotatorVersion: async () => (await present()).version,
       maxDurationSec: config.maxVideoSec,
       scratchRoot,
@@ -137,9 +143,13 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     }),
   )
 
-  const projection = roles.includes('events') ? await openProjection({ config, db, databaseUrl, logger, reached }) : undefined
+  const projection = roles.includes('events')
+    ? await openProjection({ config, db, databaseUrl, logger, reached })
+    : undefined
   const context = { db, url: databaseUrl, logger, ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }) }
-  const list: Consumer[] = projection ? [dispatchConsumer({ db, queues, present, reached }), ...projection.consumers] : []
+  const list: Consumer[] = projection
+    ? [dispatchConsumer({ db, queues, present, reached }), ...projection.consumers]
+    : []
   const consumers: RunningConsumer[] = list.map((consumer) => startConsumer(context, consumer))
 
   const periodic: Periodic[] = projection
@@ -149,7 +159,8 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
         ),
         every(MINUTE, 'look at the event log', logger, async () => {
           const held = await findHeldBack(db)
-          if (held && Date.now() - held.since.getTime() > MINUTE) logger.warn(held, 'events wait for a transaction that stays open')
+          if (held && Date.now() - held.since.getTime() > MINUTE)
+            logger.warn(held, 'events wait for a transaction that stays open')
         }),
         every(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
         every(60 * MINUTE, 'delete what has expired', logger, () => deleteExpired(db)),

@@ -9,7 +9,7 @@ import { reconcileSearch } from '../projections/search/reconcile.ts'
 import { refreshSaveCounts } from '../projections/search/save-counts.ts'
 import { openMeiliSink } from '../search/meilisearch/sink.ts'
 import { hasOldWords } from '../search/postgres/sink.ts'
-import { deepLink } from '../video/source.ts'
+import { deepLink } from '../video/source/source.ts'
 import type { Reached } from './faults.ts'
 
 export interface OpenProjection {
@@ -138,8 +138,16 @@ export async function rebuildAll({ config, db }: { config: Config; db: Db; logge
 }
 
 /** Compares every home of the documents with Postgres and heals it. */
-export async function reconcileAll({ config, db }: { config: Config; db: Db; logger: Logger }): Promise<ReconcileResult[]> {
+export async function reconcileAll({
+  config,
+  db,
+}: {
+  config: Config
+  db: Db
+  logger: Logger
+}): Promise<ReconcileResult[]> {
   const results: ReconcileResult[] = [{ engine: 'postgres', ...(await reconcileSearch({ db, deepLink })) }]
-  if (config.meili) results.push({ engine: 'meilisearch', ...(await reconcileMirror({ db, sink: openMeiliSink(config.meili) })) })
+  if (config.meili)
+    results.push({ engine: 'meilisearch', ...(await reconcileMirror({ db, sink: openMeiliSink(config.meili) })) })
   return results
 }

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { videos } from '../db/schema.ts'
-import { adoptProposals } from '../library/annotations.ts'
-import { retarget } from '../library/reannotation.ts'
+import { adoptProposals } from '../library/frames/annotations.ts'
+import { retarget } from '../library/frames/reannotation.ts'
 import type { Logger } from '../logger.ts'
 import type { Queues } from '../queue/queues.ts'
 import { jobsOf, type Present } from './dispatch.ts'
@@ -32,7 +32,12 @@ export async function reconcileJobs(deps: ReconcileDeps, signal?: AbortSignal): 
   return added
 }
 
-async function reconcileLane({ db, queues }: ReconcileDeps, annotator: Present, backfill: boolean, signal?: AbortSignal): Promise<number> {
+async function reconcileLane(
+  { db, queues }: ReconcileDeps,
+  annotator: Present,
+  backfill: boolean,
+  signal?: AbortSignal,
+): Promise<number> {
   const isFull = async () =>
     backfill && (await queues.depth('ingest-backfill')) + (await queues.depth('annotate-backfill')) >= BACKFILL_DEPTH
   const inWork = sql`${videos.status} in ('queued', 'fetching', 'extracting', 'annotating')`
@@ -46,7 +51,9 @@ async function reconcileLane({ db, queues }: ReconcileDeps, annotator: Present, 
     const page = await db
       .select()
       .from(videos)
-      .where(sql`(${lane}) and (${videos.addedAt}, ${videos.id}) > (${after.at.toISOString()}::timestamptz, ${after.id})`)
+      .where(
+        sql`(${lane}) and (${videos.addedAt}, ${videos.id}) > (${after.at.toISOString()}::timestamptz, ${after.id})`,
+      )
       .orderBy(videos.addedAt, videos.id)
       .limit(VIDEOS_AT_ONCE)
     for (const video of page) added += await queues.addAll(await jobsOf(db, annotator, video))

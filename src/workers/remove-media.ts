@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { findVideo, lockMedia } from '../library/videos.ts'
+import { findVideo, lockMedia } from '../library/videos/videos.ts'
+import type { MediaStore } from '../media/media-store.ts'
 import type { Handlers } from '../queue/work.ts'
-import type { FrameStore } from '../video/frame-store.ts'
 
 /** Removes a deleted video's images and upload. If the same source has been added again meanwhile, its images are the new video's. */
-export function removeMedia({ db, store }: { db: Db; store: FrameStore }): Handlers['remove-media'] {
+export function removeMedia({ db, store }: { db: Db; store: MediaStore }): Handlers['remove-media'] {
   return async ({ videoId, uploadKey }) => {
     await db.transaction(async (tx) => {
       // It writes nothing, so it holds no reader of the event log back, however long a bucket takes.

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { deleteAccount, setPlan } from '../../src/library/accounts.ts'
-import { createKey, revokeKey } from '../../src/library/keys.ts'
-import { deleteVideo } from '../../src/library/videos.ts'
+import { deleteAccount, setPlan } from '../../src/library/accounts/accounts.ts'
+import { createKey, revokeKey } from '../../src/library/accounts/keys.ts'
+import { deleteVideo } from '../../src/library/videos/videos.ts'
 import { untilReadable } from '../support/stores.ts'
 import { openTestApi, type TestApi } from './app.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
@@ -28,7 +28,13 @@ describe('the four endpoints of the specification', () => {
     expect(list.status).toBe(200)
     expect(Object.keys(list.json)).toEqual(['frames'])
     expect(list.json.frames.map((frame: { id: string }) => frame.id)).toEqual([...frameIds].reverse())
-    expect(list.json.frames[0]).toMatchObject({ t_sec: 2, kind: 'beat', subject: 'ui', save_count: 1, video: { author: 'Acme, Inc.' } })
+    expect(list.json.frames[0]).toMatchObject({
+      t_sec: 2,
+      kind: 'beat',
+      subject: 'ui',
+      save_count: 1,
+      video: { author: 'Acme, Inc.' },
+    })
     expect(list.json.frames[0].saved_at).toMatch(/^\d{4}-.*Z$/)
     expect(list.json.frames[0].image_url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/media\//)
     expect(list.headers.get('cache-control')).toBe('no-store')
@@ -40,7 +46,11 @@ describe('the four endpoints of the specification', () => {
     const made = await api.call('/api/boards', { method: 'POST', key, body: { name: ' Openings ' } })
     expect(made.status).toBe(201)
     expect(made.json.board).toMatchObject({ name: 'Openings', item_count: 0, cover_urls: [] })
-    const pinned = await api.call(`/api/boards/${made.json.board.id}/frames`, { method: 'POST', key, body: { frameIds } })
+    const pinned = await api.call(`/api/boards/${made.json.board.id}/frames`, {
+      method: 'POST',
+      key,
+      body: { frameIds },
+    })
     expect(pinned.json).toEqual({ ok: true, pinned: frameIds, already: [] })
     const list = await api.call('/api/boards', { key })
     expect(Object.keys(list.json)).toEqual(['boards'])
@@ -51,7 +61,11 @@ describe('the four endpoints of the specification', () => {
 
   test('missing, malformed, unknown, expired and revoked keys are one answer, and the account that is gone too', async () => {
     const { account, key, record } = await seedAccount(api.db)
-    const expired = await createKey(api.db, { accountId: account.id, name: 'e', expiresAt: new Date(Date.now() + 60_000) })
+    const expired = await createKey(api.db, {
+      accountId: account.id,
+      name: 'e',
+      expiresAt: new Date(Date.now() + 60_000),
+    })
     await api.db.$client.query(`update api_keys set expires_at = now() where id = $1`, [expired.record.id])
     await revokeKey(api.db, { accountId: account.id, keyId: record.id })
     const gone = await seedAccount(api.db)
@@ -67,7 +81,8 @@ describe('the four endpoints of the specification', () => {
       { authorization: `Bearer ${gone.key}` },
     ]
     const answers = []
-    for (const header of headers) answers.push(await api.call('/api/favourites', { headers: header as Record<string, string> }))
+    for (const header of headers)
+      answers.push(await api.call('/api/favourites', { headers: header as Record<string, string> }))
     for (const answer of answers) {
       expect(answer.status).toBe(401)
       expect(answer.text).toBe('{"code":"unauthenticated"}')
@@ -81,7 +96,11 @@ describe('the four endpoints of the specification', () => {
     const { account, key } = await seedAccount(api.db, { scopes: ['saves:read'] })
     expect((await api.call('/api/favourites', { key })).status).toBe(200)
     const operator = await seedAccount(api.db, { role: 'operator', plan: 'free' })
-    const changed = await api.call(`/api/accounts/${account.id}`, { method: 'PATCH', key: operator.key, body: { plan: 'free' } })
+    const changed = await api.call(`/api/accounts/${account.id}`, {
+      method: 'PATCH',
+      key: operator.key,
+      body: { plan: 'free' },
+    })
     expect(changed.json.account).toMatchObject({ id: account.id, plan: 'free' })
     expect(await api.call('/api/favourites', { key })).toMatchObject({ status: 403, json: { code: 'plan_required' } })
     expect(await api.call('/api/favourites', { method: 'POST', key, body: '{broken' })).toMatchObject({
@@ -99,15 +118,28 @@ describe('the four endpoints of the specification', () => {
   test('bad bodies are 400 that say what is wrong, other types 415, unknown frames 404', async () => {
     const { key } = await seedAccount(api.db)
     const save = (body: unknown, headers = {}) => api.call('/api/favourites', { method: 'POST', key, body, headers })
-    for (const body of ['{', '[]', '"x"', {}, { frameId: '' }, { frameId: 7 }, { frameId: 'x'.repeat(65) }, { frameId: 'x', more: 1 }]) {
+    for (const body of [
+      '{',
+      '[]',
+      '"x"',
+      {},
+      { frameId: '' },
+      { frameId: 7 },
+      { frameId: 'x'.repeat(65) },
+      { frameId: 'x', more: 1 },
+    ]) {
       const answer = await save(body)
       expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request'])
     }
-    expect((await save({ more: 1 })).json.message).toBe('The request body is not valid: frameId: is required: string; unknown: more')
+    expect((await save({ more: 1 })).json.message).toBe(
+      'The request body is not valid: frameId: is required: string; unknown: more',
+    )
     const many = await save(Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`key-${n}`, 1])))
     expect(many.json.message.length).toBeLessThan(500)
     expect(await api.call('/api/favourites', { method: 'POST', key })).toMatchObject({ status: 400 })
-    expect(await save('frameId=x', { 'content-type': 'application/x-www-form-urlencoded' })).toMatchObject({ status: 415 })
+    expect(await save('frameId=x', { 'content-type': 'application/x-www-form-urlencoded' })).toMatchObject({
+      status: 415,
+    })
     expect(await save({ frameId: 'nope' })).toMatchObject({ status: 404, json: { code: 'not_found' } })
     expect(await save({ frameId: 'a\0b' })).toMatchObject({ status: 404 })
     for (const path of ['/api/boards/%00', '/api/boards/%00/frames/x', '/api/favourites/%00', '/api/shared/%00'])
@@ -115,7 +147,10 @@ describe('the four endpoints of the specification', () => {
     expect((await api.call('/api/favourites/%00', { key, method: 'DELETE' })).status).toBe(200)
     expect(await save({ frameId: `x${' '.repeat(300_000)}` })).toMatchObject({ status: 413 })
     for (const query of ['limit=0', 'limit=abc', 'after=zz', 'nope=1'])
-      expect(await api.call(`/api/favourites?${query}`, { key })).toMatchObject({ status: 400, json: { code: 'invalid_request' } })
+      expect(await api.call(`/api/favourites?${query}`, { key })).toMatchObject({
+        status: 400,
+        json: { code: 'invalid_request' },
+      })
   })
 })
 
@@ -192,7 +227,11 @@ describe('beyond the specification', () => {
     const { frameIds, videoId } = await seedFrames(api.db, { count: 3 })
     const other = await seedFrames(api.db, { count: 1 })
     const { id } = (await api.call('/api/boards', { method: 'POST', key, body: { name: 'x' } })).json.board
-    await api.call(`/api/boards/${id}/frames`, { method: 'POST', key, body: { frameIds: [...frameIds, ...other.frameIds], note: 'n' } })
+    await api.call(`/api/boards/${id}/frames`, {
+      method: 'POST',
+      key,
+      body: { frameIds: [...frameIds, ...other.frameIds], note: 'n' },
+    })
     const shared = await api.call(`/api/boards/${id}/share`, { method: 'POST', key })
     expect(shared.status).toBe(201)
     const path = shared.json.json_url.replace(api.url, '')
@@ -238,11 +277,14 @@ describe('beyond the specification', () => {
     const { frameIds } = await seedFrames(api.db, { count: 3 })
     await untilReadable(api.db)
     let cursor = (await api.call('/api/events?limit=1000', { key: operator.key })).json.next
-    for (const frameId of frameIds) await api.call('/api/favourites', { method: 'POST', key: person.key, body: { frameId } })
+    for (const frameId of frameIds)
+      await api.call('/api/favourites', { method: 'POST', key: person.key, body: { frameId } })
     await untilReadable(api.db)
     const seen: { id: string; subject: string }[] = []
     for (;;) {
-      const page = await api.call(`/api/events?after=${cursor}&types=frame.saved,frame.unsaved&limit=2`, { key: operator.key })
+      const page = await api.call(`/api/events?after=${cursor}&types=frame.saved,frame.unsaved&limit=2`, {
+        key: operator.key,
+      })
       expect(page.status).toBe(200)
       expect(typeof page.json.next).toBe('string')
       if (page.json.events.length === 0) break
@@ -272,7 +314,9 @@ describe('Idempotency-Key', () => {
     expect([again.status, again.json]).toEqual([201, first.json])
     expect(again.headers.get('idempotent-replayed')).toBe('true')
     expect(await post('k1', { name: 'other' })).toMatchObject({ status: 422, json: { code: 'idempotency_key_reused' } })
-    expect(await post('k1', { name: 'once' }, `/api/boards/${first.json.board.id}/frames`)).toMatchObject({ status: 400 })
+    expect(await post('k1', { name: 'once' }, `/api/boards/${first.json.board.id}/frames`)).toMatchObject({
+      status: 400,
+    })
     expect((await api.call('/api/boards', { key })).json.boards).toHaveLength(1)
     expect((await post('k2', { frameId: 'later' }, '/api/favourites')).status).toBe(404)
     const { frameIds } = await seedFrames(api.db, { count: 1 })
@@ -281,8 +325,14 @@ describe('Idempotency-Key', () => {
     // Another account's equal key is another key.
     const other = await seedAccount(api.db)
     expect(
-      (await api.call('/api/boards', { method: 'POST', key: other.key, body: { name: 'mine' }, headers: { 'idempotency-key': 'k1' } })).json
-        .board.name,
+      (
+        await api.call('/api/boards', {
+          method: 'POST',
+          key: other.key,
+          body: { name: 'mine' },
+          headers: { 'idempotency-key': 'k1' },
+        })
+      ).json.board.name,
     ).toBe('mine')
   })
 
@@ -306,7 +356,11 @@ describe('Idempotency-Key', () => {
     const second = await api.call('/api/boards', { method: 'POST', key, body: { name: 'b' }, headers })
     expect(second.json.board.id).not.toBe(first.json.board.id)
     const share = () =>
-      api.call(`/api/boards/${first.json.board.id}/share`, { method: 'POST', key, headers: { 'idempotency-key': 'share' } })
+      api.call(`/api/boards/${first.json.board.id}/share`, {
+        method: 'POST',
+        key,
+        headers: { 'idempotency-key': 'share' },
+      })
     const shared = await share()
     expect(shared.status).toBe(201)
     expect(await share()).toMatchObject({ status: 409, json: { code: 'conflict' } })
@@ -322,7 +376,9 @@ describe('limits', () => {
     expect(first.headers.get('ratelimit-policy')).toBe('"default";q=60;w=60')
     expect(first.headers.get('ratelimit')).toMatch(/^"default";r=59;t=\d+$/)
     for (let n = 0; n < 11; n++)
-      expect((await small.call('/api/boards', { method: 'POST', key: one.key, body: { name: `${n}` } })).status).toBe(201)
+      expect((await small.call('/api/boards', { method: 'POST', key: one.key, body: { name: `${n}` } })).status).toBe(
+        201,
+      )
     const over = await small.call('/api/boards', { method: 'POST', key: one.key, body: { name: 'over' } })
     expect(over).toMatchObject({ status: 429, json: { code: 'rate_limited' } })
     expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0)

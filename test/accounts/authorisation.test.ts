@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { listRoutes } from '../../src/api/app.ts'
-import { createBoard } from '../../src/library/boards.ts'
-import { createKey, MEMBER_SCOPES, OPERATOR_SCOPES, revokeKey, SCOPES, type Scope } from '../../src/library/keys.ts'
+import { listRoutes } from '../../src/http/app.ts'
+import {
+  createKey,
+  MEMBER_SCOPES,
+  OPERATOR_SCOPES,
+  revokeKey,
+  SCOPES,
+  type Scope,
+} from '../../src/library/accounts/keys.ts'
+import { createBoard } from '../../src/library/collections/boards.ts'
 import { openService, type Service } from '../support/service.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
@@ -102,9 +109,13 @@ beforeAll(async () => {
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
-const routesOf = () => listRoutes(service.api.routers).flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`))
+const routesOf = () =>
+  listRoutes(service.api.routers).flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`))
 
-async function send(route: string, { key, place, body }: { key?: string | undefined; place?: Place; body?: unknown } = {}) {
+async function send(
+  route: string,
+  { key, place, body }: { key?: string | undefined; place?: Place; body?: unknown } = {},
+) {
   const [method, path] = route.split(' ') as [string, string]
   const at = path
     .replace(/^\/api\/boards\/:id/, `/api/boards/${place?.boardId ?? 'none'}`)
@@ -136,7 +147,9 @@ test('every route says who may use it', () => {
 })
 
 describe('guarded routes', () => {
-  const guarded = Object.entries(ACCESS).flatMap(([route, access]) => (isScope(access) ? [[route, access] as const] : []))
+  const guarded = Object.entries(ACCESS).flatMap(([route, access]) =>
+    isScope(access) ? [[route, access] as const] : [],
+  )
 
   test.each(guarded)('%s needs %s', async (route, scope) => {
     const { db } = service.stores

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { addAccountCommands } from '../../src/cli/accounts.ts'
 import { addEventCommands } from '../../src/cli/events.ts'
 import { addKeyCommands } from '../../src/cli/keys.ts'
-import { authenticate, type Caller } from '../../src/library/keys.ts'
-import { saveFrame } from '../../src/library/saves.ts'
-import { redeemSignInCode } from '../../src/library/sessions.ts'
+import { authenticate, type Caller } from '../../src/library/accounts/keys.ts'
+import { redeemSignInCode } from '../../src/library/accounts/sessions.ts'
+import { saveFrame } from '../../src/library/collections/saves.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
 import { seedFrames } from './seed-frames.ts'
 
@@ -35,7 +35,8 @@ async function frames(...args: string[]): Promise<{ code: number; out: string; e
   addKeyCommands(program)
   addEventCommands(program)
   for (const group of program.commands)
-    for (const command of [group, ...group.commands]) command.exitOverride().configureOutput({ writeErr: () => undefined })
+    for (const command of [group, ...group.commands])
+      command.exitOverride().configureOutput({ writeErr: () => undefined })
   const said = vi.spyOn(console, 'log').mockImplementation(() => undefined)
   try {
     await program.parseAsync(args, { from: 'user' })
@@ -69,8 +70,14 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   const caller = (await authenticate(stores.db, key.key)) as Caller
   expect(caller).toMatchObject({ account: { id: made.account.id }, key: { scopes: ['saves:read', 'events:read'] } })
   expect((await frames('keys', 'create', '--account', 'op@example.org')).out).toMatch(/^flk_live_[0-9A-Za-z]{38}\n$/)
-  expect(await frames('keys', 'create', '--account', 'op@example.org', '--scopes', 'all')).toMatchObject({ code: 1, out: '' })
-  expect(await frames('keys', 'create', '--account', 'nobody@example.org')).toMatchObject({ code: 1, err: 'No such account.\n' })
+  expect(await frames('keys', 'create', '--account', 'op@example.org', '--scopes', 'all')).toMatchObject({
+    code: 1,
+    out: '',
+  })
+  expect(await frames('keys', 'create', '--account', 'nobody@example.org')).toMatchObject({
+    code: 1,
+    err: 'No such account.\n',
+  })
 
   const rotated = await json('keys', 'rotate', key.id, '--account', 'op@example.org', '--grace-hours', '0')
   expect(await authenticate(stores.db, key.key)).toBeUndefined()

@@ -1,6 +1,23 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createAccount, deleteAccount, ensureAccount, findAccountByEmail, setPlan } from '../../src/library/accounts.ts'
+import {
+  createAccount,
+  deleteAccount,
+  ensureAccount,
+  findAccountByEmail,
+  setPlan,
+} from '../../src/library/accounts/accounts.ts'
+import { once } from '../../src/library/accounts/idempotency.ts'
+import {
+  authenticate,
+  createKey,
+  isWellFormedKey,
+  listKeys,
+  MAX_KEYS,
+  recordKeyUse,
+  revokeKey,
+  rotateKey,
+} from '../../src/library/accounts/keys.ts'
 import {
   createBoard,
   deleteBoard,
@@ -13,13 +30,11 @@ import {
   shareBoard,
   unpinFrames,
   unshareBoard,
-} from '../../src/library/boards.ts'
-import { once } from '../../src/library/idempotency.ts'
-import { authenticate, createKey, isWellFormedKey, listKeys, MAX_KEYS, recordKeyUse, revokeKey, rotateKey } from '../../src/library/keys.ts'
-import { undoFrameReferences } from '../../src/library/references.ts'
-import { listSaves, saveFrame, saveFrames, unsaveFrames } from '../../src/library/saves.ts'
-import { strengthOf } from '../../src/library/strength.ts'
-import { deleteVideo } from '../../src/library/videos.ts'
+} from '../../src/library/collections/boards.ts'
+import { listSaves, saveFrame, saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
+import { undoFrameReferences } from '../../src/library/frames/references.ts'
+import { strengthOf } from '../../src/library/frames/strength.ts'
+import { deleteVideo } from '../../src/library/videos/videos.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
@@ -29,15 +44,24 @@ beforeAll(async () => {
 })
 afterAll(() => stores[Symbol.asyncDispose]())
 
-async function eventsOf(accountId: string): Promise<{ type: string; subject: string; data: Record<string, unknown> }[]> {
-  const { rows } = await stores.db.$client.query('select type, subject, data from events where account_id = $1 order by seq', [accountId])
+async function eventsOf(
+  accountId: string,
+): Promise<{ type: string; subject: string; data: Record<string, unknown> }[]> {
+  const { rows } = await stores.db.$client.query(
+    'select type, subject, data from events where account_id = $1 order by seq',
+    [accountId],
+  )
   return rows
 }
 async function typesOf(accountId: string): Promise<string[]> {
   return (await eventsOf(accountId)).map((event) => event.type).filter((type) => !/^(account|key)\./.test(type))
 }
 async function countsOf(frameId: string) {
-  const { rows } = await stores.db.$client.query<{ save_count: number; save_strength: number | null; times: Date[] | null }>(
+  const { rows } = await stores.db.$client.query<{
+    save_count: number
+    save_strength: number | null
+    times: Date[] | null
+  }>(
     `select save_count, save_strength, (select array_agg(created_at) from saves where frame_id = $1) as times from frames where id = $1`,
     [frameId],
   )
@@ -78,7 +102,8 @@ describe('saves', () => {
     for (const frameId of frameIds) await expectCountsToAddUp(frameId, (await countsOf(frameId)).times?.length ?? 0)
     for (const { account } of people) {
       const events = await eventsOf(account.id)
-      const net = events.filter((e) => e.type === 'frame.saved').length - events.filter((e) => e.type === 'frame.unsaved').length
+      const net =
+        events.filter((e) => e.type === 'frame.saved').length - events.filter((e) => e.type === 'frame.unsaved').length
       expect(net).toBe((await listSaves(stores.db, account.id)).saves.length)
     }
   })
@@ -100,10 +125,16 @@ describe('saves', () => {
     const open = await seedFrames(stores.db, { count: 1 })
     const board = await createBoard(stores.db, { accountId: account.id, name: 'b' })
     for (const frameId of ['nope', hidden.frameIds[0]!]) {
-      await expect(saveFrame(stores.db, { accountId: account.id, frameId })).rejects.toMatchObject({ code: 'not_found' })
-      await expect(pinFrame(stores.db, { accountId: account.id, boardId: board.id, frameId })).rejects.toMatchObject({ code: 'not_found' })
+      await expect(saveFrame(stores.db, { accountId: account.id, frameId })).rejects.toMatchObject({
+        code: 'not_found',
+      })
+      await expect(pinFrame(stores.db, { accountId: account.id, boardId: board.id, frameId })).rejects.toMatchObject({
+        code: 'not_found',
+      })
       const frameIds = [open.frameIds[0]!, frameId]
-      await expect(saveFrames(stores.db, { accountId: account.id, frameIds })).rejects.toMatchObject({ code: 'not_found' })
+      await expect(saveFrames(stores.db, { accountId: account.id, frameIds })).rejects.toMatchObject({
+        code: 'not_found',
+      })
       await expect(pinFrames(stores.db, { accountId: account.id, boardId: board.id, frameIds })).rejects.toMatchObject({
         code: 'not_found',
       })
@@ -135,7 +166,9 @@ describe('saves', () => {
     const { frameIds, videoId } = await seedFrames(stores.db, { count: 4 })
     const other = await seedFrames(stores.db, { count: 2 })
     const people = await Promise.all(Array.from({ length: 4 }, () => seedAccount(stores.db)))
-    const boards = await Promise.all(people.map(({ account }) => createBoard(stores.db, { accountId: account.id, name: 'mine' })))
+    const boards = await Promise.all(
+      people.map(({ account }) => createBoard(stores.db, { accountId: account.id, name: 'mine' })),
+    )
     await Promise.all(
       people.map(({ account }, n) =>
         pinFrames(stores.db, {
@@ -147,7 +180,9 @@ describe('saves', () => {
     )
     const acts = people.flatMap(({ account }, n) => [
       ...frameIds.map((frameId) => saveFrame(stores.db, { accountId: account.id, frameId })),
-      ...frameIds.map((frameId) => pinFrame(stores.db, { accountId: account.id, boardId: boards[n]!.id, frameId, position: 0 })),
+      ...frameIds.map((frameId) =>
+        pinFrame(stores.db, { accountId: account.id, boardId: boards[n]!.id, frameId, position: 0 }),
+      ),
     ])
     const outcomes = await Promise.allSettled([...acts, deleteVideo(stores.db, videoId)])
     const reasons = outcomes.filter((outcome) => outcome.status === 'rejected').map((outcome) => outcome.reason.code)
@@ -278,11 +313,14 @@ describe('boards', () => {
         itemCount: model.items.length,
         coverFrameIds: model.items.slice(0, 4).map((item) => item.frameId),
       })
-      const { rows } = await stores.db.$client.query('select position from board_items where board_id = $1 order by position', [
+      const { rows } = await stores.db.$client.query(
+        'select position from board_items where board_id = $1 order by position',
+        [real.boardId],
+      )
+      expect(rows.map((row) => row.position)).toEqual(model.items.map((_, n) => n))
+      const { rows: told } = await stores.db.$client.query('select type from events where subject = $1 order by seq', [
         real.boardId,
       ])
-      expect(rows.map((row) => row.position)).toEqual(model.items.map((_, n) => n))
-      const { rows: told } = await stores.db.$client.query('select type from events where subject = $1 order by seq', [real.boardId])
       expect(told.map((row) => row.type)).toEqual(model.events)
     }
     await fc.assert(
@@ -321,14 +359,16 @@ describe('boards', () => {
           : pinFrame(stores.db, { accountId: account.id, boardId, frameId: frameIds[n % 12]!, position: n % 3 }),
       ),
     )
-    const { rows } = await stores.db.$client.query('select position, frame_id from board_items where board_id = $1 order by position', [
-      boardId,
-    ])
+    const { rows } = await stores.db.$client.query(
+      'select position, frame_id from board_items where board_id = $1 order by position',
+      [boardId],
+    )
     expect(rows.map((row) => row.position)).toEqual(rows.map((_, n) => n))
     expect(new Set(rows.map((row) => row.frame_id)).size).toBe(rows.length)
     const types = await typesOf(account.id)
     expect(
-      types.filter((type) => type === 'board.frame_pinned').length - types.filter((type) => type === 'board.frame_unpinned').length,
+      types.filter((type) => type === 'board.frame_pinned').length -
+        types.filter((type) => type === 'board.frame_unpinned').length,
     ).toBe(rows.length)
   })
 
@@ -350,7 +390,10 @@ describe('boards', () => {
       ]
     }
     for (const [n, act] of acts(board.id).entries()) {
-      const [theirs, none] = await Promise.all([act().catch((e: unknown) => e), acts('never')[n]!().catch((e: unknown) => e)])
+      const [theirs, none] = await Promise.all([
+        act().catch((e: unknown) => e),
+        acts('never')[n]!().catch((e: unknown) => e),
+      ])
       expect(theirs).toMatchObject({ code: 'not_found' })
       expect((theirs as Error).message).toBe((none as Error).message)
     }
@@ -379,7 +422,10 @@ describe('boards', () => {
     for (const name of ['a', 'b', 'c']) made.push(await createBoard(stores.db, { accountId: account.id, name }))
     // Boards of one millisecond have no order of time.
     for (const [n, { id }] of made.entries())
-      await stores.db.$client.query(`update boards set created_at = created_at + $1 * interval '1 second' where id = $2`, [n, id])
+      await stores.db.$client.query(
+        `update boards set created_at = created_at + $1 * interval '1 second' where id = $2`,
+        [n, id],
+      )
     await pinFrames(stores.db, { accountId: account.id, boardId: made[1]!.id, frameIds })
     const { boards } = await listBoards(stores.db, account.id)
     expect(boards.map((board) => [board.name, board.itemCount])).toEqual([
@@ -416,7 +462,11 @@ describe('keys', () => {
     })
     await setPlan(stores.db, { accountId: account.id, plan: 'free' })
     expect((await authenticate(stores.db, key))?.account.plan).toBe('free')
-    const short = await createKey(stores.db, { accountId: account.id, name: 'short', expiresAt: new Date(Date.now() + 50) })
+    const short = await createKey(stores.db, {
+      accountId: account.id,
+      name: 'short',
+      expiresAt: new Date(Date.now() + 50),
+    })
     await stores.db.$client.query(`update api_keys set expires_at = now() where id = $1`, [short.record.id])
     await revokeKey(stores.db, { accountId: account.id, keyId: record.id })
     for (const dead of [undefined, '', 'nonsense', `flk_live_${'0'.repeat(38)}`, short.key, key, `${key} `])
@@ -432,7 +482,15 @@ describe('keys', () => {
     await revokeKey(stores.db, { accountId: account.id, keyId: revoked.record.id })
     const asked = vi.spyOn(stores.db.$client, 'query')
     try {
-      for (const presented of [undefined, '', 'nonsense', 'x'.repeat(100_000), `flk_live_${'0'.repeat(38)}`, revoked.key, key]) {
+      for (const presented of [
+        undefined,
+        '',
+        'nonsense',
+        'x'.repeat(100_000),
+        `flk_live_${'0'.repeat(38)}`,
+        revoked.key,
+        key,
+      ]) {
         asked.mockClear()
         await authenticate(stores.db, presented)
         expect(asked).toHaveBeenCalledTimes(1)
@@ -464,8 +522,12 @@ describe('keys', () => {
       line.push(await rotateKey(stores.db, { accountId: account.id, keyId: line.at(-1)!.record.id, graceSec: 86_400 }))
     const alive = await Promise.all(line.map(async (each) => (await authenticate(stores.db, each.key)) !== undefined))
     expect(alive).toEqual([false, false, true, true])
-    const ended = (await eventsOf(account.id)).filter((event) => event.type === 'key.revoked' && !event.data.effective_at)
-    expect(ended).toEqual(line.slice(0, 2).map(({ record: { id } }) => ({ type: 'key.revoked', subject: id, data: { key_id: id } })))
+    const ended = (await eventsOf(account.id)).filter(
+      (event) => event.type === 'key.revoked' && !event.data.effective_at,
+    )
+    expect(ended).toEqual(
+      line.slice(0, 2).map(({ record: { id } }) => ({ type: 'key.revoked', subject: id, data: { key_id: id } })),
+    )
   })
 
   test('a key in its grace period counts once its successor is dead', async () => {
@@ -476,14 +538,18 @@ describe('keys', () => {
       const { record: successor } = await rotateKey(stores.db, { accountId: account.id, keyId: old.id })
       await revokeKey(stores.db, { accountId: account.id, keyId: successor.id })
     }
-    await expect(createKey(stores.db, { accountId: account.id, name: 'one more' })).rejects.toMatchObject({ code: 'conflict' })
+    await expect(createKey(stores.db, { accountId: account.id, name: 'one more' })).rejects.toMatchObject({
+      code: 'conflict',
+    })
     await revokeKey(stores.db, { accountId: account.id, keyId: record.id })
     await createKey(stores.db, { accountId: account.id, name: 'one more' })
   })
 
   test('members cannot give operators’ scopes, and the cap holds when many are made at once', async () => {
     const { account } = await seedAccount(stores.db)
-    await expect(createKey(stores.db, { accountId: account.id, name: 'x', scopes: ['accounts:write'] })).rejects.toMatchObject({
+    await expect(
+      createKey(stores.db, { accountId: account.id, name: 'x', scopes: ['accounts:write'] }),
+    ).rejects.toMatchObject({
       code: 'invalid_request',
     })
     const outcomes = await Promise.allSettled(
@@ -495,15 +561,21 @@ describe('keys', () => {
   test('the last use is written at most once a minute', async () => {
     const { key, record } = await seedAccount(stores.db)
     const used = async () =>
-      (await stores.db.$client.query<{ last_used_at: Date | null }>('select last_used_at from api_keys where id = $1', [record.id]))
-        .rows[0]!.last_used_at
+      (
+        await stores.db.$client.query<{ last_used_at: Date | null }>(
+          'select last_used_at from api_keys where id = $1',
+          [record.id],
+        )
+      ).rows[0]!.last_used_at
     const caller = (await authenticate(stores.db, key))!
     await Promise.all(Array.from({ length: 5 }, () => recordKeyUse(stores.db, caller.key)))
     const first = await used()
     expect(first).not.toBeNull()
     await recordKeyUse(stores.db, caller.key)
     expect(await used()).toEqual(first)
-    await stores.db.$client.query(`update api_keys set last_used_at = now() - interval '2 minutes' where id = $1`, [record.id])
+    await stores.db.$client.query(`update api_keys set last_used_at = now() - interval '2 minutes' where id = $1`, [
+      record.id,
+    ])
     await recordKeyUse(stores.db, (await authenticate(stores.db, key))!.key)
     expect((await used())!.getTime()).toBeGreaterThan(first!.getTime() - 1)
   })
@@ -559,7 +631,9 @@ describe('stored answers', () => {
 
 describe('accounts', () => {
   test('an address has one account, however often and concurrently it is made', async () => {
-    const outcomes = await Promise.all(Array.from({ length: 8 }, () => ensureAccount(stores.db, { email: 'Same@Example.org' })))
+    const outcomes = await Promise.all(
+      Array.from({ length: 8 }, () => ensureAccount(stores.db, { email: 'Same@Example.org' })),
+    )
     expect(new Set(outcomes.map(({ account }) => account.id)).size).toBe(1)
     expect(outcomes.filter(({ created }) => created)).toHaveLength(1)
     await expect(createAccount(stores.db, { email: 'same@example.org' })).rejects.toMatchObject({ code: 'conflict' })
@@ -595,9 +669,12 @@ describe('accounts', () => {
       deleteAccount(stores.db, account.id),
       saveFrames(stores.db, { accountId: account.id, frameIds }),
     ])
-    for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'not_found' })
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'not_found' })
     for (const frameId of frameIds) await expectCountsToAddUp(frameId, 0)
     const types = await typesOf(account.id)
-    expect(types.filter((type) => type === 'frame.saved').length).toBe(types.filter((type) => type === 'frame.unsaved').length)
+    expect(types.filter((type) => type === 'frame.saved').length).toBe(
+      types.filter((type) => type === 'frame.unsaved').length,
+    )
   })
 })

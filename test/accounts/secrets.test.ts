@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ensureAccount } from '../../src/library/accounts.ts'
-import { createBoard, shareBoard } from '../../src/library/boards.ts'
-import { authenticate, createKey } from '../../src/library/keys.ts'
-import { createSignInCode, formToken, redeemSignInCode } from '../../src/library/sessions.ts'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { authenticate, createKey } from '../../src/library/accounts/keys.ts'
+import { createSignInCode, formToken, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
+import { createBoard, shareBoard } from '../../src/library/collections/boards.ts'
 import { openService, type Service } from '../support/service.ts'
 import { seedFrames } from './seed-frames.ts'
 
@@ -27,7 +27,17 @@ test('secrets are in no log, error, Redis value, event or row, and a stolen dump
   const { frameIds } = await seedFrames(db, { count: 1 })
   const database = new URL(service.stores.databaseUrl).password
   const redis = new URL(service.stores.redisUrl).password
-  const secrets = { key, used, pending, session, token, form: formToken(session), smtp: 'canary-smtp-password', database, redis }
+  const secrets = {
+    key,
+    used,
+    pending,
+    session,
+    token,
+    form: formToken(session),
+    smtp: 'canary-smtp-password',
+    database,
+    redis,
+  }
 
   // Everything is used as it should be, and in every wrong place.
   const answers: string[] = []
@@ -50,12 +60,18 @@ test('secrets are in no log, error, Redis value, event or row, and a stolen dump
     ).status,
   ).toBe(200)
   expect(
-    (await call(`/api/boards/${board.id}/share`, { method: 'POST', headers: { ...json, 'idempotency-key': 'share-canary' } })).status,
+    (
+      await call(`/api/boards/${board.id}/share`, {
+        method: 'POST',
+        headers: { ...json, 'idempotency-key': 'share-canary' },
+      })
+    ).status,
   ).toBe(201)
   expect((await call('/keys', { headers: { cookie: `session=${session}` } })).status).toBe(200)
   for (const path of ['/api/shared/', '/shared/', '/api/boards/', '/api/favourites/', '/frames/', '/nothing/'])
     for (const secret of [key, session, token]) await call(path + secret, { headers: bearer })
-  for (const query of [`limit=${key}`, `after=${key}`, `${key}=1`]) await call(`/api/favourites?${query}`, { headers: bearer })
+  for (const query of [`limit=${key}`, `after=${key}`, `${key}=1`])
+    await call(`/api/favourites?${query}`, { headers: bearer })
   await call(`/api/frames?subject=${key}`)
   await call('/api/favourites', { method: 'POST', headers: json, body: JSON.stringify({ frameId: key, [key]: key }) })
   await call('/api/favourites', { method: 'POST', headers: json, body: `{${key}` })
@@ -70,7 +86,12 @@ test('secrets are in no log, error, Redis value, event or row, and a stolen dump
   await call('/api/mcp', {
     method: 'POST',
     headers: json,
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'save_frame', arguments: { frame_ids: [key] } } }),
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'save_frame', arguments: { frame_ids: [key] } },
+    }),
   })
   await expect.poll(() => service.logs.some((line) => line.includes('sign-in mail not sent'))).toBe(true)
   await service.drain()
@@ -114,7 +135,11 @@ async function everyRow(): Promise<string[]> {
   const lists = []
   for (const { name } of tables)
     lists.push(
-      (await pool.query<{ row: string }>(`select to_jsonb(t)::text as row from ${name} t where '${name}' <> 'techniques' limit 500`)).rows,
+      (
+        await pool.query<{ row: string }>(
+          `select to_jsonb(t)::text as row from ${name} t where '${name}' <> 'techniques' limit 500`,
+        )
+      ).rows,
     )
   return lists.flat().map(({ row }) => row)
 }

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Db } from '../../src/db/client.ts'
 import type { Plan, Role } from '../../src/db/schema.ts'
 import { frames, videos } from '../../src/db/schema.ts'
-import { createAccount } from '../../src/library/accounts.ts'
-import { createKey, type Scope } from '../../src/library/keys.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { createKey, type Scope } from '../../src/library/accounts/keys.ts'
 
 const measured = { source: 'measured' as const, confidence: 1, by: 'test', at: '2026-01-01T00:00:00.000Z' }
 
@@ -57,7 +57,10 @@ export async function seedFrames(db: Db, { count = 3, ready = true }: { count?: 
 
 let made = 0
 
-export async function seedAccount(db: Db, { plan = 'pro', role = 'member', scopes }: { plan?: Plan; role?: Role; scopes?: Scope[] } = {}) {
+export async function seedAccount(
+  db: Db,
+  { plan = 'pro', role = 'member', scopes }: { plan?: Plan; role?: Role; scopes?: Scope[] } = {},
+) {
   const account = await createAccount(db, { email: `person${++made}@example.org`, plan, role })
   const { key, record } = await createKey(db, { accountId: account.id, name: 'test', scopes })
   return { account, key, record }

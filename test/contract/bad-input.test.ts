@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAccount } from '../../src/library/accounts.ts'
-import { createKey } from '../../src/library/keys.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import { ENGINES } from '../support/engines.ts'
 import { faultOf, type HostileRequest, hostileRequests } from '../support/hostile.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -32,7 +32,11 @@ function send(
         const chunks: Buffer[] = []
         res.on('data', (chunk: Buffer) => chunks.push(chunk))
         res.on('end', () =>
-          resolve({ status: res.statusCode!, contentType: res.headers['content-type'] ?? null, body: Buffer.concat(chunks).toString() }),
+          resolve({
+            status: res.statusCode!,
+            contentType: res.headers['content-type'] ?? null,
+            body: Buffer.concat(chunks).toString(),
+          }),
         )
       },
     )
@@ -56,7 +60,9 @@ describe.each(ENGINES)('hostile requests on $engine', ({ engine }) => {
         const { status, contentType, body } = await send(url, request)
         const fault = faultOf(request, status, contentType, body)
         if (fault)
-          throw new Error(`${request.method} ${request.target.slice(0, 300)} ${JSON.stringify(request.headers).slice(0, 200)}: ${fault}`)
+          throw new Error(
+            `${request.method} ${request.target.slice(0, 300)} ${JSON.stringify(request.headers).slice(0, 200)}: ${fault}`,
+          )
       }),
       { seed: 5, numRuns, endOnFailure: true },
     )
@@ -91,9 +97,12 @@ describe('uploads', () => {
   /** Every file the store holds of uploads, finished or not. */
   async function stored(): Promise<string[]> {
     const entries = await readdir(service.config.dataDir, { recursive: true, withFileTypes: true })
-    return entries.filter((entry) => entry.isFile() && join(entry.parentPath, entry.name).includes('uploads')).map((entry) => entry.name)
+    return entries
+      .filter((entry) => entry.isFile() && join(entry.parentPath, entry.name).includes('uploads'))
+      .map((entry) => entry.name)
   }
-  const queued = async (): Promise<number> => (await service.stores.db.$client.query('select count(*)::int as n from videos')).rows[0].n
+  const queued = async (): Promise<number> =>
+    (await service.stores.db.$client.query('select count(*)::int as n from videos')).rows[0].n
   const video = async (id: string) => (await service.call('GET', `/api/videos/${id}/status`)).json.video
 
   test.each([
@@ -148,24 +157,27 @@ describe('uploads', () => {
     expect(await stored()).toEqual([])
   })
 
-  test.each(['video/mp4', 'form'])('a file that turns out too large on its way (%s) is 413 and leaves nothing', async (kind) => {
-    const big = new Blob([new Uint8Array(1024 * 1024 + 70 * 1024)])
-    const answer =
-      kind === 'form'
-        ? await fetch(`${service.url}/api/videos`, {
-            method: 'POST',
-            headers: auth(),
-            body: toForm({ file: new File([new Uint8Array(1024 * 1024 + 1)], 'a.mp4') }),
-          })
-        : await fetch(`${service.url}/api/videos`, {
-            method: 'POST',
-            headers: { ...auth(), 'content-type': kind },
-            body: big.stream(),
-            duplex: 'half',
-          } as RequestInit)
-    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([413, 'payload_too_large'])
-    await expect.poll(stored).toEqual([])
-  })
+  test.each(['video/mp4', 'form'])(
+    'a file that turns out too large on its way (%s) is 413 and leaves nothing',
+    async (kind) => {
+      const big = new Blob([new Uint8Array(1024 * 1024 + 70 * 1024)])
+      const answer =
+        kind === 'form'
+          ? await fetch(`${service.url}/api/videos`, {
+              method: 'POST',
+              headers: auth(),
+              body: toForm({ file: new File([new Uint8Array(1024 * 1024 + 1)], 'a.mp4') }),
+            })
+          : await fetch(`${service.url}/api/videos`, {
+              method: 'POST',
+              headers: { ...auth(), 'content-type': kind },
+              body: big.stream(),
+              duplex: 'half',
+            } as RequestInit)
+      expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([413, 'payload_too_large'])
+      await expect.poll(stored).toEqual([])
+    },
+  )
 
   test.each([
     ['its fields are taken', 'title', 'Behind the file', 202],
@@ -301,13 +313,18 @@ describe('uploads', () => {
         import.meta.url,
       ),
     )
-    const text = await service.upload(Buffer.from('This is a text file that somebody called film.mp4.\n'.repeat(20)), '?filename=film.mp4')
+    const text = await service.upload(
+      Buffer.from('This is a text file that somebody called film.mp4.\n'.repeat(20)),
+      '?filename=film.mp4',
+    )
     const truncated = await service.upload(sample.subarray(0, 20_000), '?filename=cut.mp4')
     const sound = await service.upload(await silence(), '?filename=sound.mp4')
     expect([text.status, truncated.status, sound.status]).toEqual([202, 202, 202])
     await service.drain()
     const failures = await Promise.all(
-      [text, truncated, sound].map(async ({ id }) => (await video(id)) as { status: string; failure: { code: string; message: string } }),
+      [text, truncated, sound].map(
+        async ({ id }) => (await video(id)) as { status: string; failure: { code: string; message: string } },
+      ),
     )
     for (const { status, failure } of failures) {
       expect(status).toBe('failed')

@@ -4,13 +4,13 @@ import { connect } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import express from 'express'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createApp } from '../../src/api/app.ts'
-import { clientIp } from '../../src/api/rate-limit.ts'
-import { createReadCache, type ReadCache } from '../../src/api/read-cache.ts'
-import { openReads } from '../../src/api/routes/reads.ts'
+import { openReads } from '../../src/api/reads.ts'
 import { AppError } from '../../src/errors.ts'
-import { createAccount } from '../../src/library/accounts.ts'
-import { saveFrame } from '../../src/library/saves.ts'
+import { createApp } from '../../src/http/app.ts'
+import { clientIp } from '../../src/http/rate-limit.ts'
+import { createReadCache, type ReadCache } from '../../src/http/read-cache.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { saveFrame } from '../../src/library/collections/saves.ts'
 import { createLogger } from '../../src/logger.ts'
 import type { LibrarySearch } from '../../src/search/library-search.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
@@ -176,13 +176,23 @@ test('what the other engine answered is never kept under the first one’s versi
       },
       search: async () => {
         if (away && engine === 'meilisearch') throw new Error('away')
-        return { videos: [{ document: { title: caption }, score: 1, matched: {} }], frames: [], brands: [], techniques: [] }
+        return {
+          videos: [{ document: { title: caption }, score: 1, matched: {} }],
+          frames: [],
+          brands: [],
+          techniques: [],
+        }
       },
     }) as unknown as ResilientOptions['primary']
   let time = 0
-  const search = resilientSearch({ primary: fake('meilisearch', 'first'), fallback: fake('postgres', 'second'), logger, now: () => time })
+  const search = resilientSearch({
+    primary: fake('meilisearch', 'first'),
+    fallback: fake('postgres', 'second'),
+    logger,
+    now: () => time,
+  })
   const app = appOver(
-    createReadCache(() => search.version(), { switches: search.switches }),
+    createReadCache(() => search.version(), { engineEpoch: search.engineEpoch }),
     search,
   )
   const own = createServer(app)
@@ -256,7 +266,8 @@ test('HEAD answers as GET does, without a body', async () => {
     const get = await ask(path)
     const head = await ask(path, {}, 'HEAD')
     expect([head.status, head.body.length], path).toEqual([200, 0])
-    for (const name of [...KEPT, 'content-type', 'content-length']) expect(head.headers[name], `${path} ${name}`).toBe(get.headers[name])
+    for (const name of [...KEPT, 'content-type', 'content-length'])
+      expect(head.headers[name], `${path} ${name}`).toBe(get.headers[name])
     expect((await ask(path, { 'if-none-match': get.headers.etag! }, 'HEAD')).status).toBe(304)
   }
 })
@@ -308,7 +319,9 @@ test('many who ask the same at once are answered by one search', async () => {
     open = resolve
   })
   const searches = await searchesOf(async () => {
-    const waiting = Array.from({ length: 25 }, (_, n) => ask(n % 2 ? '/api/frames?subject=ui&kind=cut' : '/api/frames?kind=cut&subject=ui'))
+    const waiting = Array.from({ length: 25 }, (_, n) =>
+      ask(n % 2 ? '/api/frames?subject=ui&kind=cut' : '/api/frames?kind=cut&subject=ui'),
+    )
     await expect.poll(() => calls.length).toBeGreaterThan(0)
     open()
     gate = undefined
@@ -325,13 +338,13 @@ test('an error is told to all who wait, kept by nobody, and forgotten', async ()
   const failed = await Promise.all([ask('/api/frames?tone=dark'), ask('/api/frames?tone=dark')])
   failure = undefined
   for (const { status, headers, body } of failed) {
-    expect([status, JSON.parse(body.toString()).code, headers['cache-control'], headers.etag, headers['retry-after']]).toEqual([
-      503,
-      'unavailable',
-      'no-store',
-      undefined,
-      '5',
-    ])
+    expect([
+      status,
+      JSON.parse(body.toString()).code,
+      headers['cache-control'],
+      headers.etag,
+      headers['retry-after'],
+    ]).toEqual([503, 'unavailable', 'no-store', undefined, '5'])
   }
   expect((await ask('/api/frames?tone=dark')).status).toBe(200)
 })
@@ -345,13 +358,16 @@ test('a store that is away is 503 with Retry-After, so that an edge goes on with
   expect(body.toString()).not.toContain('ECONNREFUSED')
 })
 
-test.each(['/api/frames?page=0', '/api/videos/nosuchvideo', '/api/nothing', '/api/search?limit=x', '/api/frames?debug=1'])(
-  '%s is not kept by anybody',
-  async (path) => {
-    const { headers } = await ask(path)
-    expect([headers['cache-control'], headers.etag]).toEqual(['no-store', undefined])
-  },
-)
+test.each([
+  '/api/frames?page=0',
+  '/api/videos/nosuchvideo',
+  '/api/nothing',
+  '/api/search?limit=x',
+  '/api/frames?debug=1',
+])('%s is not kept by anybody', async (path) => {
+  const { headers } = await ask(path)
+  expect([headers['cache-control'], headers.etag]).toEqual(['no-store', undefined])
+})
 
 test('another version is another answer', async () => {
   fresh()
@@ -393,14 +409,19 @@ describe('compressed answers', () => {
 
   test('small answers are sent as they are', async () => {
     fresh()
-    expect((await ask('/api/frames?author=nobody', { 'accept-encoding': 'br' })).headers['content-encoding']).toBeUndefined()
+    expect(
+      (await ask('/api/frames?author=nobody', { 'accept-encoding': 'br' })).headers['content-encoding'],
+    ).toBeUndefined()
   })
 })
 
 test('the memory is bounded: what was asked long ago is asked again', async () => {
   let searched = 0
   const cache = createReadCache(async () => 'v', { maxBytes: 64 * 1024, versionTtlMs: 60_000 })
-  const search = { techniques: async () => [], frames: async () => ({ frames: [], total: searched++ }) } as unknown as LibrarySearch
+  const search = {
+    techniques: async () => [],
+    frames: async () => ({ frames: [], total: searched++ }),
+  } as unknown as LibrarySearch
   const app = appOver(cache, search)
   const small = createServer(app)
   await new Promise<void>((resolve) => small.listen(0, '127.0.0.1', resolve))
@@ -442,9 +463,11 @@ test('CORS: any origin may read, and a preflight says so', async () => {
     method: 'OPTIONS',
     headers: { origin: 'https://elsewhere.example', 'access-control-request-method': 'GET' },
   })
-  expect([preflight.status, preflight.headers.get('access-control-allow-origin'), preflight.headers.get('access-control-max-age')]).toEqual(
-    [204, '*', '86400'],
-  )
+  expect([
+    preflight.status,
+    preflight.headers.get('access-control-allow-origin'),
+    preflight.headers.get('access-control-max-age'),
+  ]).toEqual([204, '*', '86400'])
   const refused = await fetch(`${service.url}/api/frames?page=0`, { headers: { origin: 'https://elsewhere.example' } })
   expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([400, '*'])
 })
@@ -488,7 +511,10 @@ test('what Node would answer by itself is JSON too', async () => {
     const answer = await rawRequest(service.api.port, text)
     expect(answer, text.slice(0, 60)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(answer.toLowerCase()).toContain('content-type: application/json')
-    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toMatchObject({ code: 'invalid_request', message: expect.any(String) })
+    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toMatchObject({
+      code: 'invalid_request',
+      message: expect.any(String),
+    })
   }
   // Still there.
   expect((await service.get('/livez')).status).toBe(200)
@@ -512,7 +538,12 @@ test('warm reads count against the limit as cold ones do; the refusal is JSON an
   const path = '/api/frames'
   for (let n = 0; n < 30; n++) expect((await limited.get(path)).status, String(n)).toBe(200)
   const { status, json, headers } = await limited.get(path)
-  expect([status, json.code, headers.get('cache-control'), headers.get('etag')]).toEqual([429, 'rate_limited', 'no-store', null])
+  expect([status, json.code, headers.get('cache-control'), headers.get('etag')]).toEqual([
+    429,
+    'rate_limited',
+    'no-store',
+    null,
+  ])
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
   expect(headers.get('access-control-allow-origin')).toBe('*')
 })

@@ -94,10 +94,18 @@ export async function openContractLibrary(engine: Engine): Promise<ContractLibra
       author: `Quokka house ${n}`,
       frames: [{ caption: `Quokka number ${n}`, technique: `quokka-move-${n}` }],
     })
-  const failed = await seed({ title: 'Came to nothing', author: 'Hidden', ready: false, frames: [{ caption: 'A hidden heron' }] })
+  const failed = await seed({
+    title: 'Came to nothing',
+    author: 'Hidden',
+    ready: false,
+    frames: [{ caption: 'A hidden heron' }],
+  })
   count -= 1
   // Not left annotating: the worker would look after it, and in the end it would be ready.
-  await db.update(videos).set({ status: 'failed', failureCode: 'seeded', failureMessage: 'Seeded.' }).where(eq(videos.id, failed.id))
+  await db
+    .update(videos)
+    .set({ status: 'failed', failureCode: 'seeded', failureMessage: 'Seeded.' })
+    .where(eq(videos.id, failed.id))
   await service.drain()
   const hold = holdAnswers()
   return {

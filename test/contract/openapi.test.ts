@@ -2,8 +2,8 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listRoutes } from '../../src/api/app.ts'
 import { OPERATIONS } from '../../src/api/operations.ts'
+import { listRoutes } from '../../src/http/app.ts'
 import { makeDocument } from '../support/openapi.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -14,7 +14,8 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]())
 
 /** What programs call; everything else that is mounted is a page for people or belongs to one. */
-const forPrograms = (path: string) => /^\/(api|media)\//.test(path) || ['/livez', '/readyz', '/openapi.json', '/llms.txt'].includes(path)
+const forPrograms = (path: string) =>
+  /^\/(api|media)\//.test(path) || ['/livez', '/readyz', '/openapi.json', '/llms.txt'].includes(path)
 
 test('every mounted route for programs is in the document, and everything in the document is mounted', () => {
   const mounted = listRoutes(service.api.routers)
@@ -72,7 +73,9 @@ test('the served document is the same one, cacheable, for any origin, and answer
   const document = (await answer.json()) as { paths: object; servers: { url: string }[] }
   expect(Object.keys(document.paths)).toEqual(Object.keys(makeDocument().paths ?? {}))
   expect(document.servers).toEqual([{ url: 'http://frames.test' }])
-  const again = await fetch(`${service.url}/openapi.json`, { headers: { 'if-none-match': answer.headers.get('etag')! } })
+  const again = await fetch(`${service.url}/openapi.json`, {
+    headers: { 'if-none-match': answer.headers.get('etag')! },
+  })
   expect(again.status).toBe(304)
   expect(again.headers.get('vary')).toContain('Accept-Encoding')
 })

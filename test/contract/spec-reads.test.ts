@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { listRoutes } from '../../src/api/app.ts'
-import { createAccount } from '../../src/library/accounts.ts'
-import { createKey } from '../../src/library/keys.ts'
+import { listRoutes } from '../../src/http/app.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../src/vocabulary.ts'
 import { ENGINES, MEILI_MISSING } from '../support/engines.ts'
 import { AUTHORS, type ContractLibrary, openContractLibrary, YOUTUBE_URL } from './library.ts'
@@ -49,7 +49,8 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
   describe('1. What the service does', () => {
     test('search across videos, frames, brands and techniques in one call', async () => {
       const { json } = await get('/api/search?q=quokka')
-      for (const group of ['videos', 'frames', 'brands', 'techniques']) expect(json[group].length, group).toBeGreaterThan(0)
+      for (const group of ['videos', 'frames', 'brands', 'techniques'])
+        expect(json[group].length, group).toBeGreaterThan(0)
     })
 
     test('filter and page through the frame wall', async () => {
@@ -88,12 +89,17 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
     test('rule 4: read endpoints are cached at the edge for five minutes', async () => {
       for (const path of [...READS, ofVideo]) {
         const { headers } = await get(path)
-        expect(headers.get('cache-control'), path).toBe('public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600')
+        expect(headers.get('cache-control'), path).toBe(
+          'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600',
+        )
       }
     })
 
     test('rule 5: only endpoints marked "key required" depend on the caller', async () => {
-      const account = await createAccount(library.service.stores.db, { email: `pro-${engine}@example.com`, plan: 'pro' })
+      const account = await createAccount(library.service.stores.db, {
+        email: `pro-${engine}@example.com`,
+        plan: 'pro',
+      })
       const { key } = await createKey(library.service.stores.db, { accountId: account.id, name: 'spec' })
       for (const path of [...READS, ofVideo])
         expect((await get(path, { authorization: `Bearer ${key}` })).json, path).toEqual((await get(path)).json)
@@ -103,7 +109,11 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
   describe('2. Resources and their fields', () => {
     test('a video has a string id that is the {id} of its frames, a title and an author', async () => {
       const { json } = await get('/api/search?q=paper lantern')
-      expect(json.videos[0]).toMatchObject({ id: library.videos.words, title: 'Paper lantern workshop', author: 'Words' })
+      expect(json.videos[0]).toMatchObject({
+        id: library.videos.words,
+        title: 'Paper lantern workshop',
+        author: 'Words',
+      })
       expect((await get(`/api/videos/${json.videos[0].id}/frames`)).status).toBe(200)
     })
 
@@ -134,7 +144,14 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
 
     test('a value that nobody measured or named is null, never missing', async () => {
       const { json } = await get(`/api/frames?video=${library.videos.plain}`)
-      expect(json.frames[0]).toMatchObject({ subject: null, technique: null, zone: null, caption: null, author: null, source_url: null })
+      expect(json.frames[0]).toMatchObject({
+        subject: null,
+        technique: null,
+        zone: null,
+        caption: null,
+        author: null,
+        source_url: null,
+      })
     })
 
     test('brands are searched by name and techniques by slug', async () => {
@@ -211,7 +228,8 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
     test('limit is not required and 6 by default', async () => {
       for (const query of ['q=quokka', 'q=quokka&limit=', 'q=quokka&limit=6']) {
         const { json } = await get(`/api/search?${query}`)
-        for (const group of ['videos', 'frames', 'brands', 'techniques']) expect(json[group].length, `${query} ${group}`).toBe(6)
+        for (const group of ['videos', 'frames', 'brands', 'techniques'])
+          expect(json[group].length, `${query} ${group}`).toBe(6)
       }
     })
 
@@ -220,11 +238,14 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       for (const group of ['videos', 'frames', 'brands', 'techniques']) expect(json[group].length, group).toBe(limit)
     })
 
-    test.each(['21', '100', '999999999999999', '9'.repeat(40)])('limit=%s is capped at 20, not refused', async (limit) => {
-      const { status, json } = await get(`/api/search?q=quokka&limit=${limit}`)
-      expect(status).toBe(200)
-      for (const group of ['videos', 'frames', 'brands', 'techniques']) expect(json[group].length, group).toBe(20)
-    })
+    test.each(['21', '100', '999999999999999', '9'.repeat(40)])(
+      'limit=%s is capped at 20, not refused',
+      async (limit) => {
+        const { status, json } = await get(`/api/search?q=quokka&limit=${limit}`)
+        expect(status).toBe(200)
+        for (const group of ['videos', 'frames', 'brands', 'techniques']) expect(json[group].length, group).toBe(20)
+      },
+    )
 
     test('hits carry a score from 0 to 1, best first', async () => {
       const { json } = await get('/api/search?q=quokka number 7&limit=20')
@@ -303,7 +324,9 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
 
     test('every filter is optional: an empty one does not filter', async () => {
       const all = (await wall('')).map(({ id }) => id)
-      expect((await wall('subject=&surface=&shot=&technique=&zone=&tone=&kind=&author=&platform=&q=')).map(({ id }) => id)).toEqual(all)
+      expect(
+        (await wall('subject=&surface=&shot=&technique=&zone=&tone=&kind=&author=&platform=&q=')).map(({ id }) => id),
+      ).toEqual(all)
     })
 
     test('the filters combine', async () => {
@@ -316,7 +339,9 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
     })
 
     test('OR within an attribute, repeated or by commas', async () => {
-      const expected = (await wall('')).filter((frame) => frame.subject === 'chart' || frame.subject === 'logo').map(({ id }) => id)
+      const expected = (await wall(''))
+        .filter((frame) => frame.subject === 'chart' || frame.subject === 'logo')
+        .map(({ id }) => id)
       expect((await wall('subject=chart&subject=logo')).map(({ id }) => id)).toEqual(expected)
       expect((await wall('subject=logo,chart')).map(({ id }) => id)).toEqual(expected)
       const authors = await wall(`author=${encodeURIComponent(AUTHORS[2])}&author=Acme`)
@@ -345,7 +370,11 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       ] as const) {
         for (const [at, count] of counts.entries()) {
           const { status, json } = await get(`/api/frames?video=${library.videos[video]}&page=${at + 1}`)
-          expect([status, json.frames.length, json.hasMore], `${video} page ${at + 1}`).toEqual([200, count, count === 120])
+          expect([status, json.frames.length, json.hasMore], `${video} page ${at + 1}`).toEqual([
+            200,
+            count,
+            count === 120,
+          ])
         }
       }
     })
@@ -410,7 +439,11 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
 
     test('a frame’s own source URL leads to its second', async () => {
       const { json } = await get(`/api/videos/${library.videos.youtube}/frames`)
-      expect(json.frames.map((frame: Frame) => new URL(String(frame.source_url)).searchParams.get('t'))).toEqual(['1s', '3s', '8s'])
+      expect(json.frames.map((frame: Frame) => new URL(String(frame.source_url)).searchParams.get('t'))).toEqual([
+        '1s',
+        '3s',
+        '8s',
+      ])
     })
 
     test('an unknown id, and that of a video that never was ready, is a JSON 404', async () => {
@@ -451,7 +484,10 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
 
   describe('7. Errors', () => {
     test('key missing: 401; valid key whose plan does not include the endpoint: 403, JSON', async () => {
-      const account = await createAccount(library.service.stores.db, { email: `free-${engine}@example.com`, plan: 'free' })
+      const account = await createAccount(library.service.stores.db, {
+        email: `free-${engine}@example.com`,
+        plan: 'free',
+      })
       const { key } = await createKey(library.service.stores.db, { accountId: account.id, name: 'spec' })
       for (const path of ['/api/favourites', '/api/boards']) {
         expect((await get(path)).json).toEqual({ code: 'unauthenticated' })
@@ -564,9 +600,12 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       const { json } = await get('/api/frames?facets=1&tone=dark&subject=ui')
       const dark = all.filter((frame) => frame.tone === 'dark')
       for (const subject of SUBJECTS)
-        expect(json.facets.subject[subject] ?? 0, subject).toBe(dark.filter((frame) => frame.subject === subject).length)
+        expect(json.facets.subject[subject] ?? 0, subject).toBe(
+          dark.filter((frame) => frame.subject === subject).length,
+        )
       const ui = all.filter((frame) => frame.subject === 'ui')
-      for (const tone of TONES) expect(json.facets.tone[tone] ?? 0, tone).toBe(ui.filter((frame) => frame.tone === tone).length)
+      for (const tone of TONES)
+        expect(json.facets.tone[tone] ?? 0, tone).toBe(ui.filter((frame) => frame.tone === tone).length)
       expect(json.total).toBe(dark.filter((frame) => frame.subject === 'ui').length)
       expect((await get('/api/frames?facets=1')).json.total).toBe(library.frameCount)
     })
@@ -608,7 +647,9 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
 
     test('sort: relevance with q, newest without', async () => {
       expect((await wall('sort=newest')).map(({ id }) => id)).toEqual((await wall('')).map(({ id }) => id))
-      expect((await wall('q=quokka&sort=relevance')).map(({ id }) => id)).toEqual((await wall('q=quokka')).map(({ id }) => id))
+      expect((await wall('q=quokka&sort=relevance')).map(({ id }) => id)).toEqual(
+        (await wall('q=quokka')).map(({ id }) => id),
+      )
       const byTime = (await wall('q=quokka&sort=newest')).map(({ id }) => id)
       const order = (await wall('')).map(({ id }) => id)
       expect(byTime).toEqual(byTime.toSorted((a, b) => order.indexOf(a) - order.indexOf(b)))
@@ -618,7 +659,11 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       const { status, json } = await get('/api/frames?q=quokka&page=1000')
       expect(status).toBe(400)
       expect(json.message).toContain('sort=newest')
-      expect((await get('/api/frames?page=999999999999999')).json).toEqual({ page: 999999999999999, frames: [], hasMore: false })
+      expect((await get('/api/frames?page=999999999999999')).json).toEqual({
+        page: 999999999999999,
+        frames: [],
+        hasMore: false,
+      })
     })
 
     test('one frame comes with its neighbours in the video', async () => {
@@ -626,7 +671,10 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       for (const [at, frame] of all.frames.entries()) {
         const { json } = await get(`/api/frames/${frame.id}`)
         expect(json.frame).toEqual(frame)
-        expect([json.previous?.id ?? null, json.next?.id ?? null]).toEqual([all.frames[at - 1]?.id ?? null, all.frames[at + 1]?.id ?? null])
+        expect([json.previous?.id ?? null, json.next?.id ?? null]).toEqual([
+          all.frames[at - 1]?.id ?? null,
+          all.frames[at + 1]?.id ?? null,
+        ])
       }
     })
 

@@ -4,7 +4,7 @@ import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { expect, inject, test } from 'vitest'
 import { openDb } from '../../src/db/client.ts'
-import { isConnectionLoss } from '../../src/events/consume.ts'
+import { isConnectionLoss } from '../../src/db/connection-loss.ts'
 
 test('a connection that dies before or within a transaction is an outage, and its place in the pool is free again', async () => {
   const db = openDb({ url: inject('postgresUrl'), max: 1 })

@@ -13,7 +13,9 @@ test('migrating has no time limit: neither waiting for another process that migr
   /** Longer than any statement may take, while something waits for such a lock. */
   const outlast = async (type: string) => {
     await expect
-      .poll(async () => (await other.query('select 1 from pg_locks where not granted and locktype = $1', [type])).rowCount)
+      .poll(
+        async () => (await other.query('select 1 from pg_locks where not granted and locktype = $1', [type])).rowCount,
+      )
       .toBeGreaterThan(0)
     await other.query('select pg_sleep($1)', [(statementTimeoutMs * 4) / 1_000])
   }
@@ -30,7 +32,9 @@ test('migrating has no time limit: neither waiting for another process that migr
     await Promise.race([outlast('relation'), migrated])
     await other.query('rollback')
     expect(await migrated).toBe('migrated')
-    expect((await db.$client.query('show statement_timeout')).rows).toEqual([{ statement_timeout: `${statementTimeoutMs}ms` }])
+    expect((await db.$client.query('show statement_timeout')).rows).toEqual([
+      { statement_timeout: `${statementTimeoutMs}ms` },
+    ])
   } finally {
     await other.end()
     await db.$client.end()

@@ -14,7 +14,9 @@ beforeAll(async () => {
 afterAll(() => stores[Symbol.asyncDispose]())
 
 function write(subject: string) {
-  return stores.db.transaction((tx) => appendEvent(tx, { type: 'key.revoked', subject, accountId: null, data: { key_id: subject } }))
+  return stores.db.transaction((tx) =>
+    appendEvent(tx, { type: 'key.revoked', subject, accountId: null, data: { key_id: subject } }),
+  )
 }
 
 test('under eight writers with slow and rolled-back transactions no committed event is missed, and a naive cursor does miss some', async () => {
@@ -52,7 +54,10 @@ test('under eight writers with slow and rolled-back transactions no committed ev
     const page = await readEvents(stores.db, { after: cursor, limit: 50 })
     seen.push(...page.events.map((event) => event.subject))
     cursor = page.next
-    const { rows } = await stores.db.$client.query('select seq, subject from events where seq > $1 order by seq limit 50', [last])
+    const { rows } = await stores.db.$client.query(
+      'select seq, subject from events where seq > $1 order by seq limit 50',
+      [last],
+    )
     naive.push(...rows.map((row) => row.subject))
     last = Number(rows.at(-1)?.seq ?? last)
     if (page.events.length > 0) turnsAfter = 0
@@ -67,9 +72,10 @@ test('what waits for an open transaction is told, with its age', async () => {
   const since = new Date('2020-01-01T00:00:00Z')
   {
     await using _older = await holdTransaction(stores)
-    await stores.db.$client.query(`insert into events (type, subject, data, time) values ('key.revoked', 'old', '{"key_id":"old"}', $1)`, [
-      since,
-    ])
+    await stores.db.$client.query(
+      `insert into events (type, subject, data, time) values ('key.revoked', 'old', '{"key_id":"old"}', $1)`,
+      [since],
+    )
     await write('held back')
     const held = await findHeldBack(stores.db)
     expect(held).toMatchObject({ since })
@@ -179,7 +185,9 @@ test('a predecessor that only slept cannot move the checkpoint back', async () =
   const running = startConsumer(context, consumer)
   await inside
   // Somebody else claims the name meanwhile (the lock's session may be gone without the sleeper knowing) and reads to the end.
-  await stores.db.$client.query(`update checkpoints set epoch = epoch + 1, xid = '99999999', seq = 7 where consumer = 'fence'`)
+  await stores.db.$client.query(
+    `update checkpoints set epoch = epoch + 1, xid = '99999999', seq = 7 where consumer = 'fence'`,
+  )
   release?.()
   await until(() => !running.active())
   expect(await checkpointOf(stores.db, 'fence')).toEqual({ xid: '99999999', seq: 7 })
@@ -188,7 +196,9 @@ test('a predecessor that only slept cannot move the checkpoint back', async () =
 
 test('an event cannot be edited or taken back', async () => {
   await write('fixed')
-  await expect(stores.db.$client.query(`update events set subject = 'x' where subject = 'fixed'`)).rejects.toThrow(/append-only/)
+  await expect(stores.db.$client.query(`update events set subject = 'x' where subject = 'fixed'`)).rejects.toThrow(
+    /append-only/,
+  )
   await expect(stores.db.$client.query(`delete from events where subject = 'fixed'`)).rejects.toThrow(/append-only/)
 })
 

@@ -6,15 +6,15 @@ import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, inject, test } from 'vitest'
-import { openApi } from '../../src/api/main.ts'
 import { parseConfig } from '../../src/config.ts'
 import { openDb } from '../../src/db/client.ts'
 import { migrateDatabase } from '../../src/db/migrate.ts'
-import { createAccount } from '../../src/library/accounts.ts'
-import { createKey } from '../../src/library/keys.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import { type LocalPostgres, startLocalPostgres } from '../../src/local/postgres.ts'
 import { untilGone } from '../../src/local/processes.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
+import { openApi } from '../../src/server/main.ts'
 import { openStores } from '../support/stores.ts'
 import { addVideo, expectWhole, launchWorker, makeClips, outcomeOf, settled, until } from './support.ts'
 
@@ -109,7 +109,9 @@ test('PostgreSQL restarted under writes: what was acknowledged is there, with it
   expect(acknowledged.filter((name) => !names.includes(name))).toEqual([])
   // An unanswered write may have happened, but once and with its event.
   expect(new Set(names).size).toBe(names.length)
-  const { rows } = await db.execute<{ name: string }>(sql`select data->>'name' as name from events where type = 'board.created'`)
+  const { rows } = await db.execute<{ name: string }>(
+    sql`select data->>'name' as name from events where type = 'board.created'`,
+  )
   expect(rows.map(({ name }) => name).sort()).toEqual([...names].sort())
   expect([...refusals].filter((refusal) => refusal !== '503 unavailable')).toEqual([])
   expect(refusals.size).toBe(1)

@@ -7,8 +7,8 @@ import { sql } from 'drizzle-orm'
 import { expect } from 'vitest'
 import { parseConfig } from '../../src/config.ts'
 import type { Db } from '../../src/db/client.ts'
-import { submitUpload } from '../../src/library/submit.ts'
-import { openStore } from '../../src/store.ts'
+import { submitUpload } from '../../src/library/videos/submit.ts'
+import { openMediaStore } from '../../src/media/open-store.ts'
 
 const entry = new URL('worker-process.ts', import.meta.url).pathname
 
@@ -62,7 +62,18 @@ export function makeClips(count: number): { paths: string[]; remove(): void } {
     const path = join(dir, `clip-${n}.mp4`)
     const hue = (shift: number) => `hue=h=${(n * 36 + shift) % 360}:b=${((n + shift) % 5) - 2}`
     execFileSync('ffmpeg', [
-      ...['-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=s=192x108:r=12:d=1', '-f', 'lavfi', '-i', 'smptebars=s=192x108:r=12:d=1'],
+      ...[
+        '-v',
+        'error',
+        '-f',
+        'lavfi',
+        '-i',
+        'testsrc2=s=192x108:r=12:d=1',
+        '-f',
+        'lavfi',
+        '-i',
+        'smptebars=s=192x108:r=12:d=1',
+      ],
       ...['-f', 'lavfi', '-i', 'mandelbrot=s=192x108:r=12:end_scale=0.3', '-filter_complex'],
       `[0]${hue(0)}[a];[1]${hue(90)}[b];[2]trim=duration=1,${hue(180)}[c];[a][b][c]concat=n=3,format=yuv420p`,
       ...['-c:v', 'libx264', '-preset', 'ultrafast', path],
@@ -73,7 +84,7 @@ export function makeClips(count: number): { paths: string[]; remove(): void } {
 }
 
 export async function addVideo(library: Library, path: string): Promise<string> {
-  const store = openStore(parseConfig({ DATA_DIR: library.dataDir }))
+  const store = openMediaStore(parseConfig({ DATA_DIR: library.dataDir }))
   const { video } = await submitUpload(library.db, store, createReadStream(path), {
     filename: path,
     maxBytes: 50_000_000,
@@ -89,7 +100,9 @@ export async function outcomeOf({ db }: Library) {
     videos: await rows(sql`select id, status, failure_code, frames from videos v,
       lateral (select count(*)::int as frames from frames where video_id = v.id) f order by id collate "C"`),
     frames: await rows(sql`select id, video_id, t_ms, kind, image_key, caption from frames order by id collate "C"`),
-    annotations: await rows(sql`select frame_id, annotator, status from annotations order by frame_id collate "C", annotator`),
+    annotations: await rows(
+      sql`select frame_id, annotator, status from annotations order by frame_id collate "C", annotator`,
+    ),
     documents: await rows(
       sql`select id, doc->>'caption' as caption from library_search.documents where kind = 'frames' and doc is not null order by id collate "C"`,
     ),

@@ -39,7 +39,9 @@ beforeAll(async () => {
 
 afterAll(() => clips.remove())
 
-test('a worker killed at each named step leaves nothing undone and does nothing twice', { timeout: 600_000 }, async () => {
+test('a worker killed at each named step leaves nothing undone and does nothing twice', {
+  timeout: 600_000,
+}, async () => {
   await withLibrary(async (library) => {
     for (const [n, step] of STEPS.entries()) {
       await addVideo(library, clips.paths[n % VIDEOS]!)

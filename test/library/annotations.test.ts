@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { recordAnnotations } from '../../src/library/annotations.ts'
-import { parseCondition, requestReannotation } from '../../src/library/reannotation.ts'
+import { recordAnnotations } from '../../src/library/frames/annotations.ts'
+import { parseCondition, requestReannotation } from '../../src/library/frames/reannotation.ts'
 import { rebuildAll } from '../../src/workers/projection.ts'
 import type { Service } from '../support/service.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values, videoRow } from './support.ts'
@@ -39,17 +39,31 @@ test('a correction is locked: it shows at once and survives re-annotation and re
   expect(await publicFrame(id)).toMatchObject({ subject: 'ui', annotation: { model: 'scripted', reviewed: false } })
 
   expect((await patch(id, { subject: 'chart', caption: 'A chart of sales' })).status).toBe(200)
-  expect(await publicFrame(id)).toMatchObject({ subject: 'chart', caption: 'A chart of sales', annotation: { reviewed: true } })
+  expect(await publicFrame(id)).toMatchObject({
+    subject: 'chart',
+    caption: 'A chart of sales',
+    annotation: { reviewed: true },
+  })
 
   await answer(video, 'scripted@2', values({ subject: 'terminal', caption: 'a terminal', zone: 'none' }), [id])
   expect(await publicFrame(id)).toMatchObject({ subject: 'chart', caption: 'A chart of sales', zone: 'none' })
   await rebuildAll({ config: service.config, db: service.stores.db, logger: service.logger })
-  expect(await publicFrame(id)).toMatchObject({ subject: 'chart', caption: 'A chart of sales', annotation: { reviewed: true } })
+  expect(await publicFrame(id)).toMatchObject({
+    subject: 'chart',
+    caption: 'A chart of sales',
+    annotation: { reviewed: true },
+  })
   const [row] = await frameRows(service, video)
-  expect(row).toMatchObject({ subject_provenance: { source: 'person', confidence: 1, by: expect.stringMatching(/^person:/) } })
+  expect(row).toMatchObject({
+    subject_provenance: { source: 'person', confidence: 1, by: expect.stringMatching(/^person:/) },
+  })
 
   expect((await patch(id, { subject: null, caption: null })).status).toBe(200)
-  expect(await publicFrame(id)).toMatchObject({ subject: 'terminal', caption: 'a terminal', annotation: { reviewed: false } })
+  expect(await publicFrame(id)).toMatchObject({
+    subject: 'terminal',
+    caption: 'a terminal',
+    annotation: { reviewed: false },
+  })
 })
 
 test('an answer said twice, also by two workers at once, is one event; another answer of the same annotator is a second', async () => {
@@ -82,7 +96,16 @@ test('every correction is told once; setting the same value or unlocking what is
     sql`select data, account_id from events where type = 'frame.corrected' and subject = ${frame!.id} order by seq`,
   )
   expect(rows).toMatchObject([
-    { data: { frame_id: frame!.id, video_id: video, technique: 'title-card', subject: 'ui', changes: { zone: 'none' }, unlocked: [] } },
+    {
+      data: {
+        frame_id: frame!.id,
+        video_id: video,
+        technique: 'title-card',
+        subject: 'ui',
+        changes: { zone: 'none' },
+        unlocked: [],
+      },
+    },
     { data: { changes: {}, unlocked: ['zone'] } },
   ])
   expect(rows[0]!.account_id).not.toBeNull()
@@ -116,7 +139,13 @@ test('two people who correct different attributes of one frame at once both keep
   const video = await addVideo(service, 1)
   await service.drain()
   const [frame] = await frameRows(service, video)
-  const bodies = [{ subject: 'logo' }, { zone: 'none' }, { caption: 'by hand' }, { shot: 'no-face' }, { steal: 'the pace' }]
+  const bodies = [
+    { subject: 'logo' },
+    { zone: 'none' },
+    { caption: 'by hand' },
+    { shot: 'no-face' },
+    { steal: 'the pace' },
+  ]
   await Promise.all([
     ...bodies.map((body) => patch(frame!.id, body)),
     answer(video, 'scripted@3', values({ subject: 'crowd', zone: 'top-left', steal: 'x' }), [frame!.id]),
@@ -158,7 +187,11 @@ test('a failure takes nothing back that was described before', async () => {
     model: annotator.model,
     list: [{ frameId: frame!.id, status: 'failed', reason: 'broken', values: {}, issues: [] }],
   })
-  expect((await frameRows(service, video))[0]).toMatchObject({ subject: 'ui', caption: 'a dashboard', annotation_model: 'scripted' })
+  expect((await frameRows(service, video))[0]).toMatchObject({
+    subject: 'ui',
+    caption: 'a dashboard',
+    annotation_model: 'scripted',
+  })
 })
 
 test('a hostile annotator: nothing outside the lists reaches a column, and nothing of it breaks the others', async () => {
@@ -221,7 +254,10 @@ test('the database itself refuses values outside the lists and techniques that d
     "technique = 'nope'",
     't_ms = -1',
   ])
-    await expect(service.stores.db.execute(sql.raw(`update frames set ${set} where video_id = '${video}'`)), set).rejects.toThrow()
+    await expect(
+      service.stores.db.execute(sql.raw(`update frames set ${set} where video_id = '${video}'`)),
+      set,
+    ).rejects.toThrow()
   await expect(service.stores.db.execute(sql`delete from techniques where slug = 'title-card'`)).rejects.toThrow()
 })
 
@@ -252,6 +288,8 @@ test('conditions of a re-annotation say what they mean, and what they may be', a
   ])
     expect(() => parseCondition(bad), bad).toThrow(/there are/)
   await expect(
-    requestReannotation(service.stores.db, 'other@1', { conditions: [{ kind: 'annotator', annotator: "x' or true --" }] }),
+    requestReannotation(service.stores.db, 'other@1', {
+      conditions: [{ kind: 'annotator', annotator: "x' or true --" }],
+    }),
   ).resolves.toBe(0)
 })

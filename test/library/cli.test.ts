@@ -2,12 +2,22 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
-import { publishAnnotator } from '../../src/library/reannotation.ts'
+import { publishAnnotator } from '../../src/library/frames/reannotation.ts'
 import { DEFAULT_PREFIX, openQueues } from '../../src/queue/queues.ts'
 import { startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
 import type { Service } from '../support/service.ts'
 import { holdTransaction, untilReadable } from '../support/stores.ts'
-import { addVideo, extractFromNumber, frameRows, frames, openScripted, scriptedAnnotator, until, values, videoRow } from './support.ts'
+import {
+  addVideo,
+  extractFromNumber,
+  frameRows,
+  frames,
+  openScripted,
+  scriptedAnnotator,
+  until,
+  values,
+  videoRow,
+} from './support.ts'
 
 // Every step is a process of its own.
 vi.setConfig({ testTimeout: 600_000 })
@@ -20,7 +30,9 @@ let dir: string
 const run = (...args: string[]) => frames(service, redisUrl, args)
 const withEnv = (env: Record<string, string>, ...args: string[]) => frames(service, redisUrl, args, env)
 beforeAll(async () => {
-  service = await openScripted(annotator, { workerOptions: { redisUrl, prefix: DEFAULT_PREFIX, extract: extractFromNumber } })
+  service = await openScripted(annotator, {
+    workerOptions: { redisUrl, prefix: DEFAULT_PREFIX, extract: extractFromNumber },
+  })
   dir = join(service.config.dataDir, 'given')
   await mkdir(dir)
 })
@@ -52,9 +64,17 @@ test('add, status, explain: a file becomes a ready video whose every frame says 
     reannotating: 0,
     detector: { version: 'counting-1' },
   })
-  expect(status.json.video.stages.map((stage: { stage: string }) => stage.stage)).toEqual(['fetching', 'extracting', 'annotating'])
+  expect(status.json.video.stages.map((stage: { stage: string }) => stage.stage)).toEqual([
+    'fetching',
+    'extracting',
+    'annotating',
+  ])
   expect(status.json.video.stages.at(-1)).toMatchObject({ done: 3, total: 3, finished_at: expect.any(String) })
-  expect(status.json.frames.map((frame: { reason: string }) => frame.reason)).toEqual(['cut: frame 0', 'cut: frame 1', 'cut: frame 2'])
+  expect(status.json.frames.map((frame: { reason: string }) => frame.reason)).toEqual([
+    'cut: frame 0',
+    'cut: frame 1',
+    'cut: frame 2',
+  ])
   const shown = await run('status', id, '--explain')
   expect(shown.stdout).toContain('00:02.000  cut')
   expect(shown.stdout).toMatch(/^ {2}annotating 3 of 3 /m)
@@ -85,7 +105,12 @@ test('what cannot be added is said in one line each, and the rest goes on', asyn
   const refused = await run('add', 'http://127.0.0.1/film.mp4', 'ftp://example.com/x.mp4', '--json')
   expect(refused.code).toBe(1)
   for (const outcome of refused.json.videos) expect(outcome.error).toMatch(/\w/)
-  for (const args of [['add'], ['add', good, '--platform', 'tv'], ['add', good, '--priority', '-1'], ['add', good, dir, '--title', 'x']]) {
+  for (const args of [
+    ['add'],
+    ['add', good, '--platform', 'tv'],
+    ['add', good, '--priority', '-1'],
+    ['add', good, dir, '--title', 'x'],
+  ]) {
     const { code, stderr, stdout } = await run(...args)
     expect([code, stdout, stderr.trim().split('\n').length], args.join(' ')).toEqual([1, '', 1])
   }
@@ -115,12 +140,9 @@ test('a list as CSV or JSON is reported line by line; a bad line does not stop t
   expect(await videoRow(service, json.videos[1].video.id)).toMatchObject({ author: 'Everyone', platform: 'web' })
   const list = await file('list.json', JSON.stringify([one, { url: two }, { source: 7 }, 7]))
   const parsed = await run('add', '--from', list, '--json')
-  expect(parsed.json.videos.map((outcome: { created?: boolean; error?: string }) => outcome.created ?? 'refused')).toEqual([
-    false,
-    false,
-    'refused',
-    'refused',
-  ])
+  expect(
+    parsed.json.videos.map((outcome: { created?: boolean; error?: string }) => outcome.created ?? 'refused'),
+  ).toEqual([false, false, 'refused', 'refused'])
   const broken = await run('add', '--from', await file('broken.json', '[1,'))
   expect(broken).toMatchObject({ code: 1, stdout: '', stderr: 'The list is not a JSON array of sources.\n' })
 })
@@ -143,14 +165,22 @@ test('retry, cancel, delete: act on what can be acted on; an unknown id is one l
   expect(await videoRow(service, id)).toBeUndefined()
   for (const command of ['status', 'retry']) {
     const { code, stdout, stderr } = await run(command, 'nosuchvideo')
-    expect([code, stdout, stderr.trim().split('\n').length, stderr.includes('No such video')], command).toEqual([1, '', 1, true])
+    expect([code, stdout, stderr.trim().split('\n').length, stderr.includes('No such video')], command).toEqual([
+      1,
+      '',
+      1,
+      true,
+    ])
   }
   expect(await run('reannotate', '--video', 'nosuchvideo')).toMatchObject({ code: 1, stderr: 'No such video.\n' })
   expect(await run('status', '--status', 'lost')).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^No status is called lost; there are queued/),
   })
-  expect(await run('status', '--limit', 'x')).toMatchObject({ code: 1, stderr: '--limit is a whole number from 1 to 1000.\n' })
+  expect(await run('status', '--limit', 'x')).toMatchObject({
+    code: 1,
+    stderr: '--limit is a whole number from 1 to 1000.\n',
+  })
 })
 
 test('queues tells what waits for a transaction that stays open', async () => {
@@ -201,7 +231,9 @@ test('a queue that rests says so, with one line of why', async () => {
   ])
   expect((await run('status')).stdout).toMatch(/^! misconfigured: /)
   await run('resume', 'annotate-backfill')
-  expect((await run('queues', '--json')).json.queues.every((entry: { rests_ms: number }) => entry.rests_ms === 0)).toBe(true)
+  expect((await run('queues', '--json')).json.queues.every((entry: { rests_ms: number }) => entry.rests_ms === 0)).toBe(
+    true,
+  )
   await db.execute(sql`delete from settings where name = 'vision-status'`)
   await queues[Symbol.asyncDispose]()
 })
@@ -241,7 +273,9 @@ test('the vocabulary from the command line: list, add, edit, rename, merge, reti
   await service.drain()
   const suggestions = (await run('techniques', 'suggestions', '--json')).json.suggestions
   expect(suggestions).toEqual([{ slug: 'cli-idea', count: 1, frame_ids: [(await frameRows(service, id))[1]!.id] }])
-  expect((await run('techniques', 'edit', 'cli-move', '--name', 'Renamed move', '--json')).json.technique).toMatchObject({
+  expect(
+    (await run('techniques', 'edit', 'cli-move', '--name', 'Renamed move', '--json')).json.technique,
+  ).toMatchObject({
     name: 'Renamed move',
     aliases: ['shell-move'],
   })
@@ -299,12 +333,16 @@ test('reannotate: a preview changes nothing, then the frames wait, and may be ta
   expect(preview.json.sample.changes.length).toBeGreaterThan(0)
   expect(await frameRows(service, id)).toEqual(before)
   expect((await run('reannotate', '--video', id, '--dry-run')).stdout).toMatch(/Nothing was stored/)
-  expect(await withEnv({ VISION_BASE_URL: 'http://127.0.0.1:9/v1', VISION_MODEL: 'm' }, 'reannotate', '--dry-run')).toMatchObject({
+  expect(
+    await withEnv({ VISION_BASE_URL: 'http://127.0.0.1:9/v1', VISION_MODEL: 'm' }, 'reannotate', '--dry-run'),
+  ).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/give it the same VISION_\* variables/),
   })
 
-  expect((await run('reannotate', '--video', id, '--where', 'subject=missing', 'technique=missing', '--json')).json).toMatchObject({
+  expect(
+    (await run('reannotate', '--video', id, '--where', 'subject=missing', 'technique=missing', '--json')).json,
+  ).toMatchObject({
     frames: 3,
     queued: 3,
   })
@@ -329,7 +367,12 @@ test('reannotate: looked at twice, the second time from the cache, the estimate 
   const id = await addVideo(service, 6)
   await service.drain()
   await db.execute(sql`update annotations set annotator = 'yesterday@1' where frame_id like ${`${id}-%`}`)
-  const vision = { VISION_BASE_URL: endpoint.baseUrl, VISION_MODEL: 'fake-vl', VISION_PRICE_IN: '1', VISION_PRICE_OUT: '10' }
+  const vision = {
+    VISION_BASE_URL: endpoint.baseUrl,
+    VISION_MODEL: 'fake-vl',
+    VISION_PRICE_IN: '1',
+    VISION_PRICE_OUT: '10',
+  }
   const look = () => withEnv(vision, 'reannotate', '--video', id, '--sample', '3', '--json')
   const said = /with (\S+), this command would with (.+): give/.exec((await look()).stderr)!
   await publishAnnotator(db, { version: said[2]!, model: 'fake-vl', batchSize: 8 })
@@ -349,5 +392,7 @@ test('reannotate: looked at twice, the second time from the cache, the estimate 
 })
 
 test('help shows nothing of the inside', async () => {
-  expect((await run('events', '--help')).stdout).toMatch(/--after <cursor> +strictly later events \(default: the\s+beginning\)/)
+  expect((await run('events', '--help')).stdout).toMatch(
+    /--after <cursor> +strictly later events \(default: the\s+beginning\)/,
+  )
 })

@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { MediaError } from '../../src/errors.ts'
-import { recordAnnotations } from '../../src/library/annotations.ts'
-import { frameIdOf } from '../../src/library/identity.ts'
-import { checkStorage } from '../../src/library/storage.ts'
-import { findAnnotatorStatus } from '../../src/library/video-status.ts'
-import { cancelVideo, deleteVideo, MAX_BEGINNINGS, retryVideo } from '../../src/library/videos.ts'
+import { recordAnnotations } from '../../src/library/frames/annotations.ts'
+import { frameIdOf } from '../../src/library/videos/identity.ts'
+import { checkStorage } from '../../src/library/videos/storage.ts'
+import { findAnnotatorStatus } from '../../src/library/videos/video-status.ts'
+import { cancelVideo, deleteVideo, MAX_BEGINNINGS, retryVideo } from '../../src/library/videos/videos.ts'
+import type { MediaStore } from '../../src/media/media-store.ts'
+import { openMediaStore } from '../../src/media/open-store.ts'
 import { QUEUES } from '../../src/queue/jobs.ts'
 import { openQueues } from '../../src/queue/queues.ts'
 import { type Handlers, startWorker } from '../../src/queue/work.ts'
-import { openStore } from '../../src/store.ts'
-import type { FrameStore } from '../../src/video/frame-store.ts'
 import { AnnotatorUnavailable } from '../../src/vision/annotator.ts'
 import { jobsOf } from '../../src/workers/dispatch.ts'
 import { ingestVideo } from '../../src/workers/ingest-video.ts'
@@ -21,7 +21,17 @@ import { openWorker } from '../../src/workers/main.ts'
 import { reconcileJobs } from '../../src/workers/reconcile.ts'
 import { removeMedia } from '../../src/workers/remove-media.ts'
 import type { Service } from '../support/service.ts'
-import { addVideo, countOf, extractFromNumber, frameRows, openScripted, scriptedAnnotator, until, values, videoRow } from './support.ts'
+import {
+  addVideo,
+  countOf,
+  extractFromNumber,
+  frameRows,
+  openScripted,
+  scriptedAnnotator,
+  until,
+  values,
+  videoRow,
+} from './support.ts'
 
 const annotator = scriptedAnnotator('scripted@1', () => ({}))
 let service: Service
@@ -65,7 +75,9 @@ async function snapshot() {
   return tables.map(({ rows }) => rows)
 }
 const storedFiles = async () => {
-  const names = await readdir(join(service.config.dataDir, 'store'), { recursive: true, withFileTypes: true }).catch(() => [])
+  const names = await readdir(join(service.config.dataDir, 'store'), { recursive: true, withFileTypes: true }).catch(
+    () => [],
+  )
   return names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
 
@@ -86,7 +98,7 @@ test('the same job delivered twice, for every handler, changes nothing the secon
   expect(await snapshot()).toEqual(before)
   expect(annotator.asked.length).toBe(asked)
   expect((await service.get(`/api/videos/${video}/frames`)).json.frames.length).toBe(5)
-  expect((await checkStorage(db, openStore(service.config), { remove: false })).missing_count).toBe(0)
+  expect((await checkStorage(db, openMediaStore(service.config), { remove: false })).missing_count).toBe(0)
 
   await deleteVideo(db, video)
   await service.drain()
@@ -105,7 +117,8 @@ test('one job in two workers at the same moment: one result, no doubled event', 
   await until(async () => (await queues.get('ingest').getWaitingCount()) === 1)
   const [job] = await queues.get('ingest').getWaiting()
   // The second delivery of a stalled job, while the first still runs.
-  for (const id of ['first', 'second']) await queues.get('ingest').add('ingest-video', job!.data, { jobId: `${id}-delivery` })
+  for (const id of ['first', 'second'])
+    await queues.get('ingest').add('ingest-video', job!.data, { jobId: `${id}-delivery` })
   for (const queue of ['ingest', 'annotate'] as const) await queues.get(queue).resume()
   await service.drain()
   expect(await videoRow(service, video)).toMatchObject({ status: 'ready', failure_code: null })
@@ -228,7 +241,10 @@ test.each(['fails', 'succeeds'])(
       if (end === 'fails') throw new MediaError('upload_missing', 'The upload is gone.')
       return source
     }
-    await ingestVideo({ ...deps, fetchSource })({ videoId: id, revision }, { signal: new AbortController().signal, lastAttempt: true })
+    await ingestVideo({ ...deps, fetchSource })(
+      { videoId: id, revision },
+      { signal: new AbortController().signal, lastAttempt: true },
+    )
     expect(await videoRow(service, id)).toMatchObject({ status: 'queued', failure_code: null })
     expect(await frameRows(service, id)).toEqual([])
     // Its own job would otherwise pass for the former one's, and not be added while that one runs.
@@ -254,7 +270,10 @@ test('a deleted video’s images go; the same file again gives the same ids and 
   }
   await service.drain()
   expect((await frameRows(service, first.id)).map((row) => row.id)).toEqual(ids)
-  expect(await checkStorage(service.stores.db, openStore(service.config), { remove: false })).toMatchObject({ missing_count: 0, files: 9 })
+  expect(await checkStorage(service.stores.db, openMediaStore(service.config), { remove: false })).toMatchObject({
+    missing_count: 0,
+    files: 9,
+  })
 
   await deleteVideo(service.stores.db, first.id)
   await service.drain()
@@ -272,7 +291,7 @@ test('the same file again mends a copy that was lost, and leaves no second one',
   expect((await videoRow(service, id))?.upload_key).toBe(upload_key)
   expect((await storedFiles()).filter((path) => path.includes('uploads')).length).toBe(1)
 
-  const store = openStore(service.config)
+  const store = openMediaStore(service.config)
   await store.delete(upload_key)
   await retryVideo(service.stores.db, id, { again: true })
   await service.drain()
@@ -284,7 +303,8 @@ test('the same file again mends a copy that was lost, and leaves no second one',
 })
 
 test('a newer detector never removes a frame that somebody saved, pinned or corrected', async () => {
-  const extract: typeof extractFromNumber = (options) => extractFromNumber({ ...options, file: detector ?? options.file })
+  const extract: typeof extractFromNumber = (options) =>
+    extractFromNumber({ ...options, file: detector ?? options.file })
   let detector: string | undefined
   await open(annotator, { workerOptions: { extract } })
   const video = await addVideo(service, 6)
@@ -337,7 +357,13 @@ test('another picture at the same instant is described anew, and its old words s
   expect(annotator.asked).toEqual([rows[0]!.id])
   expect(rows.map((row) => row.caption)).toEqual(['something new', 'a dashboard'])
   expect(
-    (await fetch((await service.get(`/api/frames/${rows[0]!.id}`)).json.frame.image_url.replace('http://frames.test', service.url))).status,
+    (
+      await fetch(
+        (
+          await service.get(`/api/frames/${rows[0]!.id}`)
+        ).json.frame.image_url.replace('http://frames.test', service.url),
+      )
+    ).status,
   ).toBe(200)
 })
 
@@ -348,7 +374,11 @@ test('Redis wiped in the middle: the reconciler finishes from the record', async
     return { values: values({ subject: 'ui' }) }
   }
   await open(annotator)
-  const videos = [await addVideo(service, 9), await addVideo(service, 3), await addVideo(service, 1, { backfill: true })]
+  const videos = [
+    await addVideo(service, 9),
+    await addVideo(service, 3),
+    await addVideo(service, 1, { backfill: true }),
+  ]
   await until(() => annotator.asked.length > 0)
   const keys = await service.stores.redis.keys(`${service.stores.prefix}:*`)
   expect(keys.length).toBeGreaterThan(0)
@@ -397,17 +427,20 @@ test('a video that was begun too often is given up with a reason, and the next o
   for (let n = 0; n < MAX_BEGINNINGS; n++) {
     // A killed worker: begun, and nothing more heard of it.
     const stop = new AbortController()
-    const running = ingestVideo({ ...deps, reached: (step) => step === 'ingest-begun' && stop.abort(new Error('killed')) })(
-      { videoId: video, revision },
-      { signal: stop.signal, lastAttempt: false },
-    )
+    const running = ingestVideo({
+      ...deps,
+      reached: (step) => step === 'ingest-begun' && stop.abort(new Error('killed')),
+    })({ videoId: video, revision }, { signal: stop.signal, lastAttempt: false })
     await expect(running).rejects.toThrow()
   }
   expect(await videoRow(service, video)).toMatchObject({ attempts: MAX_BEGINNINGS })
   await ingestVideo(deps)({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt: false })
   expect(await videoRow(service, video)).toMatchObject({ status: 'failed', failure_code: 'gave_up' })
   const again = await retryVideo(db, video)
-  await ingestVideo(deps)({ videoId: video, revision: again.revision }, { signal: new AbortController().signal, lastAttempt: false })
+  await ingestVideo(deps)(
+    { videoId: video, revision: again.revision },
+    { signal: new AbortController().signal, lastAttempt: false },
+  )
   expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
 })
 
@@ -415,28 +448,31 @@ test('however long a store is away, the video waits for it and is not given up',
   await open(annotator, { worker: false })
   const video = await addVideo(service, 1)
   const revision = await revisionOf(video)
-  const away: FrameStore = {
-    ...openStore(service.config),
+  const away: MediaStore = {
+    ...openMediaStore(service.config),
     async put() {
       throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
     },
   }
-  const run = (store?: FrameStore) =>
-    ingestVideo(ingestDeps(store && { store }))({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt: false })
+  const run = (store?: MediaStore) =>
+    ingestVideo(ingestDeps(store && { store }))(
+      { videoId: video, revision },
+      { signal: new AbortController().signal, lastAttempt: false },
+    )
   for (let n = 0; n < MAX_BEGINNINGS + 5; n++) await expect(run(away)).rejects.toThrow('ECONNREFUSED')
   await run()
   expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
 })
 
-function ingestDeps(over: { store?: FrameStore } = {}): Parameters<typeof ingestVideo>[0] {
+function ingestDeps(over: { store?: MediaStore } = {}): Parameters<typeof ingestVideo>[0] {
   return {
     db: service.stores.db,
-    store: over.store ?? openStore(service.config),
+    store: over.store ?? openMediaStore(service.config),
     extract: extractFromNumber,
     fetchSource: async (video, { scratchDir }) => {
       const { writeFile } = await import('node:fs/promises')
       const file = join(scratchDir, 'source')
-      await writeFile(file, (await openStore(service.config).get(video.uploadKey!))!)
+      await writeFile(file, (await openMediaStore(service.config).get(video.uploadKey!))!)
       return { file, title: null, author: null }
     },
     annotatorVersion: async () => annotator.version,
@@ -450,9 +486,9 @@ function ingestDeps(over: { store?: FrameStore } = {}): Parameters<typeof ingest
 test('a full disk: tried again, then a coded failure that says what to do, and nothing left in scratch', async () => {
   await open(annotator, { worker: false })
   const video = await addVideo(service, 3)
-  const store = openStore(service.config)
+  const store = openMediaStore(service.config)
   let puts = 0
-  const full: FrameStore = {
+  const full: MediaStore = {
     ...store,
     async put(...args) {
       if (++puts > 2) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
@@ -461,7 +497,10 @@ test('a full disk: tried again, then a coded failure that says what to do, and n
   }
   const revision = await revisionOf(video)
   const run = (lastAttempt: boolean) =>
-    ingestVideo(ingestDeps({ store: full }))({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt })
+    ingestVideo(ingestDeps({ store: full }))(
+      { videoId: video, revision },
+      { signal: new AbortController().signal, lastAttempt },
+    )
   await expect(run(false)).rejects.toThrow(/no space/)
   expect(await videoRow(service, video)).toMatchObject({ status: 'extracting', failure_code: null })
   await expect(run(true)).rejects.toThrow(/no space/)
@@ -474,7 +513,7 @@ test('a full disk: tried again, then a coded failure that says what to do, and n
 test('garbage collection takes what no row names, and spares young files and videos in work', async () => {
   await open(annotator)
   const { db } = service.stores
-  const store = openStore(service.config)
+  const store = openMediaStore(service.config)
   const kept = await addVideo(service, 2)
   await service.drain()
   for (const key of ['frames/gone00000000/0-aaaaaaaa.webp', 'uploads/orphan', 'frames/young0000000/0-bbbbbbbb.webp'])
@@ -495,7 +534,10 @@ test('garbage collection takes what no row names, and spares young files and vid
 
   const [frame] = await frameRows(service, kept)
   await store.delete(String(frame!.image_key))
-  expect(await checkStorage(db, store, { remove: false })).toMatchObject({ missing_count: 1, missing: [frame!.image_key] })
+  expect(await checkStorage(db, store, { remove: false })).toMatchObject({
+    missing_count: 1,
+    missing: [frame!.image_key],
+  })
 })
 
 test('a new video never waits behind a back-fill, neither to be taken up nor to be described', async () => {
@@ -562,15 +604,21 @@ test('a wrong key stops the queue with one clear status, not with failures; a wo
   await open(annotator)
   const videos: string[] = []
   for (let n = 0; n < 5; n++) videos.push(await addVideo(service, 8))
-  await until(async () => (await Promise.all(videos.map((id) => videoRow(service, id)))).every((row) => row?.status === 'annotating'))
+  await until(async () =>
+    (await Promise.all(videos.map((id) => videoRow(service, id)))).every((row) => row?.status === 'annotating'),
+  )
   const queues = queuesOf()
-  await until(async () => (await queues.depth('annotate')) === 10 && (await queues.get('annotate').getActiveCount()) === 0)
+  await until(
+    async () => (await queues.depth('annotate')) === 10 && (await queues.get('annotate').getActiveCount()) === 0,
+  )
   // As many as run at once were turned away; the others were never begun.
   expect(annotator.asked.length).toBeLessThanOrEqual(2 * availableParallelism())
   expect(await queues.get('annotate').getFailedCount()).toBe(0)
   expect(await countOf(service, sql`select count(*) as n from annotations`)).toBe(0)
   const { rows } = await service.stores.db.execute(sql`select value from settings where name = 'vision-status'`)
-  expect(rows).toEqual([{ value: { code: 'misconfigured', message: 'The key was refused.', since: expect.any(String) } }])
+  expect(rows).toEqual([
+    { value: { code: 'misconfigured', message: 'The key was refused.', since: expect.any(String) } },
+  ])
 
   annotator.answer = () => ({ values: values({ subject: 'ui' }) })
   const { config, logger, stores } = service
@@ -677,14 +725,17 @@ test('a handler that does not heed the stop is left behind by the deadline', asy
 test('removing media waits for a submission of the same source, and then leaves its files', async () => {
   await open(annotator, { worker: false })
   const { db } = service.stores
-  const store = openStore(service.config)
+  const store = openMediaStore(service.config)
   const bytes = Buffer.from('1\nraced')
   const { id } = await service.upload(bytes)
   const { upload_key } = (await videoRow(service, id)) as { upload_key: string }
   await deleteVideo(db, id)
   const again = await service.upload(bytes)
   await store.put(`frames/${id}/0-aaaaaaaa.webp`, Buffer.from('new'), 'image/webp')
-  await removeMedia({ db, store })({ videoId: id, uploadKey: upload_key }, { signal: new AbortController().signal, lastAttempt: false })
+  await removeMedia({ db, store })(
+    { videoId: id, uploadKey: upload_key },
+    { signal: new AbortController().signal, lastAttempt: false },
+  )
   expect(again.created).toBe(true)
   const { upload_key: fresh } = (await videoRow(service, id)) as { upload_key: string }
   expect(await store.stat(fresh)).toBeDefined()

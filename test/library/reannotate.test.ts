@@ -7,7 +7,7 @@ import {
   parseCondition,
   requestReannotation,
   sizeOfScope,
-} from '../../src/library/reannotation.ts'
+} from '../../src/library/frames/reannotation.ts'
 import { openWorker } from '../../src/workers/main.ts'
 import type { Service } from '../support/service.ts'
 import {
@@ -24,7 +24,9 @@ import {
 } from './support.ts'
 
 /** A library described by yesterday's annotator; today's is another. */
-const old = scriptedAnnotator('old@1', (frame) => ({ values: values({ subject: frame.tSec === 0 ? null : 'ui', caption: 'old words' }) }))
+const old = scriptedAnnotator('old@1', (frame) => ({
+  values: values({ subject: frame.tSec === 0 ? null : 'ui', caption: 'old words' }),
+}))
 const today = scriptedAnnotator('today@2', () => ({}))
 let service: Service
 let videos: string[]
@@ -91,8 +93,13 @@ test('search keeps the old values until each new answer is in; what people fixed
 
 test('a scope finer than a video is kept to, also when Redis forgets everything', async () => {
   await service.stores.db.execute(sql`update frames set subject = null where t_ms = 0`)
-  expect(await sizeOfScope(service.stores.db, today.version, scopeOf('subject=missing'))).toMatchObject({ frames: 2, videos: 2 })
-  expect(await requestReannotation(service.stores.db, today.version, { ...scopeOf('subject=missing'), videoId: videos[1]! })).toBe(1)
+  expect(await sizeOfScope(service.stores.db, today.version, scopeOf('subject=missing'))).toMatchObject({
+    frames: 2,
+    videos: 2,
+  })
+  expect(
+    await requestReannotation(service.stores.db, today.version, { ...scopeOf('subject=missing'), videoId: videos[1]! }),
+  ).toBe(1)
   const report = await service.call('GET', `/api/videos/${videos[1]}/status`)
   expect(report.json.video).toMatchObject({ status: 'ready', reannotating: 1 })
   await service.stores.redis.del(await service.stores.redis.keys(`${service.stores.prefix}:*`))

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { fetchability, submitUrl } from '../../src/library/submit.ts'
-import { openStore } from '../../src/store.ts'
-import { findSource } from '../../src/video/source.ts'
+import { fetchability, submitUrl } from '../../src/library/videos/submit.ts'
+import { openMediaStore } from '../../src/media/open-store.ts'
+import { findSource } from '../../src/video/source/source.ts'
 import type { Platform } from '../../src/vocabulary.ts'
 import { fetchVideo } from '../../src/workers/fetch-video.ts'
 import type { Service } from '../support/service.ts'
@@ -19,13 +19,17 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]())
 
 test('a file’s name that is not percent-encoded as UTF-8 is its title as it stands', async () => {
-  const submit = (url: string) => submitUrl(service.stores.db, url, findSource, { fetchable: fetchability({ ytdlp: false }) })
+  const submit = (url: string) =>
+    submitUrl(service.stores.db, url, findSource, { fetchable: fetchability({ ytdlp: false }) })
   expect(await submit('https://cdn.acme.com/50%-off.mp4')).toMatchObject({ created: true, video: { title: '50% off' } })
   expect(await submit('https://cdn.acme.com/caf%E9.mp4')).toMatchObject({ created: true, video: { title: 'caf%E9' } })
   expect(await submit('https://cdn.acme.com/caf%C3%A9.mp4')).toMatchObject({ created: true, video: { title: 'café' } })
 
   const list = join(service.config.dataDir, 'list.json')
-  await writeFile(list, JSON.stringify(['before', '20%-off', 'after'].map((name) => `https://cdn.acme.com/${name}.mp4`)))
+  await writeFile(
+    list,
+    JSON.stringify(['before', '20%-off', 'after'].map((name) => `https://cdn.acme.com/${name}.mp4`)),
+  )
   const { code, stderr, json } = await frames(service, service.stores.redisUrl, ['add', '--from', list, '--json'])
   expect([code, stderr]).toEqual([0, ''])
   expect(json.videos.map((outcome: { created?: boolean }) => outcome.created)).toEqual([true, true, true])
@@ -33,13 +37,24 @@ test('a file’s name that is not percent-encoded as UTF-8 is its title as it st
 
 test('how a video is fetched is told by its address, not by where it is said to have been published', async () => {
   const { db } = service.stores
-  const fetch = fetchVideo({ store: openStore(service.config), ytdlpPath: undefined, maxBytes: 1_000, maxDurationSec: 900 })
+  const fetch = fetchVideo({
+    store: openMediaStore(service.config),
+    ytdlpPath: undefined,
+    maxBytes: 1_000,
+    maxDurationSec: 900,
+  })
   const fetched = async (url: string, platform: Platform) => {
     const { video } = await submitUrl(db, url, findSource, { platform, fetchable: () => undefined })
     expect(video.platform).toBe(platform)
-    return fetch(video, { scratchDir: service.config.dataDir, signal: new AbortController().signal, onProgress: () => undefined })
+    return fetch(video, {
+      scratchDir: service.config.dataDir,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+    })
   }
   // Only the download itself refuses an address, and only yt-dlp is missing.
   await expect(fetched('https://127.0.0.1/launch.mp4', 'youtube')).rejects.toMatchObject({ code: 'refused_address' })
-  await expect(fetched('https://www.youtube.com/watch?v=dQw4w9WgXcQ', 'web')).rejects.toMatchObject({ code: 'ytdlp_required' })
+  await expect(fetched('https://www.youtube.com/watch?v=dQw4w9WgXcQ', 'web')).rejects.toMatchObject({
+    code: 'ytdlp_required',
+  })
 })

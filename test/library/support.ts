@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { sql } from 'drizzle-orm'
 import sharp from 'sharp'
-import { submitUpload } from '../../src/library/submit.ts'
-import { openStore } from '../../src/store.ts'
-import type { Extraction, ExtractOptions } from '../../src/video/extract.ts'
+import { submitUpload } from '../../src/library/videos/submit.ts'
+import { openMediaStore } from '../../src/media/open-store.ts'
+import type { Extraction, ExtractOptions } from '../../src/video/extract/extract.ts'
 import type { AnnotatedValue, Annotator, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
 import type { AnnotatedAttribute } from '../../src/vocabulary.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -56,7 +56,9 @@ export function values(
   source: AnnotatedValue['source'] = 'model',
   confidence = 0.8,
 ): FrameAnnotation['values'] {
-  return Object.fromEntries(Object.entries(given).map(([attribute, value]) => [attribute, { value, source, confidence }]))
+  return Object.fromEntries(
+    Object.entries(given).map(([attribute, value]) => [attribute, { value, source, confidence }]),
+  )
 }
 
 /** Frames without a film: as many as the first line of the "file" says, one a second; each has a picture of its own. */
@@ -93,7 +95,16 @@ export async function extractFromNumber({ file, scratchDir, signal }: ExtractOpt
     })
   }
   return {
-    probe: { durationSec: Number(count), width: 16, height: 9, fps: 30, rotation: 0, codec: 'none', container: 'none', title: null },
+    probe: {
+      durationSec: Number(count),
+      width: 16,
+      height: 9,
+      fps: 30,
+      rotation: 0,
+      codec: 'none',
+      container: 'none',
+      title: null,
+    },
     shots: [{ startMs: 0, endMs: Number(count) * 1000, transition: 'start' }],
     frames,
     detector: { version: detector, parameters: {} },
@@ -115,7 +126,10 @@ function pictureOf(n: number): Promise<Buffer> {
 }
 
 /** A service whose far ends are scripted: no decoding, no model. The reconciler runs only when the test says so, unless told. */
-export function openScripted(annotator: Annotator, options: NonNullable<Parameters<typeof openService>[0]> = {}): Promise<Service> {
+export function openScripted(
+  annotator: Annotator,
+  options: NonNullable<Parameters<typeof openService>[0]> = {},
+): Promise<Service> {
   return openService({
     ...options,
     annotator,
@@ -132,7 +146,7 @@ export async function addVideo(
   details: { title?: string; backfill?: boolean; priority?: number } = {},
 ): Promise<string> {
   const body = Readable.from([Buffer.from(`${frames}\n${++made}`)])
-  const { video } = await submitUpload(service.stores.db, openStore(service.config), body, {
+  const { video } = await submitUpload(service.stores.db, openMediaStore(service.config), body, {
     filename: `video-${made}.mp4`,
     maxBytes: 1_000,
     details: () => details,
@@ -151,7 +165,10 @@ export async function frameRows(service: Pick<Service, 'stores'>, videoId: strin
   return rows as unknown as FrameState[]
 }
 
-export async function videoRow(service: Pick<Service, 'stores'>, videoId: string): Promise<Record<string, unknown> | undefined> {
+export async function videoRow(
+  service: Pick<Service, 'stores'>,
+  videoId: string,
+): Promise<Record<string, unknown> | undefined> {
   const { rows } = await service.stores.db.execute(sql`select * from videos where id = ${videoId}`)
   return rows[0]
 }

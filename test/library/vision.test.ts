@@ -1,14 +1,23 @@
 import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { afterEach, expect, test } from 'vitest'
-import { costsOf, forgetAnswers } from '../../src/library/annotations.ts'
-import { findAnnotatorStatus } from '../../src/library/video-status.ts'
-import { deleteVideo } from '../../src/library/videos.ts'
+import { costsOf, forgetAnswers } from '../../src/library/frames/annotations.ts'
+import { findAnnotatorStatus } from '../../src/library/videos/video-status.ts'
+import { deleteVideo } from '../../src/library/videos/videos.ts'
 import { sharedLimit } from '../../src/queue/shared-limit.ts'
 import { openWorker } from '../../src/workers/main.ts'
 import { type FakeVisionOptions, startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
 import { openService, type Service } from '../support/service.ts'
-import { addVideo, countOf, extractFromNumber, frameRows, scriptedAnnotator, until, values, videoRow } from './support.ts'
+import {
+  addVideo,
+  countOf,
+  extractFromNumber,
+  frameRows,
+  scriptedAnnotator,
+  until,
+  values,
+  videoRow,
+} from './support.ts'
 
 let service: Service
 let opened: { [Symbol.asyncDispose](): Promise<void> }[] = []
@@ -18,14 +27,22 @@ afterEach(async () => {
 })
 
 /** What is measured is tested elsewhere; loading its models for every test would cost half a minute. */
-const measuring = scriptedAnnotator('measured@1', () => ({ values: values({ shot: 'no-face', subject: 'terminal' }, 'measured') }))
+const measuring = scriptedAnnotator('measured@1', () => ({
+  values: values({ shot: 'no-face', subject: 'terminal' }, 'measured'),
+}))
 
 /** The whole service as it is configured by its variables, over an endpoint of the test's. */
 async function open(fake: FakeVisionOptions = {}, env: Record<string, string> = {}) {
   const endpoint = await startFakeVisionEndpoint(fake)
   opened.push(endpoint)
   service = await openService({
-    env: { VISION_BASE_URL: endpoint.baseUrl, VISION_MODEL: 'fake-vl', VISION_PRICE_IN: '1', VISION_PRICE_OUT: '10', ...env },
+    env: {
+      VISION_BASE_URL: endpoint.baseUrl,
+      VISION_MODEL: 'fake-vl',
+      VISION_PRICE_IN: '1',
+      VISION_PRICE_OUT: '10',
+      ...env,
+    },
     workerOptions: { extract: extractFromNumber, reconcileMs: 3_600_000, measuring },
   })
   opened.push(service)
@@ -273,7 +290,9 @@ test('the shared limit: never more than allowed over two processes’ worth of h
 
 test('the shared limit: of many that take a place in one moment, over two processes, each counts those before it', async () => {
   const { limits } = await openTwoLimits(16)
-  const places = await Promise.all(Array.from({ length: 16 }, (_, n) => limits[n % 2]!.acquire(new AbortController().signal)))
+  const places = await Promise.all(
+    Array.from({ length: 16 }, (_, n) => limits[n % 2]!.acquire(new AbortController().signal)),
+  )
   expect(places.map(({ others }) => others).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 16 }, (_, n) => n))
   const waiting = limits[1]!.acquire(new AbortController().signal)
   places[0]!.release()

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adoptProposals, recordAnnotations } from '../../src/library/annotations.ts'
-import { addTechnique, editTechnique, renameTechnique } from '../../src/library/techniques.ts'
+import { adoptProposals, recordAnnotations } from '../../src/library/frames/annotations.ts'
+import { addTechnique, editTechnique, renameTechnique } from '../../src/library/techniques/techniques.ts'
 import type { Service } from '../support/service.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, until, values } from './support.ts'
 
@@ -30,7 +30,9 @@ const add = (body: Record<string, unknown>) =>
   service.call('POST', '/api/techniques', { name: 'A move', description: 'Made for the test.', ...body })
 async function wall(technique: string): Promise<string[]> {
   await service.drain()
-  return (await service.get(`/api/frames?technique=${technique}`)).json.frames.map((frame: { id: string }) => frame.id).sort()
+  return (await service.get(`/api/frames?technique=${technique}`)).json.frames
+    .map((frame: { id: string }) => frame.id)
+    .sort()
 }
 async function suggestion(slug: string): Promise<{ count: number; frame_ids: string[] } | undefined> {
   const { json } = await service.call('GET', '/api/technique-suggestions')
@@ -42,7 +44,9 @@ test('a renamed technique is found by its new and by its old slug, in filters, s
   const ids = await videoWith(['old-name', 'title-card', 'old-name'])
   const tagged = [ids[0]!, ids[2]!].sort()
   expect(await wall('old-name')).toEqual(tagged)
-  expect((await service.call('PATCH', '/api/techniques/old-name', { slug: 'new-name' })).json.technique).toMatchObject({ slug: 'new-name' })
+  expect((await service.call('PATCH', '/api/techniques/old-name', { slug: 'new-name' })).json.technique).toMatchObject({
+    slug: 'new-name',
+  })
   expect(await wall('new-name')).toEqual(tagged)
   expect(await wall('old-name')).toEqual(tagged)
   const found = await service.get('/api/search?q=new-name')
@@ -50,7 +54,9 @@ test('a renamed technique is found by its new and by its old slug, in filters, s
   expect((await service.get(`/api/frames/${ids[0]}`)).json.frame.technique).toBe('new-name')
   const later = await videoWith(['old-name'])
   expect(await wall('new-name')).toEqual([...tagged, ...later].sort())
-  expect((await service.get('/api/techniques')).json.techniques.map((entry: { slug: string }) => entry.slug)).not.toContain('old-name')
+  expect(
+    (await service.get('/api/techniques')).json.techniques.map((entry: { slug: string }) => entry.slug),
+  ).not.toContain('old-name')
 })
 
 test.each([
@@ -65,7 +71,12 @@ test.each([
           sql`select f.id, f.video_id, v.revision from frames f join videos v on v.id = f.video_id where f.technique = ${slug} order by f.id desc`,
         )
       ).rows
-      const list = rows.map(({ id }) => ({ frameId: id, status: 'annotated' as const, values: values({ caption: 'new' }), issues: [] }))
+      const list = rows.map(({ id }) => ({
+        frameId: id,
+        status: 'annotated' as const,
+        values: values({ caption: 'new' }),
+        issues: [],
+      }))
       const { video_id: videoId, revision } = rows[0]!
       await recordAnnotations(db, { videoId, revision, annotator: 'other@1', model: 'm', list })
     },
@@ -134,7 +145,10 @@ test('renaming there and back, and over a name in use', async () => {
 
 test('several changes in one request are all made or none', async () => {
   await add({ slug: 'whole' })
-  const { status } = await service.call('PATCH', '/api/techniques/whole', { slug: 'whole-two', aliases: ['title-card'] })
+  const { status } = await service.call('PATCH', '/api/techniques/whole', {
+    slug: 'whole-two',
+    aliases: ['title-card'],
+  })
   expect(status).toBe(409)
   const { rows } = await service.stores.db.execute(sql`select slug, aliases from techniques where slug like 'whole%'`)
   expect(rows).toEqual([{ slug: 'whole', aliases: [] }])
@@ -176,7 +190,11 @@ test('proposals wait with counts and frames, are never indexed, and can be turne
 })
 
 test('adding the proposed technique, or one with that alias, gives it to the frames that proposed it, as the model’s word', async () => {
-  const [one, two, three] = await videoWith([{ proposed: 'orbit-shot' }, { proposed: 'Orbiting' }, { proposed: 'something-else' }])
+  const [one, two, three] = await videoWith([
+    { proposed: 'orbit-shot' },
+    { proposed: 'Orbiting' },
+    { proposed: 'something-else' },
+  ])
   await service.call('PATCH', `/api/frames/${two}/annotation`, { technique: 'title-card' })
   expect((await add({ slug: 'orbit-shot' })).status).toBe(201)
   expect(await wall('orbit-shot')).toEqual([one])
@@ -194,7 +212,11 @@ test('adding the proposed technique, or one with that alias, gives it to the fra
 
 test('an adoption that was cut off is finished later, and doing it twice changes nothing', async () => {
   const [id] = await videoWith([{ proposed: 'cut-short' }])
-  await addTechnique(service.stores.db, { slug: 'cut-short', name: 'Cut short', description: 'Added by a process that died.' })
+  await addTechnique(service.stores.db, {
+    slug: 'cut-short',
+    name: 'Cut short',
+    description: 'Added by a process that died.',
+  })
   expect(await wall('cut-short')).toEqual([])
   expect(await adoptProposals(service.stores.db)).toBe(1)
   expect(await adoptProposals(service.stores.db)).toBe(0)

@@ -72,9 +72,15 @@ describe.each<[string, Connect, string]>([
       return { text: text.text, links: result.content.slice(1), data: result.structuredContent as any }
     }
 
-    const intros = await call('search_frames', { query: 'headline', subject: ['text-card'], tone: ['dark'], kind: ['intro'] })
+    const intros = await call('search_frames', {
+      query: 'headline',
+      subject: ['text-card'],
+      tone: ['dark'],
+      kind: ['intro'],
+    })
     expect(intros.data.frames).toHaveLength(12)
-    for (const frame of intros.data.frames) expect(frame).toMatchObject({ subject: 'text-card', tone: 'dark', t_sec: expect.any(Number) })
+    for (const frame of intros.data.frames)
+      expect(frame).toMatchObject({ subject: 'text-card', tone: 'dark', t_sec: expect.any(Number) })
     expect(intros.links[0]).toMatchObject({ type: 'resource_link', uri: intros.data.frames[0].image_url })
 
     const flow = await call('get_video_frames', { video: intros.data.frames[0].id })
@@ -87,22 +93,32 @@ describe.each<[string, Connect, string]>([
 
     const { board } = (await call('create_board', { name: 'Dark openings' })).data
     const ten = similar.data.frames.map((frame: { id: string }) => frame.id)
-    expect((await call('pin_frame', { board_id: board.id, frame_ids: ten, note: 'for Monday' })).data.pinned).toEqual(ten)
+    expect((await call('pin_frame', { board_id: board.id, frame_ids: ten, note: 'for Monday' })).data.pinned).toEqual(
+      ten,
+    )
     // An agent that lost the answer asks again.
     expect((await call('create_board', { name: 'Dark openings' })).data).toMatchObject({
       created: false,
       board: { id: board.id, item_count: 10 },
     })
-    expect((await call('pin_frame', { board_id: board.id, frame_ids: ten })).data).toEqual({ pinned: [], already_pinned: ten })
+    expect((await call('pin_frame', { board_id: board.id, frame_ids: ten })).data).toEqual({
+      pinned: [],
+      already_pinned: ten,
+    })
 
     const opened = await call('get_board', { board_id: board.id })
     expect(opened.data.frames.map((frame: { id: string }) => frame.id)).toEqual(ten)
     expect(opened.data.frames[0].note).toBe('for Monday')
-    expect((await call('unpin_frame', { board_id: board.id, frame_ids: [ten[3]] })).data).toEqual({ unpinned: [ten[3]] })
+    expect((await call('unpin_frame', { board_id: board.id, frame_ids: [ten[3]] })).data).toEqual({
+      unpinned: [ten[3]],
+    })
     expect((await call('get_board', { board_id: board.id })).data.board.item_count).toBe(9)
 
     const refused = CallToolResultSchema.parse(await agent.call('search_frames', { query: 'x', tone: ['dim'] }))
-    expect([refused.isError, JSON.stringify(refused.content)]).toEqual([true, expect.stringContaining('must be one of dark, bright')])
+    expect([refused.isError, JSON.stringify(refused.content)]).toEqual([
+      true,
+      expect.stringContaining('must be one of dark, bright'),
+    ])
     await expect(agent.call('no_such_tool', {})).rejects.toThrow()
     await agent.close()
   })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openRateLimits } from '../../src/api/rate-limit.ts'
 import { AppError } from '../../src/errors.ts'
+import { openRateLimits } from '../../src/http/rate-limit.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 import { silent } from './support.ts'
 
@@ -12,7 +12,13 @@ afterAll(() => stores[Symbol.asyncDispose]())
 
 // A busy machine is no Redis that is away: that case has tests of its own.
 const open = (name: string) =>
-  openRateLimits({ redisUrl: stores.redisUrl, scale: 1, logger: silent, prefix: `${stores.prefix}:${name}`, patienceMs: 15_000 })
+  openRateLimits({
+    redisUrl: stores.redisUrl,
+    scale: 1,
+    logger: silent,
+    prefix: `${stores.prefix}:${name}`,
+    patienceMs: 15_000,
+  })
 
 async function spendAll(limits: ReturnType<typeof open>[], points: number): Promise<number> {
   let spent = 0

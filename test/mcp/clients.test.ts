@@ -15,9 +15,8 @@ afterAll(() => service[Symbol.asyncDispose]())
 type Json = any
 const READ: Record<string, (text: string) => { url: string; authorization: string | undefined }> = {
   'claude-code'(text) {
-    const [, url, authorization] = /^claude mcp add --transport http frame-library (\S+)(?: --header "Authorization: ([^"]+)")?$/.exec(
-      text,
-    )!
+    const [, url, authorization] =
+      /^claude mcp add --transport http frame-library (\S+)(?: --header "Authorization: ([^"]+)")?$/.exec(text)!
     return { url: url!, authorization }
   },
   'claude-desktop'(text) {

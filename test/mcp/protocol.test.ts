@@ -4,12 +4,12 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createDispatcher } from '../../src/api/mcp/protocol.ts'
-import { mcpRoute } from '../../src/api/mcp/route.ts'
-import { ADDS, defineTool, READS, type Tool } from '../../src/api/mcp/tool.ts'
-import type { RateLimits } from '../../src/api/rate-limit.ts'
 import { AppError } from '../../src/errors.ts'
-import type { Caller, Scope } from '../../src/library/keys.ts'
+import type { RateLimits } from '../../src/http/rate-limit.ts'
+import type { Caller, Scope } from '../../src/library/accounts/keys.ts'
+import { createDispatcher } from '../../src/mcp/dispatcher.ts'
+import { mcpRoute } from '../../src/mcp/route.ts'
+import { ADDS, defineTool, READS, type Tool } from '../../src/mcp/tool.ts'
 import { type Answer, type Listening, listen, MODERN_META, post, postModern, send, silent } from './support.ts'
 
 /** The protocol's rules by tools that do nothing: what the library's own tools answer is in the other files. */
@@ -25,7 +25,10 @@ const tools: Tool[] = [
     points: 1,
     scope: null,
     cacheable: false,
-    input: z.strictObject({ word: z.string().max(200_000).default('nothing'), tone: z.enum(['dark', 'bright']).optional() }),
+    input: z.strictObject({
+      word: z.string().max(200_000).default('nothing'),
+      tone: z.enum(['dark', 'bright']).optional(),
+    }),
     output: z.object({ word: z.string() }),
     async run({ word }) {
       return { text: word, structured: { word } }
@@ -206,11 +209,14 @@ describe('bodies that are no request', () => {
     [{ jsonrpc: '2.0', id: 3, result: {} }, 3],
   ])('%j', async (body, id) => expectError(await post(mcp, body), 400, -32600, id))
 
-  test.each(['"abc"', '0', '""', '-7', '9007199254740991', '12345678901234567890', '"\\ud800"'])('id %s is echoed exactly', async (id) => {
-    const answer = await post(mcp, `{"jsonrpc":"2.0","id":${id},"method":"ping"}`)
-    expect(answer.status).toBe(200)
-    expect(answer.text).toBe(`{"jsonrpc":"2.0","id":${id},"result":{}}`)
-  })
+  test.each(['"abc"', '0', '""', '-7', '9007199254740991', '12345678901234567890', '"\\ud800"'])(
+    'id %s is echoed exactly',
+    async (id) => {
+      const answer = await post(mcp, `{"jsonrpc":"2.0","id":${id},"method":"ping"}`)
+      expect(answer.status).toBe(200)
+      expect(answer.text).toBe(`{"jsonrpc":"2.0","id":${id},"result":{}}`)
+    },
+  )
 })
 
 describe('batches', () => {
@@ -247,7 +253,9 @@ describe('batches', () => {
     expect((await post(mcp, [list()], { 'mcp-protocol-version': '2025-03-26' })).status).toBe(200)
   })
   test('initialize stands alone', async () => {
-    expect((await post(mcp, [{ jsonrpc: '2.0', id: 1, method: 'initialize', params: {} }])).json[0].error.code).toBe(-32600)
+    expect((await post(mcp, [{ jsonrpc: '2.0', id: 1, method: 'initialize', params: {} }])).json[0].error.code).toBe(
+      -32600,
+    )
   })
 })
 
@@ -275,7 +283,8 @@ describe('calls', () => {
     const answer = await post(mcp, call('nonsense'))
     expectError(answer, 200, -32602, 1)
     expect(answer.json.error.message).toBe('Unknown tool: nonsense')
-    for (const name of ['__proto__', 'constructor', 'toString', '']) expectError(await post(mcp, call(name)), 200, -32602, 1)
+    for (const name of ['__proto__', 'constructor', 'toString', ''])
+      expectError(await post(mcp, call(name)), 200, -32602, 1)
   })
   test.each([
     { jsonrpc: '2.0', id: 1, method: 'tools/call' },
@@ -295,14 +304,20 @@ describe('calls', () => {
     const { text } = json.result.content[0]
     expect(text).toContain('tone (got "dim"): must be one of dark, bright')
     expect(text).toContain('unknown argument "wrod"; echo takes word, tone')
-    expect((await post(mcp, call('break'))).json.result.content[0].text).toContain('how: must be one of bug, refusal, hang')
+    expect((await post(mcp, call('break'))).json.result.content[0].text).toContain(
+      'how: must be one of bug, refusal, hang',
+    )
   })
   test('absent arguments are none', async () => {
     expect((await post(mcp, call('echo'))).json.result.structuredContent).toEqual({ word: 'nothing' })
   })
   test('a refusal is a result, a bug is an error that tells nothing', async () => {
     const refused = (await post(mcp, call('break', { how: 'refusal' }))).json.result
-    expect(refused).toEqual({ content: [{ type: 'text', text: 'No such frame.' }], isError: true, _meta: { code: 'not_found' } })
+    expect(refused).toEqual({
+      content: [{ type: 'text', text: 'No such frame.' }],
+      isError: true,
+      _meta: { code: 'not_found' },
+    })
     const broken = await post(mcp, call('break', { how: 'bug' }))
     expectError(broken, 200, -32603, 1)
     expect(broken.text).not.toContain('secret')
@@ -323,7 +338,9 @@ describe('calls', () => {
     const body = JSON.stringify(call('break', { how: 'hang' }))
     const socket = createConnection(Number(port), '127.0.0.1')
     await once(socket, 'connect')
-    socket.write(`POST /api/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    socket.write(
+      `POST /api/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
     socket.end()
     socket.destroySoon()
     await stopped
@@ -350,7 +367,11 @@ describe('hostile bodies', () => {
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"word":"\\ud800\\udc00\\ud800"}}}',
       200,
     ],
-    ['NUL', '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"word":"\\u0000"}}}', 200],
+    [
+      'NUL',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"word":"\\u0000"}}}',
+      200,
+    ],
   ])('%s', async (_, body, status) => {
     const answer = await post(mcp, body)
     expect(answer.status).toBe(status)
@@ -367,7 +388,9 @@ describe('hostile bodies', () => {
   })
   test('a packed body counts unpacked', async () => {
     const packed = { 'content-encoding': 'gzip' }
-    expect((await post(mcp, gzipSync(JSON.stringify(call('echo'))), packed)).json.result.structuredContent.word).toBe('nothing')
+    expect((await post(mcp, gzipSync(JSON.stringify(call('echo'))), packed)).json.result.structuredContent.word).toBe(
+      'nothing',
+    )
     expectError(await post(mcp, gzipSync(' '.repeat(50_000_000)), packed), 413, -32600)
     expectError(await post(mcp, 'not gzip', packed), 400, -32600)
     expectError(await post(mcp, '{}', { 'content-encoding': 'zzz' }), 415, -32600)
@@ -376,7 +399,10 @@ describe('hostile bodies', () => {
 
 describe('HTTP', () => {
   test.each(['GET', 'DELETE', 'PUT', 'PATCH'])('%s is 405', async (method) => {
-    const answer = await send(mcp, { method, headers: { accept: 'text/event-stream', 'mcp-session-id': 'x', 'last-event-id': '1' } })
+    const answer = await send(mcp, {
+      method,
+      headers: { accept: 'text/event-stream', 'mcp-session-id': 'x', 'last-event-id': '1' },
+    })
     expect([answer.status, answer.headers.allow, answer.json.code]).toEqual([405, 'POST', 'method_not_allowed'])
   })
   test('HEAD is 405 without a body', async () => {
@@ -386,7 +412,11 @@ describe('HTTP', () => {
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1', ''])(
     'content type %j is 415',
     async (type) => {
-      expectError(await send(mcp, { headers: type ? { 'content-type': type } : {}, body: JSON.stringify(list()) }), 415, -32600)
+      expectError(
+        await send(mcp, { headers: type ? { 'content-type': type } : {}, body: JSON.stringify(list()) }),
+        415,
+        -32600,
+      )
     },
   )
   test.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON'])(
@@ -398,22 +428,31 @@ describe('HTTP', () => {
   test('a byte order mark is no fault', async () => {
     expect((await post(mcp, `\uFEFF${JSON.stringify(list())}`)).status).toBe(200)
   })
-  test.each(['https://evil.example', 'null', 'http://localhost.evil.example', 'nonsense'])('origin %s is refused', async (origin) => {
-    const answer = await post(mcp, call('write'), { origin })
-    expectError(answer, 403, -32600)
-    expect(answer.headers['access-control-allow-origin']).toBeUndefined()
-  })
+  test.each(['https://evil.example', 'null', 'http://localhost.evil.example', 'nonsense'])(
+    'origin %s is refused',
+    async (origin) => {
+      const answer = await post(mcp, call('write'), { origin })
+      expectError(answer, 403, -32600)
+      expect(answer.headers['access-control-allow-origin']).toBeUndefined()
+    },
+  )
   test('its own origin may call, and a browser is told so', async () => {
     const { origin } = new URL(mcp)
     const answer = await post(mcp, list(), { origin })
     expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([200, origin])
     const preflight = await send(mcp, {
       method: 'OPTIONS',
-      headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization, mcp-method' },
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization, mcp-method',
+      },
     })
     expect(preflight.status).toBe(204)
     expect(preflight.headers['access-control-allow-methods']).toBe('POST')
-    expect(preflight.headers['access-control-allow-headers']).toMatch(/Authorization.*MCP-Protocol-Version.*Mcp-Method.*Mcp-Name/)
+    expect(preflight.headers['access-control-allow-headers']).toMatch(
+      /Authorization.*MCP-Protocol-Version.*Mcp-Method.*Mcp-Name/,
+    )
     expect(preflight.headers['access-control-allow-origin']).toBe(origin)
   })
   test('a public service lets no page of the visitor’s own machine in', async () => {
@@ -493,8 +532,14 @@ describe('an answer that is kept', () => {
     expect(good.result).toMatchObject({ resultType: 'complete', structuredContent: { run: 1 } })
     expect((await post(of(1))).result).toEqual({ content: expect.anything(), structuredContent: { run: 2 } })
     expect((await post(of(1, null))).error.code).toBe(-32602)
-    expect(await post(of(1), { 'mcp-protocol-version': '2020-01-01' })).toMatchObject({ status: 400, error: { code: -32022 } })
-    expect(await post(modern, { ...headers, 'mcp-name': 'other' })).toMatchObject({ status: 400, error: { code: -32020 } })
+    expect(await post(of(1), { 'mcp-protocol-version': '2020-01-01' })).toMatchObject({
+      status: 400,
+      error: { code: -32022 },
+    })
+    expect(await post(modern, { ...headers, 'mcp-name': 'other' })).toMatchObject({
+      status: 400,
+      error: { code: -32020 },
+    })
     expect(await post({ ...of(1), jsonrpc: '1.0' })).toMatchObject({ status: 400, error: { code: -32600 } })
   })
 })
@@ -518,7 +563,12 @@ test('in front of Express and through it the same is answered', async () => {
     { jsonrpc: '2.0', method: 'x' },
   ]
   for (const body of [...bodies.map((one) => JSON.stringify(one)), '{bad', '', `{"a":"${'x'.repeat(300_000)}"}`])
-    for (const headers of [{}, { 'x-request-id': 'mine' }, { 'content-type': 'text/plain' }, { 'mcp-protocol-version': '2020-01-01' }])
+    for (const headers of [
+      {},
+      { 'x-request-id': 'mine' },
+      { 'content-type': 'text/plain' },
+      { 'mcp-protocol-version': '2020-01-01' },
+    ])
       expect(await told(mcp, body, headers as Record<string, string>)).toEqual(
         await told(`${through.url}/api/mcp`, body, headers as Record<string, string>),
       )
@@ -559,7 +609,11 @@ describe('keys', () => {
     ['narrow', 'forbidden', 'saves:read'],
   ])('with the key %s the account tool is not listed, and a call says what is needed', async (key, code, text) => {
     const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {}
-    expect((await post(mcp, list(), headers)).json.result.tools.map((tool: Tool) => tool.name)).toEqual(['echo', 'write', 'break'])
+    expect((await post(mcp, list(), headers)).json.result.tools.map((tool: Tool) => tool.name)).toEqual([
+      'echo',
+      'write',
+      'break',
+    ])
     const { status, json } = await post(mcp, call('mine'), headers)
     expect([status, json.result.isError, json.result._meta.code]).toEqual([200, true, code])
     expect(json.result.content[0].text).toContain(text)
@@ -644,8 +698,11 @@ describe('revision 2026-07-28', () => {
     expect(open).toMatchObject({ resultType: 'complete', ttlMs: 300_000, cacheScope: 'public' })
     const own = (await postModern(mcp, { method: 'tools/list' }, { authorization: 'Bearer pro' })).json.result
     expect(own.cacheScope).toBe('private')
-    expect((await postModern(mcp, { method: 'tools/list' }, { authorization: 'Bearer free' })).json.result.cacheScope).toBe('public')
-    const called = (await postModern(mcp, { method: 'tools/call', params: { name: 'echo', arguments: {} } })).json.result
+    expect(
+      (await postModern(mcp, { method: 'tools/list' }, { authorization: 'Bearer free' })).json.result.cacheScope,
+    ).toBe('public')
+    const called = (await postModern(mcp, { method: 'tools/call', params: { name: 'echo', arguments: {} } })).json
+      .result
     expect(called).toMatchObject({
       resultType: 'complete',
       content: [{ type: 'text', text: 'nothing' }],
@@ -655,11 +712,16 @@ describe('revision 2026-07-28', () => {
   test('a refusal keeps its code beside the server in _meta', async () => {
     const { text, json } = await postModern(mcp, { method: 'tools/call', params: { name: 'mine', arguments: {} } })
     expect(json.result).toMatchObject({ resultType: 'complete', isError: true })
-    expect(json.result._meta).toEqual({ code: 'unauthenticated', 'io.modelcontextprotocol/serverInfo': expect.any(Object) })
+    expect(json.result._meta).toEqual({
+      code: 'unauthenticated',
+      'io.modelcontextprotocol/serverInfo': expect.any(Object),
+    })
     expect(text.match(/"_meta"/g)).toHaveLength(1)
   })
   test('the list is the same bytes every time', async () => {
-    expect((await postModern(mcp, { method: 'tools/list' })).text).toBe((await postModern(mcp, { method: 'tools/list' })).text)
+    expect((await postModern(mcp, { method: 'tools/list' })).text).toBe(
+      (await postModern(mcp, { method: 'tools/list' })).text,
+    )
   })
   const echo = { method: 'tools/call', params: { name: 'echo' } }
   test.each([
@@ -685,11 +747,17 @@ describe('revision 2026-07-28', () => {
       {},
       -32602,
     ],
-  ])('%s is refused', async (_, request, headers, code) => expectError(await postModern(mcp, request, headers), 400, code, 1))
+  ])('%s is refused', async (_, request, headers, code) =>
+    expectError(await postModern(mcp, request, headers), 400, code, 1),
+  )
 
   test('a future version is named, with those there are', async () => {
     const future = { ...MODERN_META, 'io.modelcontextprotocol/protocolVersion': '2027-01-01' }
-    const answer = await postModern(mcp, { method: 'tools/list', params: { _meta: future } }, { 'mcp-protocol-version': '2027-01-01' })
+    const answer = await postModern(
+      mcp,
+      { method: 'tools/list', params: { _meta: future } },
+      { 'mcp-protocol-version': '2027-01-01' },
+    )
     expectError(answer, 400, -32022, 1)
     expect(answer.json.error.data).toEqual({ supported: ['2026-07-28'], requested: '2027-01-01' })
     expectError(
@@ -734,35 +802,43 @@ describe('whatever is posted', () => {
       jsonrpc: fc.oneof(fc.constant('2.0'), anything),
       id: anything,
       method: fc.oneof(word, anything),
-      params: fc.oneof(fc.record({ name: fc.oneof(word, anything), arguments: anything, _meta: anything }, { requiredKeys: [] }), anything),
+      params: fc.oneof(
+        fc.record({ name: fc.oneof(word, anything), arguments: anything, _meta: anything }, { requiredKeys: [] }),
+        anything,
+      ),
     },
     { requiredKeys: [] },
   )
 
   test('the answer is JSON, never 5xx, with the id that was sent or null', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.oneof(anything, request, fc.array(request, { maxLength: 3 })), fc.boolean(), async (value, modern) => {
-        const answer = await post(
-          mcp,
-          JSON.stringify(value),
-          modern ? { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' } : {},
-        )
-        expect(answer.status).toBeLessThan(500)
-        if (answer.status === 202) {
-          expect(answer.text).toBe('')
-          return
-        }
-        const sent = new Set(
-          [null, ...(Array.isArray(value) ? value : [value]).map((item) => (item as { id?: unknown } | null)?.id)].map((id) =>
-            JSON.stringify(id),
-          ),
-        )
-        for (const item of Array.isArray(answer.json) ? answer.json : [answer.json]) {
-          expect(item.jsonrpc).toBe('2.0')
-          expect(sent).toContain(JSON.stringify(item.id))
-          expect('result' in item).not.toBe('error' in item)
-        }
-      }),
+      fc.asyncProperty(
+        fc.oneof(anything, request, fc.array(request, { maxLength: 3 })),
+        fc.boolean(),
+        async (value, modern) => {
+          const answer = await post(
+            mcp,
+            JSON.stringify(value),
+            modern ? { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' } : {},
+          )
+          expect(answer.status).toBeLessThan(500)
+          if (answer.status === 202) {
+            expect(answer.text).toBe('')
+            return
+          }
+          const sent = new Set(
+            [
+              null,
+              ...(Array.isArray(value) ? value : [value]).map((item) => (item as { id?: unknown } | null)?.id),
+            ].map((id) => JSON.stringify(id)),
+          )
+          for (const item of Array.isArray(answer.json) ? answer.json : [answer.json]) {
+            expect(item.jsonrpc).toBe('2.0')
+            expect(sent).toContain(JSON.stringify(item.id))
+            expect('result' in item).not.toBe('error' in item)
+          }
+        },
+      ),
       { numRuns: 500 },
     )
   })

@@ -22,7 +22,10 @@ afterAll(async () => {
 
 function run(program: string, args: string[]): Promise<{ code: number | null; out: string; errors: string }> {
   return new Promise((done, fail) => {
-    const child = spawn(join(bin, program), args, { env: { HOME: home, PATH: `${bin}${delimiter}${process.env.PATH}` }, cwd: home })
+    const child = spawn(join(bin, program), args, {
+      env: { HOME: home, PATH: `${bin}${delimiter}${process.env.PATH}` },
+      cwd: home,
+    })
     const [out, errors]: [string[], string[]] = [[], []]
     child.stdout.on('data', (chunk) => out.push(String(chunk)))
     child.stderr.on('data', (chunk) => errors.push(String(chunk)))
@@ -38,7 +41,11 @@ describe('the conformance suite', () => {
   ])('revision %s: nothing fails but what needs a fixture', async (revision, baseline) => {
     let failed: string[] = []
     // It listens to a stream for half a second to one and a half: where nothing came in time it is asked again, and what never comes fails every time.
-    for (let attempt = 0; attempt === 0 || (attempt < 5 && failed.some((failure) => NOT_IN_TIME.test(failure))); attempt++) {
+    for (
+      let attempt = 0;
+      attempt === 0 || (attempt < 5 && failed.some((failure) => NOT_IN_TIME.test(failure)));
+      attempt++
+    ) {
       const results = join(home, `${revision}-${attempt}`)
       const { code, out, errors } = await run('conformance', [
         'server',
@@ -50,7 +57,10 @@ describe('the conformance suite', () => {
       failed = readdirSync(results).flatMap((scenario) =>
         (JSON.parse(readFileSync(join(results, scenario, 'checks.json'), 'utf8')) as Check[])
           .filter((check) => check.status === 'FAILURE' || check.status === 'WARNING')
-          .map((check) => `${scenario.replace(/^server-|-\d{4}-\d{2}-\d{2}T.*$/g, '')}: ${check.errorMessage ?? check.details?.message}`),
+          .map(
+            (check) =>
+              `${scenario.replace(/^server-|-\d{4}-\d{2}-\d{2}T.*$/g, '')}: ${check.errorMessage ?? check.details?.message}`,
+          ),
       )
     }
     expect(failed.length).toBeGreaterThan(0)
@@ -73,7 +83,8 @@ interface Check {
 }
 
 describe('the inspector', () => {
-  const cli = (...args: string[]) => run('mcp-inspector', ['--cli', service.mcp, '--transport', 'http', '-q', '--format', 'json', ...args])
+  const cli = (...args: string[]) =>
+    run('mcp-inspector', ['--cli', service.mcp, '--transport', 'http', '-q', '--format', 'json', ...args])
 
   test.each(['legacy', 'modern'])('finds nothing to say about the tools in the %s era', async (era) => {
     const { code, out, errors } = await cli('--protocol-era', era, '--method', 'tools/list', '--strict')
@@ -99,6 +110,8 @@ describe('the inspector', () => {
     expect(found.code).toBe(0)
     expect(JSON.parse(found.out).result.structuredContent.frames.length).toBeGreaterThan(0)
     expect((await cli(...call, 'no_such_tool')).code).toBe(5)
-    expect((await cli('--header', 'Authorization: Bearer nope', '--stored-auth-only', '--method', 'tools/list')).code).toBe(3)
+    expect(
+      (await cli('--header', 'Authorization: Bearer nope', '--stored-auth-only', '--method', 'tools/list')).code,
+    ).toBe(3)
   })
 })

@@ -1,13 +1,13 @@
-import { createAuthentication } from '../../src/api/authenticate.ts'
-import { mcpRoute } from '../../src/api/mcp/route.ts'
-import { createToolServer, createTools } from '../../src/api/mcp/server.ts'
-import type { Tool } from '../../src/api/mcp/tool.ts'
-import { limitOpenReads, openRateLimits } from '../../src/api/rate-limit.ts'
-import { createReadCache } from '../../src/api/read-cache.ts'
-import { openReads } from '../../src/api/routes/reads.ts'
+import { openReads } from '../../src/api/reads.ts'
 import { startConsumer } from '../../src/events/consume.ts'
-import { ensureAccount, setPlan } from '../../src/library/accounts.ts'
-import { createKey, type Scope } from '../../src/library/keys.ts'
+import { createAuthentication } from '../../src/http/authenticate.ts'
+import { limitOpenReads, openRateLimits } from '../../src/http/rate-limit.ts'
+import { createReadCache } from '../../src/http/read-cache.ts'
+import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
+import { createKey, type Scope } from '../../src/library/accounts/keys.ts'
+import { mcpRoute } from '../../src/mcp/route.ts'
+import { createToolServer, createTools } from '../../src/mcp/server.ts'
+import type { Tool } from '../../src/mcp/tool.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
 import type { Subject, Surface } from '../../src/vocabulary.ts'
@@ -23,7 +23,10 @@ export interface Service extends Listening {
   /** Makes the read model current. */
   drain(): Promise<void>
   /** A key of a new account. */
-  keyOf(plan: 'free' | 'pro', scopes?: readonly Scope[]): Promise<{ accountId: string; bearer: { authorization: string } }>
+  keyOf(
+    plan: 'free' | 'pro',
+    scopes?: readonly Scope[],
+  ): Promise<{ accountId: string; bearer: { authorization: string } }>
 }
 
 const YOUTUBE = /^https:\/\/(?:www\.youtube\.com\/watch\?v=|youtu\.be\/)([\w-]{11})/
@@ -31,7 +34,13 @@ const YOUTUBE = /^https:\/\/(?:www\.youtube\.com\/watch\?v=|youtu\.be\/)([\w-]{1
 /** The application with its routers on real stores: reads, tool server, keys and limits. */
 export async function openService({ scale = 1000 }: { scale?: number } = {}): Promise<Service> {
   const stores = await openStores()
-  const limits = openRateLimits({ redisUrl: stores.redisUrl, scale, logger: silent, prefix: stores.prefix, patienceMs: 15_000 })
+  const limits = openRateLimits({
+    redisUrl: stores.redisUrl,
+    scale,
+    logger: silent,
+    prefix: stores.prefix,
+    patienceMs: 15_000,
+  })
   const search = openPostgresSearch(stores.db.$client)
   const cache = createReadCache(() => search.version(), { versionTtlMs: 0 })
   const sourceKeyOf = (term: string) => {
@@ -40,9 +49,21 @@ export async function openService({ scale = 1000 }: { scale?: number } = {}): Pr
   }
   let tools: Tool[] = []
   const server = await listen((publicUrl) => {
-    tools = createTools({ db: stores.db, search, publicUrl, sourceKeyOf, readImage: async (key) => Buffer.from(`picture ${key}`) })
+    tools = createTools({
+      db: stores.db,
+      search,
+      publicUrl,
+      sourceKeyOf,
+      readImage: async (key) => Buffer.from(`picture ${key}`),
+    })
     const mcp = mcpRoute({
-      dispatch: createToolServer({ tools, publicUrl, version: '1.2.3', logger: silent, libraryVersion: () => search.version() }),
+      dispatch: createToolServer({
+        tools,
+        publicUrl,
+        version: '1.2.3',
+        logger: silent,
+        libraryVersion: () => search.version(),
+      }),
       publicUrl,
       authentication: createAuthentication({ db: stores.db, limits, logger: silent, publicUrl }),
       limits,
@@ -94,17 +115,56 @@ const OPENINGS: [Subject, Surface, string, string][] = [
     'zoom-to-detail',
     'Dashboard of a billing product, the camera pushing in on a single table row with a green badge',
   ],
-  ['presenter', 'camera', 'talking-head', 'Founder at a walnut desk, soft window light from the left, looking just past the lens'],
-  ['product', '3d-render', 'hero-turntable', 'Aluminium speaker turning slowly on a dark plinth, rim light drawing its edge'],
-  ['terminal', 'screen-recording', 'typed-command', 'Dark terminal with a single install command being typed, cursor blinking after it'],
-  ['chart', 'motion-graphics', 'count-up', 'Line chart rising out of a dark grid, a large percentage counting up beside it'],
-  ['logo', 'motion-graphics', 'logo-reveal', 'Wordmark assembling from thin dark strokes in the middle of an empty frame'],
-  ['b-roll', 'camera', 'whip-pan', 'Hands unpacking a shipment at dusk, shallow focus, the street outside dark and wet'],
+  [
+    'presenter',
+    'camera',
+    'talking-head',
+    'Founder at a walnut desk, soft window light from the left, looking just past the lens',
+  ],
+  [
+    'product',
+    '3d-render',
+    'hero-turntable',
+    'Aluminium speaker turning slowly on a dark plinth, rim light drawing its edge',
+  ],
+  [
+    'terminal',
+    'screen-recording',
+    'typed-command',
+    'Dark terminal with a single install command being typed, cursor blinking after it',
+  ],
+  [
+    'chart',
+    'motion-graphics',
+    'count-up',
+    'Line chart rising out of a dark grid, a large percentage counting up beside it',
+  ],
+  [
+    'logo',
+    'motion-graphics',
+    'logo-reveal',
+    'Wordmark assembling from thin dark strokes in the middle of an empty frame',
+  ],
+  [
+    'b-roll',
+    'camera',
+    'whip-pan',
+    'Hands unpacking a shipment at dusk, shallow focus, the street outside dark and wet',
+  ],
 ]
 
 /** A library of launch videos with captions as a vision model writes them: `videos` × 8 frames, and text cards that open in the dark. */
 export async function seedLaunches(service: Service, videos = 8): Promise<{ videoIds: string[] }> {
-  const brands = ['Northwind', 'Relay & Sons', 'Café Lumière', 'Stripe-like, Inc.', 'Hyperdrive', 'Ledgerly', 'Palette', 'Quiet Machines']
+  const brands = [
+    'Northwind',
+    'Relay & Sons',
+    'Café Lumière',
+    'Stripe-like, Inc.',
+    'Hyperdrive',
+    'Ledgerly',
+    'Palette',
+    'Quiet Machines',
+  ]
   const videoIds: string[] = []
   for (let n = 0; n < videos; n++) {
     const frames = OPENINGS.map(

@@ -2,7 +2,7 @@ import { createServer, request as httpRequest, type IncomingHttpHeaders, type Se
 import type { AddressInfo } from 'node:net'
 import type { Router } from 'express'
 import { pino } from 'pino'
-import { createApp, type Shortcut } from '../../src/api/app.ts'
+import { createApp, type Shortcut } from '../../src/http/app.ts'
 
 export const silent = pino({ level: 'silent' })
 
@@ -37,7 +37,10 @@ export interface Answer {
 }
 
 /** A request exactly as given: no header is added but Host and Content-Length. */
-export function send(url: string, options: { method?: string; headers?: Record<string, string>; body?: string | Buffer }): Promise<Answer> {
+export function send(
+  url: string,
+  options: { method?: string; headers?: Record<string, string>; body?: string | Buffer },
+): Promise<Answer> {
   const { method = 'POST', headers = {}, body } = options
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
@@ -47,7 +50,12 @@ export function send(url: string, options: { method?: string; headers?: Record<s
       response.on('end', () => {
         const text = Buffer.concat(chunks).toString('utf8')
         try {
-          resolve({ status: response.statusCode!, headers: response.headers, text, json: text === '' ? undefined : JSON.parse(text) })
+          resolve({
+            status: response.statusCode!,
+            headers: response.headers,
+            text,
+            json: text === '' ? undefined : JSON.parse(text),
+          })
         } catch {
           reject(new Error(`not JSON: ${text.slice(0, 200)}`))
         }
@@ -66,7 +74,10 @@ export function post(url: string, body: unknown, headers: Record<string, string>
   })
 }
 
-export const MODERN_META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
+export const MODERN_META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
 
 /** A request of revision 2026-07-28 with its headers; `headers` replaces or (undefined) removes some. */
 export function postModern(
@@ -82,6 +93,8 @@ export function postModern(
     ...(typeof params.name === 'string' ? { 'mcp-name': params.name } : {}),
     ...headers,
   }
-  const given = Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined))
+  const given = Object.fromEntries(
+    Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  )
   return post(url, { jsonrpc: '2.0', id, method, params: { _meta: MODERN_META, ...params } }, given)
 }

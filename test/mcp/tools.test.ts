@@ -2,14 +2,30 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { describeTool } from '../../src/api/mcp/tool.ts'
-import { filterParameters } from '../../src/api/read-parameters.ts'
+import { describeTool } from '../../src/mcp/tool.ts'
+import { filterParameters } from '../../src/views/frame-query.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service, seedLaunches } from './service.ts'
 import { post, postModern, send } from './support.ts'
 
-const OPEN = ['search_library', 'search_frames', 'browse_frames', 'get_video_frames', 'find_similar_frames', 'list_techniques']
-const ACCOUNT = ['list_saves', 'save_frame', 'unsave_frame', 'list_boards', 'get_board', 'create_board', 'pin_frame', 'unpin_frame']
+const OPEN = [
+  'search_library',
+  'search_frames',
+  'browse_frames',
+  'get_video_frames',
+  'find_similar_frames',
+  'list_techniques',
+]
+const ACCOUNT = [
+  'list_saves',
+  'save_frame',
+  'unsave_frame',
+  'list_boards',
+  'get_board',
+  'create_board',
+  'pin_frame',
+  'unpin_frame',
+]
 
 let service: Service
 let videoIds: string[]
@@ -56,9 +72,18 @@ const ids = (frames: { id: string }[]) => frames.map((frame) => frame.id)
 describe('what search_frames finds is what /api/frames finds', () => {
   test.each([
     [{ query: 'dark' }, 'q=dark'],
-    [{ query: 'dark', subject: ['text-card', 'terminal'], tone: ['dark'] }, 'q=dark&subject=text-card,terminal&tone=dark'],
-    [{ query: 'headline', author: ['Stripe-like, Inc.'] }, `q=headline&author=${encodeURIComponent('Stripe-like, Inc.')}`],
-    [{ query: '"serif headline"', technique: 'kinetic-type' }, `q=${encodeURIComponent('"serif headline"')}&technique=kinetic-type`],
+    [
+      { query: 'dark', subject: ['text-card', 'terminal'], tone: ['dark'] },
+      'q=dark&subject=text-card,terminal&tone=dark',
+    ],
+    [
+      { query: 'headline', author: ['Stripe-like, Inc.'] },
+      `q=headline&author=${encodeURIComponent('Stripe-like, Inc.')}`,
+    ],
+    [
+      { query: '"serif headline"', technique: 'kinetic-type' },
+      `q=${encodeURIComponent('"serif headline"')}&technique=kinetic-type`,
+    ],
     [{ query: 'headlnie', kind: 'intro,cut' }, 'q=headlnie&kind=intro&kind=cut'],
     [{ query: 'table', color: ['#101820'] }, 'q=table&color=101820'],
     [{ query: 'nothing has this' }, 'q=nothing%20has%20this'],
@@ -81,27 +106,42 @@ describe('what search_frames finds is what /api/frames finds', () => {
     const [first] = wall.structuredContent.frames
     const similar = await get(`/api/frames/${first.id}/similar?limit=9&subject=presenter`)
     expect(
-      ids((await call('find_similar_frames', { frame_id: first.id, limit: 9, subject: 'presenter' })).structuredContent.frames),
+      ids(
+        (await call('find_similar_frames', { frame_id: first.id, limit: 9, subject: 'presenter' })).structuredContent
+          .frames,
+      ),
     ).toEqual(ids(similar.frames))
   })
   test('search_library and list_techniques are /api/search and /api/techniques', async () => {
     for (const [args, query] of [
       [{ query: 'ledgerly' }, 'q=ledgerly&limit=5'],
       [{}, 'limit=5'],
-      [{ query: 'https://youtu.be/launch00003?si=x', limit: 3 }, 'q=https%3A%2F%2Fyoutu.be%2Flaunch00003%3Fsi%3Dx&limit=3'],
+      [
+        { query: 'https://youtu.be/launch00003?si=x', limit: 3 },
+        'q=https%3A%2F%2Fyoutu.be%2Flaunch00003%3Fsi%3Dx&limit=3',
+      ],
     ] as const) {
       const http = await get(`/api/search?${query}`)
       const found = (await call('search_library', args)).structuredContent
-      expect(found.videos.length + found.frames.length + found.brands.length + found.techniques.length).toBeGreaterThan(0)
+      expect(found.videos.length + found.frames.length + found.brands.length + found.techniques.length).toBeGreaterThan(
+        0,
+      )
       for (const group of ['videos', 'frames']) expect(ids(found[group])).toEqual(ids(http[group]))
-      expect(found.brands.map((brand: { name: string }) => brand.name)).toEqual(http.brands.map((brand: { name: string }) => brand.name))
+      expect(found.brands.map((brand: { name: string }) => brand.name)).toEqual(
+        http.brands.map((brand: { name: string }) => brand.name),
+      )
     }
     const { techniques } = await get('/api/techniques')
     expect((await call('list_techniques')).structuredContent.techniques).toEqual(techniques)
   })
   test('a video by its id, a frame of it, or its address', async () => {
     const { frames } = await get(`/api/videos/${videoIds[3]}/frames`)
-    for (const video of [videoIds[3]!, frames[2].id, 'https://youtu.be/launch00003', 'https://www.youtube.com/watch?v=launch00003&t=4s']) {
+    for (const video of [
+      videoIds[3]!,
+      frames[2].id,
+      'https://youtu.be/launch00003',
+      'https://www.youtube.com/watch?v=launch00003&t=4s',
+    ]) {
       const flow = await call('get_video_frames', { video })
       expect(flow.structuredContent.video.id).toBe(videoIds[3])
       expect(ids(flow.structuredContent.frames)).toEqual(ids(frames))
@@ -122,7 +162,10 @@ describe('answers', () => {
     const answer = await call(name, given)
     const found = answer.structuredContent.frames
     expect(found.length).toBeGreaterThan(2)
-    expect(answer.content.map((block: { type: string }) => block.type)).toEqual(['text', ...found.map(() => 'resource_link')])
+    expect(answer.content.map((block: { type: string }) => block.type)).toEqual([
+      'text',
+      ...found.map(() => 'resource_link'),
+    ])
     for (const [n, frame] of found.entries()) {
       expect(answer.links[n]).toMatchObject({ uri: frame.image_url, name: frame.id, mimeType: 'image/webp' })
       expect(frame.image_url).toMatch(new RegExp(`^${service.url}/media/`))
@@ -135,11 +178,17 @@ describe('answers', () => {
     expect(links.length).toBeGreaterThan(0)
     expect(text).toContain('kinetic-type (8): Uses kinetic-type.')
     expect(
-      (await call('list_techniques', { query: 'logo' })).structuredContent.techniques.map((technique: { slug: string }) => technique.slug),
+      (await call('list_techniques', { query: 'logo' })).structuredContent.techniques.map(
+        (technique: { slug: string }) => technique.slug,
+      ),
     ).toEqual(['logo-reveal'])
   })
   test('detail gives everything a frame tells', async () => {
-    const { text, structuredContent } = await call('search_frames', { query: 'serif headline', limit: 1, detail: 'full' })
+    const { text, structuredContent } = await call('search_frames', {
+      query: 'serif headline',
+      limit: 1,
+      detail: 'full',
+    })
     expect(structuredContent.frames[0]).toMatchObject({
       kind: 'intro',
       steal: 'Hold the last word a beat longer than feels right.',
@@ -212,7 +261,9 @@ describe('answers that help on', () => {
     for (const [args, parts] of [
       [
         { query: 'x', subject: ['cat'] },
-        ['subject.0 (got "cat"): must be one of presenter, ui, product, terminal, text-card, b-roll, chart, logo, crowd'],
+        [
+          'subject.0 (got "cat"): must be one of presenter, ui, product, terminal, text-card, b-roll, chart, logo, crowd',
+        ],
       ],
       [{ query: 'x', tone: 'drak' }, ['tone (got "drak"): must be one of dark, bright']],
       [{ query: 'x', technique: 'kinetic-tipe' }, ['there is no "kinetic-tipe"', 'kinetic-type']],
@@ -251,7 +302,9 @@ describe('answers that help on', () => {
     expect(none.text).toContain(`- without tone bright: ${terminals} frames`)
     expect(none.text).not.toContain('without subject')
     const words = await call('search_frames', { query: 'dashboard elephant' })
-    expect(words.text).toContain(`- with the query "dashboard": ${(await get('/api/frames?q=dashboard')).frames.length} frames`)
+    expect(words.text).toContain(
+      `- with the query "dashboard": ${(await get('/api/frames?q=dashboard')).frames.length} frames`,
+    )
     expect(words.text).not.toContain('"elephant"')
     const near = await call('search_frames', { query: 'logoreveal' })
     expect(near.text).toContain('nearest techniques: logo-reveal')
@@ -263,7 +316,10 @@ describe('the library moves on', () => {
     const before = (await call('search_frames', { query: 'giraffe' })).structuredContent.frames
     await seedVideo(service.stores.db, { frames: [{ caption: 'a giraffe on the left' }] })
     await service.drain()
-    expect([before.length, (await call('search_frames', { query: 'giraffe' })).structuredContent.frames.length]).toEqual([0, 1])
+    expect([
+      before.length,
+      (await call('search_frames', { query: 'giraffe' })).structuredContent.frames.length,
+    ]).toEqual([0, 1])
   })
 })
 
@@ -303,15 +359,24 @@ describe('a collection', () => {
       already_saved: expect.arrayContaining(frames),
     })
     expect((await call('save_frame', { frame_ids: frames[0] }, bearer)).structuredContent.saved).toEqual([])
-    const half = await call('save_frame', { frame_ids: [ids((await get('/api/frames?tone=bright')).frames)[0], 'nope'] }, bearer)
+    const half = await call(
+      'save_frame',
+      { frame_ids: [ids((await get('/api/frames?tone=bright')).frames)[0], 'nope'] },
+      bearer,
+    )
     expect([half.isError, half._meta.code]).toEqual([true, 'not_found'])
     expect(ids((await call('list_saves', { limit: 2 }, bearer)).structuredContent.frames)).toHaveLength(2)
     const { structuredContent } = await call('list_saves', { limit: 2 }, bearer)
     expect(
-      ids((await call('list_saves', { limit: 2, cursor: structuredContent.next_cursor }, bearer)).structuredContent.frames),
+      ids(
+        (await call('list_saves', { limit: 2, cursor: structuredContent.next_cursor }, bearer)).structuredContent
+          .frames,
+      ),
     ).toHaveLength(1)
     expect((await call('list_saves', { cursor: 'nope' }, bearer)).text).toContain('cursor: unknown')
-    expect((await call('unsave_frame', { frame_ids: [frames[1], 'nope'] }, bearer)).structuredContent).toEqual({ removed: [frames[1]] })
+    expect((await call('unsave_frame', { frame_ids: [frames[1], 'nope'] }, bearer)).structuredContent).toEqual({
+      removed: [frames[1]],
+    })
     expect((await call('unsave_frame', { frame_ids: [frames[1]] }, bearer)).structuredContent).toEqual({ removed: [] })
     const { rows } = await service.stores.db.$client.query(
       `select type, count(*)::int from events where account_id = $1 and type like 'frame.%' group by 1 order by 1`,
@@ -376,12 +441,18 @@ describe('whatever a tool is given', () => {
       )
       return fc.record({
         name: fc.constant(tool.name),
-        args: fc.record(fields, { requiredKeys: (describeTool(tool).inputSchema.required as string[] | undefined) ?? [] }),
+        args: fc.record(fields, {
+          requiredKeys: (describeTool(tool).inputSchema.required as string[] | undefined) ?? [],
+        }),
       })
     })
     await fc.assert(
       fc.asyncProperty(probe, async ({ name, args }) => {
-        const answer = await post(service.mcp, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }, bearer)
+        const answer = await post(
+          service.mcp,
+          { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
+          bearer,
+        )
         expect([answer.status, answer.json.error]).toEqual([200, undefined])
         expect(['unavailable', 'internal']).not.toContain(answer.json.result._meta?.code)
       }),
@@ -394,7 +465,11 @@ describe('one budget with HTTP', () => {
   test('tool calls use it up by their points, and the answer says what is left', async () => {
     const { bearer } = await service.keyOf('pro')
     const left = async (name: string, args: Record<string, unknown>) => {
-      const answer = await post(service.mcp, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }, bearer)
+      const answer = await post(
+        service.mcp,
+        { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
+        bearer,
+      )
       return Number(/r=(\d+)/.exec(String(answer.headers.ratelimit))?.[1])
     }
     const start = await left('list_techniques', {})
@@ -475,7 +550,10 @@ describe('definitions', () => {
       const text = JSON.stringify(describeTool(tool))
       for (const [word] of text.matchAll(/\b[a-z]+(?:_[a-z]+)+\b/g)) {
         const properties = [...text.matchAll(/"([a-z_]+)":\{/g)].map((match) => match[1])
-        expect(names.has(word) || properties.includes(word) || text.includes(`"${word}"`), `${tool.name} names ${word}`).toBe(true)
+        expect(
+          names.has(word) || properties.includes(word) || text.includes(`"${word}"`),
+          `${tool.name} names ${word}`,
+        ).toBe(true)
       }
       for (const [, number] of tool.description.matchAll(/up to (\d+)/g)) expect(text).toContain(`"maxItems":${number}`)
     }
@@ -488,7 +566,9 @@ describe('definitions', () => {
       const known = Object.fromEntries(
         Object.entries({ query: 'dark', video: videoIds[0], frame_id: 'x' }).filter(([name]) => required.has(name)),
       )
-      for (const [name, property] of Object.entries(inputSchema.properties as Record<string, Record<string, unknown>>)) {
+      for (const [name, property] of Object.entries(
+        inputSchema.properties as Record<string, Record<string, unknown>>,
+      )) {
         const values = [
           undefined,
           property.default,
@@ -512,7 +592,9 @@ describe('definitions', () => {
           const args = JSON.parse(JSON.stringify({ ...known, [name]: value }))
           // A text for a list is understood, although the schema asks for the list.
           if (property.type === 'array' && typeof value === 'string') continue
-          expect(tool.input.safeParse(args).success, `${tool.name} ${JSON.stringify(args).slice(0, 200)}`).toBe(validate(args))
+          expect(tool.input.safeParse(args).success, `${tool.name} ${JSON.stringify(args).slice(0, 200)}`).toBe(
+            validate(args),
+          )
         }
       }
     }

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { guardConnections } from '../../src/api/app.ts'
+import { guardConnections } from '../../src/http/app.ts'
 import { silent } from '../mcp/support.ts'
 
 let stop = () => {}
@@ -27,7 +27,8 @@ async function open(bodyMs: number): Promise<() => Socket> {
   return () => connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('latin1')
 }
 
-const head = (method: string, path: string, length: number) => `${method} ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`
+const head = (method: string, path: string, length: number) =>
+  `${method} ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`
 
 /** What comes back until `ends` is in it or the connection closes; one that is reset has closed, too. */
 function answerOf(socket: Socket, ends: string): Promise<string> {
@@ -72,7 +73,8 @@ test('bodies in pieces are whole when they come in time, one after the other on 
   const client = await open(30_000)
   const socket = client()
   socket.write(head('POST', '/api/mcp', 6))
-  for (const piece of ['ab', 'cd', 'ef']) await new Promise<void>((resolve) => socket.write(piece, () => setImmediate(resolve)))
+  for (const piece of ['ab', 'cd', 'ef'])
+    await new Promise<void>((resolve) => socket.write(piece, () => setImmediate(resolve)))
   socket.write(`${head('POST', '/api/mcp', 2)}gh`)
   expect(await answerOf(socket, '2 bytes')).toMatch(/6 bytes.*2 bytes$/s)
 })

@@ -30,7 +30,9 @@ test('PostgreSQL 18 starts in a closed folder, finds its data again, and has wha
   const second = await startLocalPostgres({ dir: join(dir, 'postgres'), settings: careless })
   try {
     expect(await ask(second, 'select n::text as value from kept')).toBe('1')
-    expect(await ask(second, "select current_setting('server_version_num')::int / 10000 || ' ' || lower('ÄÖ') as value")).toBe('18 äö')
+    expect(
+      await ask(second, "select current_setting('server_version_num')::int / 10000 || ' ' || lower('ÄÖ') as value"),
+    ).toBe('18 äö')
     // The password is nobody else's to read.
     expect(statSync(join(dir, 'postgres.password')).mode & 0o077).toBe(0)
     await expect(ask({ url: second.url.replace(/:[^:@]+@/, ':wrong@') }, 'select 1')).rejects.toThrow(/password/)
@@ -86,7 +88,8 @@ test('a data folder has one holder at a time, and a dead one holds nothing', () 
     import { claimDataDir } from './src/local/claim.ts'
     console.log(claimDataDir('${dir}') ? 'taken' : 'refused')
     process.kill(process.pid, 'SIGKILL')`
-  const elsewhere = () => spawnSync(process.execPath, ['--input-type=module-typescript', '-e', hold], { encoding: 'utf8' }).stdout.trim()
+  const elsewhere = () =>
+    spawnSync(process.execPath, ['--input-type=module-typescript', '-e', hold], { encoding: 'utf8' }).stdout.trim()
   expect(elsewhere()).toBe('taken')
   const claim = claimDataDir(dir)
   expect(claim).toBeDefined()

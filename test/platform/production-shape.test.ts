@@ -33,14 +33,17 @@ const final = stages.at(-1)!
 describe('docker-compose.yml', () => {
   const here = spawnSync('docker-compose', ['version'], { stdio: 'ignore' }).status === 0
   test.skipIf(!here)('docker-compose takes it (skipped where docker-compose is not installed)', () => {
-    const read = execFileSync('docker-compose', ['-f', 'docker-compose.yml', 'config', '--services'], { encoding: 'utf8' })
+    const read = execFileSync('docker-compose', ['-f', 'docker-compose.yml', 'config', '--services'], {
+      encoding: 'utf8',
+    })
     expect(read.trim().split('\n').sort()).toEqual(['api', 'meilisearch', 'migrate', 'postgres', 'redis', 'worker'])
   })
 
   test('only the API is published', () => {
     expect(services.filter(([, service]) => service.ports).map(([name]) => name)).toEqual(['api'])
     expect(compose.networks.inside?.internal).toBe(true)
-    for (const name of ['postgres', 'redis', 'meilisearch']) expect(compose.services[name]!.networks, name).toEqual(['inside'])
+    for (const name of ['postgres', 'redis', 'meilisearch'])
+      expect(compose.services[name]!.networks, name).toEqual(['inside'])
   })
 
   test('stores are pinned, checked, kept on declared volumes and waited for', () => {
@@ -49,7 +52,8 @@ describe('docker-compose.yml', () => {
       expect(store.image, name).toMatch(/:v?\d+(\.\d+)*$/)
       expect(store.healthcheck?.test, name).toBeDefined()
       for (const volume of store.volumes!) expect(Object.keys(compose.volumes)).toContain(volume.split(':')[0])
-      for (const role of ['api', 'worker']) expect(compose.services[role]!.depends_on![name]!.condition).toBe('service_healthy')
+      for (const role of ['api', 'worker'])
+        expect(compose.services[role]!.depends_on![name]!.condition).toBe('service_healthy')
     }
     expect(compose.services.postgres!.image).toBe('postgres:18')
     expect(compose.services.postgres!.volumes).toEqual(['postgres:/var/lib/postgresql'])
@@ -67,7 +71,9 @@ describe('docker-compose.yml', () => {
       expect(service.image).toBe('frame-library')
       expect(service.read_only).toBe(true)
       expect(service.cap_drop).toEqual(['ALL'])
-      const settings = Object.fromEntries(Object.entries(service.environment!).map(([name, value]) => [name, withDefaults(value)]))
+      const settings = Object.fromEntries(
+        Object.entries(service.environment!).map(([name, value]) => [name, withDefaults(value)]),
+      )
       const config = parseConfig(settings)
       expect(config.databaseUrl, role).toBe('postgres://frames:frames-inside-only@postgres:5432/frames')
       expect(config.meili).toEqual({
@@ -84,7 +90,9 @@ describe('docker-compose.yml', () => {
 test('every setting of .env reaches API and worker', () => {
   // Set by the image, or for one process of a developer's machine.
   const elsewhere = ['PORT', 'DATA_DIR', 'METRICS_PORT', 'NODE_ENV', 'FAULT_AT']
-  const names = [...readFileSync('src/config.ts', 'utf8').matchAll(/^ {2}([A-Z][A-Z0-9_]+): /gm)].map(([, name]) => name!)
+  const names = [...readFileSync('src/config.ts', 'utf8').matchAll(/^ {2}([A-Z][A-Z0-9_]+): /gm)].map(
+    ([, name]) => name!,
+  )
   expect(names.length).toBeGreaterThan(20)
   for (const role of ['api', 'worker'])
     expect(Object.keys(compose.services[role]!.environment!), role).toEqual(
@@ -102,7 +110,9 @@ describe('Dockerfile', () => {
   })
 
   test('copies what is there, and everything the code reads at run time', () => {
-    const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+)$/gm)].flatMap(([, paths]) => paths!.split(' ').slice(0, -1))
+    const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+)$/gm)].flatMap(([, paths]) =>
+      paths!.split(' ').slice(0, -1),
+    )
     const tracked = execFileSync('git', ['ls-files'], { encoding: 'utf8' }).split('\n')
     for (const source of sources)
       expect(

@@ -47,7 +47,10 @@ test('a client that hangs is cut off at the deadline', async () => {
 
 test('parts stop in order, a failing one does not keep the next from stopping, a hanging one does not outlast the deadline', async () => {
   const stopped: string[] = []
-  const part = (name: string, act: () => Promise<unknown> = async () => undefined): [string, () => Promise<unknown>] => [
+  const part = (
+    name: string,
+    act: () => Promise<unknown> = async () => undefined,
+  ): [string, () => Promise<unknown>] => [
     name,
     () => {
       stopped.push(name)
@@ -57,7 +60,9 @@ test('parts stop in order, a failing one does not keep the next from stopping, a
   const broken = part('b', () => Promise.reject(new Error('no')))
   expect(await stopInOrder([part('a'), part('c')], { logger: silent })).toBe(true)
   expect(await stopInOrder([broken, part('d')], { logger: silent })).toBe(false)
-  expect(await stopInOrder([part('e', () => new Promise(() => undefined)), part('f')], { logger: silent, deadlineMs: 20 })).toBe(false)
+  expect(
+    await stopInOrder([part('e', () => new Promise(() => undefined)), part('f')], { logger: silent, deadlineMs: 20 }),
+  ).toBe(false)
   expect(stopped).toEqual(['a', 'c', 'b', 'd', 'e'])
 })
 

@@ -34,7 +34,9 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     })
     expect((await fetch(api + firstFrames[0]!.image_url)).headers.get('content-type')).toBe('image/webp')
     expect((await fetch(api)).headers.get('content-type')).toMatch(/text\/html/)
-    expect((await fetch(`${api}/api/boards`, { headers: { Authorization: `Bearer ${operatorKey()}` } })).status).toBe(200)
+    expect((await fetch(`${api}/api/boards`, { headers: { Authorization: `Bearer ${operatorKey()}` } })).status).toBe(
+      200,
+    )
     expect((await fetch(`${api}/readyz`)).status).toBe(200)
   })
 
@@ -155,7 +157,11 @@ async function start(program = process.execPath, args = ['src/cli.ts', 'start'])
 /** The one line with which a start was refused. */
 function refused(extra: Record<string, string>): string {
   const run = spawnSync(process.execPath, ['src/cli.ts', 'start'], { env: environment(extra), encoding: 'utf8' })
-  expect({ error: run.error, signal: run.signal, status: run.status }).toEqual({ error: undefined, signal: null, status: 1 })
+  expect({ error: run.error, signal: run.signal, status: run.status }).toEqual({
+    error: undefined,
+    signal: null,
+    status: 1,
+  })
   const lines = `${run.stdout}${run.stderr}`.trim().split('\n')
   expect(lines).toHaveLength(1)
   return lines[0]!
@@ -190,7 +196,11 @@ function processesOf(dir: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
-    .filter((pid) => pid !== process.pid && [`/proc/${pid}/environ`, `/proc/${pid}/cmdline`].some((file) => read(file).includes(dir)))
+    .filter(
+      (pid) =>
+        pid !== process.pid &&
+        [`/proc/${pid}/environ`, `/proc/${pid}/cmdline`].some((file) => read(file).includes(dir)),
+    )
 }
 
 function commandOf(pid: number): string {

@@ -12,7 +12,7 @@ import { refreshSaveCounts } from '../../src/projections/search/save-counts.ts'
 import type { FrameQuery } from '../../src/search/library-search.ts'
 import { mirrorState } from '../../src/search/meilisearch/mirror-state.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
-import { WORDS_VERSION } from '../../src/search/words.ts'
+import { WORDS_VERSION } from '../../src/search/text/words.ts'
 import { openProjection } from '../../src/workers/projection.ts'
 import { type SeedVideo, seedVideo } from '../support/seed.ts'
 import { holdTransaction, openStores, type Stores } from '../support/stores.ts'
@@ -93,7 +93,11 @@ async function correct(frameId: string, values: Partial<typeof frames.$inferInse
 
 async function save(frameId: string, saveStrength = 690) {
   await stores.db.transaction(async (tx) => {
-    const [row] = await tx.update(frames).set({ saveCount: sql`save_count + 1`, saveStrength }).where(sql`id = ${frameId}`).returning()
+    const [row] = await tx
+      .update(frames)
+      .set({ saveCount: sql`save_count + 1`, saveStrength })
+      .where(sql`id = ${frameId}`)
+      .returning()
     await appendEvent(tx, {
       type: 'frame.saved',
       subject: frameId,
@@ -130,9 +134,9 @@ test('a ready video can be searched, one that is not ready cannot', async () => 
     frame_count: 2,
     image_path: expect.stringMatching(/^\/media\/.+\.webp$/),
   })
-  expect((await search.brands({ after: undefined, limit: 10 })).items.map(({ name, frame_count }) => [name, frame_count])).toEqual([
-    ['Acme', 2],
-  ])
+  expect(
+    (await search.brands({ after: undefined, limit: 10 })).items.map(({ name, frame_count }) => [name, frame_count]),
+  ).toEqual([['Acme', 2]])
   expect((await search.techniques()).map(({ slug, frame_count }) => [slug, frame_count])).toEqual([
     ['logo-reveal', 1],
     ['slow-push', 1],
@@ -167,7 +171,9 @@ test('a replay from the beginning into an empty read model gives the same docume
   await seedVideo(stores.db, clip('Replayed', { author: 'Zeta' }))
   await drain()
   const before = await readModel()
-  await stores.db.$client.query('truncate library_search.documents, library_search.frames, library_search.entries, library_search.words')
+  await stores.db.$client.query(
+    'truncate library_search.documents, library_search.frames, library_search.entries, library_search.words',
+  )
   await stores.db.$client.query(`update checkpoints set xid = '0', seq = 0 where consumer = 'search'`)
   await drain()
   expect(await readModel()).toEqual(before)
@@ -250,14 +256,17 @@ test('a rebuild under writes loses none of them, and equals what the live projec
   expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
   await rebuildSearch(deps())
   expect(await readModel()).toEqual(live)
-  const { rows } = await stores.db.$client.query(`select nspname from pg_namespace where nspname like 'library_search%'`)
+  const { rows } = await stores.db.$client.query(
+    `select nspname from pg_namespace where nspname like 'library_search%'`,
+  )
   expect(rows).toEqual([{ nspname: 'library_search' }])
 })
 
 test('only one rebuild runs at a time', async () => {
   const results = await Promise.allSettled([rebuildSearch(deps()), rebuildSearch(deps())])
   expect(results.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0)
-  for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'conflict' })
+  for (const result of results)
+    if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'conflict' })
 })
 
 test('reconcile finds and heals what was lost, changed and left over, and finds nothing the second time', async () => {
@@ -269,9 +278,10 @@ test('reconcile finds and heals what was lost, changed and left over, and finds 
   await query(`delete from library_search.documents where kind = 'frames' and id = $1`, [video.frameIds[0]])
   await query(`delete from library_search.frames where id = $1`, [video.frameIds[0]])
   // Stale: a wrong revision; a damaged text under the right one; a searchable row that says something else; a brand.
-  await query(`update library_search.documents set doc = replace(doc::text, 'Healed', 'Heeled')::json where kind = 'videos' and id = $1`, [
-    video.id,
-  ])
+  await query(
+    `update library_search.documents set doc = replace(doc::text, 'Healed', 'Heeled')::json where kind = 'videos' and id = $1`,
+    [video.id],
+  )
   await query(`update library_search.frames set subject = 'crowd' where id = $1`, [video.frameIds[1]])
   await query(
     `update library_search.documents set doc = json_build_object('name', 'Healer', 'revision', 'x') where kind = 'brands' and doc->>'name' = 'Healer'`,
@@ -340,8 +350,12 @@ test('a read model whose words were cut by an older version is written anew when
   expect(await work()).toBe(born)
   const video = await seedVideo(db, { title: '新しい東京', frames: [{ caption: '東京の写真' }] })
   await rebuildSearch({ db, deepLink })
-  await db.execute(sql`update library_search.frames set words = to_tsvector('simple', '東京の写真') where video_id = ${video.id}`)
-  await db.execute(sql`update library_search.entries set words = to_tsvector('simple', '新しい東京') where id = ${video.id}`)
+  await db.execute(
+    sql`update library_search.frames set words = to_tsvector('simple', '東京の写真') where video_id = ${video.id}`,
+  )
+  await db.execute(
+    sql`update library_search.entries set words = to_tsvector('simple', '新しい東京') where id = ${video.id}`,
+  )
   await db.execute(sql`update read_models set words = 1`)
   const find = async () => {
     const { videos: titles, frames: hits } = await found.search({ q: '東京', limit: 5 })

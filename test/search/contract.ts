@@ -36,7 +36,12 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
     test('answers every question, with nothing', async () => {
       const { search } = engine()
       expect(await search.search({ q: '', limit: 6 })).toEqual({ videos: [], frames: [], brands: [], techniques: [] })
-      expect(await search.search({ q: 'kite', limit: 6 })).toEqual({ videos: [], frames: [], brands: [], techniques: [] })
+      expect(await search.search({ q: 'kite', limit: 6 })).toEqual({
+        videos: [],
+        frames: [],
+        brands: [],
+        techniques: [],
+      })
       expect(await search.search({ q: 'x', limit: 6, sourceKey: 'youtube:none' })).toEqual({
         videos: [],
         frames: [],
@@ -84,7 +89,9 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
       expect(await found('termnial')).toEqual([4])
       for (const first of ['xerminal', 'erminal', 'xterminal', 'etrminal']) {
         expect(await found(first)).toEqual([4])
-        expect((await engine().search.search({ q: first, limit: 6 })).frames.map(({ document }) => document.t_sec)).toEqual([4])
+        expect(
+          (await engine().search.search({ q: first, limit: 6 })).frames.map(({ document }) => document.t_sec),
+        ).toEqual([4])
       }
       expect(await found('kyte')).toEqual([])
     })
@@ -112,7 +119,8 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
       expect(await found('perdriv')).toEqual([2])
       expect(await found('drive')).toEqual([2])
       expect(await found('resent')).toEqual([])
-      for (const more of [{}, { facets: true }, { variety: true }]) expect(await found('perdriv stall now', more)).toEqual([2])
+      for (const more of [{}, { facets: true }, { variety: true }])
+        expect(await found('perdriv stall now', more)).toEqual([2])
       expect(await found('perdriv now', { page: 2 })).toEqual([])
     })
 
@@ -135,7 +143,9 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
     test('better places first, and the same order on every reading', async () => {
       const once = await engine().search.frames(ask({ q: 'red kite' }))
       expect(once.frames[0]!.document.t_sec).toBe(0)
-      expect(once.frames.map(({ score }) => score)).toEqual(once.frames.map(({ score }) => score).toSorted((a, b) => b - a))
+      expect(once.frames.map(({ score }) => score)).toEqual(
+        once.frames.map(({ score }) => score).toSorted((a, b) => b - a),
+      )
       expect(await engine().search.frames(ask({ q: 'red kite' }))).toEqual(once)
       for (const { score } of once.frames) expect(score > 0 && score <= 1).toBe(true)
     })
@@ -146,11 +156,15 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
 
     test('matched is escaped, with the words in em', async () => {
       const { frames } = await engine().search.frames(ask({ q: 'hyperdrive now' }))
-      expect(frames[0]!.matched).toEqual({ on_screen_text: 'npm install <em>hyperdrive</em> &lt;b&gt;<em>now</em>&lt;/b&gt;' })
+      expect(frames[0]!.matched).toEqual({
+        on_screen_text: 'npm install <em>hyperdrive</em> &lt;b&gt;<em>now</em>&lt;/b&gt;',
+      })
       expect((await engine().search.frames(ask({ q: 'presnter' }))).frames[0]!.matched).toEqual({
         caption: 'A <em>presenter</em> holds a red kite',
       })
-      expect((await engine().search.frames(ask({ q: 'perdri' }))).frames[0]!.matched.on_screen_text).toContain('<em>hyperdrive</em>')
+      expect((await engine().search.frames(ask({ q: 'perdri' }))).frames[0]!.matched.on_screen_text).toContain(
+        '<em>hyperdrive</em>',
+      )
     })
 
     test('one search, four groups: all words before some, an exact brand or technique first', async () => {
@@ -164,7 +178,10 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
         ['Creme', true],
         ['Crème & Co', false],
       ])
-      expect((await search.search({ q: 'CRÈME & CO', limit: 6 })).brands[0]).toMatchObject({ score: 1, document: { name: 'Crème & Co' } })
+      expect((await search.search({ q: 'CRÈME & CO', limit: 6 })).brands[0]).toMatchObject({
+        score: 1,
+        document: { name: 'Crème & Co' },
+      })
       const techniques = await search.search({ q: 'logo-reveal', limit: 6 })
       expect(techniques.techniques.map(({ document }) => document.slug)).toEqual(['logo-reveal', 'logo-reveal-2'])
       expect(techniques.techniques[0]!.score).toBe(1)
@@ -221,12 +238,15 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
 
     test('any text is a query', async () => {
       await fc.assert(
-        fc.asyncProperty(fc.oneof(fc.string({ unit: 'binary', maxLength: 60 }), fc.string({ maxLength: 60 })), async (q) => {
-          const text = q.toWellFormed().replaceAll('\0', ' ')
-          const page = await engine().search.frames(ask({ q: text, facets: true }))
-          expect(page.frames.length).toBe(Math.min(120, page.total!))
-          await engine().search.search({ q: text, limit: 3 })
-        }),
+        fc.asyncProperty(
+          fc.oneof(fc.string({ unit: 'binary', maxLength: 60 }), fc.string({ maxLength: 60 })),
+          async (q) => {
+            const text = q.toWellFormed().replaceAll('\0', ' ')
+            const page = await engine().search.frames(ask({ q: text, facets: true }))
+            expect(page.frames.length).toBe(Math.min(120, page.total!))
+            await engine().search.search({ q: text, limit: 3 })
+          },
+        ),
         { numRuns: 60, seed: 11 },
       )
     })
@@ -255,7 +275,10 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
     ]
     beforeAll(() => {
       const { put } = changesOf(clips)
-      return engine().sink.apply({ put: { ...put, techniques: put.techniques.map((one) => ({ ...one, name: 'ズーム' })) }, remove: {} })
+      return engine().sink.apply({
+        put: { ...put, techniques: put.techniques.map((one) => ({ ...one, name: 'ズーム' })) },
+        remove: {},
+      })
     })
     const found = async (q: string, more: Partial<FrameQuery> = {}) =>
       (await engine().search.frames(ask({ q, ...more }))).frames
@@ -328,7 +351,10 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
     test('a sentence is found by its words', async () => {
       expect(await found('暗い背景のターミナル画面')).toEqual(['tokyo 5'])
       const groups = await engine().search.search({ q: '暗い背景のターミナルと東京の写真', limit: 10 })
-      expect(groups.frames.map(({ document: { video_id, t_sec } }) => `${video_id} ${t_sec}`).slice(0, 2)).toEqual(['tokyo 5', 'tokyo 0'])
+      expect(groups.frames.map(({ document: { video_id, t_sec } }) => `${video_id} ${t_sec}`).slice(0, 2)).toEqual([
+        'tokyo 5',
+        'tokyo 0',
+      ])
     })
 
     test('names are found by any part; matched marks what was asked for', async () => {
@@ -337,21 +363,32 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
         { document: { id: 'tokyo' }, matched: { title: '新しい<em>東京</em>の発表会' } },
       ])
       expect((await search.search({ q: '만나', limit: 6 })).videos).toMatchObject([{ document: { id: 'world' } }])
-      expect((await search.search({ q: '小米', limit: 6 })).brands).toMatchObject([{ matched: { name: '샤오미 <em>小米</em>' } }])
-      expect((await search.search({ q: '샤오미小米', limit: 6 })).brands).toMatchObject([{ score: expect.closeTo(1, 1) }])
+      expect((await search.search({ q: '小米', limit: 6 })).brands).toMatchObject([
+        { matched: { name: '샤오미 <em>小米</em>' } },
+      ])
+      expect((await search.search({ q: '샤오미小米', limit: 6 })).brands).toMatchObject([
+        { score: expect.closeTo(1, 1) },
+      ])
       expect((await search.search({ q: '株式会社ソラコム', limit: 6 })).brands[0]).toMatchObject({ score: 1 })
-      expect((await search.search({ q: 'ソラコム', limit: 6 })).brands).toMatchObject([{ document: { name: '株式会社ソラコム' } }])
+      expect((await search.search({ q: 'ソラコム', limit: 6 })).brands).toMatchObject([
+        { document: { name: '株式会社ソラコム' } },
+      ])
       expect((await search.search({ q: 'ーム', limit: 6 })).techniques).toMatchObject([
         { document: { slug: 'zoom' }, matched: { name: 'ズ<em>ーム</em>' } },
       ])
       const page = await search.frames(ask({ q: '発売', facets: true }))
-      expect(page).toMatchObject({ total: 1, frames: [{ matched: { on_screen_text: 'iPhone15を<em>発売</em>\n新機能' } }] })
+      expect(page).toMatchObject({
+        total: 1,
+        frames: [{ matched: { on_screen_text: 'iPhone15を<em>発売</em>\n新機能' } }],
+      })
     })
 
     test('any stretch of letters is found where it stands, and nowhere else', async () => {
       const frames = clips.flatMap((one) => one.frames)
       const lettersOf = ({ caption, composition, steal, on_screen_text }: FrameDocument) =>
-        [caption, composition, steal, on_screen_text].map((text) => text?.normalize('NFKC').replace(/[^\p{L}\p{N}\p{M}]/gu, '') ?? '')
+        [caption, composition, steal, on_screen_text].map(
+          (text) => text?.normalize('NFKC').replace(/[^\p{L}\p{N}\p{M}]/gu, '') ?? '',
+        )
       const runs = frames.flatMap((frame) => lettersOf(frame).flatMap((text) => text.match(/[^\p{ASCII}]+/gu) ?? []))
       await fc.assert(
         fc.asyncProperty(
@@ -389,7 +426,9 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
         { caption: 'the zoom of film 53', technique: 'quix-zoom-in' },
       ]),
       clip('two', { title: 'Exists', author: 'Quix Labs' }, [{ caption: 'e-mail', technique: 'zoom-quix' }]),
-      clip('three', { title: 'Another', author: 'Quix Labs International' }, [{ caption: 'signup form', technique: 'zoom' }]),
+      clip('three', { title: 'Another', author: 'Quix Labs International' }, [
+        { caption: 'signup form', technique: 'zoom' },
+      ]),
       clip('four', { title: 'Film of labs', author: 'Existing Labs' }, [{}]),
       clip('five', { title: 'Film 53', author: 'The the' }, [{}]),
     ]
@@ -405,7 +444,9 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
       expect(await captions('dont')).toEqual(["they don't stop", 'they dont go'])
       expect(await captions("it's")).toEqual(["it's new", 'its old'])
       expect(await captions('its')).toEqual(["it's new", 'its old'])
-      expect((await engine().search.frames(ask({ q: 'wi-fi' }))).frames[0]!.matched).toEqual({ caption: '<em>wifi</em> tower' })
+      expect((await engine().search.frames(ask({ q: 'wi-fi' }))).frames[0]!.matched).toEqual({
+        caption: '<em>wifi</em> tower',
+      })
     })
 
     test('a letter or two begin words, but are no part of one', async () => {
@@ -428,7 +469,8 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
 
     test('a brand or technique that is named among other words comes before what only has some of them', async () => {
       const { search } = engine()
-      const brands = async (q: string) => (await search.search({ q, limit: 6 })).brands.map(({ document }) => document.name)
+      const brands = async (q: string) =>
+        (await search.search({ q, limit: 6 })).brands.map(({ document }) => document.name)
       expect((await brands('the QUIX hand'))[0]).toBe('Quix')
       expect((await brands('quix labs film')).slice(0, 2)).toEqual(['Quix Labs', 'Quix'])
       expect((await brands('quix labs inter')).slice(0, 3)).toEqual(['Quix Labs International', 'Quix Labs', 'Quix'])
@@ -445,7 +487,9 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
     // The shortest name comes last in every order but its own.
     const clips = [
       ...numbers.map((n) =>
-        clip(`k${n}`, { title: `Kestrel film ${n}`, author: `Kestrel ${n}` }, [{ caption: 'a bird', technique: `kestrel-dive-${n}` }]),
+        clip(`k${n}`, { title: `Kestrel film ${n}`, author: `Kestrel ${n}` }, [
+          { caption: 'a bird', technique: `kestrel-dive-${n}` },
+        ]),
       ),
       clip('zz', { title: 'Zeppelin', author: 'Kestrel' }, [{ caption: 'a kestrel', technique: 'film' }]),
     ]
@@ -489,7 +533,11 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
     const clips = authors.map((author, n) =>
       clip(
         `video${String(n).padStart(2, '0')}`,
-        { author, platform: PLATFORMS[n % PLATFORMS.length]!, addedAt: new Date(Date.UTC(2026, 0, 1 + Math.floor(n / 2))) },
+        {
+          author,
+          platform: PLATFORMS[n % PLATFORMS.length]!,
+          addedAt: new Date(Date.UTC(2026, 0, 1 + Math.floor(n / 2))),
+        },
         Array.from({ length: 14 }, (_, k) => ({
           tSec: k * 1.5,
           subject: k % 7 === 6 ? null : SUBJECTS[(n + k) % SUBJECTS.length]!,
@@ -500,13 +548,21 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
           kind: KINDS[k % KINDS.length]!,
           technique: k % 3 === 0 ? null : `move-${(n + k) % 5}`,
           caption: `Scene ${k} of ${n} with ${k % 2 === 0 ? 'a kite' : 'a lamp'}`,
-          palette: [PALETTE[(n + k) % PALETTE.length]!, PALETTE[(n + 2 * k + 1) % PALETTE.length]!, '#808080', '#101010', '#f0f0f0'],
+          palette: [
+            PALETTE[(n + k) % PALETTE.length]!,
+            PALETTE[(n + 2 * k + 1) % PALETTE.length]!,
+            '#808080',
+            '#101010',
+            '#f0f0f0',
+          ],
           paletteShares: [0.6, 0.25, 0.05, 0.05, 0.05],
         })),
       ),
     )
     const documents = clips.flatMap(({ frames }) => frames)
-    const newest = documents.toSorted((a, b) => b.added_ms - a.added_ms || order(a.video_id, b.video_id) || a.t_ms - b.t_ms)
+    const newest = documents.toSorted(
+      (a, b) => b.added_ms - a.added_ms || order(a.video_id, b.video_id) || a.t_ms - b.t_ms,
+    )
     beforeAll(() => engine().sink.apply(changesOf(clips)))
 
     test('newest is one total order, and its pages hold every frame once', async () => {
@@ -578,7 +634,9 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
           expect(page.frames.map(({ document }) => document.id)).toEqual(expected.map(({ id }) => id))
           expect(page.total).toBe(expected.length)
           const byWord = await engine().search.frames(ask({ q: 'scene', filters, pageSize: 500, facets: true }))
-          expect(byWord.frames.map(({ document }) => document.id).toSorted()).toEqual(expected.map(({ id }) => id).toSorted())
+          expect(byWord.frames.map(({ document }) => document.id).toSorted()).toEqual(
+            expected.map(({ id }) => id).toSorted(),
+          )
           expect(byWord.total).toBe(expected.length)
           expect(byWord.facets!.tone).toEqual(page.facets!.tone)
           for (const facet of FACETS) {
@@ -607,7 +665,9 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
         ask({ q: 'kite', filters: { tone: ['dark'] }, facets: true, sort: 'newest', pageSize: 500 }),
       )
       const kites = newest.filter((frame) => frame.caption!.includes('kite'))
-      expect(page.frames.map(({ document }) => document.id)).toEqual(kites.filter(({ tone }) => tone === 'dark').map(({ id }) => id))
+      expect(page.frames.map(({ document }) => document.id)).toEqual(
+        kites.filter(({ tone }) => tone === 'dark').map(({ id }) => id),
+      )
       expect(page.facets!.tone).toEqual({
         dark: kites.filter(({ tone }) => tone === 'dark').length,
         bright: kites.filter(({ tone }) => tone === 'bright').length,
@@ -626,7 +686,10 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
 
     test('past its depth relevance says so and names newest', async () => {
       const refused = engine().search.frames(ask({ q: 'scene', page: 168 }))
-      await expect(refused).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('sort=newest') })
+      await expect(refused).rejects.toMatchObject({
+        code: 'invalid_request',
+        message: expect.stringContaining('sort=newest'),
+      })
       expect((await engine().search.frames(ask({ q: 'scene', page: 167 }))).frames).toEqual([])
       expect((await engine().search.frames(ask({ q: 'scene', sort: 'newest', page: 9_999 }))).frames).toEqual([])
     })
@@ -634,7 +697,9 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
     test('blank: the strongest of each kind, no video twice while there are others', async () => {
       const groups = await engine().search.search({ q: '', limit: 6 })
       expect(new Set(groups.frames.map(({ document }) => document.video_id)).size).toBe(6)
-      const best = documents.reduce((a, b) => (b.strength > a.strength || (b.strength === a.strength && b.id < a.id) ? b : a))
+      const best = documents.reduce((a, b) =>
+        b.strength > a.strength || (b.strength === a.strength && b.id < a.id) ? b : a,
+      )
       expect(groups.frames[0]!.document.id).toBe(best.id)
       expect(groups.videos).toHaveLength(6)
       expect(groups.brands).toHaveLength(6)
@@ -658,7 +723,16 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
 
     test('no id is too strange to be unknown', async () => {
       const { search } = engine()
-      for (const id of ['', '\0', 'a\0b', '\ud800', "'; drop table frames; --", 'ü'.repeat(3_000), '../x', 'video03\0']) {
+      for (const id of [
+        '',
+        '\0',
+        'a\0b',
+        '\ud800',
+        "'; drop table frames; --",
+        'ü'.repeat(3_000),
+        '../x',
+        'video03\0',
+      ]) {
         expect(await search.videoFrames(id)).toBeUndefined()
         expect(await search.frame(id)).toBeUndefined()
         expect(await search.video(id)).toBeUndefined()
@@ -666,7 +740,9 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
         expect(await search.framesByIds([id])).toEqual([])
         expect((await search.search({ q: 'x', limit: 3, sourceKey: id })).videos).toEqual([])
         expect((await search.videos({ after: undefined, limit: 3, author: id })).items).toEqual([])
-        expect((await search.frames(ask({ filters: { video: [id], author: [id], technique: [id] } }))).frames).toEqual([])
+        expect((await search.frames(ask({ filters: { video: [id], author: [id], technique: [id] } }))).frames).toEqual(
+          [],
+        )
       }
     })
 
@@ -685,10 +761,14 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
           .toSorted((a, b) => b.added_ms - a.added_ms || order(a.id, b.id))
           .map(({ id }) => id),
       )
-      expect((await search.videos({ after: undefined, limit: 9, author: 'Acme' })).items.map(({ id }) => id)).toEqual(['video00'])
-      expect((await search.videos({ after: undefined, limit: 9, platform: 'x' })).items.every(({ platform }) => platform === 'x')).toBe(
-        true,
-      )
+      expect((await search.videos({ after: undefined, limit: 9, author: 'Acme' })).items.map(({ id }) => id)).toEqual([
+        'video00',
+      ])
+      expect(
+        (await search.videos({ after: undefined, limit: 9, platform: 'x' })).items.every(
+          ({ platform }) => platform === 'x',
+        ),
+      ).toBe(true)
       const names: string[] = []
       for (let after: string | undefined; ; ) {
         const page = await search.brands({ after, limit: 3 })
@@ -707,7 +787,8 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
       expect(frames.length).toBeGreaterThan(0)
       for (const { document } of documents.map((document) => ({ document }))) {
         if (document.palette[0] === '#d02020') expect(frames.some((hit) => hit.document.id === document.id)).toBe(true)
-        if (!document.palette.slice(0, 2).includes('#d02020')) expect(frames.some((hit) => hit.document.id === document.id)).toBe(false)
+        if (!document.palette.slice(0, 2).includes('#d02020'))
+          expect(frames.some((hit) => hit.document.id === document.id)).toBe(false)
       }
     })
 
@@ -754,7 +835,8 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
         expect(shown).toHaveLength(5)
         for (const a of shown)
           for (const b of shown)
-            if (a.id !== b.id && Math.abs(a.luma - b.luma) < 12) expect(hammingDistance(a.phash, b.phash)).toBeGreaterThan(6)
+            if (a.id !== b.id && Math.abs(a.luma - b.luma) < 12)
+              expect(hammingDistance(a.phash, b.phash)).toBeGreaterThan(6)
         const pages = [
           await engine().search.frames(ask({ q, variety: true, pageSize: 3 })),
           await engine().search.frames(ask({ q, variety: true, pageSize: 3, page: 2 })),
@@ -776,7 +858,12 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
     }
     const clips = [
       clip('one', {}, [
-        { phash: '0123456789abcdef', caption: 'a kite', palette: ['#d02020', '#301010', '#ffffff', '#808080', '#101010'], subject: 'ui' },
+        {
+          phash: '0123456789abcdef',
+          caption: 'a kite',
+          palette: ['#d02020', '#301010', '#ffffff', '#808080', '#101010'],
+          subject: 'ui',
+        },
       ]),
       clip('two', {}, [
         { ...elsewhere, phash: '0122456689aacdef' },
@@ -799,7 +886,10 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
     test('a document put again replaces, one removed is gone, and both raise the version', async () => {
       const { search, sink } = engine()
       const [before] = [
-        clip('v', { title: 'Before' }, [{ caption: 'old words', technique: 'move-1', subject: 'ui' }, { caption: 'stays' }]),
+        clip('v', { title: 'Before' }, [
+          { caption: 'old words', technique: 'move-1', subject: 'ui' },
+          { caption: 'stays' },
+        ]),
       ]
       await sink.apply(changesOf([before!]))
       const first = await search.version()
@@ -869,7 +959,8 @@ function passes(frame: FrameDocument, filters: FrameFilters): boolean {
     among(filters.author, frame.author) &&
     among(filters.platform, frame.platform) &&
     among(filters.video, frame.video_id) &&
-    (!filters.color?.length || filters.color.some((color) => cellsOf(frame.palette, frame.palette_shares).includes(cellOf(color))))
+    (!filters.color?.length ||
+      filters.color.some((color) => cellsOf(frame.palette, frame.palette_shares).includes(cellOf(color))))
   )
 }
 
@@ -900,7 +991,11 @@ function clip(id: string, video: Partial<VideoRow>, list: SeedFrame[]): Clip {
   )
   const best = frames.toSorted((a, b) => b.strength - a.strength)[0]
   return {
-    video: toVideoDocument(row, { frameCount: frames.length, imagePath: best?.image_path ?? null, strength: best?.strength ?? 0 }),
+    video: toVideoDocument(row, {
+      frameCount: frames.length,
+      imagePath: best?.image_path ?? null,
+      strength: best?.strength ?? 0,
+    }),
     frames,
   }
 }
@@ -914,7 +1009,9 @@ function changesOf(clips: readonly Clip[]) {
     imagePath: of[0]?.image_path ?? null,
     strength: Math.max(0, ...of.map(({ strength }) => strength)),
   })
-  const brands = authors.map((name) => toBrandDocument(name, { ...summary(frames.filter(({ author }) => author === name)), videoCount: 1 }))
+  const brands = authors.map((name) =>
+    toBrandDocument(name, { ...summary(frames.filter(({ author }) => author === name)), videoCount: 1 }),
+  )
   const techniques = slugs.map(
     (slug): TechniqueDocument =>
       toTechniqueDocument(

@@ -55,7 +55,8 @@ if (missing) {
       },
       async [Symbol.asyncDispose]() {
         const client = new Meilisearch({ host: meili.url, ...(meili.key ? { apiKey: meili.key } : {}) })
-        for (const kind of ['frames', 'videos', 'brands', 'techniques']) await client.deleteIndexIfExists(`${prefix}_${kind}`)
+        for (const kind of ['frames', 'videos', 'brands', 'techniques'])
+          await client.deleteIndexIfExists(`${prefix}_${kind}`)
         await meili[Symbol.asyncDispose]()
         await stores[Symbol.asyncDispose]()
       },

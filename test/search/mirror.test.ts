@@ -22,7 +22,15 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 const missing = meiliMissing()
 const logger = pino({ level: 'silent' })
-const ask = (q: string): FrameQuery => ({ filters: {}, q, sort: 'relevance', page: 1, pageSize: 120, facets: false, variety: false })
+const ask = (q: string): FrameQuery => ({
+  filters: {},
+  q,
+  sort: 'relevance',
+  page: 1,
+  pageSize: 120,
+  facets: false,
+  variety: false,
+})
 
 describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${missing})` : ''}`, () => {
   const prefix = `t_${randomBytes(6).toString('hex')}`
@@ -54,7 +62,10 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
 
   async function drain() {
     const context = { db: stores.db, url: stores.databaseUrl, logger, pollMs: 20 }
-    const running = [startConsumer(context, searchProjection({ db: stores.db, deepLink })), startConsumer(context, meiliProjection(deps()))]
+    const running = [
+      startConsumer(context, searchProjection({ db: stores.db, deepLink })),
+      startConsumer(context, meiliProjection(deps())),
+    ]
     for (const consumer of running) await consumer.drain()
     for (const consumer of running) await consumer[Symbol.asyncDispose]()
   }
@@ -62,7 +73,8 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
   /** What each side holds. */
   async function both() {
     const held: string[] = []
-    for await (const batch of sink.revisions('frames')) held.push(...batch.map(({ id, revision }) => `${id} ${revision}`))
+    for await (const batch of sink.revisions('frames'))
+      held.push(...batch.map(({ id, revision }) => `${id} ${revision}`))
     const { rows } = await stores.db.$client.query(
       `select id || ' ' || revision as line from library_search.documents where kind = 'frames' and doc is not null`,
     )
@@ -146,7 +158,10 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     const harms = [
       () => index.deleteDocuments([held[0]!.split(' ')[0]!]),
       () => index.addDocuments([{ key: 'ghost', revision: 'r', doc: '{}', caption: 'kite' }]),
-      () => client.index(`${prefix}_names`).addDocuments([{ key: 'techniques-ghost', kind: 'techniques', revision: 'r', doc: '{}' }]),
+      () =>
+        client
+          .index(`${prefix}_names`)
+          .addDocuments([{ key: 'techniques-ghost', kind: 'techniques', revision: 'r', doc: '{}' }]),
     ]
     for (const harm of harms) {
       const version = await (await open()).version()
@@ -188,14 +203,26 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     const reads = openPostgresSearch(stores.db.$client)
     const keys = ['wrong', await searchOnlyKey({ ...meili, prefix })]
     if (meili.key === undefined) return
-    const search = openMeiliSearch({ url: meili.url, prefix, key: async () => keys.shift(), reads, mirror: () => mirrorState(stores.db) })
+    const search = openMeiliSearch({
+      url: meili.url,
+      prefix,
+      key: async () => keys.shift(),
+      reads,
+      mirror: () => mirrorState(stores.db),
+    })
     await expect(search.frames(ask('kite'))).rejects.toThrow(/API key/)
     expect((await search.frames(ask('kite'))).frames).toHaveLength(3)
   })
 
   test('with the server away the read model answers within the time allowed', async () => {
     const reads = openPostgresSearch(stores.db.$client)
-    const away = openMeiliSearch({ url: 'http://127.0.0.1:9', key: undefined, prefix, reads, mirror: () => mirrorState(stores.db) })
+    const away = openMeiliSearch({
+      url: 'http://127.0.0.1:9',
+      key: undefined,
+      prefix,
+      reads,
+      mirror: () => mirrorState(stores.db),
+    })
     const search = resilientSearch({ primary: away, fallback: reads, logger })
     const page = await search.frames(ask('kite'))
     expect(page.frames).toHaveLength(3)
@@ -238,7 +265,10 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
       const mirroring = untilSeen(() => meiliProjection({ db: stores.db, sink: fresh }).handle(events, stop.signal))
       mirroring.catch(() => undefined)
       if (!isLost) {
-        await vi.waitFor(async () => expect(await sink.count('frames')).toBe(before + 20 * 205), { timeout: 60_000, interval: 50 })
+        await vi.waitFor(async () => expect(await sink.count('frames')).toBe(before + 20 * 205), {
+          timeout: 60_000,
+          interval: 50,
+        })
         expect((await mirrorState(stores.db))!.version).toBe(version)
         expect(await sink.count('videos')).toBe(videos)
       }

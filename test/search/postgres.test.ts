@@ -9,12 +9,19 @@ import { describeContract } from './contract.ts'
 describeContract('PostgreSQL', async () => {
   const stores = await openStores()
   const pool = stores.db.$client
-  return { search: openPostgresSearch(pool), sink: openPostgresSink(pool), [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose]() }
+  return {
+    search: openPostgresSearch(pool),
+    sink: openPostgresSink(pool),
+    [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
+  }
 })
 
 test('words that stand nearly everywhere are ranked in part, find the same, and count for less than the others', async () => {
   const stores = await openStores()
-  const captions = Array.from({ length: 60 }, (_, n) => `a lamp on a table, number n${n}${n % 20 === 7 ? ' with a zebra' : ''}`)
+  const captions = Array.from(
+    { length: 60 },
+    (_, n) => `a lamp on a table, number n${n}${n % 20 === 7 ? ' with a zebra' : ''}`,
+  )
   await seedVideo(stores.db, { title: 'Lamps', frames: captions.map((caption) => ({ caption })) })
   await seedVideo(stores.db, { title: 'Zebras', frames: [{ caption: 'zebra crossing' }] })
   await rebuildSearch({ db: stores.db, deepLink: () => null })

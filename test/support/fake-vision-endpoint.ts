@@ -131,7 +131,9 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     const refused = (options.refuses ?? []).find((name) => name in body)
     if (refused) return fail(400, { message: `Unsupported parameter: '${refused}'`, param: refused })
 
-    const parts: Array<{ type: string; text?: string; image_url?: { url: string } }> = Array.isArray(body.messages.at(-1).content)
+    const parts: Array<{ type: string; text?: string; image_url?: { url: string } }> = Array.isArray(
+      body.messages.at(-1).content,
+    )
       ? body.messages.at(-1).content
       : []
     const images = parts.flatMap((part) => part.image_url?.url ?? [])
@@ -139,14 +141,16 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     const behaviour = options.plan?.(calls.length) ?? 'well'
     calls.push({ behaviour, names, images, body })
 
-    if (behaviour === 'rate-limited') return fail(429, { message: 'slow down' }, { 'retry-after-ms': String(options.retryAfterMs ?? 10) })
+    if (behaviour === 'rate-limited')
+      return fail(429, { message: 'slow down' }, { 'retry-after-ms': String(options.retryAfterMs ?? 10) })
     if (behaviour === 'server-error') return fail(500, {})
     if (behaviour === 'wrong-key') return fail(401, { message: 'Incorrect API key provided' })
     if (behaviour === 'no-model') return fail(404, { message: 'The model does not exist', code: 'model_not_found' })
     if (behaviour === 'rejected') return fail(400, { message: 'invalid image' })
     if (behaviour === 'drop') return void response.destroy()
     if (behaviour === 'hang') return
-    if (options.delayMs) await new Promise((resolve) => setTimeout(resolve, behaviour === 'slow' ? options.delayMs! * 4 : options.delayMs))
+    if (options.delayMs)
+      await new Promise((resolve) => setTimeout(resolve, behaviour === 'slow' ? options.delayMs! * 4 : options.delayMs))
 
     const describe = (name: string, i: number) => ({ ...describeWell(name), ...options.describe?.(name, images[i]!) })
     let frames: Array<Record<string, unknown>> = names.map(describe)
@@ -192,7 +196,9 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
         id: `c${calls.length}`,
         object: 'chat.completion',
         model: body.model,
-        choices: [{ index: 0, finish_reason: finish, message: { role: 'assistant', content: refusal ? null : text, refusal } }],
+        choices: [
+          { index: 0, finish_reason: finish, message: { role: 'assistant', content: refusal ? null : text, refusal } },
+        ],
         usage: options.withoutUsage
           ? null
           : {

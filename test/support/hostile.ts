@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { OPERATIONS, type OperationEntry } from '../../src/api/operations.ts'
-import { STATUS } from '../../src/api/problem.ts'
+import { STATUS } from '../../src/http/problem.ts'
 
 /** Hostile requests made from the tables that the service reads its requests by: valid, almost valid, and nothing of the kind. */
 
@@ -13,7 +13,24 @@ export interface HostileRequest {
 }
 
 const NASTY = [
-  ...['', ' ', '\0', '\u0000a', '\u202e', '\ud83d\ude00', 'é', 'e\u0301', '\ufeff', '\u2028', '\x7f', '\t\r\n', 'ﬃ', 'İ', 'ß', '½'],
+  ...[
+    '',
+    ' ',
+    '\0',
+    '\u0000a',
+    '\u202e',
+    '\ud83d\ude00',
+    'é',
+    'e\u0301',
+    '\ufeff',
+    '\u2028',
+    '\x7f',
+    '\t\r\n',
+    'ﬃ',
+    'İ',
+    'ß',
+    '½',
+  ],
   ...[
     "'",
     '"',
@@ -89,7 +106,8 @@ const text = fc.oneof(
   { weight: 1, arbitrary: fc.array(fc.constantFrom(...NASTY), { maxLength: 12 }).map((parts) => parts.join(' ')) },
 )
 /** encodeURIComponent refuses half a surrogate pair; here it goes out as the bytes a careless client sends. */
-const encode = (value: string) => [...Buffer.from(value, 'utf8')].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
+const encode = (value: string) =>
+  [...Buffer.from(value, 'utf8')].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
 const written = fc.oneof(
   { weight: 8, arbitrary: text.map(encode) },
   { weight: 1, arbitrary: fc.constantFrom('%', '%zz', '%ff', '%C0%80', '%ED%A0%80', '%E2%82', '+', '%00', '&&=', '=') },
@@ -120,12 +138,26 @@ function bodyOf({ example }: OperationEntry): fc.Arbitrary<string> {
   if (typeof example !== 'object' || example === null) return json
   const value = fc.oneof(text, fc.jsonValue({ maxDepth: 2 }), fc.constant(undefined), fc.double(), fc.maxSafeInteger())
   const mutated = fc
-    .record(Object.fromEntries([...Object.keys(example), 'extra', '__proto__x'].map((key) => [key, value])), { requiredKeys: [] })
+    .record(Object.fromEntries([...Object.keys(example), 'extra', '__proto__x'].map((key) => [key, value])), {
+      requiredKeys: [],
+    })
     .map((fields) => JSON.stringify({ ...example, ...(fields as object) }))
   return fc.oneof({ weight: 3, arbitrary: mutated }, { weight: 1, arbitrary: json })
 }
 
-const NAMES = ['__proto__', 'constructor', 'toString', 'q[]', 'q[a]', 'limit ', 'LIMIT', '', 'a'.repeat(200), '\0', 'page%00']
+const NAMES = [
+  '__proto__',
+  'constructor',
+  'toString',
+  'q[]',
+  'q[a]',
+  'limit ',
+  'LIMIT',
+  '',
+  'a'.repeat(200),
+  '\0',
+  'page%00',
+]
 
 function requestOf(entry: OperationEntry, tokens: readonly string[]): fc.Arbitrary<HostileRequest> {
   const { method, path, parameters = {}, body } = entry
@@ -138,7 +170,12 @@ function requestOf(entry: OperationEntry, tokens: readonly string[]): fc.Arbitra
   const query = fc.oneof(
     { weight: 6, arbitrary: fc.array(pair, { maxLength: 4 }) },
     { weight: 1, arbitrary: fc.array(pair, { minLength: 10, maxLength: 60 }) },
-    { weight: 1, arbitrary: fc.tuple(pair, fc.integer({ min: 2, max: 80 })).map(([one, n]) => Array.from({ length: n }, () => one)) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .tuple(pair, fc.integer({ min: 2, max: 80 }))
+        .map(([one, n]) => Array.from({ length: n }, () => one)),
+    },
   )
   const segment = fc.oneof(
     { weight: 1, arbitrary: fc.constantFrom('abcdefgh2345', 'abcdefgh2345-0', ...tokens) },
@@ -202,7 +239,12 @@ export function hostileRequests(
 }
 
 /** What is wrong with an answer to whatever it was; undefined when nothing is. */
-export function faultOf(request: HostileRequest, status: number, contentType: string | null, body: string): string | undefined {
+export function faultOf(
+  request: HostileRequest,
+  status: number,
+  contentType: string | null,
+  body: string,
+): string | undefined {
   if (status >= 500) return `answered ${status}: ${body.slice(0, 200)}`
   if (status < 400) return undefined
   if (request.method === 'HEAD' || status === 304) return undefined
@@ -223,6 +265,7 @@ export function faultOf(request: HostileRequest, status: number, contentType: st
     return `error ${status} is ${body.slice(0, 200)}`
   if (Object.keys(problem).some((key) => !['code', 'message', 'details'].includes(key)))
     return `error ${status} holds more: ${body.slice(0, 200)}`
-  if (/node_modules|\bat \w+ \(|failed query/i.test(String(problem.message))) return `error ${status} leaks: ${body.slice(0, 200)}`
+  if (/node_modules|\bat \w+ \(|failed query/i.test(String(problem.message)))
+    return `error ${status} leaks: ${body.slice(0, 200)}`
   return undefined
 }

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { type ApiDocument, describeApi } from '../../src/api/openapi.ts'
 import { OPERATIONS } from '../../src/api/operations.ts'
+import { type ApiDocument, describeApi } from '../../src/http/openapi.ts'
 
 export function makeDocument(): ApiDocument {
   return describeApi({ publicUrl: 'http://frames.test', version: '0.0.0', operations: OPERATIONS })
@@ -25,14 +25,18 @@ export function holdAnswers(document: ApiDocument = makeDocument()): Held {
     const template = templates.find(({ pattern }) => pattern.test(path.split('?')[0]!))
     if (!template) throw new Error(`${path} is not in the document`)
     const verb = method === 'HEAD' ? 'get' : method.toLowerCase()
-    const operation = (document.paths as Record<string, Record<string, { responses?: Record<string, unknown> }>>)[template.path]![verb]
+    const operation = (document.paths as Record<string, Record<string, { responses?: Record<string, unknown> }>>)[
+      template.path
+    ]![verb]
     if (!operation) throw new Error(`${method} ${template.path} is not in the document`)
-    if (!operation.responses?.[String(status)]) throw new Error(`${method} ${template.path} does not document ${status}`)
+    if (!operation.responses?.[String(status)])
+      throw new Error(`${method} ${template.path} does not document ${status}`)
     const pointer = ['paths', template.path, verb, 'responses', String(status), 'content', 'application/json', 'schema']
       .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
       .join('/')
     const validate = ajv.getSchema(`api#/${pointer}`)
     if (!validate) throw new Error(`${method} ${template.path} documents no JSON for ${status}`)
-    if (!validate(json)) throw new Error(`${method} ${path} ${status}: ${ajv.errorsText(validate.errors).slice(0, 600)}`)
+    if (!validate(json))
+      throw new Error(`${method} ${path} ${status}: ${ajv.errorsText(validate.errors).slice(0, 600)}`)
   }
 }

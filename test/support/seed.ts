@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Db } from '../../src/db/client.ts'
 import { frames, type Provenance, techniques, videos } from '../../src/db/schema.ts'
 import { appendEvents } from '../../src/events/append.ts'
-import { frameIdOf, imageKeysOf, videoIdOf } from '../../src/library/identity.ts'
+import { frameIdOf, imageKeysOf, videoIdOf } from '../../src/library/videos/identity.ts'
 import type { ANNOTATED, Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../../src/vocabulary.ts'
 
 export interface SeedFrame {
@@ -59,7 +59,14 @@ export async function seedVideo(db: Db, seed: SeedVideo = {}): Promise<{ id: str
     if (named.length > 0) {
       await tx
         .insert(techniques)
-        .values(named.map((slug) => ({ slug, name: slug.replaceAll('-', ' '), description: `Uses ${slug}.`, recognise: 'Seeded.' })))
+        .values(
+          named.map((slug) => ({
+            slug,
+            name: slug.replaceAll('-', ' '),
+            description: `Uses ${slug}.`,
+            recognise: 'Seeded.',
+          })),
+        )
         .onConflictDoNothing()
     }
     await tx.insert(videos).values({
@@ -86,13 +93,22 @@ export async function seedVideo(db: Db, seed: SeedVideo = {}): Promise<{ id: str
         accountId: null,
         data: { ...facts, revision: 1, frame_count: rows.length, removed_frame_ids: [] },
       },
-      ...(ready ? ([{ type: 'video.ready', subject: id, accountId: null, data: { ...facts, frame_count: rows.length } }] as const) : []),
+      ...(ready
+        ? ([
+            { type: 'video.ready', subject: id, accountId: null, data: { ...facts, frame_count: rows.length } },
+          ] as const)
+        : []),
     ])
   })
   return { id, frameIds: rows.map((row) => row.id) }
 }
 
-export function toFrameRow(videoId: string, frame: SeedFrame, at: number, createdAt: Date): typeof frames.$inferInsert & { id: string } {
+export function toFrameRow(
+  videoId: string,
+  frame: SeedFrame,
+  at: number,
+  createdAt: Date,
+): typeof frames.$inferInsert & { id: string } {
   const tMs = Math.round((frame.tSec ?? at) * 1000)
   const id = frameIdOf(videoId, tMs)
   const hash = createHash('sha256').update(id).digest('hex')
@@ -114,7 +130,8 @@ export function toFrameRow(videoId: string, frame: SeedFrame, at: number, create
     steal: frame.steal ?? null,
     on_screen_text: frame.onScreenText ?? null,
   }
-  const known = (attribute: (typeof ANNOTATED)[number]) => (values[attribute] === null ? null : stamp('model', frame.confidence ?? 0.8))
+  const known = (attribute: (typeof ANNOTATED)[number]) =>
+    values[attribute] === null ? null : stamp('model', frame.confidence ?? 0.8)
   const tone = frame.tone ?? (at % 2 === 0 ? 'dark' : 'bright')
   return {
     id,

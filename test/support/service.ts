@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type OpenApi, openApi } from '../../src/api/main.ts'
 import { type Config, parseConfig } from '../../src/config.ts'
-import { createAccount } from '../../src/library/accounts.ts'
-import { createKey } from '../../src/library/keys.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import { createLogger, type Logger } from '../../src/logger.ts'
+import { type OpenApi, openApi } from '../../src/server/main.ts'
 import type { Annotator } from '../../src/vision/annotator.ts'
 import { type OpenWorker, openWorker, type WorkerOptions } from '../../src/workers/main.ts'
 import { openStores, type Stores } from './stores.ts'
@@ -38,13 +38,23 @@ export interface Service {
 
 /** API and worker in this process, on stores and a data folder of their own. */
 export async function openService(
-  options: { annotator?: Annotator; env?: Record<string, string>; worker?: boolean; workerOptions?: Partial<WorkerOptions> } = {},
+  options: {
+    annotator?: Annotator
+    env?: Record<string, string>
+    worker?: boolean
+    workerOptions?: Partial<WorkerOptions>
+  } = {},
 ): Promise<Service> {
   const stores = await openStores()
   const dataDir = await mkdtemp(join(tmpdir(), 'frames-service-'))
   const logs: string[] = []
   const logger = createLogger({ level: 'debug' }, { write: (line: string) => void logs.push(line) })
-  const config = parseConfig({ DATA_DIR: dataDir, RATE_LIMIT_SCALE: '1000', PUBLIC_URL: 'http://frames.test', ...options.env })
+  const config = parseConfig({
+    DATA_DIR: dataDir,
+    RATE_LIMIT_SCALE: '1000',
+    PUBLIC_URL: 'http://frames.test',
+    ...options.env,
+  })
   if (config.meili) config.meili.prefix = stores.prefix
   const shared = { config, databaseUrl: stores.databaseUrl, redisUrl: stores.redisUrl, logger, prefix: stores.prefix }
   const worker =

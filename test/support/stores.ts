@@ -43,7 +43,10 @@ export async function openStores(): Promise<Stores> {
 /** Until every event written so far can be read: an older transaction, in whatever database of the server, may still hide it. */
 export async function untilReadable(db: Db): Promise<void> {
   const hidden = 'select 1 from events where xid >= pg_snapshot_xmin(pg_current_snapshot()) limit 1'
-  await vi.waitFor(async () => expect((await db.$client.query(hidden)).rows).toEqual([]), { timeout: 120_000, interval: 20 })
+  await vi.waitFor(async () => expect((await db.$client.query(hidden)).rows).toEqual([]), {
+    timeout: 120_000,
+    interval: 20,
+  })
 }
 
 /** A transaction that stays open until it is disposed of: readers of the event log stop below it. */

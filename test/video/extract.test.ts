@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Extraction, extractVideo } from '../../src/video/extract.ts'
-import { extractInChild } from '../../src/video/extract-in-child.ts'
+import { type Extraction, extractVideo } from '../../src/video/extract/extract.ts'
+import { extractInChild } from '../../src/video/extract/run-extraction.ts'
 
 const SAMPLE = join(import.meta.dirname, '../../samples/tears-of-steel.mp4')
 let folder: string
@@ -21,7 +21,18 @@ function scratch(): string {
 
 function make(name: string, ...args: string[]): string {
   const file = join(folder, name)
-  execFileSync('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args, '-pix_fmt', 'yuv420p', '-preset', 'ultrafast', file])
+  execFileSync('ffmpeg', [
+    '-v',
+    'error',
+    '-nostdin',
+    '-y',
+    ...args,
+    '-pix_fmt',
+    'yuv420p',
+    '-preset',
+    'ultrafast',
+    file,
+  ])
   return file
 }
 
@@ -30,8 +41,17 @@ const extract = (file: string, limits = { maxDurationSec: 900 }) =>
 
 test('a film gives its shots, its frames and their images', async () => {
   const extraction = await extract(SAMPLE)
-  expect(extraction.probe).toMatchObject({ width: 800, height: 332, fps: 24, rotation: 0, codec: 'h264', title: 'Tears of Steel' })
-  expect(extraction.shots.map(({ startMs }) => Math.round((startMs / 1000) * 24))).toEqual([0, 52, 122, 158, 221, 309, 715])
+  expect(extraction.probe).toMatchObject({
+    width: 800,
+    height: 332,
+    fps: 24,
+    rotation: 0,
+    codec: 'h264',
+    title: 'Tears of Steel',
+  })
+  expect(extraction.shots.map(({ startMs }) => Math.round((startMs / 1000) * 24))).toEqual([
+    0, 52, 122, 158, 221, 309, 715,
+  ])
   expect(extraction.detector.version).toMatch(/@/)
   const times = extraction.frames.map(({ tMs }) => tMs)
   expect(times).toEqual([...new Set(times)].sort((a, b) => a - b))
@@ -54,10 +74,18 @@ test('a film gives its shots, its frames and their images', async () => {
 })
 
 test('the same file gives the same picks, in a child process too', async () => {
-  const strip = ({ frames, shots }: Extraction) => ({ shots, frames: frames.map(({ imagePath: _, thumbPath: __, ...frame }) => frame) })
+  const strip = ({ frames, shots }: Extraction) => ({
+    shots,
+    frames: frames.map(({ imagePath: _, thumbPath: __, ...frame }) => frame),
+  })
   const [first, second] = [
     await extract(SAMPLE),
-    await extractInChild({ file: SAMPLE, scratchDir: scratch(), signal: new AbortController().signal, limits: { maxDurationSec: 900 } }),
+    await extractInChild({
+      file: SAMPLE,
+      scratchDir: scratch(),
+      signal: new AbortController().signal,
+      limits: { maxDurationSec: 900 },
+    }),
   ]
   expect(strip(second)).toEqual(strip(first))
 })
@@ -71,7 +99,8 @@ test('a video turned by its header comes out upright, with its true colours', as
   expect(probe.rotation % 180).toBe(90)
   expect([frames[0]!.width, frames[0]!.height]).toEqual([240, 320])
   // ffmpeg writes this tag as a turn to the left: the blue left half ends below.
-  const half = (top: number) => sharp(frames[0]!.imagePath).extract({ left: 60, top, width: 120, height: 80 }).raw().toBuffer()
+  const half = (top: number) =>
+    sharp(frames[0]!.imagePath).extract({ left: 60, top, width: 120, height: 80 }).raw().toBuffer()
   const [above, below] = [await half(20), await half(220)]
   expect([above[0]! > 200, above[2]! < 60]).toEqual([true, true])
   expect([below[0]! < 60, below[2]! > 200]).toEqual([true, true])

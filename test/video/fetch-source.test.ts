@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { MediaError } from '../../src/errors.ts'
-import { type Address, fetchSource, type Wire } from '../../src/video/fetch-source.ts'
+import { type Address, fetchSource, type Wire } from '../../src/video/source/fetch-source.ts'
 
 /** The beginning of an MP4, padded. */
 const FILM = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypisom0000isommp42'), Buffer.alloc(4000, 7)])
@@ -52,7 +52,13 @@ const sendFilm: RequestListener = (_req, res) =>
   res.writeHead(200, { 'content-type': 'video/mp4', 'content-length': FILM.length }).end(FILM)
 
 function fetchIt(url: string, wire: Wire, more: Partial<Parameters<typeof fetchSource>[1]> = {}) {
-  return fetchSource(url, { scratchDir: folder, signal: new AbortController().signal, maxBytes: 1_000_000, ...wire, ...more })
+  return fetchSource(url, {
+    scratchDir: folder,
+    signal: new AbortController().signal,
+    maxBytes: 1_000_000,
+    ...wire,
+    ...more,
+  })
 }
 
 async function codeOf(work: Promise<unknown>): Promise<string> {
@@ -205,9 +211,9 @@ const SCHEMES = [
   ),
 ]
 /** Addresses a name may answer with, one of which is inside. */
-const BAD_ANSWERS: Address[][] = [...new Set([...INNER_V4.filter((one) => /^\d+\.\d+\.\d+\.\d+$/.test(one)), ...INNER_V6])].map(
-  (address) => [{ address, family: address.includes(':') ? 6 : 4 }],
-)
+const BAD_ANSWERS: Address[][] = [
+  ...new Set([...INNER_V4.filter((one) => /^\d+\.\d+\.\d+\.\d+$/.test(one)), ...INNER_V6]),
+].map((address) => [{ address, family: address.includes(':') ? 6 : 4 }])
 
 describe('refused before any connection', () => {
   const addresses = [
@@ -223,7 +229,8 @@ describe('refused before any connection', () => {
       looked++
       return PUBLIC
     })
-    for (const address of addresses) expect([address, await codeOf(fetchIt(address, wire))]).toEqual([address, 'refused_address'])
+    for (const address of addresses)
+      expect([address, await codeOf(fetchIt(address, wire))]).toEqual([address, 'refused_address'])
     expect(dialled).toEqual([])
     expect(looked).toBe(0)
   })
@@ -235,7 +242,10 @@ describe('refused before any connection', () => {
     for (const address of located) {
       location = encodeURI(address).replace(/%25/g, '%').replace(/%5B/g, '[').replace(/%5D/g, ']')
       dialled = []
-      expect([address, await codeOf(fetchIt('https://cdn.films.org/a.mp4', wire))]).toEqual([address, 'refused_address'])
+      expect([address, await codeOf(fetchIt('https://cdn.films.org/a.mp4', wire))]).toEqual([
+        address,
+        'refused_address',
+      ])
       expect(dialled).toEqual(['cdn.films.org 93.184.216.34:443'])
     }
     expect(located.length + addresses.length).toBeGreaterThan(200)
@@ -245,12 +255,17 @@ describe('refused before any connection', () => {
     for (const answer of BAD_ANSWERS) {
       for (const answers of [answer, [...PUBLIC, ...answer], [...answer, ...PUBLIC]]) {
         const wire = await wireTo(sendFilm, () => answers)
-        expect([answers, await codeOf(fetchIt('https://rebind.films.org/a.mp4', wire))]).toEqual([answers, 'refused_address'])
+        expect([answers, await codeOf(fetchIt('https://rebind.films.org/a.mp4', wire))]).toEqual([
+          answers,
+          'refused_address',
+        ])
         for (const server of servers.splice(0)) await new Promise((done) => server.close(done))
       }
     }
     expect(dialled).toEqual([])
-    expect(await codeOf(fetchIt('https://nowhere.films.org/a.mp4', await wireTo(sendFilm, () => [])))).toBe('refused_address')
+    expect(await codeOf(fetchIt('https://nowhere.films.org/a.mp4', await wireTo(sendFilm, () => [])))).toBe(
+      'refused_address',
+    )
   })
 
   test('a name that changes its answer between two hops', async () => {
@@ -324,7 +339,11 @@ describe('what is fetched', () => {
   })
 
   test.each<[string, RequestListener, string]>([
-    ['a length beyond the limit', (_req, res) => res.writeHead(200, { 'content-length': 2_000_000 }).write(FILM), 'too_large'],
+    [
+      'a length beyond the limit',
+      (_req, res) => res.writeHead(200, { 'content-length': 2_000_000 }).write(FILM),
+      'too_large',
+    ],
     [
       'more bytes than the limit, unannounced',
       (_req, res) => {
@@ -334,8 +353,16 @@ describe('what is fetched', () => {
       },
       'too_large',
     ],
-    ['a web page', (_req, res) => res.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><p>no'), 'not_a_video'],
-    ['a playlist', (_req, res) => res.writeHead(200).end('#EXTM3U\n#EXT-X-TARGETDURATION:1\nfile:///etc/passwd\n'), 'not_a_video'],
+    [
+      'a web page',
+      (_req, res) => res.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><p>no'),
+      'not_a_video',
+    ],
+    [
+      'a playlist',
+      (_req, res) => res.writeHead(200).end('#EXTM3U\n#EXT-X-TARGETDURATION:1\nfile:///etc/passwd\n'),
+      'not_a_video',
+    ],
     ['nothing', (_req, res) => res.writeHead(200).end(), 'empty_file'],
     ['a missing file', (_req, res) => res.writeHead(404).end(), 'source_not_found'],
     ['a locked file', (_req, res) => res.writeHead(403).end(), 'source_refused'],
@@ -362,7 +389,9 @@ describe('what is fetched', () => {
 
   test('a full or closed folder is not blamed on the server', async () => {
     const wire = await wireTo(sendFilm)
-    await expect(fetchIt('https://cdn.films.org/a.mp4', wire, { scratchDir: join(folder, 'absent') })).rejects.toThrow(/ENOENT/)
+    await expect(fetchIt('https://cdn.films.org/a.mp4', wire, { scratchDir: join(folder, 'absent') })).rejects.toThrow(
+      /ENOENT/,
+    )
     expect(readdirSync(folder)).toEqual([])
   })
 })

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { MediaError } from '../../src/errors.ts'
-import { type Extraction, extractVideo } from '../../src/video/extract.ts'
-import { extractInChild } from '../../src/video/extract-in-child.ts'
-import { inputOptions } from '../../src/video/ffmpeg.ts'
+import { type Extraction, extractVideo } from '../../src/video/extract/extract.ts'
+import { inputOptions } from '../../src/video/extract/ffmpeg.ts'
+import { extractInChild } from '../../src/video/extract/run-extraction.ts'
 
 /** Every code a file may end with. A new one belongs in the documentation too. */
 const CODES = [
@@ -62,7 +62,9 @@ beforeAll(async () => {
   port = (listener.address() as { port: number }).port
   write('secret.txt', 'secret')
   const picture = ['-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=3']
-  clip = readFileSync(make('clip.mp4', ...picture, '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-movflags', '+faststart'))
+  clip = readFileSync(
+    make('clip.mp4', ...picture, '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-movflags', '+faststart'),
+  )
   webm = readFileSync(make('clip.webm', ...picture, '-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'))
   mkv = readFileSync(make('clip.mkv', '-i', path('clip.mp4'), '-c', 'copy'))
   avi = readFileSync(make('clip.avi', ...picture, '-c:v', 'mpeg4'))
@@ -146,7 +148,8 @@ test('bits turned over: 24 files', async () => {
   ] as const) {
     for (let seed = 1; seed <= 3; seed++) await run(write(`flip-${seed}.${ending}`, flip(bytes, seed, 40)))
     // The header alone, where lengths, sizes and offsets stand.
-    for (let seed = 4; seed <= 6; seed++) await run(write(`flip-${seed}.${ending}`, flip(bytes.subarray(0, 3000), seed, 25)))
+    for (let seed = 4; seed <= 6; seed++)
+      await run(write(`flip-${seed}.${ending}`, flip(bytes.subarray(0, 3000), seed, 25)))
   }
 })
 
@@ -177,7 +180,9 @@ test('files that name other files or addresses are opened by none of their names
   }
   // The same without the sieve of first bytes: ffprobe itself must refuse them.
   for (const name of Object.keys(hostile)) {
-    const probe = spawnSync('ffprobe', ['-v', 'error', '-show_format', ...inputOptions(path(name))], { encoding: 'utf8' })
+    const probe = spawnSync('ffprobe', ['-v', 'error', '-show_format', ...inputOptions(path(name))], {
+      encoding: 'utf8',
+    })
     expect([name, probe.status === 0, probe.stdout.trim()]).toEqual([name, false, ''])
   }
   // A path that reads like a protocol is a file name like any other.
@@ -235,21 +240,35 @@ test('what is no video at all', async () => {
   write('page.mp4', '<!doctype html><title>x</title>')
   write('archive.mp4', Buffer.concat([Buffer.from('PK\u0003\u0004'), Buffer.alloc(1000, 1)]))
   write('one-byte.mp4', 'x')
-  for (const name of ['subtitles.mp4', 'zeros.mp4', 'noise.mp4', 'page.mp4', 'archive.mp4', 'one-byte.mp4']) expected[name] = 'not_a_video'
+  for (const name of ['subtitles.mp4', 'zeros.mp4', 'noise.mp4', 'page.mp4', 'archive.mp4', 'one-byte.mp4'])
+    expected[name] = 'not_a_video'
   // A box that says it is four exabytes long.
   write(
     'endless-box.mp4',
-    Buffer.concat([clip.subarray(0, 32), Buffer.from([0, 0, 0, 1]), Buffer.from('moov'), Buffer.alloc(8, 0x3f), clip.subarray(48)]),
+    Buffer.concat([
+      clip.subarray(0, 32),
+      Buffer.from([0, 0, 0, 1]),
+      Buffer.from('moov'),
+      Buffer.alloc(8, 0x3f),
+      clip.subarray(48),
+    ]),
   )
-  for (const [name, code] of Object.entries(expected)) expect([name, (await run(path(name))).code]).toEqual([name, code])
+  for (const [name, code] of Object.entries(expected))
+    expect([name, (await run(path(name))).code]).toEqual([name, code])
   expect((await run(path('endless-box.mp4'))).code).not.toBeNull()
 })
 
 test('sizes, lengths and rates beyond measure', async () => {
   const fast = ['-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
-  expect((await run(make('wide.mp4', '-f', 'lavfi', '-i', 'color=red:s=8192x64:r=1:d=1', ...fast))).code).toBe('too_large')
-  expect((await run(make('vast.mp4', '-f', 'lavfi', '-i', 'color=red:s=4000x4000:r=1:d=1', ...fast))).code).toBe('too_large')
-  expect((await run(make('long.mp4', '-f', 'lavfi', '-i', 'color=red:s=64x64:r=1:d=200', ...fast))).code).toBe('too_long')
+  expect((await run(make('wide.mp4', '-f', 'lavfi', '-i', 'color=red:s=8192x64:r=1:d=1', ...fast))).code).toBe(
+    'too_large',
+  )
+  expect((await run(make('vast.mp4', '-f', 'lavfi', '-i', 'color=red:s=4000x4000:r=1:d=1', ...fast))).code).toBe(
+    'too_large',
+  )
+  expect((await run(make('long.mp4', '-f', 'lavfi', '-i', 'color=red:s=64x64:r=1:d=200', ...fast))).code).toBe(
+    'too_long',
+  )
   // A header without a length: what is decoded counts.
   make('long.mkv', '-i', path('long.mp4'), '-c', 'copy', '-f', 'matroska', '-live', '1')
   expect((await run(path('long.mkv'))).code).toBe('too_long')
@@ -274,8 +293,11 @@ test('sizes, lengths and rates beyond measure', async () => {
   expect((await run(tiny, { maxDurationSec: 13, timeoutMs: 120_000 })).code).toBe('too_large')
   expect((await run(tiny, { maxDurationSec: MAX_SEC, timeoutMs: 1 })).code).toBe('timed_out')
   expect(
-    (await run(path('clip.mp4'), { maxDurationSec: MAX_SEC, timeoutMs: 120_000, memoryKb: 40_000 }).catch(() => ({ code: 'refused' })))
-      .code,
+    (
+      await run(path('clip.mp4'), { maxDurationSec: MAX_SEC, timeoutMs: 120_000, memoryKb: 40_000 }).catch(() => ({
+        code: 'refused',
+      }))
+    ).code,
   ).not.toBeNull()
   const black = make('black.mp4', '-f', 'lavfi', '-i', 'color=black:s=320x180:d=2', ...fast)
   expect((await run(black)).code).toBe('blank_video')
@@ -330,7 +352,10 @@ test('odd but honest files become frames', async () => {
   write('changes-size.ts', Buffer.concat([ts, readFileSync(path('small.ts'))]))
   await run(path('changes-size.ts'))
   for (const codec of ['mjpeg', 'ffv1', 'huffyuv', 'rawvideo', 'mpeg2video']) {
-    expect([codec, (await run(make(`${codec}.mkv`, ...picture, '-c:v', codec))).code]).toEqual([codec, 'unsupported_codec'])
+    expect([codec, (await run(make(`${codec}.mkv`, ...picture, '-c:v', codec))).code]).toEqual([
+      codec,
+      'unsupported_codec',
+    ])
   }
 })
 

@@ -7,29 +7,33 @@ import { text } from 'node:stream/consumers'
 import { expect, test, vi } from 'vitest'
 import { usersOf } from './users-of.ts'
 
-test.skipIf(process.platform !== 'linux')('when the parent is killed outright, neither its child nor ffmpeg lives on', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'orphans-test-'))
-  const file = join(folder, 'clip.mp4')
-  try {
-    execFileSync('ffmpeg', [
-      '-v',
-      'error',
-      '-f',
-      'lavfi',
-      '-i',
-      'testsrc2=s=640x360:r=30:d=40',
-      '-preset',
-      'ultrafast',
-      '-pix_fmt',
-      'yuv420p',
-      file,
-    ])
-    const script = join(folder, 'parent.mjs')
-    const modules = ['../../src/video/extract-in-child.ts', 'users-of.ts'].map((path) => JSON.stringify(join(import.meta.dirname, path)))
-    // It counts those at work and ends itself in the same step, so that the work cannot be over before.
-    writeFileSync(
-      script,
-      `import { writeSync } from 'node:fs'
+test.skipIf(process.platform !== 'linux')(
+  'when the parent is killed outright, neither its child nor ffmpeg lives on',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'orphans-test-'))
+    const file = join(folder, 'clip.mp4')
+    try {
+      execFileSync('ffmpeg', [
+        '-v',
+        'error',
+        '-f',
+        'lavfi',
+        '-i',
+        'testsrc2=s=640x360:r=30:d=40',
+        '-preset',
+        'ultrafast',
+        '-pix_fmt',
+        'yuv420p',
+        file,
+      ])
+      const script = join(folder, 'parent.mjs')
+      const modules = ['../../src/video/extract/run-extraction.ts', 'users-of.ts'].map((path) =>
+        JSON.stringify(join(import.meta.dirname, path)),
+      )
+      // It counts those at work and ends itself in the same step, so that the work cannot be over before.
+      writeFileSync(
+        script,
+        `import { writeSync } from 'node:fs'
 import { extractInChild } from ${modules[0]}
 import { usersOf } from ${modules[1]}
 const file = ${JSON.stringify(file)}
@@ -39,13 +43,14 @@ const onProgress = ({ stage }) => {
   process.kill(process.pid, 'SIGKILL')
 }
 await extractInChild({ file, scratchDir: ${JSON.stringify(folder)}, signal: new AbortController().signal, limits: { maxDurationSec: 900 }, onProgress })`,
-    )
-    const parent = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] })
-    const [[, signal], working] = await Promise.all([once(parent, 'exit'), text(parent.stdout)])
-    expect(signal).toBe('SIGKILL')
-    expect(Number(working)).toBeGreaterThan(0)
-    await vi.waitFor(() => expect(usersOf(file)).toEqual([]), { timeout: 60_000 })
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-})
+      )
+      const parent = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] })
+      const [[, signal], working] = await Promise.all([once(parent, 'exit'), text(parent.stdout)])
+      expect(signal).toBe('SIGKILL')
+      expect(Number(working)).toBeGreaterThan(0)
+      await vi.waitFor(() => expect(usersOf(file)).toEqual([]), { timeout: 60_000 })
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  },
+)

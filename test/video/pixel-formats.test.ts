@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ExtractedFrame, extractVideo } from '../../src/video/extract.ts'
+import { type ExtractedFrame, extractVideo } from '../../src/video/extract/extract.ts'
 
 let folder: string
 let plain: ExtractedFrame
@@ -55,7 +55,11 @@ async function fields(frame: ExtractedFrame): Promise<number[][]> {
     [380, 270],
   ] as const) {
     const { channels } = await sharp(
-      await sharp(frame.imagePath).extract({ left, top, width: 200, height: 60 }).toColourspace('srgb').png().toBuffer(),
+      await sharp(frame.imagePath)
+        .extract({ left, top, width: 200, height: 60 })
+        .toColourspace('srgb')
+        .png()
+        .toBuffer(),
     ).stats()
     result.push(channels.slice(0, 3).map(({ mean }) => Math.round(mean)))
   }
@@ -82,22 +86,56 @@ test('the reference shows the colours it was made of', async () => {
 })
 
 test.each([
-  ['HEVC', 'hevc.mp4', ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-pix_fmt', 'yuv420p']],
+  [
+    'HEVC',
+    'hevc.mp4',
+    ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-pix_fmt', 'yuv420p'],
+  ],
   [
     'HEVC in ten bits',
     'hevc10.mp4',
     ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-pix_fmt', 'yuv420p10le'],
   ],
-  ['AV1', 'av1.webm', ['-c:v', 'libaom-av1', '-cpu-used', '8', '-usage', 'realtime', '-crf', '20', '-b:v', '0', '-pix_fmt', 'yuv420p']],
+  [
+    'AV1',
+    'av1.webm',
+    ['-c:v', 'libaom-av1', '-cpu-used', '8', '-usage', 'realtime', '-crf', '20', '-b:v', '0', '-pix_fmt', 'yuv420p'],
+  ],
   [
     'AV1 in ten bits, in MP4',
     'av1.mp4',
-    ['-c:v', 'libaom-av1', '-cpu-used', '8', '-usage', 'realtime', '-crf', '20', '-b:v', '0', '-pix_fmt', 'yuv420p10le'],
+    [
+      '-c:v',
+      'libaom-av1',
+      '-cpu-used',
+      '8',
+      '-usage',
+      'realtime',
+      '-crf',
+      '20',
+      '-b:v',
+      '0',
+      '-pix_fmt',
+      'yuv420p10le',
+    ],
   ],
   [
     'VP9 in ten bits',
     'vp9.webm',
-    ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8', '-crf', '20', '-b:v', '0', '-pix_fmt', 'yuv420p10le'],
+    [
+      '-c:v',
+      'libvpx-vp9',
+      '-deadline',
+      'realtime',
+      '-cpu-used',
+      '8',
+      '-crf',
+      '20',
+      '-b:v',
+      '0',
+      '-pix_fmt',
+      'yuv420p10le',
+    ],
   ],
   ['H.264 4:2:2 in ten bits', 'h264-422.mp4', ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv422p10le']],
   ['H.264 4:4:4', 'h264-444.mp4', ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv444p']],
@@ -124,19 +162,31 @@ test.each([
 test.each([
   ['PQ', 'smpte2084'],
   ['HLG', 'arib-std-b67'],
-])('a high dynamic range (%s) comes out as the same picture of the usual range, not grey and pale', async (_, transfer) => {
-  // Diffuse white at 203 cd/m², as broadcasters set it.
-  const wide = [
-    'zscale=tin=bt709:min=bt709:pin=bt709:rin=tv:t=linear:p=bt709:m=gbr:npl=203',
-    'format=gbrpf32le',
-    'zscale=tin=linear:min=gbr:pin=bt709:t=linear:m=gbr:p=bt2020',
-    `zscale=tin=linear:min=gbr:pin=bt2020:t=${transfer}:m=bt2020nc:p=bt2020:r=tv:npl=203`,
-    'format=yuv420p10le',
-  ].join(',')
-  const params = `log-level=error:colorprim=bt2020:transfer=${transfer}:colormatrix=bt2020nc`
-  const file = make(`${transfer}.mp4`, `${SDR},${wide}`, ['-c:v', 'libx265', '-preset', 'ultrafast', '-crf', '12', '-x265-params', params])
-  const { frames } = await extract(file)
-  // White itself is bent down a little, to leave room for what is brighter.
-  expect(await farthest(frames[0]!, plain)).toBeLessThan(26)
-  expect(Math.abs(frames[0]!.luma - plain.luma)).toBeLessThan(8)
-})
+])(
+  'a high dynamic range (%s) comes out as the same picture of the usual range, not grey and pale',
+  async (_, transfer) => {
+    // Diffuse white at 203 cd/m², as broadcasters set it.
+    const wide = [
+      'zscale=tin=bt709:min=bt709:pin=bt709:rin=tv:t=linear:p=bt709:m=gbr:npl=203',
+      'format=gbrpf32le',
+      'zscale=tin=linear:min=gbr:pin=bt709:t=linear:m=gbr:p=bt2020',
+      `zscale=tin=linear:min=gbr:pin=bt2020:t=${transfer}:m=bt2020nc:p=bt2020:r=tv:npl=203`,
+      'format=yuv420p10le',
+    ].join(',')
+    const params = `log-level=error:colorprim=bt2020:transfer=${transfer}:colormatrix=bt2020nc`
+    const file = make(`${transfer}.mp4`, `${SDR},${wide}`, [
+      '-c:v',
+      'libx265',
+      '-preset',
+      'ultrafast',
+      '-crf',
+      '12',
+      '-x265-params',
+      params,
+    ])
+    const { frames } = await extract(file)
+    // White itself is bent down a little, to leave room for what is brighter.
+    expect(await farthest(frames[0]!, plain)).toBeLessThan(26)
+    expect(Math.abs(frames[0]!.luma - plain.luma)).toBeLessThan(8)
+  },
+)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { MediaError } from '../../src/errors.ts'
-import { fetchWithYtDlp, type YtDlpOptions } from '../../src/video/yt-dlp.ts'
+import { fetchWithYtDlp, type YtDlpOptions } from '../../src/video/source/yt-dlp.ts'
 
 const URL = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ'
 let folder: string
@@ -53,7 +53,14 @@ printf film > source.mp4`),
   expect(readFileSync(fetched.file, 'utf8')).toBe('film')
   const args = readFileSync(join(given.scratchDir, 'args'), 'utf8').trim().split('\n')
   expect(args.slice(-2)).toEqual(['--', hostile])
-  for (const one of ['--ignore-config', '--no-playlist', '--use-extractors', '--max-filesize', '--match-filter', '--socket-timeout'])
+  for (const one of [
+    '--ignore-config',
+    '--no-playlist',
+    '--use-extractors',
+    '--max-filesize',
+    '--match-filter',
+    '--socket-timeout',
+  ])
     expect(args).toContain(one)
   expect(readFileSync(join(given.scratchDir, 'environment'), 'utf8')).not.toMatch(/NODE|VITEST/)
 })
@@ -62,7 +69,10 @@ test.each([
   ['echo "[download] video does not pass filter (duration<=?900), skipping .."', 'too_long'],
   ['echo "[download] File is larger than max-filesize (900000 bytes > 1000 bytes). Aborting."', 'too_large'],
   ['head -c 2000 /dev/zero > source.mp4', 'too_large'],
-  ['echo "ERROR: [youtube] dQw4w9WgXcQ: Private video. Sign in if you have been granted access" >&2; exit 1', 'source_not_found'],
+  [
+    'echo "ERROR: [youtube] dQw4w9WgXcQ: Private video. Sign in if you have been granted access" >&2; exit 1',
+    'source_not_found',
+  ],
   ['echo "ERROR: Unsupported URL: x" >&2; exit 1', 'not_a_video'],
   ['echo "ERROR: [youtube] nsig extraction failed" >&2; exit 1', 'fetch_failed'],
   ['exit 0', 'fetch_failed'],
@@ -87,7 +97,8 @@ async function ranOut(slow: YtDlpOptions): Promise<number> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const ended = failure(fetchWithYtDlp(URL, slow))
-    while (!(existsSync(told) && readFileSync(told, 'utf8').endsWith('\n'))) await new Promise((resolve) => setImmediate(resolve))
+    while (!(existsSync(told) && readFileSync(told, 'utf8').endsWith('\n')))
+      await new Promise((resolve) => setImmediate(resolve))
     vi.advanceTimersByTime(slow.timeoutMs!)
     expect((await ended).code).toBe('timed_out')
   } finally {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { TECHNIQUE_SEED } from '../../src/library/technique-seed.ts'
+import { TECHNIQUE_SEED } from '../../src/library/techniques/technique-seed.ts'
 import type { Annotator, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
 import { type FrameTiming, openMeasuringAnnotator } from '../../src/vision/measured/measuring-annotator.ts'
 
@@ -36,11 +36,15 @@ function toFrame(id: string, image: Buffer, over: Partial<FrameToAnnotate> = {})
 const fixture = (name: string) => readFile(new URL(`./fixtures/${name}.webp`, import.meta.url))
 
 async function annotate(...frames: FrameToAnnotate[]): Promise<FrameAnnotation[]> {
-  const { annotations } = await annotator.annotate(video, frames, { signal: AbortSignal.timeout(180_000), techniques: TECHNIQUE_SEED })
+  const { annotations } = await annotator.annotate(video, frames, {
+    signal: AbortSignal.timeout(180_000),
+    techniques: TECHNIQUE_SEED,
+  })
   return annotations
 }
 
-const known = (annotation: FrameAnnotation | undefined, attribute: keyof FrameAnnotation['values']) => annotation?.values[attribute]?.value
+const known = (annotation: FrameAnnotation | undefined, attribute: keyof FrameAnnotation['values']) =>
+  annotation?.values[attribute]?.value
 
 describe('without a model', { timeout: 180_000 }, () => {
   test('a text card is named, read and described', async () => {
@@ -70,7 +74,11 @@ describe('without a model', { timeout: 180_000 }, () => {
       'medium-presenter',
       'top-center',
     ])
-    expect([known(inset, 'subject'), known(inset, 'shot'), known(inset, 'zone')]).toEqual(['ui', 'corner-inset', 'bottom-left'])
+    expect([known(inset, 'subject'), known(inset, 'shot'), known(inset, 'zone')]).toEqual([
+      'ui',
+      'corner-inset',
+      'bottom-left',
+    ])
     expect(known(inset, 'technique')).toBe('picture-in-picture')
   })
 

@@ -82,7 +82,9 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     annotation: {
       model: row.annotationModel,
       confidence,
-      reviewed: [row.toneProvenance, row.kindProvenance, ...Object.values(provenance)].some((entry) => entry?.source === 'person'),
+      reviewed: [row.toneProvenance, row.kindProvenance, ...Object.values(provenance)].some(
+        (entry) => entry?.source === 'person',
+      ),
     },
     video: {
       id: video.id,
@@ -99,7 +101,9 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     t_ms: row.tMs,
     strength: frameStrength({
       saveStrength: row.saveStrength,
-      confidences: ANNOTATED.map((attribute) => (values[attribute] === null ? 0 : (provenance[attribute]?.confidence ?? 0.5))),
+      confidences: ANNOTATED.map((attribute) =>
+        values[attribute] === null ? 0 : (provenance[attribute]?.confidence ?? 0.5),
+      ),
       sharpness: row.sharpness,
       motion: row.motion,
       darkShare: row.darkShare,
@@ -146,7 +150,11 @@ export function brandIdOf(name: string): string {
 }
 
 /** `oldSlugs`: what it was called before, still understood. */
-export function toTechniqueDocument(row: TechniqueRow, oldSlugs: readonly string[], summary: GroupSummary): TechniqueDocument {
+export function toTechniqueDocument(
+  row: TechniqueRow,
+  oldSlugs: readonly string[],
+  summary: GroupSummary,
+): TechniqueDocument {
   return revised({
     slug: row.slug,
     name: row.name,

@@ -19,7 +19,10 @@ export async function loadPublicVideos(db: DbOrTx, ids: readonly string[]): Prom
 }
 
 /** Ids of public videos, in pages, by id. */
-export async function loadPublicVideoIds(db: DbOrTx, { after, limit }: { after: string; limit: number }): Promise<string[]> {
+export async function loadPublicVideoIds(
+  db: DbOrTx,
+  { after, limit }: { after: string; limit: number },
+): Promise<string[]> {
   const rows = await db
     .select({ id: videos.id })
     .from(videos)
@@ -30,7 +33,11 @@ export async function loadPublicVideoIds(db: DbOrTx, { after, limit }: { after: 
 }
 
 /** Videos are read once each, not once per frame: a row of theirs holds all their shots. */
-export async function loadFramesOfVideos(db: DbOrTx, videoIds: readonly string[], deepLink: DeepLink): Promise<FrameDocument[]> {
+export async function loadFramesOfVideos(
+  db: DbOrTx,
+  videoIds: readonly string[],
+  deepLink: DeepLink,
+): Promise<FrameDocument[]> {
   const byId = await loadPublicVideos(db, videoIds)
   if (byId.size === 0) return []
   const rows = await db
@@ -40,7 +47,11 @@ export async function loadFramesOfVideos(db: DbOrTx, videoIds: readonly string[]
   return rows.map((row) => toFrameDocument(row, byId.get(row.videoId)!, deepLink))
 }
 
-export async function loadFramesByIds(db: DbOrTx, ids: readonly string[], deepLink: DeepLink): Promise<FrameDocument[]> {
+export async function loadFramesByIds(
+  db: DbOrTx,
+  ids: readonly string[],
+  deepLink: DeepLink,
+): Promise<FrameDocument[]> {
   if (ids.length === 0) return []
   const rows = await db
     .select(SHOWN)

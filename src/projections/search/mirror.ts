@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
+import { isConnectionLoss } from '../../db/connection-loss.ts'
 import type { Consumer } from '../../events/consume.ts'
-import { checkpointOf, isConnectionLoss } from '../../events/consume.ts'
+import { checkpointOf } from '../../events/consume.ts'
 import type { DocumentChanges, DocumentKind, LibraryDocuments } from '../../search/library-search.ts'
 import { isMeiliOutage, type MeiliSink } from '../../search/meilisearch/sink.ts'
 import { LIVE, lockReadModel, rowsOf } from '../../search/postgres/sink.ts'
-import { WORDS_VERSION } from '../../search/words.ts'
+import { WORDS_VERSION } from '../../search/text/words.ts'
 import { SEARCH_EVENTS } from './project.ts'
 import type { Reconciliation } from './reconcile.ts'
 
@@ -85,7 +86,11 @@ export function meiliProjection(deps: Deps): Consumer {
 }
 
 /** Waits for `seen`; true when `enough` was true before it. @throws ReadModelBehind after five seconds of neither. */
-async function untilSeen(seen: () => Promise<boolean>, enough: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+async function untilSeen(
+  seen: () => Promise<boolean>,
+  enough: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<boolean> {
   for (let waited = 0; ; waited += 25) {
     signal.throwIfAborted()
     if (await seen()) return false
@@ -120,7 +125,10 @@ async function isFarBehind(db: Db, ahead: Ahead | undefined): Promise<boolean> {
  * A batch of many videos comes piece by piece: its frames are copied as they come, and the next are handed over while the engine is at work on those before. The
  * videos, brands and techniques that every piece changes come once, with the sync at the end.
  */
-async function copyAhead({ db, sink, signal }: Deps & { signal: AbortSignal }, seen: () => Promise<boolean>): Promise<Ahead | undefined> {
+async function copyAhead(
+  { db, sink, signal }: Deps & { signal: AbortSignal },
+  seen: () => Promise<boolean>,
+): Promise<Ahead | undefined> {
   const held = await heldState(db)
   let ahead: Ahead | undefined
   do {
@@ -154,7 +162,12 @@ async function sync({ db, sink, signal }: Deps, ahead?: Ahead): Promise<{ rebuil
   if (!follows) {
     // The read model was built anew: versions begin again, revisions tell.
     for (const kind of KINDS)
-      await reconcileKind({ db, sink, ...(signal ? { signal } : {}) }, kind, { checked: 0, missing: 0, stale: 0, extra: 0 }, live.version)
+      await reconcileKind(
+        { db, sink, ...(signal ? { signal } : {}) },
+        kind,
+        { checked: 0, missing: 0, stale: 0, extra: 0 },
+        live.version,
+      )
   } else if (held.version !== live.version) {
     const frames = ahead?.generation === live.generation ? ahead.version : held.version
     await copySince(db, { version: held.version, frames }, sink.apply, signal)
@@ -218,7 +231,12 @@ async function rebuild({ db, sink, signal }: Deps): Promise<void> {
   const live = await liveState(db)
   const target = await sink.beginRebuild()
   try {
-    await copySince(db, { version: '-1', frames: '-1' }, (changes) => target.apply({ put: changes.put, remove: {} }), signal)
+    await copySince(
+      db,
+      { version: '-1', frames: '-1' },
+      (changes) => target.apply({ put: changes.put, remove: {} }),
+      signal,
+    )
     await target.swap()
   } catch (error) {
     await target.abandon().catch(() => undefined)
@@ -242,7 +260,12 @@ async function copySince(
   let applying: Promise<void> = Promise.resolve()
   for (;;) {
     signal?.throwIfAborted()
-    const rows = await rowsOf<{ kind: DocumentKind; id: string; version: string; doc: LibraryDocuments[DocumentKind] | null }>(
+    const rows = await rowsOf<{
+      kind: DocumentKind
+      id: string
+      version: string
+      doc: LibraryDocuments[DocumentKind] | null
+    }>(
       db,
       sql`select kind, id, version, doc from ${model}.documents
            where version >= ${after.version} and (version, kind, id) > (${after.version}::bigint, ${after.kind}, ${after.id})
@@ -259,7 +282,9 @@ async function copySince(
   }
 }
 
-function toChanges(rows: readonly { kind: DocumentKind; id: string; doc: LibraryDocuments[DocumentKind] | null }[]): DocumentChanges {
+function toChanges(
+  rows: readonly { kind: DocumentKind; id: string; doc: LibraryDocuments[DocumentKind] | null }[],
+): DocumentChanges {
   const put: Record<string, unknown[]> = {}
   const remove: Record<string, string[]> = {}
   for (const { kind, id, doc } of rows) {
@@ -274,7 +299,12 @@ function toChanges(rows: readonly { kind: DocumentKind; id: string; doc: Library
 }
 
 /** Compares what the mirror should hold at `version`; what has changed since comes with the next sync and is left alone. */
-async function reconcileKind({ db, sink, signal }: Deps, kind: DocumentKind, found: Reconciliation, version: string): Promise<void> {
+async function reconcileKind(
+  { db, sink, signal }: Deps,
+  kind: DocumentKind,
+  found: Reconciliation,
+  version: string,
+): Promise<void> {
   const wanted = new Map<string, string>()
   const later = new Set<string>()
   for (let after = ''; ; ) {
@@ -326,7 +356,10 @@ async function liveState(db: Db): Promise<State> {
 }
 
 async function heldState(db: Db): Promise<Held | undefined> {
-  const [row] = await rowsOf<Held>(db, sql`select version, generation, words from read_models where engine = 'meilisearch'`)
+  const [row] = await rowsOf<Held>(
+    db,
+    sql`select version, generation, words from read_models where engine = 'meilisearch'`,
+  )
   return row
 }
 

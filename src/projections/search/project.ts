@@ -6,7 +6,13 @@ import type { Commit, Consumer } from '../../events/consume.ts'
 import type { BrandDocument, FrameDocument, VideoDocument } from '../../search/library-search.ts'
 import { applyToReadModel, LIVE, lockReadModel, rowsOf } from '../../search/postgres/sink.ts'
 import { brandIdOf, type DeepLink, type GroupSummary, toBrandDocument, toVideoDocument } from './document.ts'
-import { loadFrameIdsOfTechnique, loadFramesByIds, loadFramesOfVideos, loadPublicVideos, loadTechniques } from './load.ts'
+import {
+  loadFrameIdsOfTechnique,
+  loadFramesByIds,
+  loadFramesOfVideos,
+  loadPublicVideos,
+  loadTechniques,
+} from './load.ts'
 
 export interface ProjectionDeps {
   db: Db
@@ -43,7 +49,8 @@ export function nothingAffected(): Affected {
 export async function affectedBy(db: Db | Tx, events: readonly StoredEvent[]): Promise<Affected> {
   const affected = nothingAffected()
   for (const { type, data } of events) {
-    if (type === 'frame.corrected' || type === 'frame.saved' || type === 'frame.unsaved') affected.frames.add(String(data.frame_id))
+    if (type === 'frame.corrected' || type === 'frame.saved' || type === 'frame.unsaved')
+      affected.frames.add(String(data.frame_id))
     else if (type === 'frames.annotated') for (const id of data.frame_ids as string[]) affected.frames.add(id)
     else if (type === 'technique.changed') {
       const slugs = [String(data.slug), ...(data.previous_slug === null ? [] : [String(data.previous_slug)])]
@@ -51,7 +58,10 @@ export async function affectedBy(db: Db | Tx, events: readonly StoredEvent[]): P
       if (data.change === 'renamed' || data.change === 'merged') {
         for (const slug of slugs) {
           for (const id of await loadFrameIdsOfTechnique(db, slug)) affected.frames.add(id)
-          const held = await rowsOf<{ id: string }>(db, sql`select id from ${sql.raw(LIVE)}.frames where technique = ${slug}`)
+          const held = await rowsOf<{ id: string }>(
+            db,
+            sql`select id from ${sql.raw(LIVE)}.frames where technique = ${slug}`,
+          )
           for (const { id } of held) affected.frames.add(id)
         }
       }
@@ -136,8 +146,15 @@ export async function project(tx: Tx, deepLink: DeepLink, affected: Affected, sc
   await projectLoaded(tx, affected, await loadFrames(tx, deepLink, affected), { schema })
 }
 
-async function loadFrames(db: Db | Tx, deepLink: DeepLink, { videos: videoIds, frames: frameIds }: Affected): Promise<FrameDocument[]> {
-  return [...(await loadFramesOfVideos(db, [...videoIds], deepLink)), ...(await loadFramesByIds(db, [...frameIds], deepLink))]
+async function loadFrames(
+  db: Db | Tx,
+  deepLink: DeepLink,
+  { videos: videoIds, frames: frameIds }: Affected,
+): Promise<FrameDocument[]> {
+  return [
+    ...(await loadFramesOfVideos(db, [...videoIds], deepLink)),
+    ...(await loadFramesByIds(db, [...frameIds], deepLink)),
+  ]
 }
 
 /** `put`: the affected frames as they are now. `meanwhile` is called when the writing of them has begun. */
@@ -182,7 +199,11 @@ export async function projectVocabulary({ db }: Pick<ProjectionDeps, 'db'>): Pro
       tx,
       sql`select slug from techniques union select id from ${sql.raw(LIVE)}.documents where kind = 'techniques' and doc is not null`,
     )
-    await projectGroups(tx, { videos: new Set(), authors: new Set(), techniques: new Set(rows.map(({ slug }) => slug)) })
+    await projectGroups(tx, {
+      videos: new Set(),
+      authors: new Set(),
+      techniques: new Set(rows.map(({ slug }) => slug)),
+    })
   })
 }
 
@@ -199,7 +220,11 @@ export async function projectGroups(tx: Tx, groups: Groups, schema: string = LIV
   const byVideo = await summaries(tx, schema, 'video_id', [...rows.keys()])
   const put: VideoDocument[] = [...rows.values()].map((row) => toVideoDocument(row, byVideo.get(row.id) ?? NO_FRAMES))
   for (const { author } of put) if (author !== null) groups.authors.add(author)
-  await applyToReadModel(tx, { put: { videos: put }, remove: { videos: videoIds.filter((id) => !rows.has(id)) } }, schema)
+  await applyToReadModel(
+    tx,
+    { put: { videos: put }, remove: { videos: videoIds.filter((id) => !rows.has(id)) } },
+    schema,
+  )
 
   const authors = [...groups.authors]
   const byAuthor = await summaries(tx, schema, 'author', authors)
@@ -222,7 +247,10 @@ export async function projectGroups(tx: Tx, groups: Groups, schema: string = LIV
   const known = new Set(techniques.map(({ slug }) => slug))
   await applyToReadModel(
     tx,
-    { put: { brands, techniques }, remove: { brands: goneBrands, techniques: slugs.filter((slug) => !known.has(slug)) } },
+    {
+      put: { brands, techniques },
+      remove: { brands: goneBrands, techniques: slugs.filter((slug) => !known.has(slug)) },
+    },
     schema,
   )
 }
@@ -250,7 +278,10 @@ async function summaries(
 
 /** Every public video and technique there is, for a rebuild or a thorough check. */
 export async function allGroups(tx: Tx, schema: string = LIVE): Promise<Groups> {
-  const rows = await tx.select({ id: videos.id, author: videos.author }).from(videos).where(sql`first_ready_at is not null`)
+  const rows = await tx
+    .select({ id: videos.id, author: videos.author })
+    .from(videos)
+    .where(sql`first_ready_at is not null`)
   const held = await rowsOf<{ kind: string; id: string; name: string | null }>(
     tx,
     sql`select kind, id, doc->>'name' as name from ${sql.raw(schema)}.documents where kind <> 'frames' and doc is not null`,
@@ -262,7 +293,10 @@ export async function allGroups(tx: Tx, schema: string = LIVE): Promise<Groups> 
       ...rows.flatMap(({ author }) => author ?? []),
       ...held.filter(({ kind }) => kind === 'brands').map(({ name }) => String(name)),
     ]),
-    techniques: new Set([...slugs.map(({ slug }) => slug), ...held.filter(({ kind }) => kind === 'techniques').map(({ id }) => id)]),
+    techniques: new Set([
+      ...slugs.map(({ slug }) => slug),
+      ...held.filter(({ kind }) => kind === 'techniques').map(({ id }) => id),
+    ]),
   }
 }
 

@@ -45,10 +45,16 @@ export async function rebuildSearch({
   deepLink,
   signal,
   onProgress,
-}: ProjectionDeps & { signal?: AbortSignal; onProgress?: (progress: RebuildProgress) => void }): Promise<RebuildProgress> {
+}: ProjectionDeps & {
+  signal?: AbortSignal
+  onProgress?: (progress: RebuildProgress) => void
+}): Promise<RebuildProgress> {
   const session = await db.$client.connect()
   try {
-    const { rows } = await session.query<{ taken: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 0)) as taken', [LOCK])
+    const { rows } = await session.query<{ taken: boolean }>(
+      'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
+      [LOCK],
+    )
     if (!rows[0]?.taken) throw new AppError('conflict', 'Another rebuild of the search read model is running.')
     try {
       return await rebuild()
@@ -107,9 +113,14 @@ export async function rebuildSearch({
   async function catchUp(on: Db | Parameters<Parameters<Db['transaction']>[0]>[0], from: Cursor): Promise<Cursor> {
     for (let cursor = from; ; ) {
       signal?.throwIfAborted()
-      const { events, next } = await readEvents(on, { after: cursor, types: [...SEARCH_EVENTS, ...SAVE_EVENTS], limit: 500 })
+      const { events, next } = await readEvents(on, {
+        after: cursor,
+        types: [...SEARCH_EVENTS, ...SAVE_EVENTS],
+        limit: 500,
+      })
       if (events.length === 0) return cursor
-      for (const piece of piecesOf(await affectedBy(on, events))) await on.transaction((tx) => project(tx, deepLink, piece, nextGeneration))
+      for (const piece of piecesOf(await affectedBy(on, events)))
+        await on.transaction((tx) => project(tx, deepLink, piece, nextGeneration))
       cursor = next
     }
   }

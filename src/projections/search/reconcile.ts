@@ -35,7 +35,11 @@ const model = sql.raw(LIVE)
  * Compares the read model with what the rows say now, writes anew what differs and says how many of each. Safe beside the live projection: each page is compared
  * and healed under the writer's lock. Hourly in the workers, and by `frames reconcile`.
  */
-export async function reconcileSearch({ db, deepLink, signal }: ProjectionDeps & { signal?: AbortSignal }): Promise<Reconciliation> {
+export async function reconcileSearch({
+  db,
+  deepLink,
+  signal,
+}: ProjectionDeps & { signal?: AbortSignal }): Promise<Reconciliation> {
   // Counts that only wait for their batch are no fault.
   await refreshSaveCounts({ db, deepLink })
   const found: Reconciliation = { checked: 0, missing: 0, stale: 0, extra: 0 }
@@ -75,7 +79,9 @@ export async function reconcileSearch({ db, deepLink, signal }: ProjectionDeps &
     )
     if (extra.length === 0) return
     const waits = await waiting(tx)
-    const faults = extra.filter(({ id, video_id }) => !waits.frames.has(id) && !(video_id !== null && waits.videos.has(video_id)))
+    const faults = extra.filter(
+      ({ id, video_id }) => !waits.frames.has(id) && !(video_id !== null && waits.videos.has(video_id)),
+    )
     found.extra += new Set(faults.map(({ id }) => id)).size
     await countGroups(tx, () =>
       heal(
@@ -112,7 +118,9 @@ export async function reconcileSearch({ db, deepLink, signal }: ProjectionDeps &
     const before = await heldGroups(tx)
     await act()
     const now = await heldGroups(tx)
-    const changed = [...new Set([...before.keys(), ...now.keys()])].filter((key) => before.get(key) !== now.get(key) && !told.has(key))
+    const changed = [...new Set([...before.keys(), ...now.keys()])].filter(
+      (key) => before.get(key) !== now.get(key) && !told.has(key),
+    )
     if (changed.length === 0) return
     const { ofVideos, any } = await waiting(tx)
     for (const key of changed) {
@@ -135,7 +143,11 @@ async function waiting(tx: Tx): Promise<Affected & { ofVideos: Set<unknown>; any
     sql`select type, data from events where ${ahead('search', SEARCH_EVENTS)} or ${ahead(SAVE_COUNTS, SAVE_EVENTS)}`,
   )
   // A frame's change shows in what is told of its video, too.
-  return { ...(await affectedBy(tx, rows)), ofVideos: new Set(rows.map(({ data }) => data.video_id)), any: rows.length > 0 }
+  return {
+    ...(await affectedBy(tx, rows)),
+    ofVideos: new Set(rows.map(({ data }) => data.video_id)),
+    any: rows.length > 0,
+  }
 }
 
 function ahead(consumer: string, types: readonly EventType[]): SQL {
@@ -144,7 +156,10 @@ function ahead(consumer: string, types: readonly EventType[]): SQL {
               and type = any(${sql.param([...types])}::text[]))`
 }
 
-async function compareFrames(tx: Tx, expected: readonly FrameDocument[]): Promise<{ missing: string[]; stale: string[] }> {
+async function compareFrames(
+  tx: Tx,
+  expected: readonly FrameDocument[],
+): Promise<{ missing: string[]; stale: string[] }> {
   const held = await rowsOf<{ id: string; digest: string }>(
     tx,
     sql`select id, md5(doc::text) as digest from ${model}.documents
@@ -157,7 +172,8 @@ async function compareFrames(tx: Tx, expected: readonly FrameDocument[]): Promis
   for (const frame of expected) {
     const digest = digests.get(frame.id)
     if (digest === undefined) missing.push(frame.id)
-    else if (digest !== createHash('md5').update(JSON.stringify(frame)).digest('hex') || damaged.has(frame.id)) stale.push(frame.id)
+    else if (digest !== createHash('md5').update(JSON.stringify(frame)).digest('hex') || damaged.has(frame.id))
+      stale.push(frame.id)
   }
   return { missing, stale }
 }
@@ -165,7 +181,9 @@ async function compareFrames(tx: Tx, expected: readonly FrameDocument[]): Promis
 /** A document that is right is not written again, so that its searchable row would stay damaged: its revision goes first. */
 async function heal(tx: Tx, deepLink: ProjectionDeps['deepLink'], ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  await tx.execute(sql`update ${model}.documents set revision = '' where kind = 'frames' and id = any(${sql.param([...ids])})`)
+  await tx.execute(
+    sql`update ${model}.documents set revision = '' where kind = 'frames' and id = any(${sql.param([...ids])})`,
+  )
   for (const piece of piecesOf({ ...nothingAffected(), frames: new Set(ids) })) await project(tx, deepLink, piece)
 }
 

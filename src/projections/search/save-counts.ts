@@ -16,7 +16,8 @@ export async function refreshSaveCounts({ db, deepLink }: ProjectionDeps): Promi
     const after = await checkpointOf(db, SAVE_COUNTS)
     const { events, next } = await readEvents(db, { after, types: SAVE_EVENTS, limit: 5_000 })
     if (events.length === 0) return count
-    for (const piece of piecesOf(await affectedBy(db, events))) await db.transaction((tx) => projectLocked(tx, deepLink, piece))
+    for (const piece of piecesOf(await affectedBy(db, events)))
+      await db.transaction((tx) => projectLocked(tx, deepLink, piece))
     await rememberCursor(db, next)
     count += events.length
   }

@@ -1,6 +1,9 @@
 /** Filters as a tree, written out in one place: values are data and never syntax. Pure. */
 
-export type Filter = { and: readonly Filter[] } | { or: readonly Filter[] } | { attribute: string; in: readonly (string | number)[] }
+export type Filter =
+  | { and: readonly Filter[] }
+  | { or: readonly Filter[] }
+  | { attribute: string; in: readonly (string | number)[] }
 
 /** Undefined where nothing is filtered. An empty list of values matches nothing. */
 export function renderFilter(filter: Filter): string | undefined {

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { type Executor, rowsOf } from '../postgres/sink.ts'
-import { WORDS_VERSION } from '../words.ts'
+import { WORDS_VERSION } from '../text/words.ts'
 
 export interface MirrorState {
   /** Of the read model, up to which Meilisearch holds everything. */
@@ -16,5 +16,11 @@ export async function mirrorState(db: Executor): Promise<MirrorState | undefined
     db,
     sql`select version, applied_at, ready and words = ${WORDS_VERSION} as ready from read_models where engine = 'meilisearch'`,
   )
-  return row && { version: row.version, appliedAt: row.applied_at === null ? null : new Date(row.applied_at), ready: row.ready }
+  return (
+    row && {
+      version: row.version,
+      appliedAt: row.applied_at === null ? null : new Date(row.applied_at),
+      ready: row.ready,
+    }
+  )
 }

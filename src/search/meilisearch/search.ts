@@ -1,4 +1,9 @@
-import { MeilisearchApiError, type MeilisearchErrorResponse, type MultiSearchQuery, type SearchResponse } from 'meilisearch'
+import {
+  MeilisearchApiError,
+  type MeilisearchErrorResponse,
+  type MultiSearchQuery,
+  type SearchResponse,
+} from 'meilisearch'
 import { Pool } from 'undici'
 import { cellOf } from '../color.ts'
 import {
@@ -19,9 +24,18 @@ import { VarietyFilter } from '../likeness.ts'
 import { MAX_RELEVANCE_DEPTH, matchedFields, matchedIn, refuseDepth, rounded, scoreByName } from '../postgres/search.ts'
 import { nameKey } from '../postgres/sink.ts'
 import type { ResilientOptions } from '../resilient.ts'
-import { Highlighter, isPartSearchable, parseQuery, type Term } from '../words.ts'
+import { Highlighter, isPartSearchable, parseQuery, type Term } from '../text/words.ts'
 import { type Filter, renderFilter } from './filter.ts'
-import { authorKey, authorOf, NAMED_KINDS, type NamedKind, type StoredDocument, textsOf, toEngineWord, WHOLE_TEXTS } from './settings.ts'
+import {
+  authorKey,
+  authorOf,
+  NAMED_KINDS,
+  type NamedKind,
+  type StoredDocument,
+  textsOf,
+  toEngineWord,
+  WHOLE_TEXTS,
+} from './settings.ts'
 import { indexName, type MeiliOptions } from './sink.ts'
 
 /** An answer that is not whole, or an index that is not ready: the other engine is asked. */
@@ -49,7 +63,15 @@ const FACET_ATTRIBUTES: Record<Facet, string> = {
   platform: 'platform',
 }
 
-const ANYTHING: FrameQuery = { filters: {}, q: '', sort: 'newest', page: 1, pageSize: 120, facets: false, variety: false }
+const ANYTHING: FrameQuery = {
+  filters: {},
+  q: '',
+  sort: 'newest',
+  page: 1,
+  pageSize: 120,
+  facets: false,
+  variety: false,
+}
 
 type StoredHit = StoredDocument & {
   phash: string
@@ -63,9 +85,20 @@ type StoredHit = StoredDocument & {
 }
 
 /** Words by relevance, and counts, are Meilisearch's. `key` needs no right but to search. */
-export function openMeiliSearch({ url, key, prefix = 'library', reads, mirror, timeoutMs = 1_000 }: Options): ResilientOptions['primary'] {
+export function openMeiliSearch({
+  url,
+  key,
+  prefix = 'library',
+  reads,
+  mirror,
+  timeoutMs = 1_000,
+}: Options): ResilientOptions['primary'] {
   // A plain pool: the package's client over the built-in fetch sends head and body apart, which with the server's delayed acknowledgement adds 40 ms.
-  const pool = new Pool(new URL(url).origin, { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connect: { timeout: timeoutMs } })
+  const pool = new Pool(new URL(url).origin, {
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    connect: { timeout: timeoutMs },
+  })
   const path = `${new URL(url).pathname.replace(/\/$/, '')}/multi-search`
   let headers: Record<string, string> | undefined
   let filledAt = -Infinity
@@ -74,7 +107,10 @@ export function openMeiliSearch({ url, key, prefix = 'library', reads, mirror, t
   async function connected(): Promise<Record<string, string>> {
     if (headers) return headers
     const apiKey = typeof key === 'function' ? await key() : key
-    headers = { 'content-type': 'application/json', ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }) }
+    headers = {
+      'content-type': 'application/json',
+      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+    }
     return headers
   }
 
@@ -86,14 +122,20 @@ export function openMeiliSearch({ url, key, prefix = 'library', reads, mirror, t
   /** One request for all; an answer that was cut off is none. */
   async function ask(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]> {
     await requireReady()
-    const { statusCode, body } = await pool.request({ method: 'POST', path, headers: await connected(), body: JSON.stringify({ queries }) })
+    const { statusCode, body } = await pool.request({
+      method: 'POST',
+      path,
+      headers: await connected(),
+      body: JSON.stringify({ queries }),
+    })
     const answer = (await body.json()) as { results: SearchResponse<StoredHit>[] } | MeilisearchErrorResponse
     if (!('results' in answer)) {
       // A key that is no longer known is asked for again: the server may have been set up anew.
       if (statusCode === 401 || statusCode === 403) headers = undefined
       throw new MeilisearchApiError(new Response(null, { status: statusCode }), answer)
     }
-    if (answer.results.some((result) => (result as { degraded?: boolean }).degraded)) throw new MeiliNotReady('the search was cut off')
+    if (answer.results.some((result) => (result as { degraded?: boolean }).degraded))
+      throw new MeiliNotReady('the search was cut off')
     return answer.results
   }
 
@@ -132,7 +174,11 @@ export function openMeiliSearch({ url, key, prefix = 'library', reads, mirror, t
         attributesToRetrieve: ['doc'],
       })),
     )
-    return new Map(results.flatMap(({ hits }, n) => hits.map(({ doc }) => [keys[n]!, (JSON.parse(doc) as FrameDocument).author!] as const)))
+    return new Map(
+      results.flatMap(({ hits }, n) =>
+        hits.map(({ doc }) => [keys[n]!, (JSON.parse(doc) as FrameDocument).author!] as const),
+      ),
+    )
   }
 
   function frameQuery(terms: readonly Term[], filters: FrameFilters): MultiSearchQuery {
@@ -231,8 +277,12 @@ export function openMeiliSearch({ url, key, prefix = 'library', reads, mirror, t
     })
     const several = terms.length > 1
     const together = (kind?: NamedKind) =>
-      several ? { ...query(terms, kind), matchingStrategy: 'last' as const, showRankingScoreDetails: true } : query(terms, kind)
-    const alone = several ? terms.map((term, n) => ({ term, n })).filter(({ n }) => n > 0 || terms.some((term) => term.exact)) : []
+      several
+        ? { ...query(terms, kind), matchingStrategy: 'last' as const, showRankingScoreDetails: true }
+        : query(terms, kind)
+    const alone = several
+      ? terms.map((term, n) => ({ term, n })).filter(({ n }) => n > 0 || terms.some((term) => term.exact))
+      : []
     const questions = [
       together,
       ...alone.map(
@@ -289,7 +339,8 @@ export function openMeiliSearch({ url, key, prefix = 'library', reads, mirror, t
     asOf: async () => (await mirror())?.appliedAt ?? null,
 
     async search({ q, limit, sourceKey }) {
-      if (!isAsked.search({ q, limit, sourceKey })) return reads.search({ q, limit, ...(sourceKey === undefined ? {} : { sourceKey }) })
+      if (!isAsked.search({ q, limit, sourceKey }))
+        return reads.search({ q, limit, ...(sourceKey === undefined ? {} : { sourceKey }) })
       const terms = parseQuery(q)
       const [frames, names] = await Promise.all([framesOf(terms, limit), namesOf(terms, limit)])
       const found = [...frames, ...Object.values(names).flat()]
@@ -370,7 +421,11 @@ function searchedOn(terms: readonly Term[]): { attributesToSearchOn?: string[] }
   return whole ? { attributesToSearchOn: [...WHOLE_TEXTS] } : {}
 }
 
-function frameHits(hits: readonly StoredHit[], terms: readonly Term[], documents?: ReadonlyMap<string, FrameDocument>): FrameHit[] {
+function frameHits(
+  hits: readonly StoredHit[],
+  terms: readonly Term[],
+  documents?: ReadonlyMap<string, FrameDocument>,
+): FrameHit[] {
   const highlighter = new Highlighter(terms)
   return hits.flatMap((hit): FrameHit[] => {
     if (!documents) return [new StoredFrame(hit.doc, scoreOf(hit), matchedIn(textsOf(hit.doc), highlighter))]
@@ -405,7 +460,10 @@ function entryHits<K extends Exclude<DocumentKind, 'frames'>>(
   {
     fields,
     byName = () => undefined,
-  }: { fields: (document: LibraryDocuments[K]) => Record<string, string>; byName?: (document: LibraryDocuments[K]) => number | undefined },
+  }: {
+    fields: (document: LibraryDocuments[K]) => Record<string, string>
+    byName?: (document: LibraryDocuments[K]) => number | undefined
+  },
 ): Hit<LibraryDocuments[K]>[] {
   const highlighter = new Highlighter(terms)
   return hits

@@ -3,7 +3,7 @@ import type { Settings } from 'meilisearch'
 import { cellsOf } from '../color.ts'
 import type { DocumentKind, LibraryDocuments, ShownFrame } from '../library-search.ts'
 import { type FrameTexts, MAX_FACET_VALUES } from '../postgres/search.ts'
-import { isCharacter, tokenize } from '../words.ts'
+import { isCharacter, tokenize } from '../text/words.ts'
 
 /** What of the library stands in Meilisearch, and how it is set up. Pure. */
 
@@ -34,7 +34,17 @@ const shared = {
 /** What `q` reads of a frame, but for the parts of words on screen. */
 export const WHOLE_TEXTS = ['caption', 'steal', 'on_screen_text', 'composition'] as const
 /** What of a frame is filtered by just as it is. */
-const PLAIN_FILTERS = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'platform', 'video_id'] as const
+const PLAIN_FILTERS = [
+  'subject',
+  'surface',
+  'shot',
+  'technique',
+  'zone',
+  'tone',
+  'kind',
+  'platform',
+  'video_id',
+] as const
 
 /** Videos, brands and techniques share an index: a search over all of them is one query. */
 export type Index = 'frames' | 'names'
@@ -73,8 +83,14 @@ export interface StoredDocument {
   rank: string
 }
 
-export function toStored<K extends DocumentKind>(kind: K, document: LibraryDocuments[K]): StoredDocument & Record<string, unknown> {
-  const key = keyOf(kind, kind === 'techniques' ? (document as LibraryDocuments['techniques']).slug : (document as { id: string }).id)
+export function toStored<K extends DocumentKind>(
+  kind: K,
+  document: LibraryDocuments[K],
+): StoredDocument & Record<string, unknown> {
+  const key = keyOf(
+    kind,
+    kind === 'techniques' ? (document as LibraryDocuments['techniques']).slug : (document as { id: string }).id,
+  )
   const base = {
     key,
     revision: document.revision,

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { chunksOf } from './sink.ts'
 
 test('tasks are bounded by documents and by bytes, and hold every document once, in order', () => {
-  const read = (bodies: string[]) => bodies.map((body) => body.split('\n').map((line) => (JSON.parse(line) as { n: number }).n))
+  const read = (bodies: string[]) =>
+    bodies.map((body) => body.split('\n').map((line) => (JSON.parse(line) as { n: number }).n))
   expect([...chunksOf([])]).toEqual([])
   const many = read([...chunksOf(Array.from({ length: 25_000 }, (_, n) => ({ n })))])
   expect(many.map((chunk) => chunk.length)).toEqual([10_000, 10_000, 5_000])

@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type EnqueuedTaskPromise, Meilisearch, MeilisearchApiError, MeilisearchError, type Settings } from 'meilisearch'
+import {
+  type EnqueuedTaskPromise,
+  Meilisearch,
+  MeilisearchApiError,
+  MeilisearchError,
+  type Settings,
+} from 'meilisearch'
 import type { DocumentChanges, DocumentKind, DocumentSink } from '../library-search.ts'
 import { INDEXES, type Index, idOf, indexOf, keyOf, SETTINGS, type StoredDocument, toStored } from './settings.ts'
 
@@ -46,7 +52,8 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
     await succeeded(client.createIndex(name, { primaryKey: 'key' }))
     await succeeded(client.index(name).updateSettings(settings))
     // Else every look at it would call for a rebuild.
-    if (!holds(await client.index(name).getSettings(), settings)) throw new Error(`Meilisearch does not keep the settings of ${name}`)
+    if (!holds(await client.index(name).getSettings(), settings))
+      throw new Error(`Meilisearch does not keep the settings of ${name}`)
   }
 
   async function exists(name: string): Promise<boolean> {
@@ -65,7 +72,8 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
 
   async function ensureIndexes(): Promise<void> {
     if (prepared) return
-    for (const index of INDEXES) if (!(await exists(indexName(prefix, index)))) await createIndex(indexName(prefix, index), SETTINGS[index])
+    for (const index of INDEXES)
+      if (!(await exists(indexName(prefix, index)))) await createIndex(indexName(prefix, index), SETTINGS[index])
     prepared = true
   }
 
@@ -82,9 +90,12 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
       const index = client.index(indexName(prefix, name) + suffix)
       const kinds = KINDS.filter((kind) => indexOf(kind) === name)
       const gone = kinds.flatMap((kind) => (remove[kind] ?? []).map((id) => keyOf(kind, id)))
-      for (let from = 0; from < gone.length; from += CHUNK) await begin(index.deleteDocuments(gone.slice(from, from + CHUNK)))
+      for (let from = 0; from < gone.length; from += CHUNK)
+        await begin(index.deleteDocuments(gone.slice(from, from + CHUNK)))
       // With its key named: an index deleted a moment ago comes back without its settings, and is then found and rebuilt.
-      for (const lines of chunksOf(kinds.flatMap((kind) => (put[kind] ?? []).map((document) => toStored(kind, document)))))
+      for (const lines of chunksOf(
+        kinds.flatMap((kind) => (put[kind] ?? []).map((document) => toStored(kind, document))),
+      ))
         await begin(index.addDocumentsFromString(lines, 'application/x-ndjson', { primaryKey: 'key' }))
     }
     const results = await Promise.allSettled(tasks)
@@ -213,7 +224,9 @@ export async function searchOnlyKey({ url, key, prefix = 'library' }: MeiliOptio
   const indexes = INDEXES.map((index) => indexName(prefix, index)).sort()
   for (let offset = 0; ; offset += 100) {
     const { results } = await client.getKeys({ limit: 100, offset })
-    const held = results.find((candidate) => candidate.name === name && isDeepStrictEqual(candidate.indexes.toSorted(), indexes))
+    const held = results.find(
+      (candidate) => candidate.name === name && isDeepStrictEqual(candidate.indexes.toSorted(), indexes),
+    )
     if (held) return held.key
     if (results.length < 100) break
   }

@@ -33,7 +33,7 @@ import {
   parseQuery,
   type Term,
   typosAllowed,
-} from '../words.ts'
+} from '../text/words.ts'
 import { nameKey, rowsOf as readRows } from './sink.ts'
 
 /** Matches that `relevance` (and `variety`) can be paged through; past it only `newest` and `strength` go on. */
@@ -77,7 +77,10 @@ const TEXT_FIELDS = ['caption', 'composition', 'steal', 'on_screen_text'] as con
 export type FrameTexts = Pick<FrameDocument, (typeof TEXT_FIELDS)[number]>
 
 /** Search and reads on the read model in PostgreSQL. The pool stays the caller's. `manyFrames`: a word that more frames have than this is not ranked in all of them. */
-export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: { manyFrames?: number } = {}): LibrarySearch {
+export function openPostgresSearch(
+  pool: pg.Pool,
+  { manyFrames = MANY_FRAMES }: { manyFrames?: number } = {},
+): LibrarySearch {
   const db = drizzle(pool)
   const rowsOf = <T>(query: SQL): Promise<T[]> => readRows<T>(db, query)
 
@@ -100,7 +103,10 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
     return frames
   }
 
-  async function documentsOf<K extends DocumentKind>(kind: K, ids: readonly string[]): Promise<Map<string, LibraryDocuments[K]>> {
+  async function documentsOf<K extends DocumentKind>(
+    kind: K,
+    ids: readonly string[],
+  ): Promise<Map<string, LibraryDocuments[K]>> {
     const known = storable(ids)
     if (known.length === 0) return new Map()
     const rows = await rowsOf<{ id: string; doc: LibraryDocuments[K] }>(
@@ -208,7 +214,10 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
     return frameHits(best, terms)
   }
 
-  async function frameHits(found: readonly { id: string; score: number }[], terms: readonly ExpandedTerm[]): Promise<Hit<FrameDocument>[]> {
+  async function frameHits(
+    found: readonly { id: string; score: number }[],
+    terms: readonly ExpandedTerm[],
+  ): Promise<Hit<FrameDocument>[]> {
     const documents = await documentsOf(
       'frames',
       found.map(({ id }) => id),
@@ -235,7 +244,8 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
     )
     // A name that stands whole among the words asked for.
     const within = names.map(
-      (name) => sql`case when ${name} <> '' and position(' ' || ${name} || ' ' in ${` ${key} `}) > 0 then length(${name}) else 0 end`,
+      (name) =>
+        sql`case when ${name} <> '' and position(' ' || ${name} || ' ' in ${` ${key} `}) > 0 then length(${name}) else 0 end`,
     )
     const named = kind === 'videos' ? sql`0` : sql`greatest(${sql.join(within, sql`, `)})`
     const found = await rowsOf<{ id: string; score: number }>(sql`
@@ -254,7 +264,10 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
     })
   }
 
-  async function strongestEntries<K extends Exclude<DocumentKind, 'frames'>>(kind: K, limit: number): Promise<Hit<LibraryDocuments[K]>[]> {
+  async function strongestEntries<K extends Exclude<DocumentKind, 'frames'>>(
+    kind: K,
+    limit: number,
+  ): Promise<Hit<LibraryDocuments[K]>[]> {
     const rows = await rowsOf<{ doc: LibraryDocuments[K] }>(sql`
       select d.doc from (select id, strength from ${ENTRIES} where kind = ${kind} order by ${STRENGTH} limit ${limit}) e
         join ${DOCUMENTS} d on d.kind = ${kind} and d.id = e.id order by e.strength desc, e.id`)
@@ -319,11 +332,20 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
         join ${DOCUMENTS} d on d.kind = 'frames' and d.id = p.id
        order by ${sql.raw(order.by)}`)
     const highlighter = new Highlighter(terms)
-    return rows.map(({ doc, score: found }) => ({ document: doc, score: rounded(found), matched: matchedIn(doc, highlighter) }))
+    return rows.map(({ doc, score: found }) => ({
+      document: doc,
+      score: rounded(found),
+      matched: matchedIn(doc, highlighter),
+    }))
   }
 
   /** Reads on from the top until the page is full: what was shown before decides what is a repeat. */
-  async function variedIds(query: FrameQuery, where: SQL, order: SQL, score: SQL): Promise<{ id: string; score: number }[]> {
+  async function variedIds(
+    query: FrameQuery,
+    where: SQL,
+    order: SQL,
+    score: SQL,
+  ): Promise<{ id: string; score: number }[]> {
     const filter = new VarietyFilter()
     const from = (query.page - 1) * query.pageSize
     const kept: { id: string; score: number }[] = []
@@ -338,7 +360,10 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
     return kept.slice(from, from + query.pageSize)
   }
 
-  async function countFacets(filters: FrameFilters, terms: ExpandedTerm[]): Promise<{ facets: FacetCounts; total: number }> {
+  async function countFacets(
+    filters: FrameFilters,
+    terms: ExpandedTerm[],
+  ): Promise<{ facets: FacetCounts; total: number }> {
     const facets = Object.fromEntries(FACETS.map((facet) => [facet, Object.create(null)])) as FacetCounts
     const filtered = FACETS.filter((facet) => (filters[facet]?.length ?? 0) > 0)
     const free = FACETS.filter((facet) => !filtered.includes(facet))
@@ -349,7 +374,8 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
         sql.raw(
           [
             ...FACETS.map(
-              (facet) => `(select '${facet}' as facet, ${facet} as value, count(*)::int as n from library_search.frames group by ${facet})`,
+              (facet) =>
+                `(select '${facet}' as facet, ${facet} as value, count(*)::int as n from library_search.frames group by ${facet})`,
             ),
             `(select '', null, count(*)::int from library_search.frames)`,
           ].join(' union all '),
@@ -402,14 +428,17 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
     },
 
     async asOf() {
-      const [row] = await rowsOf<{ at: string | null }>(sql`select applied_at as at from read_models where engine = 'postgres'`)
+      const [row] = await rowsOf<{ at: string | null }>(
+        sql`select applied_at as at from read_models where engine = 'postgres'`,
+      )
       return row?.at ? new Date(row.at) : null
     },
 
     async search({ q, limit, sourceKey }) {
       const ofVideo = sourceKey === undefined ? undefined : await ofSource(sourceKey, limit)
       // Words with a dot and a slash between them (node.js/express) look like an address: where no video has it they are words.
-      if (ofVideo && (ofVideo.videos.length > 0 || !sourceKey?.startsWith('url:') || WRITTEN_OUT.test(q))) return ofVideo
+      if (ofVideo && (ofVideo.videos.length > 0 || !sourceKey?.startsWith('url:') || WRITTEN_OUT.test(q)))
+        return ofVideo
       if (q.trim() === '') {
         const [videos, frames, brands, techniques] = await Promise.all([
           strongestEntries('videos', limit),
@@ -440,7 +469,10 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
           ? { frames: [], total: 0, facets: Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts }
           : { frames: [] }
       }
-      const [frames, counted] = await Promise.all([wallPage(query, terms), query.facets ? countFacets(query.filters, terms) : undefined])
+      const [frames, counted] = await Promise.all([
+        wallPage(query, terms),
+        query.facets ? countFacets(query.filters, terms) : undefined,
+      ])
       return counted ? { frames, ...counted } : { frames }
     },
 
@@ -484,7 +516,9 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
         const found = await readRows<{ id: string }>(tx, sql.join(narrow, sql` union `))
         // A small library has few frames that share so much, and there a wider look costs little.
         const more =
-          found.length < ENOUGH_CANDIDATES && wide.length > 0 ? await readRows<{ id: string }>(tx, sql.join(wide, sql` union `)) : []
+          found.length < ENOUGH_CANDIDATES && wide.length > 0
+            ? await readRows<{ id: string }>(tx, sql.join(wide, sql` union `))
+            : []
         const ids = new Set([...found, ...more].map((row) => row.id))
         if (ids.size < limit) {
           // Filters that leave few, or a frame that shares nothing: what is least unlike, rather than nothing.
@@ -532,7 +566,9 @@ export function openPostgresSearch(pool: pg.Pool, { manyFrames = MANY_FRAMES }: 
     },
 
     techniques: () =>
-      documentRows<'techniques'>(sql`select doc from ${DOCUMENTS} where kind = 'techniques' and doc is not null order by id`),
+      documentRows<'techniques'>(
+        sql`select doc from ${DOCUMENTS} where kind = 'techniques' and doc is not null order by id`,
+      ),
   }
   return self
 }
@@ -544,7 +580,10 @@ export function refuseDepth(query: FrameQuery): void {
   if ((query.sort === 'relevance' && query.q.trim() !== '') || query.variety) {
     if ((query.page - 1) * query.pageSize >= MAX_RELEVANCE_DEPTH) {
       const what = query.variety ? 'variety=on' : 'sort=relevance'
-      throw invalid('page', `${what} goes ${MAX_RELEVANCE_DEPTH} matches deep; use sort=newest without variety to read every page.`)
+      throw invalid(
+        'page',
+        `${what} goes ${MAX_RELEVANCE_DEPTH} matches deep; use sort=newest without variety to read every page.`,
+      )
     }
   }
 }
@@ -555,9 +594,14 @@ function whereOf(filters: FrameFilters, terms: readonly ExpandedTerm[]): SQL {
     const values = filters[attribute]
     if (!values || values.length === 0) continue
     const list = storable(values)
-    conditions.push(list.length === 1 ? sql`${sql.raw(column)} = ${list[0]}` : sql`${sql.raw(column)} = any(${sql.param(list)}::text[])`)
+    conditions.push(
+      list.length === 1
+        ? sql`${sql.raw(column)} = ${list[0]}`
+        : sql`${sql.raw(column)} = any(${sql.param(list)}::text[])`,
+    )
   }
-  if (filters.color && filters.color.length > 0) conditions.push(sql`colors && ${sql.param(filters.color.map(cellOf))}::smallint[]`)
+  if (filters.color && filters.color.length > 0)
+    conditions.push(sql`colors && ${sql.param(filters.color.map(cellOf))}::smallint[]`)
   if (terms.length > 0) conditions.push(sql`words @@ ${allOf(terms)}`)
   return conditions.length > 0 ? sql.join(conditions, sql` and `) : sql`true`
 }
@@ -597,10 +641,13 @@ function candidatesLike(me: FrameDocument, where: SQL, limit: number): { narrow:
     if (me.technique !== null) kinds.push(some(sql`${colors} and ${key(7)}`, MAX_CANDIDATES, byAttributes, 100))
   }
   if (me.technique !== null)
-    kinds.push(sql`(select id from ${FRAMES} where ${where} and technique = ${me.technique} order by ${STRENGTH} limit 60)`)
+    kinds.push(
+      sql`(select id from ${FRAMES} where ${where} and technique = ${me.technique} order by ${STRENGTH} limit 60)`,
+    )
   // Two words together: an index reads the shorter of two lists then, but all lists of a choice of words.
   const [one, two] = [...wordsOf(me)].sort((a, b) => b.length - a.length || compare(a, b))
-  if (one && two) kinds.push(some(sql`words @@ ${`${quoted(one)} & ${quoted(two)}`}::tsquery`, MAX_CANDIDATES, byAttributes, 60))
+  if (one && two)
+    kinds.push(some(sql`words @@ ${`${quoted(one)} & ${quoted(two)}`}::tsquery`, MAX_CANDIDATES, byAttributes, 60))
   const wide =
     cells.length > 0
       ? [
@@ -643,7 +690,9 @@ function isFrequent(terms: readonly ExpandedTerm[], common: ReadonlyMap<string, 
   const begins = (beginning: string) => held.some((word) => word.startsWith(beginning))
   return terms.every(
     ({ words, prefix, close }) =>
-      (prefix ? begins(words[0]!) : rowOf(words).every((part) => (part.prefix ? begins(part.lexeme) : common.has(part.lexeme)))) ||
+      (prefix
+        ? begins(words[0]!)
+        : rowOf(words).every((part) => (part.prefix ? begins(part.lexeme) : common.has(part.lexeme)))) ||
       close.some((word) => common.has(word)),
   )
 }
@@ -681,7 +730,8 @@ function textOf(term: ExpandedTerm): string {
 
 const allOf = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(textOf).join(' & ')}::tsquery`
 const anyOf = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(textOf).join(' | ')}::tsquery`
-const asTyped = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map((term) => phraseOf(term.words)).join(' & ')}::tsquery`
+const asTyped = (terms: readonly ExpandedTerm[]): SQL =>
+  sql`${terms.map((term) => phraseOf(term.words)).join(' & ')}::tsquery`
 
 /** Composition, on-screen text, steal, caption. */
 const WEIGHTS = sql.raw(`'{0.3, 0.6, 0.7, 1}'::float4[]`)
@@ -744,7 +794,10 @@ function largest(counts: Record<string, number>): Record<string, number> {
 function cursorPage<T>(items: T[], limit: number, keyOf: (last: T) => [string | number, string]): CursorPage<T> {
   const page = items.slice(0, limit)
   const last = page.at(-1)
-  return { items: page, next: items.length > limit && last ? Buffer.from(JSON.stringify(keyOf(last))).toString('base64url') : null }
+  return {
+    items: page,
+    next: items.length > limit && last ? Buffer.from(JSON.stringify(keyOf(last))).toString('base64url') : null,
+  }
 }
 
 function readCursor(after: string, first: 'number' | 'string'): [string | number, string] {
@@ -752,7 +805,8 @@ function readCursor(after: string, first: 'number' | 'string'): [string | number
     const value: unknown = JSON.parse(Buffer.from(after, 'base64url').toString())
     if (Array.isArray(value) && value.length === 2 && typeof value[0] === first && typeof value[1] === 'string') {
       const [key, id] = value as [string | number, string]
-      if (storable([String(key), id]).length === 2 && (typeof key === 'string' || Number.isSafeInteger(key))) return [key, id]
+      if (storable([String(key), id]).length === 2 && (typeof key === 'string' || Number.isSafeInteger(key)))
+        return [key, id]
     }
   } catch {}
   throw invalid('after', '`after` must be the `next` of an earlier answer')

@@ -13,7 +13,7 @@ import type {
   TechniqueDocument,
   VideoDocument,
 } from '../library-search.ts'
-import { isCharacter, lexemesOf, tokenize, WORDS_VERSION } from '../words.ts'
+import { isCharacter, lexemesOf, tokenize, WORDS_VERSION } from '../text/words.ts'
 
 /** Anything that runs SQL: a pool or a transaction. */
 export interface Executor {
@@ -42,8 +42,15 @@ export async function lockReadModel(tx: Executor): Promise<void> {
 }
 
 /** True when something changed. Documents that are held already are not written again, and then the version stays what it was. */
-export async function applyToReadModel(tx: Executor, changes: DocumentChanges, schema: string = LIVE): Promise<boolean> {
-  const rows = await rowsOf<{ version: string }>(tx, sql`select version + 1 as version from read_models where engine = 'postgres'`)
+export async function applyToReadModel(
+  tx: Executor,
+  changes: DocumentChanges,
+  schema: string = LIVE,
+): Promise<boolean> {
+  const rows = await rowsOf<{ version: string }>(
+    tx,
+    sql`select version + 1 as version from read_models where engine = 'postgres'`,
+  )
   const version = rows[0]!.version
   let changed = false
   for (const kind of KINDS) {
@@ -115,7 +122,9 @@ async function putChunk<K extends DocumentKind>(
         platform = excluded.platform, strength = excluded.strength, luma = excluded.luma, phash = excluded.phash, colors = excluded.colors,
         words = excluded.words`)
   } else {
-    const lines = fresh.map((document) => entryRow(document as VideoDocument | BrandDocument | TechniqueDocument, words))
+    const lines = fresh.map((document) =>
+      entryRow(document as VideoDocument | BrandDocument | TechniqueDocument, words),
+    )
     await tx.execute(sql`
       insert into ${into}.entries as e (kind, id, name, strength, added_ms, author, platform, source_key, words)
       select ${kind}, id, name, strength, added_ms, author, platform, source_key, words
@@ -301,7 +310,10 @@ export function openPostgresSink(pool: pg.Pool): DocumentSink {
   }
 }
 
-export async function* readRevisions(db: Executor, kind: DocumentKind): AsyncIterable<{ id: string; revision: string }[]> {
+export async function* readRevisions(
+  db: Executor,
+  kind: DocumentKind,
+): AsyncIterable<{ id: string; revision: string }[]> {
   let after = ''
   for (;;) {
     const rows = await rowsOf<{ id: string; revision: string }>(
@@ -332,7 +344,10 @@ export async function hasOldWords(tx: Executor): Promise<boolean> {
   await tx.execute(sql`
     update read_models set words = ${WORDS_VERSION}
      where engine = 'postgres' and words <> ${WORDS_VERSION} and not exists (select from ${sql.raw(LIVE)}.documents)`)
-  const [row] = await rowsOf<{ old: boolean }>(tx, sql`select words <> ${WORDS_VERSION} as old from read_models where engine = 'postgres'`)
+  const [row] = await rowsOf<{ old: boolean }>(
+    tx,
+    sql`select words <> ${WORDS_VERSION} as old from read_models where engine = 'postgres'`,
+  )
   return row!.old
 }
 
@@ -349,7 +364,8 @@ export async function swapGeneration(tx: Executor): Promise<void> {
 
 /** Table by table, each in its own transaction: dropping them together could deadlock with a reader that holds one and asks for another. */
 export async function dropOldGeneration(db: Executor): Promise<void> {
-  for (const table of ['frames', 'entries', 'words', 'documents']) await db.execute(sql`drop table if exists ${sql.raw(`${OLD}.${table}`)}`)
+  for (const table of ['frames', 'entries', 'words', 'documents'])
+    await db.execute(sql`drop table if exists ${sql.raw(`${OLD}.${table}`)}`)
   await db.execute(sql`drop schema if exists ${sql.raw(OLD)} cascade`)
 }
 

@@ -33,7 +33,16 @@ export function describeFrame(
   const surface = concludeSurface(picture, subject.value, lettering)
   const technique = concludeTechnique(picture, shot.value, subject.value, frame.reason)
   const text = plainText(joinLines(kept), MAX_READ)
-  const facts = { picture, tone: frame.tone, faces, shot: shot.value, zone: zone.value, subject: subject.value, words: kept, text }
+  const facts = {
+    picture,
+    tone: frame.tone,
+    faces,
+    shot: shot.value,
+    zone: zone.value,
+    subject: subject.value,
+    words: kept,
+    text,
+  }
   return {
     frameId: frame.id,
     status: 'annotated',
@@ -47,8 +56,17 @@ export function describeFrame(
           ? { value: null, source: 'rule', confidence: null, reason: 'not in the vocabulary' }
           : toValue(technique, 'rule'),
       on_screen_text: text
-        ? { value: text, source: 'ocr', confidence: round(kept.reduce((sum, word) => sum + word.confidence, 0) / kept.length) }
-        : { value: null, source: 'ocr', confidence: null, reason: words === null ? 'reading took too long' : 'no readable text' },
+        ? {
+            value: text,
+            source: 'ocr',
+            confidence: round(kept.reduce((sum, word) => sum + word.confidence, 0) / kept.length),
+          }
+        : {
+            value: null,
+            source: 'ocr',
+            confidence: null,
+            reason: words === null ? 'reading took too long' : 'no readable text',
+          },
       caption: { value: writeCaption(facts), source: 'measured', confidence: null },
       composition: { value: null, source: 'measured', confidence: null, reason: 'needs a vision model or a person' },
       steal: { value: null, source: 'measured', confidence: null, reason: 'needs a vision model or a person' },

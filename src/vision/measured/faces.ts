@@ -48,7 +48,8 @@ export async function openFaceDetector(): Promise<FaceDetector> {
   const require = createRequire(import.meta.url)
   // The package asks for the whole of tfjs (300 MB); the core and the wasm backend are all it uses.
   const hooks = registerHooks({
-    resolve: (specifier, context, next) => next(specifier === '@tensorflow/tfjs' ? '@tensorflow/tfjs-core' : specifier, context),
+    resolve: (specifier, context, next) =>
+      next(specifier === '@tensorflow/tfjs' ? '@tensorflow/tfjs-core' : specifier, context),
   })
   const packageDir = path.dirname(require.resolve('@vladmandic/face-api/package.json'))
   const tf = require('@tensorflow/tfjs-core')
@@ -62,7 +63,9 @@ export async function openFaceDetector(): Promise<FaceDetector> {
   freeEarly(tf)
 
   const modelDir = path.join(packageDir, 'model')
-  const [manifest] = JSON.parse(await readFile(path.join(modelDir, 'ssd_mobilenetv1_model-weights_manifest.json'), 'utf8'))
+  const [manifest] = JSON.parse(
+    await readFile(path.join(modelDir, 'ssd_mobilenetv1_model-weights_manifest.json'), 'utf8'),
+  )
   const parts: Buffer[] = await Promise.all(manifest.paths.map((file: string) => readFile(path.join(modelDir, file))))
   const bytes = new Uint8Array(Buffer.concat(parts))
   const net = new faceApi.SsdMobilenetv1()
@@ -102,7 +105,9 @@ export async function openFaceDetector(): Promise<FaceDetector> {
   return {
     async find(raster) {
       const start = performance.now()
-      const candidates = (await detect(await resizeRaster(raster, 640), CANDIDATE)).map(toFace).sort((a, b) => b.score - a.score)
+      const candidates = (await detect(await resizeRaster(raster, 640), CANDIDATE))
+        .map(toFace)
+        .sort((a, b) => b.score - a.score)
       const passMs = performance.now() - start
       const faces = candidates.filter((face) => face.score >= SURE)
       let doubtful = 0
@@ -143,7 +148,10 @@ function chainedOps(tf: { reshape(x: unknown, shape: number[]): unknown; cast(x:
 interface Kernel {
   kernelName: string
   backendName: string
-  kernelFunc(params: { inputs: { x: { shape: number[]; dataId: object } }; backend: { disposeData(dataId: object): boolean } }): unknown
+  kernelFunc(params: {
+    inputs: { x: { shape: number[]; dataId: object } }
+    backend: { disposeData(dataId: object): boolean }
+  }): unknown
 }
 
 /**
@@ -186,6 +194,9 @@ export async function resizeRaster(
 ): Promise<Raster> {
   let image = sharp(raster.data, { raw: { width: raster.width, height: raster.height, channels: 3 } })
   if (region) image = image.extract(region)
-  const { data, info } = await image.resize(longest, longest, { fit: 'inside' }).raw().toBuffer({ resolveWithObject: true })
+  const { data, info } = await image
+    .resize(longest, longest, { fit: 'inside' })
+    .raw()
+    .toBuffer({ resolveWithObject: true })
   return { data: new Uint8Array(data), width: info.width, height: info.height }
 }

@@ -46,7 +46,10 @@ parentPort?.on('message', ({ id, image }: MeasureRequest) => {
   measure(image).then(
     (measurement) => parentPort?.postMessage({ id, measurement } satisfies MeasureReply),
     (error: unknown) =>
-      parentPort?.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies MeasureReply),
+      parentPort?.postMessage({
+        id,
+        error: error instanceof Error ? error.message : String(error),
+      } satisfies MeasureReply),
   )
 })
 

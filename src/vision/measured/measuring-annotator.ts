@@ -45,7 +45,10 @@ export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions 
   const meter = openMeter(options.measureTimeoutMs ?? 120_000)
   const reader = openTextReader({ timeoutMs: options.readTimeoutMs ?? 60_000 })
 
-  async function annotateFrame(frame: FrameToAnnotate, { signal, techniques }: AnnotateOptions): Promise<FrameAnnotation> {
+  async function annotateFrame(
+    frame: FrameToAnnotate,
+    { signal, techniques }: AnnotateOptions,
+  ): Promise<FrameAnnotation> {
     const start = performance.now()
     const measured = await meter.measure(frame.image, signal)
     let words: Word[] | null = []
@@ -69,7 +72,11 @@ export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions 
     version: VERSION,
     model: 'measured',
     batchSize: 8,
-    async annotate(_video: VideoContext, frames: readonly FrameToAnnotate[], annotateOptions: AnnotateOptions): Promise<AnnotationRun> {
+    async annotate(
+      _video: VideoContext,
+      frames: readonly FrameToAnnotate[],
+      annotateOptions: AnnotateOptions,
+    ): Promise<AnnotationRun> {
       const annotations: FrameAnnotation[] = []
       for (const frame of frames) {
         annotateOptions.signal.throwIfAborted()
@@ -94,7 +101,13 @@ const START_RETRY_MS = 60_000
 
 function toFailure(frame: FrameToAnnotate, error: unknown): FrameAnnotation {
   const reason = error instanceof Error ? error.message : String(error)
-  return { frameId: frame.id, status: 'failed', reason: plainText(`could not be measured: ${reason}`, 300), values: {}, issues: [] }
+  return {
+    frameId: frame.id,
+    status: 'failed',
+    reason: plainText(`could not be measured: ${reason}`, 300),
+    values: {},
+    issues: [],
+  }
 }
 
 interface Waiting {
@@ -128,7 +141,13 @@ function openMeter(timeoutMs: number) {
       // A thread that never came up is the installation's fault, not the picture's: frames wait instead of ending undescribed.
       lose(
         started,
-        ready ? cause : new AnnotatorUnavailable('cannot_start', `The measuring annotator cannot start: ${cause.message}`, START_RETRY_MS),
+        ready
+          ? cause
+          : new AnnotatorUnavailable(
+              'cannot_start',
+              `The measuring annotator cannot start: ${cause.message}`,
+              START_RETRY_MS,
+            ),
       )
     })
     started.on('exit', () => lose(started, new Error('the measuring thread ended')))

@@ -4,7 +4,8 @@ import { eraseLines } from './prepare-reading.ts'
 
 function paint(width: number, height: number, colour: (x: number, y: number) => number): Raster {
   const data = new Uint8Array(width * height * 3)
-  for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) data.fill(colour(x, y), (y * width + x) * 3, (y * width + x) * 3 + 3)
+  for (let y = 0; y < height; y++)
+    for (let x = 0; x < width; x++) data.fill(colour(x, y), (y * width + x) * 3, (y * width + x) * 3 + 3)
   return { data, width, height }
 }
 

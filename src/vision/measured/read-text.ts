@@ -35,18 +35,30 @@ const MIN_CONFIDENCE = 60
 
 /** One tesseract worker thread with the English data of its npm package; nothing is downloaded. A reading that takes too long ends the thread and the next starts a new one. */
 export function openTextReader({ timeoutMs }: { timeoutMs: number }): TextReader {
-  const dataDir = path.join(path.dirname(createRequire(import.meta.url).resolve('@tesseract.js-data/eng/package.json')), '4.0.0_best_int')
+  const dataDir = path.join(
+    path.dirname(createRequire(import.meta.url).resolve('@tesseract.js-data/eng/package.json')),
+    '4.0.0_best_int',
+  )
   const run = oneAtATime()
   let current: Promise<Worker> | undefined
 
   async function start(): Promise<Worker> {
-    const worker = await createWorker('eng', 1, { langPath: dataDir, gzip: true, cacheMethod: 'none', errorHandler: () => {} })
+    const worker = await createWorker('eng', 1, {
+      langPath: dataDir,
+      gzip: true,
+      cacheMethod: 'none',
+      errorHandler: () => {},
+    })
     // The package listens for no fault of its thread, and an unheard one ends the process.
     const thread = (worker as unknown as { worker: EventEmitter }).worker
     thread.on('error', () => {
       current = undefined
     })
-    await worker.setParameters({ tessedit_pageseg_mode: PSM.SPARSE_TEXT, user_defined_dpi: '96', debug_file: '/dev/null' })
+    await worker.setParameters({
+      tessedit_pageseg_mode: PSM.SPARSE_TEXT,
+      user_defined_dpi: '96',
+      debug_file: '/dev/null',
+    })
     return worker
   }
 
@@ -71,7 +83,10 @@ export function openTextReader({ timeoutMs }: { timeoutMs: number }): TextReader
     const onAbort = () => late.resolve('late')
     signal.addEventListener('abort', onAbort)
     try {
-      const result = await Promise.race([worker.recognize(Buffer.from(png), {}, { text: false, blocks: true }), late.promise])
+      const result = await Promise.race([
+        worker.recognize(Buffer.from(png), {}, { text: false, blocks: true }),
+        late.promise,
+      ])
       if (result === 'late') {
         await stop()
         signal.throwIfAborted()

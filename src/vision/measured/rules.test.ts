@@ -2,10 +2,19 @@ import { expect, test } from 'vitest'
 import type { Face } from './faces.ts'
 import { INK_COLUMNS, INK_ROWS, type Picture } from './picture.ts'
 import type { Word } from './read-text.ts'
-import { concludeShot, concludeSubject, concludeTechnique, concludeZone, keepPlausible, measureLettering, zoneOf } from './rules.ts'
+import {
+  concludeShot,
+  concludeSubject,
+  concludeTechnique,
+  concludeZone,
+  keepPlausible,
+  measureLettering,
+  zoneOf,
+} from './rules.ts'
 
 /** A grid whose cells above `until` hold ink. */
-const inkUntil = (until: number) => Array.from({ length: INK_COLUMNS * INK_ROWS }, (_, i) => (i < until * INK_ROWS * INK_COLUMNS ? 20 : 0))
+const inkUntil = (until: number) =>
+  Array.from({ length: INK_COLUMNS * INK_ROWS }, (_, i) => (i < until * INK_ROWS * INK_COLUMNS ? 20 : 0))
 const drawn: Picture = {
   luma: 10,
   commonest: 0.9,
@@ -45,7 +54,8 @@ function toWords(text: string, pitch: (word: string) => number, height = 0.02): 
   )
 }
 
-const LINES = 'status changes commit\nstage everything here\nwrite message below\npush branch upstream\nfetch remote again'
+const LINES =
+  'status changes commit\nstage everything here\nwrite message below\npush branch upstream\nfetch remote again'
 
 test('a fixed pitch on a dark ground is a terminal, a loose one is an interface', () => {
   const fixed = measureLettering(
@@ -124,6 +134,8 @@ test('letters seen in leaves are dropped, a line of words on a filmed picture st
 
 test('a technique is named only where it is measured', () => {
   expect(concludeTechnique(filmed, 'corner-inset', 'ui', '')).toMatchObject({ value: 'picture-in-picture' })
-  expect(concludeTechnique(filmed, 'no-face', null, 'cut: fade through black')).toMatchObject({ value: 'fade-through-black' })
+  expect(concludeTechnique(filmed, 'no-face', null, 'cut: fade through black')).toMatchObject({
+    value: 'fade-through-black',
+  })
   expect(concludeTechnique(filmed, 'medium-presenter', 'presenter', 'cut')).toMatchObject({ value: null })
 })

@@ -25,7 +25,9 @@ const UNSURE = 'a face is neither sure nor ruled out'
 export function concludeShot(picture: Picture, finding: FaceFinding): Conclusion<Shot> {
   const face = largest(foregroundFaces(finding))
   if (!face)
-    return finding.doubtful > 0 ? { value: null, reason: UNSURE } : { value: 'no-face', confidence: isDrawn(picture) ? 0.97 : 0.92 }
+    return finding.doubtful > 0
+      ? { value: null, reason: UNSURE }
+      : { value: 'no-face', confidence: isDrawn(picture) ? 0.97 : 0.92 }
   if (isInset(picture, face)) return { value: 'corner-inset', confidence: 0.95 }
   const confidence = Math.min(0.95, face.score)
   if (face.height < 0.13) return { value: 'wide-presenter', confidence: confidence * 0.9 }
@@ -109,14 +111,20 @@ function inkInWords(words: readonly Word[], { ink }: Picture): number {
 
 /** 0 when there is too little to say. */
 function samePitch(words: readonly Word[]): number {
-  const pitches = words.filter((word) => word.confidence >= 0.8 && word.text.length >= 4).map((word) => word.width / word.text.length)
+  const pitches = words
+    .filter((word) => word.confidence >= 0.8 && word.text.length >= 4)
+    .map((word) => word.width / word.text.length)
   if (pitches.length < 6) return 0
   const median = pitches.toSorted((a, b) => a - b)[pitches.length >> 1]!
   return pitches.filter((pitch) => Math.abs(pitch / median - 1) < 0.06).length / pitches.length
 }
 
 /** The subject where a rule is sure: a face first, then what the words look like on a drawn picture. Everything else (product, b-roll, logo) cannot be told by measuring. */
-export function concludeSubject(picture: Picture, finding: FaceFinding, lettering: Lettering | null): Conclusion<Subject> {
+export function concludeSubject(
+  picture: Picture,
+  finding: FaceFinding,
+  lettering: Lettering | null,
+): Conclusion<Subject> {
   if (isCrowd(finding.faces)) return { value: 'crowd', confidence: 0.8 }
   const face = largest(finding.faces)
   if (face && !isDrawn(picture) && !isInset(picture, face)) {
@@ -127,8 +135,10 @@ export function concludeSubject(picture: Picture, finding: FaceFinding, letterin
   if (!lettering) return { value: null, reason: 'a drawn picture without readable text' }
   if (lettering.words >= 10 && lettering.numbers >= 0.3) return { value: 'chart', confidence: 0.8 }
   const small = lettering.height < 0.035
-  if (small && lettering.words >= 12 && lettering.samePitch >= 0.75 && picture.luma < 70) return { value: 'terminal', confidence: 0.9 }
-  if (small && lettering.words >= 15 && lettering.lines >= 4) return { value: 'ui', confidence: picture.luma < 70 ? 0.7 : 0.9 }
+  if (small && lettering.words >= 12 && lettering.samePitch >= 0.75 && picture.luma < 70)
+    return { value: 'terminal', confidence: 0.9 }
+  if (small && lettering.words >= 15 && lettering.lines >= 4)
+    return { value: 'ui', confidence: picture.luma < 70 ? 0.7 : 0.9 }
   if (
     !small &&
     !face &&
@@ -143,7 +153,11 @@ export function concludeSubject(picture: Picture, finding: FaceFinding, letterin
   return { value: null, reason: 'no rule is sure' }
 }
 
-export function concludeSurface(picture: Picture, subject: Subject | null, lettering: Lettering | null): Conclusion<Surface> {
+export function concludeSurface(
+  picture: Picture,
+  subject: Subject | null,
+  lettering: Lettering | null,
+): Conclusion<Surface> {
   if (subject === 'terminal') return { value: 'screen-recording', confidence: 0.9 }
   // A dark one may as well be a drawn diagram.
   if (subject === 'ui' && picture.luma >= 70) return { value: 'screen-recording', confidence: 0.9 }
@@ -155,7 +169,12 @@ export function concludeSurface(picture: Picture, subject: Subject | null, lette
 }
 
 /** Technique only where its definition can be measured. Slugs of the seeded vocabulary; one that is not in the vocabulary is not used. */
-export function concludeTechnique(picture: Picture, shot: Shot | null, subject: Subject | null, frameReason: string): Conclusion<string> {
+export function concludeTechnique(
+  picture: Picture,
+  shot: Shot | null,
+  subject: Subject | null,
+  frameReason: string,
+): Conclusion<string> {
   if (shot === 'corner-inset') return { value: 'picture-in-picture', confidence: 0.9 }
   if (/fade through black/.test(frameReason)) return { value: 'fade-through-black', confidence: 0.9 }
   if (picture.luma < 18 && picture.flat > 0.995) return { value: 'fade-through-black', confidence: 0.6 }

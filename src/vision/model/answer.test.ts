@@ -5,7 +5,10 @@ const frame = (name: string) => `{"frame":"${name}","caption":"a } brace and a \
 const names = (text: string) => parseAnswer(text).frames.map((each) => each.frame)
 
 test('JSON in a code fence or in prose is found', () => {
-  expect(names(`Here you are:\n\`\`\`json\n{"frames":[${frame('f1')},${frame('f2')}]}\n\`\`\` Enjoy!`)).toEqual(['f1', 'f2'])
+  expect(names(`Here you are:\n\`\`\`json\n{"frames":[${frame('f1')},${frame('f2')}]}\n\`\`\` Enjoy!`)).toEqual([
+    'f1',
+    'f2',
+  ])
   expect(names(`[${frame('f1')}]`)).toEqual(['f1'])
 })
 
@@ -19,12 +22,20 @@ test('an object that only stands inside a text is not an answer', () => {
   expect(names(`{"frames":[{"frame":"f1","caption":${JSON.stringify(`see ${frame('f2')}`)}},`)).toEqual(['f1'])
 })
 
-test.each(['', 'no', '{', '{}', '[]', 'null', '{"frames":{}}', '{"frames":[1,null,{"frame":7}]}', '}{', '{'.repeat(100_000)])(
-  '%.20s… holds no frames',
-  (text) => {
-    expect(names(text)).toEqual([])
-  },
-)
+test.each([
+  '',
+  'no',
+  '{',
+  '{}',
+  '[]',
+  'null',
+  '{"frames":{}}',
+  '{"frames":[1,null,{"frame":7}]}',
+  '}{',
+  '{'.repeat(100_000),
+])('%.20s… holds no frames', (text) => {
+  expect(names(text)).toEqual([])
+})
 
 test('values are taken in any case, words for nothing are null, percent is a share', () => {
   const { values } = toAnnotation(

@@ -40,7 +40,9 @@ function tryParse(text: string): unknown {
 }
 
 function toFrames(value: unknown): RawFrame[] | undefined {
-  const list = Array.isArray(value) ? value : z.looseObject({ frames: z.array(z.unknown()) }).safeParse(value).data?.frames
+  const list = Array.isArray(value)
+    ? value
+    : z.looseObject({ frames: z.array(z.unknown()) }).safeParse(value).data?.frames
   return list?.flatMap((item) => RawFrame.safeParse(item).data ?? [])
 }
 
@@ -76,7 +78,10 @@ export function toAnnotation(frameId: string, raw: RawFrame, techniques: readonl
   for (const attribute of ['subject', 'surface', 'shot', 'zone'] as const) {
     const value = raw[attribute]
     if (isNothing(value)) values[attribute] = unknown()
-    else if (typeof value === 'string' && (listed[attribute] as readonly string[]).includes(value.trim().toLowerCase())) {
+    else if (
+      typeof value === 'string' &&
+      (listed[attribute] as readonly string[]).includes(value.trim().toLowerCase())
+    ) {
       values[attribute] = known(value.trim().toLowerCase(), confidenceOf(raw, attribute))
     } else {
       values[attribute] = unknown('the answer was not in the list')
@@ -90,16 +95,22 @@ export function toAnnotation(frameId: string, raw: RawFrame, techniques: readonl
       values[attribute] = unknown('the answer was not a text')
       issues.push({ attribute, code: 'wrong_type', message: describe(value) })
     } else {
-      const text = plainText(attribute === 'on_screen_text' ? value : value.replaceAll('\n', ' '), MAX_LENGTHS[attribute])
+      const text = plainText(
+        attribute === 'on_screen_text' ? value : value.replaceAll('\n', ' '),
+        MAX_LENGTHS[attribute],
+      )
       values[attribute] = text ? known(text, confidenceOf(raw, attribute)) : unknown()
-      if (value.length > MAX_LENGTHS[attribute]) issues.push({ attribute, code: 'too_long', message: `${value.length} characters` })
+      if (value.length > MAX_LENGTHS[attribute])
+        issues.push({ attribute, code: 'too_long', message: `${value.length} characters` })
     }
   }
 
   const technique = mapTechnique(raw.technique, techniques)
   const suggested = mapTechnique(raw.suggested_technique, techniques)
   const slug = technique.slug ?? suggested.slug
-  values.technique = slug ? known(slug, confidenceOf(raw, 'technique')) : unknown(technique.other ? 'not in the vocabulary' : undefined)
+  values.technique = slug
+    ? known(slug, confidenceOf(raw, 'technique'))
+    : unknown(technique.other ? 'not in the vocabulary' : undefined)
   if (technique.other) issues.push({ attribute: 'technique', code: 'out_of_list', message: technique.other })
   const proposal = slug ? undefined : (technique.other ?? suggested.other)
   return {
@@ -117,7 +128,8 @@ function mapTechnique(value: unknown, techniques: readonly TechniqueTerm[]): { s
   const wanted = toSlug(value)
   if (!wanted) return {}
   const term = techniques.find(
-    (each) => each.slug === wanted || toSlug(each.name) === wanted || each.aliases.some((alias) => toSlug(alias) === wanted),
+    (each) =>
+      each.slug === wanted || toSlug(each.name) === wanted || each.aliases.some((alias) => toSlug(alias) === wanted),
   )
   return term ? { slug: term.slug } : { other: wanted }
 }

@@ -62,7 +62,12 @@ interface Abilities {
 
 /** One chat completion after another against an OpenAI-compatible endpoint. Throws `AnnotatorUnavailable` when the endpoint says to wait or the key or model is wrong. */
 export function openEndpoint(options: EndpointOptions) {
-  const able: Abilities = { mode: 'json_schema', tokenParameter: 'max_tokens', temperature: true, reasoningEffort: true }
+  const able: Abilities = {
+    mode: 'json_schema',
+    tokenParameter: 'max_tokens',
+    temperature: true,
+    reasoningEffort: true,
+  }
   const client = new OpenAI({
     baseURL: options.baseUrl,
     apiKey: options.apiKey,
@@ -88,7 +93,10 @@ export function openEndpoint(options: EndpointOptions) {
     }
   }
 
-  function toRequest({ messages, schema, maxTokens }: Question, form: Abilities): OpenAI.ChatCompletionCreateParamsNonStreaming {
+  function toRequest(
+    { messages, schema, maxTokens }: Question,
+    form: Abilities,
+  ): OpenAI.ChatCompletionCreateParamsNonStreaming {
     return {
       model: options.model,
       messages: messages(form.mode),
@@ -112,7 +120,10 @@ export function openEndpoint(options: EndpointOptions) {
     if (!(error instanceof OpenAI.APIError) || (error.status !== 400 && error.status !== 422)) return false
     const message = `${error.message} ${error.param ?? ''}`.toLowerCase()
     // Gemini calls it generation_config.response_schema, others name the member of the schema that they do not know.
-    if (/response_?format|schema|json_object|structured output|guided|grammar|additionalproperties/.test(message) && form.mode !== 'text') {
+    if (
+      /response_?format|schema|json_object|structured output|guided|grammar|additionalproperties/.test(message) &&
+      form.mode !== 'text'
+    ) {
       if (able.mode === form.mode) able.mode = ANSWER_MODES[ANSWER_MODES.indexOf(form.mode) + 1]!
       return true
     }
@@ -136,7 +147,8 @@ export function openEndpoint(options: EndpointOptions) {
     const choice = Array.isArray(completion.choices) ? completion.choices[0] : undefined
     if (!choice?.message) return { kind: 'failed', reason: 'the answer held no message', usage }
     if (choice.finish_reason === 'content_filter') return { kind: 'refused', reason: 'content filter', usage }
-    if (choice.message.refusal) return { kind: 'refused', reason: plainText(String(choice.message.refusal), 300) || 'refused', usage }
+    if (choice.message.refusal)
+      return { kind: 'refused', reason: plainText(String(choice.message.refusal), 300) || 'refused', usage }
     const truncated = choice.finish_reason === 'length'
     // A model that reasons first may spend all its room on that.
     if (typeof choice.message.content !== 'string' && truncated) return { kind: 'text', text: '', truncated, usage }
@@ -152,22 +164,46 @@ function classify(error: unknown): Answer {
     // No connection was ever made: nothing in the question can be the cause, and nothing has been paid for.
     const missing = missingConnection(error)
     if (missing !== undefined)
-      throw new AnnotatorUnavailable('unreachable', `The vision endpoint cannot be reached (${missing})`, UNREACHABLE_PAUSE_MS)
+      throw new AnnotatorUnavailable(
+        'unreachable',
+        `The vision endpoint cannot be reached (${missing})`,
+        UNREACHABLE_PAUSE_MS,
+      )
     const late = error instanceof OpenAI.APIUserAbortError || error instanceof OpenAI.APIConnectionTimeoutError
-    return { kind: 'failed', reason: late ? 'no answer in time' : `no usable answer: ${shortMessage(error)}`, usage: NO_USAGE }
+    return {
+      kind: 'failed',
+      reason: late ? 'no answer in time' : `no usable answer: ${shortMessage(error)}`,
+      usage: NO_USAGE,
+    }
   }
   const { status, code } = error
   const reason = `HTTP ${status}: ${shortMessage(error)}`
   if (status === 402)
-    throw new AnnotatorUnavailable('budget_spent', `The vision endpoint wants to be paid first (${reason})`, SPENT_PAUSE_MS)
+    throw new AnnotatorUnavailable(
+      'budget_spent',
+      `The vision endpoint wants to be paid first (${reason})`,
+      SPENT_PAUSE_MS,
+    )
   if (status === 429) {
     if (code === 'insufficient_quota')
-      throw new AnnotatorUnavailable('budget_spent', `The vision endpoint says that its quota is spent (${reason})`, SPENT_PAUSE_MS)
-    throw new AnnotatorUnavailable('rate_limited', 'The vision endpoint asks to wait', readPause(error.headers) ?? DEFAULT_PAUSE_MS)
+      throw new AnnotatorUnavailable(
+        'budget_spent',
+        `The vision endpoint says that its quota is spent (${reason})`,
+        SPENT_PAUSE_MS,
+      )
+    throw new AnnotatorUnavailable(
+      'rate_limited',
+      'The vision endpoint asks to wait',
+      readPause(error.headers) ?? DEFAULT_PAUSE_MS,
+    )
   }
   // Gemini answers 400 to a wrong key.
   if (status === 401 || status === 403 || (status === 400 && /api[ _]key/i.test(reason))) {
-    throw new AnnotatorUnavailable('misconfigured', `The vision endpoint does not accept the key (${reason})`, MISCONFIGURED_PAUSE_MS)
+    throw new AnnotatorUnavailable(
+      'misconfigured',
+      `The vision endpoint does not accept the key (${reason})`,
+      MISCONFIGURED_PAUSE_MS,
+    )
   }
   if (status === 404 || code === 'model_not_found') {
     throw new AnnotatorUnavailable(
@@ -180,8 +216,10 @@ function classify(error: unknown): Answer {
     const pause = readPause(error.headers)
     if (pause !== null) throw new AnnotatorUnavailable('rate_limited', 'The vision endpoint asks to wait', pause)
   }
-  if (code === 'content_filter' || code === 'content_policy_violation') return { kind: 'refused', reason, usage: NO_USAGE }
-  if (status >= 400 && status < 500 && status !== 408 && status !== 409) return { kind: 'rejected', reason, usage: NO_USAGE }
+  if (code === 'content_filter' || code === 'content_policy_violation')
+    return { kind: 'refused', reason, usage: NO_USAGE }
+  if (status >= 400 && status < 500 && status !== 408 && status !== 409)
+    return { kind: 'rejected', reason, usage: NO_USAGE }
   return { kind: 'failed', reason, usage: NO_USAGE }
 }
 
@@ -225,13 +263,16 @@ export function readPause(headers: Headers | undefined, now = Date.now()): numbe
 }
 
 function toUsage(usage: OpenAI.CompletionUsage | undefined | null, price: ModelPrice | undefined): Usage {
-  const count = (value: unknown) => (typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : null)
+  const count = (value: unknown) =>
+    typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : null
   const inputTokens = count(usage?.prompt_tokens)
   const outputTokens = count(usage?.completion_tokens)
   const cachedTokens = count(usage?.prompt_tokens_details?.cached_tokens)
-  if (!price || inputTokens === null || outputTokens === null) return { inputTokens, cachedTokens, outputTokens, costUsd: null }
+  if (!price || inputTokens === null || outputTokens === null)
+    return { inputTokens, cachedTokens, outputTokens, costUsd: null }
   const cached = Math.min(cachedTokens ?? 0, inputTokens)
-  const dollars = (inputTokens - cached) * price.input + cached * (price.cachedInput ?? price.input) + outputTokens * price.output
+  const dollars =
+    (inputTokens - cached) * price.input + cached * (price.cachedInput ?? price.input) + outputTokens * price.output
   return { inputTokens, cachedTokens, outputTokens, costUsd: dollars / 1e6 }
 }
 

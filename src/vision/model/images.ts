@@ -17,7 +17,10 @@ export async function toModelImage(image: Buffer): Promise<string> {
     .raw()
     .toBuffer({ resolveWithObject: true })
   const side = holdsText(measurePicture({ data, width: info.width, height: info.height })) ? SIDE_WITH_TEXT : SIDE
-  const jpeg = await source.resize(side, side, { fit: 'inside', withoutEnlargement: true }).jpeg({ quality: 80 }).toBuffer()
+  const jpeg = await source
+    .resize(side, side, { fit: 'inside', withoutEnlargement: true })
+    .jpeg({ quality: 80 })
+    .toBuffer()
   return `data:image/jpeg;base64,${jpeg.toString('base64')}`
 }
 

@@ -123,7 +123,8 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       await options.admit?.(others)
       signal.throwIfAborted()
       const wait = breaker.enter()
-      if (wait > 0) throw new AnnotatorUnavailable('breaker_open', 'The vision endpoint failed too often in a row', wait)
+      if (wait > 0)
+        throw new AnnotatorUnavailable('breaker_open', 'The vision endpoint failed too often in a row', wait)
       const start = performance.now()
       try {
         const answer = await endpoint.ask(question, breakOff)
@@ -156,7 +157,11 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     }
   }
 
-  async function annotate(video: VideoContext, frames: readonly FrameToAnnotate[], runOptions: AnnotateOptions): Promise<AnnotationRun> {
+  async function annotate(
+    video: VideoContext,
+    frames: readonly FrameToAnnotate[],
+    runOptions: AnnotateOptions,
+  ): Promise<AnnotationRun> {
     const signal = AbortSignal.any([runOptions.signal, closing.signal])
     const breakOff = AbortSignal.any([runOptions.breakOff ?? runOptions.signal, closing.signal])
     signal.throwIfAborted()
@@ -182,7 +187,9 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       const { frameId: _, ...answer } = annotation
       // A refusal is not kept: asking once more is how an operator finds out whether it stands.
       if (annotation.status === 'annotated') {
-        await options.cache?.set({ imageSha256: frame.imageSha256, model: options.model, promptVersion }, answer).catch(() => {})
+        await options.cache
+          ?.set({ imageSha256: frame.imageSha256, model: options.model, promptVersion }, answer)
+          .catch(() => {})
       }
       await deliver(annotation)
     }
@@ -190,7 +197,13 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const ask = (question: Question, asked: readonly Asked[], usable: AnnotatorCall['outcome']) =>
       callEndpoint(question, asked.length, { signal, breakOff }, async (answer, { frames: found }, durationMs) => {
         const outcome = found.length > 0 ? usable : answer.kind === 'refused' ? 'refused' : 'failed'
-        const call = { model: options.model, frameIds: asked.map(({ frame }) => frame.id), ...answer.usage, durationMs, outcome }
+        const call = {
+          model: options.model,
+          frameIds: asked.map(({ frame }) => frame.id),
+          ...answer.usage,
+          durationMs,
+          outcome,
+        }
         calls.push(call)
         await runOptions.onCall?.(call)
       })
@@ -238,7 +251,11 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     }
 
     /** Hands over what was answered; the rest is returned. */
-    async function deliverFound(asked: readonly Asked[], found: ParsedAnswer['frames'], repaired: boolean): Promise<Asked[]> {
+    async function deliverFound(
+      asked: readonly Asked[],
+      found: ParsedAnswer['frames'],
+      repaired: boolean,
+    ): Promise<Asked[]> {
       const missing: Asked[] = []
       for (const each of asked) {
         const answers = found.filter(({ frame }) => frame.trim() === each.name)
@@ -248,7 +265,8 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
         }
         const annotation = toAnnotation(each.frame.id, answers[0], techniques)
         if (repaired) annotation.issues.push({ code: 'repaired', message: 'taken from a broken answer' })
-        if (answers.length > 1) annotation.issues.push({ code: 'repeated', message: `answered ${answers.length} times; the first counts` })
+        if (answers.length > 1)
+          annotation.issues.push({ code: 'repeated', message: `answered ${answers.length} times; the first counts` })
         await deliverAnswer(each.frame, annotation)
       }
       return missing
@@ -275,7 +293,8 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
 
     async function askAgain(frames: readonly Prepared[], attempt: number, room: number, reason: string): Promise<void> {
       if (attempt >= maxAttempts) {
-        for (const { frame } of frames) await deliverAnswer(frame, { frameId: frame.id, status: 'failed', reason, values: {}, issues: [] })
+        for (const { frame } of frames)
+          await deliverAnswer(frame, { frameId: frame.id, status: 'failed', reason, values: {}, issues: [] })
         return
       }
       await pause(retryDelayMs * 2 ** (attempt - 1) * (0.5 + Math.random()), signal)
@@ -313,7 +332,9 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const open: FrameToAnnotate[] = []
     for (const frame of frames) {
       if (copies.has(frame.id)) continue
-      const cached = await options.cache?.get({ imageSha256: frame.imageSha256, model: options.model, promptVersion }).catch(() => null)
+      const cached = await options.cache
+        ?.get({ imageSha256: frame.imageSha256, model: options.model, promptVersion })
+        .catch(() => null)
       if (cached?.status === 'annotated') await deliver({ ...cached, frameId: frame.id })
       else open.push(frame)
     }
@@ -377,7 +398,8 @@ async function findTwins(frames: readonly FrameToAnnotate[]): Promise<Map<string
   }
   let first: FrameToAnnotate | undefined
   for (const frame of frames.toSorted((a, b) => a.tSec - b.tSec)) {
-    const near = first && (first.imageSha256 === frame.imageSha256 || hashDistance(first.phash, frame.phash) <= NEAR_HASH)
+    const near =
+      first && (first.imageSha256 === frame.imageSha256 || hashDistance(first.phash, frame.phash) <= NEAR_HASH)
     const same =
       near &&
       (await Promise.all([miniatureOf(first!), miniatureOf(frame)]).then(

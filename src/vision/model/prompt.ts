@@ -44,7 +44,9 @@ Attributes; null where you cannot tell:
 
 /** The part that never changes for a vocabulary and a mode: servers that cache prompts reuse it from call to call. */
 export function writeSystemPrompt(techniques: readonly TechniqueTerm[], mode: AnswerMode): string {
-  const terms = techniques.map((term) => `- ${term.slug}: ${term.name}. ${term.description} In a frame: ${term.recognise}`)
+  const terms = techniques.map(
+    (term) => `- ${term.slug}: ${term.name}. ${term.description} In a frame: ${term.recognise}`,
+  )
   const parts = [INSTRUCTIONS, `Techniques (slug: name, definition, signs):\n${terms.join('\n')}`]
   if (mode !== 'json_schema') {
     parts.push(
@@ -64,7 +66,10 @@ export function writeContext(video: VideoContext, frames: ReadonlyArray<{ name: 
 }
 
 /** Kept plain (enums and nullable types only): small servers turn it into a grammar and know little more. */
-export function toAnswerSchema(techniques: readonly TechniqueTerm[], names: readonly string[]): Record<string, unknown> {
+export function toAnswerSchema(
+  techniques: readonly TechniqueTerm[],
+  names: readonly string[],
+): Record<string, unknown> {
   const oneOf = (values: readonly string[]) => ({ type: ['string', 'null'], enum: [...values, null] })
   const text = { type: ['string', 'null'] }
   const number = { type: 'number' }
@@ -76,7 +81,8 @@ export function toAnswerSchema(techniques: readonly TechniqueTerm[], names: read
         subject: oneOf(SUBJECTS),
         surface: oneOf(SURFACES),
         shot: oneOf(SHOTS),
-        technique: techniques.length > 0 && techniques.length <= MAX_ENUM ? oneOf(techniques.map(({ slug }) => slug)) : text,
+        technique:
+          techniques.length > 0 && techniques.length <= MAX_ENUM ? oneOf(techniques.map(({ slug }) => slug)) : text,
         suggested_technique: text,
         zone: oneOf(ZONES),
         caption: text,

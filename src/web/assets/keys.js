@@ -38,7 +38,8 @@ for (const time of document.querySelectorAll('time')) {
 for (const details of document.querySelectorAll('.actions details')) {
   details.addEventListener('toggle', () => {
     if (!details.open) return
-    for (const other of details.closest('.actions').querySelectorAll('details')) if (other !== details) other.open = false
+    for (const other of details.closest('.actions').querySelectorAll('details'))
+      if (other !== details) other.open = false
   })
 }
 

@@ -1,0 +1,43 @@
+import { type RequestHandler, type Response, Router } from 'express'
+import { notFound } from '../errors.ts'
+
+/** `/media/<frame id>-<8 hex>.webp` and `…-480.webp`: the name holds the content's hash, so what is behind it never changes. */
+export function mediaRouter({
+  readImage,
+  limit,
+}: {
+  readImage: (key: string) => Promise<Buffer | undefined>
+  limit: RequestHandler
+}): Router {
+  const router = Router()
+  router.get('/media/:name', limit, async (req, res) => {
+    const key = toImageKey(String(req.params.name))
+    if (!key) throw notFound('image')
+    if (req.headers['if-none-match'] === `"${req.params.name}"`) {
+      immutable(res, String(req.params.name))
+      res.status(304).end()
+      return
+    }
+    const image = await readImage(key)
+    if (!image) throw notFound('image')
+    immutable(res, String(req.params.name))
+    res.type('image/webp').send(image)
+  })
+  return router
+}
+
+function immutable(res: Response, name: string): void {
+  res.set({
+    'Cache-Control': 'public, max-age=31536000, immutable',
+    ETag: `"${name}"`,
+    'Access-Control-Allow-Origin': '*',
+    'Cross-Origin-Resource-Policy': 'cross-origin',
+    'X-Content-Type-Options': 'nosniff',
+  })
+}
+
+/** The store's key for a public image name; undefined for anything that is none. */
+export function toImageKey(name: string): string | undefined {
+  const match = /^([a-z0-9]{8,32})-([a-z0-9]{1,8})-([0-9a-f]{8})(-480)?\.webp$/.exec(name)
+  return match ? `frames/${match[1]}/${match[2]}-${match[3]}${match[4] ?? ''}.webp` : undefined
+}

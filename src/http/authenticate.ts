@@ -1,0 +1,107 @@
+import type { Request, RequestHandler, Response } from 'express'
+import type { Db } from '../db/client.ts'
+import type { Plan } from '../db/schema.ts'
+import { AppError } from '../errors.ts'
+import { authenticate, type Caller, OPERATOR_SCOPES, recordKeyUse, type Scope } from '../library/accounts/keys.ts'
+import type { Logger } from '../logger.ts'
+import { addressOf, budgetOf, POINTS, type RateLimits, spend } from './rate-limit.ts'
+
+export interface AuthenticationDeps {
+  db: Db
+  limits: RateLimits
+  logger: Logger
+  publicUrl: string
+}
+
+/** The plan a scope needs; operators' scopes need the role instead. */
+const PLAN_OF: Partial<Record<Scope, Plan>> = {
+  'saves:read': 'pro',
+  'saves:write': 'pro',
+  'boards:read': 'pro',
+  'boards:write': 'pro',
+}
+
+export interface Authentication {
+  /**
+   * Guards a route: 401, then 429, then 403 for the plan, then 403 for the scope. The route's own 400 and 404 come after. The answer is never stored by a cache.
+   */
+  requireScope(scope: Scope): RequestHandler
+  /**
+   * The caller of a request that may come with a key; undefined without an Authorization header.
+   * @throws AppError unauthenticated for any key that does not work, rate_limited after too many of them.
+   */
+  identify(req: Request, res: Response): Promise<Caller | undefined>
+}
+
+const callers = new WeakMap<Request, Caller>()
+
+/** Who is calling. Only behind `requireScope`. */
+export function callerOf(req: Request): Caller {
+  const caller = callers.get(req)
+  if (!caller) throw new Error('callerOf is used on a route without requireScope')
+  return caller
+}
+
+/** Whether this caller may use what `scope` guards; why not, in the order of the decisions. */
+export function refusalOf(caller: Caller, scope: Scope): AppError | undefined {
+  const plan = PLAN_OF[scope]
+  if (plan && caller.account.plan !== plan)
+    return new AppError('plan_required', `This needs the ${plan} plan; the account is on ${caller.account.plan}.`, {
+      details: [{ path: 'plan', message: `must be ${plan}`, allowed: [plan] }],
+    })
+  const isOperators = (OPERATOR_SCOPES as readonly Scope[]).includes(scope)
+  if (!caller.key.scopes.includes(scope) || (isOperators && caller.account.role !== 'operator'))
+    return new AppError('forbidden', `This key lacks the scope ${scope}.`, {
+      details: [{ path: 'scope', message: `needs ${scope}`, allowed: [scope] }],
+    })
+  return undefined
+}
+
+export function createAuthentication({ db, limits, logger, publicUrl }: AuthenticationDeps): Authentication {
+  const challenge = `Bearer realm="frame-library", error="invalid_token", error_description="Send Authorization: Bearer <key>. Keys are made at ${publicUrl}/keys"`
+
+  async function check(req: Request, res: Response): Promise<Caller> {
+    const address = addressOf(req)
+    const waitSec = limits.failureWaitSec(address)
+    if (waitSec > 0)
+      throw new AppError('rate_limited', `Too many requests with keys that do not work. Try again in ${waitSec} s.`, {
+        retryAfterSec: waitSec,
+      })
+    const caller = await authenticate(db, bearerOf(req))
+    if (!caller) {
+      await limits.noteFailure(address)
+      res.set('WWW-Authenticate', challenge)
+      throw new AppError('unauthenticated', 'A key is needed here.')
+    }
+    // Not awaited: the answer does not depend on it.
+    recordKeyUse(db, caller.key).catch((error: unknown) =>
+      logger.warn({ err: error }, 'last use of a key not recorded'),
+    )
+    return caller
+  }
+
+  return {
+    requireScope(scope) {
+      return async (req, res, next) => {
+        res.set('Cache-Control', 'no-store')
+        const caller = await check(req, res)
+        await spend(
+          limits,
+          (name, value) => res.set(name, value),
+          budgetOf(caller.account.plan),
+          caller.key.id,
+          req.method === 'GET' || req.method === 'HEAD' ? POINTS.read : POINTS.write,
+        )
+        const refusal = refusalOf(caller, scope)
+        if (refusal) throw refusal
+        callers.set(req, caller)
+        next()
+      }
+    },
+    identify: async (req, res) => (req.headers.authorization === undefined ? undefined : check(req, res)),
+  }
+}
+
+function bearerOf(req: Request): string | undefined {
+  return /^Bearer +(\S+) *$/i.exec(req.headers.authorization ?? '')?.[1]
+}

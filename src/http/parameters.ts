@@ -1,0 +1,127 @@
+import type { z } from 'zod'
+import { AppError, type ErrorDetail, invalid } from '../errors.ts'
+import { TRACKING } from '../video/source/source.ts'
+
+/** One query parameter: how it may be written and what each value must be. The OpenAPI document is made from the same table. */
+export interface Parameter<T = unknown> {
+  schema: z.ZodType<T>
+  /** May be repeated (OR). */
+  many?: boolean
+  /** May also be written as a comma-separated list. */
+  commas?: boolean
+  description: string
+  example?: string
+  /** What an absent one means. Given outright it changes nothing, not even the key of the answer. */
+  fallback?: T
+}
+
+export type Parameters = Record<string, Parameter>
+type ValueOf<P> = P extends { schema: z.ZodType<infer T> } ? (P extends { many: true } ? T[] : T) : never
+export type Values<P extends Parameters> = { [K in keyof P]?: ValueOf<P[K]> }
+
+/**
+ * Reads a query string by its table. An empty value is an absent one, and so is the one an absent parameter would have.
+ * @throws AppError invalid_request that lists the faults with what is allowed: unknown and repeated parameters, bad values, broken percent-encoding.
+ */
+export function readParameters<P extends Parameters>(url: string, parameters: P): Values<P> {
+  const mark = url.indexOf('?')
+  if (mark < 0) return {}
+  const values: Record<string, unknown> = {}
+  const details: ErrorDetail[] = []
+  for (const [name, given] of decoded(url.slice(mark + 1))) {
+    if (details.length === MAX_FAULTS) break
+    const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined
+    if (!parameter) {
+      const allowed = Object.keys(parameters)
+      details.push({
+        path: name.slice(0, 100),
+        message: `unknown parameter; allowed are ${allowed.join(', ') || 'none'}`,
+        allowed,
+      })
+      continue
+    }
+    let items = given.filter((item) => item !== '')
+    if (items.length === 0) continue
+    if (!parameter.many && items.length > 1) {
+      details.push({ path: name, message: 'may be given once' })
+      continue
+    }
+    if (parameter.commas) items = items.flatMap((item) => item.split(',')).filter((item) => item !== '')
+    if (items.length > MAX_ITEMS) {
+      details.push({ path: name, message: `takes at most ${MAX_ITEMS} values` })
+      continue
+    }
+    const parsed = [...new Set(items)].map((item) => ({ item, result: parameter.schema.safeParse(item) }))
+    const bad = parsed.find(({ result }) => !result.success)
+    if (bad) details.push(toDetail(name, bad.item, bad.result.error!))
+    else if (parameter.many && parsed.length > 0) values[name] = parsed.map(({ result }) => result.data)
+    else if (parsed.length > 0 && parsed[0]!.result.data !== parameter.fallback) values[name] = parsed[0]!.result.data
+  }
+  if (details.length > 0)
+    throw new AppError('invalid_request', details.map((detail) => `${detail.path}: ${detail.message}`).join('; '), {
+      details,
+    })
+  return values as Values<P>
+}
+
+/** The address of a page without what tells where its link was clicked: a page that is passed on answers as if it had not been. */
+export function withoutTracking(url: string): string {
+  const mark = url.indexOf('?')
+  if (mark < 0) return url
+  const pairs = url.slice(mark + 1).split('&')
+  return `${url.slice(0, mark)}?${pairs.filter((pair) => !TRACKING.test(pair.split('=', 1)[0]!)).join('&')}`
+}
+
+/** A Map, because a parameter may be called `__proto__`. */
+function decoded(query: string): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  for (const pair of query.split('&')) {
+    if (pair === '') continue
+    const at = pair.indexOf('=')
+    const name = decode(at < 0 ? pair : pair.slice(0, at))
+    const item = decode(at < 0 ? '' : pair.slice(at + 1))
+    if (name === undefined || item === undefined)
+      throw invalid(
+        pair.slice(0, 100),
+        'The query is not percent-encoded UTF-8: write % as %25, and other characters as their bytes.',
+      )
+    const items = found.get(name)
+    if (items) items.push(item)
+    else found.set(name, [item])
+  }
+  return found
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}
+
+/** A request is short, an answer that lists all its faults need not be. */
+const MAX_FAULTS = 20
+const MAX_ITEMS = 50
+
+function toDetail(path: string, item: string, error: z.ZodError): ErrorDetail {
+  const issue = error.issues[0]!
+  if (issue.code === 'invalid_value') {
+    const allowed = issue.values.map(String)
+    return { path, message: `"${item.slice(0, 60)}" is not allowed; must be one of ${allowed.join(', ')}`, allowed }
+  }
+  return { path, message: issue.message }
+}
+
+/** Equal queries in another order, with defaults left out, make one key. */
+export function canonicalKey(values: Record<string, unknown>): string {
+  return JSON.stringify(
+    Object.keys(values)
+      .filter((name) => values[name] !== undefined)
+      .sort()
+      .map((name) => {
+        const value = values[name]
+        return [name, Array.isArray(value) ? [...value].sort() : value]
+      }),
+  )
+}

@@ -1,0 +1,116 @@
+import { asc, eq, sql } from 'drizzle-orm'
+import { type Db, type DbOrTx, inTransaction } from '../../db/client.ts'
+import { accounts, type Plan, type Role, signInLinks } from '../../db/schema.ts'
+import { AppError, invalid, notFound } from '../../errors.ts'
+import { appendEvent } from '../../events/append.ts'
+import { deleteAllBoards } from '../collections/boards.ts'
+import { deleteAllSaves } from '../collections/saves.ts'
+import { isId } from '../frames/frame-facts.ts'
+import { randomId } from './random.ts'
+
+export type Account = typeof accounts.$inferSelect
+
+/** Lower case, as it is stored. @throws AppError invalid_request. */
+export function parseEmail(text: string): string {
+  const email = text.trim().toLowerCase()
+  // Loose on purpose (operator@localhost is one); the proof of an address is that mail arrives. No control characters: it becomes a mail header.
+  if (email.length > 254 || !/^[^\s@<>(),;:"\\\p{Cc}]+@[^\s@<>(),;:"\\\p{Cc}]+$/u.test(email))
+    throw invalid('email', 'This is not an e-mail address.')
+  return email
+}
+
+/** @throws AppError conflict when the address has an account already. */
+export async function createAccount(
+  db: DbOrTx,
+  given: { email: string; plan?: Plan | undefined; role?: Role | undefined },
+): Promise<Account> {
+  const { account, created } = await ensureAccount(db, given)
+  if (!created) throw new AppError('conflict', 'This address has an account already.')
+  return account
+}
+
+/** The account of this address, made if there is none; an existing one is left as it is. */
+export async function ensureAccount(
+  db: DbOrTx,
+  { email: given, plan = 'free', role = 'member' }: { email: string; plan?: Plan | undefined; role?: Role | undefined },
+): Promise<{ account: Account; created: boolean }> {
+  const email = parseEmail(given)
+  return inTransaction(db, async (tx) => {
+    const [made] = await tx
+      .insert(accounts)
+      .values({ id: randomId(), email, role, plan })
+      .onConflictDoNothing()
+      .returning()
+    if (made) {
+      await appendEvent(tx, { type: 'account.created', subject: made.id, accountId: made.id, data: { role, plan } })
+      return { account: made, created: true }
+    }
+    const account = await findAccountByEmail(tx, email)
+    if (!account) throw new AppError('conflict', 'This account is being deleted.')
+    return { account, created: false }
+  })
+}
+
+export async function findAccountByEmail(db: DbOrTx, email: string): Promise<Account | undefined> {
+  const [account] = await db
+    .select()
+    .from(accounts)
+    .where(eq(accounts.email, parseEmail(email)))
+  return account
+}
+
+/** @throws AppError not_found. */
+export async function loadAccountByEmail(db: DbOrTx, email: string): Promise<Account> {
+  const account = await findAccountByEmail(db, email)
+  if (!account) throw notFound('account')
+  return account
+}
+
+export async function listAccounts(db: DbOrTx): Promise<Account[]> {
+  return db.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id))
+}
+
+/** Holds from the account's next request on. The same plan again changes nothing. @throws AppError not_found. */
+export async function setPlan(db: DbOrTx, { accountId, plan }: { accountId: string; plan: Plan }): Promise<Account> {
+  if (!isId(accountId)) throw notFound('account')
+  return inTransaction(db, async (tx) => {
+    const [account] = await tx.select().from(accounts).where(eq(accounts.id, accountId)).for('no key update')
+    if (!account) throw notFound('account')
+    if (account.plan === plan) return account
+    const [changed] = await tx.update(accounts).set({ plan }).where(eq(accounts.id, accountId)).returning()
+    await appendEvent(tx, {
+      type: 'account.plan_changed',
+      subject: accountId,
+      accountId,
+      data: { plan, previous_plan: account.plan },
+    })
+    return changed!
+  })
+}
+
+/**
+ * Removes the account with its keys, sessions, saves and boards, an event for each save, pin and board. The row that tied its random id to an address is gone
+ * afterwards; the events stay. @throws AppError not_found.
+ */
+export async function deleteAccount(db: Db, accountId: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    const [found] = await tx.select().from(accounts).where(eq(accounts.id, accountId))
+    if (!found) throw notFound('account')
+    // Before the account's row: a sign-in takes its link first, too.
+    await tx.delete(signInLinks).where(eq(signInLinks.email, found.email))
+    // Then in the order of frame-facts.ts: account, frames, boards.
+    const [account] = await tx.select().from(accounts).where(eq(accounts.id, accountId)).for('update')
+    if (!account) throw notFound('account')
+    await deleteAllSaves(tx, accountId)
+    await deleteAllBoards(tx, accountId)
+    await tx.delete(accounts).where(eq(accounts.id, accountId))
+    await appendEvent(tx, { type: 'account.deleted', subject: accountId, accountId, data: {} })
+  })
+}
+
+/** Removes what has run out: sessions, sign-in links and stored answers. Safe to run at any time, anywhere. */
+export async function deleteExpired(db: Db): Promise<void> {
+  await db.execute(sql`delete from sessions where expires_at < now()`)
+  await db.execute(sql`delete from sign_in_links where expires_at < now()`)
+  await db.execute(sql`delete from idempotency_keys where created_at < now() - interval '24 hours'`)
+}

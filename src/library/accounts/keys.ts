@@ -1,0 +1,273 @@
+import { crc32 } from 'node:zlib'
+import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
+import { accounts, apiKeys, type Plan, type Role } from '../../db/schema.ts'
+import { AppError, invalid, notFound } from '../../errors.ts'
+import { appendEvent } from '../../events/append.ts'
+import { isId } from '../frames/frame-facts.ts'
+import { BASE62, randomBase62, randomId, sha256 } from './random.ts'
+
+export const MEMBER_SCOPES = ['saves:read', 'saves:write', 'boards:read', 'boards:write'] as const
+export const OPERATOR_SCOPES = [
+  'videos:write',
+  'library:write',
+  'accounts:write',
+  'webhooks:write',
+  'events:read',
+] as const
+export const SCOPES = [...MEMBER_SCOPES, ...OPERATOR_SCOPES] as const
+export type Scope = (typeof SCOPES)[number]
+
+/** Live keys an account may hold; a rotated one in its grace period does not count beside its successor. */
+export const MAX_KEYS = 25
+/** Default time an old key goes on beside the one that replaces it. */
+export const ROTATION_GRACE_SEC = 24 * 60 * 60
+const MAX_GRACE_SEC = 30 * 24 * 60 * 60
+const MAX_NAME = 80
+
+const PREFIX = 'flk_live_'
+const WELL_FORMED = /^flk_live_[0-9A-Za-z]{38}$/
+
+/** What is told of a key after its creation; the key itself cannot be told again. */
+export interface KeyRecord {
+  id: string
+  accountId: string
+  name: string
+  /** Its last four characters. */
+  hint: string
+  scopes: Scope[]
+  createdAt: Date
+  expiresAt: Date | null
+  lastUsedAt: Date | null
+  revokedAt: Date | null
+  replacedBy: string | null
+}
+
+export interface Caller {
+  key: { id: string; scopes: readonly Scope[]; lastUsedAt: Date | null }
+  account: { id: string; role: Role; plan: Plan }
+}
+
+/** `flk_live_` + 32 random base62 (190 bits) + 6 base62 of their CRC32, so that scanners and servers can tell a typo from a key offline. */
+export function generateKey(): string {
+  const body = PREFIX + randomBase62(32)
+  return body + checksum(body)
+}
+
+function checksum(body: string): string {
+  let rest = crc32(body)
+  let text = ''
+  for (let n = 0; n < 6; n++) {
+    text = BASE62[rest % 62] + text
+    rest = Math.floor(rest / 62)
+  }
+  return text
+}
+
+export function isWellFormedKey(text: string): boolean {
+  return WELL_FORMED.test(text) && checksum(text.slice(0, -6)) === text.slice(-6)
+}
+
+interface AuthenticationRow {
+  id: string
+  scopes: Scope[]
+  last_used_at: Date | null
+  account_id: string
+  role: Role
+  plan: Plan
+  alive: boolean
+}
+
+const AUTHENTICATE = {
+  name: 'authenticate',
+  text: `select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan,
+                (k.revoked_at is null or k.revoked_at > now()) and (k.expires_at is null or k.expires_at > now()) as alive
+           from api_keys k join accounts a on a.id = k.account_id
+          where k.hash = $1`,
+}
+
+/**
+ * Who presents this key, read live in one indexed query: a revocation or a change of plan holds from the next request on, on every instance. Whatever is wrong
+ * (missing, malformed, unknown, expired, revoked) takes the same path and the same time, and answers undefined.
+ */
+export async function authenticate(db: Db, bearer: string | undefined): Promise<Caller | undefined> {
+  const presented = (bearer ?? '').slice(0, 200)
+  const wellFormed = isWellFormedKey(presented)
+  const { rows } = await db.$client.query<AuthenticationRow>({ ...AUTHENTICATE, values: [sha256(presented)] })
+  const row = rows[0]
+  if (!wellFormed || !row?.alive) return undefined
+  return {
+    key: { id: row.id, scopes: row.scopes, lastUsedAt: row.last_used_at },
+    account: { id: row.account_id, role: row.role, plan: row.plan },
+  }
+}
+
+const LAST_USED_EVERY_MS = 60_000
+
+/** Notes the use at most once a minute; of many instances at once one writes. Not for the request path: start it and go on. */
+export async function recordKeyUse(db: Db, key: Caller['key']): Promise<void> {
+  if (key.lastUsedAt && Date.now() - key.lastUsedAt.getTime() < LAST_USED_EVERY_MS) return
+  await db.execute(
+    sql`update api_keys set last_used_at = now()
+         where id = (select id from api_keys
+                      where id = ${key.id} and (last_used_at is null or last_used_at < now() - interval '1 minute')
+                        for no key update skip locked)`,
+  )
+}
+
+/** @throws AppError invalid_request for scopes the role cannot hold, a bad name or a past expiry; conflict at MAX_KEYS. */
+export async function createKey(
+  db: DbOrTx,
+  given: { accountId: string; name: string; scopes?: readonly Scope[] | undefined; expiresAt?: Date | undefined },
+): Promise<{ key: string; record: KeyRecord }> {
+  const name = given.name.trim()
+  if (name === '' || name.length > MAX_NAME || /\p{Cc}/u.test(name))
+    throw invalid('name', `A key's name has 1 to ${MAX_NAME} characters.`)
+  if (given.expiresAt && given.expiresAt.getTime() <= Date.now())
+    throw invalid('expires_at', 'The expiry must lie in the future.')
+  return inTransaction(db, async (tx) => {
+    const account = await lockAccount(tx, given.accountId)
+    const scopes = given.scopes ?? scopesOf(account.role)
+    if (scopes.length === 0) throw invalid('scopes', 'A key needs at least one scope.', scopesOf(account.role))
+    const refused = scopes.filter((scope) => !scopesOf(account.role).includes(scope))
+    if (refused.length > 0)
+      throw invalid('scopes', `This account cannot give ${refused.join(', ')}.`, scopesOf(account.role))
+    return mint(tx, { accountId: account.id, name, scopes: [...new Set(scopes)], expiresAt: given.expiresAt ?? null })
+  })
+}
+
+/** The scopes a key of this role may hold. */
+export function scopesOf(role: Role): readonly Scope[] {
+  return role === 'operator' ? SCOPES : MEMBER_SCOPES
+}
+
+/** Newest first, dead ones included. */
+export async function listKeys(db: DbOrTx, accountId: string): Promise<KeyRecord[]> {
+  const rows = await db
+    .select()
+    .from(apiKeys)
+    .where(eq(apiKeys.accountId, accountId))
+    .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
+  return rows.map(toRecord)
+}
+
+/**
+ * A new key with the old one's name, scopes and lifetime; the old one dies after `graceSec`. One that the old one replaced dies now: else one key
+ * would become any number of live ones, each with a rate budget of its own. Of two rotations at once the second is refused.
+ * @throws AppError not_found, or conflict for a key that is dead or already replaced.
+ */
+export async function rotateKey(
+  db: DbOrTx,
+  { accountId, keyId, graceSec = ROTATION_GRACE_SEC }: { accountId: string; keyId: string; graceSec?: number },
+): Promise<{ key: string; record: KeyRecord }> {
+  if (!Number.isInteger(graceSec) || graceSec < 0 || graceSec > MAX_GRACE_SEC)
+    throw invalid('grace', `The grace period lies between 0 and ${MAX_GRACE_SEC} seconds.`)
+  return inTransaction(db, async (tx) => {
+    const account = await lockAccount(tx, accountId)
+    const old = await lockKey(tx, accountId, keyId)
+    if (old.replacedBy) throw new AppError('conflict', 'This key has been replaced already.')
+    if (!isLive(old)) throw new AppError('conflict', 'This key is dead; create a new one.')
+    const lifetimeMs = old.expiresAt ? old.expiresAt.getTime() - old.createdAt.getTime() : null
+    const kept = old.scopes.filter((scope) => scopesOf(account.role).includes(scope as Scope)) as Scope[]
+    if (kept.length === 0) throw new AppError('conflict', 'None of this key’s scopes is open to the account any more.')
+    const made = await mint(
+      tx,
+      {
+        accountId,
+        name: old.name,
+        scopes: kept,
+        expiresAt: lifetimeMs === null ? null : new Date(Date.now() + lifetimeMs),
+      },
+      { replacing: true },
+    )
+    const [dying] = await tx
+      .update(apiKeys)
+      .set({
+        replacedBy: made.record.id,
+        revokedAt: sql`least(coalesce(${apiKeys.revokedAt}, 'infinity'), clock_timestamp() + make_interval(secs => ${graceSec}))`,
+      })
+      .where(eq(apiKeys.id, keyId))
+      .returning({ revokedAt: apiKeys.revokedAt })
+    await endNow(tx, accountId, sql`replaced_by = ${keyId}`)
+    await appendEvent(tx, {
+      type: 'key.revoked',
+      subject: keyId,
+      accountId,
+      data: { key_id: keyId, effective_at: dying!.revokedAt!.toISOString(), replaced_by: made.record.id },
+    })
+    return made
+  })
+}
+
+/** Dead at the next request. Revoking twice changes nothing. @throws AppError not_found. */
+export async function revokeKey(db: DbOrTx, { accountId, keyId }: { accountId: string; keyId: string }): Promise<void> {
+  await inTransaction(db, async (tx) => {
+    await lockKey(tx, accountId, keyId)
+    await endNow(tx, accountId, sql`id = ${keyId}`)
+  })
+}
+
+async function endNow(tx: Tx, accountId: string, which: SQL): Promise<void> {
+  // clock_timestamp, not now(): a check that begins after this commits must not still find the moment ahead of it.
+  const { rows } = await tx.execute<{ id: string }>(
+    sql`update api_keys set revoked_at = clock_timestamp()
+         where account_id = ${accountId} and ${which} and (revoked_at is null or revoked_at > clock_timestamp()) returning id`,
+  )
+  for (const { id } of rows)
+    await appendEvent(tx, { type: 'key.revoked', subject: id, accountId, data: { key_id: id } })
+}
+
+export function isLive(key: Pick<KeyRecord, 'revokedAt' | 'expiresAt'>, at: Date = new Date()): boolean {
+  return (!key.revokedAt || key.revokedAt > at) && (!key.expiresAt || key.expiresAt > at)
+}
+
+async function mint(
+  tx: Tx,
+  { accountId, name, scopes, expiresAt }: { accountId: string; name: string; scopes: Scope[]; expiresAt: Date | null },
+  { replacing = false } = {},
+): Promise<{ key: string; record: KeyRecord }> {
+  if (!replacing) {
+    const { rows } = await tx.execute<{ live: number }>(
+      sql`with live as (
+            select id, replaced_by from api_keys
+             where account_id = ${accountId} and (revoked_at is null or revoked_at > now()) and (expires_at is null or expires_at > now()))
+          select count(*)::int as live from live k where not exists (select 1 from live where id = k.replaced_by)`,
+    )
+    if (rows[0]!.live >= MAX_KEYS)
+      throw new AppError('conflict', `An account holds at most ${MAX_KEYS} keys; revoke one first.`)
+  }
+  const key = generateKey()
+  const [row] = await tx
+    .insert(apiKeys)
+    .values({ id: randomId(), accountId, name, hash: sha256(key), hint: key.slice(-4), scopes, expiresAt })
+    .returning()
+  await appendEvent(tx, { type: 'key.created', subject: row!.id, accountId, data: { key_id: row!.id, scopes } })
+  return { key, record: toRecord(row!) }
+}
+
+/** Keys of an account are counted and changed one transaction at a time. */
+async function lockAccount(tx: Tx, accountId: string): Promise<{ id: string; role: Role }> {
+  const [account] = await tx
+    .select({ id: accounts.id, role: accounts.role })
+    .from(accounts)
+    .where(eq(accounts.id, accountId))
+    .for('no key update')
+  if (!account) throw notFound('account')
+  return account
+}
+
+async function lockKey(tx: Tx, accountId: string, keyId: string) {
+  if (!isId(keyId)) throw notFound('key')
+  const [key] = await tx
+    .select()
+    .from(apiKeys)
+    .where(and(eq(apiKeys.id, keyId), eq(apiKeys.accountId, accountId)))
+    .for('no key update')
+  if (!key) throw notFound('key')
+  return key
+}
+
+function toRecord(row: typeof apiKeys.$inferSelect): KeyRecord {
+  const { hash: _hash, ...told } = row
+  return { ...told, scopes: told.scopes as Scope[] }
+}

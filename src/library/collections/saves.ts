@@ -1,0 +1,136 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { type DbOrTx, executePrepared, inTransaction, type Tx } from '../../db/client.ts'
+import { AppError } from '../../errors.ts'
+import { appendEvents } from '../../events/append.ts'
+import {
+  FACT_COLUMNS,
+  type FrameFacts,
+  factColumns,
+  idArray,
+  isId,
+  lockFrames,
+  requireAll,
+  toFacts,
+  type UndoCause,
+} from '../frames/frame-facts.ts'
+import { addSaveSql, strengthSql } from '../frames/strength.ts'
+
+export interface Save {
+  frameId: string
+  savedAt: Date
+}
+
+/**
+ * Saves a public frame for an account; again, or many times at once, changes nothing and tells of nothing.
+ * @throws AppError not_found when there is no such public frame.
+ */
+export async function saveFrame(
+  db: DbOrTx,
+  { accountId, frameId }: { accountId: string; frameId: string },
+): Promise<{ saved: boolean }> {
+  const { saved } = await saveFrames(db, { accountId, frameIds: [frameId] })
+  return { saved: saved.length === 1 }
+}
+
+/*
+ * Saving is the write that people wait for most: prepared, with one frame as a scalar. Two statements, because to lock a row and to change it under one snapshot
+ * can wait for itself. The lateral reference to `caller` makes the account's lock come first.
+ */
+const lockText = (ids: string) => `
+  select f.* from (select id from accounts where id = $1 for key share) caller, lateral (
+    select ${FACT_COLUMNS} from frames f join videos v on v.id = f.video_id
+     where f.id ${ids} and v.first_ready_at is not null and caller.id = $1
+     order by f.id for no key update of f) f`
+const saveText = (rows: string) => `
+  with added as (insert into saves (account_id, frame_id) ${rows} on conflict do nothing returning frame_id)
+  update frames f set save_count = f.save_count + 1, save_strength = ${addSaveSql('f.save_strength', 'now()')}
+    from added where f.id = added.frame_id returning f.id`
+const LOCK_ONE = { name: 'lock-one-to-save', text: lockText('= $2') }
+const LOCK_MANY = { name: 'lock-many-to-save', text: lockText('= any($2::text[])') }
+const SAVE_ONE = { name: 'save-one', text: saveText('values ($1, $2)') }
+const SAVE_MANY = { name: 'save-many', text: saveText('select $1, id from unnest($2::text[]) id') }
+
+/** Saves many: all or, with an unknown id among them, none. `saved` are the new ones. */
+export async function saveFrames(
+  db: DbOrTx,
+  { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
+): Promise<{ saved: string[]; already: string[] }> {
+  const wanted = [...new Set(frameIds)]
+  return inTransaction(db, async (tx) => {
+    const one = wanted.length === 1 && isId(wanted[0]!)
+    const values = [accountId, one ? wanted[0] : wanted.filter(isId)]
+    const { rows: frames } = await executePrepared<FrameFacts>(tx, one ? LOCK_ONE : LOCK_MANY, values)
+    requireAll(wanted, frames)
+    const { rows } = await executePrepared<{ id: string }>(tx, one ? SAVE_ONE : SAVE_MANY, values)
+    const added = new Set(rows.map((row) => row.id))
+    const saved = frames.filter((frame) => added.has(frame.frame_id))
+    await appendEvents(
+      tx,
+      saved.map((frame) => ({ type: 'frame.saved', subject: frame.frame_id, accountId, data: toFacts(frame) })),
+    )
+    return { saved: wanted.filter((id) => added.has(id)), already: wanted.filter((id) => !added.has(id)) }
+  })
+}
+
+/** Takes saves back; ids that are not saved (or not there at all) are passed over. */
+export async function unsaveFrames(
+  db: DbOrTx,
+  { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
+): Promise<{ removed: string[] }> {
+  return inTransaction(db, async (tx) => {
+    await lockFrames(tx, sql`f.id = any(${idArray(frameIds)})`, 'no key update')
+    const removed = await removeSaves(
+      tx,
+      sql`s.account_id = ${accountId} and s.frame_id = any(${idArray(frameIds)})`,
+      'owner',
+    )
+    return { removed }
+  })
+}
+
+/** Newest save first. `next` is null at the end; without a limit everything is answered. @throws AppError invalid_request for a bad cursor. */
+export async function listSaves(
+  db: DbOrTx,
+  accountId: string,
+  { limit, after }: { limit?: number | undefined; after?: string | undefined } = {},
+): Promise<{ saves: Save[]; next: string | null }> {
+  if (after !== undefined && !/^\d{1,15}$/.test(after))
+    throw new AppError('invalid_request', 'after: not a cursor of this list.')
+  const { rows } = await db.execute<{ seq: string; frame_id: string; created_at: string }>(sql`
+    select seq, frame_id, created_at from saves
+     where account_id = ${accountId} ${after === undefined ? sql`` : sql`and seq < ${after}::bigint`}
+     order by seq desc ${limit === undefined ? sql`` : sql`limit ${limit + 1}`}`)
+  const page = limit === undefined ? rows : rows.slice(0, limit)
+  return {
+    saves: page.map((row) => ({ frameId: row.frame_id, savedAt: new Date(row.created_at) })),
+    next: rows.length > page.length ? String(page.at(-1)!.seq) : null,
+  }
+}
+
+/** For the deletion of an account, whose row the caller holds. */
+export async function deleteAllSaves(tx: Tx, accountId: string): Promise<void> {
+  await lockFrames(tx, sql`f.id in (select frame_id from saves where account_id = ${accountId})`, 'no key update')
+  await removeSaves(tx, sql`s.account_id = ${accountId}`, 'account_deleted')
+}
+
+/** The frames' rows are held by the caller. Counts are made anew: a sum of powers cannot be taken apart without losing digits. */
+export async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise<string[]> {
+  const { rows } = await tx.execute<FrameFacts & { account_id: string }>(sql`
+    delete from saves s using frames f join videos v on v.id = f.video_id
+     where f.id = s.frame_id and ${where} returning s.account_id, ${factColumns}`)
+  if (rows.length === 0) return []
+  const removed = rows.map((row) => row.frame_id)
+  await tx.execute(sql`
+    update frames f set save_count = (select count(*) from saves where frame_id = f.id), save_strength = ${sql.raw(strengthSql('f.id'))}
+     where f.id = any(${sql.param(removed)}::text[])`)
+  await appendEvents(
+    tx,
+    rows.map((row) => ({
+      type: 'frame.unsaved',
+      subject: row.frame_id,
+      accountId: row.account_id,
+      data: { ...toFacts(row), cause },
+    })),
+  )
+  return removed
+}

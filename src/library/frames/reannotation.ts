@@ -1,0 +1,229 @@
+import { eq, inArray, type SQL, sql } from 'drizzle-orm'
+import type { Db, DbOrTx } from '../../db/client.ts'
+import { frames, settings, videos } from '../../db/schema.ts'
+import { AppError, invalid } from '../../errors.ts'
+import { appendEvents } from '../../events/append.ts'
+import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
+import { anyAttributeBy, factsOf } from '../videos/videos.ts'
+import type { FrameRow } from './annotations.ts'
+import { type Candidate, resolveValues } from './provenance.ts'
+
+/** What the workers of this installation describe frames with; they write it down when they start. */
+export interface PresentAnnotator {
+  version: string
+  model: string
+  batchSize: number
+}
+
+const PRESENT = 'annotator'
+
+export async function publishAnnotator(db: Db, present: PresentAnnotator): Promise<void> {
+  await db
+    .insert(settings)
+    .values({ name: PRESENT, value: present })
+    .onConflictDoUpdate({ target: settings.name, set: { value: present, updatedAt: new Date() } })
+}
+
+export async function findAnnotator(db: DbOrTx): Promise<PresentAnnotator | undefined> {
+  const [row] = await db.select().from(settings).where(eq(settings.name, PRESENT))
+  return row?.value as PresentAnnotator | undefined
+}
+
+export interface Scope {
+  videoId?: string | undefined
+  conditions?: readonly Condition[]
+}
+
+export type Condition =
+  | { kind: 'missing'; attribute: AnnotatedAttribute }
+  | { kind: 'source'; attribute: AnnotatedAttribute | 'any'; source: (typeof SOURCES)[number] }
+  | { kind: 'status'; status: 'refused' | 'failed' }
+  | { kind: 'annotator'; annotator: string }
+
+const WHERE = `<attribute>=missing, <attribute>=<source>, source=<source>, status=refused|failed or annotator=<version>; attributes: ${ANNOTATED.join(', ')}; sources: ${SOURCES.filter((source) => source !== 'person').join(', ')}`
+
+/** @throws AppError invalid_request that says what is allowed */
+export function parseCondition(text: string): Condition {
+  const at = text.indexOf('=')
+  const name = text.slice(0, at).trim()
+  const value = text.slice(at + 1).trim()
+  const attribute = ANNOTATED.find((known) => known === name)
+  const source = SOURCES.find((known) => known === value && known !== 'person')
+  if (at > 0 && value !== '') {
+    if (attribute && value === 'missing') return { kind: 'missing', attribute }
+    if (attribute && source) return { kind: 'source', attribute, source }
+    if (name === 'source' && source) return { kind: 'source', attribute: 'any', source }
+    if (name === 'status' && (value === 'refused' || value === 'failed')) return { kind: 'status', status: value }
+    if (name === 'annotator') return { kind: 'annotator', annotator: value }
+  }
+  throw invalid('where', `"${text.slice(0, 80)}" is no condition; there are ${WHERE}`)
+}
+
+/**
+ * Frames of ready videos that are worth asking `annotator` about: those it has not described yet, within the scope. Of two `missing` or `source` conditions one
+ * is enough; a refusal counts as an answer unless the scope names it.
+ */
+function inScope(annotator: string, { videoId, conditions = [] }: Scope): SQL {
+  const asksRefused = conditions.some((condition) => condition.kind === 'status' && condition.status === 'refused')
+  const answered = sql.raw(asksRefused ? `'annotated'` : `'annotated', 'refused'`)
+  const any = conditions.map(toSql)
+  return sql`v.status = 'ready' ${videoId === undefined ? sql`` : sql`and v.id = ${videoId}`}
+    ${any.length === 0 ? sql`` : sql`and (${sql.join(any, sql` or `)})`}
+    and not exists (select 1 from annotations a where a.frame_id = f.id and a.annotator = ${annotator} and a.status in (${answered}))`
+}
+
+function toSql(condition: Condition): SQL {
+  if (condition.kind === 'missing') return sql`f.${sql.identifier(condition.attribute)} is null`
+  if (condition.kind === 'status')
+    return sql`exists (select 1 from annotations s where s.frame_id = f.id and s.status = ${condition.status}
+      and s.created_at = (select max(created_at) from annotations l where l.frame_id = f.id))`
+  if (condition.kind === 'annotator')
+    return sql`exists (select 1 from annotations s where s.frame_id = f.id and s.annotator = ${condition.annotator})`
+  if (condition.attribute === 'any') return sql`(${anyAttributeBy(condition.source)})`
+  return sql`(f.${sql.identifier(condition.attribute)} is not null and f.${sql.identifier(`${condition.attribute}_provenance`)}->>'source' = ${condition.source})`
+}
+
+export interface ScopeSize {
+  frames: number
+  videos: number
+  /** Values within the scope that people fixed: they stay. */
+  locked_frames: number
+}
+
+export async function sizeOfScope(db: Db, annotator: string, scope: Scope): Promise<ScopeSize> {
+  const { rows } = await db.execute<Record<keyof ScopeSize, string>>(sql`
+    select count(*) as frames, count(distinct f.video_id) as videos, count(*) filter (where ${anyAttributeBy('person')}) as locked_frames
+      from frames f join videos v on v.id = f.video_id where ${inScope(annotator, scope)}`)
+  const row = rows[0]!
+  return { frames: Number(row.frames), videos: Number(row.videos), locked_frames: Number(row.locked_frames) }
+}
+
+/** Some frames of the scope, spread over its videos; the same ones every time. */
+export async function sampleOfScope(db: Db, annotator: string, scope: Scope, limit: number): Promise<FrameRow[]> {
+  const { rows } = await db.execute<{ id: string }>(sql`
+    select f.id from frames f join videos v on v.id = f.video_id where ${inScope(annotator, scope)} order by md5(f.id) limit ${limit}`)
+  if (rows.length === 0) return []
+  return db
+    .select()
+    .from(frames)
+    .where(
+      inArray(
+        frames.id,
+        rows.map((row) => row.id),
+      ),
+    )
+    .orderBy(frames.videoId, frames.tMs)
+}
+
+const VIDEOS_AT_ONCE = 200
+
+/**
+ * Asks for new descriptions: from now on the frames of the scope wait for the workers, as a back-fill. Nothing public changes until an answer is in. Asking again
+ * for what waits already changes nothing. Number of frames that were not waiting yet.
+ */
+export async function requestReannotation(db: Db, annotator: string, scope: Scope): Promise<number> {
+  let added = 0
+  let after = ''
+  for (;;) {
+    const { rows: page } = await db.execute<{ video_id: string }>(sql`
+      select distinct f.video_id from frames f join videos v on v.id = f.video_id
+       where f.video_id > ${after} and ${inScope(annotator, scope)} order by f.video_id limit ${VIDEOS_AT_ONCE}`)
+    if (page.length === 0) return added
+    const ids = page.map((row) => row.video_id)
+    await db.transaction(async (tx) => {
+      const { rows } = await tx.execute<{ video_id: string }>(sql`
+        insert into reannotations (frame_id, video_id, annotator)
+        select f.id, f.video_id, ${annotator} from frames f join videos v on v.id = f.video_id
+         where f.video_id = any(${sql.param(ids)}::text[]) and ${inScope(annotator, scope)}
+        on conflict (frame_id) do update set annotator = excluded.annotator where reannotations.annotator <> excluded.annotator returning video_id`)
+      added += rows.length
+      const counts = new Map<string, number>()
+      for (const row of rows) counts.set(row.video_id, (counts.get(row.video_id) ?? 0) + 1)
+      const named = await tx
+        .select()
+        .from(videos)
+        .where(inArray(videos.id, [...counts.keys()]))
+      await appendEvents(
+        tx,
+        named.map((video) => ({
+          type: 'frames.reannotation_requested' as const,
+          subject: video.id,
+          accountId: null,
+          data: { ...factsOf(video), frame_count: counts.get(video.id)! },
+        })),
+      )
+    })
+    after = ids.at(-1)!
+  }
+}
+
+/** After a change of settings: what waits for another annotator than the present one waits for that one now. */
+export async function retarget(db: Db, annotator: string): Promise<void> {
+  await db.execute(
+    sql`update videos set annotator = ${annotator} where status = 'annotating' and annotator <> ${annotator}`,
+  )
+  await db.execute(sql`update reannotations set annotator = ${annotator} where annotator <> ${annotator}`)
+}
+
+/** Takes back what still waits. Number of frames. */
+export async function cancelReannotation(db: Db, { videoId }: { videoId?: string | undefined }): Promise<number> {
+  const { rowCount } = await db.execute(
+    sql`delete from reannotations ${videoId === undefined ? sql`` : sql`where video_id = ${videoId}`}`,
+  )
+  return rowCount ?? 0
+}
+
+export async function countReannotations(db: DbOrTx, videoId?: string): Promise<number> {
+  const { rows } = await db.execute<{ n: string }>(
+    sql`select count(*) as n from reannotations ${videoId === undefined ? sql`` : sql`where video_id = ${videoId}`}`,
+  )
+  return Number(rows[0]!.n)
+}
+
+export interface ValueChange {
+  frame_id: string
+  attribute: AnnotatedAttribute
+  before: string | null
+  after: string | null
+  /** A person fixed the value: the new answer would change nothing. */
+  locked: boolean
+}
+
+/** What an answer would change in a frame's public values, were it stored. Pure. */
+export function diffAnswer(row: FrameRow, answers: readonly Candidate[], answer: Candidate): ValueChange[] {
+  const changes: ValueChange[] = []
+  const present = toPresent(row)
+  const after = resolveValues([...answers.filter(({ annotator }) => annotator !== answer.annotator), answer], {})
+  for (const attribute of ANNOTATED) {
+    const { value: before, source } = present[attribute]
+    const value = after[attribute].value
+    if (value !== before)
+      changes.push({ frame_id: row.id, attribute, before, after: value, locked: source === 'person' })
+  }
+  return changes
+}
+
+function toPresent(row: FrameRow): Record<AnnotatedAttribute, { value: string | null; source: string | undefined }> {
+  return {
+    subject: { value: row.subject, source: row.subjectProvenance?.source },
+    surface: { value: row.surface, source: row.surfaceProvenance?.source },
+    shot: { value: row.shot, source: row.shotProvenance?.source },
+    technique: { value: row.technique, source: row.techniqueProvenance?.source },
+    zone: { value: row.zone, source: row.zoneProvenance?.source },
+    caption: { value: row.caption, source: row.captionProvenance?.source },
+    composition: { value: row.composition, source: row.compositionProvenance?.source },
+    steal: { value: row.steal, source: row.stealProvenance?.source },
+    on_screen_text: { value: row.onScreenText, source: row.onScreenTextProvenance?.source },
+  }
+}
+
+/** @throws AppError when no worker has ever told what it describes frames with */
+export async function requireAnnotator(db: Db): Promise<PresentAnnotator> {
+  const present = await findAnnotator(db)
+  if (!present)
+    throw new AppError(
+      'conflict',
+      'No worker has run here yet: start one (npm start or frames worker), then ask again.',
+    )
+  return present
+}

@@ -1,0 +1,21 @@
+import { sql } from 'drizzle-orm'
+import type { Tx } from '../../db/client.ts'
+import { undoPins } from '../collections/boards.ts'
+import { removeSaves } from '../collections/saves.ts'
+import { idArray, lockFrames } from './frame-facts.ts'
+
+/**
+ * Takes frames that are about to be deleted out of every save and board, with an event for each. Call it in the deleting transaction before the frames go:
+ * it holds their rows, so that no save or pin can slip in between.
+ */
+export async function undoFrameReferences(
+  tx: Tx,
+  frameIds: readonly string[],
+  cause: 'frame_deleted' | 'video_deleted',
+): Promise<void> {
+  if (frameIds.length === 0) return
+  const ids = sql`any(${idArray(frameIds)})`
+  await lockFrames(tx, sql`f.id = ${ids}`, 'update')
+  await removeSaves(tx, sql`s.frame_id = ${ids}`, cause)
+  await undoPins(tx, frameIds, cause)
+}

@@ -1,0 +1,109 @@
+import { sql } from 'drizzle-orm'
+import type { Db, DbOrTx } from '../../db/client.ts'
+import type { MediaStore } from '../../media/media-store.ts'
+import { lockMedia } from './videos.ts'
+
+/** Younger files may belong to work whose rows are not written yet. */
+const SPARE_MS = 60 * 60 * 1_000
+const BATCH = 1_000
+
+export interface StorageReport {
+  files: number
+  bytes: number
+  /** Files that no row names and that are old enough to go. */
+  orphans: number
+  orphan_bytes: number
+  /** Rows whose image is not in the store. */
+  missing: string[]
+  missing_count: number
+  removed: number
+}
+
+/**
+ * Compares the store with the record, both ways. With `remove`, files that no row names go; a file younger than an hour is spared in any case.
+ */
+export async function checkStorage(
+  db: Db,
+  store: MediaStore,
+  { remove, now = Date.now(), spareMs = SPARE_MS }: { remove: boolean; now?: number; spareMs?: number },
+): Promise<StorageReport> {
+  const report: StorageReport = {
+    files: 0,
+    bytes: 0,
+    orphans: 0,
+    orphan_bytes: 0,
+    missing: [],
+    missing_count: 0,
+    removed: 0,
+  }
+  for (const prefix of ['frames/', 'uploads/']) {
+    let batch: { key: string; bytes: number; modifiedAt: Date }[] = []
+    const settle = async () => {
+      const named = await namedKeys(
+        db,
+        batch.map((file) => file.key),
+      )
+      for (const file of batch) {
+        if (named.has(file.key) || now - file.modifiedAt.getTime() < spareMs) continue
+        report.orphans++
+        report.orphan_bytes += file.bytes
+        if (remove && (await removeUnnamed(db, store, file.key))) report.removed++
+      }
+      batch = []
+    }
+    for await (const file of store.list(prefix)) {
+      report.files++
+      report.bytes += file.bytes
+      batch.push(file)
+      if (batch.length >= BATCH) await settle()
+    }
+    await settle()
+  }
+  for await (const key of keysOfRecord(db)) {
+    if (await store.stat(key)) continue
+    report.missing_count++
+    if (report.missing.length < 100) report.missing.push(key)
+  }
+  return report
+}
+
+/** Looks once more, with the video's files held: the listing may be minutes old, and a video added again stores its images anew. */
+async function removeUnnamed(db: Db, store: MediaStore, key: string): Promise<boolean> {
+  const videoId = /^frames\/([^/]+)\//.exec(key)?.[1]
+  return db.transaction(async (tx) => {
+    if (videoId !== undefined) {
+      await lockMedia(tx, videoId)
+      const { rows } = await tx.execute(
+        sql`select 1 from videos where id = ${videoId} and status in ('queued', 'fetching', 'extracting')`,
+      )
+      if (rows.length > 0) return false
+    }
+    if ((await namedKeys(tx, [key])).size > 0) return false
+    await store.delete(key)
+    return true
+  })
+}
+
+async function namedKeys(db: DbOrTx, keys: readonly string[]): Promise<Set<string>> {
+  if (keys.length === 0) return new Set()
+  const { rows } = await db.execute<{ key: string }>(sql`
+    with k as (select unnest(${sql.param([...keys])}::text[]) as key)
+    select key from k where exists (select 1 from frames f where f.image_key = key or f.thumb_key = key)
+                         or exists (select 1 from videos v where v.upload_key = key)`)
+  return new Set(rows.map((row) => row.key))
+}
+
+async function* keysOfRecord(db: Db): AsyncIterable<string> {
+  let after = ''
+  for (;;) {
+    const { rows } = await db.execute<{ id: string; image_key: string; thumb_key: string }>(
+      sql`select id, image_key, thumb_key from frames where id > ${after} order by id limit ${BATCH}`,
+    )
+    for (const row of rows) {
+      yield row.image_key
+      yield row.thumb_key
+    }
+    if (rows.length < BATCH) return
+    after = rows.at(-1)!.id
+  }
+}

@@ -1,0 +1,160 @@
+import { z } from 'zod'
+import { toImageKey } from '../api/media.ts'
+import type { ShownFrame } from '../search/library-search.ts'
+import type { ImageLink } from './tool.ts'
+
+/** How frames look to a model: one short line with the image URL in the text, a link as the citation, and about ten fields as data. */
+
+const textOrNull = z.string().nullable()
+
+export const CompactFrame = z.object({
+  id: z.string(),
+  video_id: z.string(),
+  video_title: z.string(),
+  author: textOrNull,
+  t_sec: z.number(),
+  subject: textOrNull,
+  surface: textOrNull,
+  shot: textOrNull,
+  technique: textOrNull,
+  tone: z.string(),
+  caption: textOrNull,
+  image_url: z.string(),
+})
+
+/** What `detail: "full"` adds. */
+export const DetailedFrame = CompactFrame.extend({
+  score: z.number().optional(),
+  kind: z.string().optional(),
+  zone: textOrNull.optional(),
+  composition: textOrNull.optional(),
+  steal: textOrNull.optional(),
+  on_screen_text: textOrNull.optional(),
+  palette: z.array(z.string()).optional(),
+  source_url: textOrNull.optional(),
+})
+export type PresentedFrame = z.infer<typeof DetailedFrame>
+
+export const Detail = z.enum(['compact', 'full'])
+export type Detail = z.infer<typeof Detail>
+
+/** Thumbnails of one answer together, as base64: what a context window can bear. */
+const MAX_INLINE_BYTES = 400_000
+
+export function toCompactFrame(frame: ShownFrame, publicUrl: string): z.infer<typeof CompactFrame> {
+  return {
+    id: frame.id,
+    video_id: frame.video_id,
+    video_title: frame.video.title,
+    author: frame.author,
+    t_sec: frame.t_sec,
+    subject: frame.subject,
+    surface: frame.surface,
+    shot: frame.shot,
+    technique: frame.technique,
+    tone: frame.tone,
+    caption: frame.caption,
+    image_url: publicUrl + frame.image_path,
+  }
+}
+
+export function toPresentedFrame(frame: ShownFrame, publicUrl: string, detail: Detail, score?: number): PresentedFrame {
+  const compact = {
+    ...toCompactFrame(frame, publicUrl),
+    ...(score === undefined ? {} : { score: Math.round(score * 1000) / 1000 }),
+  }
+  if (detail === 'compact') return compact
+  return {
+    ...compact,
+    kind: frame.kind,
+    zone: frame.zone,
+    composition: frame.composition,
+    steal: frame.steal,
+    on_screen_text: frame.on_screen_text,
+    palette: frame.palette,
+    source_url: frame.source_url,
+  }
+}
+
+export function toLink(frame: ShownFrame, publicUrl: string): ImageLink {
+  return {
+    uri: publicUrl + frame.image_path,
+    name: frame.id,
+    title: `${clip(frame.video.title, 60)} ${clock(frame.t_sec)}`,
+  }
+}
+
+/** Two lines: what it is, and its picture. `withVideo` is off where the heading names the video. */
+export function frameLines(
+  frame: ShownFrame,
+  publicUrl: string,
+  options: { detail: Detail; withVideo: boolean },
+): string {
+  const traits = [frame.subject, frame.tone, frame.technique].filter((value) => value !== null).join(' ')
+  const video = options.withVideo
+    ? ` (${clip(frame.video.title, 32)}${frame.author ? `, ${clip(frame.author, 20)}` : ''})`
+    : ''
+  const full = options.detail === 'full'
+  const caption = frame.caption ? `: ${clip(frame.caption, full ? 600 : 72)}` : ''
+  const lines = [`${frame.id} ${clock(frame.t_sec)} ${traits}${video}${caption}`]
+  if (full) {
+    const more = [
+      frame.kind,
+      frame.surface,
+      frame.shot,
+      frame.zone && frame.zone !== 'none' ? `face ${frame.zone}` : null,
+    ]
+    lines.push(`  ${more.filter(Boolean).join(', ')}; colours ${frame.palette.join(' ')}`)
+    if (frame.composition) lines.push(`  composition: ${clip(frame.composition, 600)}`)
+    if (frame.steal) lines.push(`  take from it: ${clip(frame.steal, 600)}`)
+    if (frame.on_screen_text) lines.push(`  on screen: "${clip(frame.on_screen_text, 600)}"`)
+    if (frame.source_url) lines.push(`  source: ${frame.source_url}`)
+  }
+  lines.push(publicUrl + frame.image_path)
+  return lines.join('\n')
+}
+
+/** The first thumbnails as inline pictures, as many as fit. */
+export async function loadThumbs(
+  frames: readonly ShownFrame[],
+  wanted: number,
+  readImage: (key: string) => Promise<Buffer | undefined>,
+): Promise<{ data: string; mimeType: string }[] | undefined> {
+  const images: { data: string; mimeType: string }[] = []
+  let bytes = 0
+  for (const frame of frames.slice(0, wanted)) {
+    const key = toImageKey(frame.thumb_path.replace('/media/', ''))
+    const image = key && (await readImage(key))
+    if (!image) continue
+    const data = image.toString('base64')
+    bytes += data.length
+    if (bytes > MAX_INLINE_BYTES) break
+    images.push({ data, mimeType: 'image/webp' })
+  }
+  return images.length > 0 ? images : undefined
+}
+
+/** One line of at most about `max` Latin letters: text from videos and models is data, so no line of it may look like one of ours. Wide scripts cost double. */
+export function clip(text: string, max: number): string {
+  const line = text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
+  let weight = 0
+  let end = 0
+  for (const character of line) {
+    weight += character.codePointAt(0)! < 0x250 ? 1 : 2
+    if (weight > max) return `${line.slice(0, end).trimEnd()}…`
+    end += character.length
+  }
+  return line
+}
+
+export function clock(seconds: number): string {
+  const whole = Math.floor(seconds)
+  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  return (parts[0]! > 0 ? parts : parts.slice(1))
+    .map((part, at) => (at === 0 ? String(part) : String(part).padStart(2, '0')))
+    .join(':')
+}
+
+export function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`
+}

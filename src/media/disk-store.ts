@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join, resolve, sep } from 'node:path'
+import type { Readable } from 'node:stream'
+import { AppError } from '../errors.ts'
+import { checkKey, checkPrefix, type MediaStore } from './media-store.ts'
+
+/** A store in a folder. Files appear whole or not at all: temporary name, fsync, rename. */
+export function openDiskStore(root: string): MediaStore {
+  const base = resolve(root)
+
+  function pathOf(key: string): string {
+    return join(base, ...checkKey(key).split('/'))
+  }
+
+  return {
+    async put(key, body, _contentType, { maxBytes = Number.POSITIVE_INFINITY } = {}) {
+      const path = pathOf(key)
+      await mkdir(dirname(path), { recursive: true })
+      const temporary = `${path}.${randomBytes(6).toString('hex')}.part`
+      const file = await open(temporary, 'wx')
+      try {
+        const bytes = Buffer.isBuffer(body)
+          ? await writeBuffer(file, body, maxBytes)
+          : await writeStream(file, body, maxBytes)
+        await file.sync()
+        await file.close()
+        await rename(temporary, path)
+        await syncFolder(dirname(path))
+        return { bytes }
+      } catch (error) {
+        await file.close().catch(() => undefined)
+        await rm(temporary, { force: true })
+        throw error
+      }
+    },
+    get: (key) => absent(readFile(pathOf(key))),
+    async open(key) {
+      const path = pathOf(key)
+      return (await absent(stat(path))) ? createReadStream(path) : undefined
+    },
+    async stat(key) {
+      const found = await absent(stat(pathOf(key)))
+      return found && { bytes: found.size }
+    },
+    delete: (key) => rm(pathOf(key), { force: true }),
+    async *list(prefix) {
+      // One folder at a time: a library of millions of frames is never held in memory.
+      for await (const path of walk(base)) {
+        const key = path
+          .slice(base.length + 1)
+          .split(sep)
+          .join('/')
+        const found = key.startsWith(prefix) ? await absent(stat(path)) : undefined
+        if (found) yield { key, bytes: found.size, modifiedAt: found.mtime }
+      }
+
+      async function* walk(folder: string): AsyncGenerator<string> {
+        const within = `${folder
+          .slice(base.length + 1)
+          .split(sep)
+          .join('/')}/`
+        if (folder !== base && !within.startsWith(prefix) && !prefix.startsWith(within)) return
+        const entries = (await absent(readdir(folder, { withFileTypes: true }))) ?? []
+        for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+          if (entry.isDirectory()) yield* walk(join(folder, entry.name))
+          else if (entry.isFile()) yield join(folder, entry.name)
+        }
+      }
+    },
+    async deletePrefix(prefix) {
+      await rm(pathOf(checkPrefix(prefix).slice(0, -1)), { recursive: true, force: true })
+    },
+  }
+}
+
+/** A rename is only durable once its folder is. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function writeBuffer(file: FileHandle, body: Buffer, maxBytes: number): Promise<number> {
+  if (body.length > maxBytes) throw tooLarge(maxBytes)
+  await file.writeFile(body)
+  return body.length
+}
+
+async function writeStream(file: FileHandle, body: Readable, maxBytes: number): Promise<number> {
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += (chunk as Buffer).length
+    if (bytes > maxBytes) throw tooLarge(maxBytes)
+    await file.write(chunk as Buffer)
+  }
+  return bytes
+}
+
+export function tooLarge(maxBytes: number): AppError {
+  return new AppError(
+    'payload_too_large',
+    `The file is larger than the ${Math.floor(maxBytes / 1024 / 1024)} MB allowed.`,
+  )
+}
+
+async function absent<T>(promise: Promise<T>): Promise<T | undefined> {
+  try {
+    return await promise
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,38 @@
+/** The process that `extractInChild` forks: one video, then it ends. It leads its own process group, so that killing the group leaves no ffmpeg behind. */
+import { MediaError } from '../../errors.ts'
+import { type ExtractOptions, extractVideo } from './extract.ts'
+
+export type ToChild = Omit<ExtractOptions, 'signal' | 'onProgress'>
+export type FromChild =
+  | { type: 'progress'; progress: Parameters<NonNullable<ExtractOptions['onProgress']>>[0] }
+  | { type: 'done'; extraction: Awaited<ReturnType<typeof extractVideo>> }
+  | { type: 'failed'; code: string | null; message: string; retryable: boolean; errno?: string }
+
+const stopping = new AbortController()
+
+// Nobody waits for the result any more: the parent was killed.
+process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'))
+
+process.once('message', (options: ToChild) => {
+  const onProgress: ExtractOptions['onProgress'] = (progress) => send({ type: 'progress', progress })
+  extractVideo({ ...options, signal: stopping.signal, onProgress })
+    .then(
+      (extraction): FromChild => ({ type: 'done', extraction }),
+      (error): FromChild =>
+        error instanceof MediaError
+          ? { type: 'failed', code: error.code, message: error.message, retryable: error.retryable }
+          : {
+              type: 'failed',
+              code: null,
+              message: error instanceof Error ? `${error.name}: ${error.message}` : String(error),
+              retryable: true,
+              // The caller tells a full disk from a fault of ours by it.
+              errno: (error as NodeJS.ErrnoException).code,
+            },
+    )
+    .then((message) => process.send!(message, () => process.exit(0)))
+})
+
+function send(message: FromChild): void {
+  if (process.connected) process.send!(message)
+}

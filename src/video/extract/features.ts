@@ -1,0 +1,286 @@
+/** The size every frame is reduced to for finding shots. Portrait pictures are squeezed into it, which harms no difference of two frames. */
+export const PICTURE_WIDTH = 160
+export const PICTURE_HEIGHT = 90
+const PIXELS = PICTURE_WIDTH * PICTURE_HEIGHT
+/** Bytes of one reduced frame: planar YUV 4:4:4. */
+export const PICTURE_BYTES = PIXELS * 3
+
+/** The mini image: 5×5 blocks of the reduced frame, three planes one after the other. */
+export const MINI_WIDTH = 32
+export const MINI_HEIGHT = 18
+const MINI_PIXELS = MINI_WIDTH * MINI_HEIGHT
+export const MINI_BYTES = MINI_PIXELS * 3
+/** Words of four pixels in one row of its cells. */
+const ROW_WORDS = (5 * PICTURE_WIDTH) / 4
+
+const CHANGED_BY = 24
+const DARK_LUMA = 60
+
+/** What the detector and the picker know of one frame. Luma and differences in 8-bit steps, shares 0–1. */
+export interface FrameFeatures {
+  tMs: number
+  /** Mean |ΔY| + 2·mean |ΔU| + 2·mean |ΔV| to the frame before; 0 for the first. */
+  difference: number
+  /** Share of pixels whose luma changed by more than 24. */
+  changedShare: number
+  /** Share of pixels whose luma changed by at most 1. */
+  unchangedShare: number
+  luma: number
+  deviation: number
+  darkShare: number
+  mini: Uint8Array
+  /** Luma at 160×90. */
+  picture: Uint8Array
+}
+
+/** Bytes that one `FrameFeatures` keeps of its frame: the luma and the mini image. */
+export const KEPT_BYTES = PIXELS + MINI_BYTES
+
+/** Measures one video's reduced frames (planar YUV 4:4:4) in order, each against the one before it. */
+export interface FrameMeter {
+  /** `frame` must begin at a multiple of four bytes and may be reused at once. What is kept of it is written to `into`, so that a long video can reuse a ring of memory. */
+  measure(tMs: number, frame: Uint8Array, into?: Uint8Array): FrameFeatures
+}
+
+/**
+ * Sums are carried from frame to frame and only changed by the words of four pixels that differ: most of a screen, and much of a film's still background, comes again as it was.
+ * They are whole numbers, so nothing drifts.
+ */
+export function createFrameMeter(): FrameMeter {
+  const last = new Uint8Array(PICTURE_BYTES)
+  const lastWords = new Int32Array(last.buffer)
+  const mini = new Uint8Array(MINI_BYTES)
+  const stale = new Uint8Array(3 * MINI_HEIGHT).fill(1)
+  const change: LumaChange = { sum: 0, squares: 0, dark: 0, total: 0, changed: 0, unchanged: 0 }
+  let first = true
+  let sum = 0
+  let squares = 0
+  let dark = PIXELS
+
+  function measure(tMs: number, frame: Uint8Array, into: Uint8Array = new Uint8Array(KEPT_BYTES)): FrameFeatures {
+    const words = new Int32Array(frame.buffer, frame.byteOffset, PICTURE_BYTES / 4)
+    compareLuma(frame, words, last, lastWords, stale, change)
+    const colour = compareColour(frame, words, last, lastWords, stale)
+    sum += change.sum
+    squares += change.squares
+    dark += change.dark
+    last.set(frame)
+    for (let row = 0; row < stale.length; row++) if (stale[row]) writeMiniRow(last, mini, row)
+    stale.fill(0)
+    into.set(frame.subarray(0, PIXELS))
+    into.set(mini, PIXELS)
+    const luma = sum / PIXELS
+    const features = {
+      tMs,
+      difference: first ? 0 : (change.total + 2 * colour) / PIXELS,
+      changedShare: first ? 0 : change.changed / PIXELS,
+      unchangedShare: first ? 1 : change.unchanged / PIXELS,
+      luma,
+      deviation: Math.sqrt(Math.max(0, squares / PIXELS - luma * luma)),
+      darkShare: dark / PIXELS,
+      mini: into.subarray(PIXELS),
+      picture: into.subarray(0, PIXELS),
+    }
+    first = false
+    return features
+  }
+
+  return { measure }
+}
+
+/** What changed in the luma: sums to add, the sum of all differences, and the numbers of pixels with large and with no difference. */
+interface LumaChange {
+  sum: number
+  squares: number
+  dark: number
+  total: number
+  changed: number
+  unchanged: number
+}
+
+function compareLuma(
+  frame: Uint8Array,
+  words: Int32Array,
+  last: Uint8Array,
+  lastWords: Int32Array,
+  stale: Uint8Array,
+  into: LumaChange,
+): void {
+  let sum = 0
+  let squares = 0
+  let dark = 0
+  let total = 0
+  let changed = 0
+  let unchanged = PIXELS
+  for (let w = 0; w < PIXELS / 4; w++) {
+    if (words[w] === lastWords[w]) continue
+    stale[(w / ROW_WORDS) | 0] = 1
+    for (let i = 4 * w; i < 4 * w + 4; i++) {
+      const y = frame[i]!
+      const before = last[i]!
+      const d = y - before
+      sum += d
+      squares += d * (y + before)
+      // `x >> 31` is −1 where x is negative: branches on moving pictures are guessed wrong every other time.
+      dark += ((before - DARK_LUMA) >> 31) - ((y - DARK_LUMA) >> 31)
+      const sign = d >> 31
+      const size = (d ^ sign) - sign
+      total += size
+      changed -= (CHANGED_BY - size) >> 31
+      unchanged += (1 - size) >> 31
+    }
+  }
+  into.sum = sum
+  into.squares = squares
+  into.dark = dark
+  into.total = total
+  into.changed = changed
+  into.unchanged = unchanged
+}
+
+/** Sum of all differences of both colour planes. */
+function compareColour(
+  frame: Uint8Array,
+  words: Int32Array,
+  last: Uint8Array,
+  lastWords: Int32Array,
+  stale: Uint8Array,
+): number {
+  let total = 0
+  for (let w = PIXELS / 4; w < PICTURE_BYTES / 4; w++) {
+    if (words[w] === lastWords[w]) continue
+    stale[(w / ROW_WORDS) | 0] = 1
+    const i = 4 * w
+    const a = frame[i]! - last[i]!
+    const b = frame[i + 1]! - last[i + 1]!
+    const c = frame[i + 2]! - last[i + 2]!
+    const d = frame[i + 3]! - last[i + 3]!
+    total +=
+      (a ^ (a >> 31)) -
+      (a >> 31) +
+      (b ^ (b >> 31)) -
+      (b >> 31) +
+      (c ^ (c >> 31)) -
+      (c >> 31) +
+      (d ^ (d >> 31)) -
+      (d >> 31)
+  }
+  return total
+}
+
+/** The same features with memory of their own. */
+export function copyFeatures(features: FrameFeatures): FrameFeatures {
+  return { ...features, mini: features.mini.slice(), picture: features.picture.slice() }
+}
+
+/** One row of cells of one plane, counted over all three planes. */
+function writeMiniRow(frame: Uint8Array, mini: Uint8Array, row: number): void {
+  for (let column = 0; column < MINI_WIDTH; column++) {
+    let at = row * 5 * PICTURE_WIDTH + column * 5
+    let sum = 0
+    for (let y = 0; y < 5; y++, at += PICTURE_WIDTH)
+      sum += frame[at]! + frame[at + 1]! + frame[at + 2]! + frame[at + 3]! + frame[at + 4]!
+    mini[row * MINI_WIDTH + column] = (sum + 12) / 25
+  }
+}
+
+/** Mean absolute difference of two mini images over luma and, doubled, both colour planes. The same scale as `difference`. */
+export function miniDistance(a: Uint8Array, b: Uint8Array): number {
+  let dY = 0
+  let dC = 0
+  for (let i = 0; i < MINI_PIXELS; i++) dY += Math.abs(a[i]! - b[i]!)
+  for (let i = MINI_PIXELS; i < MINI_BYTES; i++) dC += Math.abs(a[i]! - b[i]!)
+  return (dY + 2 * dC) / MINI_PIXELS
+}
+
+/** Pearson correlation of the lumas of two mini images: how much of the layout is the same, whatever the light. */
+export function miniCorrelation(a: Uint8Array, b: Uint8Array): number {
+  let sumA = 0
+  let sumB = 0
+  for (let i = 0; i < MINI_PIXELS; i++) {
+    sumA += a[i]!
+    sumB += b[i]!
+  }
+  const meanA = sumA / MINI_PIXELS
+  const meanB = sumB / MINI_PIXELS
+  let ab = 0
+  let aa = 0
+  let bb = 0
+  for (let i = 0; i < MINI_PIXELS; i++) {
+    const x = a[i]! - meanA
+    const y = b[i]! - meanB
+    ab += x * y
+    aa += x * x
+    bb += y * y
+  }
+  return aa * bb === 0 ? (aa === bb ? 1 : 0) : ab / Math.sqrt(aa * bb)
+}
+
+/** What two pictures have in common, as shares of the poorer picture's edge pixels. */
+export interface Structure {
+  /** Edges that stand unmoved and with the same luma: window borders, text that did not change. */
+  kept: number
+  /** Edges that stand unmoved and point the same way, whatever their contrast: also under a change of light or a dimming overlay. */
+  aligned: number
+  /** Edge pixels of the poorer picture. */
+  edges: number
+}
+
+/** Edge pixels of a 160×90 luma. */
+export function countEdges(picture: Uint8Array): number {
+  let count = 0
+  for (let row = 0; row < PICTURE_HEIGHT - 1; row++) {
+    const end = row * PICTURE_WIDTH + PICTURE_WIDTH - 1
+    for (let at = row * PICTURE_WIDTH; at < end; at++) {
+      const a = picture[at]!
+      if (Math.abs(picture[at + 1]! - a) + Math.abs(picture[at + PICTURE_WIDTH]! - a) >= EDGE) count++
+    }
+  }
+  return count
+}
+
+const EDGE = 18
+const FAINT_EDGE = 6
+const SAME_LUMA = 7
+const SAME_DIRECTION = 0.92
+
+/** Compares the edges of two 160×90 lumas. */
+export function compareStructure(before: Uint8Array, after: Uint8Array): Structure {
+  let kept = 0
+  let alignedA = 0
+  let alignedB = 0
+  let edgesA = 0
+  let edgesB = 0
+  for (let row = 0; row < PICTURE_HEIGHT - 1; row++) {
+    const end = row * PICTURE_WIDTH + PICTURE_WIDTH - 1
+    for (let at = row * PICTURE_WIDTH; at < end; at++) {
+      const a = before[at]!
+      const b = after[at]!
+      const ax = before[at + 1]! - a
+      const ay = before[at + PICTURE_WIDTH]! - a
+      const bx = after[at + 1]! - b
+      const by = after[at + PICTURE_WIDTH]! - b
+      const strengthA = Math.abs(ax) + Math.abs(ay)
+      const strengthB = Math.abs(bx) + Math.abs(by)
+      const edgeA = strengthA >= EDGE
+      const edgeB = strengthB >= EDGE
+      if (!edgeA && !edgeB) continue
+      if (edgeA) edgesA++
+      if (edgeB) edgesB++
+      if (edgeA && edgeB && Math.abs(a - b) <= SAME_LUMA) kept++
+      if (strengthA >= FAINT_EDGE && strengthB >= FAINT_EDGE) {
+        const dot = ax * bx + ay * by
+        if (dot > 0 && dot * dot >= SAME_DIRECTION * SAME_DIRECTION * (ax * ax + ay * ay) * (bx * bx + by * by)) {
+          if (edgeA) alignedA++
+          if (edgeB) alignedB++
+        }
+      }
+    }
+  }
+  const edges = Math.min(edgesA, edgesB)
+  return {
+    kept: kept / Math.max(1, edges),
+    aligned: Math.max(alignedA / Math.max(1, edgesA), alignedB / Math.max(1, edgesB)),
+    edges,
+  }
+}

@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest'
+import type { Boundary } from '../shots/shots.ts'
+import { createFrameMeter, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from './features.ts'
+import { type Candidate, createPicker, PICK_LIMITS, type Pick } from './picks.ts'
+
+const STEP_MS = 250
+
+/** A checked picture of one scene; `shift` moves it, `flat` makes it blank. */
+function candidate(tMs: number, scene: number, { shift = 0, sharpness = 100, flat = false } = {}): Candidate {
+  const frame = new Uint8Array(PICTURE_BYTES).fill(128)
+  for (let y = 0; y < PICTURE_HEIGHT; y++) {
+    for (let x = 0; x < PICTURE_WIDTH; x++) {
+      frame[y * PICTURE_WIDTH + x] = flat
+        ? 16
+        : 40 + (((((x + shift) * (scene + 3)) >> 4) + ((y * (scene * 2 + 5)) >> 4)) % 5) * 40
+    }
+  }
+  return {
+    tMs,
+    sharpness,
+    features: createFrameMeter().measure(tMs, frame),
+    picture: { width: 2, height: 2, data: new Uint8Array(6) },
+  }
+}
+
+function cut(tMs: number): Boundary {
+  return { type: 'cut', tMs, startMs: tMs - 33, endMs: tMs, strength: 50 }
+}
+
+/** Everything is known from the start, or only as it comes: the picks must be the same. */
+function pick(candidates: Candidate[], boundaries: Boundary[], lagMs = 5000): Pick[] {
+  const picker = createPicker()
+  const picks: Pick[] = []
+  const open = [...boundaries]
+  for (const one of candidates) {
+    picker.add(one)
+    while (open[0] && open[0].endMs <= one.tMs) picker.boundary(open.shift()!)
+    picks.push(...picker.advance(one.tMs - lagMs))
+  }
+  picks.push(...picker.finish())
+  return picks
+}
+
+const series = (count: number, make: (tMs: number, i: number) => Candidate) =>
+  Array.from({ length: count }, (_, i) => make(i * STEP_MS, i))
+
+test('one frame opens the video, one each shot; the boundary names it, the sample lies inside', () => {
+  const picks = pick(
+    series(40, (tMs) => candidate(tMs, tMs < 3000 ? 1 : tMs < 6100 ? 2 : 3)),
+    [cut(3000), cut(6100)],
+  )
+  expect(picks.map(({ kind, tMs }) => [kind, tMs])).toEqual([
+    ['intro', 0],
+    ['cut', 3000],
+    ['cut', 6100],
+  ])
+  expect(picks[2]!.candidate.tMs).toBe(6250)
+  for (const { reason } of picks) expect(reason).toMatch(/^[A-Z].*\.$/)
+})
+
+test('what is decided does not depend on when it becomes known', () => {
+  const candidates = series(200, (tMs, i) =>
+    candidate(tMs, Math.floor(tMs / 7000), { shift: i * 2, sharpness: 50 + ((i * 37) % 60) }),
+  )
+  const boundaries = [1, 2, 3, 4, 5, 6, 7].map((n) => cut(n * 7000))
+  const key = (picks: Pick[]) => picks.map(({ kind, tMs, candidate: { tMs: sample } }) => [kind, tMs, sample])
+  expect(key(pick(candidates, boundaries, 20_000))).toEqual(key(pick(candidates, boundaries, 3000)))
+})
+
+test('blank and smeared pictures are passed over', () => {
+  const picks = pick(
+    series(24, (tMs, i) => candidate(tMs, 1, { flat: tMs < 1000, sharpness: i === 4 ? 20 : 100 })),
+    [],
+  )
+  expect(picks.map(({ candidate: { tMs } }) => tMs)).toEqual([1250])
+})
+
+test('a still shot gives one frame however long it is, a changing one gives more, ever further apart', () => {
+  expect(
+    pick(
+      series(400, (tMs) => candidate(tMs, 1)),
+      [],
+    ),
+  ).toHaveLength(1)
+  const times = pick(
+    series(400, (tMs, i) => candidate(tMs, i)),
+    [],
+  ).map(({ tMs }) => tMs)
+  const gaps = times.slice(1).map((tMs, i) => tMs - times[i]!)
+  expect(times.length).toBeGreaterThan(6)
+  expect(Math.min(...gaps.slice(1))).toBeGreaterThanOrEqual(PICK_LIMITS.beatGapMs)
+  expect(gaps.at(-1)).toBeGreaterThan(gaps[1]!)
+})
+
+test('a scene that comes back is not kept twice', () => {
+  const picks = pick(
+    series(48, (tMs) => candidate(tMs, tMs < 4000 || tMs >= 8000 ? 1 : 2)),
+    [cut(4000), cut(8000)],
+  )
+  expect(picks.map(({ tMs }) => tMs)).toEqual([0, 4000])
+})
+
+test('never more than the budget of a minute', () => {
+  const candidates = series(240, (tMs, i) => candidate(tMs, i * 3 + 1, { shift: i * 7 }))
+  const boundaries = Array.from({ length: 239 }, (_, i) => cut((i + 1) * STEP_MS))
+  const picks = pick(candidates, boundaries)
+  expect(picks.length).toBeLessThanOrEqual(PICK_LIMITS.perMinute)
+  expect(new Set(picks.map(({ tMs }) => tMs)).size).toBe(picks.length)
+})

@@ -1,0 +1,248 @@
+import { open, stat } from 'node:fs/promises'
+import { MediaError } from '../../errors.ts'
+import { checkMagic, SNIFF_BYTES } from '../source/magic.ts'
+import type { ProbedVideo } from './extract.ts'
+import { collectTail, ended, inputOptions, type MediaTools, startLimited } from './ffmpeg.ts'
+
+const CODECS = ['h264', 'hevc', 'vp8', 'vp9', 'av1', 'mpeg4', 'prores']
+const MAX_PIXELS = 3840 * 2160
+const MAX_SIDE = 4096
+const MAX_FPS = 125
+const PROBE_TIMEOUT_MS = 20_000
+const MAX_OUTPUT = 1_000_000
+
+/** What the decode pass needs to know beyond what is stored. */
+export interface Probe extends ProbedVideo {
+  streamIndex: number
+  /** ffprobe's name of the colour matrix; null where the file does not say. */
+  colorSpace: string | null
+  /** ffprobe's name of the transfer of a high dynamic range; null for pictures of the usual range. */
+  hdrTransfer: 'smpte2084' | 'arib-std-b67' | null
+  /** Already 8-bit 4:2:0 in limited range: its pictures need no conversion. */
+  plainPixels: boolean
+  /** False for recordings whose header gives no length (live WebM): `durationSec` is 0 until the decode pass has measured it. */
+  durationKnown: boolean
+}
+
+interface ProbedStream {
+  index: number
+  codec_type?: string
+  codec_name?: string
+  width?: number
+  height?: number
+  avg_frame_rate?: string
+  r_frame_rate?: string
+  sample_aspect_ratio?: string
+  color_space?: string
+  color_transfer?: string
+  color_range?: string
+  pix_fmt?: string
+  duration?: string
+  nb_frames?: string
+  disposition?: Record<string, number>
+  tags?: Record<string, string>
+  side_data_list?: Array<{ rotation?: number }>
+}
+
+/**
+ * Reads a file's header with ffprobe and refuses what cannot or must not be decoded.
+ * @throws MediaError `unreadable` `empty_file` `not_a_video` `truncated` `no_video_stream` `unsupported_codec` `too_long` `too_large` `timed_out`
+ */
+export async function probeVideo(
+  file: string,
+  options: MediaTools & { maxDurationSec: number; signal?: AbortSignal; timeoutMs?: number },
+): Promise<Probe> {
+  await checkReadable(file)
+  const output = await runProbe(file, options)
+  const streams = output.streams ?? []
+  const format = output.format ?? {}
+  const videos = streams.filter(
+    (stream) =>
+      stream.codec_type === 'video' && !stream.disposition?.attached_pic && !stream.disposition?.timed_thumbnails,
+  )
+  const stream = videos[0]
+  if (!stream) {
+    const what = streams.some((one) => one.codec_type === 'audio') ? 'only sound' : 'no video'
+    throw new MediaError('no_video_stream', `The file holds ${what}. A video track is needed.`)
+  }
+  const codec = stream.codec_name ?? 'unknown'
+  if (!CODECS.includes(codec)) {
+    throw new MediaError(
+      'unsupported_codec',
+      `The video is coded as ${codec.slice(0, 40)}. Allowed: ${CODECS.join(', ')}.`,
+    )
+  }
+  const coded = { width: stream.width ?? 0, height: stream.height ?? 0 }
+  if (coded.width < 2 || coded.height < 2) throw new MediaError('not_a_video', 'The video track has no picture size.')
+  const rotation = toRotation(stream)
+  const size = toDisplaySize(coded, stream.sample_aspect_ratio, rotation)
+  if (
+    coded.width * coded.height > MAX_PIXELS ||
+    Math.max(coded.width, coded.height, size.width, size.height) > MAX_SIDE
+  ) {
+    throw new MediaError('too_large', `The picture is ${coded.width}×${coded.height}. At most 3840×2160 is taken.`)
+  }
+  const fps = toRate(stream.avg_frame_rate) ?? toRate(stream.r_frame_rate) ?? 25
+  const length = toSeconds(stream.duration) ?? toSeconds(format.duration)
+  if (length !== null && length > options.maxDurationSec) throw tooLong(length, options.maxDurationSec)
+  if (fps > MAX_FPS && (length === null || fps * length > MAX_FPS * options.maxDurationSec)) {
+    throw new MediaError('too_large', `The video has ${Math.round(fps)} frames a second. At most ${MAX_FPS} are taken.`)
+  }
+  return {
+    durationSec: length ?? 0,
+    durationKnown: length !== null,
+    ...size,
+    fps: Math.round(fps * 1000) / 1000,
+    rotation,
+    codec,
+    container: (format.format_name ?? 'unknown').split(',')[0]!,
+    title: toTitle(format.tags?.title ?? format.tags?.TITLE),
+    streamIndex: stream.index,
+    hdrTransfer:
+      stream.color_transfer === 'smpte2084' || stream.color_transfer === 'arib-std-b67' ? stream.color_transfer : null,
+    plainPixels: stream.pix_fmt === 'yuv420p' && stream.color_range !== 'pc',
+    colorSpace: stream.color_space && stream.color_space !== 'unknown' ? stream.color_space : null,
+  }
+}
+
+export function tooLong(lengthSec: number, maxSec: number): MediaError {
+  return new MediaError('too_long', `The video is ${toClock(lengthSec)} long. At most ${toClock(maxSec)} is taken.`)
+}
+
+function toClock(seconds: number): string {
+  const whole = Math.round(seconds)
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')} min`
+}
+
+async function checkReadable(file: string): Promise<void> {
+  try {
+    const info = await stat(file)
+    if (!info.isFile()) throw new MediaError('unreadable', 'The source is not a file.')
+    if (info.size === 0) throw new MediaError('empty_file', 'The file is empty.')
+    checkMagic(await readHead(file))
+  } catch (cause) {
+    if (cause instanceof MediaError) throw cause
+    throw new MediaError('unreadable', 'The file cannot be read: it is missing or may not be opened.', { cause })
+  }
+}
+
+async function readHead(file: string): Promise<Uint8Array> {
+  const handle = await open(file, 'r')
+  try {
+    const { buffer, bytesRead } = await handle.read(new Uint8Array(SNIFF_BYTES), 0, SNIFF_BYTES, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}
+
+interface ProbeOutput {
+  streams?: ProbedStream[]
+  format?: { format_name?: string; duration?: string; tags?: Record<string, string> }
+}
+
+async function runProbe(
+  file: string,
+  options: MediaTools & { signal?: AbortSignal; timeoutMs?: number },
+): Promise<ProbeOutput> {
+  options.signal?.throwIfAborted()
+  const args = [
+    '-v',
+    'error',
+    '-hide_banner',
+    '-print_format',
+    'json',
+    '-show_format',
+    '-show_streams',
+    ...inputOptions(file),
+  ]
+  const child = startLimited(options.ffprobePath ?? 'ffprobe', args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    memoryKb: 2_000_000,
+    cpuSec: 20,
+  })
+  const tail = collectTail(child)
+  const chunks: Buffer[] = []
+  let size = 0
+  let timedOut = false
+  child.stdout!.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size > MAX_OUTPUT) child.kill('SIGKILL')
+    else chunks.push(chunk)
+  })
+  const timer = setTimeout(() => {
+    timedOut = true
+    child.kill('SIGKILL')
+  }, options.timeoutMs ?? PROBE_TIMEOUT_MS)
+  const abort = () => child.kill('SIGKILL')
+  options.signal?.addEventListener('abort', abort, { once: true })
+  const end = await ended(child)
+  clearTimeout(timer)
+  options.signal?.removeEventListener('abort', abort)
+  options.signal?.throwIfAborted()
+  if (end.failed) throw end.failed
+  if (end.code === 127 || end.code === 126) throw new Error('ffprobe was not found. Install ffmpeg.')
+  if (timedOut) throw new MediaError('timed_out', 'Reading the header of the file took too long.')
+  if (size > MAX_OUTPUT) throw new MediaError('not_a_video', 'The header of the file is beyond all measure.')
+  if (end.code !== 0) throw toProbeError(tail())
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as ProbeOutput
+  } catch (cause) {
+    throw new MediaError('not_a_video', 'The file cannot be understood as a video.', { cause })
+  }
+}
+
+function toProbeError(stderr: string): MediaError {
+  if (/not on whitelist|not in the whitelist/i.test(stderr)) {
+    return new MediaError(
+      'not_a_video',
+      'The file is a playlist or a container that is not taken. Allowed: MP4, MOV, WebM, Matroska, AVI, MPEG-TS.',
+    )
+  }
+  if (/moov atom not found|End of file/i.test(stderr)) {
+    return new MediaError('truncated', 'The file ends before its index: it was not uploaded or recorded to the end.')
+  }
+  return new MediaError(
+    'not_a_video',
+    'The file cannot be understood as a video. Allowed: MP4, MOV, WebM, Matroska, AVI, MPEG-TS.',
+  )
+}
+
+function toRotation(stream: ProbedStream): number {
+  const fromMatrix = stream.side_data_list?.find((data) => typeof data.rotation === 'number')?.rotation
+  const degrees = fromMatrix ?? -Number(stream.tags?.rotate ?? 0)
+  return Number.isFinite(degrees) ? (((Math.round(-degrees / 90) * 90) % 360) + 360) % 360 : 0
+}
+
+function toDisplaySize(
+  coded: { width: number; height: number },
+  aspect: string | undefined,
+  rotation: number,
+): { width: number; height: number } {
+  const [num = 1, den = 1] = (aspect ?? '1:1').split(':').map(Number)
+  const told = num > 0 && den > 0 ? num / den : 1
+  // Nearly square is a rounding of the encoder's; absurd is damage.
+  const ratio = Math.abs(told - 1) < 0.02 || told > 8 || told < 1 / 8 ? 1 : told
+  // The wider side is stretched, as players do; no pixel is invented in height.
+  const width = Math.round(coded.width * ratio)
+  return rotation % 180 === 90 ? { width: coded.height, height: width } : { width, height: coded.height }
+}
+
+function toRate(text: string | undefined): number | null {
+  const [num = 0, den = 1] = (text ?? '').split('/').map(Number)
+  const rate = num / den
+  return Number.isFinite(rate) && rate > 0 ? rate : null
+}
+
+function toSeconds(text: string | undefined): number | null {
+  const seconds = Number(text)
+  return text !== undefined && Number.isFinite(seconds) && seconds >= 0 ? seconds : null
+}
+
+function toTitle(text: string | undefined): string | null {
+  const title = (text ?? '')
+    .replace(/[\u0000-\u001f\u007f]+/g, ' ')
+    .trim()
+    .slice(0, 300)
+  return title === '' ? null : title
+}

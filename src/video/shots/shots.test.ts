@@ -1,0 +1,184 @@
+import { describe, expect, test } from 'vitest'
+import { createFrameMeter, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from '../extract/features.ts'
+import { findShots } from './shots.ts'
+
+type Painter = (x: number, y: number) => number
+
+/** A textured picture: the same seed gives the same scene. `shift` moves it sideways, `light` scales it. */
+function scene(seed: number, shift = 0, light = 1): Painter {
+  return (x, y) => {
+    const u = x + shift
+    const value =
+      110 +
+      60 * Math.sin((u * (3 + seed)) / 29 + seed * 2.1) +
+      55 * Math.sin((y * (2 + ((seed * 7) % 5))) / 17 + (u * seed) / 41 + seed)
+    return Math.max(0, Math.min(255, value * light))
+  }
+}
+
+/** Words on a flat card: bars of pseudo-random lengths. */
+function card(seed: number, background = 20, ink = 230): Painter {
+  return (x, y) => {
+    const line = Math.floor((y - 30) / 8)
+    if (y < 30 || y > 62 || (y - 30) % 8 > 4 || x < 30 || x > 130) return background
+    const at = Math.floor(x / 3)
+    return ((at * 2654435761 + line * 40503 + seed * 97003) >>> 7) % 5 < 2 ? ink : background
+  }
+}
+
+function paint(painter: Painter): Uint8Array {
+  const frame = new Uint8Array(PICTURE_BYTES).fill(128)
+  for (let y = 0; y < PICTURE_HEIGHT; y++)
+    for (let x = 0; x < PICTURE_WIDTH; x++) frame[y * PICTURE_WIDTH + x] = painter(x, y)
+  return frame
+}
+
+function mix(a: Uint8Array, b: Uint8Array, share: number): Uint8Array {
+  return Uint8Array.from(a, (value, i) => Math.round(value * (1 - share) + b[i]! * share))
+}
+
+function detect(frames: Uint8Array[], stepMs = 1000 / 30) {
+  const meter = createFrameMeter()
+  return findShots(frames.map((frame, i) => meter.measure(i * stepMs, frame))).map(({ type, tMs }) => ({
+    type,
+    frame: Math.round(tMs / stepMs),
+  }))
+}
+
+const many = (count: number, make: (i: number) => Uint8Array) => Array.from({ length: count }, (_, i) => make(i))
+
+describe('cuts', () => {
+  test('a cut between two moving scenes is found at its first frame', () => {
+    const frames = [...many(60, (i) => paint(scene(1, i * 0.5))), ...many(60, (i) => paint(scene(4, i * 0.5)))]
+    expect(detect(frames)).toEqual([{ type: 'cut', frame: 60 }])
+  })
+
+  test('another text on the same background is a cut', () => {
+    const frames = [...many(60, () => paint(card(1))), ...many(60, () => paint(card(2)))]
+    expect(detect(frames)).toEqual([{ type: 'cut', frame: 60 }])
+  })
+
+  test('short shots of a montage are all found', () => {
+    const frames = many(8 * 13, (i) => paint(scene(1 + Math.floor(i / 13), i * 0.4)))
+    expect(detect(frames).map(({ frame }) => frame)).toEqual([13, 26, 39, 52, 65, 78, 91])
+  })
+
+  test('at 60 frames a second and at 24 alike', () => {
+    for (const fps of [24, 25, 50, 60]) {
+      const frames = [
+        ...many(fps * 2, (i) => paint(scene(2, i * 0.3))),
+        ...many(fps * 2, (i) => paint(scene(5, i * 0.3))),
+      ]
+      expect(detect(frames, 1000 / fps)).toEqual([{ type: 'cut', frame: fps * 2 }])
+    }
+  })
+})
+
+describe('what is no transition', () => {
+  test('a pan', () => {
+    for (const speed of [0.3, 1, 3]) expect(detect(many(120, (i) => paint(scene(3, i * speed))))).toEqual([])
+  })
+
+  test('a flash of three frames', () => {
+    expect(detect(many(120, (i) => paint(i >= 60 && i < 63 ? () => 250 : scene(3, i * 0.2))))).toEqual([])
+  })
+
+  test('a lamp that goes on', () => {
+    expect(detect(many(120, (i) => paint(scene(3, 0, i < 60 ? 0.5 : 1))))).toEqual([])
+  })
+
+  test('a window that opens over a page, and the page turning inside its frame', () => {
+    const chrome: Painter = (x, y) =>
+      y < 12 ? (x % 9 < 4 ? 60 : 200) : x < 3 || x > 156 || y > 86 ? 90 : x % 40 === 0 ? 120 : Number.NaN
+    const page =
+      (seed: number, popUp: boolean): Painter =>
+      (x, y) => {
+        const frame = chrome(x, y)
+        if (!Number.isNaN(frame)) return frame
+        if (popUp && x > 50 && x < 110 && y > 30 && y < 60) return x === 51 || y === 31 ? 40 : 220
+        return card(seed, 240, 30)(x, y)
+      }
+    const frames = [
+      ...many(60, () => paint(page(1, false))),
+      ...many(60, () => paint(page(1, true))),
+      ...many(60, () => paint(page(2, false))),
+    ]
+    expect(detect(frames)).toEqual([])
+  })
+
+  test('pictures that come five times a second', () => {
+    expect(detect(many(150, (i) => paint(scene(3, Math.floor(i / 6) * 9))))).toEqual([])
+  })
+
+  test('a fade from black at the start and to black at the end', () => {
+    const frames = many(150, (i) => paint(scene(2, i * 0.2, i < 15 ? i / 15 : i >= 135 ? (149 - i) / 15 : 1)))
+    expect(detect(frames)).toEqual([])
+  })
+
+  test('nothing at all', () => {
+    expect(detect([])).toEqual([])
+    expect(detect([paint(() => 0)])).toEqual([])
+    expect(detect(many(100, () => paint(() => 0)))).toEqual([])
+  })
+})
+
+describe('gradual transitions', () => {
+  test.each([8, 15, 30])('a dissolve of %i frames', (length) => {
+    const frames = many(150, (i) =>
+      mix(paint(scene(1, i * 0.1)), paint(scene(5, i * 0.1)), Math.max(0, Math.min(1, (i - 60) / length))),
+    )
+    const found = detect(frames)
+    expect(found.map(({ type }) => type)).toEqual(['dissolve'])
+    expect(found[0]!.frame).toBeGreaterThanOrEqual(58)
+    expect(found[0]!.frame).toBeLessThanOrEqual(62 + length)
+  })
+
+  test('a fade through black is one transition', () => {
+    const light = (i: number) => (i < 60 ? 1 : i < 72 ? (71 - i) / 12 : i < 84 ? (i - 72) / 12 : 1)
+    const found = detect(many(150, (i) => paint(scene(i < 72 ? 1 : 4, i * 0.1, light(i)))))
+    expect(found.map(({ type }) => type)).toEqual(['fade'])
+    expect(found[0]!.frame).toBeGreaterThanOrEqual(60)
+    expect(found[0]!.frame).toBeLessThanOrEqual(84)
+  })
+
+  test('a wipe', () => {
+    const frames = many(120, (i) => {
+      const edge = ((i - 50) / 20) * PICTURE_WIDTH
+      const [left, right] = [scene(4), scene(1)]
+      return paint((x, y) => (x < edge ? left(x, y) : right(x, y)))
+    })
+    const found = detect(frames)
+    expect(found).toHaveLength(1)
+    expect(found[0]!.frame).toBeGreaterThanOrEqual(48)
+    expect(found[0]!.frame).toBeLessThanOrEqual(72)
+  })
+
+  test.each(['left', 'right', 'up', 'down'])('a push to the %s', (way) => {
+    const frames = many(120, (i) => {
+      const share = Math.max(0, Math.min(1, (i - 50) / 14))
+      const [old, fresh] = [scene(4, i * 0.05), scene(1, i * 0.05)]
+      return paint((x, y) => {
+        const across = way === 'left' || way === 'right'
+        const length = across ? PICTURE_WIDTH : PICTURE_HEIGHT
+        const at = (across ? x : y) + (way === 'left' || way === 'up' ? share : -share) * length
+        const from = at >= length || at < 0 ? fresh : old
+        const moved = (at + length) % length
+        return across ? from(moved, y) : from(x, moved)
+      })
+    })
+    const found = detect(frames)
+    expect(found.map(({ type }) => type)).toEqual(['wipe'])
+    expect(found[0]!.frame).toBeGreaterThanOrEqual(48)
+    expect(found[0]!.frame).toBeLessThanOrEqual(66)
+  })
+})
+
+test('a camera that swings to the next part of one wide scene makes no push', () => {
+  for (const pixels of [80, 130, 160]) {
+    const frames = many(120, (i) => {
+      const way = Math.max(0, Math.min(1, (i - 50) / 16))
+      return paint(scene(4, pixels * way * way * (3 - 2 * way)))
+    })
+    expect([pixels, detect(frames)]).toEqual([pixels, []])
+  }
+})

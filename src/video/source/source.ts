@@ -1,0 +1,188 @@
+import { invalid } from '../../errors.ts'
+import type { Platform } from '../../vocabulary.ts'
+
+/** One video, however its address was pasted. */
+export interface Source {
+  platform: Platform
+  /** The address that is stored, shown and fetched. */
+  canonicalUrl: string
+  /** What makes two submissions the same video: `youtube:<id>`, `url:<canonical>`. */
+  key: string
+  /** The platform's own id. */
+  videoId?: string
+}
+
+const MAX_URL = 2000
+/** Parameters that tell where a link was clicked, not what it leads to. */
+export const TRACKING = /^(utm_.*|fbclid|gclid|dclid|msclkid|mc_cid|mc_eid|igshid|ref_src|ref_url|_hsenc|_hsmi)$/
+
+/**
+ * The canonical source of a pasted video address.
+ * @throws AppError invalid_request when the text is no web address
+ */
+export function parseSource(text: string): Source {
+  const source = findSource(text)
+  if (!source) throw invalid('url', 'Not a web address of a video. Give one that begins with https://.')
+  return source
+}
+
+/** As `parseSource`, but undefined for text that is no web address: for a search box, where most text is not. */
+export function findSource(text: string): Source | undefined {
+  const url = toUrl(text)
+  if (!url) return undefined
+  const host = url.hostname.replace(/^(www|m|mobile|music|gaming)\./, '')
+  return youtube(url, host) ?? x(url, host) ?? vimeo(url, host) ?? linkedin(url, host) ?? web(url, host)
+}
+
+/**
+ * As `findSource`, for an address as it is pasted: in brackets or quotes, with the full stop of a sentence, percent-encoded as a whole, or among other words. Among
+ * words only the address of a platform's video counts.
+ */
+export function findPasted(text: string): Source | undefined {
+  const term = /^https?%3a%2f%2f/i.test(text.trim()) ? decode(text.trim()) : text.trim()
+  const [address] = /https?:\/\/\S+/i.exec(term) ?? [term.replace(/^[(<["'“]+/, '').replace(/^\/\/(?=\w)/, 'https://')]
+  const bare = withoutEnd(address)
+  const source = findSource(bare)
+  const alone = !/[\p{L}\p{N}]/u.test(term.replace(bare, ''))
+  return alone || source?.videoId !== undefined ? source : undefined
+}
+
+/** Without what ends a sentence, a quotation or a bracket that was opened before it. */
+function withoutEnd(address: string): string {
+  const bare = address.replace(/[.,;:!?…'"”’»>\]}]+$/u, '')
+  const isOpen = (bare.match(/\(/g)?.length ?? 0) < (bare.match(/\)/g)?.length ?? 0)
+  return isOpen && bare.endsWith(')') ? withoutEnd(bare.slice(0, -1)) : bare
+}
+
+function toUrl(text: string): URL | undefined {
+  let given = text.trim()
+  if (given === '' || given.length > MAX_URL || /[\s\u0000-\u001f<>"]/.test(given)) return undefined
+  // People paste addresses without their beginning: only such as have a dotted host and a path.
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(given)) {
+    if (!/^([a-z0-9-]+\.)+[a-z]{2,}\/\S+/i.test(given)) return undefined
+    given = `https://${given}`
+  }
+  if (!/^https?:\/\//i.test(given) || !URL.canParse(given)) return undefined
+  const url = new URL(given)
+  // A name and password in an address are never stored.
+  if (url.username !== '' || url.password !== '') return undefined
+  if (!url.hostname.includes('.') && !url.hostname.startsWith('[')) return undefined
+  return url
+}
+
+const YOUTUBE_ID = /^[A-Za-z0-9_-]{11}$/
+
+function youtube(url: URL, host: string): Source | undefined {
+  if (host !== 'youtube.com' && host !== 'youtu.be' && host !== 'youtube-nocookie.com') return undefined
+  const [first, second] = segments(url)
+  let id: string | null | undefined
+  // A time is often put on by hand: with a second question mark, or with an ampersand where a question mark belongs.
+  if (host === 'youtu.be') id = first?.split('&')[0]
+  else if (first === 'watch' || first === undefined) id = url.searchParams.get('v')?.split('?')[0] ?? second
+  else if (['shorts', 'embed', 'live', 'v', 'e', 'vi'].includes(first ?? '')) id = second
+  else if (first === 'attribution_link') return nested(url.searchParams.get('u'), 'https://www.youtube.com')
+  else if (first === 'oembed' || first === 'redirect')
+    return nested(url.searchParams.get('url') ?? url.searchParams.get('q'), 'https://www.youtube.com')
+  if (!id || !YOUTUBE_ID.test(id)) return undefined
+  return {
+    platform: 'youtube',
+    canonicalUrl: `https://www.youtube.com/watch?v=${id}`,
+    key: `youtube:${id}`,
+    videoId: id,
+  }
+}
+
+function nested(address: string | null, base: string): Source | undefined {
+  if (!address || !URL.canParse(address, base)) return undefined
+  const url = new URL(address, base)
+  return /^https?:$/.test(url.protocol) ? youtube(url, url.hostname.replace(/^(www|m|music)\./, '')) : undefined
+}
+
+function x(url: URL, host: string): Source | undefined {
+  if (!['x.com', 'twitter.com', 'fxtwitter.com', 'vxtwitter.com', 'fixupx.com', 'fixvx.com'].includes(host))
+    return undefined
+  const id =
+    /^\/(?:i\/web|i|[A-Za-z0-9_]{1,20})\/(?:status|statuses)\/(\d{1,20})(?:\/|$)/i.exec(url.pathname)?.[1] ??
+    /^\/i\/videos\/(?:tweet\/)?(\d{1,20})/.exec(url.pathname)?.[1]
+  return id ? { platform: 'x', canonicalUrl: `https://x.com/i/status/${id}`, key: `x:${id}`, videoId: id } : undefined
+}
+
+function vimeo(url: URL, host: string): Source | undefined {
+  if (host !== 'vimeo.com' && host !== 'player.vimeo.com') return undefined
+  const found =
+    /^\/(?:[a-z]{2}\/)?(?:video\/|videos\/|manage\/videos\/|channels\/[^/]+\/|groups\/[^/]+\/videos\/|(?:album|showcase)\/\d+\/video\/|ondemand\/[^/]+\/|[^/]+\/review\/|reviews\/[^/]+\/videos\/)?(\d{4,12})(?:\/([0-9a-f]{6,16}))?\/?$/.exec(
+      url.pathname,
+    )
+  const id = found?.[1]
+  if (!id) return undefined
+  // An unlisted video can only be reached with its hash; it is the same video with and without.
+  const hash = found[2] ?? url.searchParams.get('h')
+  const secret = hash && /^[0-9a-f]{6,16}$/.test(hash) ? `/${hash}` : ''
+  return { platform: 'vimeo', canonicalUrl: `https://vimeo.com/${id}${secret}`, key: `vimeo:${id}`, videoId: id }
+}
+
+function linkedin(url: URL, host: string): Source | undefined {
+  if (host !== 'linkedin.com' && !host.endsWith('.linkedin.com')) return undefined
+  const path = decode(url.pathname + url.search)
+  const found =
+    /urn:li:(activity|ugcPost|share):(\d{6,25})/.exec(path) ??
+    /\/posts\/[^/]*-(activity|ugcPost|share)-(\d{6,25})(?:-|\/|$)/.exec(path)
+  if (!found) return undefined
+  const id = `${found[1]}:${found[2]}`
+  return {
+    platform: 'linkedin',
+    canonicalUrl: `https://www.linkedin.com/feed/update/urn:li:${id}`,
+    key: `linkedin:${id}`,
+    videoId: id,
+  }
+}
+
+/** Pages of a platform that name no video (a channel, a search) stay with their platform, as plain addresses. */
+function web(url: URL, host: string): Source {
+  const canonical = new URL(url)
+  canonical.protocol = 'https:'
+  canonical.hash = ''
+  canonical.hostname = canonical.hostname.replace(/\.$/, '')
+  // A plain port of http means nothing once the address is read as https.
+  if (url.protocol === 'http:' && canonical.port === '80') canonical.port = ''
+  for (const name of [...canonical.searchParams.keys()]) if (TRACKING.test(name)) canonical.searchParams.delete(name)
+  return { platform: platformOf(host), canonicalUrl: canonical.href, key: `url:${canonical.href}` }
+}
+
+function platformOf(host: string): Platform {
+  if (/^(youtube\.com|youtu\.be|youtube-nocookie\.com)$/.test(host)) return 'youtube'
+  if (/^(x|twitter)\.com$/.test(host)) return 'x'
+  if (/^(player\.)?vimeo\.com$/.test(host)) return 'vimeo'
+  if (/(^|\.)linkedin\.com$/.test(host)) return 'linkedin'
+  return 'web'
+}
+
+/** Whether the address leads to a page that only yt-dlp can turn into a video file. */
+export function needsYtDlp(source: Pick<Source, 'platform'>): boolean {
+  return source.platform !== 'web'
+}
+
+/** The address of a video at one second; null where its platform has no such links. */
+export function deepLink(platform: Platform, url: string | null, tSec: number): string | null {
+  if (url === null) return null
+  const second = Math.max(0, Math.floor(tSec))
+  if (platform === 'youtube' && /^https:\/\/www\.youtube\.com\/watch\?v=[\w-]{11}$/.test(url))
+    return `${url}&t=${second}s`
+  if (platform === 'vimeo' && /^https:\/\/vimeo\.com\/\d/.test(url)) return `${url}#t=${second}s`
+  // Browsers take a media fragment on a plain file.
+  if (platform === 'web' && URL.canParse(url) && /\.(mp4|m4v|mov|webm)$/i.test(new URL(url).pathname))
+    return `${url}#t=${second}`
+  return null
+}
+
+function segments(url: URL): string[] {
+  return url.pathname.split('/').filter((part) => part !== '')
+}
+
+export function decode(path: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}

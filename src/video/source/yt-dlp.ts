@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { MediaError } from '../../errors.ts'
+
+export interface YtDlpOptions {
+  /** The operator's own yt-dlp; undefined when there is none. */
+  ytdlpPath: string | undefined
+  scratchDir: string
+  signal: AbortSignal
+  maxBytes: number
+  maxDurationSec: number
+  timeoutMs?: number
+}
+
+/**
+ * Fetches the video of a platform page with the operator's yt-dlp. It does its own networking: keep it off private networks by a proxy or a namespace.
+ * @throws MediaError `ytdlp_required` `too_long` `too_large` `source_not_found` `timed_out` `fetch_failed`
+ */
+export async function fetchWithYtDlp(
+  url: string,
+  options: YtDlpOptions,
+): Promise<{ file: string; title: string | null; author: string | null }> {
+  const { ytdlpPath, scratchDir, signal } = options
+  if (!ytdlpPath) {
+    throw new MediaError(
+      'ytdlp_required',
+      'A page of this platform can only be fetched with yt-dlp. Install it and set YTDLP_PATH, or upload the file.',
+    )
+  }
+  signal.throwIfAborted()
+  const { code, output, errors, timedOut, failed } = await run(ytdlpPath, toArguments(url, options), options)
+  signal.throwIfAborted()
+  if (timedOut) throw new MediaError('timed_out', 'yt-dlp took too long.', { retryable: true })
+  if (failed)
+    throw new MediaError('ytdlp_required', 'The yt-dlp that YTDLP_PATH names cannot be started.', { cause: failed })
+  const file = await findFile(scratchDir)
+  if (code === 0 && file) {
+    if (file.bytes > options.maxBytes) throw tooLarge(options.maxBytes)
+    return { file: file.path, ...toFacts(output) }
+  }
+  throw toError(`${output}\n${errors}`, errors, options)
+}
+
+/** The arguments; never through a shell, the address after `--`. */
+export function toArguments(url: string, { scratchDir, maxBytes, maxDurationSec }: YtDlpOptions): string[] {
+  const best = 'bv*[height<=1080]+ba/b[height<=1080]/bv*+ba/b'
+  return [
+    ...['--ignore-config', '--no-playlist', '--no-cache-dir', '--no-progress', '--no-mtime', '--no-exec'],
+    ...['--use-extractors', 'youtube,vimeo,twitter,linkedin'],
+    ...['--max-filesize', String(maxBytes), '--match-filter', `duration<=?${Math.floor(maxDurationSec)} & !is_live`],
+    ...['--socket-timeout', '15', '--retries', '2', '-f', best],
+    ...['--no-simulate', '--print', '%(.{title,uploader,channel,duration})j'],
+    ...['-o', join(scratchDir, 'source.%(ext)s'), '--', url],
+  ]
+}
+
+interface Run {
+  code: number | null
+  output: string
+  errors: string
+  timedOut: boolean
+  failed: Error | null
+}
+
+function run(program: string, args: string[], { scratchDir, signal, timeoutMs = 600_000 }: YtDlpOptions): Promise<Run> {
+  return new Promise((done) => {
+    // A group of its own: yt-dlp starts ffmpeg to join sound and picture, and both must end together.
+    const child = spawn(program, args, {
+      cwd: scratchDir,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: scratchDir, LC_ALL: 'C.UTF-8' },
+    })
+    const killGroup = () => {
+      try {
+        if (child.pid) process.kill(-child.pid, 'SIGKILL')
+      } catch {
+        // The group has ended already.
+      }
+    }
+    let output = ''
+    let errors = ''
+    let timedOut = false
+    const timer = setTimeout(() => {
+      timedOut = true
+      killGroup()
+    }, timeoutMs)
+    signal.addEventListener('abort', killGroup, { once: true })
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      output = (output + chunk).slice(0, 100_000)
+    })
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      errors = (errors + chunk).slice(-20_000)
+    })
+    const finish = (code: number | null, failed: Error | null) => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', killGroup)
+      killGroup()
+      done({ code, output, errors, timedOut, failed })
+    }
+    child.once('error', (error) => finish(null, error))
+    child.once('close', (code) => finish(code, null))
+  })
+}
+
+async function findFile(folder: string): Promise<{ path: string; bytes: number } | null> {
+  const name = (await readdir(folder)).find((one) => /^source\.[a-z0-9]{2,5}$/.test(one))
+  return name ? { path: join(folder, name), bytes: (await stat(join(folder, name))).size } : null
+}
+
+function toFacts(output: string): { title: string | null; author: string | null } {
+  const line = output.split('\n').find((one) => one.startsWith('{'))
+  try {
+    const facts = JSON.parse(line ?? '{}') as Record<string, unknown>
+    const text = (value: unknown) =>
+      typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, 300) : null
+    return { title: text(facts.title), author: text(facts.channel) ?? text(facts.uploader) }
+  } catch {
+    return { title: null, author: null }
+  }
+}
+
+function toError(text: string, errors: string, { maxBytes, maxDurationSec }: YtDlpOptions): MediaError {
+  if (/does not pass filter/i.test(text)) {
+    return new MediaError(
+      'too_long',
+      `The video is a live stream or longer than the ${Math.round(maxDurationSec / 60)} minutes allowed.`,
+    )
+  }
+  if (/larger than max-filesize/i.test(text)) return tooLarge(maxBytes)
+  if (/unsupported url|no suitable extractor/i.test(text))
+    return new MediaError('not_a_video', 'yt-dlp finds no video at this address.')
+  if (
+    /private video|video unavailable|has been removed|HTTP Error 404|does not exist|log ?in|sign in|account/i.test(
+      errors,
+    )
+  ) {
+    return new MediaError('source_not_found', 'The video is gone, private or needs an account.')
+  }
+  const said = /ERROR:\s*(.{1,200})/.exec(errors)?.[1]?.replace(/[\u0000-\u001f\u007f]+/g, ' ')
+  return new MediaError('fetch_failed', said ? `yt-dlp failed: ${said}` : 'yt-dlp brought no file.', {
+    retryable: true,
+  })
+}
+
+function tooLarge(maxBytes: number): MediaError {
+  return new MediaError('too_large', `The file is larger than the ${Math.floor(maxBytes / 1024 / 1024)} MB allowed.`)
+}
