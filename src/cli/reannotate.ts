@@ -2,16 +2,16 @@ import type { Command } from 'commander'
 import { eq } from 'drizzle-orm'
 import { annotations } from '../db/schema.ts'
 import { checked, costsOf, type FrameRow, recordVisionCall, usualCallOf } from '../library/frames/annotations.ts'
-import type { Candidate } from '../library/frames/provenance.ts'
+import type { ValueCandidate } from '../library/frames/provenance.ts'
 import {
   cancelReannotation,
   diffAnswer,
   parseCondition,
+  type ReannotationFilter,
   requestReannotation,
   requireAnnotator,
-  type Scope,
-  sampleOfScope,
-  sizeOfScope,
+  sampleForReannotation,
+  sizeOfReannotation,
   type ValueChange,
 } from '../library/frames/reannotation.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/techniques.ts'
@@ -60,21 +60,21 @@ async function reannotate(context: CommandContext, options: Options): Promise<vo
     print(options.json, { stopped }, () => `${frames(stopped)} wait no longer.`)
     return
   }
-  const scope: Scope = { videoId: options.video, conditions: (options.where ?? []).map(parseCondition) }
-  const present = await requireAnnotator(db)
-  const size = await sizeOfScope(db, present.version, scope)
-  const found = { annotator: present.version, model: present.model, ...size }
+  const filter: ReannotationFilter = { videoId: options.video, conditions: (options.where ?? []).map(parseCondition) }
+  const active = await requireAnnotator(db)
+  const size = await sizeOfReannotation(db, active.version, filter)
+  const found = { annotator: active.version, model: active.model, ...size }
   const locked = size.locked_frames > 0 ? ` People fixed values of ${size.locked_frames} of them: these stay.` : ''
   if (options.dryRun || options.sample !== undefined) {
     const limit = toSample(options.sample)
     const preview = await previewSample(
       context,
-      present.version,
-      await sampleOfScope(db, present.version, scope, limit),
+      active.version,
+      await sampleForReannotation(db, active.version, filter, limit),
     )
     const estimate = await toEstimate(context, preview, size.frames)
     print(options.json, { ...found, sample: preview, estimate }, () => [
-      `${frames(size.frames)} of ${size.videos} videos are not described by ${present.version} yet.${locked}`,
+      `${frames(size.frames)} of ${size.videos} videos are not described by ${active.version} yet.${locked}`,
       ...describePreview(preview),
       estimate.cost_usd === null
         ? 'All of them: cost unknown (set VISION_PRICE_IN and VISION_PRICE_OUT).'
@@ -82,11 +82,11 @@ async function reannotate(context: CommandContext, options: Options): Promise<vo
     ])
     return
   }
-  const queued = await requestReannotation(db, present.version, scope)
+  const queued = await requestReannotation(db, active.version, filter)
   print(options.json, { ...found, queued }, () =>
     size.frames === 0
-      ? `Every frame of this scope is described by ${present.version} already.`
-      : `${frames(queued)} of ${size.videos} videos wait for ${present.version}, behind live work. Search keeps the old values until the new are in.${locked}`,
+      ? `Every frame of this scope is described by ${active.version} already.`
+      : `${frames(queued)} of ${size.videos} videos wait for ${active.version}, behind live work. Search keeps the old values until the new are in.${locked}`,
   )
 }
 
@@ -185,7 +185,7 @@ async function previewVideo({
     const earlier = stored.map((each) => ({
       annotator: each.annotator,
       at: each.createdAt,
-      values: each.values as Candidate['values'],
+      values: each.values as ValueCandidate['values'],
     }))
     const { values } = checked(answer, vocabulary)
     preview.changes.push(...diffAnswer(row, earlier, { annotator: annotator.version, at: new Date(), values }))

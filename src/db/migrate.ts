@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url'
-import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import { migrate } from 'drizzle-orm/node-postgres/migrator'
 import type { Db } from './client.ts'
@@ -19,10 +18,4 @@ export async function migrateDatabase(db: Db): Promise<void> {
     // Closed, not given back to the pool: it has no time limit any more.
     client.release(true)
   }
-}
-
-/** True when the database answers and holds the current schema. */
-export async function databaseReady(db: Db): Promise<boolean> {
-  const { rows } = await db.execute<{ ready: boolean }>(sql`select to_regclass('public.events') is not null as ready`)
-  return rows[0]?.ready === true
 }

@@ -119,7 +119,7 @@ export function startConsumer(
       // Alone from now on, so that the one to blame is known.
       batchSize = 1
       if (failures < MAX_FAILURES || wanted.length !== 1) throw error
-      await bury(db, consumer.name, wanted[0]!, error, next, epoch)
+      await moveToDeadEvents(db, consumer.name, wanted[0]!, error, next, epoch)
       failures = 0
     }
     return true
@@ -194,7 +194,7 @@ async function moveCheckpoint(tx: Tx, consumer: string, next: Cursor, epoch: num
   if (rowCount !== 1) throw new Fenced(`another consumer took over ${consumer}`)
 }
 
-async function bury(
+async function moveToDeadEvents(
   db: Db,
   consumer: string,
   event: StoredEvent,

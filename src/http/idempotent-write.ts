@@ -1,7 +1,7 @@
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import type { Db, Tx } from '../db/client.ts'
 import { AppError, invalid } from '../errors.ts'
-import { type Answer, once } from '../library/accounts/idempotency.ts'
+import { runIdempotently, type StoredResponse } from '../library/accounts/idempotency.ts'
 import { callerOf } from './authenticate.ts'
 
 const parse = express.json({ limit: '256kb', strict: true })
@@ -15,7 +15,12 @@ export const jsonBody: RequestHandler = (req, res, next) => {
 }
 
 /** Does a POST in one transaction and answers it; with an `Idempotency-Key` at most once. */
-export async function answerPost(db: Db, req: Request, res: Response, act: (tx: Tx) => Promise<Answer>): Promise<void> {
+export async function answerPost(
+  db: Db,
+  req: Request,
+  res: Response,
+  act: (tx: Tx) => Promise<StoredResponse>,
+): Promise<void> {
   const key = req.get('Idempotency-Key')
   if (key === undefined) {
     const answer = await db.transaction(act)
@@ -25,7 +30,7 @@ export async function answerPost(db: Db, req: Request, res: Response, act: (tx: 
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     throw invalid('Idempotency-Key', 'An Idempotency-Key has 1 to 255 visible ASCII characters.')
   const request = `${req.method} ${req.path}\n${JSON.stringify(req.body ?? null)}`
-  const answer = await once(db, { accountId: callerOf(req).account.id, key, request }, act)
+  const answer = await runIdempotently(db, { accountId: callerOf(req).account.id, key, request }, act)
   if (answer.replayed) res.set('Idempotent-Replayed', 'true')
   res.status(answer.status).json(answer.body)
 }

@@ -26,10 +26,10 @@ const RETRY_MS = 50
 
 export interface SharedLimit {
   /**
-   * Waits for a place. `others` are the places taken before it, over all processes, counted in the same step; while Redis is away those of this one.
+   * Waits for a place. `concurrentBefore` are the places taken before it, over all processes, counted in the same step; while Redis is away those of this one.
    * @throws the signal's reason
    */
-  acquire(signal: AbortSignal): Promise<{ others: number; release(): void }>
+  acquire(signal: AbortSignal): Promise<{ concurrentBefore: number; release(): void }>
 }
 
 /**
@@ -44,7 +44,7 @@ export function sharedLimit(
   /** Those of this process that wait, in order: a place given back here is tried at once, one of another process at the next look. */
   const waiting: (() => void)[] = []
 
-  async function tryAcquire(id: string): Promise<{ others: number; shared: boolean } | undefined> {
+  async function tryAcquire(id: string): Promise<{ concurrentBefore: number; shared: boolean } | undefined> {
     const now = Date.now()
     const keys = [`limit:${name}`, `limit:${name}:${Math.floor(now / 60_000)}`]
     // Counted in the same breath as granted: many are told at once that Redis is away.
@@ -52,10 +52,10 @@ export function sharedLimit(
       const held = Number(await redis.eval(ACQUIRE, 2, ...keys, now, now + LEASE_MS, concurrency, perMinute, id))
       if (held === 0) return undefined
       localHolders++
-      return { others: held - 1, shared: true }
+      return { concurrentBefore: held - 1, shared: true }
     } catch {
       if (localHolders >= concurrency) return undefined
-      return { others: localHolders++, shared: false }
+      return { concurrentBefore: localHolders++, shared: false }
     }
   }
 
@@ -84,7 +84,7 @@ export function sharedLimit(
         if (granted) {
           let held = true
           return {
-            others: granted.others,
+            concurrentBefore: granted.concurrentBefore,
             release() {
               if (!held) return
               held = false

@@ -14,7 +14,7 @@ export interface JobContext {
 export type Handlers = { [N in JobName]: (data: JobData<N>, context: JobContext) => Promise<void> }
 
 /** Thrown by a handler that must wait: the job goes back, its queue rests that long in all workers, and no attempt is counted. */
-export class Later extends Error {
+export class RetryAfter extends Error {
   readonly delayMs: number
   constructor(reason: string, delayMs: number) {
     super(reason)
@@ -73,7 +73,7 @@ export function startWorker({
             .catch((failure: unknown) => logger.debug({ err: failure, queue }, 'job was no longer held'))
           throw new WaitingError()
         }
-        const later = toLater(error)
+        const later = toRetryAfter(error)
         if (later) {
           logger.info({ job: name, queue, delayMs: later.delayMs, reason: later.message }, 'queue rests')
           // A queue rests at least a moment: a delay of nothing would take the job up again without end.
@@ -123,9 +123,11 @@ export function startWorker({
 }
 
 /** Infrastructure that is away is nobody's failure: the work waits for it. A source that cannot be reached is the video's own. */
-function toLater(error: unknown): Later | undefined {
-  if (error instanceof Later) return error
-  return !(error instanceof MediaError) && isConnectionLoss(error) ? new Later('a store is away', AWAY_MS) : undefined
+function toRetryAfter(error: unknown): RetryAfter | undefined {
+  if (error instanceof RetryAfter) return error
+  return !(error instanceof MediaError) && isConnectionLoss(error)
+    ? new RetryAfter('a store is away', AWAY_MS)
+    : undefined
 }
 
 const AWAY_MS = 2_000

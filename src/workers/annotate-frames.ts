@@ -13,7 +13,7 @@ import { endAnnotatorProblem, tellAnnotatorProblem } from '../library/videos/vid
 import { findVideo, type VideoRow } from '../library/videos/videos.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import { type Handlers, Later } from '../queue/work.ts'
+import { type Handlers, RetryAfter } from '../queue/work.ts'
 import {
   type Annotator,
   AnnotatorUnavailable,
@@ -21,7 +21,7 @@ import {
   type FrameToAnnotate,
 } from '../vision/annotator.ts'
 import type { Tone } from '../vocabulary.ts'
-import type { Reached } from './faults.ts'
+import type { FaultPoint } from './fault-point.ts'
 
 export interface AnnotateDeps {
   db: Db
@@ -30,12 +30,14 @@ export interface AnnotateDeps {
   /** Describes what needs no call; for videos whose budget is spent. */
   withoutModel?: Annotator | undefined
   logger: Logger
-  reached: Reached
+  faultPoint: FaultPoint
   /**
    * A video over its own US dollars ends without the rest of its descriptions; over the day's everything waits: `within` throws then. Calls under way count as
    * what calls usually cost.
    */
-  budget?: { perVideo: number | undefined; within: ((others: number) => Promise<void>) | undefined } | undefined
+  budget?:
+    | { perVideo: number | undefined; within: ((concurrentBefore: number) => Promise<void>) | undefined }
+    | undefined
 }
 
 /** How often it is looked whether the video was cancelled or deleted meanwhile: no further call begins after about this long. */
@@ -43,13 +45,17 @@ const CANCEL_CHECK_MS = 1_000
 
 /** Describes a few frames of one video. What is paid for is stored at once; frames already done are passed over. */
 export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] {
-  const { db, store, annotator, logger, reached, budget } = deps
+  const { db, store, annotator, logger, faultPoint, budget } = deps
   /** Jobs of this process that may be paying for a video at present, by its id. */
   const paying = new Map<string, number>()
 
-  async function hasSpent(videoId: string, perVideo: number, others: number): Promise<boolean> {
+  async function hasSpent(videoId: string, perVideo: number, concurrentBefore: number): Promise<boolean> {
     const { cost_usd } = await costsOf(db, videoId)
-    return cost_usd + (others > 0 ? others * ((await usualCallOf(db, annotator.model)).costUsd ?? 0) : 0) >= perVideo
+    return (
+      cost_usd +
+        (concurrentBefore > 0 ? concurrentBefore * ((await usualCallOf(db, annotator.model)).costUsd ?? 0) : 0) >=
+      perVideo
+    )
   }
 
   return async ({ videoId, revision, frameIds, annotator: wanted }, { signal: stop, lastAttempt }) => {
@@ -62,20 +68,20 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
     if (!video || video.revision !== revision || !takesAnswers(video, wanted)) return
     const rows = await loadAwaiting(db, video, wanted, frameIds)
     if (rows.length === 0) return
-    reached('annotate-begun')
+    faultPoint('annotate-begun')
     const began = new Date()
     const record = (list: FrameAnnotation[]) =>
       recordAnnotations(db, { videoId, revision, annotator: wanted, model: annotator.model, list })
     const watch = watchRevision(db, videoId, revision)
     const signal = AbortSignal.any([stop, watch.superseded])
     const stored = new Set<string>()
-    const others = paying.get(videoId) ?? 0
-    paying.set(videoId, others + 1)
+    const concurrentBefore = paying.get(videoId) ?? 0
+    paying.set(videoId, concurrentBefore + 1)
     try {
       const techniques = (await loadVocabulary(db)).active.map(toTerm)
       const { frames, lost } = await loadImages(store, rows)
       const context = { id: videoId, title: video.title, author: video.author, durationSec: video.durationSec ?? 0 }
-      if (budget?.perVideo !== undefined && (await hasSpent(videoId, budget.perVideo, others))) {
+      if (budget?.perVideo !== undefined && (await hasSpent(videoId, budget.perVideo, concurrentBefore))) {
         const measured = await deps.withoutModel?.annotate(context, frames, { signal, techniques })
         await record([...frames.map((frame) => unpaid(frame, measured?.annotations)), ...lost])
         return
@@ -92,9 +98,9 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
         },
         onCall: (call) => recordVisionCall(db, videoId, call),
       })
-      reached('annotate-answered')
+      faultPoint('annotate-answered')
       await record([...annotations.filter((annotation) => !stored.has(annotation.frameId)), ...lost])
-      reached('annotate-recorded')
+      faultPoint('annotate-recorded')
       await endAnnotatorProblem(db, began)
     } catch (error) {
       if (watch.superseded.aborted) {
@@ -103,7 +109,7 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
       }
       if (error instanceof AnnotatorUnavailable) {
         await tellAnnotatorProblem(db, { code: error.code, message: error.message })
-        throw new Later(error.code, error.retryAfterMs)
+        throw new RetryAfter(error.code, error.retryAfterMs)
       }
       if (lastAttempt && !stop.aborted && !isConnectionLoss(error)) {
         // The count must close: these frames end with their reason, and a re-annotation may ask again.

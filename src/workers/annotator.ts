@@ -64,15 +64,15 @@ const BUDGET_WAIT_MS = 10 * 60_000
 
 /**
  * Throws `AnnotatorUnavailable` once the last 24 hours have cost the day's budget, and where the endpoint does not tell what its answers take, as then no budget
- * could be kept; undefined without a budget. `others` are calls that were begun before and not in the books at that moment: they count as what calls usually cost,
+ * could be kept; undefined without a budget. `concurrentBefore` are calls that were begun before and not in the books at that moment: they count as what calls usually cost,
  * so that many at once cannot spend what is left several times over.
  */
 export function withinBudget(
   db: Db,
   { model, budgetPerDay, budgetPerVideo }: Pick<VisionConfig, 'model' | 'budgetPerDay' | 'budgetPerVideo'>,
-): ((others: number) => Promise<void>) | undefined {
+): ((concurrentBefore: number) => Promise<void>) | undefined {
   if (budgetPerDay === undefined && budgetPerVideo === undefined) return undefined
-  return async (others) => {
+  return async (concurrentBefore) => {
     if (await answersUncounted(db, model))
       throw new AnnotatorUnavailable(
         'misconfigured',
@@ -81,7 +81,7 @@ export function withinBudget(
       )
     if (budgetPerDay === undefined) return
     const { cost_usd } = await costsOf(db)
-    const promised = others > 0 ? others * ((await usualCallOf(db, model)).costUsd ?? 0) : 0
+    const promised = concurrentBefore > 0 ? concurrentBefore * ((await usualCallOf(db, model)).costUsd ?? 0) : 0
     if (cost_usd + promised >= budgetPerDay)
       throw new AnnotatorUnavailable(
         'budget_spent',

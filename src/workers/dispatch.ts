@@ -4,20 +4,20 @@ import { frames, videos } from '../db/schema.ts'
 import type { StoredEvent } from '../events/catalogue.ts'
 import type { Consumer } from '../events/consume.ts'
 import { loadAwaiting } from '../library/frames/annotations.ts'
-import type { PresentAnnotator } from '../library/frames/reannotation.ts'
+import type { ActiveAnnotator } from '../library/frames/reannotation.ts'
 import { settleIfComplete, type VideoRow } from '../library/videos/videos.ts'
 import type { NewJob, Queues } from '../queue/queues.ts'
-import type { Reached } from './faults.ts'
+import type { FaultPoint } from './fault-point.ts'
 
 export interface DispatchDeps {
   db: Db
   queues: Queues
   /** Whose answers complete a video: the same in all processes, whatever their own settings. */
-  present: () => Promise<Present>
-  reached: Reached
+  activeAnnotator: () => Promise<AnnotatorTarget>
+  faultPoint: FaultPoint
 }
 
-export type Present = Pick<PresentAnnotator, 'version' | 'batchSize'>
+export type AnnotatorTarget = Pick<ActiveAnnotator, 'version' | 'batchSize'>
 
 /** Turns events into jobs. An event is a signal only: what is enqueued is what Postgres says is to be done now. */
 export function dispatchConsumer(deps: DispatchDeps): Consumer {
@@ -36,10 +36,10 @@ export function dispatchConsumer(deps: DispatchDeps): Consumer {
         const uploadKey = (event.data.upload_key as string | null | undefined) ?? null
         jobs.push({ name: 'remove-media', data: { videoId: event.subject, uploadKey } })
       }
-      const annotator = await deps.present()
+      const annotator = await deps.activeAnnotator()
       for (const video of rows.values()) jobs.push(...(await jobsOf(deps.db, annotator, video)))
       if (jobs.length > 0) await deps.queues.addAll(jobs)
-      deps.reached('dispatch-added')
+      deps.faultPoint('dispatch-added')
       return undefined
     },
     // Everything it does is on Redis: nothing here is an event's fault.
@@ -48,7 +48,7 @@ export function dispatchConsumer(deps: DispatchDeps): Consumer {
 }
 
 /** What a video still needs. The same state gives the same jobs, so that adding them again adds nothing. */
-export async function jobsOf(db: Db, annotator: Present, video: VideoRow): Promise<NewJob[]> {
+export async function jobsOf(db: Db, annotator: AnnotatorTarget, video: VideoRow): Promise<NewJob[]> {
   const { id: videoId, revision, backfill, priority } = video
   if (video.status === 'queued' || video.status === 'fetching' || video.status === 'extracting')
     return [{ name: 'ingest-video', data: { videoId, revision }, backfill, priority }]

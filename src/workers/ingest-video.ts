@@ -6,18 +6,18 @@ import { MediaError } from '../errors.ts'
 import { frameIdOf, imageKeysOf } from '../library/videos/identity.ts'
 import {
   beginVideo,
-  MAX_BEGINNINGS,
+  MAX_ATTEMPTS,
   recordExtraction,
   recordFailure,
   recordProgress,
-  unbeginVideo,
+  refundAttempt,
   type VideoRow,
 } from '../library/videos/videos.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import type { Handlers } from '../queue/work.ts'
 import type { Extraction, ExtractOptions } from '../video/extract/extract.ts'
-import type { Reached } from './faults.ts'
+import type { FaultPoint } from './fault-point.ts'
 import { makeScratch } from './scratch.ts'
 
 /** The bytes of a video in the scratch folder, and what its source says of it. */
@@ -41,7 +41,7 @@ export interface IngestDeps {
   maxDurationSec: number
   scratchRoot: string
   logger: Logger
-  reached: Reached
+  faultPoint: FaultPoint
 }
 
 /** How often a running video's revision is looked at, so that a cancelled one stops within about this long. */
@@ -49,20 +49,20 @@ const CANCEL_CHECK_MS = 1_000
 
 /** From a queued video to its frames: fetch, probe and extract in a child process, store the images, record everything in one transaction. */
 export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
-  const { db, store, extract, fetchSource, logger, reached } = deps
+  const { db, store, extract, fetchSource, logger, faultPoint } = deps
   return async ({ videoId, revision }, { signal: stop, lastAttempt }) => {
     const video = await beginVideo(db, videoId, revision)
     if (!video) return
-    if (video.attempts > MAX_BEGINNINGS) {
+    if (video.attempts > MAX_ATTEMPTS) {
       await recordFailure(db, {
         id: videoId,
         revision,
         code: 'gave_up',
-        message: `The work was begun ${MAX_BEGINNINGS} times and never came to an end; something in this file stops the worker.`,
+        message: `The work was begun ${MAX_ATTEMPTS} times and never came to an end; something in this file stops the worker.`,
       })
       return
     }
-    reached('ingest-begun')
+    faultPoint('ingest-begun')
     const scratchDir = await makeScratch(deps.scratchRoot, videoId)
     const superseded = new AbortController()
     const signal = AbortSignal.any([stop, superseded.signal])
@@ -74,7 +74,7 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
         signal,
         onProgress: (done, total) => progress.stage('fetching', done, total),
       })
-      reached('ingest-fetched')
+      faultPoint('ingest-fetched')
       progress.stage('extracting', 0, null)
       const outDir = join(scratchDir, 'frames')
       await mkdir(outDir)
@@ -89,14 +89,14 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
         },
       })
       await progress.flush()
-      reached('ingest-extracted')
+      faultPoint('ingest-extracted')
       for (const frame of extraction.frames) {
         signal.throwIfAborted()
         const keys = imageKeysOf(frameIdOf(videoId, frame.tMs), frame.imageSha256)
         await store.put(keys.image, await readFile(frame.imagePath), 'image/webp')
         await store.put(keys.thumb, await readFile(frame.thumbPath), 'image/webp')
       }
-      reached('ingest-images-stored')
+      faultPoint('ingest-images-stored')
       await recordExtraction(db, {
         id: videoId,
         revision,
@@ -105,7 +105,7 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
         title: source.title ?? extraction.probe.title,
         author: source.author,
       })
-      reached('ingest-recorded')
+      faultPoint('ingest-recorded')
     } catch (error) {
       if (superseded.signal.aborted) {
         logger.info({ videoId, revision }, 'ingest superseded')
@@ -115,7 +115,7 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
       if (stop.aborted) throw error
       if (!(error instanceof MediaError) && isConnectionLoss(error)) {
         // The database may be what is away.
-        await unbeginVideo(db, videoId, revision).catch(() => undefined)
+        await refundAttempt(db, videoId, revision).catch(() => undefined)
         throw error
       }
       if (error instanceof MediaError && (!error.retryable || lastAttempt)) {

@@ -23,7 +23,7 @@ import type { Annotator } from '../vision/annotator.ts'
 import { annotateFrames } from './annotate-frames.ts'
 import { openConfiguredAnnotator, withinBudget } from './annotator.ts'
 import { dispatchConsumer } from './dispatch.ts'
-import { faultPoints } from './faults.ts'
+import { openFaultPoint } from './fault-point.ts'
 import { fetchVideo } from './fetch-video.ts'
 import { ingestVideo } from './ingest-video.ts'
 import { openProjection } from './projection.ts'
@@ -69,7 +69,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const db = openDb({ url: databaseUrl, max: 12, applicationName: 'frame-library worker', logger })
   const queues = openQueues({ url: redisUrl, prefix, logger })
   const store = options.store ?? openMediaStore(config)
-  const reached = faultPoints(config.faultAt)
+  const faultPoint = openFaultPoint(config.faultAt)
   const scratchRoot = join(config.dataDir, 'scratch')
   await sweepScratch(scratchRoot)
   const { annotator, withoutModel } = options.annotator
@@ -89,7 +89,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     await wakeQueues(queues, ['annotate', 'annotate-backfill'], logger)
   }
 
-  const present = async () => (await findAnnotator(db)) ?? annotator
+  const activeAnnotator = async () => (await findAnnotator(db)) ?? annotator
 
   const handlers: Handlers = {
     'ingest-video': ingestVideo({
@@ -102,11 +102,11 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
         maxBytes: config.maxUploadBytes,
         maxDurationSec: config.maxVideoSec,
       }),
-      annotatorVersion: async () => (await present()).version,
+      annotatorVersion: async () => (await activeAnnotator()).version,
       maxDurationSec: config.maxVideoSec,
       scratchRoot,
       logger,
-      reached,
+      faultPoint,
     }),
     'annotate-frames': annotateFrames({
       db,
@@ -114,7 +114,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       annotator,
       withoutModel,
       logger,
-      reached,
+      faultPoint,
       budget: config.vision && { perVideo: config.vision.budgetPerVideo, within: withinBudget(db, config.vision) },
     }),
     'remove-media': removeMedia({ db, store }),
@@ -143,19 +143,17 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     }),
   )
 
-  const projection = roles.includes('events')
-    ? await openProjection({ config, db, databaseUrl, logger, reached })
-    : undefined
+  const projection = roles.includes('events') ? await openProjection({ config, db, logger, faultPoint }) : undefined
   const context = { db, url: databaseUrl, logger, ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }) }
   const list: Consumer[] = projection
-    ? [dispatchConsumer({ db, queues, present, reached }), ...projection.consumers]
+    ? [dispatchConsumer({ db, queues, activeAnnotator, faultPoint }), ...projection.consumers]
     : []
   const consumers: RunningConsumer[] = list.map((consumer) => startConsumer(context, consumer))
 
   const periodic: Periodic[] = projection
     ? [
         every(options.reconcileMs ?? MINUTE / 2, 'reconcile jobs', logger, (signal) =>
-          reconcileJobs({ db, queues, logger, present }, signal),
+          reconcileJobs({ db, queues, logger, activeAnnotator }, signal),
         ),
         every(MINUTE, 'look at the event log', logger, async () => {
           const held = await findHeldBack(db)

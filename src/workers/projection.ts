@@ -10,7 +10,7 @@ import { refreshSaveCounts } from '../projections/search/save-counts.ts'
 import { openMeiliSink } from '../search/meilisearch/sink.ts'
 import { hasOldWords } from '../search/postgres/sink.ts'
 import { deepLink } from '../video/source/source.ts'
-import type { Reached } from './faults.ts'
+import type { FaultPoint } from './fault-point.ts'
 
 export interface OpenProjection {
   consumers: Consumer[]
@@ -29,13 +29,12 @@ export async function openProjection({
   config,
   db,
   logger,
-  reached,
+  faultPoint,
 }: {
   config: Config
   db: Db
-  databaseUrl: string
   logger: Logger
-  reached: Reached
+  faultPoint: FaultPoint
 }): Promise<OpenProjection> {
   const stop = new AbortController()
   const deps = { db, deepLink, signal: stop.signal }
@@ -73,7 +72,7 @@ export async function openProjection({
   lookAfter()
   const timer = setInterval(lookAfter, LOOK_AFTER_MS)
   return {
-    consumers: [withFault(searchProjection(deps), reached), ...(mirror ? [meiliProjection(mirror)] : [])],
+    consumers: [withFault(searchProjection(deps), faultPoint), ...(mirror ? [meiliProjection(mirror)] : [])],
     async refreshSaveCounts() {
       await refreshSaveCounts(deps)
       lookAfter()
@@ -81,7 +80,7 @@ export async function openProjection({
     async reconcile() {
       await renewWords()
       await renewing
-      for (const { missing, stale, extra, ...result } of await reconcileAll({ config, db, logger })) {
+      for (const { missing, stale, extra, ...result } of await reconcileAll({ config, db })) {
         const fields = { ...result, missing, stale, extra }
         if (missing + stale + extra > 0) logger.warn(fields, 'search documents healed')
         else logger.info(fields, 'search documents are right')
@@ -96,14 +95,14 @@ export async function openProjection({
   }
 }
 
-function withFault(consumer: Consumer, reached: Reached): Consumer {
+function withFault(consumer: Consumer, faultPoint: FaultPoint): Consumer {
   return {
     ...consumer,
     async handle(events, signal) {
       const commit = await consumer.handle(events, signal)
       return async (tx) => {
         await commit?.(tx)
-        reached('projection-applied')
+        faultPoint('projection-applied')
       }
     },
   }
@@ -125,7 +124,7 @@ export interface ReconcileResult {
 }
 
 /** Rebuilds every home of the documents. */
-export async function rebuildAll({ config, db }: { config: Config; db: Db; logger: Logger }): Promise<RebuildResult[]> {
+export async function rebuildAll({ config, db }: { config: Config; db: Db }): Promise<RebuildResult[]> {
   let started = performance.now()
   const built = await rebuildSearch({ db, deepLink })
   const results: RebuildResult[] = [{ engine: 'postgres', ...built, ms: Math.round(performance.now() - started) }]
@@ -138,14 +137,7 @@ export async function rebuildAll({ config, db }: { config: Config; db: Db; logge
 }
 
 /** Compares every home of the documents with Postgres and heals it. */
-export async function reconcileAll({
-  config,
-  db,
-}: {
-  config: Config
-  db: Db
-  logger: Logger
-}): Promise<ReconcileResult[]> {
+export async function reconcileAll({ config, db }: { config: Config; db: Db }): Promise<ReconcileResult[]> {
   const results: ReconcileResult[] = [{ engine: 'postgres', ...(await reconcileSearch({ db, deepLink })) }]
   if (config.meili)
     results.push({ engine: 'meilisearch', ...(await reconcileMirror({ db, sink: openMeiliSink(config.meili) })) })

@@ -5,14 +5,14 @@ import { adoptProposals } from '../library/frames/annotations.ts'
 import { retarget } from '../library/frames/reannotation.ts'
 import type { Logger } from '../logger.ts'
 import type { Queues } from '../queue/queues.ts'
-import { jobsOf, type Present } from './dispatch.ts'
+import { type AnnotatorTarget, jobsOf } from './dispatch.ts'
 
 export interface ReconcileDeps {
   db: Db
   queues: Queues
   logger: Logger
   /** The annotator of this installation: what waits for another one (settings changed) is told. */
-  present: () => Promise<Present>
+  activeAnnotator: () => Promise<AnnotatorTarget>
 }
 
 /** So many jobs of a back-fill wait in Redis at most: the rest waits in Postgres and follows as they are done. */
@@ -23,7 +23,7 @@ const VIDEOS_AT_ONCE = 200
 export async function reconcileJobs(deps: ReconcileDeps, signal?: AbortSignal): Promise<number> {
   const { db, queues, logger } = deps
   await queues.ready()
-  const annotator = await deps.present()
+  const annotator = await deps.activeAnnotator()
   await retarget(db, annotator.version)
   let added = 0
   for (const backfill of [false, true]) added += await reconcileLane(deps, annotator, backfill, signal)
@@ -34,7 +34,7 @@ export async function reconcileJobs(deps: ReconcileDeps, signal?: AbortSignal): 
 
 async function reconcileLane(
   { db, queues }: ReconcileDeps,
-  annotator: Present,
+  annotator: AnnotatorTarget,
   backfill: boolean,
   signal?: AbortSignal,
 ): Promise<number> {

@@ -7,7 +7,7 @@ import {
   findAccountByEmail,
   setPlan,
 } from '../../src/library/accounts/accounts.ts'
-import { once } from '../../src/library/accounts/idempotency.ts'
+import { runIdempotently } from '../../src/library/accounts/idempotency.ts'
 import {
   authenticate,
   createKey,
@@ -588,7 +588,7 @@ describe('stored answers', () => {
     const { account } = await seedAccount(stores.db)
     const given = { accountId: account.id, key: 'k', request: 'POST /x' }
     await expect(
-      once(stores.db, given, async (tx) => {
+      runIdempotently(stores.db, given, async (tx) => {
         await createBoard(tx, { accountId: account.id, name: 'rolled back' })
         throw new Error('died')
       }),
@@ -597,16 +597,19 @@ describe('stored answers', () => {
 
     const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-    const first = once(stores.db, given, async () => {
+    const first = runIdempotently(stores.db, given, async () => {
       begin()
       await mayEnd
       return { status: 201, body: { b: 1, a: 2 } }
     })
     await begun
-    await expect(once(stores.db, given, answer('never'))).rejects.toMatchObject({ code: 'conflict', retryAfterSec: 1 })
+    await expect(runIdempotently(stores.db, given, answer('never'))).rejects.toMatchObject({
+      code: 'conflict',
+      retryAfterSec: 1,
+    })
     end()
     expect(await first).toMatchObject({ replayed: false })
-    const again = await once(stores.db, given, answer('never'))
+    const again = await runIdempotently(stores.db, given, answer('never'))
     expect([again.status, JSON.stringify(again.body), again.replayed]).toEqual([201, '{"b":1,"a":2}', true])
   })
 
@@ -616,7 +619,7 @@ describe('stored answers', () => {
     const board = await createBoard(stores.db, { accountId: account.id, name: 'mine' })
     const outcomes = await Promise.allSettled([
       ...frameIds.map((frameId, n) =>
-        once(stores.db, { accountId: account.id, key: `k${n}`, request: frameId }, async (tx) => {
+        runIdempotently(stores.db, { accountId: account.id, key: `k${n}`, request: frameId }, async (tx) => {
           await pinFrames(tx, { accountId: account.id, boardId: board.id, frameIds: [frameId] })
           return { status: 200, body: {} }
         }),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { STEPS } from '../../src/workers/faults.ts'
+import { STEPS } from '../../src/workers/fault-point.ts'
 import { openStores } from '../support/stores.ts'
 import {
   addVideo,

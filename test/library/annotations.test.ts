@@ -47,7 +47,7 @@ test('a correction is locked: it shows at once and survives re-annotation and re
 
   await answer(video, 'scripted@2', values({ subject: 'terminal', caption: 'a terminal', zone: 'none' }), [id])
   expect(await publicFrame(id)).toMatchObject({ subject: 'chart', caption: 'A chart of sales', zone: 'none' })
-  await rebuildAll({ config: service.config, db: service.stores.db, logger: service.logger })
+  await rebuildAll({ config: service.config, db: service.stores.db })
   expect(await publicFrame(id)).toMatchObject({
     subject: 'chart',
     caption: 'A chart of sales',

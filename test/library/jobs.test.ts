@@ -8,7 +8,7 @@ import { recordAnnotations } from '../../src/library/frames/annotations.ts'
 import { frameIdOf } from '../../src/library/videos/identity.ts'
 import { checkStorage } from '../../src/library/videos/storage.ts'
 import { findAnnotatorStatus } from '../../src/library/videos/video-status.ts'
-import { cancelVideo, deleteVideo, MAX_BEGINNINGS, retryVideo } from '../../src/library/videos/videos.ts'
+import { cancelVideo, deleteVideo, MAX_ATTEMPTS, retryVideo } from '../../src/library/videos/videos.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { QUEUES } from '../../src/queue/jobs.ts'
@@ -58,7 +58,12 @@ function queuesOf() {
 
 const reconcile = async () => {
   const queues = queuesOf()
-  return reconcileJobs({ db: service.stores.db, queues, logger: service.logger, present: async () => annotator })
+  return reconcileJobs({
+    db: service.stores.db,
+    queues,
+    logger: service.logger,
+    activeAnnotator: async () => annotator,
+  })
 }
 const revisionOf = async (video: string) => (await videoRow(service, video))!.revision as number
 const events = (type: string, subject: string) =>
@@ -424,16 +429,16 @@ test('a video that was begun too often is given up with a reason, and the next o
   const video = await addVideo(service, 3)
   const deps = ingestDeps()
   const revision = await revisionOf(video)
-  for (let n = 0; n < MAX_BEGINNINGS; n++) {
+  for (let n = 0; n < MAX_ATTEMPTS; n++) {
     // A killed worker: begun, and nothing more heard of it.
     const stop = new AbortController()
     const running = ingestVideo({
       ...deps,
-      reached: (step) => step === 'ingest-begun' && stop.abort(new Error('killed')),
+      faultPoint: (step) => step === 'ingest-begun' && stop.abort(new Error('killed')),
     })({ videoId: video, revision }, { signal: stop.signal, lastAttempt: false })
     await expect(running).rejects.toThrow()
   }
-  expect(await videoRow(service, video)).toMatchObject({ attempts: MAX_BEGINNINGS })
+  expect(await videoRow(service, video)).toMatchObject({ attempts: MAX_ATTEMPTS })
   await ingestVideo(deps)({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt: false })
   expect(await videoRow(service, video)).toMatchObject({ status: 'failed', failure_code: 'gave_up' })
   const again = await retryVideo(db, video)
@@ -459,7 +464,7 @@ test('however long a store is away, the video waits for it and is not given up',
       { videoId: video, revision },
       { signal: new AbortController().signal, lastAttempt: false },
     )
-  for (let n = 0; n < MAX_BEGINNINGS + 5; n++) await expect(run(away)).rejects.toThrow('ECONNREFUSED')
+  for (let n = 0; n < MAX_ATTEMPTS + 5; n++) await expect(run(away)).rejects.toThrow('ECONNREFUSED')
   await run()
   expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
 })
@@ -479,7 +484,7 @@ function ingestDeps(over: { store?: MediaStore } = {}): Parameters<typeof ingest
     maxDurationSec: 900,
     scratchRoot: join(service.config.dataDir, 'scratch'),
     logger: service.logger,
-    reached: () => undefined,
+    faultPoint: () => undefined,
   }
 }
 

@@ -6,7 +6,7 @@ import {
   diffAnswer,
   parseCondition,
   requestReannotation,
-  sizeOfScope,
+  sizeOfReannotation,
 } from '../../src/library/frames/reannotation.ts'
 import { openWorker } from '../../src/workers/main.ts'
 import type { Service } from '../support/service.ts'
@@ -93,7 +93,7 @@ test('search keeps the old values until each new answer is in; what people fixed
 
 test('a scope finer than a video is kept to, also when Redis forgets everything', async () => {
   await service.stores.db.execute(sql`update frames set subject = null where t_ms = 0`)
-  expect(await sizeOfScope(service.stores.db, today.version, scopeOf('subject=missing'))).toMatchObject({
+  expect(await sizeOfReannotation(service.stores.db, today.version, scopeOf('subject=missing'))).toMatchObject({
     frames: 2,
     videos: 2,
   })
@@ -136,7 +136,7 @@ test('failed frames may be asked for again, refused ones only by name', async ()
   })
   const sizes = await Promise.all(
     [{}, scopeOf('status=failed'), scopeOf('status=refused')].map((scope) =>
-      sizeOfScope(db, today.version, { ...scope, videoId: videos[0]! }),
+      sizeOfReannotation(db, today.version, { ...scope, videoId: videos[0]! }),
     ),
   )
   expect(sizes.map(({ frames }) => frames)).toEqual([1, 1, 1])

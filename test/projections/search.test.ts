@@ -337,10 +337,10 @@ test('a mirror that another version filled is not asked before it is filled anew
 
 test('a read model whose words were cut by an older version is written anew when the workers start, once; an empty one is not', async () => {
   await using own = await openStores()
-  const { db, databaseUrl } = own
+  const { db } = own
   const found = openPostgresSearch(db.$client)
   const work = async () => {
-    const open = () => openProjection({ config: parseConfig({}), db, databaseUrl, logger, reached: () => {} })
+    const open = () => openProjection({ config: parseConfig({}), db, logger, faultPoint: () => {} })
     const running = [await open(), await open()]
     for (const one of running) await one.reconcile()
     for (const one of running) await one[Symbol.asyncDispose]()

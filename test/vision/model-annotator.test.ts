@@ -563,8 +563,8 @@ test('of many calls that take their places in one moment exactly as many are mad
       return local.acquire(signal)
     },
   }
-  const admit = async (others: number) => {
-    if (others < 2) return
+  const admit = async (concurrentBefore: number) => {
+    if (concurrentBefore < 2) return
     refused.resolve()
     throw new AnnotatorUnavailable('budget_spent', 'The budget is spent.', 60_000)
   }

@@ -3,7 +3,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { sha256 } from './random.ts'
 
-export interface Answer {
+export interface StoredResponse {
   status: number
   body: unknown
   /** The body holds a secret: it is told once and not stored. */
@@ -15,11 +15,11 @@ export interface Answer {
  * may be sent again.
  * @throws AppError idempotency_key_reused for another request under the key; conflict while the first is still running, or when its answer was a secret.
  */
-export async function once(
+export async function runIdempotently(
   db: Db,
   { accountId, key, request }: { accountId: string; key: string; request: string },
-  act: (tx: Tx) => Promise<Answer>,
-): Promise<Answer & { replayed: boolean }> {
+  act: (tx: Tx) => Promise<StoredResponse>,
+): Promise<StoredResponse & { replayed: boolean }> {
   const keyHash = sha256(key)
   const fingerprint = sha256(request)
   return db.transaction(async (tx) => {

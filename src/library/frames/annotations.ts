@@ -35,7 +35,7 @@ import {
 } from '../techniques/techniques.ts'
 import { factsOf, lockVideo, settleIfComplete, type VideoRow } from '../videos/videos.ts'
 import { idArray, isId, lockFrames } from './frame-facts.ts'
-import { type Candidate, type CandidateValue, OUT_OF_LIST, type Resolved, resolveValues } from './provenance.ts'
+import { type OfferedValue, OUT_OF_LIST, type Resolved, resolveValues, type ValueCandidate } from './provenance.ts'
 
 export type FrameRow = typeof frames.$inferSelect
 
@@ -262,7 +262,7 @@ export function checked(annotation: FrameAnnotation, vocabulary: Vocabulary) {
 const MAX_ISSUES = 50
 const STATUSES: readonly FrameAnnotation['status'][] = ['annotated', 'refused', 'failed']
 
-function adopted(offered: CandidateValue | undefined, slug: string): CandidateValue {
+function adopted(offered: OfferedValue | undefined, slug: string): OfferedValue {
   return { value: slug, source: offered?.source ?? 'model', confidence: offered?.confidence ?? null }
 }
 
@@ -285,10 +285,10 @@ async function resolveFrame(
   unlock: readonly AnnotatedAttribute[] = [],
 ): Promise<Resolved> {
   const answers = await tx.select().from(annotations).where(eq(annotations.frameId, row.id))
-  const candidates: Candidate[] = answers.map((answer) => ({
+  const candidates: ValueCandidate[] = answers.map((answer) => ({
     annotator: answer.annotator,
     at: answer.createdAt,
-    values: withCurrentTechnique(answer.values as Candidate['values'], vocabulary),
+    values: withCurrentTechnique(answer.values as ValueCandidate['values'], vocabulary),
   }))
   const locked: Partial<Record<AnnotatedAttribute, { value: string | null; provenance: Provenance }>> = {}
   for (const attribute of ANNOTATED) {
@@ -312,13 +312,13 @@ function describedBy(answers: readonly (typeof annotations.$inferSelect)[]): str
     .filter((answer) => answer.status === 'annotated')
     .sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.annotator < b.annotator ? -1 : 1))
   const byModel = answered.find((answer) =>
-    Object.values(answer.values as Candidate['values']).some((value) => value.source === 'model'),
+    Object.values(answer.values as ValueCandidate['values']).some((value) => value.source === 'model'),
   )
   return (byModel ?? answered[0])?.model ?? null
 }
 
 /** Stored answers keep the slug of their day; redirects bring it up to date, a retired one stays. */
-function withCurrentTechnique(values: Candidate['values'], vocabulary: Vocabulary): Candidate['values'] {
+function withCurrentTechnique(values: ValueCandidate['values'], vocabulary: Vocabulary): ValueCandidate['values'] {
   const technique = values.technique
   if (!technique?.value) return values
   const slug = vocabulary.bySlug.has(technique.value) ? technique.value : vocabulary.redirects.get(technique.value)
@@ -471,7 +471,7 @@ async function adoptInVideo(db: Db, videoId: string, frameIds: readonly string[]
       for (const { annotator, proposedTechnique, values } of proposals) {
         const slug = resolveSlug(vocabulary, proposedTechnique!)
         if (slug === undefined) continue
-        const answer = values as Candidate['values']
+        const answer = values as ValueCandidate['values']
         await tx
           .update(annotations)
           .set({ proposedTechnique: null, values: { ...answer, technique: adopted(answer.technique, slug) } })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ANNOTATED, SOURCES } from '../../vocabulary.ts'
-import { type Candidate, OUT_OF_LIST, resolveValues } from './provenance.ts'
+import { OUT_OF_LIST, resolveValues, type ValueCandidate } from './provenance.ts'
 
 const annotatorSources = SOURCES.filter((source) => source !== 'person')
 const value = fc.record({
@@ -9,7 +9,7 @@ const value = fc.record({
   source: fc.constantFrom(...annotatorSources),
   confidence: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
 })
-const candidate: fc.Arbitrary<Candidate> = fc.record({
+const candidate: fc.Arbitrary<ValueCandidate> = fc.record({
   annotator: fc.constantFrom('a@1', 'b@1', 'b@2', 'c@9'),
   at: fc.integer({ min: 0, max: 5 }).map((ms) => new Date(ms)),
   values: fc.record({ subject: value, caption: value }, { requiredKeys: [] }),
@@ -90,7 +90,7 @@ test('what a person fixed stays, whoever answers', () => {
   )
 })
 
-const at = (annotator: string, ms: number, subject: Candidate['values']['subject']): Candidate => ({
+const at = (annotator: string, ms: number, subject: ValueCandidate['values']['subject']): ValueCandidate => ({
   annotator,
   at: new Date(ms),
   values: { subject: subject! },

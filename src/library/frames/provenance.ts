@@ -2,17 +2,17 @@ import type { Provenance } from '../../db/schema.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
 
 /** One annotator's value for one attribute, as the annotations table keeps it. */
-export interface CandidateValue {
+export interface OfferedValue {
   value: string | null
   source: Provenance['source']
   confidence: number | null
   reason?: string
 }
 
-export interface Candidate {
+export interface ValueCandidate {
   annotator: string
   at: Date
-  values: Partial<Record<AnnotatedAttribute, CandidateValue>>
+  values: Partial<Record<AnnotatedAttribute, OfferedValue>>
 }
 
 export type Resolved = Record<AnnotatedAttribute, { value: string | null; provenance: Provenance | null }>
@@ -25,7 +25,7 @@ export const OUT_OF_LIST = 'out_of_list'
  * also when it takes an older value back, so that re-annotation replaces its own values and nothing better.
  */
 export function resolveValues(
-  candidates: readonly Candidate[],
+  candidates: readonly ValueCandidate[],
   locked: Partial<Record<AnnotatedAttribute, { value: string | null; provenance: Provenance }>>,
 ): Resolved {
   const ordered = [...candidates].sort(

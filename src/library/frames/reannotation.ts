@@ -6,30 +6,30 @@ import { appendEvents } from '../../events/append.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
 import { anyAttributeBy, factsOf } from '../videos/videos.ts'
 import type { FrameRow } from './annotations.ts'
-import { type Candidate, resolveValues } from './provenance.ts'
+import { resolveValues, type ValueCandidate } from './provenance.ts'
 
 /** What the workers of this installation describe frames with; they write it down when they start. */
-export interface PresentAnnotator {
+export interface ActiveAnnotator {
   version: string
   model: string
   batchSize: number
 }
 
-const PRESENT = 'annotator'
+const ACTIVE_ANNOTATOR = 'annotator'
 
-export async function publishAnnotator(db: Db, present: PresentAnnotator): Promise<void> {
+export async function publishAnnotator(db: Db, annotator: ActiveAnnotator): Promise<void> {
   await db
     .insert(settings)
-    .values({ name: PRESENT, value: present })
-    .onConflictDoUpdate({ target: settings.name, set: { value: present, updatedAt: new Date() } })
+    .values({ name: ACTIVE_ANNOTATOR, value: annotator })
+    .onConflictDoUpdate({ target: settings.name, set: { value: annotator, updatedAt: new Date() } })
 }
 
-export async function findAnnotator(db: DbOrTx): Promise<PresentAnnotator | undefined> {
-  const [row] = await db.select().from(settings).where(eq(settings.name, PRESENT))
-  return row?.value as PresentAnnotator | undefined
+export async function findAnnotator(db: DbOrTx): Promise<ActiveAnnotator | undefined> {
+  const [row] = await db.select().from(settings).where(eq(settings.name, ACTIVE_ANNOTATOR))
+  return row?.value as ActiveAnnotator | undefined
 }
 
-export interface Scope {
+export interface ReannotationFilter {
   videoId?: string | undefined
   conditions?: readonly Condition[]
 }
@@ -63,7 +63,7 @@ export function parseCondition(text: string): Condition {
  * Frames of ready videos that are worth asking `annotator` about: those it has not described yet, within the scope. Of two `missing` or `source` conditions one
  * is enough; a refusal counts as an answer unless the scope names it.
  */
-function inScope(annotator: string, { videoId, conditions = [] }: Scope): SQL {
+function matching(annotator: string, { videoId, conditions = [] }: ReannotationFilter): SQL {
   const asksRefused = conditions.some((condition) => condition.kind === 'status' && condition.status === 'refused')
   const answered = sql.raw(asksRefused ? `'annotated'` : `'annotated', 'refused'`)
   const any = conditions.map(toSql)
@@ -83,25 +83,34 @@ function toSql(condition: Condition): SQL {
   return sql`(f.${sql.identifier(condition.attribute)} is not null and f.${sql.identifier(`${condition.attribute}_provenance`)}->>'source' = ${condition.source})`
 }
 
-export interface ScopeSize {
+export interface ReannotationSize {
   frames: number
   videos: number
   /** Values within the scope that people fixed: they stay. */
   locked_frames: number
 }
 
-export async function sizeOfScope(db: Db, annotator: string, scope: Scope): Promise<ScopeSize> {
-  const { rows } = await db.execute<Record<keyof ScopeSize, string>>(sql`
+export async function sizeOfReannotation(
+  db: Db,
+  annotator: string,
+  filter: ReannotationFilter,
+): Promise<ReannotationSize> {
+  const { rows } = await db.execute<Record<keyof ReannotationSize, string>>(sql`
     select count(*) as frames, count(distinct f.video_id) as videos, count(*) filter (where ${anyAttributeBy('person')}) as locked_frames
-      from frames f join videos v on v.id = f.video_id where ${inScope(annotator, scope)}`)
+      from frames f join videos v on v.id = f.video_id where ${matching(annotator, filter)}`)
   const row = rows[0]!
   return { frames: Number(row.frames), videos: Number(row.videos), locked_frames: Number(row.locked_frames) }
 }
 
 /** Some frames of the scope, spread over its videos; the same ones every time. */
-export async function sampleOfScope(db: Db, annotator: string, scope: Scope, limit: number): Promise<FrameRow[]> {
+export async function sampleForReannotation(
+  db: Db,
+  annotator: string,
+  filter: ReannotationFilter,
+  limit: number,
+): Promise<FrameRow[]> {
   const { rows } = await db.execute<{ id: string }>(sql`
-    select f.id from frames f join videos v on v.id = f.video_id where ${inScope(annotator, scope)} order by md5(f.id) limit ${limit}`)
+    select f.id from frames f join videos v on v.id = f.video_id where ${matching(annotator, filter)} order by md5(f.id) limit ${limit}`)
   if (rows.length === 0) return []
   return db
     .select()
@@ -121,20 +130,20 @@ const VIDEOS_AT_ONCE = 200
  * Asks for new descriptions: from now on the frames of the scope wait for the workers, as a back-fill. Nothing public changes until an answer is in. Asking again
  * for what waits already changes nothing. Number of frames that were not waiting yet.
  */
-export async function requestReannotation(db: Db, annotator: string, scope: Scope): Promise<number> {
+export async function requestReannotation(db: Db, annotator: string, filter: ReannotationFilter): Promise<number> {
   let added = 0
   let after = ''
   for (;;) {
     const { rows: page } = await db.execute<{ video_id: string }>(sql`
       select distinct f.video_id from frames f join videos v on v.id = f.video_id
-       where f.video_id > ${after} and ${inScope(annotator, scope)} order by f.video_id limit ${VIDEOS_AT_ONCE}`)
+       where f.video_id > ${after} and ${matching(annotator, filter)} order by f.video_id limit ${VIDEOS_AT_ONCE}`)
     if (page.length === 0) return added
     const ids = page.map((row) => row.video_id)
     await db.transaction(async (tx) => {
       const { rows } = await tx.execute<{ video_id: string }>(sql`
         insert into reannotations (frame_id, video_id, annotator)
         select f.id, f.video_id, ${annotator} from frames f join videos v on v.id = f.video_id
-         where f.video_id = any(${sql.param(ids)}::text[]) and ${inScope(annotator, scope)}
+         where f.video_id = any(${sql.param(ids)}::text[]) and ${matching(annotator, filter)}
         on conflict (frame_id) do update set annotator = excluded.annotator where reannotations.annotator <> excluded.annotator returning video_id`)
       added += rows.length
       const counts = new Map<string, number>()
@@ -190,7 +199,7 @@ export interface ValueChange {
 }
 
 /** What an answer would change in a frame's public values, were it stored. Pure. */
-export function diffAnswer(row: FrameRow, answers: readonly Candidate[], answer: Candidate): ValueChange[] {
+export function diffAnswer(row: FrameRow, answers: readonly ValueCandidate[], answer: ValueCandidate): ValueChange[] {
   const changes: ValueChange[] = []
   const present = toPresent(row)
   const after = resolveValues([...answers.filter(({ annotator }) => annotator !== answer.annotator), answer], {})
@@ -218,7 +227,7 @@ function toPresent(row: FrameRow): Record<AnnotatedAttribute, { value: string | 
 }
 
 /** @throws AppError when no worker has ever told what it describes frames with */
-export async function requireAnnotator(db: Db): Promise<PresentAnnotator> {
+export async function requireAnnotator(db: Db): Promise<ActiveAnnotator> {
   const present = await findAnnotator(db)
   if (!present)
     throw new AppError(

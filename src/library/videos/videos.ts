@@ -13,7 +13,7 @@ import { frameIdOf, imageKeysOf, videoIdOf } from './identity.ts'
 export type VideoRow = typeof videos.$inferSelect
 
 /** A video is begun at most this often: beyond it something in the file kills workers. */
-export const MAX_BEGINNINGS = 30
+export const MAX_ATTEMPTS = 30
 
 export const ACTIVE_STATUSES = ['queued', 'fetching', 'extracting', 'annotating'] as const satisfies VideoStatus[]
 
@@ -181,7 +181,7 @@ export async function beginVideo(db: Db, id: string, revision: number): Promise<
 }
 
 /** A beginning that came to nothing because a store was away is not counted: an outage of a minute has as many of them as a video may have. */
-export async function unbeginVideo(db: Db, id: string, revision: number): Promise<void> {
+export async function refundAttempt(db: Db, id: string, revision: number): Promise<void> {
   await db
     .update(videos)
     .set({ attempts: sql`greatest(${videos.attempts} - 1, 0)`, updatedAt: new Date() })

@@ -31,9 +31,9 @@ test('of many that take a place at once each counts those before it, and one tha
   const limiter = openLocalLimiter(3)
   const asked = Array.from({ length: 4 }, () => limiter.acquire(never))
   const places = await Promise.all(asked.slice(0, 3))
-  expect(places.map(({ others }) => others)).toEqual([0, 1, 2])
+  expect(places.map(({ concurrentBefore }) => concurrentBefore)).toEqual([0, 1, 2])
   places[0]!.release()
-  expect((await asked[3]!).others).toBe(2)
+  expect((await asked[3]!).concurrentBefore).toBe(2)
 })
 
 test('the breaker opens, lets one through after its time, and closes on success', () => {

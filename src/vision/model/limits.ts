@@ -1,15 +1,15 @@
-/** A place among the calls under way. */
-export interface Place {
-  /** How many places were taken when this one was: counted in the same step, so that of many at once the first counts none and every later one those before it. */
-  others: number
-  /** Gives it back; more than once counts once. */
+/** One of the calls under way. */
+export interface Lease {
+  /** Calls already in flight, read atomically with the acquisition. */
+  concurrentBefore: number
+  /** Idempotent. */
   release(): void
 }
 
 /** Bounds how many calls are under way; one that spans processes may be passed in instead. */
 export interface CallLimiter {
   /** Waits for a place. Rejects when the signal fires. */
-  acquire(signal: AbortSignal): Promise<Place>
+  acquire(signal: AbortSignal): Promise<Lease>
 }
 
 /** At most `concurrency` at once in this process, first come, first served. */
@@ -18,11 +18,11 @@ export function openLocalLimiter(concurrency: number): CallLimiter {
   let taken = 0
   const waiting: Array<() => void> = []
 
-  function take(): Place {
-    const others = taken++
+  function take(): Lease {
+    const concurrentBefore = taken++
     let held = true
     return {
-      others,
+      concurrentBefore,
       release() {
         if (!held) return
         held = false
@@ -36,7 +36,7 @@ export function openLocalLimiter(concurrency: number): CallLimiter {
     async acquire(signal) {
       signal.throwIfAborted()
       if (taken < places) return take()
-      return new Promise<Place>((resolve, reject) => {
+      return new Promise<Lease>((resolve, reject) => {
         const enter = () => {
           signal.removeEventListener('abort', leave)
           resolve(take())

@@ -56,11 +56,11 @@ export interface ModelAnnotatorOptions {
   breakerCoolDownMs?: number
   limiter?: CallLimiter
   /**
-   * Asked before every call, with its place taken: `others` are the calls that took theirs before, of all processes that share the limiter. Each of them is
+   * Asked before every call, with its place taken: `concurrentBefore` are the calls that took theirs before, of all processes that share the limiter. Each of them is
    * under way, not in the books yet, or in the books by now.
    * @throws AnnotatorUnavailable when the call must not be paid for
    */
-  admit?: (others: number) => Promise<void>
+  admit?: (concurrentBefore: number) => Promise<void>
   cache?: AnswerCache
   prices?: Record<string, ModelPrice>
 }
@@ -117,10 +117,10 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     { signal, breakOff }: { signal: AbortSignal; breakOff: AbortSignal },
     book: (answer: Answer, parsed: ParsedAnswer, durationMs: number) => Promise<void>,
   ): Promise<{ answer: Answer; parsed: ParsedAnswer; booked: Promise<void> }> {
-    const { others, release } = await limiter.acquire(signal)
+    const { concurrentBefore, release } = await limiter.acquire(signal)
     try {
       throwIfUnavailable()
-      await options.admit?.(others)
+      await options.admit?.(concurrentBefore)
       signal.throwIfAborted()
       const wait = breaker.enter()
       if (wait > 0)

@@ -13,10 +13,10 @@ export const STEPS = [
 ] as const
 export type Step = (typeof STEPS)[number]
 
-export type Reached = (step: Step) => void
+export type FaultPoint = (step: Step) => void
 
 /** With a fault set: SIGKILL to ourselves at the n-th passage of that step. Otherwise nothing. */
-export function faultPoints(fault: { step: string; passage: number } | undefined): Reached {
+export function openFaultPoint(fault: { step: string; passage: number } | undefined): FaultPoint {
   if (!fault) return () => undefined
   let passages = 0
   return (step) => {
