@@ -1,5 +1,6 @@
 import { type RequestHandler, type Response, Router } from 'express'
 import { notFound } from '../errors.ts'
+import { toImageKey } from '../views/image-key.ts'
 
 /** `/media/<frame id>-<8 hex>.webp` and `…-480.webp`: the name holds the content's hash, so what is behind it never changes. */
 export function mediaRouter({
@@ -34,10 +35,4 @@ function immutable(res: Response, name: string): void {
     'Cross-Origin-Resource-Policy': 'cross-origin',
     'X-Content-Type-Options': 'nosniff',
   })
-}
-
-/** The store's key for a public image name; undefined for anything that is none. */
-export function toImageKey(name: string): string | undefined {
-  const match = /^([a-z0-9]{8,32})-([a-z0-9]{1,8})-([0-9a-f]{8})(-480)?\.webp$/.exec(name)
-  return match ? `frames/${match[1]}/${match[2]}-${match[3]}${match[4] ?? ''}.webp` : undefined
 }
