@@ -2,6 +2,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { notFound } from '../errors.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../http/parameters.ts'
 import type { Question, ReadCache } from '../http/read-cache.ts'
+import { type JsonText, jsonArray, jsonObject, jsonText } from '../json-text.ts'
 import type { LibrarySearch, ShownFrame, TechniqueDocument } from '../search/library-search.ts'
 import {
   brandsParameters,
@@ -34,7 +35,7 @@ export interface ReadsDeps {
 const ID = /^[a-z0-9-]{1,64}$/i
 
 /** What to answer, or the JSON of it. */
-type Load<V> = (values: V, id: string) => Promise<object | string>
+type Load<V> = (values: V, id: string) => Promise<object | JsonText>
 
 export interface Reads {
   router: Router
@@ -69,7 +70,7 @@ export function openReads({ search, cache, publicUrl, sourceKeyOf, limit: limite
     )
   }
 
-  async function explained(load: () => Promise<object | string>): Promise<object> {
+  async function explained(load: () => Promise<object | JsonText>): Promise<object> {
     const started = performance.now()
     const answer = await load()
     const body = typeof answer === 'string' ? (JSON.parse(answer) as object) : answer
@@ -99,13 +100,14 @@ export function openReads({ search, cache, publicUrl, sourceKeyOf, limit: limite
     const found = await search.frames(query)
     const view = frame(values)
     const hasMore = found.frames.length === PAGE_SIZE
-    const counts = query.facets ? { facets: found.facets, total: found.total } : {}
     if (query.q === '' || query.provenance) {
       const frames = found.frames.map((hit) => (query.q === '' ? view(hit.document) : toHit(hit, view)))
+      const counts = query.facets ? { facets: found.facets, total: found.total } : {}
       return { page: query.page, frames, hasMore, ...counts }
     }
-    const frames = found.frames.map((hit) => toHitText(hit, publicUrl)).join(',')
-    return `{"page":${query.page},"frames":[${frames}],${JSON.stringify({ hasMore, ...counts }).slice(1)}`
+    const frames = jsonArray(found.frames.map((hit) => toHitText(hit, publicUrl)))
+    const counts = query.facets ? { facets: jsonText(found.facets), total: jsonText(found.total) } : {}
+    return jsonObject({ page: jsonText(query.page), frames, hasMore: jsonText(hasMore), ...counts })
   })
 
   read('/api/videos/:id/frames', videoFramesParameters, async (values, id) => {

@@ -89,3 +89,17 @@ test('a hit put together from the stored text is the hit made from the document,
     { numRuns: 500 },
   )
 })
+
+test('a stored document whose members stand in another order gives the same addresses', () => {
+  const document = fc.sample(frame, 1)[0]! as ShownFrame
+  const { id, image_path, thumb_path, ...rest } = document
+  for (const order of [
+    { image_path, id, thumb_path, ...rest },
+    { id, thumb_path, ...rest, image_path },
+  ]) {
+    const hit = { document, score: 0.5, matched: {}, text: JSON.stringify(order) }
+    const shown = JSON.parse(toHitText(hit, 'http://frames.test'))
+    expect(shown.image_url).toBe('http://frames.test/media/v-1.webp')
+    expect(shown.thumb_url).toBe('http://frames.test/media/v-1-480.webp')
+  }
+})

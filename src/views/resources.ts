@@ -1,3 +1,4 @@
+import { type JsonText, jsonText, prefixMember, storedJson, withMembers } from '../json-text.ts'
 import type {
   BrandDocument,
   FrameHit,
@@ -88,18 +89,19 @@ export function toHit<D, R extends object>(
 }
 
 /**
- * The same of a frame as JSON text. A stored text is spliced, not read: no string of JSON holds a bare quote, so a field's name between quotes and commas is that field.
+ * The same of a frame as JSON text. A stored document is spliced instead of parsed: a wall page has 120 of them.
  */
-export function toHitText(hit: FrameHit, publicUrl: string): string {
-  const { text } = hit
-  if (text === undefined) return JSON.stringify(toHit(hit, (document) => toFrame(document, publicUrl)))
-  const base = JSON.stringify(publicUrl).slice(0, -1)
-  const image = text.indexOf(IMAGE)
-  const thumb = text.indexOf(THUMB, image)
-  return `${text.slice(0, image)},"image_url":${base}${text.slice(image + IMAGE.length, thumb)},"thumb_url":${base}${text.slice(thumb + THUMB.length, -1)},"score":${hit.score},"matched":${JSON.stringify(hit.matched)}}`
+export function toHitText(hit: FrameHit, publicUrl: string): JsonText {
+  const shown = hit.text === undefined ? undefined : toFrameText(storedJson(hit.text), publicUrl)
+  if (shown === undefined) return jsonText(toHit(hit, (document) => toFrame(document, publicUrl)))
+  return withMembers(shown, { score: jsonText(hit.score), matched: jsonText(hit.matched) })
 }
-const IMAGE = ',"image_path":"'
-const THUMB = ',"thumb_path":"'
+
+/** A stored document has a resource's members in a resource's order, but for the paths of its images. */
+function toFrameText(document: JsonText, publicUrl: string): JsonText | undefined {
+  const shown = prefixMember(document, 'image_path', { as: 'image_url', prefix: publicUrl })
+  return shown && prefixMember(shown, 'thumb_path', { as: 'thumb_url', prefix: publicUrl })
+}
 
 function absolute(path: string | null, publicUrl: string): string | null {
   return path === null ? null : publicUrl + path

@@ -1,0 +1,106 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  type JsonText,
+  jsonArray,
+  jsonObject,
+  jsonObjectPieces,
+  jsonText,
+  prefixMember,
+  withMembers,
+} from './json-text.ts'
+
+/** Keys and strings that would break a text that is cut at the wrong place. */
+const hostile = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom(',"path":"', '"path":"', '\\', '\\"', '}', ']', '{}', '', '__proto__', '0', '\ud800', '\u2028'),
+)
+const value: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.constantFrom(null, true, false),
+    fc.integer(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => (Object.is(number, -0) ? 0 : number)),
+    hostile,
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(hostile, tie('value'), { maxKeys: 4 }),
+  ),
+})).value
+const fields = fc.dictionary(hostile, value, { maxKeys: 5 })
+
+const parsed = (text: string): unknown => JSON.parse(text)
+/** What any value is after one way through JSON. */
+const plain = (of: unknown): unknown => parsed(JSON.stringify(of))
+const texts = (of: Record<string, unknown>): Record<string, JsonText> =>
+  Object.fromEntries(Object.entries(of).map(([name, member]) => [name, jsonText(member)]))
+
+test('an array of texts is the text of the array', () => {
+  fc.assert(
+    fc.property(fc.array(value), (values) => {
+      expect(parsed(jsonArray(values.map(jsonText)))).toEqual(plain(values))
+      expect(jsonArray(values.map(jsonText))).toBe(JSON.stringify(values))
+    }),
+  )
+})
+
+test('an object of texts is the text of the object, whatever its names and strings hold', () => {
+  fc.assert(
+    fc.property(fields, (of) => {
+      expect(parsed(jsonObject(texts(of)))).toEqual(plain(of))
+      expect(jsonObject(texts(of))).toBe(JSON.stringify(of))
+    }),
+  )
+})
+
+test('an undefined member is left out', () => {
+  expect(jsonObject({ a: undefined, b: jsonText(1), c: undefined })).toBe('{"b":1}')
+  expect(withMembers(jsonText({}), { a: undefined })).toBe('{}')
+})
+
+test('members added to a text are members added to the object', () => {
+  fc.assert(
+    fc.property(fields, fields, (of, added) => {
+      const fresh = Object.fromEntries(Object.entries(added).filter(([name]) => !Object.hasOwn(of, name)))
+      const together = Object.fromEntries([...Object.entries(of), ...Object.entries(fresh)])
+      expect(parsed(withMembers(jsonText(of), texts(fresh)))).toEqual(plain(together))
+    }),
+  )
+})
+
+test('pieces in a row are the text of the object, and bytes among them are not copied', () => {
+  fc.assert(
+    fc.property(fields, fc.array(fc.boolean(), { minLength: 5, maxLength: 5 }), (of, asBytes) => {
+      const wellFormed = plain(of) as Record<string, unknown>
+      const members = Object.fromEntries(
+        Object.entries(texts(wellFormed)).map(([name, text], at) => [name, asBytes[at] ? Buffer.from(text) : text]),
+      )
+      const pieces = jsonObjectPieces(members)
+      for (const member of Object.values(members)) if (typeof member !== 'string') expect(pieces).toContain(member)
+      const sent = Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString()
+      expect(parsed(sent)).toEqual(parsed(Buffer.from(JSON.stringify(wellFormed)).toString()))
+    }),
+  )
+})
+
+test('a prefixed member is the same member of the parsed object, whatever stands around it', () => {
+  const before = fc.array(hostile, { minLength: 1, maxLength: 4 })
+  fc.assert(
+    fc.property(before, hostile, fields, hostile, (strings, path, after, prefix) => {
+      const text = jsonText({ first: 1, strings, texts: strings.join(''), path, after })
+      const spliced = prefixMember(text, 'path', { as: 'url', prefix })
+      const expected = { first: 1, strings, texts: strings.join(''), url: prefix + path, after }
+      expect(parsed(spliced!)).toEqual(plain(expected))
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('an object without the member is not touched', () => {
+  expect(prefixMember(jsonText({ a: ',"path":"', b: ['x', 'path'] }), 'path', { as: 'url', prefix: '' })).toBe(
+    undefined,
+  )
+})
+
+test('a value without a JSON text is refused', () => {
+  expect(() => jsonText(undefined)).toThrow(TypeError)
+})

@@ -1,0 +1,84 @@
+/**
+ * The one place that puts JSON text together from parts that are JSON text already.
+ * Every text taken and returned here is balanced: one whole JSON value, as `JSON.stringify` writes it.
+ */
+
+declare const balanced: unique symbol
+/** One whole JSON value as text, without white space between its tokens. */
+export type JsonText = string & { readonly [balanced]: true }
+
+/** Members in the order they are written; an undefined one is left out, as `JSON.stringify` does. */
+export type JsonMembers = Readonly<Record<string, JsonText | undefined>>
+
+/** The text of a value. @throws TypeError for a value that JSON cannot hold. */
+export function jsonText(value: unknown): JsonText {
+  const text = JSON.stringify(value)
+  if (text === undefined) throw new TypeError('This value has no JSON text.')
+  return text as JsonText
+}
+
+/** A text that `JSON.stringify` has made elsewhere, such as a stored document. */
+export function storedJson(text: string): JsonText {
+  return text as JsonText
+}
+
+export function jsonArray(items: readonly JsonText[]): JsonText {
+  return `[${items.join(',')}]` as JsonText
+}
+
+export function jsonObject(members: JsonMembers): JsonText {
+  return `{${toMembers(members)}}` as JsonText
+}
+
+/** The object with further members at its end. Their names must be new to it. */
+export function withMembers(object: JsonText, members: JsonMembers): JsonText {
+  const added = toMembers(members)
+  if (added === '') return object
+  return `${object.slice(0, -1)}${object === '{}' ? '' : ','}${added}}` as JsonText
+}
+
+/**
+ * As `jsonObject`, in pieces: bytes that are one whole JSON value are passed on without being copied.
+ */
+export function jsonObjectPieces(members: Readonly<Record<string, JsonText | Buffer>>): (string | Buffer)[] {
+  const pieces: (string | Buffer)[] = []
+  let text = '{'
+  let separator = ''
+  for (const [name, value] of Object.entries(members)) {
+    text += `${separator}${JSON.stringify(name)}:`
+    separator = ','
+    if (typeof value === 'string') {
+      text += value
+      continue
+    }
+    pieces.push(text, value)
+    text = ''
+  }
+  pieces.push(`${text}}`)
+  return pieces
+}
+
+/**
+ * Renames a member whose value is a string and puts `prefix` before that value, without parsing the object.
+ * A quote within a JSON string is always escaped, so `,"name":"` can only be the member itself.
+ * The member must not come first, and no object nested before it may have a string member of that name.
+ * @returns undefined when the object has no such member.
+ */
+export function prefixMember(
+  object: JsonText,
+  name: string,
+  { as, prefix }: { as: string; prefix: string },
+): JsonText | undefined {
+  const member = `,${JSON.stringify(name)}:"`
+  const at = object.indexOf(member)
+  if (at < 0) return undefined
+  const renamed = `,${JSON.stringify(as)}:${JSON.stringify(prefix).slice(0, -1)}`
+  return `${object.slice(0, at)}${renamed}${object.slice(at + member.length)}` as JsonText
+}
+
+function toMembers(members: JsonMembers): string {
+  let text = ''
+  for (const [name, value] of Object.entries(members))
+    if (value !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${value}`
+  return text
+}
