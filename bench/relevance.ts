@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { parseConfig } from '../src/config.ts'
 import type { Db } from '../src/db/client.ts'
-import { frames } from '../src/db/schema.ts'
+import { frames } from '../src/db/schema/frames.ts'
 import { rebuildMirror } from '../src/projections/search/mirror.ts'
 import { rebuildSearch } from '../src/projections/search/rebuild.ts'
 import type { LibrarySearch } from '../src/search/library-search.ts'

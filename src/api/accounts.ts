@@ -1,7 +1,7 @@
 import { Router } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import { PLANS } from '../db/schema.ts'
+import { PLANS } from '../db/schema/accounts.ts'
 import type { Authentication } from '../http/authenticate.ts'
 import { jsonBody } from '../http/idempotent-write.ts'
 import { setPlan } from '../library/accounts/accounts.ts'

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { PLANS, type Plan } from '../db/schema.ts'
+import { PLANS, type Plan } from '../db/schema/accounts.ts'
 import {
   type Account,
   createAccount,

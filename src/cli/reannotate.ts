@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { eq } from 'drizzle-orm'
-import { annotations } from '../db/schema.ts'
+import { annotations } from '../db/schema/annotations.ts'
 import { checked, costsOf, type FrameRow, recordVisionCall, usualCallOf } from '../library/frames/annotations.ts'
 import type { ValueCandidate } from '../library/frames/provenance.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { asc } from 'drizzle-orm'
-import { techniques } from '../db/schema.ts'
+import { techniques } from '../db/schema/techniques.ts'
 import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/annotations.ts'
 import {
   addTechnique,

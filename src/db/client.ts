@@ -2,9 +2,8 @@ import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgSession, PreparedQueryConfig } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import type { Logger } from '../logger.ts'
-import * as schema from './schema.ts'
 
-export type Db = NodePgDatabase<typeof schema> & { $client: pg.Pool }
+export type Db = NodePgDatabase & { $client: pg.Pool }
 export type Tx = Parameters<Parameters<Db['transaction']>[0]>[0]
 /** Either may carry a read; only a `Tx` may carry a write with its event. */
 export type DbOrTx = Db | Tx
@@ -37,18 +36,18 @@ export function openDb({
   pool.on('error', (error) => logger?.warn({ err: error }, 'database connection lost'))
   // Nor one dropped between two queries of a transaction: the pool does not listen to a connection that is lent out. The transaction's next query fails.
   pool.on('connect', (client) => client.on('error', () => undefined))
-  const db = drizzle(pool, { schema }) as Db
+  const db = drizzle(pool) as Db
   db.transaction = transactionOf(pool)
   return db
 }
 
 /** Drizzle's own keeps a connection lent out for ever when its `begin` fails, as it does after every restart of the database (0.45, node-postgres/session.ts). */
 function transactionOf(pool: pg.Pool): Db['transaction'] {
-  const byClient = new WeakMap<pg.PoolClient, NodePgDatabase<typeof schema>>()
+  const byClient = new WeakMap<pg.PoolClient, NodePgDatabase>()
   return async (act, config) => {
     const client = await pool.connect()
     try {
-      const db = byClient.get(client) ?? drizzle(client, { schema })
+      const db = byClient.get(client) ?? drizzle(client)
       byClient.set(client, db)
       return await db.transaction(act, config)
     } finally {

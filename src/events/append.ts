@@ -1,5 +1,5 @@
 import type { Tx } from '../db/client.ts'
-import { events } from '../db/schema.ts'
+import { events } from '../db/schema/events.ts'
 import { EVENTS, type EventType, type NewEvent } from './catalogue.ts'
 
 /** The only way to say that something happened: in the transaction that made it so. Data that does not fit the catalogue throws, and with it the transaction. */

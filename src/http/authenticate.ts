@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Db } from '../db/client.ts'
-import type { Plan } from '../db/schema.ts'
+import type { Plan } from '../db/schema/accounts.ts'
 import { AppError } from '../errors.ts'
 import { authenticate, type Caller, OPERATOR_SCOPES, recordKeyUse, type Scope } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Plan } from '../db/schema.ts'
+import type { Plan } from '../db/schema/accounts.ts'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 

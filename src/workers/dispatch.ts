@@ -1,6 +1,7 @@
 import { eq, inArray } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { frames, videos } from '../db/schema.ts'
+import { frames } from '../db/schema/frames.ts'
+import { videos } from '../db/schema/videos.ts'
 import type { StoredEvent } from '../events/catalogue.ts'
 import type { Consumer } from '../events/consume.ts'
 import { loadAwaiting } from '../library/frames/annotations.ts'

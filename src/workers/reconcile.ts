@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { videos } from '../db/schema.ts'
+import { videos } from '../db/schema/videos.ts'
 import { adoptProposals } from '../library/frames/annotations.ts'
 import { retarget } from '../library/frames/reannotation.ts'
 import type { Logger } from '../logger.ts'

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Db } from '../../src/db/client.ts'
-import type { Plan, Role } from '../../src/db/schema.ts'
-import { frames, videos } from '../../src/db/schema.ts'
+import type { Plan, Role } from '../../src/db/schema/accounts.ts'
+import { frames } from '../../src/db/schema/frames.ts'
+import { videos } from '../../src/db/schema/videos.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey, type Scope } from '../../src/library/accounts/keys.ts'
 

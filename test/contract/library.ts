@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import { videos } from '../../src/db/schema.ts'
+import { videos } from '../../src/db/schema/videos.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../src/vocabulary.ts'
 import type { Engine } from '../support/engines.ts'
 import { openMeili } from '../support/meilisearch.ts'

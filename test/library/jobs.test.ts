@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { videos } from '../../src/db/schema/videos.ts'
 import { MediaError } from '../../src/errors.ts'
 import { recordAnnotations } from '../../src/library/frames/annotations.ts'
 import { frameIdOf } from '../../src/library/videos/identity.ts'
@@ -751,7 +752,7 @@ test('removing media waits for a submission of the same source, and then leaves 
 test('what a video needs is the same list however often it is asked for', async () => {
   await open(annotator, { worker: false })
   const video = await addVideo(service, 3)
-  const row = (await service.stores.db.query.videos.findFirst())!
-  expect(row.id).toBe(video)
-  expect(await jobsOf(service.stores.db, annotator, row)).toEqual(await jobsOf(service.stores.db, annotator, row))
+  const [row] = await service.stores.db.select().from(videos)
+  expect(row?.id).toBe(video)
+  expect(await jobsOf(service.stores.db, annotator, row!)).toEqual(await jobsOf(service.stores.db, annotator, row!))
 })

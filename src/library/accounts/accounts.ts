@@ -1,6 +1,6 @@
 import { asc, eq, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction } from '../../db/client.ts'
-import { accounts, type Plan, type Role, signInLinks } from '../../db/schema.ts'
+import { accounts, type Plan, type Role, signInLinks } from '../../db/schema/accounts.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { deleteAllBoards } from '../collections/boards.ts'

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
-import { accounts, apiKeys, type Plan, type Role } from '../../db/schema.ts'
+import { accounts, apiKeys, type Plan, type Role } from '../../db/schema/accounts.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { isId } from '../frames/frame-facts.ts'

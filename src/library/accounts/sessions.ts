@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
-import { type Plan, type Role, sessions, signInLinks } from '../../db/schema.ts'
+import { type Plan, type Role, sessions, signInLinks } from '../../db/schema/accounts.ts'
 import { ensureAccount, findAccountByEmail, parseEmail } from './accounts.ts'
 import { randomBase62, sha256 } from './random.ts'
 

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
-import { boards } from '../../db/schema.ts'
+import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent, appendEvents } from '../../events/append.ts'
 import type { NewEvent } from '../../events/catalogue.ts'

@@ -1,15 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { Db, DbOrTx, Tx } from '../../db/client.ts'
-import {
-  annotations,
-  dismissedSuggestions,
-  frames,
-  type Provenance,
-  reannotations,
-  visionAnswers,
-  visionCalls,
-} from '../../db/schema.ts'
+import { annotations, dismissedSuggestions, reannotations } from '../../db/schema/annotations.ts'
+import { frames, type Provenance } from '../../db/schema/frames.ts'
+import { visionAnswers, visionCalls } from '../../db/schema/vision.ts'
 import { invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { AnnotatorCall, FrameAnnotation } from '../../vision/annotator.ts'

@@ -1,4 +1,4 @@
-import type { Provenance } from '../../db/schema.ts'
+import type { Provenance } from '../../db/schema/frames.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
 
 /** One annotator's value for one attribute, as the annotations table keeps it. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { eq, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
-import { techniqueRedirects, techniques } from '../../db/schema.ts'
+import { techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent, appendEvents } from '../../events/append.ts'
 import type { EventData } from '../../events/catalogue.ts'

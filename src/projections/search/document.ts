@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { frames, Provenance, techniques, videos } from '../../db/schema.ts'
+import type { frames, Provenance } from '../../db/schema/frames.ts'
+import type { techniques } from '../../db/schema/techniques.ts'
+import type { videos } from '../../db/schema/videos.ts'
 import type { BrandDocument, FrameDocument, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
 import { ANNOTATED, type AnnotatedAttribute, type Platform } from '../../vocabulary.ts'
 import { frameStrength } from './strength.ts'

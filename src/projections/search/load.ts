@@ -1,6 +1,8 @@
 import { and, asc, eq, getTableColumns, gt, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { DbOrTx } from '../../db/client.ts'
-import { frames, techniqueRedirects, techniques, videos } from '../../db/schema.ts'
+import { frames } from '../../db/schema/frames.ts'
+import { techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
+import { videos } from '../../db/schema/videos.ts'
 import type { FrameDocument, TechniqueDocument } from '../../search/library-search.ts'
 import { type DeepLink, type GroupSummary, toFrameDocument, toTechniqueDocument, type VideoRow } from './document.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
-import { videos } from '../../db/schema.ts'
+import { videos } from '../../db/schema/videos.ts'
 import type { EventType, StoredEvent } from '../../events/catalogue.ts'
 import type { Commit, Consumer } from '../../events/consume.ts'
 import type { BrandDocument, FrameDocument, VideoDocument } from '../../search/library-search.ts'

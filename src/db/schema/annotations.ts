@@ -1,0 +1,54 @@
+import { sql } from 'drizzle-orm'
+import { check, index, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { at } from './columns.ts'
+import { frames } from './frames.ts'
+import { videos } from './videos.ts'
+
+/** One annotator's answer for one frame; the frame's columns hold what won. A refused or failed frame has its row too, so that the count closes. */
+export const annotations = pgTable(
+  'annotations',
+  {
+    frameId: text('frame_id')
+      .notNull()
+      .references(() => frames.id, { onDelete: 'cascade' }),
+    annotator: text().notNull(),
+    /** The annotator's public name. */
+    model: text().notNull(),
+    status: text().$type<'annotated' | 'refused' | 'failed'>().notNull(),
+    reason: text(),
+    /** The technique it proposed outside the vocabulary, as a slug: waits for an operator, is never indexed. */
+    proposedTechnique: text('proposed_technique'),
+    values: jsonb().$type<Record<string, unknown>>().notNull(),
+    issues: jsonb().$type<unknown[]>().notNull().default([]),
+    copiedFrom: text('copied_from'),
+    createdAt: at('created_at').notNull().defaultNow(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.frameId, t.annotator] }),
+    check('annotations_status', sql`status in ('annotated', 'refused', 'failed')`),
+    index('annotations_proposed_idx').on(t.proposedTechnique).where(sql`proposed_technique is not null`),
+  ],
+)
+
+/** Frames of ready videos that are to be described again: what re-annotation asked for and no worker has answered yet. */
+export const reannotations = pgTable(
+  'reannotations',
+  {
+    frameId: text('frame_id')
+      .primaryKey()
+      .references(() => frames.id, { onDelete: 'cascade' }),
+    videoId: text('video_id')
+      .notNull()
+      .references(() => videos.id, { onDelete: 'cascade' }),
+    /** Whose answer is waited for; a changed setting names the new one (workers/reconcile.ts). */
+    annotator: text().notNull(),
+    requestedAt: at('requested_at').notNull().defaultNow(),
+  },
+  (t) => [index('reannotations_video_idx').on(t.videoId)],
+)
+
+/** Suggestions an operator turned down: not shown again. */
+export const dismissedSuggestions = pgTable('dismissed_suggestions', {
+  slug: text().primaryKey(),
+  at: at('at').notNull().defaultNow(),
+})

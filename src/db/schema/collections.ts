@@ -1,0 +1,62 @@
+import { bigint, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { accounts } from './accounts.ts'
+import { at } from './columns.ts'
+import { frames } from './frames.ts'
+
+export const saves = pgTable(
+  'saves',
+  {
+    /** Newest save first, also within one millisecond. */
+    seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity(),
+    accountId: text('account_id')
+      .notNull()
+      .references(() => accounts.id, { onDelete: 'cascade' }),
+    frameId: text('frame_id')
+      .notNull()
+      .references(() => frames.id, { onDelete: 'cascade' }),
+    createdAt: at('created_at').notNull().defaultNow(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.accountId, t.frameId] }),
+    index('saves_newest_idx').on(t.accountId, t.seq),
+    index('saves_frame_idx').on(t.frameId),
+  ],
+)
+
+export const boards = pgTable(
+  'boards',
+  {
+    id: text().primaryKey(),
+    accountId: text('account_id')
+      .notNull()
+      .references(() => accounts.id, { onDelete: 'cascade' }),
+    name: text().notNull(),
+    /** SHA-256 of the share link's token, hex; the token itself is shown once. */
+    shareHash: text('share_hash').unique(),
+    sharedAt: at('shared_at'),
+    createdAt: at('created_at').notNull().defaultNow(),
+    updatedAt: at('updated_at').notNull().defaultNow(),
+  },
+  (t) => [index('boards_account_idx').on(t.accountId, t.createdAt, t.id)],
+)
+
+export const boardItems = pgTable(
+  'board_items',
+  {
+    boardId: text('board_id')
+      .notNull()
+      .references(() => boards.id, { onDelete: 'cascade' }),
+    frameId: text('frame_id')
+      .notNull()
+      .references(() => frames.id, { onDelete: 'cascade' }),
+    /** Dense from 0 in the owner's order; rewritten under the board's row lock. */
+    position: integer().notNull(),
+    note: text(),
+    pinnedAt: at('pinned_at').notNull().defaultNow(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.boardId, t.frameId] }),
+    index('board_items_order_idx').on(t.boardId, t.position),
+    index('board_items_frame_idx').on(t.frameId),
+  ],
+)

@@ -1,0 +1,31 @@
+import { sql } from 'drizzle-orm'
+import { check, pgTable, text } from 'drizzle-orm/pg-core'
+import { at } from './columns.ts'
+
+export const techniques = pgTable(
+  'techniques',
+  {
+    slug: text().primaryKey(),
+    name: text().notNull(),
+    description: text().notNull(),
+    /** How to recognise it in a single frame. */
+    recognise: text().notNull(),
+    aliases: text().array().notNull().default([]),
+    /** A retired technique takes no new frames; frames keep it until they are annotated again. */
+    retiredAt: at('retired_at'),
+    createdAt: at('created_at').notNull().defaultNow(),
+    updatedAt: at('updated_at').notNull().defaultNow(),
+  },
+  () => [check('techniques_slug', sql`slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$' and length(slug) <= 64`)],
+)
+
+/** Old slugs of renamed and merged techniques: still understood in filters and in a model's answers. */
+export const techniqueRedirects = pgTable('technique_redirects', {
+  oldSlug: text('old_slug').primaryKey(),
+  slug: text()
+    .notNull()
+    .references(() => techniques.slug, { onUpdate: 'cascade', onDelete: 'cascade' }),
+  createdAt: at('created_at').notNull().defaultNow(),
+})
+
+export type TechniqueRow = typeof techniques.$inferSelect

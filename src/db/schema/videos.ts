@@ -1,0 +1,84 @@
+import { sql } from 'drizzle-orm'
+import { boolean, check, doublePrecision, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
+import { PLATFORMS } from '../../vocabulary.ts'
+import { at, oneOf } from './columns.ts'
+
+export const VIDEO_STATUSES = [
+  'queued',
+  'fetching',
+  'extracting',
+  'annotating',
+  'ready',
+  'failed',
+  'cancelled',
+] as const
+export type VideoStatus = (typeof VIDEO_STATUSES)[number]
+
+/** One entry per stage, in the order they ran: what `frames status` shows. Times RFC 3339. */
+export interface StageProgress {
+  stage: 'fetching' | 'extracting' | 'annotating'
+  startedAt: string
+  finishedAt: string | null
+  done: number
+  total: number | null
+}
+
+export interface DetectorRecord {
+  version: string
+  parameters: Record<string, number>
+}
+
+export const videos = pgTable(
+  'videos',
+  {
+    id: text().primaryKey(),
+    /** The canonical source that gives the id: `youtube:<id>`, `url:<canonical>`, `sha256:<hex>`. */
+    sourceKey: text('source_key').notNull().unique(),
+    sourceUrl: text('source_url'),
+    /** The image store's key of an upload's bytes; null for a video that is fetched from its URL. */
+    uploadKey: text('upload_key'),
+    title: text().notNull(),
+    author: text(),
+    platform: text().notNull(),
+    /** A person gave these at submission: what the source says later does not replace them. */
+    titleGiven: boolean('title_given').notNull().default(false),
+    authorGiven: boolean('author_given').notNull().default(false),
+    durationSec: doublePrecision('duration_sec'),
+    width: integer(),
+    height: integer(),
+    fps: doublePrecision(),
+    rotation: integer(),
+    codec: text(),
+    publishedAt: at('published_at'),
+    addedAt: at('added_at').notNull().defaultNow(),
+    status: text().$type<VideoStatus>().notNull().default('queued'),
+    failureCode: text('failure_code'),
+    failureMessage: text('failure_message'),
+    stages: jsonb().$type<StageProgress[]>().notNull().default([]),
+    /** Times a worker began this video, killed workers included. */
+    attempts: integer().notNull().default(0),
+    /** Drawn at random by a submit, raised by every retry and cancel: part of the job id, and the fence that keeps an old worker from writing. */
+    revision: integer().notNull().default(1),
+    backfill: boolean().notNull().default(false),
+    priority: integer().notNull().default(0),
+    detector: jsonb().$type<DetectorRecord>(),
+    shots: jsonb().$type<{ startMs: number; endMs: number; transition: string }[]>(),
+    /** The annotator version whose answers make this video complete. */
+    annotator: text(),
+    /** Set once, at the first `ready`: from then on the video is public until it is deleted. */
+    firstReadyAt: at('first_ready_at'),
+    readyAt: at('ready_at'),
+    updatedAt: at('updated_at').notNull().defaultNow(),
+  },
+  (t) => [
+    check('videos_platform', oneOf('platform', PLATFORMS)),
+    check('videos_status', oneOf('status', VIDEO_STATUSES)),
+    check('videos_failed_has_code', sql`(status = 'failed') = (failure_code is not null)`),
+    index('videos_status_idx').on(t.status, t.updatedAt),
+    index('videos_added_idx').on(t.addedAt, t.id),
+    index('videos_author_idx').on(t.author),
+    index('videos_platform_idx').on(t.platform),
+  ],
+)
+
+export type VideoRow = typeof videos.$inferSelect
