@@ -1,6 +1,6 @@
 import { type RequestHandler, type Response, Router } from 'express'
 import { notFound } from '../errors.ts'
-import { toImageKey } from '../views/image-key.ts'
+import { toImageKey } from '../media/image-name.ts'
 
 /** `/media/<frame id>-<8 hex>.webp` and `…-480.webp`: the name holds the content's hash, so what is behind it never changes. */
 export function mediaRouter({

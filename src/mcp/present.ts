@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { toImageKey } from '../media/image-name.ts'
 import type { ShownFrame } from '../search/library-search.ts'
-import { toImageKey } from '../views/image-key.ts'
 import type { ImageLink } from './tool.ts'
 
 /** How frames look to a model: one short line with the image URL in the text, a link as the citation, and about ten fields as data. */

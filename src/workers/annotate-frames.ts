@@ -28,7 +28,7 @@ export interface AnnotateDeps {
   store: MediaStore
   annotator: Annotator
   /** Describes what needs no call; for videos whose budget is spent. */
-  withoutModel?: Annotator | undefined
+  measuringAnnotator?: Annotator | undefined
   logger: Logger
   faultPoint: FaultPoint
   /**
@@ -82,7 +82,7 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
       const { frames, lost } = await loadImages(store, rows)
       const context = { id: videoId, title: video.title, author: video.author, durationSec: video.durationSec ?? 0 }
       if (budget?.perVideo !== undefined && (await hasSpent(videoId, budget.perVideo, concurrentBefore))) {
-        const measured = await deps.withoutModel?.annotate(context, frames, { signal, techniques })
+        const measured = await deps.measuringAnnotator?.annotate(context, frames, { signal, techniques })
         await record([...frames.map((frame) => unpaid(frame, measured?.annotations)), ...lost])
         return
       }

@@ -11,7 +11,7 @@ import { openModelAnnotator } from '../vision/model/model-annotator.ts'
 export interface ConfiguredAnnotator {
   annotator: Annotator
   /** The part of it that costs nothing; absent where that is all there is. */
-  withoutModel?: Annotator
+  measuringAnnotator?: Annotator
 }
 
 export interface AnnotatorParts {
@@ -36,7 +36,7 @@ export async function openConfiguredAnnotator({
   if (!config.vision) return { annotator: measuring }
   return {
     annotator: composeAnnotators(measuring, openModel(config.vision, { db, redis, prefix })),
-    withoutModel: measuring,
+    measuringAnnotator: measuring,
   }
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Db } from '../db/client.ts'
 import { isConnectionLoss } from '../db/connection-loss.ts'
 import { MediaError } from '../errors.ts'
-import { frameIdOf, imageKeysOf } from '../library/videos/identity.ts'
+import { frameIdOf } from '../library/videos/identity.ts'
 import {
   beginVideo,
   MAX_ATTEMPTS,
@@ -14,6 +14,7 @@ import {
   type VideoRow,
 } from '../library/videos/videos.ts'
 import type { Logger } from '../logger.ts'
+import { imageKeysOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import type { Handlers } from '../queue/work.ts'
 import type { Extraction, ExtractOptions } from '../video/extract/extract.ts'

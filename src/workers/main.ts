@@ -72,7 +72,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const faultPoint = openFaultPoint(config.faultAt)
   const scratchRoot = join(config.dataDir, 'scratch')
   await sweepScratch(scratchRoot)
-  const { annotator, withoutModel } = options.annotator
+  const { annotator, measuringAnnotator } = options.annotator
     ? { annotator: options.annotator }
     : await openConfiguredAnnotator({
         config,
@@ -112,7 +112,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       db,
       store,
       annotator,
-      withoutModel,
+      measuringAnnotator,
       logger,
       faultPoint,
       budget: config.vision && { perVideo: config.vision.budgetPerVideo, within: withinBudget(db, config.vision) },

@@ -18,10 +18,3 @@ export function videoIdOf(sourceKey: string): string {
 export function frameIdOf(videoId: string, tMs: number): string {
   return `${videoId}-${tMs.toString(36)}`
 }
-
-/** Where a frame's images lie in the store; `/media` names are made from the same parts. */
-export function imageKeysOf(frameId: string, imageSha256: string): { image: string; thumb: string } {
-  const [videoId, instant] = frameId.split('-')
-  const base = `frames/${videoId}/${instant}-${imageSha256.slice(0, 8)}`
-  return { image: `${base}.webp`, thumb: `${base}-480.webp` }
-}

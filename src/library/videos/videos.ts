@@ -5,11 +5,12 @@ import { frames } from '../../db/schema/frames.ts'
 import { type StageProgress, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent, appendEvents } from '../../events/append.ts'
+import { imageKeysOf } from '../../media/image-name.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
 import { type Kind, MAX_TEXT, type Platform } from '../../vocabulary.ts'
 import { lockFrames } from '../frames/frame-facts.ts'
 import { undoFrameReferences } from '../frames/references.ts'
-import { frameIdOf, imageKeysOf, videoIdOf } from './identity.ts'
+import { frameIdOf, videoIdOf } from './identity.ts'
 
 export type VideoRow = typeof videos.$inferSelect
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { frames, Provenance } from '../../db/schema/frames.ts'
 import type { techniques } from '../../db/schema/techniques.ts'
 import type { videos } from '../../db/schema/videos.ts'
+import { imageNamesOf } from '../../media/image-name.ts'
 import type { BrandDocument, FrameDocument, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
 import { ANNOTATED, type AnnotatedAttribute, type Platform } from '../../vocabulary.ts'
 import { frameStrength } from './strength.ts'
@@ -55,7 +56,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
   }
   const tSec = row.tMs / 1000
   const platform = video.platform as Platform
-  const image = `/media/${row.id}-${row.imageSha256.slice(0, 8)}`
+  const names = imageNamesOf(row.id, row.imageSha256)
   return revised({
     id: row.id,
     video_id: row.videoId,
@@ -74,8 +75,8 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     steal: values.steal,
     on_screen_text: values.on_screen_text,
     palette: row.palette,
-    image_path: `${image}.webp`,
-    thumb_path: `${image}-480.webp`,
+    image_path: `/media/${names.image}`,
+    thumb_path: `/media/${names.thumb}`,
     placeholder: row.placeholder,
     width: row.width,
     height: row.height,

@@ -1,0 +1,25 @@
+/*
+ * A frame's two images have a key in the media store and a public name below /media. Both hold the same parts: the
+ * frame id (`<video>-<instant>`) and eight digits of the image's hash.
+ */
+
+/** The media-store keys of a frame's images. */
+export function imageKeysOf(frameId: string, imageSha256: string): { image: string; thumb: string } {
+  const [videoId, instant] = frameId.split('-')
+  return imagePair(`frames/${videoId}/${instant}-${imageSha256.slice(0, 8)}`)
+}
+
+/** The public names of a frame's images. A name holds the content's hash, so the image behind it never changes. */
+export function imageNamesOf(frameId: string, imageSha256: string): { image: string; thumb: string } {
+  return imagePair(`${frameId}-${imageSha256.slice(0, 8)}`)
+}
+
+function imagePair(base: string): { image: string; thumb: string } {
+  return { image: `${base}.webp`, thumb: `${base}-480.webp` }
+}
+
+/** The media-store key of a public image name; undefined for any other name. */
+export function toImageKey(name: string): string | undefined {
+  const match = /^([a-z0-9]{8,32})-([a-z0-9]{1,8})-([0-9a-f]{8})(-480)?\.webp$/.exec(name)
+  return match ? `frames/${match[1]}/${match[2]}-${match[3]}${match[4] ?? ''}.webp` : undefined
+}
