@@ -3,7 +3,7 @@ import { notFound } from '../errors.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../http/parameters.ts'
 import type { Question, ReadCache } from '../http/read-cache.ts'
 import { type JsonText, jsonArray, jsonObject, jsonText } from '../json-text.ts'
-import type { LibrarySearch, ShownFrame, TechniqueDocument } from '../search/library-search.ts'
+import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import {
   brandsParameters,
   frameByIdParameters,
@@ -96,7 +96,6 @@ export function openReads({ search, cache, publicUrl, sourceKeyOf, limit: limite
 
   read('/api/frames', frameParameters, async (values) => {
     const query = toFrameQuery(values)
-    if (query.filters.technique) query.filters.technique = await currentSlugs(search, query.filters.technique)
     const found = await search.frames(query)
     const view = frame(values)
     const hasMore = found.frames.length === PAGE_SIZE
@@ -139,9 +138,7 @@ export function openReads({ search, cache, publicUrl, sourceKeyOf, limit: limite
   })
 
   read('/api/frames/:id/similar', similarParameters, async ({ limit = 24, ...values }, id) => {
-    const filters = toFilters(values)
-    if (filters.technique) filters.technique = await currentSlugs(search, filters.technique)
-    const hits = await search.similar(id, { filters, limit })
+    const hits = await search.similar(id, { filters: toFilters(values), limit })
     if (!hits) throw notFound('frame')
     return { frames: hits.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))) }
   })
@@ -156,13 +153,4 @@ export function openReads({ search, cache, publicUrl, sourceKeyOf, limit: limite
   })
 
   return { router, questionAt: (url) => plain.get(url.split('?', 1)[0]!)?.(url) }
-}
-
-/** Slugs of renamed and merged techniques still mean what they became. */
-export async function currentSlugs(search: LibrarySearch, slugs: readonly string[]): Promise<string[]> {
-  const vocabulary = await search.techniques()
-  const known = new Set(vocabulary.map((technique: TechniqueDocument) => technique.slug))
-  return slugs.map((slug) =>
-    known.has(slug) ? slug : (vocabulary.find((technique) => technique.aliases.includes(slug))?.slug ?? slug),
-  )
 }

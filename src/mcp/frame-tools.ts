@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { currentSlugs } from '../api/reads.ts'
 import { invalid, notFound } from '../errors.ts'
 import { POINTS } from '../http/rate-limit.ts'
 import {
@@ -11,6 +10,7 @@ import {
   type LibrarySearch,
   type ShownFrame,
 } from '../search/library-search.ts'
+import { currentSlug } from '../search/techniques.ts'
 import { cleanText, filterParameters, toFilters } from '../views/frame-query.ts'
 import { readCursor, toCursor } from './cursor.ts'
 import { clip, Detail, DetailedFrame, frameLines, loadThumbs, plural, toLink, toPresentedFrame } from './present.ts'
@@ -62,19 +62,18 @@ const nextCursor = z.string().nullable()
 const list = z.object({ frames, next_cursor: nextCursor })
 
 export function frameTools({ search, publicUrl, readImage, sourceKeyOf }: LibraryToolDeps): Tool[] {
-  /** Filters as the search takes them; an unknown technique is told, because it would only find nothing. */
-  async function resolve(args: Parameters<typeof toFilters>[0]): Promise<FrameFilters> {
+  /** Filters as the search takes them. @throws AppError invalid_request for an unknown technique: it could only match nothing. */
+  async function readFilters(args: Parameters<typeof toFilters>[0]): Promise<FrameFilters> {
     const wanted = toFilters(args)
     if (!wanted.technique) return wanted
-    const slugs = await currentSlugs(search, wanted.technique)
     const vocabulary = await search.techniques()
-    const unknown = slugs.find((slug) => !vocabulary.some((technique) => technique.slug === slug))
+    const unknown = wanted.technique.find((slug) => currentSlug(vocabulary, slug) === undefined)
     if (unknown !== undefined) {
       const near = nearestTechniques(vocabulary, unknown, 5).map((technique) => technique.slug)
       const help = near.length > 0 ? `nearest are ${near.join(', ')}` : 'list_techniques gives them all'
       throw invalid('technique', `technique: there is no "${unknown.slice(0, 64)}"; ${help}`, near)
     }
-    return { ...wanted, technique: slugs }
+    return wanted
   }
 
   async function present(
@@ -135,7 +134,7 @@ export function frameTools({ search, publicUrl, readImage, sourceKeyOf }: Librar
       async run(args, context) {
         const asked = {
           q: cleanText(args.query),
-          filters: await resolve(args),
+          filters: await readFilters(args),
           sort: 'relevance' as const,
           facets: false,
         }
@@ -167,7 +166,7 @@ export function frameTools({ search, publicUrl, readImage, sourceKeyOf }: Librar
         counts: z.record(z.string(), z.record(z.string(), z.number())).optional(),
       }),
       async run(args, context) {
-        const asked = { q: '', filters: await resolve(args), sort: args.sort, facets: args.counts }
+        const asked = { q: '', filters: await readFilters(args), sort: args.sort, facets: args.counts }
         const { answer, shown, next, found } = await page('browse_frames', args, asked, context)
         const counted = args.counts ? { total: found.total, counts: mostOf(found.facets as FacetCounts) } : {}
         const text = found.facets ? `${answer.text}\n${countLines(found.facets)}` : answer.text
@@ -246,7 +245,7 @@ export function frameTools({ search, publicUrl, readImage, sourceKeyOf }: Librar
       input: z.strictObject({ frame_id: Id, ...filters, limit: limit(12, 50), detail, images }),
       output: z.object({ frames }),
       async run(args) {
-        const hits = await search.similar(args.frame_id, { filters: await resolve(args), limit: args.limit })
+        const hits = await search.similar(args.frame_id, { filters: await readFilters(args), limit: args.limit })
         if (!hits) throw notFound('frame; ids come from the other tools')
         const heading =
           hits.length === 0

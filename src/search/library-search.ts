@@ -134,7 +134,7 @@ export interface FrameFilters {
   subject?: readonly Subject[]
   surface?: readonly Surface[]
   shot?: readonly Shot[]
-  /** Slugs, redirects already resolved. */
+  /** Slugs, also those of before a rename or a merge. */
   technique?: readonly string[]
   zone?: readonly Zone[]
   tone?: readonly Tone[]

@@ -1,6 +1,5 @@
 import { Router } from 'express'
 import { LRUCache } from 'lru-cache'
-import { currentSlugs } from '../api/reads.ts'
 import { notFound } from '../errors.ts'
 import { readParameters, type Values, withoutTracking } from '../http/parameters.ts'
 import { limitOpenReads, type RateLimits } from '../http/rate-limit.ts'
@@ -53,7 +52,6 @@ export function wallRouter({ assets, search, limits, logger, publicUrl, sourceKe
         res.set('Cache-Control', 'no-store').redirect(302, `/?video=${pasted.document.id}`)
         return
       }
-      if (query.filters.technique) query.filters.technique = await currentSlugs(search, query.filters.technique)
       const [found, vocabulary] = await Promise.all([search.frames({ ...query, facets: true }), search.techniques()])
       page = layout(assets, {
         title: query.q === '' ? 'Library' : query.q,

@@ -563,7 +563,9 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
     const newest = documents.toSorted(
       (a, b) => b.added_ms - a.added_ms || order(a.video_id, b.video_id) || a.t_ms - b.t_ms,
     )
-    beforeAll(() => engine().sink.apply(changesOf(clips)))
+    beforeAll(() =>
+      engine().sink.apply(changesOf(clips, { 'move-1': ['once-move-1'], 'move-2': ['merged', 'move-3'] })),
+    )
 
     test('newest is one total order, and its pages hold every frame once', async () => {
       for (const pageSize of [7, 50, 120]) {
@@ -648,6 +650,23 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
         }),
         { numRuns: 80, seed: 5 },
       )
+    })
+
+    test('a renamed or merged slug filters as its successor; a slug in use stays itself', async () => {
+      const { search } = engine()
+      const asked = ['once-move-1', 'merged', 'move-3', 'none']
+      const current = ['move-1', 'move-2', 'move-3', 'none']
+      for (const more of [{}, { q: 'kite' }, { q: 'kite', variety: true }, { q: 'kite', sort: 'newest' }] as const) {
+        const [found, expected] = await Promise.all(
+          [asked, current].map((technique) => search.frames(ask({ ...more, filters: { technique }, facets: true }))),
+        )
+        expect(expected!.frames.length).toBeGreaterThan(0)
+        expect(found).toEqual(expected)
+      }
+      const { id } = documents[20]!
+      const like = (technique: string[]) => search.similar(id, { filters: { technique }, limit: 500 })
+      expect(await like(asked)).toEqual(await like(current))
+      expect((await like(['merged']))!.every(({ document }) => document.technique === 'move-2')).toBe(true)
     })
 
     test('every author is matched exactly, whatever signs the name holds', async () => {
@@ -1000,7 +1019,8 @@ function clip(id: string, video: Partial<VideoRow>, list: SeedFrame[]): Clip {
   }
 }
 
-function changesOf(clips: readonly Clip[]) {
+/** `oldSlugs`: slug → what the technique was called before. */
+function changesOf(clips: readonly Clip[], oldSlugs: Record<string, string[]> = {}) {
   const frames = clips.flatMap((one) => one.frames)
   const authors = [...new Set(clips.flatMap(({ video }) => video.author ?? []))]
   const slugs = [...new Set(frames.flatMap(({ technique }) => technique ?? []))]
@@ -1025,7 +1045,7 @@ function changesOf(clips: readonly Clip[]) {
           createdAt: new Date(0),
           updatedAt: new Date(0),
         },
-        [],
+        oldSlugs[slug] ?? [],
         summary(frames.filter(({ technique }) => technique === slug)),
       ),
   )

@@ -24,6 +24,7 @@ import { VarietyFilter } from '../likeness.ts'
 import { MAX_RELEVANCE_DEPTH, matchedFields, matchedIn, refuseDepth, rounded, scoreByName } from '../postgres/search.ts'
 import { nameKey } from '../postgres/sink.ts'
 import type { ResilientOptions } from '../resilient.ts'
+import { withCurrentSlugs } from '../techniques.ts'
 import { Highlighter, isPartSearchable, parseQuery, type Term } from '../text/words.ts'
 import { type Filter, renderFilter } from './filter.ts'
 import {
@@ -362,10 +363,11 @@ export function openMeiliSearch({
       }
     },
 
-    async frames(query) {
-      refuseDepth(query)
+    async frames(asked) {
+      refuseDepth(asked)
       // A stored order is read faster, and to any depth, from the read model. Words in such an order are asked of one engine alone, so that no page repeats.
-      if (!isAsked.frames(query)) return reads.frames(query)
+      if (!isAsked.frames(asked)) return reads.frames(asked)
+      const query = await withCurrentSlugs(asked, reads.techniques)
       const terms = parseQuery(query.q)
       if (terms.length > 0) {
         const { hits, none, ...counts } = await matches(query, terms)

@@ -19,6 +19,7 @@ import {
   type SearchGroups,
 } from '../library-search.ts'
 import { frameLikeness, VarietyFilter, wordsOf } from '../likeness.ts'
+import { withCurrentSlugs } from '../techniques.ts'
 import {
   type Candidate,
   compare,
@@ -459,8 +460,9 @@ export function openPostgresSearch(
       return { videos, frames, brands, techniques }
     },
 
-    async frames(query): Promise<FramePage> {
-      refuseDepth(query)
+    async frames(asked): Promise<FramePage> {
+      refuseDepth(asked)
+      const query = await withCurrentSlugs(asked, self.techniques)
       const blank = query.q.trim() === ''
       const terms = blank ? [] : (await expandFor(query.q))('frames')
       // Something was asked for, but it holds no word that could be found.
@@ -503,9 +505,10 @@ export function openPostgresSearch(
       return ids.flatMap((id) => documents.get(id) ?? [])
     },
 
-    async similar(id, { filters, limit }) {
+    async similar(id, query) {
       const me = (await documentsOf('frames', [id])).get(id)
       if (!me) return undefined
+      const { filters, limit } = await withCurrentSlugs(query, self.techniques)
       const rows = await db.transaction(async (tx) => {
         // Every kind of candidate has its index, but the planner cannot know how few frames share a key.
         await tx.execute(
