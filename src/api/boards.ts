@@ -3,7 +3,6 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { type Authentication, callerOf } from '../http/authenticate.ts'
 import { answerPost, jsonBody } from '../http/idempotent-write.ts'
-import { readParameters } from '../http/parameters.ts'
 import { addressOf, POINTS, type RateLimits, spend } from '../http/rate-limit.ts'
 import {
   createBoard,
@@ -21,6 +20,7 @@ import {
   unpinFrames,
   unshareBoard,
 } from '../library/collections/boards.ts'
+import { readParameters } from '../parameters.ts'
 import { type CollectionDeps, toBoards, toBoardWithItems } from '../views/collections.ts'
 import { toExportRow } from '../views/export.ts'
 import { exportParameters, pageParameters } from './collection-parameters.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { EVENT_TYPES } from '../events/catalogue.ts'
-import type { Parameter, Parameters } from '../http/parameters.ts'
+import type { Parameter, Parameters } from '../parameters.ts'
 
 /** The parameters of the account and operator lists: one table for reading them and for OpenAPI. */
 

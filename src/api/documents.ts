@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { type Request, type Response, Router } from 'express'
 import type { ApiDocument } from '../http/openapi.ts'
-import { readParameters } from '../http/parameters.ts'
 import { isMet } from '../http/read-cache.ts'
+import { readParameters } from '../parameters.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 
 /** `/openapi.json` and `/llms.txt`: what machines read about the service. Made at the first request, the same until the next release. */

@@ -4,7 +4,7 @@ import { invalid } from '../errors.ts'
 import { formatCursor, parseCursor, START, toCloudEvent } from '../events/catalogue.ts'
 import { readEvents } from '../events/read.ts'
 import type { Authentication } from '../http/authenticate.ts'
-import { readParameters } from '../http/parameters.ts'
+import { readParameters } from '../parameters.ts'
 import { EVENTS_LIMIT, eventParameters } from './collection-parameters.ts'
 
 /** The event log in commit-safe order, as CloudEvents, for operators' machines. `next` is always a cursor to go on from. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Parameters } from '../http/parameters.ts'
 import type { Scope } from '../library/accounts/keys.ts'
+import type { Parameters } from '../parameters.ts'
 import {
   brandsParameters,
   frameByIdParameters,

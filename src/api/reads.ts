@@ -1,8 +1,8 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { notFound } from '../errors.ts'
-import { canonicalKey, type Parameters, readParameters, type Values } from '../http/parameters.ts'
 import type { Question, ReadCache } from '../http/read-cache.ts'
 import { type JsonText, jsonArray, jsonObject, jsonText } from '../json-text.ts'
+import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
 import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import {
   brandsParameters,

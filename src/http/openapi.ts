@@ -7,8 +7,8 @@ import {
 } from 'zod-openapi'
 import type { OperationEntry } from '../api/operations.ts'
 import { VideoSubmissionBody } from '../api/videos.ts'
+import type { Parameter } from '../parameters.ts'
 import { Problem, Unauthenticated } from '../views/schemas.ts'
-import type { Parameter } from './parameters.ts'
 
 const ERRORS: Record<number, string> = {
   400: 'A value is not allowed; `details` says what is',

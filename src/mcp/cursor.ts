@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { invalid } from '../errors.ts'
-import { canonicalKey } from '../http/parameters.ts'
+import { canonicalKey } from '../parameters.ts'
 
 /** Where a list goes on: the page, tied to the question it belongs to, so that it cannot be used with another one by mistake. Opaque to callers. */
 export function toCursor(tool: string, question: Record<string, unknown>, page: number): string {

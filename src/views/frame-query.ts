@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
-import type { Parameter, Parameters, Values } from '../http/parameters.ts'
+import type { Parameter, Parameters, Values } from '../parameters.ts'
 import type { FrameQuery } from '../search/library-search.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 

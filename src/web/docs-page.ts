@@ -1,6 +1,7 @@
 import { Router } from 'express'
 import type { ApiDocument } from '../http/openapi.ts'
-import { readParameters, withoutTracking } from '../http/parameters.ts'
+import { readParameters } from '../parameters.ts'
+import { withoutTracking } from '../tracking.ts'
 import type { Assets } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { layout, sendPage } from './layout.ts'

@@ -1,10 +1,11 @@
 import { Router } from 'express'
 import { LRUCache } from 'lru-cache'
 import { notFound } from '../errors.ts'
-import { readParameters, type Values, withoutTracking } from '../http/parameters.ts'
 import { limitOpenReads, type RateLimits } from '../http/rate-limit.ts'
 import type { Logger } from '../logger.ts'
+import { readParameters, type Values } from '../parameters.ts'
 import type { FacetCounts, Hit, LibrarySearch, ShownFrame, TechniqueDocument } from '../search/library-search.ts'
+import { withoutTracking } from '../tracking.ts'
 import {
   filterParameters,
   frameParameters,

@@ -1,4 +1,5 @@
 import { invalid } from '../../errors.ts'
+import { TRACKING } from '../../tracking.ts'
 import type { Platform } from '../../vocabulary.ts'
 
 /** One video, however its address was pasted. */
@@ -13,8 +14,6 @@ export interface Source {
 }
 
 const MAX_URL = 2000
-/** Parameters that tell where a link was clicked, not what it leads to. */
-export const TRACKING = /^(utm_.*|fbclid|gclid|dclid|msclkid|mc_cid|mc_eid|igshid|ref_src|ref_url|_hsenc|_hsmi)$/
 
 /**
  * The canonical source of a pasted video address.

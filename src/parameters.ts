@@ -1,8 +1,7 @@
 import type { z } from 'zod'
-import { AppError, type ErrorDetail, invalid } from '../errors.ts'
-import { TRACKING } from '../video/source/source.ts'
+import { AppError, type ErrorDetail, invalid } from './errors.ts'
 
-/** One query parameter: how it may be written and what each value must be. The OpenAPI document is made from the same table. */
+/** One query parameter: how it may be written and what each value must be. OpenAPI is made from the same table. */
 export interface Parameter<T = unknown> {
   schema: z.ZodType<T>
   /** May be repeated (OR). */
@@ -11,7 +10,7 @@ export interface Parameter<T = unknown> {
   commas?: boolean
   description: string
   example?: string
-  /** What an absent one means. Given outright it changes nothing, not even the key of the answer. */
+  /** The value of an absent parameter. Sending it explicitly changes nothing, not even the key of the answer. */
   fallback?: T
 }
 
@@ -20,8 +19,9 @@ type ValueOf<P> = P extends { schema: z.ZodType<infer T> } ? (P extends { many: 
 export type Values<P extends Parameters> = { [K in keyof P]?: ValueOf<P[K]> }
 
 /**
- * Reads a query string by its table. An empty value is an absent one, and so is the one an absent parameter would have.
- * @throws AppError invalid_request that lists the faults with what is allowed: unknown and repeated parameters, bad values, broken percent-encoding.
+ * Reads the query of an address by its table. An empty value counts as absent, and so does the `fallback`.
+ * @throws AppError invalid_request: lists unknown and repeated parameters, bad values and broken percent-encoding,
+ * each with what is allowed
  */
 export function readParameters<P extends Parameters>(url: string, parameters: P): Values<P> {
   const mark = url.indexOf('?')
@@ -64,15 +64,7 @@ export function readParameters<P extends Parameters>(url: string, parameters: P)
   return values as Values<P>
 }
 
-/** The address of a page without what tells where its link was clicked: a page that is passed on answers as if it had not been. */
-export function withoutTracking(url: string): string {
-  const mark = url.indexOf('?')
-  if (mark < 0) return url
-  const pairs = url.slice(mark + 1).split('&')
-  return `${url.slice(0, mark)}?${pairs.filter((pair) => !TRACKING.test(pair.split('=', 1)[0]!)).join('&')}`
-}
-
-/** A Map, because a parameter may be called `__proto__`. */
+/** Names and their values, in order. A Map, because a parameter may be called `__proto__`. */
 function decoded(query: string): Map<string, string[]> {
   const found = new Map<string, string[]>()
   for (const pair of query.split('&')) {
@@ -100,7 +92,7 @@ function decode(text: string): string | undefined {
   }
 }
 
-/** A request is short, an answer that lists all its faults need not be. */
+/** Bounds the answer: a short request could otherwise cause a long list of faults. */
 const MAX_FAULTS = 20
 const MAX_ITEMS = 50
 
@@ -113,7 +105,7 @@ function toDetail(path: string, item: string, error: z.ZodError): ErrorDetail {
   return { path, message: issue.message }
 }
 
-/** Equal queries in another order, with defaults left out, make one key. */
+/** One key for equal queries, whatever the order of their names and values. */
 export function canonicalKey(values: Record<string, unknown>): string {
   return JSON.stringify(
     Object.keys(values)
