@@ -1,5 +1,6 @@
 import type { FrameFilters, FrameQuery, LibrarySearch, TechniqueDocument } from '../search/library-search.ts'
-import { dictionaryWords, isCharacter } from '../search/text/words.ts'
+import { dictionaryWords } from '../search/text/query.ts'
+import { isCharacter } from '../search/text/tokens.ts'
 import { plural } from './present.ts'
 
 /** Words of two letters say little, but in scripts that have one for a syllable. */

@@ -1,6 +1,6 @@
 import { paletteLikeness } from './color.ts'
 import type { FrameDocument } from './library-search.ts'
-import { isCharacter, lexemesOf, tokenize } from './text/words.ts'
+import { isCharacter, lexemesOf, tokenize } from './text/tokens.ts'
 
 /** More like this, and near-duplicates: from what is measured without a model. Pure. */
 

@@ -6,7 +6,7 @@ import { checkpointOf } from '../../events/consume.ts'
 import type { DocumentChanges, DocumentKind, LibraryDocuments } from '../../search/library-search.ts'
 import { isMeiliOutage, type MeiliSink } from '../../search/meilisearch/sink.ts'
 import { LIVE, lockReadModel, rowsOf } from '../../search/postgres/sink.ts'
-import { WORDS_VERSION } from '../../search/text/words.ts'
+import { WORDS_VERSION } from '../../search/text/tokens.ts'
 import { SEARCH_EVENTS } from './project.ts'
 import type { Reconciliation } from './reconcile.ts'
 

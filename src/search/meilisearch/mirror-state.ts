@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { type Executor, rowsOf } from '../postgres/sink.ts'
-import { WORDS_VERSION } from '../text/words.ts'
+import { WORDS_VERSION } from '../text/tokens.ts'
 
 export interface MirrorState {
   /** Of the read model, up to which Meilisearch holds everything. */

@@ -25,7 +25,9 @@ import { MAX_RELEVANCE_DEPTH, matchedFields, matchedIn, refuseDepth, rounded, sc
 import { nameKey } from '../postgres/sink.ts'
 import type { ResilientOptions } from '../resilient.ts'
 import { withCurrentSlugs } from '../techniques.ts'
-import { Highlighter, isPartSearchable, parseQuery, type Term } from '../text/words.ts'
+import { isPartSearchable } from '../text/expand.ts'
+import { Highlighter } from '../text/highlight.ts'
+import { parseQuery, type Term } from '../text/query.ts'
 import { type Filter, renderFilter } from './filter.ts'
 import {
   authorKey,

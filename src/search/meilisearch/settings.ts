@@ -3,7 +3,7 @@ import type { Settings } from 'meilisearch'
 import { cellsOf } from '../color.ts'
 import type { DocumentKind, LibraryDocuments, ShownFrame } from '../library-search.ts'
 import { type FrameTexts, MAX_FACET_VALUES } from '../postgres/search.ts'
-import { isCharacter, tokenize } from '../text/words.ts'
+import { isCharacter, tokenize } from '../text/tokens.ts'
 
 /** What of the library stands in Meilisearch, and how it is set up. Pure. */
 

@@ -21,20 +21,18 @@ import {
 import { frameLikeness, VarietyFilter, wordsOf } from '../likeness.ts'
 import { withCurrentSlugs } from '../techniques.ts'
 import {
-  type Candidate,
   compare,
   type ExpandedTerm,
   expandTerms,
-  Highlighter,
-  isCharacter,
   isPartSearchable,
   JOINED_FROM,
   joinedTerms,
-  lexemesOf,
-  parseQuery,
-  type Term,
-  typosAllowed,
-} from '../text/words.ts'
+  type TypoCandidate,
+} from '../text/expand.ts'
+import { Highlighter } from '../text/highlight.ts'
+import { parseQuery, type Term } from '../text/query.ts'
+import { isCharacter, lexemesOf } from '../text/tokens.ts'
+import { typosAllowed } from '../text/typos.ts'
 import { nameKey, rowsOf as readRows } from './sink.ts'
 
 /** Matches that `relevance` (and `variety`) can be paged through; past it only `newest` and `strength` go on. */
@@ -576,7 +574,7 @@ export function openPostgresSearch(
   return self
 }
 
-type Candidates = Map<string, Candidate[]>
+type Candidates = Map<string, TypoCandidate[]>
 
 /** @throws AppError invalid_request past the depth that every engine can page through in an order that is not stored. */
 export function refuseDepth(query: FrameQuery): void {

@@ -13,7 +13,7 @@ import type {
   TechniqueDocument,
   VideoDocument,
 } from '../library-search.ts'
-import { isCharacter, lexemesOf, tokenize, WORDS_VERSION } from '../text/words.ts'
+import { isCharacter, lexemesOf, tokenize, WORDS_VERSION } from '../text/tokens.ts'
 
 /** Anything that runs SQL: a pool or a transaction. */
 export interface Executor {

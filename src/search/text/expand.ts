@@ -1,0 +1,101 @@
+import type { Term } from './query.ts'
+import { editDistance, typosAllowed } from './typos.ts'
+
+/** A term together with the words of the library that it may stand for. */
+export interface ExpandedTerm extends Term {
+  /** Whole words that differ by typos. */
+  close: string[]
+  /** On-screen words that contain it. */
+  parts: string[]
+  /** Two words that were typed as one. */
+  pairs: [string, string][]
+  /** This word written together with the one before or after it. */
+  joined: string[]
+}
+
+/** A word of the library that a word of the query may stand for. With a space in it, it is two words in a row. */
+export interface TypoCandidate {
+  word: string
+  /** From on-screen text, where a word is also found by a part of it. */
+  screen: boolean
+}
+
+export interface JoinedTerm {
+  word: string
+  prefix: boolean
+}
+
+/** Shortest word that is also found written together or apart. */
+export const JOINED_FROM = 3
+const MAX_CLOSE = 12
+const MAX_PARTS = 40
+
+export function isPartSearchable(word: string): boolean {
+  return word.length >= 3 || (word.length === 2 && /[^\p{ASCII}]/u.test(word))
+}
+
+/** The nth term written together with the next: wifi for wi-fi, dont for don't. */
+export function joinedTerms(terms: readonly Term[]): (JoinedTerm | undefined)[] {
+  return terms.map((term, n) => {
+    const next = terms[n + 1]
+    if (!next || term.exact || next.exact) return undefined
+    const word = term.words[0]! + next.words[0]!
+    return word.length >= JOINED_FROM ? { word, prefix: next.prefix } : undefined
+  })
+}
+
+/** `candidates`: the words of the library that resemble a word of the query, by that word. */
+export function expandTerms(
+  terms: readonly Term[],
+  candidates: ReadonlyMap<string, readonly TypoCandidate[]>,
+): ExpandedTerm[] {
+  const joined = joinedTerms(terms)
+  return terms.map((term, n) => {
+    const word = term.words[0]!
+    if (term.exact) return { ...term, close: [], parts: [], pairs: [], joined: [] }
+    const all = candidates.get(word) ?? []
+    const single = all.filter((candidate) => !candidate.word.includes(' '))
+    return {
+      ...term,
+      close: closeTo(word, single),
+      parts: containing(word, single),
+      pairs: all
+        .filter((candidate) => candidate.word.includes(' '))
+        .map((candidate) => candidate.word.split(' ') as [string, string])
+        .slice(0, MAX_CLOSE),
+      joined: [joined[n - 1], joined[n]].flatMap((one) =>
+        one === undefined ? [] : writtenTogether(one, candidates.get(one.word) ?? []),
+      ),
+    }
+  })
+}
+
+function closeTo(word: string, candidates: readonly TypoCandidate[]): string[] {
+  const limit = typosAllowed(word)
+  if (limit === 0) return []
+  const close = candidates
+    .map((candidate) => ({ word: candidate.word, distance: editDistance(word, candidate.word, limit) }))
+    .filter(({ distance, word: other }) => distance <= limit && other !== word)
+    .sort((a, b) => a.distance - b.distance || compare(a.word, b.word))
+  return [...new Set(close.map(({ word: other }) => other))].slice(0, MAX_CLOSE)
+}
+
+function containing(word: string, candidates: readonly TypoCandidate[]): string[] {
+  if (!isPartSearchable(word)) return []
+  const parts = candidates
+    .filter((candidate) => candidate.screen && candidate.word !== word && candidate.word.includes(word))
+    .map((candidate) => candidate.word)
+    .sort((a, b) => a.length - b.length || compare(a, b))
+  return [...new Set(parts)].slice(0, MAX_PARTS)
+}
+
+function writtenTogether({ word, prefix }: JoinedTerm, candidates: readonly TypoCandidate[]): string[] {
+  return candidates
+    .filter((candidate) => !candidate.screen && (prefix ? candidate.word.startsWith(word) : candidate.word === word))
+    .map((candidate) => candidate.word)
+}
+
+export function compare(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
+}

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { parseQuery } from './query.ts'
+
+test('a run of characters is asked for as it stands, a long one by its words', () => {
+  const asked = (q: string) =>
+    parseQuery(q).map((term) => `${term.words.join('')}${term.exact ? '!' : ''}${term.prefix ? '*' : ''}`)
+  expect(asked('東京の写真')).toEqual(['東京の写真!'])
+  expect(asked('東京 写真 ki')).toEqual(['東京!', '写真!', 'ki*'])
+  expect(asked('iPhone15を発売')).toEqual(['iphone15', 'を発売!'])
+  expect(asked('東')).toEqual(['東!'])
+  expect(asked('"東京 写真" 夜')).toEqual(['東京写真!', '夜!'])
+  expect(asked('暗い背景のターミナル画面')).toEqual(['暗い!', '背景!', 'ターミナル!', '画面!'])
+  expect(asked('这是一个正常的虚拟机数据')).toContain('数据!')
+  expect(asked('ภาพหน้าจอสีเข้ม').length).toBeGreaterThan(1)
+  // Nothing is lost of what no dictionary knows, and no query grows beyond what both engines read.
+  expect(asked('가나다라마바사아자차카')).toEqual(['가나다라마바사아!', '자차카!'])
+  const long = parseQuery('가나다라마바사아자차카'.repeat(20))
+  expect(long.length).toBeLessThanOrEqual(10)
+  expect(long.flatMap((term) => term.words)).toHaveLength(40)
+  expect(parseQuery([...'東京都港区赤坂九丁目七番'].join(' '))).toHaveLength(10)
+})
+
+test('a query is words and phrases; the last word may be a beginning, an open quote is none', () => {
+  expect(parseQuery('Red "big Kite" la')).toEqual([
+    { words: ['red'], exact: false, prefix: false },
+    { words: ['big', 'kite'], exact: true, prefix: false },
+    { words: ['la'], exact: false, prefix: true },
+  ])
+  expect(parseQuery('“red kite”')).toEqual([{ words: ['red', 'kite'], exact: true, prefix: false }])
+  expect(parseQuery('"red ki').map(({ words: list, exact }) => [list, exact])).toEqual([
+    [['red'], false],
+    [['ki'], false],
+  ])
+  expect(parseQuery(' "" !? ')).toEqual([])
+  expect(parseQuery('a b c d e f g h i j k l')).toHaveLength(10)
+})

@@ -1,0 +1,88 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { fold } from './fold.ts'
+import { lexemesOf, tokenize } from './tokens.ts'
+
+const words = (text: string) => tokenize(text).map(({ word }) => word)
+
+test('words are cut at everything that is no letter or digit, and folded', () => {
+  expect(words('Cursor-zoom, npm_install: “Größe” — 2.0 ÆØÅ ½')).toEqual([
+    'cursor',
+    'zoom',
+    'npm',
+    'install',
+    'grosse',
+    '2',
+    '0',
+    'aeoa',
+    '12',
+  ])
+  expect(words('⒈ Sign up ⑴ ⑽ \ufc60')).toEqual(['1', 'sign', 'up', '1', '10'])
+  expect(words('cafe\u0301 CAFÉ ﬁlm')).toEqual(['cafe', 'cafe', 'film'])
+  expect(words('<b>&amp;</b> \u0000 \ud800')).toEqual(['b', 'amp', 'b'])
+})
+
+test('characters of scripts without spaces are words of their own, Latin words among them stay whole', () => {
+  expect(words('新しい東京')).toEqual(['新', 'し', 'い', '東', '京'])
+  expect(words('映像 ライブラリー')).toEqual(['映', '像', 'ラ', 'イ', 'ブ', 'ラ', 'リ', 'ー'])
+  expect(tokenize('iPhone15を発売')).toEqual([
+    { word: 'iphone15', start: 0, end: 8 },
+    { word: 'を', start: 8, end: 9 },
+    { word: '発', start: 9, end: 10 },
+    { word: '売', start: 10, end: 11 },
+  ])
+  expect(words('Ｎｏ.５ﾊﾞｰÉté版')).toEqual(['no', '5', 'バ', 'ー', 'ete', '版'])
+  expect(words('서울에서 한글'.normalize('NFD'))).toEqual(['서', '울', '에', '서', '한', '글'])
+  expect(words('𠮷野家 々 〇')).toEqual(['𠮷', '野', '家', '々', '〇'])
+  // A letter and its marks are found one by one, but marked together.
+  expect(tokenize('นี้')).toEqual(['น', 'ี', '้'].map((word) => ({ word, start: 0, end: 3 })))
+  expect(words('ខ្មែរ ລາວ မြန်မာ')).toHaveLength(5 + 3 + 6)
+  expect(words('Привет κόσμε שלום मस्ते')).toEqual(['привет', 'κοσμε', 'שלום', 'मस्ते'])
+})
+
+test('every letter by itself is cut as in a mark’s company, where the long way is taken', () => {
+  for (const [from, to] of [
+    [0x3041, 0x30ff],
+    [0x4e00, 0x9fff],
+    [0xac00, 0xd7a3],
+  ] as const) {
+    for (let code = from; code <= to; code++) {
+      const letter = String.fromCodePoint(code)
+      const alone = words(letter)
+      expect(words(`${letter}\ufe00`)).toEqual(alone)
+      if (alone.length > 0) expect(alone.join('')).toBe(fold(letter))
+    }
+  }
+})
+
+test('a character lies in the index together with the next one', () => {
+  expect(lexemesOf(words('a 東京都 b 京'))).toEqual(['a', '東京', '京都', '都', 'b', '京'])
+  expect(lexemesOf([])).toEqual([])
+})
+
+test('a token stands where it says, whatever the text', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (text) => {
+      let before = { start: -1, end: 0 }
+      for (const { word, start, end } of tokenize(text)) {
+        // What one sign folds to stands in one place.
+        if (start !== before.start || end !== before.end) expect(start).toBeGreaterThanOrEqual(before.end)
+        expect(end).toBeGreaterThan(start)
+        expect(word).toMatch(/^[\p{L}\p{N}\p{M}]+$/u)
+        expect(fold(word)).toBe(word)
+        before = { start, end }
+      }
+    }),
+    { numRuns: 500, seed: 1 },
+  )
+})
+
+test('a plain text is cut as any other', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary-ascii', maxLength: 200 }), (text) => {
+      // The mark at the end is no word and takes the text past the short way for ASCII.
+      expect(tokenize(text)).toEqual(tokenize(`${text} →`))
+    }),
+    { numRuns: 500, seed: 3 },
+  )
+})
