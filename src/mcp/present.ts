@@ -3,7 +3,7 @@ import { toImageKey } from '../media/image-name.ts'
 import type { ShownFrame } from '../search/library-search.ts'
 import type { ImageLink } from './tool.ts'
 
-/** How frames look to a model: one short line with the image URL in the text, a link as the citation, and about ten fields as data. */
+/** How a frame looks to a model: a line and the image URL as text, a link as citation, some ten fields as data. */
 
 const textOrNull = z.string().nullable()
 
@@ -38,7 +38,7 @@ export type PresentedFrame = z.infer<typeof DetailedFrame>
 export const Detail = z.enum(['compact', 'full'])
 export type Detail = z.infer<typeof Detail>
 
-/** Thumbnails of one answer together, as base64: what a context window can bear. */
+/** All thumbnails of one answer as base64, so that they fit a context window. */
 const MAX_INLINE_BYTES = 400_000
 
 export function toCompactFrame(frame: ShownFrame, publicUrl: string): z.infer<typeof CompactFrame> {
@@ -84,37 +84,41 @@ export function toLink(frame: ShownFrame, publicUrl: string): ImageLink {
   }
 }
 
-/** Two lines: what it is, and its picture. `withVideo` is off where the heading names the video. */
+/** What the frame is, then its image URL. `withVideo` is off where the heading names the video. */
 export function frameLines(
   frame: ShownFrame,
   publicUrl: string,
   options: { detail: Detail; withVideo: boolean },
 ): string {
-  const traits = [frame.subject, frame.tone, frame.technique].filter((value) => value !== null).join(' ')
-  const video = options.withVideo
-    ? ` (${clip(frame.video.title, 32)}${frame.author ? `, ${clip(frame.author, 20)}` : ''})`
-    : ''
   const full = options.detail === 'full'
-  const caption = frame.caption ? `: ${clip(frame.caption, full ? 600 : 72)}` : ''
-  const lines = [`${frame.id} ${clock(frame.t_sec)} ${traits}${video}${caption}`]
-  if (full) {
-    const more = [
-      frame.kind,
-      frame.surface,
-      frame.shot,
-      frame.zone && frame.zone !== 'none' ? `face ${frame.zone}` : null,
-    ]
-    lines.push(`  ${more.filter(Boolean).join(', ')}; colours ${frame.palette.join(' ')}`)
-    if (frame.composition) lines.push(`  composition: ${clip(frame.composition, 600)}`)
-    if (frame.steal) lines.push(`  take from it: ${clip(frame.steal, 600)}`)
-    if (frame.on_screen_text) lines.push(`  on screen: "${clip(frame.on_screen_text, 600)}"`)
-    if (frame.source_url) lines.push(`  source: ${frame.source_url}`)
-  }
-  lines.push(publicUrl + frame.image_path)
-  return lines.join('\n')
+  const traits = [frame.subject, frame.tone, frame.technique].filter((value) => value !== null).join(' ')
+  const video = options.withVideo ? videoOf(frame) : ''
+  const caption = frame.caption ? `: ${clip(frame.caption, full ? MAX_DETAIL : 72)}` : ''
+  return [
+    `${frame.id} ${clock(frame.t_sec)} ${traits}${video}${caption}`,
+    ...(full ? detailLines(frame) : []),
+    publicUrl + frame.image_path,
+  ].join('\n')
 }
 
-/** The first thumbnails as inline pictures, as many as fit. */
+const MAX_DETAIL = 600
+
+function videoOf({ video, author }: ShownFrame): string {
+  return ` (${clip(video.title, 32)}${author ? `, ${clip(author, 20)}` : ''})`
+}
+
+function detailLines(frame: ShownFrame): string[] {
+  const face = frame.zone && frame.zone !== 'none' ? `face ${frame.zone}` : null
+  const more = [frame.kind, frame.surface, frame.shot, face].filter(Boolean)
+  const lines = [`  ${more.join(', ')}; colours ${frame.palette.join(' ')}`]
+  if (frame.composition) lines.push(`  composition: ${clip(frame.composition, MAX_DETAIL)}`)
+  if (frame.steal) lines.push(`  take from it: ${clip(frame.steal, MAX_DETAIL)}`)
+  if (frame.on_screen_text) lines.push(`  on screen: "${clip(frame.on_screen_text, MAX_DETAIL)}"`)
+  if (frame.source_url) lines.push(`  source: ${frame.source_url}`)
+  return lines
+}
+
+/** The first thumbnails as inline images, as many as fit. */
 export async function loadThumbs(
   frames: readonly ShownFrame[],
   wanted: number,
@@ -134,7 +138,10 @@ export async function loadThumbs(
   return images.length > 0 ? images : undefined
 }
 
-/** One line of at most about `max` Latin letters: text from videos and models is data, so no line of it may look like one of ours. Wide scripts cost double. */
+/**
+ * One line of about `max` Latin letters at most; characters of wide scripts count double.
+ * Text from videos and models is data: no line of it may look like one of ours.
+ */
 export function clip(text: string, max: number): string {
   const line = text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
   let weight = 0
@@ -157,4 +164,9 @@ export function clock(seconds: number): string {
 
 export function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`
+}
+
+/** The end of a heading: where the next page is, if there is one. */
+export function moreWith(next: string | null): string {
+  return next ? `; more with cursor ${next}` : ''
 }

@@ -3,53 +3,64 @@ import { dictionaryWords } from '../search/text/query.ts'
 import { isCharacter } from '../search/text/tokens.ts'
 import { plural } from './present.ts'
 
-/** Words of two letters say little, but in scripts that have one for a syllable. */
-const isTelling = (word: string) => word.length > (isCharacter(word) ? 1 : 2)
-
-/** Trials per empty answer: each is a small search of its own. */
+/** Each trial of an empty answer is a small search of its own. */
 const MAX_TRIALS = 8
+const MAX_WORDS = 5
 const COUNTED = 20
 
+interface Trial {
+  what: string
+  query: FrameQuery
+}
+
 /**
- * What to try when nothing was found, each suggestion measured: the search again without each filter, and with each word alone, saying how many frames that
- * finds; and the nearest techniques.
+ * What to try when nothing was found: the search without each filter and with each word alone, and the nearest
+ * techniques. Each suggestion is measured and says how many frames it finds.
  */
 export async function suggest(search: LibrarySearch, query: FrameQuery, signal: AbortSignal): Promise<string[]> {
-  const filters = Object.entries(query.filters) as [keyof FrameFilters, readonly string[]][]
-  const words = [...new Set(query.q.split(/\s+/).flatMap(dictionaryWords).filter(isTelling))]
-  const trials: { what: string; query: FrameQuery }[] = []
-  for (const [name, values] of filters) {
-    const { [name]: _, ...rest } = query.filters
-    trials.push({ what: `without ${name} ${values.join(', ')}`.slice(0, 120), query: { ...query, filters: rest } })
-  }
-  if (filters.length > 1 && query.q !== '')
-    trials.push({ what: 'with the query alone, no filters', query: { ...query, filters: {} } })
-  if (filters.length > 0 && query.q !== '')
-    trials.push({ what: 'with the filters alone (browse_frames)', query: { ...query, q: '', sort: 'strength' } })
-  if (words.length > 1)
-    for (const word of words.slice(0, 5))
-      trials.push({ what: `with the query "${word.slice(0, 40)}"`, query: { ...query, q: word } })
-
   const lines: string[] = []
-  for (const trial of trials.slice(0, MAX_TRIALS)) {
+  for (const trial of [...withoutFilters(query), ...withOneWord(query)].slice(0, MAX_TRIALS)) {
     signal.throwIfAborted()
     const { frames } = await search.frames({ ...trial.query, page: 1, pageSize: COUNTED, facets: false })
-    if (frames.length > 0)
-      lines.push(
-        `- ${trial.what}: ${frames.length === COUNTED ? `${COUNTED} frames or more` : plural(frames.length, 'frame')}`,
-      )
+    const found = frames.length === COUNTED ? `${COUNTED} frames or more` : plural(frames.length, 'frame')
+    if (frames.length > 0) lines.push(`- ${trial.what}: ${found}`)
   }
   const near = nearestTechniques(await search.techniques(), query.filters.technique?.join(' ') ?? query.q, 3)
-  if (near.length > 0)
-    lines.push(
-      `- nearest techniques: ${near.map(({ slug, frame_count }) => `${slug} (${plural(frame_count, 'frame')})`).join(', ')}`,
-    )
-  if (lines.length === 0)
-    lines.push('- list_techniques shows the vocabulary, browse_frames without filters the whole wall')
+  if (near.length > 0) {
+    const counted = near.map(({ slug, frame_count }) => `${slug} (${plural(frame_count, 'frame')})`)
+    lines.push(`- nearest techniques: ${counted.join(', ')}`)
+  }
+  if (lines.length === 0) lines.push('- list_techniques for the vocabulary, browse_frames without filters for the wall')
   return lines
 }
 
-/** Techniques whose slug, name or alias looks like the term: shared letter pairs (Dice), so that a misspelling still finds its word. */
+function withoutFilters(query: FrameQuery): Trial[] {
+  const filters = Object.entries(query.filters) as [keyof FrameFilters, readonly string[]][]
+  const trials = filters.map(([name, values]) => {
+    const { [name]: _, ...rest } = query.filters
+    return { what: `without ${name} ${values.join(', ')}`.slice(0, 120), query: { ...query, filters: rest } }
+  })
+  if (query.q === '') return trials
+  if (filters.length > 1) trials.push({ what: 'with the query alone, no filters', query: { ...query, filters: {} } })
+  if (filters.length > 0)
+    trials.push({ what: 'with the filters alone (browse_frames)', query: { ...query, q: '', sort: 'strength' } })
+  return trials
+}
+
+function withOneWord(query: FrameQuery): Trial[] {
+  const words = [...new Set(query.q.split(/\s+/).flatMap(dictionaryWords).filter(isTelling))]
+  if (words.length < 2) return []
+  return words
+    .slice(0, MAX_WORDS)
+    .map((word) => ({ what: `with the query "${word.slice(0, 40)}"`, query: { ...query, q: word } }))
+}
+
+/** Words of two letters say little, except in scripts with one character a syllable. */
+function isTelling(word: string): boolean {
+  return word.length > (isCharacter(word) ? 1 : 2)
+}
+
+/** Techniques whose slug, name or alias shares letter pairs with the term (Dice): a misspelling finds its word. */
 export function nearestTechniques(
   vocabulary: readonly TechniqueDocument[],
   term: string,
@@ -67,6 +78,12 @@ export function nearestTechniques(
     .sort((a, b) => b.likeness - a.likeness || (a.technique.slug < b.technique.slug ? -1 : 1))
     .slice(0, count)
     .map(({ technique }) => technique)
+}
+
+export function nearestTechniquesLine(vocabulary: readonly TechniqueDocument[], term: string): string {
+  const near = nearestTechniques(vocabulary, term, 5)
+  if (near.length === 0) return 'Try fewer or other words, or list_techniques and browse_frames.'
+  return `Nearest techniques: ${near.map((technique) => technique.slug).join(', ')}.`
 }
 
 function letterPairs(text: string): Set<string> {

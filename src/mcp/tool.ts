@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
 
-/** A tool as the protocol needs it. What it does knows nothing of JSON-RPC, HTTP or revisions: arguments in, an answer out, refusals as `AppError`. */
+/**
+ * A tool as the protocol needs it. `run` knows nothing of JSON-RPC, HTTP or revisions:
+ * it takes arguments, returns an answer, and refuses with an `AppError`.
+ */
 export interface Tool {
   name: string
   title: string
@@ -9,11 +12,11 @@ export interface Tool {
   annotations: Annotations
   input: z.ZodType
   output: z.ZodType
-  /** What one call takes from the caller's budget. */
+  /** Rate-limit points of one call. */
   points: number
-  /** Who may see and call it: anybody, or a Pro account's key with this scope. */
+  /** The key scope that it needs, on a Pro account; null for an open tool. */
   scope: Scope | null
-  /** Equal arguments give everybody the same answer until the read model changes. */
+  /** Equal arguments get the same answer for every caller until the read model changes. */
   cacheable: boolean
   run(args: unknown, context: ToolContext): Promise<ToolAnswer>
 }
@@ -26,7 +29,7 @@ export interface Annotations {
 }
 
 export interface ToolContext {
-  /** Whose key it is, if one came; plan and scopes are of this moment. */
+  /** The key's account with its current plan and scopes; undefined without a key. */
   caller: Caller | undefined
   /** Aborted when the caller has gone or the deadline has passed. */
   signal: AbortSignal
@@ -39,11 +42,11 @@ export interface ImageLink {
 }
 
 export interface ToolAnswer<T = unknown> {
-  /** First in every result, and enough by itself: many clients show a model nothing else. */
+  /** First in every result and complete by itself: many clients show a model only this. */
   text: string
   /** The citations: one image URL per frame. */
   links?: ImageLink[]
-  /** Inline pictures, only when asked for. */
+  /** Inline images, only where the arguments ask for them. */
   images?: { data: string; mimeType: string }[]
   structured: T
 }
@@ -80,40 +83,41 @@ export function defineTool<I extends z.ZodType, O extends z.ZodType>(
 
 const MAX_VALUES = 50
 
-/** One or many values (none filters nothing); a single one, or a comma-separated list where values hold no commas, is understood too, because models write those. */
+/**
+ * A list of values; an empty one filters nothing. Also takes what models write instead: a single value,
+ * or a comma-separated list where values contain no commas.
+ */
 export function oneOrMany<T extends z.ZodType>(item: T, { commas = true } = {}) {
+  const toList = commas ? splitCommas : wrapSingle
   return z
-    .preprocess(
-      (value) =>
-        atMost(
-          MAX_VALUES,
-          commas ? splitCommas(value) : typeof value === 'string' ? [value].filter((text) => text !== '') : value,
-        ),
-      z.array(item),
-    )
+    .preprocess((value) => atMost(MAX_VALUES, toList(value)), z.array(item))
     .refine((values) => values.length <= MAX_VALUES, `takes at most ${MAX_VALUES} values`)
     .transform((values) => (values.length > 0 ? values : undefined))
 }
 
-/** A list that is too long is cut to one more than may be, so that it is refused for its length before every item of it is looked at. */
+/** Cuts a list to one above the limit, so that it is refused for its length before every item is validated. */
 export function atMost(max: number, value: unknown): unknown {
   return Array.isArray(value) ? value.slice(0, max + 1) : value
 }
 
-/** An id of ours. What cannot be one is refused here and never reaches a store, which could not hold every text. */
+/** Rejects malformed ids early: Postgres cannot store every string (NUL). */
 export const Id = z
   .string()
   .min(1)
   .max(64)
-  .refine((value) => /^[\w-]+$/.test(value), 'is no id; ids come from the other tools')
+  .refine((value) => /^[\w-]+$/.test(value), 'is not a valid id; use an id returned by another tool')
 
-/** `"a, b"` as `["a", "b"]`; anything but a string stays what it is. */
+/** `"a, b"` as `["a", "b"]`; any other value unchanged. */
 export function splitCommas(value: unknown): unknown {
   if (typeof value !== 'string') return value
   return value
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '')
+}
+
+function wrapSingle(value: unknown): unknown {
+  return typeof value === 'string' ? [value].filter((text) => text !== '') : value
 }
 
 /** The definition as `tools/list` shows it. */
@@ -128,13 +132,13 @@ export function describeTool(tool: Tool, options: { output: boolean } = { output
   }
 }
 
-/** JSON Schema 2020-12, which is the protocol's default: the `$schema` line says nothing new and costs tokens. */
+/** JSON Schema 2020-12 is the protocol's default, so the `$schema` line would only cost tokens. */
 function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' }) as Record<string, unknown>
   return splitTypes(rest) as Record<string, unknown>
 }
 
-/** `type: ["string", "null"]` as `anyOf`: clients that map schemas onto a dialect with one type per schema read that. */
+/** `type: ["string", "null"]` as `anyOf`: some clients map schemas onto a dialect with one type per schema. */
 function splitTypes(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(splitTypes)
   if (typeof schema !== 'object' || schema === null) return schema

@@ -1,0 +1,11 @@
+import type { LibrarySearch } from '../../search/library-search.ts'
+
+/** What the open tools read from. */
+export interface LibraryToolDeps {
+  search: LibrarySearch
+  publicUrl: string
+  /** An image by its media-store key. */
+  readImage(key: string): Promise<Buffer | undefined>
+  /** The canonical key of a video's URL; undefined for anything else. */
+  sourceKeyOf(term: string): string | undefined
+}

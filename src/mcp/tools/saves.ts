@@ -1,0 +1,95 @@
+import { z } from 'zod'
+import { POINTS } from '../../http/rate-limit.ts'
+import { listSaves, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
+import { CompactFrame, moreWith, plural, toCompactFrame, toLink } from '../present.ts'
+import { ADDS, defineTool, READS, REMOVES, type Tool } from '../tool.ts'
+import {
+  type AccountToolDeps,
+  accountOf,
+  frameIdList,
+  frameIdsArgument,
+  lateNote,
+  linesOf,
+  MAX_IDS,
+  withCursorNamed,
+  withFrames,
+} from './collection.ts'
+import { cursorArgument, limitArgument } from './frame-arguments.ts'
+
+export function saveTools(deps: AccountToolDeps): Tool[] {
+  return [listSavesTool(deps), saveFrame(deps), unsaveFrame(deps)]
+}
+
+function listSavesTool({ db, search, publicUrl }: AccountToolDeps): Tool {
+  return defineTool({
+    name: 'list_saves',
+    title: 'List your saved frames',
+    description: 'Frames this account has saved, newest save first.',
+    annotations: READS,
+    points: POINTS.read,
+    scope: 'saves:read',
+    cacheable: false,
+    input: z.strictObject({ limit: limitArgument(20, 100), cursor: cursorArgument }),
+    output: z.object({
+      frames: z.array(CompactFrame.extend({ saved_at: z.string() })),
+      next_cursor: z.string().nullable(),
+    }),
+    async run(args, context) {
+      const { saves, next } = await withCursorNamed(
+        listSaves(db, accountOf(context), { limit: args.limit, after: args.cursor }),
+      )
+      const { shown, late } = await withFrames(search, saves)
+      const heading =
+        saves.length === 0
+          ? 'No saved frames. save_frame saves some.'
+          : `${plural(saves.length, 'saved frame')}${moreWith(next)}`
+      const frames = shown.map(({ row, frame }) => ({
+        ...toCompactFrame(frame, publicUrl),
+        saved_at: row.savedAt.toISOString(),
+      }))
+      return {
+        text: [heading, ...shown.map(({ frame }) => linesOf(frame, publicUrl)), ...lateNote(late)].join('\n'),
+        links: shown.map(({ frame }) => toLink(frame, publicUrl)),
+        structured: { frames, next_cursor: next },
+      }
+    },
+  })
+}
+
+function saveFrame({ db }: AccountToolDeps): Tool {
+  return defineTool({
+    name: 'save_frame',
+    title: 'Save frames',
+    description: `Save up to ${MAX_IDS} frames to this account. Saving twice changes nothing; unsave_frame undoes it.`,
+    annotations: ADDS,
+    points: POINTS.write,
+    scope: 'saves:write',
+    cacheable: false,
+    input: z.strictObject({ frame_ids: frameIdsArgument }),
+    output: z.object({ saved: frameIdList, already_saved: frameIdList }),
+    async run({ frame_ids }, context) {
+      const { saved, already } = await saveFrames(db, { accountId: accountOf(context), frameIds: frame_ids })
+      const before = already.length > 0 ? ` ${already.length} saved before.` : ''
+      const text = `Saved ${plural(saved.length, 'frame')}.${before}`
+      return { text, structured: { saved, already_saved: already } }
+    },
+  })
+}
+
+function unsaveFrame({ db }: AccountToolDeps): Tool {
+  return defineTool({
+    name: 'unsave_frame',
+    title: 'Unsave frames',
+    description: 'Remove frames from the saved ones. Frames that are not saved are skipped; save_frame undoes it.',
+    annotations: REMOVES,
+    points: POINTS.write,
+    scope: 'saves:write',
+    cacheable: false,
+    input: z.strictObject({ frame_ids: frameIdsArgument }),
+    output: z.object({ removed: frameIdList }),
+    async run({ frame_ids }, context) {
+      const { removed } = await unsaveFrames(db, { accountId: accountOf(context), frameIds: frame_ids })
+      return { text: `Removed ${plural(removed.length, 'save')}.`, structured: { removed } }
+    },
+  })
+}

@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { POINTS } from '../../http/rate-limit.ts'
+import type {
+  BrandDocument,
+  SearchGroups,
+  ShownFrame,
+  TechniqueDocument,
+  VideoDocument,
+} from '../../search/library-search.ts'
+import { cleanText } from '../../views/frame-query.ts'
+import { CompactFrame, clip, frameLines, plural, toCompactFrame, toLink } from '../present.ts'
+import { nearestTechniquesLine } from '../suggestions.ts'
+import { defineTool, READS, type Tool } from '../tool.ts'
+import type { LibraryToolDeps } from './library-deps.ts'
+
+const Groups = z.object({
+  videos: z.array(
+    z.object({
+      id: z.string(),
+      title: z.string(),
+      author: z.string().nullable(),
+      frame_count: z.number(),
+      image_url: z.string().nullable(),
+    }),
+  ),
+  frames: z.array(CompactFrame),
+  brands: z.array(z.object({ name: z.string(), video_count: z.number(), frame_count: z.number() })),
+  techniques: z.array(z.object({ slug: z.string(), name: z.string(), frame_count: z.number() })),
+})
+
+interface FoundDocuments {
+  videos: VideoDocument[]
+  frames: ShownFrame[]
+  brands: BrandDocument[]
+  techniques: TechniqueDocument[]
+}
+
+export function searchLibrary({ search, publicUrl, sourceKeyOf }: LibraryToolDeps): Tool {
+  return defineTool({
+    name: 'search_library',
+    title: 'Search the library',
+    description:
+      'One search over videos, frames, brands and techniques. A pasted video URL finds that video. ' +
+      'Without a query: the strongest of each.',
+    annotations: READS,
+    points: POINTS.search,
+    scope: null,
+    cacheable: true,
+    input: z.strictObject({
+      query: z.string().max(2000).optional(),
+      limit: z.number().int().min(1).max(20).default(5).describe('Rows per group'),
+    }),
+    output: Groups,
+    async run({ query = '', limit }) {
+      const q = cleanText(query)
+      const found = documentsOf(await search.search({ q, limit, sourceKey: sourceKeyOf(q) }))
+      const lines = groupLines(found, publicUrl)
+      if (lines.length === 0) lines.push('Nothing found.', nearestTechniquesLine(await search.techniques(), q))
+      return {
+        text: lines.join('\n'),
+        links: found.frames.map((frame) => toLink(frame, publicUrl)),
+        structured: toGroups(found, publicUrl),
+      }
+    },
+  })
+}
+
+function documentsOf({ videos, frames, brands, techniques }: SearchGroups): FoundDocuments {
+  return {
+    videos: videos.map(({ document }) => document),
+    frames: frames.map(({ document }) => document),
+    brands: brands.map(({ document }) => document),
+    techniques: techniques.map(({ document }) => document),
+  }
+}
+
+function groupLines({ videos, frames, brands, techniques }: FoundDocuments, publicUrl: string): string[] {
+  const lines: string[] = []
+  if (videos.length > 0) lines.push('Videos', ...videos.map(videoLine))
+  if (frames.length > 0)
+    lines.push('Frames', ...frames.map((frame) => frameLines(frame, publicUrl, { detail: 'compact', withVideo: true })))
+  if (brands.length > 0) {
+    const counted = brands.map(({ name, frame_count }) => `${clip(name, 60)} (${plural(frame_count, 'frame')})`)
+    lines.push(`Brands: ${counted.join(', ')}`)
+  }
+  if (techniques.length > 0) {
+    const counted = techniques.map(({ slug, frame_count }) => `${slug} (${plural(frame_count, 'frame')})`)
+    lines.push(`Techniques: ${counted.join(', ')}`)
+  }
+  return lines
+}
+
+function videoLine({ id, title, author, frame_count }: VideoDocument): string {
+  const by = author === null ? '' : ` by ${clip(author, 60)}`
+  return `${id} "${clip(title, 80)}"${by}, ${plural(frame_count, 'frame')}`
+}
+
+function toGroups({ videos, frames, brands, techniques }: FoundDocuments, publicUrl: string): z.infer<typeof Groups> {
+  return {
+    videos: videos.map(({ id, title, author, frame_count, image_path }) => ({
+      id,
+      title,
+      author,
+      frame_count,
+      image_url: image_path === null ? null : publicUrl + image_path,
+    })),
+    frames: frames.map((frame) => toCompactFrame(frame, publicUrl)),
+    brands: brands.map(({ name, video_count, frame_count }) => ({ name, video_count, frame_count })),
+    techniques: techniques.map(({ slug, name, frame_count }) => ({ slug, name, frame_count })),
+  }
+}

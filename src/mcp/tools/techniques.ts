@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { POINTS } from '../../http/rate-limit.ts'
+import type { TechniqueDocument } from '../../search/library-search.ts'
+import { cleanText } from '../../views/frame-query.ts'
+import { readCursor, toCursor } from '../cursor.ts'
+import { clip, moreWith, plural } from '../present.ts'
+import { nearestTechniquesLine } from '../suggestions.ts'
+import { defineTool, type ImageLink, READS, type Tool } from '../tool.ts'
+import type { LibraryToolDeps } from './library-deps.ts'
+
+const Technique = z.object({
+  slug: z.string(),
+  name: z.string(),
+  description: z.string(),
+  frame_count: z.number(),
+  image_url: z.string().nullable(),
+})
+
+/** Links to the pictures of a whole vocabulary would cost more tokens than they are worth. */
+const MAX_LINKS = 10
+
+export function listTechniques({ search, publicUrl }: LibraryToolDeps): Tool {
+  return defineTool({
+    name: 'list_techniques',
+    title: 'List techniques',
+    description: 'The vocabulary of named, reusable moves: slug, what it is, how many frames show it.',
+    annotations: READS,
+    points: POINTS.read,
+    scope: null,
+    cacheable: true,
+    input: z.strictObject({
+      query: z.string().max(200).optional().describe('Only those whose name or description has this'),
+      limit: z.number().int().min(1).max(200).default(100),
+      cursor: z.string().max(100).optional(),
+    }),
+    output: z.object({ techniques: z.array(Technique), next_cursor: z.string().nullable() }),
+    async run(args) {
+      const page = readCursor('list_techniques', args, args.cursor)
+      const vocabulary = await search.techniques()
+      const term = cleanText(args.query ?? '').toLowerCase()
+      const matching = vocabulary.filter((technique) => mentions(technique, term))
+      const shown = matching.slice((page - 1) * args.limit, page * args.limit)
+      const next = page * args.limit < matching.length ? toCursor('list_techniques', args, page + 1) : null
+      const heading =
+        matching.length === 0
+          ? `No matching technique.\n${nearestTechniquesLine(vocabulary, term)}`
+          : `${plural(matching.length, 'technique')}${moreWith(next)}`
+      return {
+        text: [heading, ...shown.map(techniqueLine)].join('\n'),
+        links: shown.flatMap((technique) => pictureOf(technique, publicUrl)).slice(0, MAX_LINKS),
+        structured: { techniques: shown.map((technique) => toTechnique(technique, publicUrl)), next_cursor: next },
+      }
+    },
+  })
+}
+
+function mentions({ slug, name, description, aliases }: TechniqueDocument, term: string): boolean {
+  return [slug, name, description, ...aliases].some((text) => text.toLowerCase().includes(term))
+}
+
+function techniqueLine({ slug, frame_count, description }: TechniqueDocument): string {
+  return `${slug} (${frame_count}): ${clip(description, 120)}`
+}
+
+function pictureOf({ slug, name, image_path }: TechniqueDocument, publicUrl: string): ImageLink[] {
+  return image_path === null ? [] : [{ uri: publicUrl + image_path, name: slug, title: name }]
+}
+
+function toTechnique(technique: TechniqueDocument, publicUrl: string): z.infer<typeof Technique> {
+  const { slug, name, description, frame_count, image_path } = technique
+  return { slug, name, description, frame_count, image_url: image_path === null ? null : publicUrl + image_path }
+}
