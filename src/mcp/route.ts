@@ -5,7 +5,8 @@ import type { Shortcut } from '../http/app.ts'
 import type { Authentication } from '../http/authenticate.ts'
 import { addressFinder, addressOf, budgetOf, type RateLimits, spend } from '../http/rate-limit.ts'
 import type { Caller } from '../library/accounts/keys.ts'
-import { type Dispatch, type McpReply, refusalReply } from './dispatcher.ts'
+import type { Dispatch } from './dispatcher.ts'
+import { type McpReply, refusalReply } from './replies.ts'
 
 export interface McpRouteOptions {
   dispatch: Dispatch

@@ -1,0 +1,43 @@
+import type { z } from 'zod'
+import type { Fields } from './messages.ts'
+import type { Tool } from './tool.ts'
+
+const MAX_ISSUES = 8
+const MAX_UNKNOWN = 20
+
+/** What is wrong with a call's arguments, for a model to correct: which one, what it was, what is allowed. */
+export function explainArguments(tool: Tool, given: Fields, error: z.ZodError): string {
+  const lines = error.issues.slice(0, MAX_ISSUES).map((issue) => explainIssue(tool, given, issue))
+  return `The arguments of ${tool.name} are not valid:\n${lines.join('\n')}`
+}
+
+function explainIssue(tool: Tool, given: Fields, issue: z.core.$ZodIssue): string {
+  if (issue.code === 'unrecognized_keys') {
+    const names = issue.keys.slice(0, MAX_UNKNOWN).map((name) => `"${name.slice(0, 60)}"`)
+    return `unknown argument ${names.join(', ')}; ${tool.name} takes ${argumentNames(tool)}`
+  }
+  // A single value may stand for a list of one: name the argument as it was written.
+  const written = issue.path.filter((_, at) => at === 0 || typeof valueAt(given, issue.path.slice(0, at)) !== 'string')
+  const value = valueAt(given, written)
+  const path = written.join('.')
+  if (issue.code === 'invalid_value') return `${path}${shown(value)}: must be one of ${issue.values.join(', ')}`
+  if (value === undefined && issue.code === 'invalid_type') return `${path}: is required (${issue.expected})`
+  return `${path}${shown(value)}: ${issue.message}`
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return ''
+  if (typeof value === 'object' && value !== null) return ' (got an object or list)'
+  return ` (got ${JSON.stringify(value).slice(0, 60)})`
+}
+
+function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (at, key) => (typeof at === 'object' && at !== null ? (at as Fields)[key as string] : undefined),
+    given,
+  )
+}
+
+function argumentNames(tool: Tool): string {
+  return Object.keys((tool.input as unknown as { shape?: object }).shape ?? {}).join(', ') || 'none'
+}

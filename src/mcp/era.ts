@@ -1,0 +1,180 @@
+import { type Fields, isFields, type Message, type RpcCall } from './messages.ts'
+import { HEADER_MISMATCH, INVALID_PARAMS, RpcError, UNSUPPORTED_VERSION } from './replies.ts'
+
+/**
+ * The two families of protocol revisions, both stateless here. The older revisions begin with `initialize`, which only
+ * answers. Revision 2026-07-28 has no `initialize`: every request names its version and the client's capabilities.
+ */
+
+export const MODERN = '2026-07-28'
+export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
+/** The only revision with batches. */
+const BATCHES = '2025-03-26'
+const LIST_TTL_MS = 300_000
+
+const META_VERSION = 'io.modelcontextprotocol/protocolVersion'
+const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
+const META_SERVER = 'io.modelcontextprotocol/serverInfo'
+
+export interface ServerInfo {
+  name: string
+  title: string
+  version: string
+  websiteUrl?: string
+}
+
+/** How a family of revisions answers. */
+export interface Era {
+  /** Keeps the cached results of the families apart. */
+  readonly name: 'legacy' | 'modern'
+  readonly unknownMethodStatus: number
+  /** A result with the members that this family adds; `meta` joins its `_meta`. */
+  wrap(result: object, meta?: Fields): object
+  /** What a list says about how long and for whom it may be cached. */
+  listCaching(scope: 'public' | 'private'): object
+  /** The methods besides those of the tools. */
+  readonly methods: ReadonlyMap<string, Method>
+}
+
+type Method = (params: Fields | undefined) => object
+
+export interface Eras {
+  legacy: Era
+  modern: Era
+}
+
+export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
+
+const CAPABILITIES = { tools: { listChanged: false } }
+
+export function createEras({ info, instructions }: { info: ServerInfo; instructions: string }): Eras {
+  return { legacy: legacyEra(info, instructions), modern: modernEra(info, instructions) }
+}
+
+function legacyEra(info: ServerInfo, instructions: string): Era {
+  const initialize = (params: Fields | undefined) => ({
+    protocolVersion: LEGACY.find((version) => version === params?.protocolVersion) ?? LEGACY[0],
+    capabilities: CAPABILITIES,
+    serverInfo: info,
+    instructions,
+  })
+  return {
+    name: 'legacy',
+    unknownMethodStatus: 200,
+    wrap: (result, meta) => (meta === undefined ? result : { ...result, _meta: meta }),
+    listCaching: () => ({}),
+    methods: new Map<string, Method>([
+      ['initialize', initialize],
+      ['ping', () => ({})],
+    ]),
+  }
+}
+
+function modernEra(info: ServerInfo, instructions: string): Era {
+  const wrap = (result: object, meta?: Fields) => ({
+    resultType: 'complete',
+    ...result,
+    _meta: { [META_SERVER]: info, ...meta },
+  })
+  const listCaching = (cacheScope: 'public' | 'private') => ({ ttlMs: LIST_TTL_MS, cacheScope })
+  const discover = () =>
+    wrap({ supportedVersions: [MODERN], capabilities: CAPABILITIES, instructions, ...listCaching('public') })
+  return {
+    name: 'modern',
+    unknownMethodStatus: 404,
+    wrap,
+    listCaching,
+    methods: new Map<string, Method>([['server/discover', discover]]),
+  }
+}
+
+/** The era of a call, or the fault in how it names its revision. Every call is classified once. */
+export function classify(
+  call: RpcCall,
+  headers: RequestHeaders,
+  eras: Eras,
+): { era: Era; fault?: undefined } | { era?: undefined; fault: RpcError } {
+  const version = versionOf(headers)
+  const modern = namesVersion(call.params) || (version !== undefined && isModern(version))
+  const fault = modern ? modernFault(call, version, headers) : legacyFault(version)
+  if (fault) return { fault }
+  return { era: modern ? eras.modern : eras.legacy }
+}
+
+/** Why messages may not come as a batch; undefined where they may. */
+export function batchFault(messages: readonly Message[], headers: RequestHeaders): string | undefined {
+  const version = versionOf(headers)
+  if (version !== undefined && version !== BATCHES) return `revision ${version.slice(0, 32)} has no batches`
+  const modern = messages.some((message) => message.kind !== 'invalid' && namesVersion(message.params))
+  return modern ? `revision ${MODERN} has no batches` : undefined
+}
+
+/** Whether the message itself names a version, as only the modern era does. */
+function namesVersion(params: Fields | undefined): boolean {
+  return isFields(params?._meta) && params._meta[META_VERSION] !== undefined
+}
+
+function isModern(version: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(version) && version >= MODERN
+}
+
+function legacyFault(version: string | undefined): RpcError | undefined {
+  if (version === undefined || LEGACY.some((known) => known === version)) return undefined
+  return unsupported(version, [MODERN, ...LEGACY])
+}
+
+/**
+ * What the modern era asks of a client: version and capabilities in `_meta`, repeated in headers,
+ * so that a proxy can route without reading the body.
+ */
+function modernFault(call: RpcCall, version: string | undefined, headers: RequestHeaders): RpcError | undefined {
+  const meta = isFields(call.params?._meta) ? call.params._meta : {}
+  const named = meta[META_VERSION]
+  if (version === undefined) return mismatch('MCP-Protocol-Version is missing')
+  if (named === undefined && version !== MODERN) return unsupported(version, [MODERN])
+  if (typeof named !== 'string') return missingMeta(META_VERSION)
+  if (named !== version) return mismatch('MCP-Protocol-Version is not the version in _meta')
+  if (named !== MODERN) return unsupported(named, [MODERN])
+  const fault = mirrorFault(call, headers)
+  if (fault) return fault
+  return isFields(meta[META_CAPABILITIES]) ? undefined : missingMeta(META_CAPABILITIES)
+}
+
+function mirrorFault({ method, params }: RpcCall, headers: RequestHeaders): RpcError | undefined {
+  const mirroredMethod = header(headers, 'mcp-method')
+  if (mirroredMethod === undefined) return mismatch('Mcp-Method is missing')
+  if (mirroredMethod !== method) return mismatch('Mcp-Method is not the method of the body')
+  if (method !== 'tools/call' || typeof params?.name !== 'string') return undefined
+  const mirroredName = header(headers, 'mcp-name')
+  if (mirroredName === undefined) return mismatch('Mcp-Name is missing')
+  return decodeHeader(mirroredName) === params.name ? undefined : mismatch('Mcp-Name is not the name in params')
+}
+
+function mismatch(what: string): RpcError {
+  return new RpcError(HEADER_MISMATCH, `Header mismatch: ${what}`, { status: 400 })
+}
+
+function missingMeta(name: string): RpcError {
+  return new RpcError(INVALID_PARAMS, `params._meta needs "${name}"`, { status: 400 })
+}
+
+function unsupported(version: string, supported: readonly string[]): RpcError {
+  const requested = version.slice(0, 64)
+  const data = { supported, requested }
+  return new RpcError(UNSUPPORTED_VERSION, `Unsupported protocol version: ${requested}`, { status: 400, data })
+}
+
+function versionOf(headers: RequestHeaders): string | undefined {
+  return header(headers, 'mcp-protocol-version')
+}
+
+function header(headers: RequestHeaders, name: string): string | undefined {
+  const value = headers[name]
+  return (Array.isArray(value) ? value.join(', ') : value)?.trim()
+}
+
+/** `=?base64?…?=` carries what a header cannot contain. */
+function decodeHeader(value: string): string {
+  const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value)
+  return encoded ? Buffer.from(encoded[1]!, 'base64').toString('utf8') : value
+}

@@ -1,0 +1,80 @@
+import type { AppError } from '../errors.ts'
+import { type JsonText, jsonObject, jsonObjectPieces, jsonText, storedJson } from '../json-text.ts'
+import type { RpcId } from './messages.ts'
+
+/** What goes out: JSON-RPC 2.0 messages with their HTTP status. */
+
+export interface McpReply {
+  status: number
+  headers: Record<string, string>
+  /** In pieces, so that cached bytes are sent without copying. Undefined where the protocol wants no body (202). */
+  body: readonly (string | Buffer)[] | undefined
+}
+
+/** A finished result: text, or bytes from a cache. */
+export type RpcResult = JsonText | Buffer
+
+export const PARSE_ERROR = -32700
+export const INVALID_REQUEST = -32600
+export const METHOD_NOT_FOUND = -32601
+export const INVALID_PARAMS = -32602
+export const INTERNAL_ERROR = -32603
+export const HEADER_MISMATCH = -32020
+export const UNSUPPORTED_VERSION = -32022
+/** Ours, outside the range that JSON-RPC and MCP reserve. */
+const RATE_LIMITED = 429
+const UNAVAILABLE = 503
+
+/** A JSON-RPC error. `status` is the HTTP status: 200 where the message was understood, unless the era has another. */
+export class RpcError extends Error {
+  readonly code: number
+  readonly status: number
+  readonly data: unknown
+
+  constructor(code: number, message: string, options: { status?: number; data?: unknown } = {}) {
+    super(message)
+    this.name = 'RpcError'
+    this.code = code
+    this.status = options.status ?? 200
+    this.data = options.data
+  }
+}
+
+const VERSION = jsonText('2.0')
+
+export function resultPieces(id: RpcId, result: RpcResult): (string | Buffer)[] {
+  return jsonObjectPieces({ jsonrpc: VERSION, id: jsonText(id), result })
+}
+
+export function resultText(id: RpcId, result: RpcResult): JsonText {
+  const text = typeof result === 'string' ? result : storedJson(result.toString())
+  return jsonObject({ jsonrpc: VERSION, id: jsonText(id), result: text })
+}
+
+export function errorText(id: RpcId | null, { code, message, data }: RpcError): JsonText {
+  return jsonText({ jsonrpc: '2.0', id, error: { code, message, data } })
+}
+
+/** The answer to a notification. */
+export const ACCEPTED: McpReply = { status: 202, headers: {}, body: undefined }
+
+export function resultReply(id: RpcId, result: RpcResult): McpReply {
+  return { status: 200, headers: {}, body: resultPieces(id, result) }
+}
+
+export function errorReply(id: RpcId | null, error: RpcError): McpReply {
+  return { status: error.status, headers: {}, body: [errorText(id, error)] }
+}
+
+/** The answer to a body that is never read: a refused origin, a wrong type, too many bytes. */
+export function refusalReply(status: number, message: string, headers: Record<string, string> = {}): McpReply {
+  return { ...errorReply(null, new RpcError(INVALID_REQUEST, message, { status })), headers }
+}
+
+/** The answer where the rate limit is used up or cannot be read. */
+export function budgetReply(id: RpcId | null, error: AppError): McpReply {
+  const status = error.code === 'rate_limited' ? RATE_LIMITED : UNAVAILABLE
+  const retryAfterSec = Math.ceil(error.retryAfterSec ?? 1)
+  const fault = new RpcError(status, error.message, { status, data: { code: error.code, retryAfterSec } })
+  return { ...errorReply(id, fault), headers: { 'Retry-After': String(retryAfterSec) } }
+}

@@ -1,0 +1,136 @@
+import { AppError } from '../errors.ts'
+import { refusalOf } from '../http/authenticate.ts'
+import { toAppError } from '../http/problem.ts'
+import { type JsonText, jsonText } from '../json-text.ts'
+import type { Caller } from '../library/accounts/keys.ts'
+import type { Logger } from '../logger.ts'
+import { explainArguments } from './argument-errors.ts'
+import { CallerGone, DeadlinePassed, withDeadline } from './deadline.ts'
+import type { Era } from './era.ts'
+import { type Fields, isFields, type RpcCall } from './messages.ts'
+import { INVALID_PARAMS, RpcError, type RpcResult } from './replies.ts'
+import { createResultCache, type ResultCacheOptions } from './result-cache.ts'
+import type { Tool, ToolAnswer } from './tool.ts'
+
+export interface ToolCallContext {
+  caller: Caller | undefined
+  /** Asked for where there is work to abort. */
+  signal(): AbortSignal
+}
+
+export interface ToolCallOptions extends ResultCacheOptions {
+  tools: readonly Tool[]
+  /** Where a person creates a key: named by the tools that need one. */
+  keysUrl: string
+  logger: Logger
+  deadlineMs?: number | undefined
+}
+
+export interface ToolCalls {
+  /** The rate-limit points of a call; 1 for anything but a call of a known tool. */
+  pointsOf(call: RpcCall): number
+  /** The cached result of an open tool, found without waiting. */
+  recall(call: RpcCall, era: Era): Buffer | undefined
+  /** Refusals are results that a model can act on. @throws RpcError for a call that names no tool, CallerGone */
+  run(call: RpcCall, context: ToolCallContext, era: Era): Promise<RpcResult>
+}
+
+export function createToolCalls(options: ToolCallOptions): ToolCalls {
+  const { logger, keysUrl, deadlineMs = 15_000 } = options
+  const byName = new Map(options.tools.map((tool) => [tool.name, tool]))
+  const results = createResultCache(options)
+
+  function toolOf({ params }: RpcCall): Tool | undefined {
+    return typeof params?.name === 'string' ? byName.get(params.name) : undefined
+  }
+
+  async function answer(tool: Tool, args: Fields, context: ToolCallContext, era: Era) {
+    const parsed = tool.input.safeParse(args)
+    if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
+    const answered = await withDeadline(context.signal(), deadlineMs, (signal) =>
+      tool.run(parsed.data, { caller: context.caller, signal }),
+    )
+    return { text: jsonText(era.wrap(toResult(answered))), keep: !answered.images }
+  }
+
+  function failed(tool: Tool, era: Era, error: unknown): JsonText {
+    if (error instanceof DeadlinePassed) {
+      logger.warn({ tool: tool.name, deadlineMs }, 'tool call timed out')
+      const text = `${tool.name} took longer than ${deadlineMs / 1000} seconds. Repeating the call is safe.`
+      return failure(era, text, 'unavailable')
+    }
+    if (error instanceof CallerGone) throw error
+    const known = toAppError(error)
+    if (known.code === 'internal') throw error
+    if (known.code === 'unavailable')
+      logger.warn({ tool: tool.name, err: known.cause }, 'tool call failed: storage unavailable')
+    return failure(era, sentencesOf(known), known.code)
+  }
+
+  return {
+    pointsOf: (call) => (call.method === 'tools/call' ? toolOf(call)?.points : undefined) ?? 1,
+
+    recall(call, era) {
+      const tool = toolOf(call)
+      const args = argumentsOf(call)
+      return tool?.scope === null && isFields(args) ? results.recall(tool, args, era) : undefined
+    },
+
+    async run(call, context, era) {
+      const tool = toolOf(call) ?? noTool(call)
+      const args = argumentsOf(call)
+      if (!isFields(args)) throw new RpcError(INVALID_PARAMS, 'params.arguments must be an object')
+      const refused = refusalOfTool(tool, context.caller)
+      if (refused) {
+        const text = `${tool.name} was not run. ${refused.message} ${keyHelp(keysUrl, tool)}`
+        return failure(era, text, refused.code)
+      }
+      try {
+        return await results.getOrLoad({ tool, args, era }, () => answer(tool, args, context, era))
+      } catch (error) {
+        return failed(tool, era, error)
+      }
+    },
+  }
+}
+
+function argumentsOf({ params }: RpcCall): unknown {
+  return params?.arguments === undefined ? {} : params.arguments
+}
+
+function noTool({ params }: RpcCall): never {
+  if (typeof params?.name !== 'string')
+    throw new RpcError(INVALID_PARAMS, 'tools/call needs params.name, the name of a tool')
+  throw new RpcError(INVALID_PARAMS, `Unknown tool: ${params.name.slice(0, 128)}`)
+}
+
+/** Why this caller may not use this tool; checked in the order key, plan, scope. */
+export function refusalOfTool(tool: Tool, caller: Caller | undefined): AppError | undefined {
+  if (tool.scope === null) return undefined
+  if (!caller) return new AppError('unauthenticated', 'It needs an API key of a Pro account.')
+  return refusalOf(caller, tool.scope)
+}
+
+function keyHelp(keysUrl: string, tool: Tool): string {
+  return `Create a key with the scope ${tool.scope} at ${keysUrl} and send it as "Authorization: Bearer <key>".`
+}
+
+function toResult({ text, links = [], images = [], structured }: ToolAnswer): object {
+  const content = [
+    { type: 'text', text },
+    ...links.map((link) => ({ type: 'resource_link', ...link, mimeType: 'image/webp' })),
+    ...images.map((image) => ({ type: 'image', ...image })),
+  ]
+  return { content, structuredContent: structured }
+}
+
+function failure(era: Era, text: string, code: string): JsonText {
+  return jsonText(era.wrap({ content: [{ type: 'text', text }], isError: true }, { code }))
+}
+
+function sentencesOf(error: AppError): string {
+  const details = (error.details ?? []).filter((detail) => detail.message !== error.message)
+  const lines = [error.message, ...details.map((detail) => `${detail.path}: ${detail.message}`)]
+  if (error.retryAfterSec !== undefined) lines.push(`Try again in ${Math.ceil(error.retryAfterSec)} seconds.`)
+  return lines.join('\n')
+}
