@@ -1,28 +1,22 @@
 import { toAppError } from '../http/problem.ts'
-import { jsonText } from '../json-text.ts'
-import type { Logger } from '../logger.ts'
 import { answerBatch } from './batch.ts'
-import { CallerGone } from './deadline.ts'
-import { classify, createEras, type Era, type RequestHeaders, type ServerInfo } from './era.ts'
-import { type Message, parseBody, type RpcCall, type RpcId, readId, readMessage } from './messages.ts'
+import { classify, createEras, type RequestHeaders, type ServerInfo } from './era.ts'
+import { parseBody, type RpcId, readId, readMessage } from './messages.ts'
+import { createMethods } from './methods.ts'
 import {
   ACCEPTED,
   budgetReply,
   errorReply,
   errorText,
   INTERNAL_ERROR,
-  INVALID_PARAMS,
   INVALID_REQUEST,
   type McpReply,
-  METHOD_NOT_FOUND,
   PARSE_ERROR,
   RpcError,
-  type RpcResult,
   resultReply,
   resultText,
 } from './replies.ts'
-import { createToolCalls, type ToolCallContext, type ToolCallOptions } from './tool-call.ts'
-import { createToolLists } from './tool-list.ts'
+import type { ToolCallContext, ToolCallOptions } from './tool-call.ts'
 
 /** The Model Context Protocol over JSON text, without HTTP. */
 
@@ -38,31 +32,15 @@ export interface DispatcherOptions extends ToolCallOptions {
 
 export type Dispatch = (body: string, headers: RequestHeaders, context: CallContext) => McpReply | Promise<McpReply>
 
+/** A body that is JSON. */
+interface Parsed {
+  value: unknown
+}
+
 export function createDispatcher(options: DispatcherOptions): Dispatch {
   const { logger } = options
   const eras = createEras(options)
-  const calls = createToolCalls(options)
-  const toolList = createToolLists(options.tools)
-  const pointsOf = (message: Message) => (message.kind === 'call' ? calls.pointsOf(message.call) : 1)
-
-  /** @throws RpcError for everything but a result; it never rejects with another error. */
-  async function resultOf(call: RpcCall, context: CallContext, era: Era): Promise<RpcResult> {
-    try {
-      if (call.method === 'tools/call') return await calls.run(call, context, era)
-      if (call.method === 'tools/list') {
-        requireFirstPage(call)
-        return toolList(context.caller, era)
-      }
-      const method = era.methods.get(call.method)
-      if (method) return jsonText(method(call.params))
-    } catch (error) {
-      if (error instanceof RpcError) throw error
-      if (!(error instanceof CallerGone)) logFault(logger, error, call.method)
-      throw internalError()
-    }
-    const message = `Method not found: ${call.method.slice(0, 128)}`
-    throw new RpcError(METHOD_NOT_FOUND, message, { status: era.unknownMethodStatus })
-  }
+  const { pointsOf, recall, resultOf } = createMethods(options)
 
   async function single(value: unknown, headers: RequestHeaders, context: CallContext): Promise<McpReply> {
     const message = readMessage(value)
@@ -93,11 +71,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     })
   }
 
-  async function answer(
-    parsed: { value: unknown } | undefined,
-    headers: RequestHeaders,
-    context: CallContext,
-  ): Promise<McpReply> {
+  async function answer(parsed: Parsed | undefined, headers: RequestHeaders, context: CallContext): Promise<McpReply> {
     try {
       if (!parsed) {
         await context.charge(1)
@@ -110,55 +84,42 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     }
   }
 
-  /** The call of an open tool whose result is cached; everything else is left to `answer`. */
-  function recall(value: unknown, headers: RequestHeaders): { call: RpcCall; result: Buffer } | undefined {
+  /**
+   * The reply to a call of an open tool whose result is cached; undefined leaves the body to `answer`.
+   * Synchronous where the budget is known too: the promises of `answer` cost as much as the call.
+   */
+  function answerNow({ value }: Parsed, headers: RequestHeaders, context: CallContext) {
     const message = readMessage(value)
-    if (message.kind !== 'call' || message.call.method !== 'tools/call') return undefined
+    if (message.kind !== 'call') return undefined
     const { call } = message
     const { era } = classify(call, headers, eras)
-    const result = era && calls.recall(call, era)
-    return result && { call, result }
-  }
-
-  function refused(id: RpcId | null, error: unknown): McpReply {
-    const known = toAppError(error)
-    if (known.code === 'rate_limited' || known.code === 'unavailable') return budgetReply(id, known)
-    logFault(logger, error)
-    return errorReply(id, internalError())
-  }
-
-  // Synchronous where the result is cached and the budget known: the promises of the other way cost as much as the call.
-  return (body, headers, context) => {
-    const parsed = tryParse(body)
-    const recalled = parsed && recall(parsed.value, headers)
-    if (!recalled) return answer(parsed, headers, context)
-    const { call, result } = recalled
-    const charging = context.charge(calls.pointsOf(call))
+    const result = era && recall(call, era)
+    if (!result) return undefined
+    const charging = context.charge(pointsOf(message))
     if (!charging) return resultReply(call.id, result)
     return charging.then(
       () => resultReply(call.id, result),
       (error: unknown) => refused(call.id, error),
     )
   }
+
+  function refused(id: RpcId | null, error: unknown): McpReply {
+    const known = toAppError(error)
+    if (known.code === 'rate_limited' || known.code === 'unavailable') return budgetReply(id, known)
+    logger.error({ err: error }, 'MCP request failed')
+    return errorReply(id, new RpcError(INTERNAL_ERROR, 'Internal error'))
+  }
+
+  return (body, headers, context) => {
+    const parsed = tryParse(body)
+    return (parsed && answerNow(parsed, headers, context)) ?? answer(parsed, headers, context)
+  }
 }
 
-function tryParse(body: string): { value: unknown } | undefined {
+function tryParse(body: string): Parsed | undefined {
   try {
     return { value: parseBody(body) }
   } catch {
     return undefined
   }
-}
-
-function requireFirstPage({ params }: RpcCall): void {
-  if (params?.cursor !== undefined && params.cursor !== null)
-    throw new RpcError(INVALID_PARAMS, 'Unknown cursor: the list has one page')
-}
-
-function internalError(): RpcError {
-  return new RpcError(INTERNAL_ERROR, 'Internal error')
-}
-
-function logFault(logger: Logger, error: unknown, method?: string): void {
-  logger.error({ ...(method === undefined ? {} : { method: method.slice(0, 128) }), err: error }, 'MCP request failed')
 }
