@@ -1,3 +1,4 @@
+import { omit } from '../omit.ts'
 import type { FrameFilters, FrameQuery, LibrarySearch, TechniqueDocument } from '../search/library-search.ts'
 import { dictionaryWords } from '../search/text/query.ts'
 import { isCharacter } from '../search/text/tokens.ts'
@@ -36,10 +37,10 @@ export async function suggest(search: LibrarySearch, query: FrameQuery, signal: 
 
 function withoutFilters(query: FrameQuery): Trial[] {
   const filters = Object.entries(query.filters) as [keyof FrameFilters, readonly string[]][]
-  const trials = filters.map(([name, values]) => {
-    const { [name]: _, ...rest } = query.filters
-    return { what: `without ${name} ${values.join(', ')}`.slice(0, 120), query: { ...query, filters: rest } }
-  })
+  const trials: Trial[] = filters.map(([name, values]) => ({
+    what: `without ${name} ${values.join(', ')}`.slice(0, 120),
+    query: { ...query, filters: omit(query.filters, name) },
+  }))
   if (query.q === '') return trials
   if (filters.length > 1) trials.push({ what: 'with the query alone, no filters', query: { ...query, filters: {} } })
   if (filters.length > 0)
