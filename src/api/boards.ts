@@ -11,15 +11,11 @@ import {
   loadBoard,
   loadSharedBoard,
   MAX_BOARD_NAME,
-  MAX_NOTE,
-  MAX_PINS,
-  pinFrame,
-  pinFrames,
   renameBoard,
   shareBoard,
-  unpinFrames,
   unshareBoard,
 } from '../library/collections/boards.ts'
+import { MAX_NOTE, MAX_PINS, pinFrame, pinFrames, unpinFrames } from '../library/collections/pins.ts'
 import { readParameters } from '../parameters.ts'
 import { type CollectionDeps, toBoards, toBoardWithItems } from '../views/collections.ts'
 import { toExportRow } from '../views/export.ts'

@@ -1,23 +1,13 @@
 import { type RequestHandler, Router } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
+import type { TechniqueRow } from '../db/schema/techniques.ts'
 import { AppError } from '../errors.ts'
 import { callerOf } from '../http/authenticate.ts'
 import { jsonBody } from '../http/idempotent-write.ts'
-import {
-  adoptProposals,
-  type Correction,
-  correctFrame,
-  dismissSuggestion,
-  listSuggestions,
-} from '../library/frames/annotations.ts'
-import {
-  addTechnique,
-  MAX_TECHNIQUE,
-  mergeTechnique,
-  patchTechnique,
-  type TechniqueRow,
-} from '../library/techniques/techniques.ts'
+import { type Correction, correctFrame } from '../library/frames/corrections.ts'
+import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
+import { addTechnique, MAX_TECHNIQUE, mergeTechnique, patchTechnique } from '../library/techniques/techniques.ts'
 import { ANNOTATED, MAX_TEXT, SHOTS, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
 
 const words = z.string().min(1).max(MAX_TEXT).nullable()

@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import { eq } from 'drizzle-orm'
 import { annotations } from '../db/schema/annotations.ts'
-import { checked, costsOf, type FrameRow, recordVisionCall, usualCallOf } from '../library/frames/annotations.ts'
+import type { FrameRow } from '../db/schema/frames.ts'
+import { requireAnnotator } from '../library/annotator/active-annotator.ts'
+import { averageCallOf, costsOf, recordVisionCall } from '../library/annotator/vision-spending.ts'
 import type { ValueCandidate } from '../library/frames/provenance.ts'
 import {
   cancelReannotation,
@@ -9,12 +11,12 @@ import {
   parseCondition,
   type ReannotationFilter,
   requestReannotation,
-  requireAnnotator,
   sampleForReannotation,
   sizeOfReannotation,
   type ValueChange,
 } from '../library/frames/reannotation.ts'
-import { loadVocabulary, toTerm } from '../library/techniques/techniques.ts'
+import { sanitizeAnnotation } from '../library/frames/sanitize-annotation.ts'
+import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { requireVideo } from '../library/videos/videos.ts'
 import { DEFAULT_PREFIX } from '../queue/queues.ts'
 import { type Annotator, type AnnotatorCall, AnnotatorUnavailable, type FrameToAnnotate } from '../vision/annotator.ts'
@@ -187,7 +189,7 @@ async function previewVideo({
       at: each.createdAt,
       values: each.values as ValueCandidate['values'],
     }))
-    const { values } = checked(answer, vocabulary)
+    const { values } = sanitizeAnnotation(answer, vocabulary)
     preview.changes.push(...diffAnswer(row, earlier, { annotator: annotator.version, at: new Date(), values }))
   }
 }
@@ -206,7 +208,7 @@ async function toEstimate(
       calls: Math.ceil(preview.calls * share),
     }
   }
-  const { framesPerCall, costUsd } = await usualCallOf(db, config.vision.model)
+  const { framesPerCall, costUsd } = await averageCallOf(db, config.vision.model)
   const calls = Math.ceil(total / Math.max(1, framesPerCall))
   return { cost_usd: costUsd === null ? null : costUsd * calls, calls }
 }

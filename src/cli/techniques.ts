@@ -1,14 +1,13 @@
 import type { Command } from 'commander'
 import { asc } from 'drizzle-orm'
-import { techniques } from '../db/schema/techniques.ts'
-import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/annotations.ts'
+import { type TechniqueRow, techniques } from '../db/schema/techniques.ts'
+import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
 import {
   addTechnique,
   editTechnique,
   mergeTechnique,
   renameTechnique,
   retireTechnique,
-  type TechniqueRow,
 } from '../library/techniques/techniques.ts'
 import { type CommandContext, print, withContext } from './context.ts'
 

@@ -5,19 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { parse as parseCsv } from 'csv-parse/sync'
 import { z } from 'zod'
-import { VIDEO_STATUSES, type VideoStatus } from '../db/schema/videos.ts'
+import { VIDEO_STATUSES, type VideoRow, type VideoStatus } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
 import { findHeldBack } from '../events/read.ts'
+import { type AnnotatorStatus, findAnnotatorStatus } from '../library/annotator/annotator-status.ts'
+import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
 import { fetchability, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
-import {
-  type AnnotatorStatus,
-  explainFrames,
-  findAnnotatorStatus,
-  listVideos,
-  reportVideo,
-  type VideoReport,
-} from '../library/videos/video-status.ts'
-import { cancelVideo, deleteVideo, retryVideo, type VideoRow } from '../library/videos/videos.ts'
+import { explainFrames, listVideos, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
 import { tooLarge } from '../media/disk-store.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
 import { NEVER_REACHED } from '../queue/work.ts'

@@ -3,7 +3,6 @@ import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { addressOf, LINK_POINTS, type RateLimits } from '../http/rate-limit.ts'
 import { parseEmail } from '../library/accounts/accounts.ts'
-import { sha256 } from '../library/accounts/random.ts'
 import {
   createSignInCode,
   endAllSessions,
@@ -11,6 +10,7 @@ import {
   LINK_SEC,
   redeemSignInCode,
 } from '../library/accounts/sessions.ts'
+import { sha256 } from '../library/ids.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
 import { formBody, fromOurPages, requireForm, sessionCookie, visitorOf } from './guard.ts'

@@ -1,16 +1,12 @@
 import type { Db } from '../db/client.ts'
 import { isConnectionLoss } from '../db/connection-loss.ts'
-import {
-  costsOf,
-  type FrameRow,
-  loadAwaiting,
-  recordAnnotations,
-  recordVisionCall,
-  usualCallOf,
-} from '../library/frames/annotations.ts'
-import { loadVocabulary, toTerm } from '../library/techniques/techniques.ts'
-import { endAnnotatorProblem, tellAnnotatorProblem } from '../library/videos/video-status.ts'
-import { findVideo, type VideoRow } from '../library/videos/videos.ts'
+import type { FrameRow } from '../db/schema/frames.ts'
+import type { VideoRow } from '../db/schema/videos.ts'
+import { clearAnnotatorProblem, recordAnnotatorProblem } from '../library/annotator/annotator-status.ts'
+import { averageCallOf, costsOf, recordVisionCall } from '../library/annotator/vision-spending.ts'
+import { loadAwaiting, recordAnnotations } from '../library/frames/record-annotations.ts'
+import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
+import { findVideo } from '../library/videos/videos.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { type Handlers, RetryAfter } from '../queue/work.ts'
@@ -53,7 +49,7 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
     const { cost_usd } = await costsOf(db, videoId)
     return (
       cost_usd +
-        (concurrentBefore > 0 ? concurrentBefore * ((await usualCallOf(db, annotator.model)).costUsd ?? 0) : 0) >=
+        (concurrentBefore > 0 ? concurrentBefore * ((await averageCallOf(db, annotator.model)).costUsd ?? 0) : 0) >=
       perVideo
     )
   }
@@ -101,14 +97,14 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
       faultPoint('annotate-answered')
       await record([...annotations.filter((annotation) => !stored.has(annotation.frameId)), ...lost])
       faultPoint('annotate-recorded')
-      await endAnnotatorProblem(db, began)
+      await clearAnnotatorProblem(db, began)
     } catch (error) {
       if (watch.superseded.aborted) {
         logger.info({ videoId, revision }, 'annotation superseded')
         return
       }
       if (error instanceof AnnotatorUnavailable) {
-        await tellAnnotatorProblem(db, { code: error.code, message: error.message })
+        await recordAnnotatorProblem(db, { code: error.code, message: error.message })
         throw new RetryAfter(error.code, error.retryAfterMs)
       }
       if (lastAttempt && !stop.aborted && !isConnectionLoss(error)) {

@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis'
 import type { Config, VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
-import { answerCache, answersUncounted, costsOf, usualCallOf } from '../library/frames/annotations.ts'
+import { answerCache } from '../library/annotator/answer-cache.ts'
+import { averageCallOf, costsOf, repliesWithoutUsage } from '../library/annotator/vision-spending.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
 import { type Annotator, AnnotatorUnavailable } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
@@ -73,7 +74,7 @@ export function withinBudget(
 ): ((concurrentBefore: number) => Promise<void>) | undefined {
   if (budgetPerDay === undefined && budgetPerVideo === undefined) return undefined
   return async (concurrentBefore) => {
-    if (await answersUncounted(db, model))
+    if (await repliesWithoutUsage(db, model))
       throw new AnnotatorUnavailable(
         'misconfigured',
         'The vision endpoint does not tell how many tokens its answers take, so no budget can be kept: unset VISION_BUDGET_VIDEO and VISION_BUDGET_DAY, or have it tell usage.',
@@ -81,7 +82,7 @@ export function withinBudget(
       )
     if (budgetPerDay === undefined) return
     const { cost_usd } = await costsOf(db)
-    const promised = concurrentBefore > 0 ? concurrentBefore * ((await usualCallOf(db, model)).costUsd ?? 0) : 0
+    const promised = concurrentBefore > 0 ? concurrentBefore * ((await averageCallOf(db, model)).costUsd ?? 0) : 0
     if (cost_usd + promised >= budgetPerDay)
       throw new AnnotatorUnavailable(
         'budget_spent',

@@ -2,17 +2,17 @@ import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Db } from '../db/client.ts'
 import { isConnectionLoss } from '../db/connection-loss.ts'
+import type { VideoRow } from '../db/schema/videos.ts'
 import { MediaError } from '../errors.ts'
 import { frameIdOf } from '../library/videos/identity.ts'
 import {
   beginVideo,
   MAX_ATTEMPTS,
-  recordExtraction,
   recordFailure,
   recordProgress,
   refundAttempt,
-  type VideoRow,
-} from '../library/videos/videos.ts'
+} from '../library/videos/ingest-progress.ts'
+import { recordExtraction } from '../library/videos/record-extraction.ts'
 import type { Logger } from '../logger.ts'
 import { imageKeysOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'

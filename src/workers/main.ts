@@ -7,10 +7,10 @@ import { isConnectionLoss } from '../db/connection-loss.ts'
 import { type Consumer, type RunningConsumer, startConsumer } from '../events/consume.ts'
 import { findHeldBack } from '../events/read.ts'
 import { deleteExpired } from '../library/accounts/accounts.ts'
-import { forgetAnswers } from '../library/frames/annotations.ts'
-import { findAnnotator, publishAnnotator } from '../library/frames/reannotation.ts'
+import { findAnnotator, publishAnnotator } from '../library/annotator/active-annotator.ts'
+import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
 import { TECHNIQUE_SEED } from '../library/techniques/technique-seed.ts'
-import { seedTechniques } from '../library/techniques/techniques.ts'
+import { seedTechniques } from '../library/techniques/vocabulary.ts'
 import { checkStorage } from '../library/videos/storage.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
@@ -165,7 +165,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
         every(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
         every(24 * 60 * MINUTE, 'collect garbage', logger, async () => {
           await checkStorage(db, store, { remove: true })
-          await forgetAnswers(db)
+          await deleteUnusedAnswers(db)
         }),
       ]
     : []

@@ -24,18 +24,16 @@ import {
   listBoards,
   loadBoard,
   loadSharedBoard,
-  pinFrame,
-  pinFrames,
   renameBoard,
   shareBoard,
-  unpinFrames,
   unshareBoard,
 } from '../../src/library/collections/boards.ts'
+import { undoFrameReferences } from '../../src/library/collections/frame-references.ts'
+import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
 import { listSaves, saveFrame, saveFrames, unsaveFrames } from '../../src/library/collections/saves.ts'
-import { undoFrameReferences } from '../../src/library/frames/references.ts'
-import { strengthOf } from '../../src/library/frames/strength.ts'
-import { deleteVideo } from '../../src/library/videos/videos.ts'
+import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
 import { openStores, type Stores } from '../support/stores.ts'
+import { strengthOf } from './save-strength-oracle.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
 let stores: Stores

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { recordAnnotations } from '../../src/library/frames/annotations.ts'
 import { parseCondition, requestReannotation } from '../../src/library/frames/reannotation.ts'
+import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
 import { rebuildAll } from '../../src/workers/projection.ts'
 import type { Service } from '../support/service.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values, videoRow } from './support.ts'
@@ -286,7 +286,7 @@ test('conditions of a re-annotation say what they mean, and what they may be', a
     "subject'=missing",
     'status=annotated',
   ])
-    expect(() => parseCondition(bad), bad).toThrow(/there are/)
+    expect(() => parseCondition(bad), bad).toThrow(`"${bad}" is not a condition. Use <attribute>=missing`)
   await expect(
     requestReannotation(service.stores.db, 'other@1', {
       conditions: [{ kind: 'annotator', annotator: "x' or true --" }],

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
-import { publishAnnotator } from '../../src/library/frames/reannotation.ts'
+import { publishAnnotator } from '../../src/library/annotator/active-annotator.ts'
 import { DEFAULT_PREFIX, openQueues } from '../../src/queue/queues.ts'
 import { startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
 import type { Service } from '../support/service.ts'
@@ -154,7 +154,7 @@ test('retry, cancel, delete: act on what can be acted on; an unknown id is one l
   expect(await run('cancel', id)).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: `${id}  Only a video in work can be cancelled; this one is ready.\n`,
+    stderr: `${id}  Only a video in progress can be cancelled; this one is ready.\n`,
   })
   expect(await run('retry', id)).toMatchObject({ code: 1 })
   expect((await run('retry', id, '--again', '--json')).json).toEqual({ videos: [{ id, status: 'queued' }] })

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { countReannotations } from '../../src/library/annotator/annotator-status.ts'
 import {
   cancelReannotation,
-  countReannotations,
   diffAnswer,
   parseCondition,
   requestReannotation,

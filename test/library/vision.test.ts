@@ -1,9 +1,10 @@
 import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { afterEach, expect, test } from 'vitest'
-import { costsOf, forgetAnswers } from '../../src/library/frames/annotations.ts'
-import { findAnnotatorStatus } from '../../src/library/videos/video-status.ts'
-import { deleteVideo } from '../../src/library/videos/videos.ts'
+import { findAnnotatorStatus } from '../../src/library/annotator/annotator-status.ts'
+import { deleteUnusedAnswers } from '../../src/library/annotator/answer-cache.ts'
+import { costsOf } from '../../src/library/annotator/vision-spending.ts'
+import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
 import { sharedLimit } from '../../src/queue/shared-limit.ts'
 import { openWorker } from '../../src/workers/main.ts'
 import { type FakeVisionOptions, startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
@@ -93,12 +94,12 @@ test('answers are forgotten when their pictures have been gone for a month, and 
   await service.drain()
   expect(await answers()).toBe(2)
   await age()
-  expect(await forgetAnswers(db)).toBe(0)
+  expect(await deleteUnusedAnswers(db)).toBe(0)
   await deleteVideo(db, gone)
   await db.execute(sql`update vision_answers set created_at = now()`)
-  expect(await forgetAnswers(db)).toBe(0)
+  expect(await deleteUnusedAnswers(db)).toBe(0)
   await age()
-  expect(await forgetAnswers(db)).toBe(1)
+  expect(await deleteUnusedAnswers(db)).toBe(1)
   expect(await answers()).toBe(1)
 })
 

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adoptProposals, recordAnnotations } from '../../src/library/frames/annotations.ts'
+import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
+import { adoptProposals } from '../../src/library/frames/technique-suggestions.ts'
 import { addTechnique, editTechnique, renameTechnique } from '../../src/library/techniques/techniques.ts'
 import type { Service } from '../support/service.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, until, values } from './support.ts'

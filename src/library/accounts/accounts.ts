@@ -5,8 +5,7 @@ import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { deleteAllBoards } from '../collections/boards.ts'
 import { deleteAllSaves } from '../collections/saves.ts'
-import { isId } from '../frames/frame-facts.ts'
-import { randomId } from './random.ts'
+import { isId, randomId } from '../ids.ts'
 
 export type Account = typeof accounts.$inferSelect
 

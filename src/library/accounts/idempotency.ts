@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
-import { sha256 } from './random.ts'
+import { sha256 } from '../ids.ts'
 
 export interface StoredResponse {
   status: number

@@ -4,8 +4,7 @@ import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts
 import { accounts, apiKeys, type Plan, type Role } from '../../db/schema/accounts.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import { isId } from '../frames/frame-facts.ts'
-import { BASE62, randomBase62, randomId, sha256 } from './random.ts'
+import { BASE62, isId, randomBase62, randomId, sha256 } from '../ids.ts'
 
 export const MEMBER_SCOPES = ['saves:read', 'saves:write', 'boards:read', 'boards:write'] as const
 export const OPERATOR_SCOPES = [

@@ -2,8 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import { type Plan, type Role, sessions, signInLinks } from '../../db/schema/accounts.ts'
+import { randomBase62, sha256 } from '../ids.ts'
 import { ensureAccount, findAccountByEmail, parseEmail } from './accounts.ts'
-import { randomBase62, sha256 } from './random.ts'
 
 /** How long somebody stays signed in, counted from the sign-in. */
 export const SESSION_SEC = 30 * 24 * 60 * 60

@@ -6,14 +6,13 @@ import {
   FACT_COLUMNS,
   type FrameFacts,
   factColumns,
-  idArray,
-  isId,
   lockFrames,
   requireAll,
   toFacts,
   type UndoCause,
-} from '../frames/frame-facts.ts'
-import { addSaveSql, strengthSql } from '../frames/strength.ts'
+} from '../frame-facts.ts'
+import { idArray, isId } from '../ids.ts'
+import { addSaveSql, strengthSql } from './save-strength.ts'
 
 export interface Save {
   frameId: string
@@ -21,7 +20,7 @@ export interface Save {
 }
 
 /**
- * Saves a public frame for an account; again, or many times at once, changes nothing and tells of nothing.
+ * Saves a public frame for an account. Idempotent: a repeat changes nothing and appends no event.
  * @throws AppError not_found when there is no such public frame.
  */
 export async function saveFrame(
@@ -33,8 +32,9 @@ export async function saveFrame(
 }
 
 /*
- * Saving is the write that people wait for most: prepared, with one frame as a scalar. Two statements, because to lock a row and to change it under one snapshot
- * can wait for itself. The lateral reference to `caller` makes the account's lock come first.
+ * Saving is the most frequent interactive write, so its statements are prepared and take a single frame as a scalar.
+ * There are two statements, because locking and updating a row under one snapshot can wait for itself.
+ * The lateral reference to `caller` makes the account's lock come first.
  */
 const lockText = (ids: string) => `
   select f.* from (select id from accounts where id = $1 for key share) caller, lateral (
@@ -50,7 +50,7 @@ const LOCK_MANY = { name: 'lock-many-to-save', text: lockText('= any($2::text[])
 const SAVE_ONE = { name: 'save-one', text: saveText('values ($1, $2)') }
 const SAVE_MANY = { name: 'save-many', text: saveText('select $1, id from unnest($2::text[]) id') }
 
-/** Saves many: all or, with an unknown id among them, none. `saved` are the new ones. */
+/** Saves frames; one unknown id rejects them all. `saved` holds the new ones. @throws AppError not_found. */
 export async function saveFrames(
   db: DbOrTx,
   { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
@@ -72,7 +72,7 @@ export async function saveFrames(
   })
 }
 
-/** Takes saves back; ids that are not saved (or not there at all) are passed over. */
+/** Removes saves; ignores ids that are not saved or do not exist. */
 export async function unsaveFrames(
   db: DbOrTx,
   { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
@@ -88,14 +88,17 @@ export async function unsaveFrames(
   })
 }
 
-/** Newest save first. `next` is null at the end; without a limit everything is answered. @throws AppError invalid_request for a bad cursor. */
+/**
+ * Newest save first. Without a limit the page holds all saves; `next` is null at the end.
+ * @throws AppError invalid_request for a bad cursor.
+ */
 export async function listSaves(
   db: DbOrTx,
   accountId: string,
   { limit, after }: { limit?: number | undefined; after?: string | undefined } = {},
 ): Promise<{ saves: Save[]; next: string | null }> {
   if (after !== undefined && !/^\d{1,15}$/.test(after))
-    throw new AppError('invalid_request', 'after: not a cursor of this list.')
+    throw new AppError('invalid_request', 'after: not a cursor of this list. Use the `next` of an earlier page.')
   const { rows } = await db.execute<{ seq: string; frame_id: string; created_at: string }>(sql`
     select seq, frame_id, created_at from saves
      where account_id = ${accountId} ${after === undefined ? sql`` : sql`and seq < ${after}::bigint`}
@@ -107,13 +110,15 @@ export async function listSaves(
   }
 }
 
-/** For the deletion of an account, whose row the caller holds. */
+/** Part of deleting an account. The caller has locked the account's row. */
 export async function deleteAllSaves(tx: Tx, accountId: string): Promise<void> {
   await lockFrames(tx, sql`f.id in (select frame_id from saves where account_id = ${accountId})`, 'no key update')
   await removeSaves(tx, sql`s.account_id = ${accountId}`, 'account_deleted')
 }
 
-/** The frames' rows are held by the caller. Counts are made anew: a sum of powers cannot be taken apart without losing digits. */
+/**
+ * The caller has locked the frames' rows. Strengths are recomputed: subtracting from a sum of powers would lose digits.
+ */
 export async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise<string[]> {
   const { rows } = await tx.execute<FrameFacts & { account_id: string }>(sql`
     delete from saves s using frames f join videos v on v.id = f.video_id
@@ -121,7 +126,9 @@ export async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise
   if (rows.length === 0) return []
   const removed = rows.map((row) => row.frame_id)
   await tx.execute(sql`
-    update frames f set save_count = (select count(*) from saves where frame_id = f.id), save_strength = ${sql.raw(strengthSql('f.id'))}
+    update frames f
+       set save_count = (select count(*) from saves where frame_id = f.id),
+           save_strength = ${sql.raw(strengthSql('f.id'))}
      where f.id = any(${sql.param(removed)}::text[])`)
   await appendEvents(
     tx,

@@ -1,42 +1,41 @@
 import type { Provenance } from '../../db/schema/frames.ts'
+import type { AnnotatedValue } from '../../vision/annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
+import type { StoredValue } from '../frame-attributes.ts'
 
-/** One annotator's value for one attribute, as the annotations table keeps it. */
-export interface OfferedValue {
-  value: string | null
-  source: Provenance['source']
-  confidence: number | null
-  reason?: string
-}
-
+/** One annotator's values for one frame, as the annotations table stores them. */
 export interface ValueCandidate {
   annotator: string
   at: Date
-  values: Partial<Record<AnnotatedAttribute, OfferedValue>>
+  values: Partial<Record<AnnotatedAttribute, AnnotatedValue>>
 }
 
-export type Resolved = Record<AnnotatedAttribute, { value: string | null; provenance: Provenance | null }>
+interface Sourced extends StoredValue {
+  provenance: Provenance
+}
 
-/** The reason of a value that was thrown out: such an answer says nothing, not even that there is nothing. */
+/** The values that people have fixed. */
+export type Locked = Partial<Record<AnnotatedAttribute, Sourced>>
+export type Resolved = Record<AnnotatedAttribute, StoredValue>
+
+/** The reason of a rejected value. Such an answer says nothing, not even that there is nothing. */
 export const OUT_OF_LIST = 'out_of_list'
 
 /**
- * What wins per attribute: a person's value stays; else the best source that has a value; else a null with its reason. For each source its newest answer speaks,
- * also when it takes an older value back, so that re-annotation replaces its own values and nothing better.
+ * Which value wins, per attribute: a person's value; else the value of the best source; else a null with its reason.
+ * Each source speaks by its newest answer, even one that withdraws an older value. So a re-annotation replaces its own
+ * values and nothing better.
  */
-export function resolveValues(
-  candidates: readonly ValueCandidate[],
-  locked: Partial<Record<AnnotatedAttribute, { value: string | null; provenance: Provenance }>>,
-): Resolved {
+export function resolveValues(candidates: readonly ValueCandidate[], locked: Locked): Resolved {
   const ordered = [...candidates].sort(
     (a, b) => a.at.getTime() - b.at.getTime() || (a.annotator < b.annotator ? -1 : 1),
   )
   const resolved = {} as Resolved
   for (const attribute of ANNOTATED) {
-    const newest = new Map<Provenance['source'], { value: string | null; provenance: Provenance }>()
+    const newest = new Map<Provenance['source'], Sourced>()
     for (const { annotator, at, values } of ordered) {
       const offered = values[attribute]
-      // Only a person's own act makes a person's value.
+      // Only a correction makes a person's value.
       if (!offered || offered.source === 'person') continue
       if (offered.value === null && offered.reason === OUT_OF_LIST && newest.has(offered.source)) continue
       newest.set(offered.source, {
@@ -56,7 +55,7 @@ export function resolveValues(
   return resolved
 }
 
-/** Any value beats none; among values the source decides, weakest first in SOURCES. */
-function rank({ value, provenance }: { value: string | null; provenance: Provenance }): number {
+/** Any value beats none. Among values the source decides; SOURCES has the weakest first. */
+function rank({ value, provenance }: Sourced): number {
   return (value === null ? 0 : 100) + SOURCES.indexOf(provenance.source)
 }

@@ -1,35 +1,13 @@
-import { eq, inArray, type SQL, sql } from 'drizzle-orm'
-import type { Db, DbOrTx } from '../../db/client.ts'
-import { frames } from '../../db/schema/frames.ts'
-import { settings } from '../../db/schema/settings.ts'
+import { inArray, type SQL, sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { type FrameRow, frames } from '../../db/schema/frames.ts'
 import { videos } from '../../db/schema/videos.ts'
-import { AppError, invalid } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
-import { anyAttributeBy, factsOf } from '../videos/videos.ts'
-import type { FrameRow } from './annotations.ts'
+import { anyAttributeBy, storedValue } from '../frame-attributes.ts'
+import { toVideoFacts } from '../videos/videos.ts'
 import { resolveValues, type ValueCandidate } from './provenance.ts'
-
-/** What the workers of this installation describe frames with; they write it down when they start. */
-export interface ActiveAnnotator {
-  version: string
-  model: string
-  batchSize: number
-}
-
-const ACTIVE_ANNOTATOR = 'annotator'
-
-export async function publishAnnotator(db: Db, annotator: ActiveAnnotator): Promise<void> {
-  await db
-    .insert(settings)
-    .values({ name: ACTIVE_ANNOTATOR, value: annotator })
-    .onConflictDoUpdate({ target: settings.name, set: { value: annotator, updatedAt: new Date() } })
-}
-
-export async function findAnnotator(db: DbOrTx): Promise<ActiveAnnotator | undefined> {
-  const [row] = await db.select().from(settings).where(eq(settings.name, ACTIVE_ANNOTATOR))
-  return row?.value as ActiveAnnotator | undefined
-}
 
 export interface ReannotationFilter {
   videoId?: string | undefined
@@ -42,9 +20,12 @@ export type Condition =
   | { kind: 'status'; status: 'refused' | 'failed' }
   | { kind: 'annotator'; annotator: string }
 
-const WHERE = `<attribute>=missing, <attribute>=<source>, source=<source>, status=refused|failed or annotator=<version>; attributes: ${ANNOTATED.join(', ')}; sources: ${SOURCES.filter((source) => source !== 'person').join(', ')}`
+const CONDITIONS =
+  '<attribute>=missing, <attribute>=<source>, source=<source>, status=refused|failed or annotator=<version>. ' +
+  `Attributes: ${ANNOTATED.join(', ')}. ` +
+  `Sources: ${SOURCES.filter((source) => source !== 'person').join(', ')}.`
 
-/** @throws AppError invalid_request that says what is allowed */
+/** @throws AppError invalid_request that lists the allowed conditions. */
 export function parseCondition(text: string): Condition {
   const at = text.indexOf('=')
   const name = text.slice(0, at).trim()
@@ -58,20 +39,21 @@ export function parseCondition(text: string): Condition {
     if (name === 'status' && (value === 'refused' || value === 'failed')) return { kind: 'status', status: value }
     if (name === 'annotator') return { kind: 'annotator', annotator: value }
   }
-  throw invalid('where', `"${text.slice(0, 80)}" is no condition; there are ${WHERE}`)
+  throw invalid('where', `"${text.slice(0, 80)}" is not a condition. Use ${CONDITIONS}`)
 }
 
 /**
- * Frames of ready videos that are worth asking `annotator` about: those it has not described yet, within the scope. Of two `missing` or `source` conditions one
- * is enough; a refusal counts as an answer unless the scope names it.
+ * SQL: frames of ready videos that match the filter and that `annotator` has not described. One matching condition is
+ * enough. A refusal counts as a description unless the filter asks for refused frames.
  */
 function matching(annotator: string, { videoId, conditions = [] }: ReannotationFilter): SQL {
   const asksRefused = conditions.some((condition) => condition.kind === 'status' && condition.status === 'refused')
   const answered = sql.raw(asksRefused ? `'annotated'` : `'annotated', 'refused'`)
-  const any = conditions.map(toSql)
+  const matches = conditions.map(toSql)
   return sql`v.status = 'ready' ${videoId === undefined ? sql`` : sql`and v.id = ${videoId}`}
-    ${any.length === 0 ? sql`` : sql`and (${sql.join(any, sql` or `)})`}
-    and not exists (select 1 from annotations a where a.frame_id = f.id and a.annotator = ${annotator} and a.status in (${answered}))`
+    ${matches.length === 0 ? sql`` : sql`and (${sql.join(matches, sql` or `)})`}
+    and not exists (select 1 from annotations a
+                     where a.frame_id = f.id and a.annotator = ${annotator} and a.status in (${answered}))`
 }
 
 function toSql(condition: Condition): SQL {
@@ -82,13 +64,15 @@ function toSql(condition: Condition): SQL {
   if (condition.kind === 'annotator')
     return sql`exists (select 1 from annotations s where s.frame_id = f.id and s.annotator = ${condition.annotator})`
   if (condition.attribute === 'any') return sql`(${anyAttributeBy(condition.source)})`
-  return sql`(f.${sql.identifier(condition.attribute)} is not null and f.${sql.identifier(`${condition.attribute}_provenance`)}->>'source' = ${condition.source})`
+  const provenance = sql.identifier(`${condition.attribute}_provenance`)
+  return sql`(f.${sql.identifier(condition.attribute)} is not null
+    and f.${provenance}->>'source' = ${condition.source})`
 }
 
 export interface ReannotationSize {
   frames: number
   videos: number
-  /** Values within the scope that people fixed: they stay. */
+  /** Matching frames with at least one value that a person fixed: those values stay. */
   locked_frames: number
 }
 
@@ -98,13 +82,14 @@ export async function sizeOfReannotation(
   filter: ReannotationFilter,
 ): Promise<ReannotationSize> {
   const { rows } = await db.execute<Record<keyof ReannotationSize, string>>(sql`
-    select count(*) as frames, count(distinct f.video_id) as videos, count(*) filter (where ${anyAttributeBy('person')}) as locked_frames
+    select count(*) as frames, count(distinct f.video_id) as videos,
+           count(*) filter (where ${anyAttributeBy('person')}) as locked_frames
       from frames f join videos v on v.id = f.video_id where ${matching(annotator, filter)}`)
   const row = rows[0]!
   return { frames: Number(row.frames), videos: Number(row.videos), locked_frames: Number(row.locked_frames) }
 }
 
-/** Some frames of the scope, spread over its videos; the same ones every time. */
+/** Some of the matching frames, spread over their videos. The same ones every time. */
 export async function sampleForReannotation(
   db: Db,
   annotator: string,
@@ -112,7 +97,8 @@ export async function sampleForReannotation(
   limit: number,
 ): Promise<FrameRow[]> {
   const { rows } = await db.execute<{ id: string }>(sql`
-    select f.id from frames f join videos v on v.id = f.video_id where ${matching(annotator, filter)} order by md5(f.id) limit ${limit}`)
+    select f.id from frames f join videos v on v.id = f.video_id
+     where ${matching(annotator, filter)} order by md5(f.id) limit ${limit}`)
   if (rows.length === 0) return []
   return db
     .select()
@@ -129,8 +115,8 @@ export async function sampleForReannotation(
 const VIDEOS_AT_ONCE = 200
 
 /**
- * Asks for new descriptions: from now on the frames of the scope wait for the workers, as a back-fill. Nothing public changes until an answer is in. Asking again
- * for what waits already changes nothing. Number of frames that were not waiting yet.
+ * Requests new descriptions: the matching frames wait for the workers, as a back-fill. Public values change only when
+ * an answer arrives. Idempotent. Returns the number of frames that were not waiting yet.
  */
 export async function requestReannotation(db: Db, annotator: string, filter: ReannotationFilter): Promise<number> {
   let added = 0
@@ -146,7 +132,9 @@ export async function requestReannotation(db: Db, annotator: string, filter: Rea
         insert into reannotations (frame_id, video_id, annotator)
         select f.id, f.video_id, ${annotator} from frames f join videos v on v.id = f.video_id
          where f.video_id = any(${sql.param(ids)}::text[]) and ${matching(annotator, filter)}
-        on conflict (frame_id) do update set annotator = excluded.annotator where reannotations.annotator <> excluded.annotator returning video_id`)
+        on conflict (frame_id) do update set annotator = excluded.annotator
+          where reannotations.annotator <> excluded.annotator
+        returning video_id`)
       added += rows.length
       const counts = new Map<string, number>()
       for (const row of rows) counts.set(row.video_id, (counts.get(row.video_id) ?? 0) + 1)
@@ -160,7 +148,7 @@ export async function requestReannotation(db: Db, annotator: string, filter: Rea
           type: 'frames.reannotation_requested' as const,
           subject: video.id,
           accountId: null,
-          data: { ...factsOf(video), frame_count: counts.get(video.id)! },
+          data: { ...toVideoFacts(video), frame_count: counts.get(video.id)! },
         })),
       )
     })
@@ -168,7 +156,7 @@ export async function requestReannotation(db: Db, annotator: string, filter: Rea
   }
 }
 
-/** After a change of settings: what waits for another annotator than the present one waits for that one now. */
+/** Points all waiting work at the active annotator, after a change of settings. */
 export async function retarget(db: Db, annotator: string): Promise<void> {
   await db.execute(
     sql`update videos set annotator = ${annotator} where status = 'annotating' and annotator <> ${annotator}`,
@@ -176,7 +164,7 @@ export async function retarget(db: Db, annotator: string): Promise<void> {
   await db.execute(sql`update reannotations set annotator = ${annotator} where annotator <> ${annotator}`)
 }
 
-/** Takes back what still waits. Number of frames. */
+/** Cancels requests that still wait. Returns the number of frames. */
 export async function cancelReannotation(db: Db, { videoId }: { videoId?: string | undefined }): Promise<number> {
   const { rowCount } = await db.execute(
     sql`delete from reannotations ${videoId === undefined ? sql`` : sql`where video_id = ${videoId}`}`,
@@ -184,57 +172,24 @@ export async function cancelReannotation(db: Db, { videoId }: { videoId?: string
   return rowCount ?? 0
 }
 
-export async function countReannotations(db: DbOrTx, videoId?: string): Promise<number> {
-  const { rows } = await db.execute<{ n: string }>(
-    sql`select count(*) as n from reannotations ${videoId === undefined ? sql`` : sql`where video_id = ${videoId}`}`,
-  )
-  return Number(rows[0]!.n)
-}
-
 export interface ValueChange {
   frame_id: string
   attribute: AnnotatedAttribute
   before: string | null
   after: string | null
-  /** A person fixed the value: the new answer would change nothing. */
+  /** A person fixed the value, so it would stay. */
   locked: boolean
 }
 
-/** What an answer would change in a frame's public values, were it stored. Pure. */
+/** The changes to a frame's public values if this answer were stored. Pure. */
 export function diffAnswer(row: FrameRow, answers: readonly ValueCandidate[], answer: ValueCandidate): ValueChange[] {
   const changes: ValueChange[] = []
-  const present = toPresent(row)
   const after = resolveValues([...answers.filter(({ annotator }) => annotator !== answer.annotator), answer], {})
   for (const attribute of ANNOTATED) {
-    const { value: before, source } = present[attribute]
-    const value = after[attribute].value
+    const { value: before, provenance } = storedValue(row, attribute)
+    const { value } = after[attribute]
     if (value !== before)
-      changes.push({ frame_id: row.id, attribute, before, after: value, locked: source === 'person' })
+      changes.push({ frame_id: row.id, attribute, before, after: value, locked: provenance?.source === 'person' })
   }
   return changes
-}
-
-function toPresent(row: FrameRow): Record<AnnotatedAttribute, { value: string | null; source: string | undefined }> {
-  return {
-    subject: { value: row.subject, source: row.subjectProvenance?.source },
-    surface: { value: row.surface, source: row.surfaceProvenance?.source },
-    shot: { value: row.shot, source: row.shotProvenance?.source },
-    technique: { value: row.technique, source: row.techniqueProvenance?.source },
-    zone: { value: row.zone, source: row.zoneProvenance?.source },
-    caption: { value: row.caption, source: row.captionProvenance?.source },
-    composition: { value: row.composition, source: row.compositionProvenance?.source },
-    steal: { value: row.steal, source: row.stealProvenance?.source },
-    on_screen_text: { value: row.onScreenText, source: row.onScreenTextProvenance?.source },
-  }
-}
-
-/** @throws AppError when no worker has ever told what it describes frames with */
-export async function requireAnnotator(db: Db): Promise<ActiveAnnotator> {
-  const present = await findAnnotator(db)
-  if (!present)
-    throw new AppError(
-      'conflict',
-      'No worker has run here yet: start one (npm start or frames worker), then ask again.',
-    )
-  return present
 }

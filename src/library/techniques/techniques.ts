@@ -1,97 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { eq, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
-import { techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
+import { type TechniqueRow, techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
-import { appendEvent, appendEvents } from '../../events/append.ts'
+import { appendEvent } from '../../events/append.ts'
 import type { EventData } from '../../events/catalogue.ts'
-import type { TechniqueTerm } from '../../vision/annotator.ts'
-import { lockFrames } from '../frames/frame-facts.ts'
-
-export type TechniqueRow = typeof techniques.$inferSelect
-
-/** The governed vocabulary: what slugs mean today. */
-export interface Vocabulary {
-  bySlug: ReadonlyMap<string, TechniqueRow>
-  /** Aliases and old slugs → current slug. */
-  redirects: ReadonlyMap<string, string>
-  /** Those that may be given to a frame. */
-  active: readonly TechniqueRow[]
-}
-
-export async function loadVocabulary(db: DbOrTx): Promise<Vocabulary> {
-  const [rows, old] = await Promise.all([
-    db.select().from(techniques).orderBy(techniques.slug),
-    db.select().from(techniqueRedirects),
-  ])
-  const redirects = new Map<string, string>()
-  for (const row of rows) for (const alias of row.aliases) redirects.set(alias, row.slug)
-  for (const redirect of old) redirects.set(redirect.oldSlug, redirect.slug)
-  return {
-    bySlug: new Map(rows.map((row) => [row.slug, row])),
-    redirects,
-    active: rows.filter((row) => row.retiredAt === null),
-  }
-}
-
-/** The current slug for a slug, old slug or alias that may be given to a frame; undefined otherwise. */
-export function resolveSlug(vocabulary: Vocabulary, given: string): string | undefined {
-  for (const name of [given, toSlug(given)]) {
-    const slug = vocabulary.bySlug.has(name) ? name : vocabulary.redirects.get(name)
-    if (slug !== undefined && vocabulary.bySlug.get(slug)?.retiredAt === null) return slug
-  }
-  return undefined
-}
-
-/** Every word that names a technique which may be given to a frame. */
-export function knownNames(vocabulary: Vocabulary): string[] {
-  return [...vocabulary.bySlug.keys(), ...vocabulary.redirects.keys()].filter(
-    (name) => resolveSlug(vocabulary, name) !== undefined,
-  )
-}
-
-/** `Split Screen!` → `split-screen`; empty where no letter or digit is left. */
-export function toSlug(phrase: string): string {
-  return phrase
-    .slice(0, 500)
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-+|-+$/g, '')
-    .slice(0, 64)
-    .replace(/-+$/, '')
-}
-
-export function toTerm(row: TechniqueRow): TechniqueTerm {
-  return {
-    slug: row.slug,
-    name: row.name,
-    description: row.description,
-    recognise: row.recognise,
-    aliases: row.aliases,
-  }
-}
-
-/** Puts the seeded moves into an empty vocabulary. An operator's vocabulary is never touched. */
-export async function seedTechniques(db: Db, terms: readonly TechniqueTerm[]): Promise<void> {
-  await db.transaction(async (tx) => {
-    await lockVocabulary(tx)
-    const [{ n } = { n: 0 }] = await tx.select({ n: sql<number>`count(*)::int` }).from(techniques)
-    if (n > 0) return
-    await tx.insert(techniques).values(terms.map((term) => ({ ...term })))
-    await appendEvents(
-      tx,
-      terms.map(({ slug }) => ({
-        type: 'technique.changed',
-        subject: slug,
-        accountId: null,
-        data: { slug, change: 'added', previous_slug: null },
-      })),
-    )
-  })
-}
-
-const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/
+import { lockFrames } from '../frame-facts.ts'
+import { loadVocabulary, lockVocabulary, requireSlug, toSlug } from './vocabulary.ts'
 
 export interface NewTechnique {
   slug: string
@@ -101,7 +16,7 @@ export interface NewTechnique {
   aliases?: string[] | undefined
 }
 
-/** Longest texts of a technique, and most aliases: the same for HTTP and the command line. */
+/** Maximum lengths of a technique's texts and maximum number of aliases, for HTTP and the command line. */
 export const MAX_TECHNIQUE = { name: 100, description: 1_000, recognise: 1_000, aliases: 50 } as const
 
 function requireTexts(given: Partial<Omit<NewTechnique, 'slug'>>): void {
@@ -128,7 +43,7 @@ export async function addTechnique(db: DbOrTx, technique: NewTechnique): Promise
   })
 }
 
-/** What is there already changes nothing and tells of nothing. */
+/** An edit that changes nothing appends no event. @throws AppError not_found, invalid_request, conflict. */
 export async function editTechnique(
   db: DbOrTx,
   slug: string,
@@ -154,27 +69,27 @@ export async function editTechnique(
   })
 }
 
-/** The frames follow (foreign key), the old slug goes on working as a redirect. To its own slug nothing changes. */
+/** The frames follow by foreign key; the old slug stays valid as a redirect. Renaming to its own slug is a no-op. */
 export async function renameTechnique(db: DbOrTx, slug: string, to: string): Promise<TechniqueRow> {
   requireSlug(to)
   return changeVocabulary(db, to, 'renamed', slug, async (tx, unchanged) => {
-    const present = await requireTechnique(tx, slug)
-    if (to === slug) return unchanged(present)
-    // Renaming back to a former slug of its own is allowed: that redirect goes.
+    const row = await requireTechnique(tx, slug)
+    if (to === slug) return unchanged(row)
+    // Renaming back to one of its former slugs is allowed and removes that redirect.
     await tx.execute(sql`delete from technique_redirects where old_slug = ${to} and slug = ${slug}`)
     await requireFree(tx, [to], slug)
     await lockFramesOf(tx, slug)
-    const [row] = await tx
+    const [renamed] = await tx
       .update(techniques)
       .set({ slug: to, updatedAt: new Date() })
       .where(eq(techniques.slug, slug))
       .returning()
     await tx.insert(techniqueRedirects).values({ oldSlug: slug, slug: to })
-    return row!
+    return renamed!
   })
 }
 
-/** Moves every frame of `slug` to `into`; the old slug and its aliases lead there from now on. */
+/** Moves every frame of `slug` to `into`. The old slug and its aliases resolve to `into` from then on. */
 export async function mergeTechnique(db: DbOrTx, slug: string, into: string): Promise<TechniqueRow> {
   if (slug === into) throw invalid('into', 'A technique cannot be merged into itself.')
   return changeVocabulary(db, into, 'merged', slug, async (tx) => {
@@ -195,21 +110,21 @@ export async function mergeTechnique(db: DbOrTx, slug: string, into: string): Pr
   })
 }
 
-/** A retired technique takes no new frames and leaves the vocabulary; the frames that carry it keep it. */
+/** A retired technique takes no new frames and leaves the vocabulary. Frames that have it keep it. */
 export async function retireTechnique(db: DbOrTx, slug: string, retired = true): Promise<TechniqueRow> {
   return changeVocabulary(db, slug, retired ? 'retired' : 'restored', null, async (tx, unchanged) => {
-    const present = await requireTechnique(tx, slug)
-    if ((present.retiredAt !== null) === retired) return unchanged(present)
-    const [row] = await tx
+    const row = await requireTechnique(tx, slug)
+    if ((row.retiredAt !== null) === retired) return unchanged(row)
+    const [updated] = await tx
       .update(techniques)
       .set({ retiredAt: retired ? new Date() : null, updatedAt: new Date() })
       .where(eq(techniques.slug, slug))
       .returning()
-    return row!
+    return updated!
   })
 }
 
-/** Aliases are kept in the form of slugs, so that however a model writes them they are found. */
+/** Aliases are stored as slugs, so that any spelling a model uses is found. */
 function toAliases(given: readonly string[], own: string): string[] {
   const aliases = given.map(toSlug).filter((alias) => alias !== '' && alias !== own)
   return [...new Set(aliases)]
@@ -221,7 +136,7 @@ export interface TechniquePatch extends Partial<NewTechnique> {
   retired?: boolean | undefined
 }
 
-/** Several changes of one technique, all or none. Undefined when nothing of it is a change. */
+/** Applies several changes of one technique in one transaction. Undefined when the patch asks for no change. */
 export async function patchTechnique(
   db: Db,
   slug: string,
@@ -250,9 +165,9 @@ async function changeVocabulary(
   return inTransaction(db, async (tx) => {
     await lockVocabulary(tx)
     let same = false
-    const row = await act(tx, (present) => {
+    const row = await act(tx, (row) => {
       same = true
-      return present
+      return row
     })
     if (same) return row
     await appendEvent(tx, {
@@ -265,17 +180,7 @@ async function changeVocabulary(
   })
 }
 
-/** Held by whatever gives techniques to frames, before any row: a change of the vocabulary comes wholly before or wholly after it. */
-export async function shareVocabulary(tx: Tx): Promise<void> {
-  await tx.execute(sql`select pg_advisory_xact_lock_shared(hashtextextended('vocabulary', 0))`)
-}
-
-/** Slugs, redirects and aliases share one name space: one change of the vocabulary at a time keeps it so. */
-async function lockVocabulary(tx: Tx): Promise<void> {
-  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('vocabulary', 0))`)
-}
-
-/** In the order of frame-facts.ts: somebody may be saving some of them. */
+/** Keeps the lock order of frame-facts.ts: saves of these frames may be in progress. */
 async function lockFramesOf(tx: Tx, slug: string): Promise<void> {
   await lockFrames(tx, sql`f.technique = ${slug}`, 'no key update')
 }
@@ -293,12 +198,4 @@ async function requireFree(tx: Tx, names: readonly string[], except?: string): P
     if (owner !== undefined && owner !== except)
       throw new AppError('conflict', `"${name}" already stands for ${owner}.`)
   }
-}
-
-export function requireSlug(slug: string): string {
-  if (SLUG.test(slug) && slug.length <= 64) return slug
-  throw invalid(
-    'slug',
-    'A slug has lower-case letters, digits and single hyphens, at most 64 characters, such as split-screen.',
-  )
 }

@@ -1,13 +1,16 @@
-import { createHash, randomBytes } from 'node:crypto'
-import type { Readable } from 'node:stream'
-import { Transform } from 'node:stream'
+import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { type Readable, Transform } from 'node:stream'
+import { and, eq } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
+import { type VideoRow, videos } from '../../db/schema/videos.ts'
 import { AppError, invalid, MediaError } from '../../errors.ts'
+import { appendEvent } from '../../events/append.ts'
 import type { MediaStore } from '../../media/media-store.ts'
 import { checkUrl } from '../../video/source/fetch-source.ts'
 import { decode, needsYtDlp } from '../../video/source/source.ts'
-import type { Platform } from '../../vocabulary.ts'
-import { replaceUpload, submitVideo, type VideoRow } from './videos.ts'
+import { MAX_TEXT, type Platform } from '../../vocabulary.ts'
+import { videoIdOf } from './identity.ts'
+import { lockMedia, toVideoFacts } from './videos.ts'
 
 export interface SubmissionDetails {
   title?: string | undefined
@@ -17,17 +20,70 @@ export interface SubmissionDetails {
   priority?: number | undefined
 }
 
-/** A video's address as `video/source.ts` understands it. */
+/** A video URL as `video/source` resolves it. */
 export interface ResolvedSource {
   platform: Platform
   canonicalUrl: string
   key: string
 }
 
+interface VideoSubmission {
+  /** `youtube:<id>`, `url:<canonical>` or `sha256:<hex>`: two submissions with the same key are the same video. */
+  sourceKey: string
+  sourceUrl: string | null
+  uploadKey: string | null
+  platform: Platform
+  /** Given by a person. Otherwise the source or the file name decides. */
+  title?: string | undefined
+  author?: string | undefined
+  fallbackTitle: string
+  backfill?: boolean
+  priority?: number
+}
+
+/** Queues a video. A repeat of the same source returns the same video, unchanged, and appends no event. */
+async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video: VideoRow; created: boolean }> {
+  const id = videoIdOf(submission.sourceKey)
+  return db.transaction(async (tx) => {
+    await lockMedia(tx, id)
+    const [created] = await tx
+      .insert(videos)
+      .values({
+        id,
+        sourceKey: submission.sourceKey,
+        sourceUrl: submission.sourceUrl,
+        uploadKey: submission.uploadKey,
+        platform: submission.platform,
+        title: (submission.title ?? submission.fallbackTitle).slice(0, MAX_TEXT),
+        author: submission.author?.slice(0, 300) ?? null,
+        titleGiven: submission.title !== undefined,
+        authorGiven: submission.author !== undefined,
+        backfill: submission.backfill ?? false,
+        priority: submission.priority ?? 0,
+        // A source that was deleted and is added again gets the same id. A random revision rejects the old video's jobs.
+        revision: randomInt(1, 2 ** 30),
+      })
+      .onConflictDoNothing()
+      .returning()
+    if (created) {
+      await appendEvent(tx, {
+        type: 'video.submitted',
+        subject: created.id,
+        accountId: null,
+        data: { ...toVideoFacts(created), revision: created.revision, reason: 'added' },
+      })
+      return { video: created, created: true }
+    }
+    const [existing] = await tx.select().from(videos).where(eq(videos.sourceKey, submission.sourceKey))
+    if (!existing) throw new Error('the video was deleted while it was submitted')
+    return { video: existing, created: false }
+  })
+}
+
 /**
- * Streams a file straight into the store and queues it. The same bytes again give the same video; the second copy is dropped. `details` is asked once the bytes
- * are in: a form may name them behind the file, and answers when it has ended.
- * @throws AppError payload_too_large, invalid_request for an empty file
+ * Streams a file into the media store and queues it. The same bytes give the same video, and the second copy is
+ * deleted. `details` is called once the bytes are stored, because a form may send its fields after the file.
+ * @throws AppError payload_too_large, or invalid_request for an empty file.
  */
 export async function submitUpload(
   db: Db,
@@ -47,9 +103,9 @@ export async function submitUpload(
     },
   })
   body.once('error', (error) => hashing.destroy(error))
-  // It may break off before the store reads from it; the store is told when it does.
+  // The upload may fail before the media store reads it. The store sees the error once it does.
   hashing.on('error', () => undefined)
-  // A name of its own for every copy: whatever is removed, no other submission's bytes go with it.
+  // Every copy gets its own key, so removing one never removes another submission's bytes.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
   const { bytes } = await store.put(uploadKey, body.pipe(hashing), 'application/octet-stream', { maxBytes })
   let details: SubmissionDetails
@@ -60,7 +116,7 @@ export async function submitUpload(
     await store.delete(uploadKey)
     throw error
   }
-  // When this fails the row may be there all the same (a connection lost at the commit): a file that no row names goes with the garbage.
+  // If this fails, the row may still exist (connection lost at commit). Garbage collection removes the file if not.
   const { video, created } = await submitVideo(db, {
     sourceKey: `sha256:${hash.digest('hex')}`,
     sourceUrl: null,
@@ -72,17 +128,26 @@ export async function submitUpload(
     ...(details.backfill === undefined ? {} : { backfill: details.backfill }),
     ...(details.priority === undefined ? {} : { priority: details.priority }),
   })
-  if (!created && !(await mendsLostUpload(db, store, video, uploadKey))) await store.delete(uploadKey)
+  if (!created && !(await replacesLostUpload(db, store, video, uploadKey))) await store.delete(uploadKey)
   return { video, created }
 }
 
-/** The same file again when the first copy is no longer in the store: this one takes its place. */
-async function mendsLostUpload(db: Db, store: MediaStore, video: VideoRow, uploadKey: string): Promise<boolean> {
+/** Replaces a lost upload by another copy of the same bytes. False when the upload changed meanwhile. */
+async function replaceUpload(db: Db, id: string, { from, to }: { from: string; to: string }): Promise<boolean> {
+  const { rowCount } = await db
+    .update(videos)
+    .set({ uploadKey: to, updatedAt: new Date() })
+    .where(and(eq(videos.id, id), eq(videos.uploadKey, from)))
+  return rowCount === 1
+}
+
+/** The new copy replaces the first one if that is no longer in the media store. */
+async function replacesLostUpload(db: Db, store: MediaStore, video: VideoRow, uploadKey: string): Promise<boolean> {
   if (video.uploadKey === null || (await store.stat(video.uploadKey))) return false
   return replaceUpload(db, video.id, { from: video.uploadKey, to: uploadKey })
 }
 
-/** @throws AppError invalid_request when the address is none a video can come from */
+/** @throws AppError invalid_request for a URL that no video can come from. */
 export async function submitUrl(
   db: Db,
   url: string,
@@ -91,10 +156,7 @@ export async function submitUrl(
 ): Promise<{ video: VideoRow; created: boolean }> {
   const source = resolve(url)
   if (!source)
-    throw invalid(
-      'url',
-      'This is no video address: an https URL of YouTube, X, Vimeo, LinkedIn or a video file is needed.',
-    )
+    throw invalid('url', 'Not a supported video URL. Use an https link to YouTube, X, Vimeo, LinkedIn or a video file.')
   const refusal = details.fetchable(source)
   if (refusal) throw new AppError('invalid_request', refusal, { details: [{ path: 'url', message: refusal }] })
   return submitVideo(db, {
@@ -130,8 +192,8 @@ function titleFromUrl(url: string): string {
 }
 
 /**
- * Which sources this installation can fetch: files by itself, a platform's pages only with an operator's yt-dlp, nothing of a private network. Answers why not,
- * undefined when it can.
+ * Why this installation cannot fetch a source; undefined when it can. Files need nothing, a platform's pages need an
+ * operator's yt-dlp, and private networks are refused.
  */
 export function fetchability({ ytdlp }: { ytdlp: boolean }): (source: ResolvedSource) => string | undefined {
   return (source) => {

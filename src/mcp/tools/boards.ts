@@ -1,15 +1,7 @@
 import { z } from 'zod'
 import { POINTS } from '../../http/rate-limit.ts'
-import {
-  type Board,
-  ensureBoard,
-  listBoards,
-  loadBoard,
-  MAX_BOARD_NAME,
-  MAX_NOTE,
-  pinFrames,
-  unpinFrames,
-} from '../../library/collections/boards.ts'
+import { type Board, ensureBoard, listBoards, loadBoard, MAX_BOARD_NAME } from '../../library/collections/boards.ts'
+import { MAX_NOTE, pinFrames, unpinFrames } from '../../library/collections/pins.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import { CompactFrame, clip, moreWith, plural, toCompactFrame, toLink } from '../present.ts'
 import { ADDS, defineTool, Id, READS, REMOVES, type Tool } from '../tool.ts'

@@ -1,12 +1,13 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
-import { undoPins } from '../collections/boards.ts'
-import { removeSaves } from '../collections/saves.ts'
-import { idArray, lockFrames } from './frame-facts.ts'
+import { lockFrames } from '../frame-facts.ts'
+import { idArray } from '../ids.ts'
+import { undoPins } from './pins.ts'
+import { removeSaves } from './saves.ts'
 
 /**
- * Takes frames that are about to be deleted out of every save and board, with an event for each. Call it in the deleting transaction before the frames go:
- * it holds their rows, so that no save or pin can slip in between.
+ * Removes frames that are about to be deleted from every save and board, with an event for each. Call it in the
+ * deleting transaction, before the frames go: it locks their rows, so that no save or pin can slip in between.
  */
 export async function undoFrameReferences(
   tx: Tx,

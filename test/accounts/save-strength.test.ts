@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addSave, HALF_LIFE_MS, strengthOf } from './strength.ts'
+import { HALF_LIFE_MS } from '../../src/library/collections/save-strength.ts'
+import { addSave, strengthOf } from './save-strength-oracle.ts'
 
 const time = fc.date({ min: new Date('2020-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
 

@@ -1,4 +1,5 @@
 import { createHash, randomInt } from 'node:crypto'
+import { type SQL, sql } from 'drizzle-orm'
 
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -14,7 +15,19 @@ export function randomId(): string {
   return randomBase62(16)
 }
 
-/** Of high-entropy secrets only: no salt, no stretching needed. Hex. */
+/** Hex. Only for high-entropy secrets: there is no salt and no stretching. */
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
+}
+
+const ID = /^[0-9A-Za-z_-]{1,64}$/
+
+/** False for text that no id can be. Postgres rejects some of it (NUL) even as a parameter. */
+export function isId(text: string): boolean {
+  return ID.test(text)
+}
+
+/** A `text[]` parameter without duplicates and without text that no id can be. */
+export function idArray(ids: readonly string[]): SQL {
+  return sql`${sql.param([...new Set(ids)].filter(isId))}::text[]`
 }

@@ -1,0 +1,39 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { visionAnswers } from '../../db/schema/vision.ts'
+import type { AnswerCache, CachedAnswer } from '../../vision/model/model-annotator.ts'
+
+/** The annotator's cache in Postgres: a model's earlier answers by image. */
+export function answerCache(db: Db): AnswerCache {
+  return {
+    async get({ imageSha256, model, promptVersion }) {
+      const [row] = await db
+        .select({ answer: visionAnswers.answer })
+        .from(visionAnswers)
+        .where(
+          and(
+            eq(visionAnswers.imageSha256, imageSha256),
+            eq(visionAnswers.model, model),
+            eq(visionAnswers.prompt, promptVersion),
+          ),
+        )
+      return (row?.answer as CachedAnswer | undefined) ?? null
+    },
+    async set({ imageSha256, model, promptVersion }, answer) {
+      await db.insert(visionAnswers).values({ imageSha256, model, prompt: promptVersion, answer }).onConflictDoNothing()
+    },
+  }
+}
+
+/**
+ * Deletes answers older than `days` about images that no frame has. The delay keeps a video free of cost that is soon
+ * added again. Returns the number deleted.
+ */
+export async function deleteUnusedAnswers(db: Db, days = 30): Promise<number> {
+  const { rowCount } = await db.execute(
+    sql`delete from vision_answers a
+        where a.created_at < now() - make_interval(days => ${days})
+          and not exists (select 1 from frames f where f.image_sha256 = a.image_sha256)`,
+  )
+  return rowCount ?? 0
+}

@@ -1,0 +1,69 @@
+import { sql } from 'drizzle-orm'
+import type { Db, DbOrTx } from '../../db/client.ts'
+import { visionCalls } from '../../db/schema/vision.ts'
+import type { AnnotatorCall } from '../../vision/annotator.ts'
+
+/** Records a paid call, also when its video was deleted while it ran. */
+export async function recordVisionCall(db: Db, videoId: string, call: AnnotatorCall): Promise<void> {
+  await db.insert(visionCalls).values({
+    videoId: sql`(select id from videos where id = ${videoId} for key share)`,
+    model: call.model,
+    frames: call.frameIds.length,
+    inputTokens: call.inputTokens,
+    cachedTokens: call.cachedTokens,
+    outputTokens: call.outputTokens,
+    costUsd: call.costUsd,
+    durationMs: Math.round(call.durationMs),
+    outcome: call.outcome,
+  })
+}
+
+export interface Costs {
+  calls: number
+  input_tokens: number
+  output_tokens: number
+  cost_usd: number
+}
+
+/** The cost of a video's descriptions so far. Without an id: the cost of the last 24 hours. */
+export async function costsOf(db: DbOrTx, videoId?: string): Promise<Costs> {
+  const { rows } = await db.execute<Record<keyof Costs, string | null>>(sql`
+    select count(*) as calls, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
+           sum(cost_usd) as cost_usd
+      from vision_calls
+     where ${videoId === undefined ? sql`at > now() - interval '24 hours'` : sql`video_id = ${videoId}`}`)
+  const row = rows[0]!
+  return {
+    calls: Number(row.calls),
+    input_tokens: Number(row.input_tokens ?? 0),
+    output_tokens: Number(row.output_tokens ?? 0),
+    cost_usd: Number(row.cost_usd ?? 0),
+  }
+}
+
+/** Mean cost and number of frames of the model's last 50 priced calls; null and 0 while there are none. */
+export async function averageCallOf(
+  db: DbOrTx,
+  model: string,
+): Promise<{ costUsd: number | null; framesPerCall: number }> {
+  const { rows } = await db.execute<{ cost: number | null; frames: number | null }>(sql`
+    select avg(cost_usd)::float8 as cost, avg(frames)::float8 as frames
+      from (select cost_usd, frames from vision_calls
+             where model = ${model} and cost_usd is not null order by at desc limit 50) last`)
+  const { cost, frames: framesPerCall } = rows[0]!
+  return { costUsd: cost, framesPerCall: framesPerCall ?? 0 }
+}
+
+/** True when the model's last reply within 24 hours came without token counts. */
+export async function repliesWithoutUsage(db: DbOrTx, model: string): Promise<boolean> {
+  const { rows } = await db.execute<{ without_usage: boolean }>(sql`
+    select cost_usd is null and (input_tokens is null or output_tokens is null) as without_usage
+      from vision_calls
+     where model = ${model} and outcome <> 'failed' and at > now() - interval '24 hours' order by at desc limit 1`)
+  return rows[0]?.without_usage ?? false
+}
+
+/** The cost to expect of calls in flight: the mean call of this model, times their number. */
+export async function expectedCostOf(db: DbOrTx, model: string, calls: number): Promise<number> {
+  return calls > 0 ? calls * ((await averageCallOf(db, model)).costUsd ?? 0) : 0
+}

@@ -1,0 +1,161 @@
+import { isDeepStrictEqual } from 'node:util'
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { Db, DbOrTx, Tx } from '../../db/client.ts'
+import { annotations, reannotations } from '../../db/schema/annotations.ts'
+import { type FrameRow, frames } from '../../db/schema/frames.ts'
+import type { VideoRow } from '../../db/schema/videos.ts'
+import { appendEvent } from '../../events/append.ts'
+import type { FrameAnnotation } from '../../vision/annotator.ts'
+import { lockFrames } from '../frame-facts.ts'
+import { idArray, isId } from '../ids.ts'
+import { loadVocabulary, shareVocabulary, type Vocabulary } from '../techniques/vocabulary.ts'
+import { settleIfComplete } from '../videos/settle-video.ts'
+import { lockVideo, toVideoFacts } from '../videos/videos.ts'
+import { resolveFrame } from './resolve-frame.ts'
+import { plainText, sanitizeAnnotation } from './sanitize-annotation.ts'
+
+/**
+ * The frames of a video that wait for this annotator, in time order. While the video is annotating: those without its
+ * answer, or with a requested re-annotation. Once ready: only those with a requested re-annotation.
+ */
+export async function loadAwaiting(
+  db: DbOrTx,
+  video: Pick<VideoRow, 'id' | 'status'>,
+  annotator: string,
+  frameIds?: readonly string[],
+): Promise<FrameRow[]> {
+  const requested = sql`exists (
+    select 1 from reannotations r where r.frame_id = ${frames.id} and r.annotator = ${annotator})`
+  const unanswered = sql`not exists (
+    select 1 from annotations a where a.frame_id = ${frames.id} and a.annotator = ${annotator})`
+  return db
+    .select()
+    .from(frames)
+    .where(
+      and(
+        eq(frames.videoId, video.id),
+        frameIds ? inArray(frames.id, [...frameIds]) : undefined,
+        video.status === 'annotating' ? sql`(${requested} or ${unanswered})` : requested,
+      ),
+    )
+    .orderBy(frames.tMs)
+}
+
+export interface AnswersToRecord {
+  videoId: string
+  /** The video's revision when the job was created. A higher one (cancelled, retried) rejects the answers. */
+  revision: number
+  annotator: string
+  model: string
+  list: readonly FrameAnnotation[]
+}
+
+/**
+ * Stores an annotator's answers about frames of one video, resolves each frame's public values, and makes the video
+ * ready when no answer is missing. A repeat overwrites. A value outside its closed list or the vocabulary is dropped.
+ * Returns false, and writes nothing, when the video has moved on.
+ */
+export async function recordAnnotations(
+  db: Db,
+  { videoId, revision, annotator, model, list }: AnswersToRecord,
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    await shareVocabulary(tx)
+    const video = await lockVideo(tx, videoId)
+    if (!video || video.revision !== revision || (video.status !== 'annotating' && video.status !== 'ready'))
+      return false
+    if (list.length === 0) return true
+    const { answered, changed } = await storeAnswers(tx, { videoId, annotator, model, list })
+    if (answered.length > 0)
+      await tx
+        .delete(reannotations)
+        .where(and(inArray(reannotations.frameId, answered), eq(reannotations.annotator, annotator)))
+    if (changed.length > 0)
+      await appendEvent(tx, {
+        type: 'frames.annotated',
+        subject: videoId,
+        accountId: null,
+        data: { ...toVideoFacts(video), frame_ids: changed, annotator },
+      })
+    await settleIfComplete(tx, videoId)
+    await settleReannotation(tx, video, annotator)
+    return true
+  })
+}
+
+async function storeAnswers(
+  tx: Tx,
+  { videoId, annotator, model, list }: Omit<AnswersToRecord, 'revision'>,
+): Promise<{ answered: string[]; changed: string[] }> {
+  const vocabulary = await loadVocabulary(tx)
+  const ids = list.map((annotation) => annotation.frameId)
+  await lockFrames(tx, sql`f.video_id = ${videoId} and f.id = any(${idArray(ids)})`, 'no key update')
+  const known = await tx
+    .select()
+    .from(frames)
+    .where(and(eq(frames.videoId, videoId), inArray(frames.id, ids)))
+  const rows = new Map(known.map((row) => [row.id, row]))
+  const stored = await tx
+    .select()
+    .from(annotations)
+    .where(and(eq(annotations.annotator, annotator), inArray(annotations.frameId, ids)))
+  const earlier = new Map(stored.map((answer) => [answer.frameId, answer]))
+  const now = new Date()
+  const answered: string[] = []
+  const changed: string[] = []
+  for (const annotation of list) {
+    const row = rows.get(annotation.frameId)
+    if (!row) continue
+    answered.push(row.id)
+    const answer = toAnswer(annotation, vocabulary, model, now)
+    // A job that ran twice (Redis forgot it was running) repeats its answers: that is not a change.
+    if (isRepeat(earlier.get(row.id), answer)) continue
+    await tx
+      .insert(annotations)
+      .values({ frameId: row.id, annotator, ...answer })
+      .onConflictDoUpdate({
+        target: [annotations.frameId, annotations.annotator],
+        set: answer,
+        // A failure never replaces an earlier answer.
+        setWhere: sql`${annotations.status} <> 'annotated' or excluded.status = 'annotated'`,
+      })
+    await resolveFrame(tx, row, vocabulary)
+    changed.push(row.id)
+  }
+  return { answered, changed }
+}
+
+type StoredAnswer = Omit<typeof annotations.$inferSelect, 'frameId' | 'annotator'>
+
+const STATUSES: readonly FrameAnnotation['status'][] = ['annotated', 'refused', 'failed']
+
+function toAnswer(annotation: FrameAnnotation, vocabulary: Vocabulary, model: string, now: Date): StoredAnswer {
+  const { values, issues, proposal } = sanitizeAnnotation(annotation, vocabulary)
+  return {
+    model,
+    status: STATUSES.includes(annotation.status) ? annotation.status : 'failed',
+    reason: annotation.reason === undefined ? null : plainText(annotation.reason),
+    proposedTechnique: proposal ?? null,
+    values,
+    issues,
+    copiedFrom: annotation.copiedFrom && isId(annotation.copiedFrom) ? annotation.copiedFrom : null,
+    createdAt: now,
+  }
+}
+
+/** Compares answers in the form the database returns: without undefined, keys in any order. */
+function isRepeat(before: StoredAnswer | undefined, answer: StoredAnswer): boolean {
+  if (!before) return false
+  const content = ({ model, status, reason, proposedTechnique, values, issues, copiedFrom }: StoredAnswer) =>
+    JSON.parse(JSON.stringify({ model, status, reason, proposedTechnique, values, issues, copiedFrom }))
+  return isDeepStrictEqual(content(before), content(answer))
+}
+
+/** A ready video whose frames all have this annotator's answer belongs to this annotator from now on. */
+async function settleReannotation(tx: Tx, video: VideoRow, annotator: string): Promise<void> {
+  if (video.status !== 'ready' || video.annotator === annotator) return
+  await tx.execute(sql`
+    update videos v set annotator = ${annotator}, updated_at = now() where v.id = ${video.id}
+       and not exists (select 1 from frames f where f.video_id = v.id
+             and not exists (select 1 from annotations a where a.frame_id = f.id and a.annotator = ${annotator}))`)
+}

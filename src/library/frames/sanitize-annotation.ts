@@ -1,0 +1,101 @@
+import type { AnnotatedValue, FrameAnnotation } from '../../vision/annotator.ts'
+import { ANNOTATED, type AnnotatedAttribute, MAX_TEXT, SOURCES } from '../../vocabulary.ts'
+import { CLOSED_LISTS } from '../frame-attributes.ts'
+import { resolveSlug, toSlug, type Vocabulary } from '../techniques/vocabulary.ts'
+import { OUT_OF_LIST } from './provenance.ts'
+
+const MAX_ISSUES = 50
+
+export interface SanitizedAnnotation {
+  values: FrameAnnotation['values']
+  issues: { attribute?: string; code: string; message: string | null }[]
+  /** The slug of a technique that the vocabulary does not have. */
+  proposal: string | undefined
+}
+
+/**
+ * The last line of defence: an annotator's answer is data. A value outside its closed list or the vocabulary becomes
+ * null with an issue; texts are bounded and cleaned.
+ */
+export function sanitizeAnnotation(annotation: FrameAnnotation, vocabulary: Vocabulary): SanitizedAnnotation {
+  const values: FrameAnnotation['values'] = {}
+  const issues = annotation.issues.slice(0, MAX_ISSUES)
+  let proposed = annotation.suggestedTechnique?.slug
+  for (const attribute of ANNOTATED) {
+    const offered = annotation.values[attribute]
+    if (!offered) continue
+    const value = offered.value === null ? null : allowedValue(attribute, offered.value, vocabulary)
+    if (offered.value !== null && value === null && isListed(attribute)) {
+      const list = attribute === 'technique' ? 'vocabulary' : 'list'
+      issues.push({
+        attribute,
+        code: OUT_OF_LIST,
+        message: `"${offered.value.slice(0, 80)}" is not in the ${list}`,
+      })
+      if (attribute === 'technique') proposed ??= offered.value
+    }
+    values[attribute] = toStored(offered, value)
+  }
+  let proposal = proposed === undefined ? undefined : toSlug(proposed) || undefined
+  if (proposal !== undefined && !values.technique?.value) {
+    // The proposal may be a known move under another name.
+    const slug = resolveSlug(vocabulary, proposal)
+    if (slug !== undefined) {
+      values.technique = adopt(values.technique, slug)
+      proposal = undefined
+    }
+  }
+  return {
+    values,
+    issues: issues.map(({ attribute, code, message }) => ({
+      ...(attribute ? { attribute } : {}),
+      code,
+      message: plainText(message),
+    })),
+    proposal: values.technique?.value ? undefined : proposal,
+  }
+}
+
+function isListed(attribute: AnnotatedAttribute): boolean {
+  return attribute === 'technique' || CLOSED_LISTS[attribute] !== undefined
+}
+
+function allowedValue(attribute: AnnotatedAttribute, value: string, vocabulary: Vocabulary): string | null {
+  if (attribute === 'technique') return resolveSlug(vocabulary, value) ?? null
+  const list = CLOSED_LISTS[attribute]
+  if (!list) return plainText(value)
+  return list.includes(value) ? value : null
+}
+
+function toStored(offered: AnnotatedValue, value: string | null): AnnotatedValue {
+  const { confidence } = offered
+  const reason = value === null ? reasonOf(offered) : undefined
+  return {
+    value,
+    // An annotator is not a person, whatever it claims.
+    source: SOURCES.includes(offered.source) && offered.source !== 'person' ? offered.source : 'model',
+    confidence: confidence === null || !Number.isFinite(confidence) ? null : Math.min(1, Math.max(0, confidence)),
+    ...(reason === undefined ? {} : { reason }),
+  }
+}
+
+function reasonOf(offered: AnnotatedValue): string | undefined {
+  if (offered.value !== null) return OUT_OF_LIST
+  return offered.reason ? (plainText(offered.reason) ?? 'unknown') : undefined
+}
+
+/** The offered technique, or none, replaced by a technique of the vocabulary. */
+export function adopt(offered: AnnotatedValue | undefined, slug: string): AnnotatedValue {
+  return { value: slug, source: offered?.source ?? 'model', confidence: offered?.confidence ?? null }
+}
+
+/** Text that Postgres can store and a page can show: bounded, no control characters but line breaks. Null when empty. */
+export function plainText(value: string): string | null {
+  const clean = value
+    .toWellFormed()
+    .replace(/[^\P{Cc}\n]/gu, ' ')
+    .trim()
+    .slice(0, MAX_TEXT)
+    .toWellFormed()
+  return clean === '' ? null : clean
+}

@@ -1,0 +1,108 @@
+import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
+import type { Db, Tx } from '../../db/client.ts'
+import { annotations, dismissedSuggestions } from '../../db/schema/annotations.ts'
+import { frames } from '../../db/schema/frames.ts'
+import { appendEvent } from '../../events/append.ts'
+import { lockFrames } from '../frame-facts.ts'
+import { idArray } from '../ids.ts'
+import {
+  knownNames,
+  loadVocabulary,
+  requireSlug,
+  resolveSlug,
+  shareVocabulary,
+  type Vocabulary,
+} from '../techniques/vocabulary.ts'
+import { lockVideo, toVideoFacts } from '../videos/videos.ts'
+import { resolveFrame, valuesOf } from './resolve-frame.ts'
+import { adopt } from './sanitize-annotation.ts'
+
+export interface Suggestion {
+  slug: string
+  count: number
+  frame_ids: string[]
+}
+
+/** Techniques that annotators proposed and that await review, most frequent first. */
+export async function listSuggestions(db: Db): Promise<Suggestion[]> {
+  const { rows } = await db.execute<{ slug: string; count: string; frame_ids: string[] }>(sql`
+    select proposed_technique as slug, count(*) as count,
+           (array_agg(frame_id order by first_at, frame_id))[1:12] as frame_ids
+      from (select proposed_technique, frame_id, min(created_at) as first_at from annotations
+             where proposed_technique is not null group by proposed_technique, frame_id) p
+     where not exists (select 1 from ${dismissedSuggestions} d where d.slug = p.proposed_technique)
+     group by proposed_technique order by count(*) desc, proposed_technique limit 1000`)
+  return rows.map((row) => ({ slug: row.slug, count: Number(row.count), frame_ids: row.frame_ids }))
+}
+
+/** Hides a suggestion. Adding a technique of that name later still adopts the proposals. */
+export async function dismissSuggestion(db: Db, slug: string): Promise<void> {
+  await db
+    .insert(dismissedSuggestions)
+    .values({ slug: requireSlug(slug) })
+    .onConflictDoNothing()
+}
+
+const ADOPTED_AT_ONCE = 200
+
+/**
+ * Gives each frame the technique its annotator proposed, once the vocabulary has that name as slug, old slug or alias.
+ * Runs after every change of the vocabulary. The reconciler repeats it, so an interrupted run is finished.
+ * Returns the number of frames.
+ */
+export async function adoptProposals(db: Db): Promise<number> {
+  let count = 0
+  for (;;) {
+    const names = knownNames(await loadVocabulary(db))
+    const { rows } = await db.execute<{ video_id: string; frame_ids: string[] }>(sql`
+      select f.video_id, array_agg(distinct f.id) as frame_ids
+        from (select frame_id from annotations
+               where proposed_technique = any(${sql.param(names)}::text[]) limit ${ADOPTED_AT_ONCE}) p
+        join frames f on f.id = p.frame_id group by f.video_id`)
+    if (rows.length === 0) return count
+    for (const { video_id, frame_ids } of rows) count += await adoptInVideo(db, video_id, frame_ids)
+  }
+}
+
+async function adoptInVideo(db: Db, videoId: string, frameIds: readonly string[]): Promise<number> {
+  return db.transaction(async (tx) => {
+    await shareVocabulary(tx)
+    const video = await lockVideo(tx, videoId)
+    if (!video) return 0
+    const vocabulary = await loadVocabulary(tx)
+    await lockFrames(tx, sql`f.id = any(${idArray(frameIds)})`, 'no key update')
+    const rows = await tx
+      .select()
+      .from(frames)
+      .where(inArray(frames.id, [...frameIds]))
+    for (const row of rows) {
+      await adoptInFrame(tx, row.id, vocabulary)
+      await resolveFrame(tx, row, vocabulary)
+    }
+    const ids = rows.map((row) => row.id)
+    if (ids.length > 0)
+      await appendEvent(tx, {
+        type: 'frames.annotated',
+        subject: videoId,
+        accountId: null,
+        data: { ...toVideoFacts(video), frame_ids: ids, annotator: 'vocabulary' },
+      })
+    return ids.length
+  })
+}
+
+async function adoptInFrame(tx: Tx, frameId: string, vocabulary: Vocabulary): Promise<void> {
+  const proposals = await tx
+    .select()
+    .from(annotations)
+    .where(and(eq(annotations.frameId, frameId), isNotNull(annotations.proposedTechnique)))
+  for (const answer of proposals) {
+    const slug = resolveSlug(vocabulary, answer.proposedTechnique!)
+    if (slug === undefined) continue
+    const values = valuesOf(answer)
+    await tx
+      .update(annotations)
+      .set({ proposedTechnique: null, values: { ...values, technique: adopt(values.technique, slug) } })
+      .where(and(eq(annotations.frameId, frameId), eq(annotations.annotator, answer.annotator)))
+  }
+}

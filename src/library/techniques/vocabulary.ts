@@ -1,0 +1,110 @@
+import { sql } from 'drizzle-orm'
+import type { Db, DbOrTx, Tx } from '../../db/client.ts'
+import { type TechniqueRow, techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
+import { invalid } from '../../errors.ts'
+import { appendEvents } from '../../events/append.ts'
+import type { TechniqueTerm } from '../../vision/annotator.ts'
+
+/** The governed vocabulary, as it stands now. */
+export interface Vocabulary {
+  bySlug: ReadonlyMap<string, TechniqueRow>
+  /** Aliases and old slugs → current slug. */
+  redirects: ReadonlyMap<string, string>
+  /** Those that a frame may receive. */
+  active: readonly TechniqueRow[]
+}
+
+export async function loadVocabulary(db: DbOrTx): Promise<Vocabulary> {
+  const [rows, old] = await Promise.all([
+    db.select().from(techniques).orderBy(techniques.slug),
+    db.select().from(techniqueRedirects),
+  ])
+  const redirects = new Map<string, string>()
+  for (const row of rows) for (const alias of row.aliases) redirects.set(alias, row.slug)
+  for (const redirect of old) redirects.set(redirect.oldSlug, redirect.slug)
+  return {
+    bySlug: new Map(rows.map((row) => [row.slug, row])),
+    redirects,
+    active: rows.filter((row) => row.retiredAt === null),
+  }
+}
+
+/** The current slug for a slug, old slug or alias. Undefined when no active technique has that name. */
+export function resolveSlug(vocabulary: Vocabulary, given: string): string | undefined {
+  for (const name of [given, toSlug(given)]) {
+    const slug = vocabulary.bySlug.has(name) ? name : vocabulary.redirects.get(name)
+    if (slug !== undefined && vocabulary.bySlug.get(slug)?.retiredAt === null) return slug
+  }
+  return undefined
+}
+
+/** Every slug, old slug and alias of the active techniques. */
+export function knownNames(vocabulary: Vocabulary): string[] {
+  return [...vocabulary.bySlug.keys(), ...vocabulary.redirects.keys()].filter(
+    (name) => resolveSlug(vocabulary, name) !== undefined,
+  )
+}
+
+/** `Split Screen!` → `split-screen`; empty when no letter or digit remains. */
+export function toSlug(phrase: string): string {
+  return phrase
+    .slice(0, 500)
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .slice(0, 64)
+    .replace(/-+$/, '')
+}
+
+export function toTerm(row: TechniqueRow): TechniqueTerm {
+  return {
+    slug: row.slug,
+    name: row.name,
+    description: row.description,
+    recognise: row.recognise,
+    aliases: row.aliases,
+  }
+}
+
+/** Fills an empty vocabulary with the seed. An operator's vocabulary is never changed. */
+export async function seedTechniques(db: Db, terms: readonly TechniqueTerm[]): Promise<void> {
+  await db.transaction(async (tx) => {
+    await lockVocabulary(tx)
+    const [{ n } = { n: 0 }] = await tx.select({ n: sql<number>`count(*)::int` }).from(techniques)
+    if (n > 0) return
+    await tx.insert(techniques).values(terms.map((term) => ({ ...term })))
+    await appendEvents(
+      tx,
+      terms.map(({ slug }) => ({
+        type: 'technique.changed',
+        subject: slug,
+        accountId: null,
+        data: { slug, change: 'added', previous_slug: null },
+      })),
+    )
+  })
+}
+
+/**
+ * Taken before any row lock by every transaction that assigns techniques to frames. A change of the vocabulary then
+ * comes wholly before or wholly after it.
+ */
+export async function shareVocabulary(tx: Tx): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock_shared(hashtextextended('vocabulary', 0))`)
+}
+
+/** Slugs, redirects and aliases share one namespace, so the vocabulary has one writer at a time. */
+export async function lockVocabulary(tx: Tx): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('vocabulary', 0))`)
+}
+
+const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/
+
+export function requireSlug(slug: string): string {
+  if (SLUG.test(slug) && slug.length <= 64) return slug
+  throw invalid(
+    'slug',
+    'A slug has lower-case letters, digits and single hyphens, at most 64 characters, such as split-screen.',
+  )
+}

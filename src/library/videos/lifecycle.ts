@@ -1,0 +1,86 @@
+import { eq } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { frames } from '../../db/schema/frames.ts'
+import { type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
+import { AppError, notFound } from '../../errors.ts'
+import { appendEvent } from '../../events/append.ts'
+import { undoFrameReferences } from '../collections/frame-references.ts'
+import { lockVideo, toVideoFacts } from './videos.ts'
+
+/**
+ * Queues a failed or cancelled video again. With `again` also a ready one, for a newer detector: its frames stay
+ * public, and frames that a person saved, pinned or corrected are never removed.
+ * @throws AppError not_found, or conflict for another status.
+ */
+export async function retryVideo(db: Db, id: string, { again = false }: { again?: boolean } = {}): Promise<VideoRow> {
+  return db.transaction(async (tx) => {
+    const video = await lockVideo(tx, id)
+    if (!video) throw notFound('video')
+    if (video.status !== 'failed' && video.status !== 'cancelled' && !(again && video.status === 'ready'))
+      throw new AppError('conflict', `Only a failed or cancelled video can be retried; this one is ${video.status}.`)
+    const [queued] = await tx
+      .update(videos)
+      .set({
+        status: 'queued',
+        failureCode: null,
+        failureMessage: null,
+        stages: [],
+        attempts: 0,
+        revision: video.revision + 1,
+        ...(video.status === 'ready' ? { backfill: true } : {}),
+        updatedAt: new Date(),
+      })
+      .where(eq(videos.id, id))
+      .returning()
+    await appendEvent(tx, {
+      type: 'video.submitted',
+      subject: id,
+      accountId: null,
+      data: { ...toVideoFacts(queued!), revision: queued!.revision, reason: 'retried' },
+    })
+    return queued!
+  })
+}
+
+const ACTIVE_STATUSES: readonly VideoStatus[] = ['queued', 'fetching', 'extracting', 'annotating']
+
+/**
+ * Stops work on an unfinished video. The raised revision makes the database reject whatever a worker still sends.
+ * @throws AppError not_found, or conflict for a finished video.
+ */
+export async function cancelVideo(db: Db, id: string): Promise<VideoRow> {
+  return db.transaction(async (tx) => {
+    const video = await lockVideo(tx, id)
+    if (!video) throw notFound('video')
+    if (!ACTIVE_STATUSES.includes(video.status))
+      throw new AppError('conflict', `Only a video in progress can be cancelled; this one is ${video.status}.`)
+    const [cancelled] = await tx
+      .update(videos)
+      .set({ status: 'cancelled', revision: video.revision + 1, updatedAt: new Date() })
+      .where(eq(videos.id, id))
+      .returning()
+    await appendEvent(tx, { type: 'video.cancelled', subject: id, accountId: null, data: toVideoFacts(video) })
+    return cancelled!
+  })
+}
+
+/**
+ * Deletes a video, its frames, and all saves and pins of them, with an event each. A job removes its images afterwards.
+ * @throws AppError not_found.
+ */
+export async function deleteVideo(db: Db, id: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    const video = await lockVideo(tx, id)
+    if (!video) throw notFound('video')
+    const rows = await tx.select({ id: frames.id }).from(frames).where(eq(frames.videoId, id))
+    const frameIds = rows.map((row) => row.id)
+    await undoFrameReferences(tx, frameIds, 'video_deleted')
+    await tx.delete(videos).where(eq(videos.id, id))
+    await appendEvent(tx, {
+      type: 'video.deleted',
+      subject: id,
+      accountId: null,
+      data: { ...toVideoFacts(video), frame_count: rows.length, upload_key: video.uploadKey },
+    })
+  })
+}

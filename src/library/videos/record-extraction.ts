@@ -1,0 +1,173 @@
+import { eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
+import type { Db, Tx } from '../../db/client.ts'
+import { type FrameRow, frames } from '../../db/schema/frames.ts'
+import { type VideoRow, videos } from '../../db/schema/videos.ts'
+import { appendEvent } from '../../events/append.ts'
+import { imageKeysOf } from '../../media/image-name.ts'
+import type { Extraction } from '../../video/extract/extract.ts'
+import { type Kind, MAX_TEXT } from '../../vocabulary.ts'
+import { type AttributeColumn, anyAttributeBy, isAttributeColumn } from '../frame-attributes.ts'
+import { lockFrames } from '../frame-facts.ts'
+import { frameIdOf } from './identity.ts'
+import { settleIfComplete } from './settle-video.ts'
+import { advanceStage } from './stages.ts'
+import { lockVideo, takesIngest, toVideoFacts } from './videos.ts'
+
+export interface ExtractionToRecord {
+  id: string
+  revision: number
+  extraction: Extraction
+  annotator: string
+  title?: string | null
+  author?: string | null
+}
+
+/**
+ * Records an extraction in one transaction: the video's facts, its frames, the status `annotating` and the event.
+ * Idempotent, because frame ids are derived. A frame that is no longer picked is removed, unless a person saved,
+ * pinned or corrected it. Returns false, and writes nothing, when the video has moved on.
+ */
+export async function recordExtraction(db: Db, given: ExtractionToRecord): Promise<boolean> {
+  const { id, revision, extraction } = given
+  return db.transaction(async (tx) => {
+    const video = await lockVideo(tx, id)
+    if (!takesIngest(video, revision)) return false
+    const at = new Date()
+    const rows = pickOnePerInstant(extraction.frames).map((frame) =>
+      toFrameRow(id, frame, { by: extraction.detector.version, at: at.toISOString() }),
+    )
+    // All rows, in the lock order of frame-facts.ts: the removal below then sees every save or pin in progress.
+    await lockFrames(tx, sql`f.video_id = ${id}`, 'update')
+    await upsertFrames(tx, rows)
+    const removed = await removeUnpicked(tx, id, rows)
+    const updated = await updateVideo(tx, video, given, { at, frameCount: rows.length })
+    await appendEvent(tx, {
+      type: 'frames.extracted',
+      subject: id,
+      accountId: null,
+      data: { ...toVideoFacts(updated), revision, frame_count: rows.length, removed_frame_ids: removed },
+    })
+    await settleIfComplete(tx, id)
+    return true
+  })
+}
+
+const KIND_RANK: Record<Kind, number> = { intro: 2, cut: 1, beat: 0 }
+
+function pickOnePerInstant(list: Extraction['frames']): Extraction['frames'] {
+  const picked = new Map<number, Extraction['frames'][number]>()
+  for (const frame of list) {
+    const rival = picked.get(frame.tMs)
+    if (!rival || KIND_RANK[frame.kind] > KIND_RANK[rival.kind]) picked.set(frame.tMs, frame)
+  }
+  return [...picked.values()]
+}
+
+const NOT_EXTRACTED = ['annotationModel', 'saveCount', 'saveStrength', 'createdAt', 'updatedAt'] as const
+type NotExtracted = (typeof NOT_EXTRACTED)[number]
+/** Every column of `frames` that an extraction writes: a new column must be listed above or be set in toFrameRow. */
+type ExtractedFrame = Omit<FrameRow, AttributeColumn | NotExtracted>
+
+function toFrameRow(
+  videoId: string,
+  frame: Extraction['frames'][number],
+  { by, at }: { by: string; at: string },
+): ExtractedFrame {
+  const id = frameIdOf(videoId, frame.tMs)
+  const keys = imageKeysOf(id, frame.imageSha256)
+  const measured = { source: 'measured' as const, confidence: 1, by, at }
+  return {
+    id,
+    videoId,
+    tMs: frame.tMs,
+    sampleMs: frame.sampleMs,
+    kind: frame.kind,
+    reason: frame.reason,
+    width: frame.width,
+    height: frame.height,
+    imageKey: keys.image,
+    thumbKey: keys.thumb,
+    imageBytes: frame.imageBytes,
+    imageSha256: frame.imageSha256,
+    placeholder: frame.placeholder,
+    luma: frame.luma,
+    darkShare: frame.darkShare,
+    palette: frame.palette,
+    paletteShares: frame.paletteShares,
+    sharpness: frame.sharpness,
+    motion: frame.motion,
+    phash: frame.phash,
+    tone: frame.tone,
+    toneProvenance: measured,
+    kindProvenance: { ...measured, source: 'rule' },
+  }
+}
+
+/** The columns that a repeated extraction overwrites: all but the frame's identity and what extraction does not write. */
+function overwritten(): Record<string, SQL> {
+  const kept: readonly string[] = ['id', 'videoId', 'tMs', ...NOT_EXTRACTED]
+  return Object.fromEntries(
+    Object.entries(getTableColumns(frames))
+      .filter(([name]) => !kept.includes(name) && !isAttributeColumn(name))
+      .map(([name, column]) => [name, sql`excluded.${sql.identifier(column.name)}`]),
+  )
+}
+
+async function upsertFrames(tx: Tx, rows: readonly ExtractedFrame[]): Promise<void> {
+  const ids = sql.param(rows.map((row) => row.id))
+  const hashes = sql.param(rows.map((row) => row.imageSha256))
+  // Answers about a replaced image are deleted, so the annotator is asked again. The public values stay until then.
+  await tx.execute(sql`
+    delete from annotations a using frames f, unnest(${ids}::text[], ${hashes}::text[]) as n(id, sha)
+     where f.id = n.id and a.frame_id = f.id and f.image_sha256 <> n.sha`)
+  for (let from = 0; from < rows.length; from += 500)
+    await tx
+      .insert(frames)
+      .values(rows.slice(from, from + 500))
+      .onConflictDoUpdate({
+        target: frames.id,
+        set: overwritten(),
+        setWhere: sql`frames.image_sha256 <> excluded.image_sha256
+          or frames.kind <> excluded.kind or frames.reason <> excluded.reason`,
+      })
+}
+
+async function removeUnpicked(tx: Tx, videoId: string, rows: readonly ExtractedFrame[]): Promise<string[]> {
+  const picked = sql.param(rows.map((row) => row.id))
+  const removed = await tx.execute<{ id: string }>(sql`
+    delete from frames f where f.video_id = ${videoId} and not (f.id = any(${picked}::text[]))
+       and not exists (select 1 from saves where frame_id = f.id)
+       and not exists (select 1 from board_items where frame_id = f.id)
+       and not (${anyAttributeBy('person')})
+    returning f.id`)
+  return removed.rows.map((row) => row.id)
+}
+
+async function updateVideo(
+  tx: Tx,
+  video: VideoRow,
+  { extraction: { probe, detector, shots }, annotator, title, author }: ExtractionToRecord,
+  { at, frameCount }: { at: Date; frameCount: number },
+): Promise<VideoRow> {
+  const [updated] = await tx
+    .update(videos)
+    .set({
+      status: 'annotating',
+      durationSec: probe.durationSec,
+      width: probe.width,
+      height: probe.height,
+      fps: probe.fps,
+      rotation: probe.rotation,
+      codec: probe.codec,
+      ...(video.titleGiven || !title ? {} : { title: title.slice(0, MAX_TEXT) }),
+      ...(video.authorGiven || !author ? {} : { author: author.slice(0, 300) }),
+      detector,
+      shots,
+      annotator,
+      stages: advanceStage(video.stages, 'annotating', 0, frameCount),
+      updatedAt: at,
+    })
+    .where(eq(videos.id, video.id))
+    .returning()
+  return updated!
+}

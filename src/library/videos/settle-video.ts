@@ -1,0 +1,43 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Tx } from '../../db/client.ts'
+import { videos } from '../../db/schema/videos.ts'
+import { appendEvent } from '../../events/append.ts'
+import { advanceStage, finishStages } from './stages.ts'
+import { lockVideo, toVideoFacts } from './videos.ts'
+
+/**
+ * Counts the frames without an answer of the video's annotator; with none left the video becomes ready. The video's row
+ * is locked before counting, so that of two concurrent last batches the second sees both.
+ */
+export async function settleIfComplete(tx: Tx, videoId: string): Promise<void> {
+  const video = await lockVideo(tx, videoId)
+  if (video?.status !== 'annotating' || video.annotator === null) return
+  const { rows } = await tx.execute<{ total: string; missing: string }>(sql`
+    select count(*) as total, count(*) filter (where a.frame_id is null) as missing
+      from frames f left join annotations a on a.frame_id = f.id and a.annotator = ${video.annotator}
+     where f.video_id = ${videoId}`)
+  const total = Number(rows[0]!.total)
+  const missing = Number(rows[0]!.missing)
+  const now = new Date()
+  const stages = advanceStage(video.stages, 'annotating', total - missing, total)
+  if (missing > 0) {
+    await tx.update(videos).set({ stages, updatedAt: now }).where(eq(videos.id, videoId))
+    return
+  }
+  await tx
+    .update(videos)
+    .set({
+      status: 'ready',
+      stages: finishStages(stages, now.toISOString()),
+      firstReadyAt: video.firstReadyAt ?? now,
+      readyAt: now,
+      updatedAt: now,
+    })
+    .where(eq(videos.id, videoId))
+  await appendEvent(tx, {
+    type: 'video.ready',
+    subject: videoId,
+    accountId: null,
+    data: { ...toVideoFacts(video), frame_count: total },
+  })
+}

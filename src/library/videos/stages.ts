@@ -1,0 +1,19 @@
+import type { StageProgress } from '../../db/schema/videos.ts'
+
+/** The stages with this one running at `done` of `total`. Earlier stages are finished, later ones dropped. */
+export function advanceStage(
+  stages: readonly StageProgress[],
+  stage: StageProgress['stage'],
+  done: number,
+  total: number | null,
+): StageProgress[] {
+  const now = new Date().toISOString()
+  const at = stages.findIndex((entry) => entry.stage === stage)
+  const startedAt = at < 0 ? now : stages[at]!.startedAt
+  const earlier = at < 0 ? stages : stages.slice(0, at)
+  return [...finishStages(earlier, now), { stage, startedAt, finishedAt: null, done, total }]
+}
+
+export function finishStages(stages: readonly StageProgress[], now: string): StageProgress[] {
+  return stages.map((entry) => ({ ...entry, finishedAt: entry.finishedAt ?? now }))
+}

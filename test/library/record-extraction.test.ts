@@ -1,0 +1,75 @@
+import { eq, getTableColumns } from 'drizzle-orm'
+import { expect, test } from 'vitest'
+import { type FrameRow, frames } from '../../src/db/schema/frames.ts'
+import { videos } from '../../src/db/schema/videos.ts'
+import { retryVideo } from '../../src/library/videos/lifecycle.ts'
+import { recordExtraction } from '../../src/library/videos/record-extraction.ts'
+import type { Extraction } from '../../src/video/extract/extract.ts'
+import { ANNOTATED } from '../../src/vocabulary.ts'
+import { openStores } from '../support/stores.ts'
+
+/** Two extractions of one instant that differ in everything that is measured. */
+function extractionOf(n: 1 | 2): Extraction {
+  return {
+    probe: { durationSec: n, width: n, height: n, fps: n, rotation: 0, codec: 'none', container: 'none', title: null },
+    shots: [],
+    detector: { version: `detector-${n}`, parameters: {} },
+    frames: [
+      {
+        tMs: 1_000,
+        sampleMs: 1_000 + n,
+        kind: n === 1 ? 'beat' : 'cut',
+        reason: `reason ${n}`,
+        width: 16 * n,
+        height: 9 * n,
+        luma: 20 * n,
+        tone: n === 1 ? 'dark' : 'bright',
+        darkShare: n / 10,
+        palette: [`#00000${n}`],
+        paletteShares: [n / 10],
+        sharpness: n,
+        motion: n,
+        phash: `${n}`.padStart(16, '0'),
+        placeholder: `placeholder ${n}`,
+        imagePath: '',
+        imageBytes: n,
+        imageSha256: `${n}`.repeat(64),
+        thumbPath: '',
+      },
+    ],
+  }
+}
+
+/** What stays when a frame is extracted again. A new column belongs here, or in the extraction. */
+const KEPT = [
+  'id',
+  'videoId',
+  'tMs',
+  ...ANNOTATED.flatMap((attribute) => {
+    const column = attribute === 'on_screen_text' ? 'onScreenText' : attribute
+    return [column, `${column}Provenance`]
+  }),
+  'annotationModel',
+  'saveCount',
+  'saveStrength',
+  'createdAt',
+  'updatedAt',
+]
+
+test('a repeated extraction overwrites every column of a frame but its identity, its annotations and its saves', async () => {
+  await using stores = await openStores()
+  const { db } = stores
+  const video = { id: 'video', sourceKey: 'sha256:0', title: 'Video', platform: 'web', revision: 1 }
+  await db.insert(videos).values(video)
+  await recordExtraction(db, { id: 'video', revision: 1, extraction: extractionOf(1), annotator: 'a@1' })
+  const [before] = await db.select().from(frames)
+  await db.update(videos).set({ status: 'ready' }).where(eq(videos.id, 'video'))
+  await db.update(frames).set({ subject: 'ui', saveCount: 3 })
+  const { revision } = await retryVideo(db, 'video', { again: true })
+  await recordExtraction(db, { id: 'video', revision, extraction: extractionOf(2), annotator: 'a@1' })
+  const [after] = await db.select().from(frames)
+  expect(after).toMatchObject({ id: before!.id, subject: 'ui', saveCount: 3 })
+  const columns = Object.keys(getTableColumns(frames)) as (keyof FrameRow)[]
+  const unchanged = columns.filter((column) => JSON.stringify(before![column]) === JSON.stringify(after![column]))
+  expect(unchanged.filter((column) => !KEPT.includes(column))).toEqual([])
+})
