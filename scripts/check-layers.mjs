@@ -1,0 +1,114 @@
+// Holds the imports of src/ to the picture in docs/architecture.md, and each table to the room that writes it.
+// `node scripts/check-layers.mjs --print` prints the picture.
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/**
+ * The rooms from bottom to top, each with the rooms that it imports. A room may only name rooms above its own line,
+ * so that no import can run upward. The files beside the rooms (`base`) know no room. src/cli.ts belongs to `cli`.
+ */
+const MAY_IMPORT = {
+  local: [],
+  base: [],
+  db: ['base'],
+  events: ['base', 'db'],
+  queue: ['base', 'db'],
+  media: ['base'],
+  video: ['base'],
+  vision: ['base'],
+  search: ['base'],
+  library: ['base', 'db', 'events', 'media', 'video', 'vision'],
+  projections: ['base', 'db', 'events', 'media', 'search'],
+  views: ['base', 'library', 'search'],
+  http: ['base', 'db', 'library', 'views'],
+  api: ['base', 'db', 'events', 'library', 'media', 'search', 'views', 'http'],
+  mcp: ['base', 'db', 'library', 'media', 'search', 'views', 'http'],
+  web: ['base', 'db', 'library', 'search', 'views', 'http'],
+  workers: ['base', 'db', 'events', 'queue', 'media', 'video', 'vision', 'search', 'library', 'projections'],
+  server: ['base', 'db', 'library', 'media', 'search', 'video', 'http', 'api', 'mcp', 'web'],
+  cli: ['base', 'local', 'db', 'events', 'queue', 'media', 'video', 'vision', 'library', 'web', 'workers', 'server'],
+}
+
+/** Who writes the tables. Every other table belongs to `library`. */
+const WRITERS = {
+  events: ['events'],
+  checkpoints: ['events', 'projections'],
+  dead_events: ['events'],
+  read_models: ['projections', 'search'],
+}
+
+/** Modules that write the read models. Only `projections` calls them; `workers` opens them. */
+const READ_MODEL_WRITERS = /^src\/search\/(postgres\/(sink|write)|meilisearch\/sink)\.ts$/
+
+const files = globSync('src/**/*.{ts,js}').filter((file) => !file.endsWith('.test.ts'))
+const findings = new Set(upwardArrows())
+const arrows = new Set()
+for (const file of files) {
+  const text = readFileSync(file, 'utf8')
+  for (const target of importsOf(file, text)) checkImport(file, target)
+  for (const table of writesOf(text)) checkWrite(file, table)
+}
+for (const [room, allowed] of Object.entries(MAY_IMPORT))
+  for (const other of allowed)
+    if (!arrows.has(`${room} ${other}`)) findings.add(`${room} no longer imports ${other}: remove it from the picture.`)
+
+if (process.argv.includes('--print'))
+  for (const [room, allowed] of Object.entries(MAY_IMPORT)) console.log(`${room}: ${allowed.join(', ') || 'nothing'}`)
+for (const finding of findings) console.log(finding)
+if (findings.size > 0) process.exitCode = 1
+
+function* upwardArrows() {
+  const rooms = Object.keys(MAY_IMPORT)
+  for (const [room, allowed] of Object.entries(MAY_IMPORT))
+    for (const other of allowed)
+      if (rooms.indexOf(other) >= rooms.indexOf(room)) yield `${room} -> ${other} runs upward in the picture.`
+}
+
+function checkImport(file, target) {
+  const from = roomOf(file)
+  const to = roomOf(target)
+  if (from === to) return
+  arrows.add(`${from} ${to}`)
+  if (!MAY_IMPORT[from]) findings.add(`${file} is in no room of the picture: add src/${from} to MAY_IMPORT.`)
+  else if (!MAY_IMPORT[from].includes(to)) findings.add(`${file} imports ${target}, but ${from} may not import ${to}.`)
+  if (READ_MODEL_WRITERS.test(target) && !['projections', 'workers'].includes(from))
+    findings.add(`${file} imports ${target}, but only projections may write read models.`)
+}
+
+function checkWrite(file, table) {
+  const writers = WRITERS[table] ?? ['library']
+  if (!writers.includes(roomOf(file))) findings.add(`${file} writes ${table}, but only ${writers.join(' and ')} may.`)
+}
+
+function roomOf(file) {
+  const [, room, inside] = file.split('/')
+  if (inside !== undefined) return room
+  return room === 'cli.ts' ? 'cli' : 'base'
+}
+
+/** Static and dynamic imports, types included, and modules that are started as a process of their own. */
+function importsOf(file, text) {
+  const pattern = /(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'|new URL\('(\.[^']+\.[tj]s)', import\.meta\.url\)/g
+  return [...text.matchAll(pattern)]
+    .map(([, imported, started]) => join(dirname(file), imported ?? started))
+    .filter((target) => target.startsWith('src/'))
+}
+
+/** Names of the tables that a file inserts into, updates or deletes from, by drizzle or in SQL. */
+function writesOf(text) {
+  const tables = tablesByVariable()
+  const byDrizzle = [...text.matchAll(/\.(?:insert|update|delete)\((\w+)\)/g)].map(([, name]) => tables.get(name))
+  const bySql = [...text.matchAll(/\b(?:insert into|delete from|truncate|update) (\w+)/g)].map(([, name]) => name)
+  return [...byDrizzle, ...bySql].filter((name) => name === 'read_models' || [...tables.values()].includes(name))
+}
+
+function tablesByVariable() {
+  tablesByVariable.known ??= new Map(
+    globSync('src/db/schema/*.ts').flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/export const (\w+) = pgTable\(\s*'(\w+)'/g)].map(
+        ([, variable, table]) => [variable, table],
+      ),
+    ),
+  )
+  return tablesByVariable.known
+}
