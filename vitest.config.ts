@@ -1,4 +1,7 @@
 import { defineConfig } from 'vitest/config'
+import { NODE_SETTINGS } from './test/support/node-settings.ts'
+
+Object.assign(process.env, NODE_SETTINGS)
 
 export default defineConfig({
   test: {

@@ -9,6 +9,7 @@ import { parseConfig } from '../../src/config.ts'
 import type { Db } from '../../src/db/client.ts'
 import { submitUpload } from '../../src/library/videos/submit.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
+import { NODE_SETTINGS } from '../support/node-settings.ts'
 
 const entry = new URL('worker-process.ts', import.meta.url).pathname
 
@@ -34,6 +35,7 @@ export function launchWorker(library: Library, faultAt = ''): WorkerProcess {
   const child = spawn(process.execPath, [entry, library.prefix], {
     env: {
       PATH: process.env.PATH,
+      ...NODE_SETTINGS,
       DATABASE_URL: library.databaseUrl,
       REDIS_URL: library.redisUrl,
       DATA_DIR: library.dataDir,

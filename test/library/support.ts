@@ -10,6 +10,7 @@ import { openMediaStore } from '../../src/media/open-store.ts'
 import type { Extraction, ExtractOptions } from '../../src/video/extract/extract.ts'
 import type { AnnotatedValue, Annotator, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
 import type { AnnotatedAttribute } from '../../src/vocabulary.ts'
+import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { openService, type Service } from '../support/service.ts'
 
 /** What the test's far end says of a frame. */
@@ -207,6 +208,7 @@ export function frames(
       {
         env: {
           PATH: process.env.PATH,
+          ...NODE_SETTINGS,
           DATABASE_URL: service.stores.databaseUrl,
           REDIS_URL: redisUrl,
           DATA_DIR: service.config.dataDir,

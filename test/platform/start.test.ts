@@ -5,6 +5,7 @@ import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { NODE_SETTINGS } from '../support/node-settings.ts'
 
 // `npm start` as its user meets it: whole processes, one library that lives through every kind of end. The tests build on one another, in order.
 
@@ -130,7 +131,7 @@ interface Service {
 }
 
 function environment(extra: Record<string, string>): NodeJS.ProcessEnv {
-  return { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', DATA_DIR: dataDir, ...extra }
+  return { PATH: process.env.PATH, HOME: process.env.HOME, ...NODE_SETTINGS, PORT: '0', DATA_DIR: dataDir, ...extra }
 }
 
 async function start(program = process.execPath, args = ['src/cli.ts', 'start']): Promise<Service> {

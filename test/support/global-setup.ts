@@ -1,11 +1,11 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { openDb } from '../../src/db/client.ts'
 import { migrateDatabase } from '../../src/db/migrate.ts'
 import { startLocalPostgres } from '../../src/local/postgres.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
+import { memoryFolder } from './memory-folder.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,7 +16,7 @@ declare module 'vitest' {
 
 /** One PostgreSQL and one Redis for the whole run. Every test file copies the migrated template database, so files cannot see each other. */
 export default async function setup(project: TestProject) {
-  const dir = mkdtempSync(join(tmpdir(), 'frames-test-'))
+  const dir = mkdtempSync(join(memoryFolder(), 'frames-test-'))
   chmodSync(dir, 0o755)
   const postgres = await startLocalPostgres({
     dir: join(dir, 'postgres'),
