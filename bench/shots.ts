@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { decodeVideo } from '../src/video/extract/decode.ts'
-import { createFrameMeter, KEPT_BYTES } from '../src/video/extract/features.ts'
 import { probeVideo } from '../src/video/extract/probe.ts'
-import { type Boundary, createShotDetector, DETECTOR_VERSION, HISTORY_FRAMES } from '../src/video/shots/shots.ts'
+import type { Boundary } from '../src/video/shots/boundary.ts'
+import { createShotDetector, DETECTOR_VERSION, HISTORY_FRAMES } from '../src/video/shots/detector.ts'
+import { createFrameMeter, KEPT_BYTES } from '../src/video/shots/features.ts'
 
 export interface Transition {
   type: string

@@ -5,15 +5,11 @@ import sharp from 'sharp'
 import { rgbaToThumbHash } from 'thumbhash'
 import { MediaError } from '../../errors.ts'
 import type { Kind, Tone } from '../../vocabulary.ts'
-import {
-  type Boundary,
-  createShotDetector,
-  DETECTOR_PARAMETERS,
-  DETECTOR_VERSION,
-  HISTORY_FRAMES,
-} from '../shots/shots.ts'
+import type { Boundary } from '../shots/boundary.ts'
+import { createShotDetector, DETECTOR_VERSION, HISTORY_FRAMES } from '../shots/detector.ts'
+import { copyFeatures, createFrameMeter, type FrameFeatures, KEPT_BYTES } from '../shots/features.ts'
+import { THRESHOLDS } from '../shots/thresholds.ts'
 import { type DecodeOptions, type Decoding, decodeVideo, toImageSize } from './decode.ts'
-import { copyFeatures, createFrameMeter, type FrameFeatures, KEPT_BYTES } from './features.ts'
 import {
   differenceHash,
   measureLuma,
@@ -116,7 +112,7 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
     probe: { ...probed, durationSec },
     shots: toShots(result.boundaries, Math.max(durationSec * 1000, result.endMs)),
     frames: result.frames.sort((a, b) => a.tMs - b.tMs),
-    detector: { version: DETECTOR_VERSION, parameters: { ...DETECTOR_PARAMETERS } },
+    detector: { version: DETECTOR_VERSION, parameters: { ...THRESHOLDS } },
   }
 }
 

@@ -1,5 +1,5 @@
 import { DARK_BELOW_LUMA, type Tone } from '../../vocabulary.ts'
-import { PICTURE_HEIGHT, PICTURE_WIDTH } from './features.ts'
+import { PICTURE_HEIGHT, PICTURE_WIDTH } from '../shots/features.ts'
 
 /** One decoded picture: planar YUV 4:2:0, limited range, even sides. */
 export interface YuvPicture {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Boundary } from '../shots/shots.ts'
-import { createFrameMeter, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from './features.ts'
+import type { Boundary } from '../shots/boundary.ts'
+import { createFrameMeter, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from '../shots/features.ts'
 import { type Candidate, createPicker, PICK_LIMITS, type Pick } from './picks.ts'
 
 const STEP_MS = 250

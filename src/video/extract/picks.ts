@@ -1,6 +1,7 @@
 import type { Kind } from '../../vocabulary.ts'
-import { type Boundary, isBlank } from '../shots/shots.ts'
-import { type FrameFeatures, MINI_BYTES, miniDistance } from './features.ts'
+import { isBlank } from '../shots/blank.ts'
+import type { Boundary } from '../shots/boundary.ts'
+import { type FrameFeatures, MINI_BYTES, miniDistance } from '../shots/features.ts'
 import { differenceHash, hashDistance, type YuvPicture } from './measure.ts'
 
 /** A full-size picture that may be kept. The decode pass offers about four a second. */

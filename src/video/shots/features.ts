@@ -1,4 +1,7 @@
-/** The size every frame is reduced to for finding shots. Portrait pictures are squeezed into it, which harms no difference of two frames. */
+/**
+ * The size every frame is reduced to for finding shots. Portrait pictures are squeezed into it, which does not affect
+ * the difference of two frames.
+ */
 export const PICTURE_WIDTH = 160
 export const PICTURE_HEIGHT = 90
 const PIXELS = PICTURE_WIDTH * PICTURE_HEIGHT
@@ -16,7 +19,7 @@ const ROW_WORDS = (5 * PICTURE_WIDTH) / 4
 const CHANGED_BY = 24
 const DARK_LUMA = 60
 
-/** What the detector and the picker know of one frame. Luma and differences in 8-bit steps, shares 0–1. */
+/** What the detector and the picker know about one frame. Luma and differences in 8-bit steps, shares 0–1. */
 export interface FrameFeatures {
   tMs: number
   /** Mean |ΔY| + 2·mean |ΔU| + 2·mean |ΔV| to the frame before; 0 for the first. */
@@ -38,13 +41,16 @@ export const KEPT_BYTES = PIXELS + MINI_BYTES
 
 /** Measures one video's reduced frames (planar YUV 4:4:4) in order, each against the one before it. */
 export interface FrameMeter {
-  /** `frame` must begin at a multiple of four bytes and may be reused at once. What is kept of it is written to `into`, so that a long video can reuse a ring of memory. */
+  /**
+   * `frame` must begin at a multiple of four bytes and may be reused at once. What is kept of it is written to `into`,
+   * so that a long video can reuse a ring of memory.
+   */
   measure(tMs: number, frame: Uint8Array, into?: Uint8Array): FrameFeatures
 }
 
 /**
- * Sums are carried from frame to frame and only changed by the words of four pixels that differ: most of a screen, and much of a film's still background, comes again as it was.
- * They are whole numbers, so nothing drifts.
+ * Sums are carried from frame to frame. Only words of four pixels that differ change them, because most of a screen and
+ * much of a film's background repeats. The sums are whole numbers, so nothing drifts.
  */
 export function createFrameMeter(): FrameMeter {
   const last = new Uint8Array(PICTURE_BYTES)
@@ -88,7 +94,10 @@ export function createFrameMeter(): FrameMeter {
   return { measure }
 }
 
-/** What changed in the luma: sums to add, the sum of all differences, and the numbers of pixels with large and with no difference. */
+/**
+ * What changed in the luma: the sums to add, the sum of all differences, and how many pixels differ by much and by
+ * nothing.
+ */
 interface LumaChange {
   sum: number
   squares: number
@@ -121,7 +130,7 @@ function compareLuma(
       const d = y - before
       sum += d
       squares += d * (y + before)
-      // `x >> 31` is −1 where x is negative: branches on moving pictures are guessed wrong every other time.
+      // `x >> 31` is −1 where x is negative. On moving pictures a branch would be mispredicted half of the time.
       dark += ((before - DARK_LUMA) >> 31) - ((y - DARK_LUMA) >> 31)
       const sign = d >> 31
       const size = (d ^ sign) - sign
@@ -168,12 +177,12 @@ function compareColour(
   return total
 }
 
-/** The same features with memory of their own. */
+/** A copy with its own memory. */
 export function copyFeatures(features: FrameFeatures): FrameFeatures {
   return { ...features, mini: features.mini.slice(), picture: features.picture.slice() }
 }
 
-/** One row of cells of one plane, counted over all three planes. */
+/** Writes one row of cells of one plane. `row` counts through all three planes. */
 function writeMiniRow(frame: Uint8Array, mini: Uint8Array, row: number): void {
   for (let column = 0; column < MINI_WIDTH; column++) {
     let at = row * 5 * PICTURE_WIDTH + column * 5
@@ -184,7 +193,9 @@ function writeMiniRow(frame: Uint8Array, mini: Uint8Array, row: number): void {
   }
 }
 
-/** Mean absolute difference of two mini images over luma and, doubled, both colour planes. The same scale as `difference`. */
+/**
+ * Mean absolute difference of two mini images: luma plus twice both colour planes, on the same scale as `difference`.
+ */
 export function miniDistance(a: Uint8Array, b: Uint8Array): number {
   let dY = 0
   let dC = 0
@@ -193,7 +204,7 @@ export function miniDistance(a: Uint8Array, b: Uint8Array): number {
   return (dY + 2 * dC) / MINI_PIXELS
 }
 
-/** Pearson correlation of the lumas of two mini images: how much of the layout is the same, whatever the light. */
+/** Pearson correlation of the lumas of two mini images: how much of the layout is the same in any light. */
 export function miniCorrelation(a: Uint8Array, b: Uint8Array): number {
   let sumA = 0
   let sumB = 0
@@ -218,9 +229,11 @@ export function miniCorrelation(a: Uint8Array, b: Uint8Array): number {
 
 /** What two pictures have in common, as shares of the poorer picture's edge pixels. */
 export interface Structure {
-  /** Edges that stand unmoved and with the same luma: window borders, text that did not change. */
+  /** Edges in the same place with the same luma: window borders, text that did not change. */
   kept: number
-  /** Edges that stand unmoved and point the same way, whatever their contrast: also under a change of light or a dimming overlay. */
+  /**
+   * Edges in the same place and direction, at any contrast: they survive a change of light or a dimming overlay.
+   */
   aligned: number
   /** Edge pixels of the poorer picture. */
   edges: number

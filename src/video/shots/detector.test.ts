@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { createFrameMeter, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from '../extract/features.ts'
-import { findShots } from './shots.ts'
+import type { Boundary } from './boundary.ts'
+import { createShotDetector } from './detector.ts'
+import { createFrameMeter, type FrameFeatures, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from './features.ts'
 
 type Painter = (x: number, y: number) => number
 
@@ -35,6 +36,11 @@ function paint(painter: Painter): Uint8Array {
 
 function mix(a: Uint8Array, b: Uint8Array, share: number): Uint8Array {
   return Uint8Array.from(a, (value, i) => Math.round(value * (1 - share) + b[i]! * share))
+}
+
+function findShots(frames: FrameFeatures[]): Boundary[] {
+  const detector = createShotDetector()
+  return [...frames.flatMap((frame) => detector.push(frame)), ...detector.finish()]
 }
 
 function detect(frames: Uint8Array[], stepMs = 1000 / 30) {

@@ -1,0 +1,78 @@
+import { isBlank } from './blank.ts'
+import type { BoundaryCandidate } from './boundary.ts'
+import { fitDissolve } from './dissolve.ts'
+import { compareStructure, type FrameFeatures, miniCorrelation, miniDistance } from './features.ts'
+import { THRESHOLDS } from './thresholds.ts'
+import { fitWipe } from './wipe.ts'
+
+/** Lengths of the dissolves and wipes looked for, seconds. */
+const BLEND_SECONDS = [0.2, 0.33, 0.5, 0.75, 1, 1.5, 2] as const
+
+/** The best dissolve or wipe whose middle is frame `i`. */
+export function findBlend(frames: FrameFeatures[], i: number): BoundaryCandidate | null {
+  const from = Math.max(0, i - 8)
+  const to = Math.min(frames.length - 1, i + 8)
+  if (to - from < 8) return null
+  const frameMs = (frames[to]!.tMs - frames[from]!.tMs) / (to - from)
+  let best: BoundaryCandidate | null = null
+  let lastHalf = 0
+  for (const seconds of BLEND_SECONDS) {
+    const half = Math.max(2, Math.round((seconds * 500) / frameMs))
+    if (half === lastHalf) continue
+    lastHalf = half
+    const lo = i - half
+    const hi = i + half
+    if (lo < 0 || hi >= frames.length) break
+    const a = frames[lo]!
+    const b = frames[hi]!
+    const distance = miniDistance(a.mini, b.mini)
+    if (distance < THRESHOLDS.blendDistance || isBlank(a) || isBlank(b)) continue
+    if (hasJump(frames, lo, hi, distance)) continue
+    const far = distance >= THRESHOLDS.blendFar
+    const overMotion = far ? THRESHOLDS.blendOverMotionFar : THRESHOLDS.blendOverMotion
+    if (distance < overMotion * Math.max(ownMotion(frames, lo, -half), ownMotion(frames, hi, half))) continue
+    const dissolve = fitDissolve(frames, lo, hi)
+    const fit = dissolve ?? fitWipe(frames, lo, hi)
+    if (!fit) continue
+    const score = (distance * (1 - fit.residual)) / (0.05 + fit.residual)
+    if (best && best.score >= score) continue
+    const correlation = miniCorrelation(a.mini, b.mini)
+    if (correlation > THRESHOLDS.correlationAtMost) continue
+    // Shots that move while they are mixed fit less well. Then the two ends must be very different.
+    if (fit.residual > THRESHOLDS.blendResidual && !(far && correlation < 0.4)) continue
+    if (keepsStructure(a, b)) continue
+    best = {
+      type: dissolve ? 'dissolve' : 'wipe',
+      tMs: frames[i]!.tMs,
+      startMs: frames[lo + fit.lead]!.tMs,
+      endMs: frames[hi - fit.tail]!.tMs,
+      strength: distance,
+      score,
+    }
+  }
+  return best
+}
+
+/** One step that covers more than half of the way: a cut lies between, not a gradual transition. */
+function hasJump(frames: FrameFeatures[], lo: number, hi: number, distance: number): boolean {
+  for (let i = lo + 1; i <= hi; i++) if (frames[i]!.difference > 0.55 * distance) return true
+  return false
+}
+
+/**
+ * How far the picture moves within one shot over `span` frames from `from`. A slow pan of a soft picture also looks
+ * like a blend of its ends.
+ */
+function ownMotion(frames: FrameFeatures[], from: number, span: number): number {
+  const step = Math.sign(span)
+  let to = from
+  while (to !== from + span && frames[to + step] && frames[step > 0 ? to + 1 : to]!.difference < 25) to += step
+  const length = Math.abs(to - from)
+  return length === 0 ? 0 : (miniDistance(frames[from]!.mini, frames[to]!.mini) * Math.abs(span)) / length
+}
+
+function keepsStructure(a: FrameFeatures, b: FrameFeatures): boolean {
+  const structure = compareStructure(a.picture, b.picture)
+  if (structure.edges < 40) return false
+  return structure.kept > THRESHOLDS.keptAtMost || structure.aligned > THRESHOLDS.alignedAtMost
+}

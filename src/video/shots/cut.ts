@@ -1,0 +1,157 @@
+import type { BoundaryCandidate } from './boundary.ts'
+import { compareStructure, type FrameFeatures, miniCorrelation, miniDistance, type Structure } from './features.ts'
+import { STILL_DIFFERENCE, THRESHOLDS } from './thresholds.ts'
+
+/** A cut whose new shot begins with frame `i`. */
+export function findCut(frames: FrameFeatures[], i: number): BoundaryCandidate | null {
+  if (i < 1) return null
+  const frame = frames[i]!
+  const previous = frames[i - 1]!
+  const jump = frame.difference
+  if (jump < THRESHOLDS.quietDifference) return null
+  const motion = motionAround(frames, i)
+  const ratio = jump / Math.max(1, motion.mean)
+  if (ratio < THRESHOLDS.busyRatio) return null
+  if (comesInSteps(frames, i)) return null
+  const structure = compareStructure(previous.picture, frame.picture)
+  const correlation = miniCorrelation(previous.mini, frame.mini)
+  if (!changesShot(frames, i, { motion, ratio, structure, correlation })) return null
+  if (isFlash(frames, i)) return null
+  return {
+    type: 'cut',
+    tMs: frame.tMs,
+    startMs: previous.tMs,
+    endMs: frame.tMs,
+    strength: jump,
+    score: jump * (1.2 - Math.max(0, correlation)),
+  }
+}
+
+/** What is known of a jump from one frame to the next. */
+interface Jump {
+  motion: Motion
+  /** The jump's size relative to the motion around it. */
+  ratio: number
+  structure: Structure
+  correlation: number
+}
+
+function changesShot(frames: FrameFeatures[], i: number, jump: Jump): boolean {
+  const frame = frames[i]!
+  const { motion, ratio, structure, correlation } = jump
+  // Where most of the picture stays as it is, something moved through it. The exception is another text on the same
+  // background: such pictures stand still before and after.
+  const inPart =
+    frame.unchangedShare > THRESHOLDS.partUnchanged &&
+    correlation > THRESHOLDS.partCorrelation &&
+    Math.max(motion.before, motion.after) > 1
+  if (!inPart && losesStructure(frames[i - 1]!, frame, structure, correlation)) {
+    if (frame.difference >= THRESHOLDS.cutDifference && ratio >= THRESHOLDS.cutRatio) return true
+    if (ratio >= THRESHOLDS.quietRatio && (frame.changedShare >= 0.015 || correlation < 0.5)) return true
+    return frame.difference >= THRESHOLDS.busyDifference && correlation < 0.5 && structure.kept < 0.12
+  }
+  // A jump cut within one set-up: most edges stay. The camera's own motion before and after is far smaller than the
+  // jump, but never zero as on a screen.
+  return (
+    frame.difference >= THRESHOLDS.cutDifference &&
+    ratio >= THRESHOLDS.jumpRatio &&
+    structure.kept > THRESHOLDS.keptAtMost &&
+    structure.kept < 0.6 &&
+    movesBothSides(frames, i)
+  )
+}
+
+/**
+ * Pictures with edges must lose them. Dark, blurred and flat pictures have none: they are compared by their layout of
+ * light, and flat ones, which have no layout, by the light itself.
+ */
+function losesStructure(
+  previous: FrameFeatures,
+  frame: FrameFeatures,
+  structure: Structure,
+  correlation: number,
+): boolean {
+  if (structure.edges >= 40)
+    return structure.kept <= THRESHOLDS.keptAtMost && structure.aligned <= THRESHOLDS.alignedAtMost
+  const flat = Math.min(previous.deviation, frame.deviation) < 4
+  return flat ? frame.difference >= 20 : correlation <= THRESHOLDS.correlationAtMost
+}
+
+interface Motion {
+  before: number
+  after: number
+  mean: number
+}
+
+/** Mean difference of the nearest two frames on either side that moved at all, within `aroundMs`. */
+function motionAround(frames: FrameFeatures[], i: number): Motion {
+  const tMs = frames[i]!.tMs
+  // A frame doubled to reach a higher rate differs by the codec's noise alone.
+  const still = Math.max(STILL_DIFFERENCE, frames[i]!.difference * 0.1)
+  let before = 0
+  let after = 0
+  let countBefore = 0
+  let countAfter = 0
+  for (let j = i - 1; j > 0 && countBefore < 2 && tMs - frames[j]!.tMs <= THRESHOLDS.aroundMs; j--) {
+    if (frames[j]!.difference <= still) continue
+    before += frames[j]!.difference
+    countBefore++
+  }
+  for (let j = i + 1; j < frames.length && countAfter < 2 && frames[j]!.tMs - tMs <= THRESHOLDS.aroundMs; j++) {
+    if (frames[j]!.difference <= still) continue
+    after += frames[j]!.difference
+    countAfter++
+  }
+  // A side that does not move at all counts as zero, so that a cut from a still to a quick shot stands out.
+  const mean = (sum: number, count: number) => (count === 0 ? 0 : sum / count)
+  const sides = { before: mean(before, countBefore), after: mean(after, countAfter) }
+  return { ...sides, mean: (sides.before + sides.after) / 2 }
+}
+
+/**
+ * Whether jumps of this size recur more than three times a second: a time-lapse, or a recording of few pictures a
+ * second. The shots of a quick montage are longer.
+ */
+function comesInSteps(frames: FrameFeatures[], i: number): boolean {
+  const tMs = frames[i]!.tMs
+  let count = 0
+  let first = i
+  let last = i
+  while (first > 1 && tMs - frames[first - 1]!.tMs <= THRESHOLDS.stepsMs) first--
+  while (last + 1 < frames.length && frames[last + 1]!.tMs - tMs <= THRESHOLDS.stepsMs) last++
+  for (let j = first; j <= last; j++) {
+    const jump = frames[j]!.difference
+    const isLike = jump >= 0.6 * frames[i]!.difference && jump <= 1.7 * frames[i]!.difference
+    const standsAlone = Math.max(frames[j - 1]?.difference ?? 0, frames[j + 1]?.difference ?? 0) < 0.2 * jump
+    if (j !== i && isLike && standsAlone) count++
+  }
+  const seconds = (frames[last]!.tMs - frames[first]!.tMs) / 1000
+  return count >= 3 && count / seconds > THRESHOLDS.stepsPerSecond
+}
+
+/** A camera never repeats a picture exactly; a screen recording mostly does. */
+function movesBothSides(frames: FrameFeatures[], i: number): boolean {
+  let still = 0
+  let count = 0
+  for (let j = Math.max(1, i - 6); j <= Math.min(frames.length - 1, i + 6); j++) {
+    count++
+    if (frames[j]!.unchangedShare > 0.97) still++
+  }
+  return still / count < 0.34
+}
+
+/**
+ * A flash or a dropped-in frame: the picture soon returns to what it was before the jump, or looked like this just
+ * before it.
+ */
+function isFlash(frames: FrameFeatures[], i: number): boolean {
+  const tMs = frames[i]!.tMs
+  const before = frames[i - 1]!.mini
+  const after = frames[i]!.mini
+  const limit = 0.3 * miniDistance(before, after)
+  for (let j = i + 1; j < frames.length && frames[j]!.tMs - tMs <= THRESHOLDS.flashMs; j++)
+    if (miniDistance(before, frames[j]!.mini) < limit) return true
+  for (let j = i - 2; j >= 0 && tMs - frames[j]!.tMs <= THRESHOLDS.flashMs; j--)
+    if (miniDistance(after, frames[j]!.mini) < limit) return true
+  return false
+}

@@ -1,0 +1,86 @@
+import type { BoundaryCandidate } from './boundary.ts'
+import { type FrameFeatures, miniDistance } from './features.ts'
+import { STILL_DIFFERENCE } from './thresholds.ts'
+
+/**
+ * A fade through a run of blank frames that began at `sinceMs` and ended just before frame `end`. A blank at the very
+ * start of a video is no transition.
+ */
+export function findFade(frames: FrameFeatures[], sinceMs: number, end: number): BoundaryCandidate | null {
+  const first = firstSince(frames, sinceMs)
+  if (first < 2) return null
+  const old = settledBefore(frames, first)
+  const fresh = settledAfter(frames, end)
+  const hardIn = frames[first]!.difference > 0.6 * miniDistance(old.mini, frames[first]!.mini)
+  const hardOut = frames[end]!.difference > 0.6 * miniDistance(frames[end - 1]!.mini, fresh.mini)
+  if (hardIn && hardOut) return null
+  let middle = (first + end - 1) >> 1
+  const blank = frames[middle]!
+  if (hardIn) middle = first - 1
+  else if (hardOut) middle = end
+  const strength = miniDistance(old.mini, fresh.mini)
+  return {
+    type: 'fade',
+    tMs: frames[middle]!.tMs,
+    startMs: old.tMs,
+    endMs: fresh.tMs,
+    strength,
+    ...through(blank),
+    score: 1000 + strength,
+  }
+}
+
+/** The way into a long blank; null when a cut led there, which `findCut` finds. */
+export function findFadeOut(frames: FrameFeatures[], sinceMs: number): BoundaryCandidate | null {
+  const first = firstSince(frames, sinceMs)
+  if (first < 2) return null
+  const old = settledBefore(frames, first)
+  const blank = frames[first]!
+  const strength = miniDistance(old.mini, blank.mini)
+  if (blank.difference > 0.6 * strength) return null
+  return {
+    type: 'fade',
+    tMs: blank.tMs,
+    startMs: old.tMs,
+    endMs: blank.tMs,
+    strength,
+    ...through(blank),
+    score: 1000 + strength,
+  }
+}
+
+/** The colour of a fade's blank picture, by the luma at which the reference's fade test calls it black or white. */
+function through({ luma }: FrameFeatures): { through?: 'black' | 'white' } {
+  if (luma < 24) return { through: 'black' }
+  return luma > 228 ? { through: 'white' } : {}
+}
+
+function firstSince(frames: FrameFeatures[], sinceMs: number): number {
+  const first = frames.findIndex(({ tMs }) => tMs >= sinceMs)
+  return first === -1 ? frames.length - 1 : first
+}
+
+/** Goes back along a darkening (or whitening) ramp to the last frame of the old picture. */
+function settledBefore(frames: FrameFeatures[], first: number): FrameFeatures {
+  let i = first - 1
+  while (
+    i > 1 &&
+    frames[first]!.tMs - frames[i]!.tMs < 1500 &&
+    frames[i - 1]!.deviation > frames[i]!.deviation + 0.4 &&
+    frames[i]!.difference > STILL_DIFFERENCE
+  )
+    i--
+  return frames[Math.max(0, i)]!
+}
+
+/** Goes forward along the ramp to the first frame of the new picture. */
+function settledAfter(frames: FrameFeatures[], end: number): FrameFeatures {
+  let i = end
+  while (
+    i + 1 < frames.length &&
+    frames[i]!.tMs - frames[end]!.tMs < 1500 &&
+    frames[i + 1]!.deviation > frames[i]!.deviation + 0.4
+  )
+    i++
+  return frames[i]!
+}
