@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import sharp from 'sharp'
-import { encodeImages, extractVideo } from '../src/video/extract/extract.ts'
+import { extractVideo } from '../src/video/extract/extract.ts'
+import { encodeImages } from '../src/video/extract/frame-images.ts'
 import { CHILD_ENV, CHILD_FLAGS } from '../src/video/extract/run-extraction.ts'
 
 const SELF = fileURLToPath(import.meta.url)

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ExtractedFrame, extractVideo } from '../../src/video/extract/extract.ts'
+import { extractVideo } from '../../src/video/extract/extract.ts'
+import type { ExtractedFrame } from '../../src/video/extract/frame-images.ts'
 
 let folder: string
 let plain: ExtractedFrame

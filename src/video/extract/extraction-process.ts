@@ -1,4 +1,7 @@
-/** The process that `extractInChild` forks: one video, then it ends. It leads its own process group, so that killing the group leaves no ffmpeg behind. */
+/*
+ * The process that `extractInChild` forks: it extracts one video and ends. It leads its own process group, so that
+ * killing the group leaves no ffmpeg behind.
+ */
 import { MediaError } from '../../errors.ts'
 import { type ExtractOptions, extractVideo } from './extract.ts'
 
@@ -10,7 +13,7 @@ export type FromChild =
 
 const stopping = new AbortController()
 
-// Nobody waits for the result any more: the parent was killed.
+// The parent was killed: nothing waits for the result.
 process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'))
 
 process.once('message', (options: ToChild) => {
@@ -26,7 +29,7 @@ process.once('message', (options: ToChild) => {
               code: null,
               message: error instanceof Error ? `${error.name}: ${error.message}` : String(error),
               retryable: true,
-              // The caller tells a full disk from a fault of ours by it.
+              // Lets the caller recognise a full disk.
               errno: (error as NodeJS.ErrnoException).code,
             },
     )

@@ -8,7 +8,10 @@ export interface YuvPicture {
   data: Uint8Array
 }
 
-/** Variance of the luma's Laplacian, taken at every second pixel of every fourth row. Larger is sharper; only comparable within one video. */
+/**
+ * Variance of the luma's Laplacian at every second pixel of every fourth row. Larger is sharper. Values are comparable
+ * only within one video.
+ */
 export function measureSharpness({ width, height, data }: YuvPicture): number {
   let sum = 0
   let squares = 0
@@ -27,7 +30,10 @@ export function measureSharpness({ width, height, data }: YuvPicture): number {
   return squares / count - mean * mean
 }
 
-/** Red and blue weights of a colour matrix by ffmpeg's name. A file that names none is taken as players take it: BT.709 from 720 lines up, else BT.601. */
+/**
+ * Red and blue weights of a colour matrix by ffmpeg's name. Without a name it is guessed as players do: BT.709 from 720
+ * lines up, otherwise BT.601.
+ */
 function matrixOf(colorSpace: string | null, height: number): { kr: number; kb: number } {
   if (colorSpace === 'bt2020nc' || colorSpace === 'bt2020c') return { kr: 0.2627, kb: 0.0593 }
   if (colorSpace === 'smpte240m') return { kr: 0.212, kb: 0.087 }
@@ -35,7 +41,10 @@ function matrixOf(colorSpace: string | null, height: number): { kr: number; kb: 
   return { kr: 0.299, kb: 0.114 }
 }
 
-/** Packed 8-bit RGB, written to `into` where given (it must fit). `sourceHeight` decides the matrix where the file names none. */
+/**
+ * Packed 8-bit RGB, written to `into` if given (it must fit). `sourceHeight` decides the matrix where the file names
+ * none.
+ */
 export function toRgb(
   picture: YuvPicture,
   colorSpace: string | null,
@@ -95,7 +104,7 @@ function writeRgbRow(
   }
 }
 
-/** A small RGB picture by box averages, its longer side at most `side`. */
+/** A small RGB picture made of box averages. Its longer side is at most `side`. */
 export function shrink(
   rgb: Uint8Array | Uint8ClampedArray,
   width: number,
@@ -144,144 +153,9 @@ export function measureLuma(rgb: Uint8Array): { luma: number; tone: Tone } {
   return { luma, tone: luma < DARK_BELOW_LUMA ? 'dark' : 'bright' }
 }
 
-/** sRGB 0–255 to OKLab (Björn Ottosson, 2020). */
-export function toOklab(r8: number, g8: number, b8: number): [number, number, number] {
-  const r = LINEAR[r8]!
-  const g = LINEAR[g8]!
-  const b = LINEAR[b8]!
-  const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b)
-  const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b)
-  const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b)
-  return [
-    0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
-    1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
-    0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
-  ]
-}
-
-const LINEAR = Float64Array.from({ length: 256 }, (_, i) => {
-  const c = i / 255
-  return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4
-})
-
-const COLOURS = 5
-const MIN_SEED_DISTANCE = 0.09
-
 /**
- * Five colours by area: k-means in OKLab, seeded by the commonest colours that lie apart, so that the same picture always gives the same palette.
- * A picture of fewer colours repeats its last one with share 0.
+ * 64-bit difference hash, 16 hex digits: 9×8 box averages of the 160×90 luma, each compared with its right neighbour.
  */
-export function measurePalette(rgb: Uint8Array): { palette: string[]; shares: number[] } {
-  const colours = countColours(rgb)
-  const centres = seedCentres(colours)
-  let clusters: Float64Array = new Float64Array()
-  for (let round = 0; round < 8; round++) {
-    clusters = sumClusters(colours, centres)
-    for (let c = 0; c < centres.length / 3; c++) {
-      const count = clusters[c * CLUSTER]!
-      if (count > 0) for (let k = 0; k < 3; k++) centres[c * 3 + k] = clusters[c * CLUSTER + 1 + k]! / count
-    }
-  }
-  const total = rgb.length / 3
-  const palette: string[] = []
-  const shares: number[] = []
-  const order = Array.from({ length: centres.length / 3 }, (_, c) => c * CLUSTER).sort(
-    (a, b) => clusters[b]! - clusters[a]!,
-  )
-  for (const at of order) {
-    const count = clusters[at]!
-    if (count === 0) continue
-    palette.push(toHex(clusters[at + 4]! / count, clusters[at + 5]! / count, clusters[at + 6]! / count))
-    shares.push(Math.round((count / total) * 10_000) / 10_000)
-  }
-  while (palette.length < COLOURS) {
-    palette.push(palette.at(-1) ?? '#000000')
-    shares.push(0)
-  }
-  return { palette, shares }
-}
-
-// Each loop over many numbers stands in a small function of its own: compiled all in one, they took longer to optimise than to run.
-
-/** Count, OKLab of the mean and sums of red, green and blue of each colour of 15 bits, one after the other, the commonest first. */
-function countColours(rgb: Uint8Array): Float64Array {
-  const bins = new Uint32Array(4 << 15)
-  const keys: number[] = []
-  for (let i = 0; i < rgb.length; i += 3) {
-    const r = rgb[i]!
-    const g = rgb[i + 1]!
-    const b = rgb[i + 2]!
-    const key = ((r >> 3) << 10) | ((g >> 3) << 5) | (b >> 3)
-    const at = key << 2
-    if (bins[at] === 0) keys.push(key)
-    bins[at]! += 1
-    bins[at + 1]! += r
-    bins[at + 2]! += g
-    bins[at + 3]! += b
-  }
-  keys.sort((a, b) => bins[b << 2]! - bins[a << 2]! || a - b)
-  const colours = new Float64Array(keys.length * CLUSTER)
-  for (const [i, key] of keys.entries()) {
-    const [count, r, g, b] = bins.subarray(key << 2, (key << 2) + 4) as unknown as [number, number, number, number]
-    colours.set(
-      [count, ...toOklab(Math.round(r / count), Math.round(g / count), Math.round(b / count)), r, g, b],
-      i * CLUSTER,
-    )
-  }
-  return colours
-}
-
-/** Numbers of one colour or cluster: count, three of OKLab, three of RGB. */
-const CLUSTER = 7
-
-function seedCentres(colours: Float64Array): Float64Array {
-  const centres: number[] = []
-  for (const distance of [MIN_SEED_DISTANCE, MIN_SEED_DISTANCE / 3, 0.004]) {
-    for (let at = 0; at < colours.length && centres.length < COLOURS * 3; at += CLUSTER) {
-      if (nearestCentre(colours, at, centres).distance >= distance * distance)
-        centres.push(colours[at + 1]!, colours[at + 2]!, colours[at + 3]!)
-    }
-  }
-  return Float64Array.from(centres)
-}
-
-function sumClusters(colours: Float64Array, centres: Float64Array): Float64Array {
-  const clusters = new Float64Array((centres.length / 3) * CLUSTER)
-  for (let at = 0; at < colours.length; at += CLUSTER) {
-    const to = nearestCentre(colours, at, centres).centre * CLUSTER
-    const count = colours[at]!
-    clusters[to]! += count
-    for (let k = 1; k < 4; k++) clusters[to + k]! += colours[at + k]! * count
-    for (let k = 4; k < CLUSTER; k++) clusters[to + k]! += colours[at + k]!
-  }
-  return clusters
-}
-
-function nearestCentre(
-  colours: Float64Array,
-  at: number,
-  centres: ArrayLike<number>,
-): { centre: number; distance: number } {
-  let centre = 0
-  let distance = Number.POSITIVE_INFINITY
-  for (let c = 0; c < centres.length; c += 3) {
-    const d =
-      (colours[at + 1]! - centres[c]!) ** 2 +
-      (colours[at + 2]! - centres[c + 1]!) ** 2 +
-      (colours[at + 3]! - centres[c + 2]!) ** 2
-    if (d < distance) {
-      distance = d
-      centre = c / 3
-    }
-  }
-  return { centre, distance }
-}
-
-function toHex(r: number, g: number, b: number): string {
-  return `#${[r, g, b].map((value) => Math.round(value).toString(16).padStart(2, '0')).join('')}`
-}
-
-/** 64-bit difference hash (9×8 box averages of the 160×90 luma, each compared with its right neighbour), 16 hex digits. */
 export function differenceHash(picture: Uint8Array): string {
   const means = new Float64Array(72)
   for (let row = 0; row < 8; row++) {
@@ -298,7 +172,7 @@ export function differenceHash(picture: Uint8Array): string {
   let hash = 0n
   for (let row = 0; row < 8; row++) {
     for (let column = 0; column < 8; column++) {
-      // Half a step of margin, so that the noise of a flat background sets no bits.
+      // A margin of half a step keeps the noise of a flat background from setting bits.
       hash = (hash << 1n) | (means[row * 9 + column]! > means[row * 9 + column + 1]! + 0.5 ? 1n : 0n)
     }
   }

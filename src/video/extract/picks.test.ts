@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Boundary } from '../shots/boundary.ts'
 import { createFrameMeter, PICTURE_BYTES, PICTURE_HEIGHT, PICTURE_WIDTH } from '../shots/features.ts'
-import { type Candidate, createPicker, PICK_LIMITS, type Pick } from './picks.ts'
+import type { PickCandidate, PickedFrame } from './kept-frames.ts'
+import { createPicker } from './picks.ts'
+import { PICK_LIMITS } from './shot-picks.ts'
 
 const STEP_MS = 250
 
 /** A checked picture of one scene; `shift` moves it, `flat` makes it blank. */
-function candidate(tMs: number, scene: number, { shift = 0, sharpness = 100, flat = false } = {}): Candidate {
+function candidate(tMs: number, scene: number, { shift = 0, sharpness = 100, flat = false } = {}): PickCandidate {
   const frame = new Uint8Array(PICTURE_BYTES).fill(128)
   for (let y = 0; y < PICTURE_HEIGHT; y++) {
     for (let x = 0; x < PICTURE_WIDTH; x++) {
@@ -28,9 +30,9 @@ function cut(tMs: number): Boundary {
 }
 
 /** Everything is known from the start, or only as it comes: the picks must be the same. */
-function pick(candidates: Candidate[], boundaries: Boundary[], lagMs = 5000): Pick[] {
+function pick(candidates: PickCandidate[], boundaries: Boundary[], lagMs = 5000): PickedFrame[] {
   const picker = createPicker()
-  const picks: Pick[] = []
+  const picks: PickedFrame[] = []
   const open = [...boundaries]
   for (const one of candidates) {
     picker.add(one)
@@ -41,7 +43,7 @@ function pick(candidates: Candidate[], boundaries: Boundary[], lagMs = 5000): Pi
   return picks
 }
 
-const series = (count: number, make: (tMs: number, i: number) => Candidate) =>
+const series = (count: number, make: (tMs: number, i: number) => PickCandidate) =>
   Array.from({ length: count }, (_, i) => make(i * STEP_MS, i))
 
 test('one frame opens the video, one each shot; the boundary names it, the sample lies inside', () => {
@@ -63,7 +65,7 @@ test('what is decided does not depend on when it becomes known', () => {
     candidate(tMs, Math.floor(tMs / 7000), { shift: i * 2, sharpness: 50 + ((i * 37) % 60) }),
   )
   const boundaries = [1, 2, 3, 4, 5, 6, 7].map((n) => cut(n * 7000))
-  const key = (picks: Pick[]) => picks.map(({ kind, tMs, candidate: { tMs: sample } }) => [kind, tMs, sample])
+  const key = (picks: PickedFrame[]) => picks.map(({ kind, tMs, candidate: { tMs: sample } }) => [kind, tMs, sample])
   expect(key(pick(candidates, boundaries, 20_000))).toEqual(key(pick(candidates, boundaries, 3000)))
 })
 

@@ -1,7 +1,6 @@
 import { open, stat } from 'node:fs/promises'
 import { MediaError } from '../../errors.ts'
-import { checkMagic, SNIFF_BYTES } from '../source/magic.ts'
-import type { ProbedVideo } from './extract.ts'
+import { CONTAINERS_ALLOWED, checkMagic, SNIFF_BYTES } from '../source/magic.ts'
 import { collectTail, ended, inputOptions, type MediaTools, startLimited } from './ffmpeg.ts'
 
 const CODECS = ['h264', 'hevc', 'vp8', 'vp9', 'av1', 'mpeg4', 'prores']
@@ -11,16 +10,34 @@ const MAX_FPS = 125
 const PROBE_TIMEOUT_MS = 20_000
 const MAX_OUTPUT = 1_000_000
 
-/** What the decode pass needs to know beyond what is stored. */
+/**
+ * What ffprobe says about a file that passed the checks. Times in seconds, sizes in pixels after rotation and sample
+ * aspect ratio.
+ */
+export interface ProbedVideo {
+  durationSec: number
+  width: number
+  height: number
+  fps: number
+  rotation: number
+  codec: string
+  container: string
+  title: string | null
+}
+
+/** Adds what the decode pass needs and nothing stores. */
 export interface Probe extends ProbedVideo {
   streamIndex: number
-  /** ffprobe's name of the colour matrix; null where the file does not say. */
+  /** ffprobe's name for the colour matrix; null where the file does not say. */
   colorSpace: string | null
-  /** ffprobe's name of the transfer of a high dynamic range; null for pictures of the usual range. */
+  /** ffprobe's name for the transfer function of a high dynamic range; null for the usual range. */
   hdrTransfer: 'smpte2084' | 'arib-std-b67' | null
-  /** Already 8-bit 4:2:0 in limited range: its pictures need no conversion. */
+  /** The pictures are already 8-bit 4:2:0 in limited range and need no conversion. */
   plainPixels: boolean
-  /** False for recordings whose header gives no length (live WebM): `durationSec` is 0 until the decode pass has measured it. */
+  /**
+   * False for recordings whose header gives no length (live WebM). Then `durationSec` is 0 until the decode pass has
+   * measured it.
+   */
   durationKnown: boolean
 }
 
@@ -46,7 +63,8 @@ interface ProbedStream {
 
 /**
  * Reads a file's header with ffprobe and refuses what cannot or must not be decoded.
- * @throws MediaError `unreadable` `empty_file` `not_a_video` `truncated` `no_video_stream` `unsupported_codec` `too_long` `too_large` `timed_out`
+ * @throws MediaError `unreadable` `empty_file` `not_a_video` `truncated` `no_video_stream` `unsupported_codec`
+ * `too_long` `too_large` `timed_out`
  */
 export async function probeVideo(
   file: string,
@@ -56,37 +74,19 @@ export async function probeVideo(
   const output = await runProbe(file, options)
   const streams = output.streams ?? []
   const format = output.format ?? {}
-  const videos = streams.filter(
-    (stream) =>
-      stream.codec_type === 'video' && !stream.disposition?.attached_pic && !stream.disposition?.timed_thumbnails,
-  )
-  const stream = videos[0]
-  if (!stream) {
-    const what = streams.some((one) => one.codec_type === 'audio') ? 'only sound' : 'no video'
-    throw new MediaError('no_video_stream', `The file holds ${what}. A video track is needed.`)
-  }
+  const stream = findVideoStream(streams)
   const codec = stream.codec_name ?? 'unknown'
   if (!CODECS.includes(codec)) {
-    throw new MediaError(
-      'unsupported_codec',
-      `The video is coded as ${codec.slice(0, 40)}. Allowed: ${CODECS.join(', ')}.`,
-    )
+    const message = `The codec ${codec.slice(0, 40)} is not supported. Allowed: ${CODECS.join(', ')}.`
+    throw new MediaError('unsupported_codec', message)
   }
-  const coded = { width: stream.width ?? 0, height: stream.height ?? 0 }
-  if (coded.width < 2 || coded.height < 2) throw new MediaError('not_a_video', 'The video track has no picture size.')
   const rotation = toRotation(stream)
-  const size = toDisplaySize(coded, stream.sample_aspect_ratio, rotation)
-  if (
-    coded.width * coded.height > MAX_PIXELS ||
-    Math.max(coded.width, coded.height, size.width, size.height) > MAX_SIDE
-  ) {
-    throw new MediaError('too_large', `The picture is ${coded.width}×${coded.height}. At most 3840×2160 is taken.`)
-  }
+  const size = checkSize(stream, rotation)
   const fps = toRate(stream.avg_frame_rate) ?? toRate(stream.r_frame_rate) ?? 25
   const length = toSeconds(stream.duration) ?? toSeconds(format.duration)
   if (length !== null && length > options.maxDurationSec) throw tooLong(length, options.maxDurationSec)
   if (fps > MAX_FPS && (length === null || fps * length > MAX_FPS * options.maxDurationSec)) {
-    throw new MediaError('too_large', `The video has ${Math.round(fps)} frames a second. At most ${MAX_FPS} are taken.`)
+    throw new MediaError('too_large', `The video has ${Math.round(fps)} frames a second. The limit is ${MAX_FPS}.`)
   }
   return {
     durationSec: length ?? 0,
@@ -105,8 +105,29 @@ export async function probeVideo(
   }
 }
 
+function findVideoStream(streams: readonly ProbedStream[]): ProbedStream {
+  const found = streams.find(
+    ({ codec_type, disposition }) =>
+      codec_type === 'video' && !disposition?.attached_pic && !disposition?.timed_thumbnails,
+  )
+  if (found) return found
+  const rest = streams.some(({ codec_type }) => codec_type === 'audio') ? ', only sound' : ''
+  throw new MediaError('no_video_stream', `The file has no video track${rest}. Use a file with a video track.`)
+}
+
+/** The display size, checked together with the coded one. */
+function checkSize(stream: ProbedStream, rotation: number): { width: number; height: number } {
+  const coded = { width: stream.width ?? 0, height: stream.height ?? 0 }
+  if (coded.width < 2 || coded.height < 2) throw new MediaError('not_a_video', 'The video track has no picture size.')
+  const size = toDisplaySize(coded, stream.sample_aspect_ratio, rotation)
+  const longest = Math.max(coded.width, coded.height, size.width, size.height)
+  if (coded.width * coded.height > MAX_PIXELS || longest > MAX_SIDE)
+    throw new MediaError('too_large', `The picture is ${coded.width}×${coded.height}. The limit is 3840×2160.`)
+  return size
+}
+
 export function tooLong(lengthSec: number, maxSec: number): MediaError {
-  return new MediaError('too_long', `The video is ${toClock(lengthSec)} long. At most ${toClock(maxSec)} is taken.`)
+  return new MediaError('too_long', `The video is ${toClock(lengthSec)} long. The limit is ${toClock(maxSec)}.`)
 }
 
 function toClock(seconds: number): string {
@@ -117,12 +138,12 @@ function toClock(seconds: number): string {
 async function checkReadable(file: string): Promise<void> {
   try {
     const info = await stat(file)
-    if (!info.isFile()) throw new MediaError('unreadable', 'The source is not a file.')
+    if (!info.isFile()) throw new MediaError('unreadable', 'The source is not a regular file.')
     if (info.size === 0) throw new MediaError('empty_file', 'The file is empty.')
     checkMagic(await readHead(file))
   } catch (cause) {
     if (cause instanceof MediaError) throw cause
-    throw new MediaError('unreadable', 'The file cannot be read: it is missing or may not be opened.', { cause })
+    throw new MediaError('unreadable', 'The file cannot be read: it is missing, or access is denied.', { cause })
   }
 }
 
@@ -146,17 +167,8 @@ async function runProbe(
   options: MediaTools & { signal?: AbortSignal; timeoutMs?: number },
 ): Promise<ProbeOutput> {
   options.signal?.throwIfAborted()
-  const args = [
-    '-v',
-    'error',
-    '-hide_banner',
-    '-print_format',
-    'json',
-    '-show_format',
-    '-show_streams',
-    ...inputOptions(file),
-  ]
-  const child = startLimited(options.ffprobePath ?? 'ffprobe', args, {
+  const args = ['-v', 'error', '-hide_banner', '-print_format', 'json', '-show_format', '-show_streams']
+  const child = startLimited(options.ffprobePath ?? 'ffprobe', [...args, ...inputOptions(file)], {
     stdio: ['ignore', 'pipe', 'pipe'],
     memoryKb: 2_000_000,
     cpuSec: 20,
@@ -182,30 +194,24 @@ async function runProbe(
   options.signal?.throwIfAborted()
   if (end.failed) throw end.failed
   if (end.code === 127 || end.code === 126) throw new Error('ffprobe was not found. Install ffmpeg.')
-  if (timedOut) throw new MediaError('timed_out', 'Reading the header of the file took too long.')
-  if (size > MAX_OUTPUT) throw new MediaError('not_a_video', 'The header of the file is beyond all measure.')
+  if (timedOut) throw new MediaError('timed_out', "Reading the file's header took too long.")
+  if (size > MAX_OUTPUT) throw new MediaError('not_a_video', "The file's header is too large.")
   if (end.code !== 0) throw toProbeError(tail())
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8')) as ProbeOutput
   } catch (cause) {
-    throw new MediaError('not_a_video', 'The file cannot be understood as a video.', { cause })
+    throw new MediaError('not_a_video', `The file cannot be read as a video. ${CONTAINERS_ALLOWED}`, { cause })
   }
 }
 
 function toProbeError(stderr: string): MediaError {
   if (/not on whitelist|not in the whitelist/i.test(stderr)) {
-    return new MediaError(
-      'not_a_video',
-      'The file is a playlist or a container that is not taken. Allowed: MP4, MOV, WebM, Matroska, AVI, MPEG-TS.',
-    )
+    return new MediaError('not_a_video', `The file is a playlist or an unsupported container. ${CONTAINERS_ALLOWED}`)
   }
   if (/moov atom not found|End of file/i.test(stderr)) {
-    return new MediaError('truncated', 'The file ends before its index: it was not uploaded or recorded to the end.')
+    return new MediaError('truncated', 'The file ends before its index: the upload or the recording is incomplete.')
   }
-  return new MediaError(
-    'not_a_video',
-    'The file cannot be understood as a video. Allowed: MP4, MOV, WebM, Matroska, AVI, MPEG-TS.',
-  )
+  return new MediaError('not_a_video', `The file cannot be read as a video. ${CONTAINERS_ALLOWED}`)
 }
 
 function toRotation(stream: ProbedStream): number {
@@ -220,10 +226,10 @@ function toDisplaySize(
   rotation: number,
 ): { width: number; height: number } {
   const [num = 1, den = 1] = (aspect ?? '1:1').split(':').map(Number)
-  const told = num > 0 && den > 0 ? num / den : 1
-  // Nearly square is a rounding of the encoder's; absurd is damage.
-  const ratio = Math.abs(told - 1) < 0.02 || told > 8 || told < 1 / 8 ? 1 : told
-  // The wider side is stretched, as players do; no pixel is invented in height.
+  const stated = num > 0 && den > 0 ? num / den : 1
+  // A nearly square pixel is the encoder's rounding; an absurd one is damage.
+  const ratio = Math.abs(stated - 1) < 0.02 || stated > 8 || stated < 1 / 8 ? 1 : stated
+  // The width is stretched, as players do, and the height stays.
   const width = Math.round(coded.width * ratio)
   return rotation % 180 === 90 ? { width: coded.height, height: width } : { width, height: coded.height }
 }

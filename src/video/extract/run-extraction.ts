@@ -5,19 +5,23 @@ import type { Extraction, ExtractOptions } from './extract.ts'
 import type { FromChild, ToChild } from './extraction-process.ts'
 
 const ENTRY = fileURLToPath(new URL('./extraction-process.ts', import.meta.url))
-/** The child's flags. */
+/** Node's flags for the child. */
 export const CHILD_FLAGS = [
   '--max-old-space-size=320',
   '--max-semi-space-size=2',
   '--disable-warning=ExperimentalWarning',
 ]
-/** For processes with threads that decode: with glibc's own habits the same work holds a quarter to a third more memory. Where it is set by hand: Dockerfile. */
+/**
+ * For processes whose threads decode. With glibc's defaults the same work holds a quarter to a third more memory. The
+ * Dockerfile sets the same variables.
+ */
 export const CHILD_ENV = { MALLOC_ARENA_MAX: '2', MALLOC_TRIM_THRESHOLD_: '131072', MALLOC_MMAP_THRESHOLD_: '131072' }
 const MAX_ERROR_OUTPUT = 8000
 
 /**
- * `extractVideo` in a process of its own, so that a worker's event loop stays free and a crash of a decoder ends one video, not the worker.
- * On abort and on time-out the whole process group is killed; when this process dies the child notices and ends itself and ffmpeg.
+ * Runs `extractVideo` in its own process: the worker's event loop stays free, and a crashing decoder ends one video, not
+ * the worker. An abort or a time-out kills the whole process group. When this process dies, the child notices and ends
+ * itself and ffmpeg.
  * @throws MediaError as `extractVideo`, also `timed_out` and, for a child that died, `crashed` (retryable)
  */
 export async function extractInChild(options: ExtractOptions): Promise<Extraction> {
@@ -33,7 +37,7 @@ export async function extractInChild(options: ExtractOptions): Promise<Extractio
     try {
       if (child.pid) process.kill(-child.pid, 'SIGKILL')
     } catch {
-      // The group has ended already.
+      // The group has already ended.
     }
   }
   let stderr = ''
@@ -83,7 +87,7 @@ function toResult(
     throw Object.assign(new Error(outcome.message), outcome.errno ? { code: outcome.errno } : {})
   }
   if (end.timedOut) throw new MediaError('timed_out', 'Decoding the video took too long.')
-  throw new MediaError('crashed', 'Decoding the video ended unexpectedly.', {
+  throw new MediaError('crashed', 'The decoder crashed on this video.', {
     retryable: true,
     cause: end.startFailure ?? new Error(end.stderr.slice(-1000)),
   })

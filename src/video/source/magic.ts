@@ -1,9 +1,14 @@
 import { MediaError } from '../../errors.ts'
 
-/** How much of a file's beginning `checkMagic` wants to see. */
+/** Allowed containers, for error messages. */
+export const CONTAINERS_ALLOWED = 'Allowed: MP4, MOV, WebM, Matroska, AVI, MPEG-TS.'
+/** How many of a file's first bytes `checkMagic` needs. */
 export const SNIFF_BYTES = 384
 
-/** The first bytes of the containers that are taken. Only a first sieve: the probe decides. @throws MediaError not_a_video */
+/**
+ * Checks a file's first bytes against the supported containers. This is only a first filter: the probe decides.
+ * @throws MediaError not_a_video
+ */
 export function checkMagic(head: Uint8Array, contentType?: string): void {
   const text = Buffer.from(head.subarray(0, 16)).toString('latin1')
   const isMp4 = ['ftyp', 'moov', 'mdat', 'wide', 'free', 'skip', 'pnot'].includes(text.slice(4, 8))
@@ -17,7 +22,7 @@ export function checkMagic(head: Uint8Array, contentType?: string): void {
   throw new MediaError(
     'not_a_video',
     isPage
-      ? 'This is a web page, not a video file. Give the address of the file itself.'
-      : 'The file is not a video. Allowed: MP4, MOV, WebM, Matroska, AVI, MPEG-TS.',
+      ? 'This is a web page, not a video file. Use the address of the file itself.'
+      : `The file is not a video. ${CONTAINERS_ALLOWED}`,
   )
 }

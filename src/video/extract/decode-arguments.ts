@@ -1,0 +1,76 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { PICTURE_HEIGHT, PICTURE_WIDTH } from '../shots/features.ts'
+import { inputOptions } from './ffmpeg.ts'
+import type { Probe } from './probe.ts'
+import { STAMP_FILTERS, STILL_FILTER } from './stamps.ts'
+
+const run = promisify(execFile)
+
+const IMAGE_WIDTH = 1280
+const ONE_THREAD_PIXELS = 1920 * 1088
+
+export interface PictureSize {
+  width: number
+  height: number
+}
+
+/** The size of the kept pictures: even sides, at most 1280 wide. */
+export function toImageSize({ width, height }: PictureSize): PictureSize {
+  const scale = Math.min(1, IMAGE_WIDTH / width)
+  return {
+    width: Math.max(2, Math.round((width * scale) / 2) * 2),
+    height: Math.max(2, Math.round((height * scale) / 2) * 2),
+  }
+}
+
+/**
+ * Filters that bring a high dynamic range to BT.709 and the usual range. Without them its pictures are grey and pale.
+ * Diffuse white lies at 203 cd/m² (ITU-R BT.2408). Nothing changes up to seven tenths of it; brighter values are
+ * compressed so that 1,000 cd/m² become white. Empty where the video or this ffmpeg (Debian's can) does not allow it.
+ */
+export async function toneMapFilters(ffmpeg: string, transfer: Probe['hdrTransfer']): Promise<string> {
+  if (transfer === null || !(await canToneMap(ffmpeg))) return ''
+  return [
+    `,zscale=tin=${transfer}:min=bt2020nc:pin=bt2020:rin=tv:t=linear:p=bt2020:m=gbr:npl=203`,
+    'format=gbrpf32le',
+    'zscale=tin=linear:min=gbr:pin=bt2020:t=linear:m=gbr:p=bt709',
+    'tonemap=mobius:param=0.7:peak=5:desat=0',
+    'zscale=tin=linear:min=gbr:pin=bt709:t=bt709:m=bt709:p=bt709:r=tv',
+  ].join(',')
+}
+
+async function canToneMap(ffmpeg: string): Promise<boolean> {
+  const listing = run(ffmpeg, ['-v', 'error', '-hide_banner', '-filters'], { maxBuffer: 4_000_000, timeout: 20_000 })
+  // If ffmpeg cannot start, the decoding itself reports it.
+  const { stdout } = await listing.catch(() => ({ stdout: '' }))
+  return / zscale /.test(stdout) && / tonemap /.test(stdout)
+}
+
+/** ffmpeg's arguments: small frames go to pipe 1, full-size pictures to pipe 3, the stamps to pipe 4. */
+export function decodeArguments(
+  file: string,
+  probe: Probe,
+  { size, maxDurationSec, toneMap }: { size: PictureSize; maxDurationSec: number; toneMap: string },
+): string[] {
+  // With an explicit range, the scaler copies even pictures that need no conversion.
+  const range = probe.plainPixels ? '' : ':out_range=tv'
+  const toSmall = `scale=${PICTURE_WIDTH}:${PICTURE_HEIGHT}:flags=fast_bilinear${range}${toneMap}`
+  const toFull = `scale=${size.width}:${size.height}:flags=bicubic${range}${toneMap}`
+  const graph = [
+    // Microseconds throughout: the printed seconds have six digits, too few for a long video.
+    `[0:${probe.streamIndex}]settb=1/1000000,split=2[a][b]`,
+    `[a]${toSmall},format=yuv444p,${STAMP_FILTERS}[small]`,
+    `[b]${STILL_FILTER},${toFull},format=yuv420p[full]`,
+  ].join(';')
+  const raw = ['-fps_mode', 'passthrough', '-f', 'rawvideo']
+  // A second thread costs a tenth more CPU, and as many of these processes run as there are cores. Larger pictures get
+  // one, because they would otherwise come close to their time limit.
+  const threads = probe.width * probe.height > ONE_THREAD_PIXELS ? 2 : 1
+  return [
+    ...['-v', 'error', '-hide_banner', '-nostdin'],
+    ...['-threads', String(threads), '-filter_complex_threads', '1', '-t', String(maxDurationSec + 5)],
+    ...inputOptions(file),
+    ...['-filter_complex', graph, '-map', '[small]', ...raw, 'pipe:1', '-map', '[full]', ...raw, 'pipe:3'],
+  ]
+}

@@ -1,0 +1,118 @@
+import type { Boundary } from '../shots/boundary.ts'
+import { createShotDetector, HISTORY_FRAMES } from '../shots/detector.ts'
+import { copyFeatures, createFrameMeter, type FrameFeatures, KEPT_BYTES } from '../shots/features.ts'
+import type { PickCandidate, PickedFrame } from './kept-frames.ts'
+import { measureSharpness, type YuvPicture } from './measure.ts'
+import { createPicker } from './picks.ts'
+
+/** Frames between two decisions. A pick is not urgent, and each decision goes over all undecided candidates. */
+const DECIDE_EVERY = 10
+
+export interface FrameAnalysis {
+  readonly boundaries: Boundary[]
+  /** Frames seen. */
+  readonly count: number
+  /** The latest instant seen. */
+  readonly endMs: number
+  frame(tMs: number, data: Uint8Array, isStill: boolean): void
+  still(picture: YuvPicture): void
+  /** Hands over the last picks. */
+  finish(): void
+}
+
+/**
+ * Measures the decoded frames, finds the boundaries and decides which pictures are kept. A picked frame goes to `take`
+ * with the motion around it; the memory of a picture that is not kept goes to `release`.
+ */
+export function createFrameAnalysis({
+  take,
+  release,
+}: {
+  take: (picked: PickedFrame, motion: number) => void
+  release: (memory: Uint8Array) => void
+}): FrameAnalysis {
+  const detector = createShotDetector()
+  const meter = createFrameMeter()
+  const picker = createPicker(({ picture }) => release(picture.data))
+  const boundaries: Boundary[] = []
+  // The detector's memory is a ring that is reused: otherwise the garbage collector would be busier than the detector.
+  const ring = new Uint8Array(KEPT_BYTES * HISTORY_FRAMES)
+  const recent: Array<{ tMs: number; difference: number }> = []
+  // Stills and their frames come through different pipes. They are paired by order.
+  const stills: YuvPicture[] = []
+  const awaited: Array<{ tMs: number; features: FrameFeatures }> = []
+  let count = 0
+  let endMs = 0
+
+  function pairStills(): void {
+    while (stills.length > 0 && awaited.length > 0) picker.add(toCandidate(awaited.shift()!, stills.shift()!))
+  }
+
+  function addBoundaries(found: Boundary[]): void {
+    for (const boundary of found) {
+      boundaries.push(boundary)
+      picker.boundary(boundary)
+    }
+  }
+
+  function takeAll(picks: PickedFrame[]): void {
+    for (const picked of picks) take(picked, motionAt(recent, picked.candidate.tMs))
+  }
+
+  return {
+    boundaries,
+    get count() {
+      return count
+    },
+    get endMs() {
+      return endMs
+    },
+    frame(tMs, data, isStill) {
+      const at = (count % HISTORY_FRAMES) * KEPT_BYTES
+      const frame = meter.measure(tMs, data, ring.subarray(at, at + KEPT_BYTES))
+      endMs = Math.max(endMs, tMs)
+      count++
+      recent.push({ tMs, difference: frame.difference })
+      if (recent.length > 4 * HISTORY_FRAMES) recent.splice(0, 2 * HISTORY_FRAMES)
+      if (isStill) awaited.push({ tMs, features: copyFeatures(frame) })
+      addBoundaries(detector.push(frame))
+      pairStills()
+      // A frame is decided only after its still has come, so that picks do not depend on the timing of the pipes.
+      if (count % DECIDE_EVERY === 0)
+        takeAll(picker.advance(Math.min(detector.certainMs, awaited[0]?.tMs ?? Number.POSITIVE_INFINITY)))
+    },
+    still(picture) {
+      stills.push(picture)
+      pairStills()
+    },
+    finish() {
+      addBoundaries(detector.finish())
+      takeAll(picker.finish())
+    },
+  }
+}
+
+/** Sharpness is measured on demand: most pictures of a long shot are never considered. */
+function toCandidate(frame: { tMs: number; features: FrameFeatures }, picture: YuvPicture): PickCandidate {
+  let sharpness: number | null = null
+  return {
+    ...frame,
+    picture,
+    get sharpness() {
+      sharpness ??= measureSharpness(picture)
+      return sharpness
+    },
+  }
+}
+
+/** Mean change from frame to frame within a quarter of a second. */
+function motionAt(frames: ReadonlyArray<{ tMs: number; difference: number }>, tMs: number): number {
+  let sum = 0
+  let count = 0
+  for (const frame of frames) {
+    if (Math.abs(frame.tMs - tMs) > 250 || frame.difference > 60) continue
+    sum += frame.difference
+    count++
+  }
+  return count ? sum / count : 0
+}

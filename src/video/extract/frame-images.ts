@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { rgbaToThumbHash } from 'thumbhash'
+import type { Kind, Tone } from '../../vocabulary.ts'
+import type { PickedFrame } from './kept-frames.ts'
+import { differenceHash, measureLuma, shrink } from './measure.ts'
+import { measurePalette } from './palette.ts'
+
+/** One kept frame. Everything but the images goes into the database. */
+export interface ExtractedFrame {
+  /**
+   * The instant that names the frame, milliseconds: for a cut the boundary (for a gradual transition its end),
+   * otherwise the sampled instant.
+   */
+  tMs: number
+  /** The instant of the picture. */
+  sampleMs: number
+  kind: Kind
+  /** For people: why this frame was kept. */
+  reason: string
+  width: number
+  height: number
+  luma: number
+  tone: Tone
+  /** Share of pixels darker than luma 60, 0–1. */
+  darkShare: number
+  /** Five colours, the largest area first: `#rrggbb`. */
+  palette: string[]
+  /** The same colours' shares of the area, 0–1. */
+  paletteShares: number[]
+  sharpness: number
+  motion: number
+  /** 64-bit difference hash, 16 hex digits. */
+  phash: string
+  /** thumbhash, base64. */
+  placeholder: string
+  /** WebP files in the scratch folder, at most 1280 and 480 wide. The caller stores them and removes the folder. */
+  imagePath: string
+  imageBytes: number
+  /** SHA-256 of the 1280-wide bytes, hex. */
+  imageSha256: string
+  thumbPath: string
+}
+
+const THUMB_WIDTH = 480
+
+/** Measures a picked picture and writes its two images. `rgb` holds the picture's packed pixels. */
+export async function writeFrame(
+  scratchDir: string,
+  picked: PickedFrame,
+  rgb: Uint8ClampedArray,
+  motion: number,
+): Promise<ExtractedFrame> {
+  const { picture, features, sharpness, tMs } = picked.candidate
+  const { width, height } = picture
+  const small = shrink(rgb, width, height, 100)
+  const { palette, shares } = measurePalette(small.rgb)
+  const { luma, tone } = measureLuma(small.rgb)
+  const { image, thumb } = await encodeImages(rgb, width, height)
+  const name = Math.round(picked.tMs).toString(36)
+  const imagePath = join(scratchDir, `${name}.webp`)
+  const thumbPath = join(scratchDir, `${name}-${THUMB_WIDTH}.webp`)
+  await writeFile(imagePath, image)
+  await writeFile(thumbPath, thumb)
+  return {
+    tMs: Math.round(picked.tMs),
+    sampleMs: Math.round(tMs),
+    kind: picked.kind,
+    reason: picked.reason,
+    width,
+    height,
+    luma,
+    tone,
+    darkShare: Math.round(features.darkShare * 10_000) / 10_000,
+    palette,
+    paletteShares: shares,
+    sharpness: Math.round(sharpness * 100) / 100,
+    motion: Math.round(motion * 100) / 100,
+    phash: differenceHash(features.picture),
+    placeholder: toPlaceholder(shrink(small.rgb, small.width, small.height, 50)),
+    imagePath,
+    imageBytes: image.length,
+    imageSha256: createHash('sha256').update(image).digest('hex'),
+    thumbPath,
+  }
+}
+
+/** The two kept sizes, from packed RGB at most 1280 wide. */
+export async function encodeImages(
+  rgb: Uint8Array | Uint8ClampedArray,
+  width: number,
+  height: number,
+): Promise<{ image: Buffer; thumb: Buffer }> {
+  sharp.concurrency(1)
+  sharp.cache(false)
+  const raw = { width, height, channels: 3 as const }
+  const image = await sharp(rgb, { raw }).webp({ quality: 80 }).toBuffer()
+  const thumb = await sharp(rgb, { raw })
+    .resize({ width: THUMB_WIDTH, withoutEnlargement: true })
+    .webp({ quality: 75 })
+    .toBuffer()
+  return { image, thumb }
+}
+
+function toPlaceholder({ width, height, rgb }: { width: number; height: number; rgb: Uint8Array }): string {
+  const rgba = new Uint8Array(width * height * 4)
+  for (let i = 0, j = 0; i < rgb.length; i += 3, j += 4) {
+    rgba[j] = rgb[i]!
+    rgba[j + 1] = rgb[i + 1]!
+    rgba[j + 2] = rgb[i + 2]!
+    rgba[j + 3] = 255
+  }
+  return Buffer.from(rgbaToThumbHash(width, height, rgba)).toString('base64')
+}

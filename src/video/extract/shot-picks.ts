@@ -1,0 +1,191 @@
+import { isBlank } from '../shots/blank.ts'
+import type { Boundary } from '../shots/boundary.ts'
+import { miniDistance } from '../shots/features.ts'
+import { changedShare, type KeptFrames, type PickCandidate } from './kept-frames.ts'
+
+/**
+ * The budget: one frame for each shot, and more in a long shot that changes. Those are four seconds apart at first and
+ * up to twelve later. Never more than a hundred in a minute.
+ */
+export const PICK_LIMITS = {
+  /** How far into a shot its first frame is looked for. */
+  openingMs: 1500,
+  /** How much of the shot must be seen before its usual sharpness is known. */
+  sharpnessMs: 2500,
+  beatGapMs: 4000,
+  beatGapGrows: 1.25,
+  beatGapAtMostMs: 12_000,
+  beatWindowMs: 2000,
+  introMs: 4000,
+  perMinute: 100,
+  /** Shots shorter than 0.6 s are left out once a minute holds this many frames. */
+  perMinuteBeforeShort: 60,
+} as const
+
+/** Distance kept from the ends of a transition. */
+const GUARD_MS = 34
+/** Text covers few pixels: a screen that filled up has changed in three of a hundred. */
+const BEAT_CHANGED_SHARE = 0.025
+const BEAT_DISTANCE = 6
+const SEEN_AT_MOST = 400
+
+/** A shot whose frames are being picked. */
+export interface PickedShot {
+  startMs: number
+  endMs: number | null
+  boundary: Boundary | null
+  /** Whether its first frame is decided. */
+  opened: boolean
+  /** Where the search for its next frame goes on. */
+  fromMs: number
+  gapMs: number
+  last: PickCandidate | null
+  /** Sharpness of the candidates considered so far. */
+  seen: number[]
+}
+
+/** What a decision rests on. */
+export interface PickState {
+  candidates: readonly PickCandidate[]
+  kept: KeptFrames
+  /** Everything before this instant is known. */
+  certainMs: number
+}
+
+/** Every shot but the first begins with a boundary. */
+export function startShot(boundary: Boundary | null): PickedShot {
+  const startMs = boundary?.endMs ?? 0
+  return {
+    startMs,
+    endMs: null,
+    boundary,
+    opened: false,
+    fromMs: startMs,
+    gapMs: PICK_LIMITS.beatGapMs,
+    last: null,
+    seen: [],
+  }
+}
+
+/** Picks the first frame of a shot. False when more of the shot must be seen first. */
+export function openShot(shot: PickedShot, state: PickState): boolean {
+  while (true) {
+    const toMs = shot.fromMs + PICK_LIMITS.openingMs
+    const known = isComplete(shot, state.certainMs) ? Number.POSITIVE_INFINITY : state.certainMs
+    if (known < shot.fromMs + PICK_LIMITS.sharpnessMs) return false
+    shot.seen = inside(shot, state, shot.fromMs + PICK_LIMITS.sharpnessMs).map(({ sharpness }) => sharpness)
+    const usable = inside(shot, state, toMs)
+    const chosen = bySharpness(usable, median(shot.seen)).find((candidate) => !state.kept.isKnown(candidate))
+    if (chosen) {
+      shot.last = chosen
+      if (!isOverBudget(shot, state.kept, chosen.tMs)) keepOpening(shot, state.kept, chosen)
+    } else if (usable.length > 0) shot.last = usable[0]!
+    if (shot.last) {
+      shot.opened = true
+      shot.fromMs = shot.last.tMs + PICK_LIMITS.beatGapMs / (shot.boundary ? 1 : 2)
+      return true
+    }
+    // Only blank pictures so far: a fade from black, a pause. The search goes on in the same shot.
+    shot.fromMs = toMs
+    if (shot.endMs !== null && shot.fromMs >= shot.endMs) {
+      shot.opened = true
+      return true
+    }
+  }
+}
+
+/** Picks later frames of a long shot where the picture has changed. True when the shot holds no more. */
+export function followShot(shot: PickedShot, state: PickState): boolean {
+  while (true) {
+    const endMs = shot.endMs ?? Number.POSITIVE_INFINITY
+    if (shot.fromMs >= endMs) return isComplete(shot, state.certainMs)
+    const toMs = shot.fromMs + PICK_LIMITS.beatWindowMs
+    if (state.certainMs < Math.min(toMs, endMs)) return false
+    const window = inside(shot, state, toMs)
+    const around = window.map(({ sharpness }) => sharpness)
+    shot.seen = [...shot.seen, ...around].slice(-SEEN_AT_MOST)
+    const usual = Math.max(median(around), median(shot.seen))
+    const changed = window.filter(
+      (candidate) => candidate.sharpness >= usual && hasChanged(shot.last, candidate) && !state.kept.isKnown(candidate),
+    )
+    const chosen = changed[0]
+    if (!chosen || isOverBudget(shot, state.kept, chosen.tMs)) {
+      shot.fromMs += PICK_LIMITS.beatWindowMs / 2
+      continue
+    }
+    keepBeat(shot, state.kept, chosen)
+    shot.gapMs = Math.min(PICK_LIMITS.beatGapAtMostMs, shot.gapMs * PICK_LIMITS.beatGapGrows)
+    shot.fromMs = chosen.tMs + shot.gapMs
+  }
+}
+
+function keepOpening({ boundary, startMs }: PickedShot, kept: KeptFrames, candidate: PickCandidate): void {
+  if (!boundary) {
+    kept.keep({ candidate, kind: 'intro', tMs: candidate.tMs, reason: 'Opening of the video.' })
+    return
+  }
+  const { type, through } = boundary
+  const tMs = Math.round(type === 'cut' ? boundary.tMs : startMs)
+  const how = through ? `${type} through ${through}` : type
+  const later = (Math.max(0, candidate.tMs - tMs) / 1000).toFixed(2)
+  const reason = `New shot by ${how} at ${clock(tMs)}; sharp frame ${later} s into it.`
+  kept.keep({ candidate, kind: 'cut', tMs, reason })
+}
+
+function keepBeat(shot: PickedShot, kept: KeptFrames, candidate: PickCandidate): void {
+  const last = shot.last!
+  const share = Math.max(1, Math.round(changedShare(last.features, candidate.features) * 100))
+  const isIntro = !shot.boundary && candidate.tMs <= PICK_LIMITS.introMs
+  const where = isIntro ? 'Opening of the video' : 'Long shot'
+  const reason = `${where}: ${share} % of the picture has changed since ${clock(last.tMs)}.`
+  shot.last = candidate
+  kept.keep({ candidate, kind: isIntro ? 'intro' : 'beat', tMs: candidate.tMs, reason })
+}
+
+/** The shot's candidates from `fromMs` to `toMs`, without transitions and blank pictures. */
+function inside(shot: PickedShot, { candidates }: PickState, toMs: number): PickCandidate[] {
+  const guardMs = shot.boundary?.type === 'cut' ? 0 : GUARD_MS
+  const first = shot.boundary ? Math.max(shot.fromMs, shot.startMs + guardMs) : shot.fromMs
+  const last = Math.min(toMs, shot.endMs ?? Number.POSITIVE_INFINITY)
+  return candidates.filter(({ tMs, features }) => tMs >= first && tMs <= last && !isBlank(features))
+}
+
+/** The sharp candidates in order of time, then the less sharp ones from the sharpest down, without smeared ones. */
+function bySharpness(usable: readonly PickCandidate[], usual: number): PickCandidate[] {
+  const sharp = usable.filter(({ sharpness }) => sharpness >= usual)
+  const rest = usable
+    .filter(({ sharpness }) => sharpness < usual && sharpness >= usual * 0.6)
+    .sort((a, b) => b.sharpness - a.sharpness)
+  return [...sharp, ...rest]
+}
+
+function isOverBudget(shot: PickedShot, kept: KeptFrames, tMs: number): boolean {
+  const short = shot.endMs !== null && shot.endMs - shot.startMs < 600
+  return kept.countInMinute(tMs) >= (short ? PICK_LIMITS.perMinuteBeforeShort : PICK_LIMITS.perMinute)
+}
+
+/**
+ * Whether the shot's end is known and every candidate before it has come. Candidates may lag behind the boundaries,
+ * and picks must not depend on that.
+ */
+function isComplete(shot: PickedShot, certainMs: number): boolean {
+  return shot.endMs !== null && certainMs >= shot.endMs
+}
+
+function hasChanged(last: PickCandidate | null, candidate: PickCandidate): boolean {
+  if (!last) return true
+  return (
+    changedShare(last.features, candidate.features) >= BEAT_CHANGED_SHARE ||
+    miniDistance(last.features.mini, candidate.features.mini) >= BEAT_DISTANCE
+  )
+}
+
+function median(values: number[]): number {
+  if (values.length === 0) return 0
+  return [...values].sort((a, b) => a - b)[(values.length - 1) >> 1]!
+}
+
+function clock(tMs: number): string {
+  const seconds = tMs / 1000
+  return `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, '0')}`
+}
