@@ -2,8 +2,11 @@ import { Router } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { type Authentication, callerOf } from '../http/authenticate.ts'
+import { contextOf } from '../http/edge.ts'
 import { answerPost, jsonBody } from '../http/idempotent-write.ts'
-import { addressOf, POINTS, type RateLimits, spend } from '../http/rate-limit.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { spend } from '../http/rate-limit/spend.ts'
 import {
   createBoard,
   deleteBoard,
@@ -114,7 +117,7 @@ export function boardsRouter({ db, search, publicUrl, authentication: { requireS
   // Open to whoever has the link, and gone the moment it is revoked: never cached.
   router.get('/api/shared/:token', async (req, res) => {
     res.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
-    await spend(limits, (name, value) => res.set(name, value), 'anonymous', addressOf(req), POINTS.read)
+    await spend(limits, (name, value) => res.set(name, value), 'anonymous', contextOf(req).address, POINTS.read)
     readParameters(req.originalUrl, {})
     const { shared_at: _, ...board } = await toBoardWithItems(deps, await loadSharedBoard(db, String(req.params.token)))
     res.json({ board })

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { type Request, type Response, Router } from 'express'
+import { isMet } from '../http/etag.ts'
 import type { ApiDocument } from '../http/openapi.ts'
-import { isMet } from '../http/read-cache.ts'
 import { readParameters } from '../parameters.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 

@@ -1,6 +1,6 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { notFound } from '../errors.ts'
-import type { Question, ReadCache } from '../http/read-cache.ts'
+import type { CacheableRead, CachedReads } from '../http/cached-reads.ts'
 import { type JsonText, jsonArray, jsonObject, jsonText } from '../json-text.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
 import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
@@ -23,7 +23,7 @@ import { toBrand, toFrame, toHit, toHitText, toTechnique, toVideo } from '../vie
 
 export interface ReadsDeps {
   search: LibrarySearch
-  cache: ReadCache
+  cache: CachedReads
   publicUrl: string
   /** The canonical key of a pasted video URL; undefined for anything else. */
   sourceKeyOf(term: string): string | undefined
@@ -37,19 +37,12 @@ const ID = /^[a-z0-9-]{1,64}$/i
 /** What to answer, or the JSON of it. */
 type Load<V> = (values: V, id: string) => Promise<object | JsonText>
 
-export interface Reads {
-  router: Router
-  /** What an address asks; undefined for one that holds an id, or is none of ours. @throws AppError as the route does. */
-  questionAt(url: string): Question | undefined
-}
-
 /** The open reads: no credential is looked at, equal questions share one answer. */
-export function openReads({ search, cache, publicUrl, sourceKeyOf, limit: limited }: ReadsDeps): Reads {
+export function readsRouter({ search, cache, publicUrl, sourceKeyOf, limit: limited }: ReadsDeps): Router {
   const router = Router()
-  const plain = new Map<string, (url: string) => Question>()
 
   function read<P extends Parameters>(path: string, parameters: P, load: Load<Values<P>>): void {
-    const parse = (url: string, given?: string): Question => {
+    const parse = (url: string, given?: string): CacheableRead => {
       const id = given ?? ''
       const values: Values<P> & { sort?: string; q?: string } = readParameters(url, parameters)
       if (values.sort === impliedSort(values)) delete values.sort
@@ -62,7 +55,6 @@ export function openReads({ search, cache, publicUrl, sourceKeyOf, limit: limite
         once: debug,
       }
     }
-    if (!path.includes(':')) plain.set(path, parse)
     router.get(path, limited, (req: Request, res: Response) =>
       cache.answer(req, res, () =>
         parse(req.originalUrl, req.params.id === undefined ? undefined : String(req.params.id)),
@@ -152,5 +144,5 @@ export function openReads({ search, cache, publicUrl, sourceKeyOf, limit: limite
     return { brands: items.map((document) => toBrand(document, publicUrl)), next }
   })
 
-  return { router, questionAt: (url) => plain.get(url.split('?', 1)[0]!)?.(url) }
+  return router
 }

@@ -4,7 +4,10 @@ import type { Plan } from '../db/schema/accounts.ts'
 import { AppError } from '../errors.ts'
 import { authenticate, type Caller, OPERATOR_SCOPES, recordKeyUse, type Scope } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
-import { addressOf, budgetOf, POINTS, type RateLimits, spend } from './rate-limit.ts'
+import { contextOf } from './edge.ts'
+import { budgetOf, POINTS } from './rate-limit/budgets.ts'
+import type { RateLimits } from './rate-limit/rate-limits.ts'
+import { spend } from './rate-limit/spend.ts'
 
 export interface AuthenticationDeps {
   db: Db
@@ -61,7 +64,7 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
   const challenge = `Bearer realm="frame-library", error="invalid_token", error_description="Send Authorization: Bearer <key>. Keys are made at ${publicUrl}/keys"`
 
   async function check(req: Request, res: Response): Promise<Caller> {
-    const address = addressOf(req)
+    const address = contextOf(req).address
     const waitSec = limits.failureWaitSec(address)
     if (waitSec > 0)
       throw new AppError('rate_limited', `Too many requests with keys that do not work. Try again in ${waitSec} s.`, {

@@ -1,10 +1,12 @@
-import type { ErrorRequestHandler, NextFunction, Request, Response } from 'express'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ErrorRequestHandler } from 'express'
 import { ZodError } from 'zod'
 import { isConnectionLoss } from '../db/connection-loss.ts'
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts'
 import { type Logger, scrub } from '../logger.ts'
+import { contextOf } from './edge.ts'
 
-/** The one place that knows status codes. */
+/** The HTTP status of each error code. */
 export const STATUS: Record<ErrorCode, number> = {
   invalid_request: 400,
   unauthenticated: 401,
@@ -21,38 +23,49 @@ export const STATUS: Record<ErrorCode, number> = {
   unavailable: 503,
 }
 
-/** Any error as one that may be told: nothing of the inside gets through. */
+/** Turns any error into one that is safe to show: no stack, path or key of ours gets through. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (error instanceof ZodError) {
     const details = error.issues.slice(0, MAX_FAULTS).map(toDetail)
-    const said = details.map(({ path, message }) => (path === 'body' ? message : `${path}: ${message}`)).join('; ')
-    return new AppError('invalid_request', `The request body is not valid: ${said}`, { details })
+    const faults = details.map(({ path, message }) => (path === 'body' ? message : `${path}: ${message}`)).join('; ')
+    return new AppError('invalid_request', `The request body is not valid: ${faults}`, { details })
   }
-  const { type, status } = error as { type?: unknown; status?: unknown }
-  if (type === 'entity.too.large') return new AppError('payload_too_large', 'The request body is too large.')
-  if (type === 'entity.parse.failed') return new AppError('invalid_request', 'The request body is not valid JSON.')
+  const { type, status, limit } = error as { type?: unknown; status?: unknown; limit?: unknown }
+  if (type === 'entity.too.large')
+    return new AppError('payload_too_large', `The request body is too large. Send at most ${limit} bytes.`)
+  if (type === 'entity.parse.failed')
+    return new AppError('invalid_request', 'The request body is not valid JSON. Check its syntax.')
   if (type === 'encoding.unsupported' || type === 'charset.unsupported')
-    return new AppError('unsupported_media_type', 'This encoding is not supported.')
-  if (type === 'request.aborted') return new AppError('invalid_request', 'The request broke off.')
+    return new AppError('unsupported_media_type', 'This encoding is not supported. Send UTF-8, plain or gzipped.')
+  if (type === 'request.aborted')
+    return new AppError('invalid_request', 'The request ended before its body was complete. Send it again.')
   if (sqlStateOf(error, UNSTORABLE))
-    return new AppError('invalid_request', 'A value holds a character that cannot be stored (NUL).')
+    return new AppError('invalid_request', 'A value contains the character NUL, which cannot be stored. Remove it.')
   if (error instanceof URIError || status === 400)
-    return new AppError('invalid_request', 'The address or body cannot be read.')
+    return new AppError('invalid_request', 'The URL or the body cannot be read. Check its encoding.')
   if (isConnectionLoss(error))
-    return new AppError('unavailable', 'A store is not answering. Try again shortly.', {
-      retryAfterSec: 5,
-      cause: error,
-    })
+    return new AppError(
+      'unavailable',
+      'The service cannot reach its database or storage. Try again in a few seconds.',
+      {
+        retryAfterSec: 5,
+        cause: error,
+      },
+    )
   if (sqlStateOf(error, STATEMENT_TIMEOUT))
-    return new AppError('unavailable', 'This took too long. Try again, or ask for less at once.', {
+    return new AppError('unavailable', 'The query took too long. Ask for less at once, or try again.', {
       retryAfterSec: 5,
       cause: error,
     })
-  return new AppError('internal', 'Something went wrong here. The request id helps us find it.', { cause: error })
+  return new AppError(
+    'internal',
+    'Something went wrong on our side. The X-Request-Id of this answer helps us find it.',
+    { cause: error },
+  )
 }
 
-/** A request is short, an answer that lists all its faults need not be. */
+/** A short request can hold many faults; the answer lists this many. */
 const MAX_FAULTS = 20
 const UNSTORABLE = ['22021', '22P05']
 const STATEMENT_TIMEOUT = ['57014']
@@ -84,32 +97,53 @@ function toDetail(issue: ZodError['issues'][number]): ErrorDetail {
   return { path, message: issue.message }
 }
 
-/** Writes an error as decided: `{ code, message, details? }`, but a 401 exactly as the specification has it. Never cached. */
-export function sendProblem(res: Response, error: AppError): void {
-  res.set('Cache-Control', 'no-store')
-  for (const header of ['ETag', 'Link', 'Content-Encoding', 'Content-Type', 'Content-Length', 'Content-Disposition'])
-    res.removeHeader(header)
-  if (error.retryAfterSec !== undefined) res.set('Retry-After', String(Math.ceil(error.retryAfterSec)))
-  if (error.code === 'unauthenticated') {
-    if (!res.get('WWW-Authenticate')) res.set('WWW-Authenticate', 'Bearer realm="frame-library", error="invalid_token"')
-    res.status(401).json({ code: 'unauthenticated' })
-    return
-  }
-  // A message may repeat what was sent, and people send keys in the wrong places.
-  const body = scrub(
-    JSON.stringify({ code: error.code, message: error.message, ...(error.details ? { details: error.details } : {}) }),
-  )
-  res.status(STATUS[error.code]).type('json').send(body)
+/** Headers that belong to the answer a route had begun, not to its error. */
+const OF_THE_ANSWER = [
+  'ETag',
+  'Link',
+  'Content-Encoding',
+  'Content-Type',
+  'Content-Length',
+  'Content-Disposition',
+] as const
+
+/**
+ * Sends an error as `{ code, message, details? }`; a 401 is exactly `{ "code": "unauthenticated" }`
+ * (docs/interface.md §7). Never cached.
+ */
+function sendProblem(req: IncomingMessage, res: ServerResponse, error: AppError): void {
+  for (const header of OF_THE_ANSWER) res.removeHeader(header)
+  res.setHeader('Cache-Control', 'no-store')
+  if (error.retryAfterSec !== undefined) res.setHeader('Retry-After', String(Math.ceil(error.retryAfterSec)))
+  if (error.code === 'unauthenticated' && !res.hasHeader('WWW-Authenticate'))
+    res.setHeader('WWW-Authenticate', 'Bearer realm="frame-library", error="invalid_token"')
+  const body = Buffer.from(bodyOf(error))
+  res.setHeader('Content-Type', 'application/json; charset=utf-8')
+  res.setHeader('Content-Length', body.length)
+  res.statusCode = STATUS[error.code]
+  res.end(req.method === 'HEAD' ? undefined : body)
 }
 
+function bodyOf({ code, message, details }: AppError): string {
+  if (code === 'unauthenticated') return JSON.stringify({ code })
+  // A message may quote the request, and people put keys in the wrong places.
+  return scrub(JSON.stringify({ code, message, details }))
+}
+
+/** Logs an error once and answers it. An answer that has begun cannot be mended: its connection closes. */
+export function answerProblem(logger: Logger, error: unknown, req: IncomingMessage, res: ServerResponse): void {
+  const problem = toAppError(error)
+  const { requestId, path } = contextOf(req)
+  const fields = { requestId, method: req.method, path, code: problem.code }
+  if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')
+  else if (problem.code === 'unavailable') logger.warn({ ...fields, err: problem.cause }, 'dependency unavailable')
+  else logger.info({ ...fields, details: problem.details }, 'request refused')
+  if (res.headersSent) res.destroy()
+  else sendProblem(req, res, problem)
+}
+
+/** The error handler at the end of the Express application. */
 export function problemHandler(logger: Logger): ErrorRequestHandler {
-  return (error: unknown, req: Request, res: Response, next: NextFunction) => {
-    const problem = toAppError(error)
-    const fields = { requestId: res.get('X-Request-Id'), method: req.method, path: req.path, code: problem.code }
-    if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')
-    else if (problem.code === 'unavailable') logger.warn({ ...fields, err: problem.cause }, 'store unavailable')
-    else logger.info({ ...fields, details: problem.details }, 'request refused')
-    if (res.headersSent) return next(error)
-    sendProblem(res, problem)
-  }
+  // Express knows an error handler by its four parameters.
+  return (error: unknown, req, res, _next) => answerProblem(logger, error, req, res)
 }

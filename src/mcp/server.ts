@@ -1,3 +1,4 @@
+import type { ReadModelVersion } from '../http/read-model-version.ts'
 import type { Logger } from '../logger.ts'
 import { createDispatcher, type Dispatch } from './dispatcher.ts'
 import type { Tool } from './tool.ts'
@@ -28,10 +29,8 @@ export interface ToolServerOptions {
   publicUrl: string
   version: string
   logger: Logger
-  /** The read-model version: equal calls share an answer until it changes. */
-  libraryVersion?: () => Promise<string> | string
-  /** As `LibrarySearch.engineEpoch`: an answer during which it changed is not cached. */
-  engineEpoch?: (() => number) | undefined
+  /** Equal calls share an answer while this version holds. Absent: no answer is kept. */
+  readModel?: ReadModelVersion
   deadlineMs?: number
 }
 
@@ -40,8 +39,7 @@ export function createToolServer({
   publicUrl,
   version,
   logger,
-  libraryVersion,
-  engineEpoch,
+  readModel,
   deadlineMs,
 }: ToolServerOptions): Dispatch {
   return createDispatcher({
@@ -50,8 +48,8 @@ export function createToolServer({
     tools,
     keysUrl: `${publicUrl}/keys`,
     logger,
-    version: libraryVersion,
-    engineEpoch,
+    version: readModel?.current,
+    engineEpoch: readModel?.epoch,
     deadlineMs,
   })
 }

@@ -2,7 +2,8 @@ import { type Request, type Response, Router } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
-import { budgetOf, POINTS, type RateLimits, type Usage } from '../http/rate-limit.ts'
+import { budgetOf, POINTS, type Usage } from '../http/rate-limit/budgets.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { deleteAccount } from '../library/accounts/accounts.ts'
 import {
   createKey,

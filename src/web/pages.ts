@@ -1,18 +1,20 @@
 import type { Router } from 'express'
 import type { Db } from '../db/client.ts'
-import type { RateLimits } from '../http/rate-limit.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import type { ReadModelVersion } from '../http/read-model-version.ts'
 import type { Logger } from '../logger.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import type { CollectionDeps } from '../views/collections.ts'
 import { type Assets, loadAssets } from './assets.ts'
 import { keysPageRouter } from './keys-page.ts'
-import { openMailer } from './mailer.ts'
+import { type Mailer, openMailer } from './mailer.ts'
 import { sharedBoardRouter } from './shared-board.ts'
 import { signInRouter } from './sign-in.ts'
 import { wallRouter } from './wall-page.ts'
 
 export interface PagesDeps extends CollectionDeps {
   search: LibrarySearch
+  readModel: ReadModelVersion
   sourceKeyOf(term: string): string | undefined
   db: Db
   limits: RateLimits
@@ -21,6 +23,9 @@ export interface PagesDeps extends CollectionDeps {
   smtpUrl: string | undefined
   /** Without a mail server, sign-in links are printed only where this is false. */
   production: boolean
+  /** Tests replace these: the mail server, and where links are printed. */
+  mailer?: Mailer | undefined
+  printLink?: ((line: string) => void) | undefined
 }
 
 export interface Pages {
@@ -33,9 +38,11 @@ export interface Pages {
 /** The pages: the wall for everybody, and sign-in, keys and shared boards for people with an account. */
 export function openPages(deps: PagesDeps): Pages {
   const assets = loadAssets()
-  const mailer = deps.smtpUrl ? openMailer({ smtpUrl: deps.smtpUrl, publicUrl: deps.publicUrl }) : undefined
-  // Past the logger, which would take the code out.
-  const printLink = !mailer && !deps.production ? (line: string) => void process.stdout.write(`${line}\n`) : undefined
+  const { smtpUrl, publicUrl } = deps
+  const mailer = deps.mailer ?? (smtpUrl ? openMailer({ smtpUrl, publicUrl }) : undefined)
+  // Not through the logger, which would remove the code.
+  const print = deps.printLink ?? ((line: string) => void process.stdout.write(`${line}\n`))
+  const printLink = mailer || deps.production ? undefined : print
   return {
     assets,
     routers: [

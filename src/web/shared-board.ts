@@ -1,6 +1,8 @@
 import { Router } from 'express'
 import type { Db } from '../db/client.ts'
-import { addressOf, POINTS, type RateLimits } from '../http/rate-limit.ts'
+import { contextOf } from '../http/edge.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { loadSharedBoard } from '../library/collections/boards.ts'
 import type { Logger } from '../logger.ts'
 import { type CollectionDeps, type PinnedFrame, toBoardWithItems } from '../views/collections.ts'
@@ -23,7 +25,7 @@ export function sharedBoardRouter({
 
   router.get('/shared/:token', async (req, res) => {
     res.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
-    await limits.consume('anonymous', addressOf(req), POINTS.read)
+    await limits.consume('anonymous', contextOf(req).address, POINTS.read)
     const board = await toBoardWithItems({ search, publicUrl }, await loadSharedBoard(db, String(req.params.token)))
     sendPage(res, { publicUrl, page: layout(assets, { title: board.name, noIndex: true, body: boardPage(board) }) })
   })

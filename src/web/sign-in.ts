@@ -1,7 +1,9 @@
 import { type Request, type Response, Router } from 'express'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
-import { addressOf, LINK_POINTS, type RateLimits } from '../http/rate-limit.ts'
+import { contextOf } from '../http/edge.ts'
+import { LINK_POINTS } from '../http/rate-limit/budgets.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { parseEmail } from '../library/accounts/accounts.ts'
 import {
   createSignInCode,
@@ -59,7 +61,7 @@ export function signInRouter(deps: SignInDeps): Router {
   })
 
   router.post('/web/sign-in', ours, formBody, async (req, res) => {
-    await limits.consume('links', addressOf(req), 1)
+    await limits.consume('links', contextOf(req).address, 1)
     const given = String((req.body as { email?: unknown })?.email ?? '')
     let email: string
     try {
@@ -99,7 +101,7 @@ export function signInRouter(deps: SignInDeps): Router {
 
   // A form, not the link itself, uses the code up: mail scanners open links.
   router.post('/web/sign-in/confirm', ours, formBody, async (req, res) => {
-    await limits.consume('links', addressOf(req), 1)
+    await limits.consume('links', contextOf(req).address, 1)
     const code = String((req.body as { code?: unknown })?.code ?? '')
     const session = await redeemSignInCode(db, { code, signup })
     if (!session) {

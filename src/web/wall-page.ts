@@ -1,9 +1,11 @@
 import { Router } from 'express'
-import { LRUCache } from 'lru-cache'
 import { notFound } from '../errors.ts'
-import { limitOpenReads, type RateLimits } from '../http/rate-limit.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import type { ReadModelVersion } from '../http/read-model-version.ts'
+import { openVersionedCache } from '../http/versioned-cache.ts'
 import type { Logger } from '../logger.ts'
-import { readParameters, type Values } from '../parameters.ts'
+import { canonicalKey, readParameters, type Values } from '../parameters.ts'
 import type { FacetCounts, Hit, LibrarySearch, ShownFrame, TechniqueDocument } from '../search/library-search.ts'
 import { withoutTracking } from '../tracking.ts'
 import {
@@ -23,6 +25,7 @@ import { pageErrors } from './page-errors.ts'
 export interface WallDeps {
   assets: Assets
   search: LibrarySearch
+  readModel: ReadModelVersion
   limits: RateLimits
   logger: Logger
   publicUrl: string
@@ -34,37 +37,41 @@ export interface WallDeps {
 const PAGE_CACHE = 'public, max-age=60, stale-while-revalidate=60'
 
 /** `/`: the wall as pictures with a search box and the filters; `/frames/{id}`: one frame in its video. The address is the state; no script is needed. */
-export function wallRouter({ assets, search, limits, logger, publicUrl, sourceKeyOf }: WallDeps): Router {
+export function wallRouter({ assets, search, readModel, limits, logger, publicUrl, sourceKeyOf }: WallDeps): Router {
   const router = Router()
   const limit = limitOpenReads(limits)
-  const pages = new LRUCache<string, string>({ max: 100 })
+  const pages = openVersionedCache<{ page: string }>({
+    readModel,
+    maxBytes: 16 * 1024 * 1024,
+    sizeOf: ({ page }) => page.length * 2,
+  })
 
   router.get('/', limit, async (req, res) => {
     const { facets: _, debug: __, provenance: ___, ...parameters } = frameParameters
     const values = readParameters(withoutTracking(req.originalUrl), parameters)
-    const engine = search.engineEpoch?.()
-    const key = `${await search.version()} ${JSON.stringify(values)}`
-    let page = pages.get(key)
-    if (page === undefined) {
-      const query = toFrameQuery(values)
-      const sourceKey = sourceKeyOf(query.q)
-      const [pasted] = sourceKey === undefined ? [] : (await search.search({ q: query.q, limit: 1, sourceKey })).videos
+    const query = toFrameQuery(values)
+    const sourceKey = sourceKeyOf(query.q)
+    if (sourceKey !== undefined) {
+      const [pasted] = (await search.search({ q: query.q, limit: 1, sourceKey })).videos
       if (pasted) {
         res.set('Cache-Control', 'no-store').redirect(302, `/?video=${pasted.document.id}`)
         return
       }
-      const [found, vocabulary] = await Promise.all([search.frames({ ...query, facets: true }), search.techniques()])
-      page = layout(assets, {
-        title: query.q === '' ? 'Library' : query.q,
-        current: 'library',
-        wide: true,
-        modules: ['wall.js'],
-        body: wall(values, found.frames, found.facets, found.total ?? found.frames.length, vocabulary),
-      })
-      if (search.engineEpoch?.() === engine) pages.set(key, page)
     }
+    const { value } = await pages.getOrLoad(canonicalKey(values), async () => {
+      const [found, vocabulary] = await Promise.all([search.frames({ ...query, facets: true }), search.techniques()])
+      return {
+        page: layout(assets, {
+          title: query.q === '' ? 'Library' : query.q,
+          current: 'library',
+          wide: true,
+          modules: ['wall.js'],
+          body: wall(values, found.frames, found.facets, found.total ?? found.frames.length, vocabulary),
+        }),
+      }
+    })
     res.set('Cache-Control', PAGE_CACHE)
-    sendPage(res, { publicUrl, page })
+    sendPage(res, { publicUrl, page: value.page })
   })
 
   router.get('/frames/:id', limit, async (req, res) => {

@@ -1,18 +1,14 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
-import type { Router } from 'express'
-import { accountsRouter } from '../../src/api/accounts.ts'
-import { boardsRouter } from '../../src/api/boards.ts'
-import { eventsRouter } from '../../src/api/events.ts'
-import { favouritesRouter } from '../../src/api/favourites.ts'
+import { parseConfig } from '../../src/config.ts'
 import type { Db } from '../../src/db/client.ts'
-import { createApp } from '../../src/http/app.ts'
-import { type Authentication, createAuthentication } from '../../src/http/authenticate.ts'
-import { openRateLimits, type RateLimits } from '../../src/http/rate-limit.ts'
 import { createLogger } from '../../src/logger.ts'
-import type { FrameDocument } from '../../src/search/library-search.ts'
+import type { FrameDocument, LibrarySearch } from '../../src/search/library-search.ts'
+import type { AppOverrides } from '../../src/server/build-app.ts'
+import { openApi } from '../../src/server/main.ts'
+import { listeningServer } from '../support/listening.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 
 export interface Call {
@@ -26,8 +22,6 @@ export interface TestApi {
   stores: Stores
   db: Db
   url: string
-  routers: Router[]
-  limits: RateLimits
   /** Every line that was logged. */
   logs: string[]
   // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
@@ -35,57 +29,48 @@ export interface TestApi {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The account routes over HTTP, with real stores. Frames come straight from Postgres. */
+/** The API as production wires it, behind one proxy, without a worker: frames come straight from the record. */
 export async function openTestApi({
   scale = 1_000,
   redisUrl,
-  more = () => [],
+  env = {},
+  overrides = {},
 }: {
   scale?: number
   redisUrl?: string
-  more?: (deps: {
-    db: Db
-    limits: RateLimits
-    authentication: Authentication
-    search: ReturnType<typeof framesFrom>
-    publicUrl: string
-  }) => Router[]
+  env?: Record<string, string>
+  overrides?: AppOverrides
 } = {}): Promise<TestApi> {
   const stores = await openStores()
-  const { db } = stores
+  const { db, prefix } = stores
   const logs: string[] = []
-  const logger = createLogger({ level: 'debug' }, { write: (line: string) => void logs.push(line) })
-  const limits = openRateLimits({
+  const logger = createLogger({ level: 'info' }, { write: (line: string) => void logs.push(line) })
+  const dataDir = await mkdtemp(join(tmpdir(), 'frames-accounts-'))
+  const { server, url } = await listeningServer()
+  const api = await openApi({
+    config: parseConfig({
+      DATA_DIR: dataDir,
+      PUBLIC_URL: url,
+      TRUST_PROXY: '1',
+      RATE_LIMIT_SCALE: String(scale),
+      ...env,
+    }),
+    databaseUrl: stores.databaseUrl,
     redisUrl: redisUrl ?? stores.redisUrl,
-    scale,
     logger,
-    prefix: `rate:${stores.prefix}`,
-    // A busy machine is no Redis that is away; a Redis of the test's own may be.
+    prefix,
+    server,
+    // A busy machine is no unavailable Redis; a Redis of the test's own may be one.
     ...(redisUrl === undefined ? { patienceMs: 15_000 } : {}),
+    overrides: { search: (search) => withRecordedFrames(search, db), ...overrides },
   })
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const publicUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const authentication = createAuthentication({ db, limits, logger, publicUrl })
-  const search = framesFrom(db)
-  const routers = [
-    favouritesRouter({ db, search, publicUrl, authentication }),
-    boardsRouter({ db, search, publicUrl, authentication, limits }),
-    eventsRouter({ db, publicUrl, authentication }),
-    accountsRouter({ db, authentication }),
-    ...more({ db, limits, authentication, search, publicUrl }),
-  ]
-  server.on('request', createApp({ logger, trustProxy: 1, routers }))
   return {
     stores,
     db,
-    url: publicUrl,
-    routers,
-    limits,
+    url,
     logs,
     async call(path, { method = 'GET', key, body, headers = {} } = {}) {
-      const response = await fetch(publicUrl + path, {
+      const response = await fetch(url + path, {
         method,
         redirect: 'manual',
         headers: {
@@ -100,15 +85,19 @@ export async function openTestApi({
       return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
     },
     async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-      await limits[Symbol.asyncDispose]()
+      await api.stop()
       await stores[Symbol.asyncDispose]()
+      await rm(dataDir, { recursive: true, force: true })
     },
   }
 }
 
-export function framesFrom(db: Db) {
+/** The search with frames by id from the record itself: these tests run no projection. */
+function withRecordedFrames(search: LibrarySearch, db: Db): LibrarySearch {
+  return Object.assign(Object.create(search), framesFrom(db))
+}
+
+function framesFrom(db: Db) {
   return {
     async framesByIds(ids: readonly string[]): Promise<FrameDocument[]> {
       const { rows } = await db.execute<Record<string, number>>(sql`

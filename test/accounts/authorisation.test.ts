@@ -110,7 +110,7 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]())
 
 const routesOf = () =>
-  listRoutes(service.api.routers).flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`))
+  listRoutes(service.api.app.routers).flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`))
 
 async function send(
   route: string,

@@ -8,12 +8,8 @@ import { authenticate, createKey, listKeys } from '../../src/library/accounts/ke
 import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { createBoard, shareBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
-import { createLogger } from '../../src/logger.ts'
-import { loadAssets } from '../../src/web/assets.ts'
-import { keysPageRouter } from '../../src/web/keys-page.ts'
 import { type Mailer, openMailer } from '../../src/web/mailer.ts'
-import { sharedBoardRouter } from '../../src/web/shared-board.ts'
-import { signInRouter, signInUrl } from '../../src/web/sign-in.ts'
+import { signInUrl } from '../../src/web/sign-in.ts'
 import { openTestApi, type TestApi } from './app.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
@@ -30,22 +26,8 @@ function withPages({
 } = {}) {
   return openTestApi({
     scale,
-    more: ({ db, limits, search, publicUrl }) => {
-      const logger = createLogger({ level: 'silent' })
-      const assets = loadAssets()
-      const deps = { db, assets, limits, logger, publicUrl }
-      return [
-        assets.router,
-        signInRouter({
-          ...deps,
-          signup,
-          mailer,
-          printLink: (line) => void links.push(line),
-        }),
-        keysPageRouter(deps),
-        sharedBoardRouter({ ...deps, search }),
-      ]
-    },
+    env: { SIGNUP: signup ? 'on' : 'off' },
+    overrides: { mailer, printLink: (line) => void links.push(line) },
   })
 }
 

@@ -10,7 +10,8 @@ let service: Service
 beforeAll(async () => {
   service = await openService({
     // A mail server that is not there: its failure is logged.
-    env: { SMTP_URL: 'smtp://mailuser%40example.org:canary-smtp-password@127.0.0.1:1' },
+    // At debug level, which logs the most.
+    env: { LOG_LEVEL: 'debug', SMTP_URL: 'smtp://mailuser%40example.org:canary-smtp-password@127.0.0.1:1' },
   })
 })
 afterAll(() => service[Symbol.asyncDispose]())

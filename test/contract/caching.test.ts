@@ -1,28 +1,28 @@
-import { createServer, get as httpGet, type IncomingMessage, type Server } from 'node:http'
+import { createServer, get as httpGet, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import express from 'express'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openReads } from '../../src/api/reads.ts'
 import { AppError } from '../../src/errors.ts'
-import { createApp } from '../../src/http/app.ts'
-import { clientIp } from '../../src/http/rate-limit.ts'
-import { createReadCache, type ReadCache } from '../../src/http/read-cache.ts'
+import { clientIp } from '../../src/http/client-address.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { saveFrame } from '../../src/library/collections/saves.ts'
 import { createLogger } from '../../src/logger.ts'
 import type { LibrarySearch } from '../../src/search/library-search.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
 import { type ResilientOptions, resilientSearch } from '../../src/search/resilient.ts'
+import type { AppOverrides } from '../../src/server/build-app.ts'
+import { type OpenApi, openApi } from '../../src/server/main.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
-/** Issue 5, point 7: what an edge and a client may keep. The reads run on real rows; calls to the engine are counted on their way through. */
+/** What an edge cache and a client may keep. Reads run on real rows; calls to the engine are counted on their way through. */
 
 let service: Service
-let server: Server
 let url: string
+/** The real search; its calls are counted, and held or failed as a test asks. */
+let counted: LibrarySearch
 let calls: string[] = []
 let version = 'v1'
 /** While set, searches wait for it, or fail with it. */
@@ -31,18 +31,26 @@ let failure: Error | undefined
 let videoId: string
 let frameId: string
 
-const logger = createLogger({ level: 'silent' })
+const silent = createLogger({ level: 'silent' })
 
-function appOver(cache: ReadCache, search: LibrarySearch) {
-  const reads = openReads({
-    search,
-    cache,
-    publicUrl: 'http://frames.test',
-    sourceKeyOf: () => undefined,
-    limit: (_req, _res, next) => next(),
+const openApis: OpenApi[] = []
+
+/** Another API process on the service's stores, over `search`. */
+async function apiOver(search: LibrarySearch, overrides: AppOverrides & { level?: string } = {}): Promise<string> {
+  const { level = 'silent', ...others } = overrides
+  const { stores, config } = service
+  const api = await openApi({
+    config,
+    databaseUrl: stores.databaseUrl,
+    redisUrl: stores.redisUrl,
+    logger: createLogger({ level }, { write: () => undefined }),
+    prefix: stores.prefix,
+    port: 0,
+    host: '127.0.0.1',
+    overrides: { versionTtlMs: 0, search: () => search, ...others },
   })
-  const inFront = cache.inFront({ refused: () => false, questionAt: reads.questionAt })
-  return createApp({ logger, trustProxy: 0, first: [inFront], routers: [reads.router] })
+  openApis.push(api)
+  return `http://127.0.0.1:${api.port}`
 }
 
 beforeAll(async () => {
@@ -71,15 +79,11 @@ beforeAll(async () => {
       }
     },
   })
-  const cache = createReadCache(() => search.version(), { versionTtlMs: 0 })
-  const app = appOver(cache, search)
-  server = createServer(app)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  counted = search
+  url = await apiOver(search)
 })
 afterAll(async () => {
-  server.closeAllConnections()
-  server.close()
+  for (const api of openApis) await api.stop()
   await service[Symbol.asyncDispose]()
 })
 
@@ -146,21 +150,17 @@ test('the ETag is answered even where nothing is in memory: the version alone de
   fresh()
   const { headers } = await ask('/api/frames?subject=ui')
   // Another instance, whose memory is empty.
-  const cache = createReadCache(async () => version, { versionTtlMs: 0 })
   const refuse = new Proxy({} as LibrarySearch, {
-    get() {
+    get(_, name) {
+      if (name === 'version') return async () => version
+      if (name === 'engineEpoch') return undefined
       throw new Error('no search may run')
     },
   })
-  const app = appOver(cache, refuse)
-  const other = createServer(app)
-  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
-  const answer = await fetch(`http://127.0.0.1:${(other.address() as AddressInfo).port}/api/frames?subject=ui`, {
+  const answer = await fetch(`${await apiOver(refuse)}/api/frames?subject=ui`, {
     headers: { 'if-none-match': headers.etag! },
   })
   expect(answer.status).toBe(304)
-  other.closeAllConnections()
-  other.close()
 })
 
 test('what the other engine answered is never kept under the first one’s version', async () => {
@@ -188,17 +188,12 @@ test('what the other engine answered is never kept under the first one’s versi
   const search = resilientSearch({
     primary: fake('meilisearch', 'first'),
     fallback: fake('postgres', 'second'),
-    logger,
+    logger: silent,
     now: () => time,
   })
-  const app = appOver(
-    createReadCache(() => search.version(), { engineEpoch: search.engineEpoch }),
-    search,
-  )
-  const own = createServer(app)
-  await new Promise<void>((resolve) => own.listen(0, '127.0.0.1', resolve))
+  const own = await apiOver(search, { versionTtlMs: 1_000 })
   const read = async (path: string) => {
-    const answer = await fetch(`http://127.0.0.1:${(own.address() as AddressInfo).port}${path}`)
+    const answer = await fetch(`${own}${path}`)
     const { videos } = (await answer.json()) as { videos: { title: string }[] }
     return [videos[0]!.title, answer.headers.get('etag')?.slice(3, 4) ?? answer.headers.get('cache-control')]
   }
@@ -212,8 +207,6 @@ test('what the other engine answered is never kept under the first one’s versi
   await search.version()
   await expect.poll(() => search.engine).toBe('meilisearch')
   for (const q of ['a', 'b']) expect(await read(`/api/search?q=${q}`)).toEqual(['first', 'm'])
-  own.closeAllConnections()
-  own.close()
 })
 
 test('200 and 304 carry the same headers, from memory and not', async () => {
@@ -349,6 +342,47 @@ test('an error is told to all who wait, kept by nobody, and forgotten', async ()
   expect((await ask('/api/frames?tone=dark')).status).toBe(200)
 })
 
+test('a read that fails asks the engine once and takes one rate point', async () => {
+  fresh()
+  await ask('/api/frames')
+  failure = new AppError('unavailable', 'The database does not answer.', { retryAfterSec: 5 })
+  const searches = await searchesOf(async () => {
+    expect((await ask('/api/frames?tone=bright')).status).toBe(503)
+  })
+  failure = undefined
+  expect(searches).toEqual(['frames'])
+
+  await using limited = await openService({
+    worker: false,
+    env: { RATE_LIMIT_SCALE: '0.05' },
+    overrides: { search: () => counted },
+  })
+  expect((await limited.get('/api/frames')).status).toBe(200)
+  failure = new AppError('unavailable', 'The database does not answer.', { retryAfterSec: 5 })
+  const statuses: number[] = []
+  for (let n = 1; n <= 30; n++) statuses.push((await limited.get(`/api/frames?page=${n + 1}`)).status)
+  failure = undefined
+  // The budget is 30 points, and the first read took one.
+  expect(statuses).toEqual([...Array.from({ length: 29 }, () => 503), 429])
+})
+
+test('the log level changes no answer', async () => {
+  fresh()
+  const verbose = await apiOver(counted, { level: 'debug' })
+  for (const path of [...paths(), '/api/frames?page=0', '/api/videos/nosuchvideo', '/api/nothing']) {
+    const [quiet, loud] = await Promise.all([fetch(url + path), fetch(verbose + path)])
+    const headersOf = (answer: Response) => {
+      const { date: _, 'x-request-id': __, ...rest } = Object.fromEntries(answer.headers)
+      return rest
+    }
+    expect([loud.status, headersOf(loud), await loud.text()], path).toEqual([
+      quiet.status,
+      headersOf(quiet),
+      await quiet.text(),
+    ])
+  }
+})
+
 test('a store that is away is 503 with Retry-After, so that an edge goes on with what it holds (stale-if-error)', async () => {
   fresh()
   failure = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
@@ -417,23 +451,19 @@ describe('compressed answers', () => {
 
 test('the memory is bounded: what was asked long ago is asked again', async () => {
   let searched = 0
-  const cache = createReadCache(async () => 'v', { maxBytes: 64 * 1024, versionTtlMs: 60_000 })
   const search = {
+    version: async () => 'v',
     techniques: async () => [],
     frames: async () => ({ frames: [], total: searched++ }),
   } as unknown as LibrarySearch
-  const app = appOver(cache, search)
-  const small = createServer(app)
-  await new Promise<void>((resolve) => small.listen(0, '127.0.0.1', resolve))
-  const base = `http://127.0.0.1:${(small.address() as AddressInfo).port}/api/frames?author=`
+  const small = await apiOver(search, { readCacheBytes: 64 * 1024, versionTtlMs: 60_000 })
+  const base = `${small}/api/frames?author=`
   for (let n = 0; n < 300; n++) await (await fetch(base + n)).text()
   expect(searched).toBe(300)
   await (await fetch(`${base}299`)).text()
   expect(searched).toBe(300)
   await (await fetch(`${base}0`)).text()
   expect(searched).toBe(301)
-  small.closeAllConnections()
-  small.close()
 })
 
 test('a save does not change the version; its count comes in a batch', async () => {

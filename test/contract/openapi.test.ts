@@ -18,7 +18,7 @@ const forPrograms = (path: string) =>
   /^\/(api|media)\//.test(path) || ['/livez', '/readyz', '/openapi.json', '/llms.txt'].includes(path)
 
 test('every mounted route for programs is in the document, and everything in the document is mounted', () => {
-  const mounted = listRoutes(service.api.routers)
+  const mounted = listRoutes(service.api.app.routers)
     .filter(({ path }) => forPrograms(path))
     .flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`))
   const documented = OPERATIONS.map(({ method, path }) => `${method.toUpperCase()} ${path}`)

@@ -505,7 +505,7 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
           expect([answer.status, answer.json.code], path).toEqual([404, 'not_found'])
         }
       }
-      const routes = listRoutes(service.api.routers).filter(({ path }) => path.startsWith('/api/'))
+      const routes = listRoutes(service.api.app.routers).filter(({ path }) => path.startsWith('/api/'))
       for (const { path } of routes) {
         // A literal path may also be what a pattern of another route takes.
         const methods = routes

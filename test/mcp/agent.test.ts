@@ -3,13 +3,13 @@ import { CallToolResultSchema, ListToolsResultSchema } from '@modelcontextprotoc
 import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openService, type Service, seedLaunches } from './service.ts'
+import { openToolService, seedLaunches, type ToolService } from './service.ts'
 
 /** An agent's whole job with the clients that agents are built on, over HTTP. The clients check every structured result against the output schema. */
 
-let service: Service
+let service: ToolService
 beforeAll(async () => {
-  service = await openService()
+  service = await openToolService()
   await seedLaunches(service, 12)
 })
 afterAll(() => service[Symbol.asyncDispose]())

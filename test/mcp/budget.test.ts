@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { AppError } from '../../src/errors.ts'
-import { openRateLimits } from '../../src/http/rate-limit.ts'
+import { openRateLimits } from '../../src/http/rate-limit/rate-limits.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 import { silent } from './support.ts'
 

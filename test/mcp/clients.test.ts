@@ -1,13 +1,13 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clientConfigurations } from '../../src/web/client-configurations.ts'
-import { openService, type Service } from './service.ts'
+import { openToolService, type ToolService } from './service.ts'
 
 /** The address and header that each ready configuration gives its client, used as the client would use them. */
 
-let service: Service
+let service: ToolService
 beforeAll(async () => {
-  service = await openService()
+  service = await openToolService()
 })
 afterAll(() => service[Symbol.asyncDispose]())
 

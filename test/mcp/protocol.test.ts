@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import { createConnection } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { AppError } from '../../src/errors.ts'
-import type { RateLimits } from '../../src/http/rate-limit.ts'
+import type { RateLimits } from '../../src/http/rate-limit/rate-limits.ts'
 import type { Caller, Scope } from '../../src/library/accounts/keys.ts'
 import { createDispatcher } from '../../src/mcp/dispatcher.ts'
-import { mcpRoute } from '../../src/mcp/route.ts'
+import { mcpRouter } from '../../src/mcp/route.ts'
 import { ADDS, defineTool, READS, type Tool } from '../../src/mcp/tool.ts'
 import { type Answer, type Listening, listen, MODERN_META, post, postModern, send, silent } from './support.ts'
 
@@ -111,7 +112,7 @@ let charged = 0
 let budget = Number.POSITIVE_INFINITY
 
 function route(publicUrl: string) {
-  return mcpRoute({
+  return mcpRouter({
     dispatch: createDispatcher({
       info: { name: 'frame-library', title: 'Frame Library', version: '0.0.0' },
       instructions: 'Read.',
@@ -131,15 +132,11 @@ function route(publicUrl: string) {
       },
     },
     limits,
-    trustProxy: 0,
   })
 }
 
 beforeAll(async () => {
-  server = await listen((url) => {
-    const { router, first } = route(url)
-    return { routers: [router], first: [first] }
-  })
+  server = await listen((url) => [route(url)])
   mcp = `${server.url}/api/mcp`
 })
 afterAll(() => server[Symbol.asyncDispose]())
@@ -456,10 +453,7 @@ describe('HTTP', () => {
     expect(preflight.headers['access-control-allow-origin']).toBe(origin)
   })
   test('a public service lets no page of the visitor’s own machine in', async () => {
-    await using open = await listen(() => {
-      const { router, first } = route('https://frames.example')
-      return { routers: [router], first: [first] }
-    })
+    await using open = await listen(() => [route('https://frames.example')])
     const status = async (origin: string) => (await post(`${open.url}/api/mcp`, list(), { origin })).status
     expect(await status('http://localhost:3000')).toBe(403)
     expect(await status('https://frames.example')).toBe(200)
@@ -544,8 +538,8 @@ describe('an answer that is kept', () => {
   })
 })
 
-test('in front of Express and through it the same is answered', async () => {
-  await using through = await listen((url) => ({ routers: [route(url).router] }))
+test('the log level changes no answer', async () => {
+  await using verbose = await listen((url) => [route(url)], pino({ level: 'debug' }, { write: () => undefined }))
   const told = async (url: string, body: string, headers: Record<string, string>) => {
     charged = 0
     const answer = await send(url, { headers: { 'content-type': 'application/json', ...headers }, body })
@@ -570,7 +564,7 @@ test('in front of Express and through it the same is answered', async () => {
       { 'mcp-protocol-version': '2020-01-01' },
     ])
       expect(await told(mcp, body, headers as Record<string, string>)).toEqual(
-        await told(`${through.url}/api/mcp`, body, headers as Record<string, string>),
+        await told(`${verbose.url}/api/mcp`, body, headers as Record<string, string>),
       )
 })
 

@@ -3,15 +3,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openService, type Service, seedLaunches } from './service.ts'
+import { openToolService, seedLaunches, type ToolService } from './service.ts'
 
 /** The protocol's own conformance suite and inspector, as a stranger would run them against the service. */
 
 const bin = resolve(import.meta.dirname, '../../node_modules/.bin')
-let service: Service
+let service: ToolService
 let home: string
 beforeAll(async () => {
-  service = await openService()
+  service = await openToolService()
   await seedLaunches(service)
   home = mkdtempSync(join(tmpdir(), 'frames-referees-'))
 })

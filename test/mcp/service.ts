@@ -1,25 +1,25 @@
-import { openReads } from '../../src/api/reads.ts'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseConfig } from '../../src/config.ts'
 import { startConsumer } from '../../src/events/consume.ts'
-import { createAuthentication } from '../../src/http/authenticate.ts'
-import { limitOpenReads, openRateLimits } from '../../src/http/rate-limit.ts'
-import { createReadCache } from '../../src/http/read-cache.ts'
 import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
 import { createKey, type Scope } from '../../src/library/accounts/keys.ts'
-import { mcpRoute } from '../../src/mcp/route.ts'
-import { createToolServer, createTools } from '../../src/mcp/server.ts'
 import type { Tool } from '../../src/mcp/tool.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
-import { openPostgresSearch } from '../../src/search/postgres/search.ts'
+import { openApi } from '../../src/server/main.ts'
 import type { Subject, Surface } from '../../src/vocabulary.ts'
+import { listeningServer } from '../support/listening.ts'
 import { type SeedFrame, seedVideo } from '../support/seed.ts'
 import { openStores, type Stores } from '../support/stores.ts'
-import { type Listening, listen, silent } from './support.ts'
+import { silent } from './support.ts'
 
-export interface Service extends Listening {
+export interface ToolService {
+  url: string
   stores: Stores
   mcp: string
   /** Every tool of the product, as it is served. */
-  tools: Tool[]
+  tools: readonly Tool[]
   /** Makes the read model current. */
   drain(): Promise<void>
   /** A key of a new account. */
@@ -27,59 +27,30 @@ export interface Service extends Listening {
     plan: 'free' | 'pro',
     scopes?: readonly Scope[],
   ): Promise<{ accountId: string; bearer: { authorization: string } }>
+  [Symbol.asyncDispose](): Promise<void>
 }
 
-const YOUTUBE = /^https:\/\/(?:www\.youtube\.com\/watch\?v=|youtu\.be\/)([\w-]{11})/
-
-/** The application with its routers on real stores: reads, tool server, keys and limits. */
-export async function openService({ scale = 1000 }: { scale?: number } = {}): Promise<Service> {
+/** The application as production wires it, on real stores, with pictures made up from their keys. */
+export async function openToolService({ scale = 1000 }: { scale?: number } = {}): Promise<ToolService> {
   const stores = await openStores()
-  const limits = openRateLimits({
+  const dataDir = await mkdtemp(join(tmpdir(), 'frames-mcp-'))
+  const { server, url } = await listeningServer()
+  const api = await openApi({
+    config: parseConfig({ DATA_DIR: dataDir, PUBLIC_URL: url, RATE_LIMIT_SCALE: String(scale) }),
+    databaseUrl: stores.databaseUrl,
     redisUrl: stores.redisUrl,
-    scale,
     logger: silent,
     prefix: stores.prefix,
+    server,
     patienceMs: 15_000,
-  })
-  const search = openPostgresSearch(stores.db.$client)
-  const cache = createReadCache(() => search.version(), { versionTtlMs: 0 })
-  const sourceKeyOf = (term: string) => {
-    const id = YOUTUBE.exec(term)?.[1]
-    return id && `youtube:${id}`
-  }
-  let tools: Tool[] = []
-  const server = await listen((publicUrl) => {
-    tools = createTools({
-      db: stores.db,
-      search,
-      publicUrl,
-      sourceKeyOf,
-      readImage: async (key) => Buffer.from(`picture ${key}`),
-    })
-    const mcp = mcpRoute({
-      dispatch: createToolServer({
-        tools,
-        publicUrl,
-        version: '1.2.3',
-        logger: silent,
-        libraryVersion: () => search.version(),
-      }),
-      publicUrl,
-      authentication: createAuthentication({ db: stores.db, limits, logger: silent, publicUrl }),
-      limits,
-      trustProxy: 0,
-    })
-    return {
-      routers: [openReads({ search, cache, publicUrl, sourceKeyOf, limit: limitOpenReads(limits) }).router, mcp.router],
-      first: [mcp.first],
-    }
+    overrides: { versionTtlMs: 0, readImage: async (key) => Buffer.from(`picture ${key}`) },
   })
   let accounts = 0
   return {
     stores,
-    url: server.url,
-    mcp: `${server.url}/api/mcp`,
-    tools,
+    url,
+    mcp: `${url}/api/mcp`,
+    tools: api.app.tools,
     async drain() {
       const running = startConsumer(
         { db: stores.db, url: stores.databaseUrl, logger: silent, pollMs: 20 },
@@ -95,9 +66,9 @@ export async function openService({ scale = 1000 }: { scale?: number } = {}): Pr
       return { accountId: account.id, bearer: { authorization: `Bearer ${key}` } }
     },
     async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]()
-      await limits[Symbol.asyncDispose]()
+      await api.stop()
       await stores[Symbol.asyncDispose]()
+      await rm(dataDir, { recursive: true, force: true })
     },
   }
 }
@@ -154,7 +125,7 @@ const OPENINGS: [Subject, Surface, string, string][] = [
 ]
 
 /** A library of launch videos with captions as a vision model writes them: `videos` × 8 frames, and text cards that open in the dark. */
-export async function seedLaunches(service: Service, videos = 8): Promise<{ videoIds: string[] }> {
+export async function seedLaunches(service: ToolService, videos = 8): Promise<{ videoIds: string[] }> {
   const brands = [
     'Northwind',
     'Relay & Sons',

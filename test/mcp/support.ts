@@ -2,7 +2,8 @@ import { createServer, request as httpRequest, type IncomingHttpHeaders, type Se
 import type { AddressInfo } from 'node:net'
 import type { Router } from 'express'
 import { pino } from 'pino'
-import { createApp, type Shortcut } from '../../src/http/app.ts'
+import { createApp } from '../../src/http/app.ts'
+import type { Logger } from '../../src/logger.ts'
 
 export const silent = pino({ level: 'silent' })
 
@@ -12,12 +13,12 @@ export interface Listening {
 }
 
 /** An HTTP server on a free loopback port around the real application. `wire` gets the address first, because addresses are in the answers. */
-export async function listen(wire: (url: string) => { routers: Router[]; first?: Shortcut[] }): Promise<Listening> {
+export async function listen(wire: (url: string) => Router[], logger: Logger = silent): Promise<Listening> {
   // As in the service: a starved test must not meet a connection that the server has just let go.
   const server: Server = createServer({ keepAliveTimeout: 65_000 })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  server.on('request', createApp({ logger: silent, trustProxy: 0, ...wire(url) }))
+  server.on('request', createApp({ logger, trustProxy: 0, routers: wire(url) }))
   return {
     url,
     async [Symbol.asyncDispose]() {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { describeTool } from '../../src/mcp/tool.ts'
 import { filterParameters } from '../../src/views/frame-query.ts'
 import { seedVideo } from '../support/seed.ts'
-import { openService, type Service, seedLaunches } from './service.ts'
+import { openToolService, seedLaunches, type ToolService } from './service.ts'
 import { post, postModern, send } from './support.ts'
 
 const OPEN = [
@@ -27,10 +27,10 @@ const ACCOUNT = [
   'unpin_frame',
 ]
 
-let service: Service
+let service: ToolService
 let videoIds: string[]
 beforeAll(async () => {
-  service = await openService()
+  service = await openToolService()
   videoIds = (await seedLaunches(service)).videoIds
 })
 afterAll(() => service[Symbol.asyncDispose]())

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { guardConnections } from '../../src/http/app.ts'
+import { guardConnections } from '../../src/http/connections.ts'
 import { silent } from '../mcp/support.ts'
 
 let stop = () => {}

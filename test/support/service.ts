@@ -5,6 +5,7 @@ import { type Config, parseConfig } from '../../src/config.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { createLogger, type Logger } from '../../src/logger.ts'
+import type { AppOverrides } from '../../src/server/build-app.ts'
 import { type OpenApi, openApi } from '../../src/server/main.ts'
 import type { Annotator } from '../../src/vision/annotator.ts'
 import { type OpenWorker, openWorker, type WorkerOptions } from '../../src/workers/main.ts'
@@ -36,25 +37,26 @@ export interface Service {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** API and worker in this process, on stores and a data folder of their own. */
+/** API and worker in this process, wired and logging as in production, on stores and a data folder of their own. */
 export async function openService(
   options: {
     annotator?: Annotator
     env?: Record<string, string>
     worker?: boolean
     workerOptions?: Partial<WorkerOptions>
+    overrides?: AppOverrides
   } = {},
 ): Promise<Service> {
   const stores = await openStores()
   const dataDir = await mkdtemp(join(tmpdir(), 'frames-service-'))
   const logs: string[] = []
-  const logger = createLogger({ level: 'debug' }, { write: (line: string) => void logs.push(line) })
   const config = parseConfig({
     DATA_DIR: dataDir,
     RATE_LIMIT_SCALE: '1000',
     PUBLIC_URL: 'http://frames.test',
     ...options.env,
   })
+  const logger = createLogger({ level: config.logLevel }, { write: (line: string) => void logs.push(line) })
   if (config.meili) config.meili.prefix = stores.prefix
   const shared = { config, databaseUrl: stores.databaseUrl, redisUrl: stores.redisUrl, logger, prefix: stores.prefix }
   const worker =
@@ -66,7 +68,12 @@ export async function openService(
           ...(options.annotator ? { annotator: options.annotator } : {}),
           ...options.workerOptions,
         })
-  const api = await openApi({ ...shared, port: 0, host: '127.0.0.1', versionTtlMs: 0 })
+  const api = await openApi({
+    ...shared,
+    port: 0,
+    host: '127.0.0.1',
+    overrides: { versionTtlMs: 0, ...options.overrides },
+  })
   const account = await createAccount(stores.db, { email: 'operator@example.com', role: 'operator', plan: 'pro' })
   const { key: operatorKey } = await createKey(stores.db, { accountId: account.id, name: 'tests' })
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { POINTS } from '../../http/rate-limit.ts'
+import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { type Board, ensureBoard, listBoards, loadBoard, MAX_BOARD_NAME } from '../../library/collections/boards.ts'
 import { MAX_NOTE, pinFrames, unpinFrames } from '../../library/collections/pins.ts'
 import { readCursor, toCursor } from '../cursor.ts'

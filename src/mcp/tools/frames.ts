@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid, notFound } from '../../errors.ts'
-import { POINTS } from '../../http/rate-limit.ts'
+import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { FacetCounts } from '../../search/library-search.ts'
 import { cleanText } from '../../views/frame-query.ts'
 import { DetailedFrame, plural } from '../present.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { POINTS } from '../../http/rate-limit.ts'
+import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { listSaves, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
 import { CompactFrame, moreWith, plural, toCompactFrame, toLink } from '../present.ts'
 import { ADDS, defineTool, READS, REMOVES, type Tool } from '../tool.ts'

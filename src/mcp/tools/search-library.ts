@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { POINTS } from '../../http/rate-limit.ts'
+import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type {
   BrandDocument,
   SearchGroups,

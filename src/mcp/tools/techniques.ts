@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { POINTS } from '../../http/rate-limit.ts'
+import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { TechniqueDocument } from '../../search/library-search.ts'
 import { cleanText } from '../../views/frame-query.ts'
 import { readCursor, toCursor } from '../cursor.ts'

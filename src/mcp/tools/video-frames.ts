@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { notFound } from '../../errors.ts'
-import { POINTS } from '../../http/rate-limit.ts'
+import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { FrameDocument, LibrarySearch } from '../../search/library-search.ts'
 import { cleanText } from '../../views/frame-query.ts'
 import { readCursor, toCursor } from '../cursor.ts'

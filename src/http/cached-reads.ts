@@ -1,0 +1,112 @@
+import { hash } from 'node:crypto'
+import type { Request, Response } from 'express'
+import { LRUCache } from 'lru-cache'
+import { CompressibleBody, sendCompressed } from './compressed-body.ts'
+import { isAny, isMet } from './etag.ts'
+import type { ReadModelVersion } from './read-model-version.ts'
+import { openVersionedCache, type Versioned } from './versioned-cache.ts'
+
+export const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600'
+
+/** A parsed read. Equal reads have equal keys, however their URLs are written. */
+export interface CacheableRead {
+  key: string
+  /** The answer as an object, or as its JSON text. */
+  load: () => Promise<object | string>
+  /** Per-request answer (`debug=1`): never cached. */
+  once?: boolean
+}
+
+export interface CachedReads {
+  /**
+   * Answers an open read: 304 from the version alone, else from memory, else by one load for all who wait. `parse`
+   * reads the request; it is not called for a URL seen before. Only 200s are kept.
+   */
+  answer(req: Request, res: Response, parse: () => CacheableRead): void | Promise<void>
+}
+
+/** Caches the answers of open reads, bounded by `maxBytes`, for one version of the read model. */
+export function openCachedReads(readModel: ReadModelVersion, { maxBytes = 64 * 1024 * 1024 } = {}): CachedReads {
+  const cache = openVersionedCache<CompressibleBody>({
+    readModel,
+    maxBytes,
+    // Twice the body: its compressed forms are kept beside it.
+    sizeOf: (body) => body.bytes.length * 2,
+  })
+  /** URL as written → the name of its read in ETags. Bounded by size, because URLs may be long. */
+  const names = new LRUCache<string, string>({
+    maxSize: 4 * 1024 * 1024,
+    sizeCalculation: (_, url) => url.length + 128,
+  })
+
+  return {
+    answer(req, res, parse) {
+      let read: CacheableRead | undefined
+      let name = names.get(req.originalUrl)
+      if (name === undefined) {
+        read = parse()
+        if (read.once) return answerOnce(req, res, read)
+        name = hash('sha256', read.key, 'base64url').slice(0, 22)
+        names.set(req.originalUrl, name)
+      }
+      const known = name
+      const load = async () => new CompressibleBody(toJson(await (read ?? parse()).load()))
+      const send = ({ value, version }: Versioned<CompressibleBody>) => sendRead(req, res, value, version, known)
+      const look = (version: string) => {
+        if (isUnchanged(req, tagOf(version, known)) && !isAny(req.headers['if-none-match']))
+          return sendNotModified(res, tagOf(version, known))
+        const found = cache.getOrLoad(known, load)
+        return found instanceof Promise ? found.then(send) : send(found)
+      }
+      const version = cache.version()
+      return typeof version === 'string' ? look(version) : version.then(look)
+    },
+  }
+}
+
+async function answerOnce(req: Request, res: Response, { load }: CacheableRead): Promise<void> {
+  const body = new CompressibleBody(toJson(await load()))
+  res.setHeader('Cache-Control', 'no-store')
+  await sendCompressed(req, res, body, JSON_TYPE)
+}
+
+/** Sends a read, or 304. Without a version the engine changed meanwhile, and no cache may keep the answer. */
+function sendRead(
+  req: Request,
+  res: Response,
+  body: CompressibleBody,
+  version: string | undefined,
+  name: string,
+): void | Promise<void> {
+  if (version === undefined) res.setHeader('Cache-Control', 'no-store')
+  else {
+    const etag = tagOf(version, name)
+    if (isUnchanged(req, etag)) return sendNotModified(res, etag)
+    setKept(res, etag)
+  }
+  return sendCompressed(req, res, body, JSON_TYPE)
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+const tagOf = (version: string, name: string) => `W/"${version}-${name}"`
+
+function isUnchanged(req: Request, etag: string): boolean {
+  return isMet(req.headers['if-none-match'], etag)
+}
+
+function sendNotModified(res: Response, etag: string): void {
+  setKept(res, etag)
+  res.statusCode = 304
+  res.end()
+}
+
+function setKept(res: Response, etag: string): void {
+  res.setHeader('ETag', etag)
+  res.setHeader('Cache-Control', READ_CACHE_CONTROL)
+  res.setHeader('Vary', 'Accept-Encoding')
+}
+
+function toJson(value: object | string): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

@@ -1,0 +1,35 @@
+import type { IncomingMessage } from 'node:http'
+import ipaddr from 'ipaddr.js'
+import { LRUCache } from 'lru-cache'
+import proxyaddr from 'proxy-addr'
+
+/** The client's IP address behind `trustProxy` proxies, as Express's `trust proxy` reads X-Forwarded-For. */
+export function clientIp(req: IncomingMessage, trustProxy: number): string {
+  // Without a trusted proxy the header is a stranger's text: do not parse it.
+  if (trustProxy === 0) return req.socket.remoteAddress ?? ''
+  return proxyaddr(req, (_address, hop) => hop < trustProxy) ?? ''
+}
+
+/** The address an anonymous request is counted under: an IPv4 address, or the /64 of an IPv6 address. */
+export function toAddress(ip: string): string {
+  if (!ipaddr.isValid(ip)) return 'unknown'
+  const address = ipaddr.process(ip)
+  if (address.kind() === 'ipv4') return address.toString()
+  const network = (address as ipaddr.IPv6).parts.slice(0, 4).map((part) => part.toString(16))
+  return `${network.join(':')}::/64`
+}
+
+/** `toAddress(clientIp(req))`, with a bounded memory of the addresses seen. */
+export function addressReader(trustProxy: number): (req: IncomingMessage) => string {
+  const addresses = new LRUCache<string, string>({ max: 10_000 })
+  return (req) => {
+    const ip = clientIp(req, trustProxy)
+    let address = addresses.get(ip)
+    if (address === undefined) {
+      address = toAddress(ip)
+      // Behind a proxy the IP is a header's text of any length.
+      if (ip.length <= 64) addresses.set(ip, address)
+    }
+    return address
+  }
+}

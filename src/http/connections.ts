@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto'
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Logger } from '../logger.ts'
+
+/** How long an unwanted body is still read after the answer, so that its sender receives that answer. */
+const LINGER_MS = 5_000
+/** How long a body may take to arrive. Uploads are exempt. */
+const BODY_MS = 30_000
+const IDLE_MS = 120_000
+
+/**
+ * Guards what no route sees: requests that cannot be parsed are answered as JSON, idle connections close, and a
+ * body that drips in is cut off after `bodyMs`. Only uploads (`POST /api/videos`) may take longer. Call it before
+ * the server listens.
+ */
+export function guardConnections(server: Server, logger: Logger, { bodyMs = BODY_MS }: { bodyMs?: number } = {}): void {
+  server.on('clientError', (error: ParseError, socket: Socket) => answerUnparsed(error, socket, logger))
+  // `Expect` with anything but 100-continue is ignored.
+  server.on('checkExpectation', (req, res) => server.emit('request', req, res))
+  server.setTimeout(IDLE_MS)
+  let arrived: [IncomingMessage, ServerResponse][] = []
+  server.on('request', (req, res) => {
+    if (req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined) return
+    // Look once the current packet is read: most bodies arrive with their head and need no watching.
+    if (arrived.push([req, res]) > 1) return
+    setImmediate(() => {
+      const looked = arrived
+      arrived = []
+      for (const [request, response] of looked) if (!request.complete) watchBody(request, response, bodyMs)
+    })
+  })
+}
+
+type ParseError = NodeJS.ErrnoException & { rawPacket?: Buffer }
+
+const PARSE_FAULTS: Record<string, [status: number, message: string]> = {
+  HPE_HEADER_OVERFLOW: [431, 'The URL and headers are too long together. Send at most 16 KiB.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive. Send it again.'],
+}
+
+function answerUnparsed(error: ParseError, socket: Socket, logger: Logger): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  logger.info({ code: error.code }, 'request could not be parsed')
+  const [status, message] = PARSE_FAULTS[error.code ?? ''] ?? [400, 'This is not a valid HTTP request.']
+  const body = JSON.stringify({ code: 'invalid_request', message })
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: no-store',
+    `X-Request-Id: ${randomUUID()}`,
+    'Connection: close',
+  ]
+  const isHead = error.rawPacket?.subarray(0, 5).toString() === 'HEAD '
+  socket.end(`${head.join('\r\n')}\r\n\r\n${isHead ? '' : body}`)
+}
+
+function watchBody(req: IncomingMessage, res: ServerResponse, bodyMs: number): void {
+  const cut = () => {
+    if (!req.complete) req.socket.destroy()
+  }
+  const linger = () => {
+    if (!req.complete) setTimeout(cut, LINGER_MS).unref()
+  }
+  const isUpload = req.method === 'POST' && req.url?.split('?', 1)[0] === '/api/videos'
+  const timer = isUpload ? undefined : setTimeout(cut, bodyMs).unref()
+  req.once('end', () => clearTimeout(timer))
+  res.once('close', () => clearTimeout(timer))
+  if (res.writableFinished) linger()
+  else res.once('finish', linger)
+}

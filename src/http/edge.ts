@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Logger } from '../logger.ts'
+import { addressReader } from './client-address.ts'
+
+/** What every answer needs to know of its request, computed once, before any route runs. */
+export interface RequestContext {
+  /** The caller's X-Request-Id where it is well formed, else a new one. It is on the answer and in the log. */
+  requestId: string
+  /** The address an anonymous request is counted under (`toAddress`). */
+  address: string
+  /** The path without its query. */
+  path: string
+}
+
+const contexts = new WeakMap<IncomingMessage, RequestContext>()
+
+/** The context of a request that came through the edge. */
+export function contextOf(req: IncomingMessage): RequestContext {
+  const context = contexts.get(req)
+  if (!context) throw new Error('contextOf was called on a request that did not come through the edge')
+  return context
+}
+
+/**
+ * Opens the edge: gives each request its context, sets the headers that every answer carries, and logs the request
+ * at debug level when its answer is sent.
+ */
+export function openEdge(options: { logger: Logger; trustProxy: number }) {
+  const { logger } = options
+  const addressOf = addressReader(options.trustProxy)
+  return (req: IncomingMessage, res: ServerResponse): RequestContext => {
+    const context = { requestId: requestIdOf(req), address: addressOf(req), path: pathOf(req.url!) }
+    contexts.set(req, context)
+    res.setHeader('X-Request-Id', context.requestId)
+    res.setHeader('X-Content-Type-Options', 'nosniff')
+    res.setHeader('Referrer-Policy', 'strict-origin-when-cross-origin')
+    if (isOpenToAnyOrigin(context.path)) {
+      res.setHeader('Access-Control-Allow-Origin', '*')
+      res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
+    }
+    if (logger.isLevelEnabled('debug')) logWhenSent(logger, context, req, res)
+    return context
+  }
+}
+
+function pathOf(url: string): string {
+  // A proxy may send the absolute form, `GET http://host/path`.
+  if (!url.startsWith('/')) return URL.canParse(url) ? new URL(url).pathname : url
+  const mark = url.indexOf('?')
+  return mark < 0 ? url : url.slice(0, mark)
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
+
+function requestIdOf(req: IncomingMessage): string {
+  const given = req.headers['x-request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+}
+
+const EXPOSED_HEADERS = 'ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id'
+
+/**
+ * CORS `*` without credentials for the API: keys travel in a header, never in a cookie. The tool server checks
+ * origins itself.
+ */
+function isOpenToAnyOrigin(path: string): boolean {
+  return (path.startsWith('/api/') && path !== '/api/mcp') || path === '/openapi.json'
+}
+
+/** Whether this is a CORS preflight of a path that any origin may call. */
+export function isPreflight(req: IncomingMessage, { path }: RequestContext): boolean {
+  return (
+    req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined && isOpenToAnyOrigin(path)
+  )
+}
+
+export function sendPreflight(res: ServerResponse): void {
+  res.writeHead(204, {
+    'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id',
+    'Access-Control-Max-Age': '86400',
+  })
+  res.end()
+}
+
+function logWhenSent(
+  logger: Logger,
+  { requestId, path }: RequestContext,
+  { method }: IncomingMessage,
+  res: ServerResponse,
+): void {
+  const started = performance.now()
+  res.on('finish', () => {
+    const ms = Math.round(performance.now() - started)
+    logger.debug({ requestId, method, path, status: res.statusCode, ms }, 'request')
+  })
+}

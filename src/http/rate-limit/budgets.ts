@@ -1,0 +1,43 @@
+import type { Plan } from '../../db/schema/accounts.ts'
+import { AppError } from '../../errors.ts'
+
+/** What a request costs. */
+export const POINTS = { read: 1, search: 2, write: 5 } as const
+
+/** Points per window, before RATE_LIMIT_SCALE. */
+export const BUDGETS = {
+  anonymous: { points: 600, windowSec: 60 },
+  free: { points: 1_200, windowSec: 60 },
+  pro: { points: 6_000, windowSec: 60 },
+  /** Images are many and cheap: their own budget, so that looking at the wall does not use up the API's. */
+  media: { points: 6_000, windowSec: 60 },
+  /** Failed key checks per address. */
+  failures: { points: 60, windowSec: 60 },
+  /** Sign-in: a form costs its address one point, a mail costs its mailbox LINK_POINTS. */
+  links: { points: 30, windowSec: 900 },
+} as const
+export type Budget = keyof typeof BUDGETS
+export const LINK_POINTS = 5
+
+export function budgetOf(plan: Plan): 'free' | 'pro' {
+  return plan
+}
+
+/** What is left of a budget. */
+export interface Usage {
+  limit: number
+  windowSec: number
+  remaining: number
+  resetSec: number
+}
+
+export class RateLimited extends AppError {
+  readonly usage: Usage
+
+  constructor(usage: Usage) {
+    const { limit, windowSec, resetSec } = usage
+    const message = `The limit of ${limit} points in ${windowSec} seconds is used up. Try again in ${resetSec} seconds.`
+    super('rate_limited', message, { retryAfterSec: resetSec })
+    this.usage = usage
+  }
+}

@@ -1,0 +1,147 @@
+import { Redis } from 'ioredis'
+import { LRUCache } from 'lru-cache'
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import type { Logger } from '../../logger.ts'
+import { BUDGETS, type Budget, RateLimited, type Usage } from './budgets.ts'
+import { openLocalWindows } from './local-window.ts'
+import { openPointBlocks } from './point-blocks.ts'
+
+export interface RateLimits {
+  /**
+   * Takes points from the count that all processes share in Redis; at once while this process holds points already.
+   * While Redis is unavailable each process counts by itself, with the same budgets. @throws RateLimited
+   */
+  consume(budget: Budget, subject: string, points: number): Usage | Promise<Usage>
+  /** Takes points from this process's own count: for answers that an edge cache may keep. @throws RateLimited */
+  consumeLocally(budget: Budget, subject: string, points: number): void
+  /** Points per window of this installation, with RATE_LIMIT_SCALE applied. */
+  pointsOf(budget: Budget): number
+  /** What is left, without taking any. */
+  peek(budget: Budget, subject: string): Promise<Usage>
+  /** Seconds this address must wait after too many failed key checks; 0 when it need not. Known in this process only. */
+  failureWaitSec(address: string): number
+  /** Counts one failed key check. */
+  noteFailure(address: string): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface RateLimitOptions {
+  redisUrl: string
+  scale: number
+  logger: Logger
+  prefix?: string
+  /** How long to wait for one answer of Redis (four times as long for its first connection) before counting here. */
+  patienceMs?: number
+}
+
+/** Opens a Redis connection of its own that fails fast: a limit must never hold a request back. */
+export function openRateLimits(options: RateLimitOptions): RateLimits {
+  const { redis, settled } = connect(options)
+  const limiters = openLimiters(redis, options)
+  const blocks = openPointBlocks()
+  const consumeHere = openLocalWindows()
+  const blockedUntilMs = new LRUCache<string, number>({ max: 10_000 })
+
+  async function take(budget: Budget, subject: string, points: number): Promise<Usage> {
+    await settled
+    const limiter = limiters[budget]
+    try {
+      return toUsage(limiter, await limiter.consume(subject, points))
+    } catch (refusal) {
+      if (!(refusal instanceof RateLimiterRes)) throw refusal
+      throw new RateLimited(toUsage(limiter, refusal))
+    }
+  }
+
+  const block = (address: string, { resetSec }: Usage) => blockedUntilMs.set(address, Date.now() + resetSec * 1000)
+
+  return {
+    consume: (budget, subject, points) =>
+      blocks.spend(`${budget}:${subject}`, points, limiters[budget].points, (wanted) => take(budget, subject, wanted)),
+    consumeLocally(budget, subject, points) {
+      const { points: limit, duration: windowSec } = limiters[budget]
+      consumeHere(`${budget} ${subject}`, points, { limit, windowSec })
+    },
+    pointsOf: (budget) => limiters[budget].points,
+    async peek(budget, subject) {
+      const limiter = limiters[budget]
+      const { points: limit, duration: windowSec } = limiter
+      const result = await limiter.get(subject)
+      if (!result) return { limit, windowSec, remaining: limit, resetSec: windowSec }
+      const usage = toUsage(limiter, result)
+      return { ...usage, remaining: usage.remaining + blocks.held(`${budget}:${subject}`) }
+    },
+    failureWaitSec: (address) => Math.max(0, Math.ceil(((blockedUntilMs.get(address) ?? 0) - Date.now()) / 1000)),
+    async noteFailure(address) {
+      try {
+        const usage = await take('failures', address, 1)
+        if (usage.remaining === 0) block(address, usage)
+      } catch (error) {
+        if (!(error instanceof RateLimited)) throw error
+        block(address, error.usage)
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      redis.disconnect()
+    },
+  }
+}
+
+function connect({ redisUrl, logger, patienceMs = 250 }: RateLimitOptions): { redis: Redis; settled: Promise<void> } {
+  const redis = new Redis(redisUrl, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: patienceMs,
+    connectTimeout: 2_000,
+    retryStrategy: (attempt) => Math.min(attempt * 200, 5_000),
+  })
+  let unavailable = false
+  redis.on('error', (error) => {
+    if (!unavailable) logger.warn({ err: error }, 'Redis is unavailable: rate limits count per process')
+    unavailable = true
+  })
+  redis.on('ready', () => {
+    unavailable = false
+  })
+  // The first requests wait briefly until the connection is known to work: else they would be counted here and there.
+  const settled = new Promise<void>((resolve) => {
+    setTimeout(resolve, 4 * patienceMs).unref()
+    redis.once('ready', resolve)
+    redis.once('error', () => resolve())
+  })
+  return { redis, settled }
+}
+
+type Limiters = Record<Budget, RateLimiterRedis>
+
+function openLimiters(redis: Redis, { scale, prefix = 'rate' }: RateLimitOptions): Limiters {
+  const limiters = {} as Limiters
+  for (const budget of Object.keys(BUDGETS) as Budget[]) {
+    const options = {
+      points: Math.max(1, Math.round(BUDGETS[budget].points * scale)),
+      duration: BUDGETS[budget].windowSec,
+      keyPrefix: `${prefix}:${familyOf(budget)}`,
+    }
+    limiters[budget] = new RateLimiterRedis({
+      ...options,
+      storeClient: redis,
+      rejectIfRedisNotReady: true,
+      insuranceLimiter: new RateLimiterMemory(options),
+    })
+  }
+  return limiters
+}
+
+/** A key keeps its count when its account's plan changes. */
+function familyOf(budget: Budget): string {
+  return budget === 'free' || budget === 'pro' ? 'key' : budget
+}
+
+function toUsage({ points, duration }: { points: number; duration: number }, result: RateLimiterRes): Usage {
+  return {
+    limit: points,
+    windowSec: duration,
+    remaining: Math.max(0, result.remainingPoints),
+    resetSec: Math.max(1, Math.ceil(result.msBeforeNext / 1000)),
+  }
+}

@@ -1,0 +1,137 @@
+import type { RequestListener } from 'node:http'
+import { sql } from 'drizzle-orm'
+import type { Router } from 'express'
+import { accountsRouter } from '../api/accounts.ts'
+import { boardsRouter } from '../api/boards.ts'
+import { documentsRouter } from '../api/documents.ts'
+import { eventsRouter } from '../api/events.ts'
+import { favouritesRouter } from '../api/favourites.ts'
+import { type Health, healthRouter } from '../api/health.ts'
+import { libraryRouter } from '../api/library.ts'
+import { mediaRouter } from '../api/media.ts'
+import { OPERATIONS } from '../api/operations.ts'
+import { readsRouter } from '../api/reads.ts'
+import { videosRouter } from '../api/videos.ts'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import { createApp } from '../http/app.ts'
+import { createAuthentication } from '../http/authenticate.ts'
+import { openCachedReads } from '../http/cached-reads.ts'
+import { describeApi } from '../http/openapi.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { openReadModelVersion } from '../http/read-model-version.ts'
+import { fetchability } from '../library/videos/submit.ts'
+import type { Logger } from '../logger.ts'
+import { mcpRouter } from '../mcp/route.ts'
+import { createToolServer, createTools } from '../mcp/server.ts'
+import type { Tool } from '../mcp/tool.ts'
+import type { MediaStore } from '../media/media-store.ts'
+import { openMediaStore } from '../media/open-store.ts'
+import type { LibrarySearch } from '../search/library-search.ts'
+import { openLibrarySearch } from '../search/open-search.ts'
+import { findPasted, findSource } from '../video/source/source.ts'
+import { docsPageRouter } from '../web/docs-page.ts'
+import type { Mailer } from '../web/mailer.ts'
+import { openPages } from '../web/pages.ts'
+
+/** What an application shares with its process. */
+export interface AppDeps {
+  config: Config
+  logger: Logger
+  db: Db
+  limits: RateLimits
+  health: Health
+}
+
+/** What a test may replace; everything else is wired as in production. */
+export interface AppOverrides {
+  /** Wraps or replaces the search that production would use. */
+  search?: (search: LibrarySearch) => LibrarySearch
+  readImage?: MediaStore['get']
+  mailer?: Mailer
+  /** Where sign-in links go when there is no mail server. */
+  printLink?: (line: string) => void
+  /** How long a version of the read model is believed. */
+  versionTtlMs?: number
+  /** The most that cached reads may take in memory. */
+  readCacheBytes?: number
+}
+
+export interface App {
+  listener: RequestListener
+  /** The routers in the order they are asked, and the tools as they are listed: for the tests that walk them. */
+  routers: readonly Router[]
+  tools: readonly Tool[]
+  close(): void
+}
+
+const VERSION = '0.1.0'
+
+/** Wires the whole HTTP application: API, tool server and pages over one edge, one search and one set of budgets. */
+export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
+  const { config, logger, db, limits, health } = deps
+  const { publicUrl } = config
+  const store = openMediaStore(config)
+  const readImage = overrides.readImage ?? ((key: string) => store.get(key))
+  const production = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
+  const search = overrides.search?.(production) ?? production
+  const readModel = openReadModelVersion(search, { ttlMs: overrides.versionTtlMs })
+  const cache = openCachedReads(readModel, { maxBytes: overrides.readCacheBytes })
+  const authentication = createAuthentication({ db, limits, logger, publicUrl })
+  const { requireScope } = authentication
+  const limit = limitOpenReads(limits)
+  const pages = openPages({
+    db,
+    search,
+    readModel,
+    sourceKeyOf,
+    publicUrl,
+    limits,
+    logger,
+    signup: config.signup,
+    smtpUrl: config.smtpUrl,
+    production: config.production,
+    mailer: overrides.mailer,
+    printLink: overrides.printLink,
+  })
+  const tools = createTools({ db, search, publicUrl, sourceKeyOf, readImage })
+  const dispatch = createToolServer({ tools, publicUrl, version: VERSION, logger, readModel })
+  let described: ReturnType<typeof describeApi> | undefined
+  const document = () => {
+    described ??= describeApi({ publicUrl, version: VERSION, operations: OPERATIONS })
+    return described
+  }
+  const databaseAnswers = () => db.execute(sql`select 1`).then(() => true)
+  const fetchable = fetchability({ ytdlp: config.ytdlpPath !== undefined })
+  const routers = [
+    // First, because warm reads cost little more than the way to their route.
+    readsRouter({ search, cache, publicUrl, sourceKeyOf, limit }),
+    mcpRouter({ dispatch, publicUrl, authentication, limits }),
+    mediaRouter({ readImage, limit }),
+    healthRouter({ health, checks: { database: databaseAnswers } }),
+    videosRouter({
+      db,
+      store,
+      maxUploadBytes: config.maxUploadBytes,
+      resolveSource: findSource,
+      fetchable,
+      requireScope,
+    }),
+    libraryRouter({ db, requireScope }),
+    favouritesRouter({ db, search, publicUrl, authentication }),
+    boardsRouter({ db, search, publicUrl, authentication, limits }),
+    accountsRouter({ db, authentication }),
+    eventsRouter({ db, publicUrl, authentication }),
+    documentsRouter({ document, publicUrl }),
+    ...pages.routers,
+    docsPageRouter({ assets: pages.assets, document, publicUrl }),
+  ]
+  const listener = createApp({ logger, trustProxy: config.trustProxy, routers })
+  return { listener, routers, tools, close: pages.close }
+}
+
+/** The key of a pasted video URL. Another URL finds nothing, instead of whatever its letters resemble. */
+function sourceKeyOf(term: string): string | undefined {
+  return findPasted(term)?.key ?? (/^https?:\/\//i.test(term) ? 'unknown' : undefined)
+}
