@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
@@ -86,4 +87,14 @@ test('the page of ingestion names every failure', () => {
   ])
   expect(codes.length).toBeGreaterThan(15)
   expect(missingIn('docs/ingestion.md', codes)).toEqual([])
+})
+
+test('the architecture shows the arrows that the check enforces', () => {
+  const { stdout } = spawnSync(process.execPath, ['scripts/check-layers.mjs', '--print'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  const enforced = stdout.split('\n').filter((line) => /^[a-z]+: [a-z, ]+$/.test(line))
+  expect(enforced.length).toBeGreaterThan(15)
+  expect(missingIn('docs/architecture.md', enforced)).toEqual([])
 })
