@@ -6,12 +6,13 @@ import { parseConfig } from '../src/config.ts'
 import { frames } from '../src/db/schema/frames.ts'
 import { appendEvent, appendEvents } from '../src/events/append.ts'
 import { startConsumer } from '../src/events/consume.ts'
-import { meiliProjection, syncMirror } from '../src/projections/search/mirror.ts'
+import { syncMirror } from '../src/projections/search/mirror.ts'
+import { meiliProjection } from '../src/projections/search/mirror-consumer.ts'
 import { searchProjection } from '../src/projections/search/project.ts'
 import type { FrameDocument } from '../src/search/library-search.ts'
 import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
-import { openPostgresSink } from '../src/search/postgres/sink.ts'
+import { writeDocuments } from '../test/support/read-model.ts'
 import { median } from './search.ts'
 import { round, seedLibrary } from './seed.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
@@ -53,10 +54,9 @@ export async function run(args: string[]): Promise<void> {
   for (let round = 0; round < Number(values.rounds); round++) {
     await empty()
     let started = performance.now()
-    const sink = openPostgresSink(db.$client)
     for (let from = 0; from < ready.length; from += 2_000)
-      await sink.apply({ put: { frames: ready.slice(from, from + 2_000) as FrameDocument[] }, remove: {} })
-    await sink.apply({ put: groups as never, remove: {} })
+      await writeDocuments(db, { put: { frames: ready.slice(from, from + 2_000) as FrameDocument[] }, remove: {} })
+    await writeDocuments(db, { put: groups as never, remove: {} })
     times.straight.push(performance.now() - started)
 
     await empty()

@@ -1,8 +1,10 @@
 import type { Kind, Platform, Shot, Source, Subject, Surface, Tone, Zone } from '../vocabulary.ts'
 
 /**
- * The read contract. The API and the tool server ask a `LibrarySearch`; Postgres serves it by default and when Meilisearch is away, Meilisearch in production.
- * The projection writes the same documents through a `DocumentSink` with the same two homes. One suite (`test/search/contract.ts`) states what both must do.
+ * The read contract: the API, the tools and the pages ask a `LibrarySearch`.
+ * Two engines serve it. PostgreSQL answers from the read model that the search projection writes.
+ * Meilisearch, where it is set up, ranks words and counts facets in a mirror of that read model.
+ * One suite (`test/search/contract.ts`) states what both must do.
  */
 
 /* ---------- documents: what the projection writes and every reader gets ---------- */
@@ -16,7 +18,7 @@ export interface VideoRef {
   duration_sec: number | null
 }
 
-/** A frame as decided in section 1, but with paths for the images: the API makes them absolute with PUBLIC_URL. */
+/** A frame as docs/interface.md §1 shows it, but with paths for the images: the API puts PUBLIC_URL before them. */
 export interface ShownFrame {
   id: string
   video_id: string
@@ -54,7 +56,7 @@ export interface ShownFrame {
     reviewed: boolean
   }
   video: VideoRef
-  /** Provenance of every attribute, for `?provenance=1`; hits of a query that did not ask for it may lack it. */
+  /** Provenance of every attribute, for `?provenance=1`. Hits of a query without it may lack it. */
   provenance?: Record<
     string,
     { source: Source; confidence: number | null; by: string; at: string; reason?: string } | null
@@ -66,7 +68,7 @@ export interface FrameDocument extends ShownFrame {
   luma: number
   palette_shares: number[]
   phash: string
-  /** Milliseconds since the epoch: the video's arrival. `newest` is (added_ms desc, video_id asc, t_ms asc), a total order. */
+  /** The video's arrival in milliseconds since the epoch. `newest` is a total order: added_ms desc, video_id, t_ms. */
   added_ms: number
   t_ms: number
   /** Orders blank searches, best first; see projections/search/strength. */
@@ -88,11 +90,11 @@ export interface VideoDocument {
   frame_count: number
   published_at: string | null
   added_at: string
-  /** Its strongest frame's. */
+  /** The image of its strongest frame. */
   image_path: string | null
   added_ms: number
   strength: number
-  /** The canonical source key (`youtube:<id>`, `url:<…>`, `sha256:<…>`): a pasted URL is looked up by it. */
+  /** The canonical source key (`youtube:<id>`, `url:<…>`, `sha256:<…>`), by which a pasted URL is found. */
   source_key: string
   revision: string
 }
@@ -126,6 +128,12 @@ export interface LibraryDocuments {
   techniques: TechniqueDocument
 }
 export type DocumentKind = keyof LibraryDocuments
+export const DOCUMENT_KINDS: readonly DocumentKind[] = ['frames', 'videos', 'brands', 'techniques']
+
+export interface DocumentChanges {
+  put: Partial<{ [K in DocumentKind]: LibraryDocuments[K][] }>
+  remove: Partial<Record<DocumentKind, string[]>>
+}
 
 /* ---------- reading ---------- */
 
@@ -134,7 +142,7 @@ export interface FrameFilters {
   subject?: readonly Subject[]
   surface?: readonly Surface[]
   shot?: readonly Shot[]
-  /** Slugs, also those of before a rename or a merge. */
+  /** Slugs; a renamed or merged one stands for its successor. */
   technique?: readonly string[]
   zone?: readonly Zone[]
   tone?: readonly Tone[]
@@ -142,13 +150,13 @@ export interface FrameFilters {
   author?: readonly string[]
   platform?: readonly Platform[]
   video?: readonly string[]
-  /** Hex colours `#rrggbb`: near in OKLab, weighted by area. */
+  /** Hex colours `#rrggbb`; frames near one in OKLab, weighted by area. */
   color?: readonly string[]
 }
 
 export const FACETS = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'author', 'platform'] as const
 export type Facet = (typeof FACETS)[number]
-/** Count per value, computed as if the attribute's own filter were off. */
+/** Frames per value, counted as if the attribute's own filter were off. */
 export type FacetCounts = Record<Facet, Record<string, number>>
 
 export type FrameSort = 'relevance' | 'newest' | 'strength'
@@ -176,7 +184,10 @@ export interface Match {
 }
 export type Hit<T> = { readonly document: T } & Match
 
-/** `text`: the document as JSON, its fields in the order of `ShownFrame`, from an engine that keeps it so: an answer is put together without reading it. */
+/**
+ * `text`: the document as JSON, with its fields in the order of `ShownFrame`.
+ * An engine that stores it so returns it, and a response is assembled without parsing it.
+ */
 export type FrameHit = Hit<ShownFrame> & { readonly text?: string }
 
 export interface FramePage {
@@ -200,13 +211,16 @@ export interface CursorPage<T> {
 
 export interface LibrarySearch {
   readonly engine: 'postgres' | 'meilisearch'
-  /** Changes whenever an answer may change (save counts enter in batches). Cheap: ETags are made from it before any search runs. */
+  /** Changes whenever a result may change; save counts enter in batches. Cheap, because ETags are made from it. */
   version(): Promise<string>
-  /** How often another engine has begun to answer; absent where there is but one. What was asked before the last time may be either's answer: no version names it. */
+  /**
+   * How often the answering engine has changed; absent with one engine.
+   * A result during which it changed may come from either engine and fits no version.
+   */
   engineEpoch?(): number
   /** When the read model was last brought up to date. */
   asOf(): Promise<Date | null>
-  /** `sourceKey`: set when the term is a video's URL; then `videos` holds that one alone and `frames` its strongest frames. */
+  /** `sourceKey`: set when `q` is a video's URL. Then `videos` holds that video alone and `frames` its strongest frames. */
   search(query: { q: string; limit: number; sourceKey?: string | undefined }): Promise<SearchGroups>
   /** @throws AppError invalid_request past the documented depth of `relevance`. */
   frames(query: FrameQuery): Promise<FramePage>
@@ -215,7 +229,7 @@ export interface LibrarySearch {
   frame(
     id: string,
   ): Promise<{ frame: FrameDocument; previous: FrameDocument | null; next: FrameDocument | null } | undefined>
-  /** In the order of `ids`; unknown ones are left out. */
+  /** In the order of `ids`, without unknown ones. */
   framesByIds(ids: readonly string[]): Promise<FrameDocument[]>
   similar(id: string, query: { filters: FrameFilters; limit: number }): Promise<Hit<FrameDocument>[] | undefined>
   video(id: string): Promise<VideoDocument | undefined>
@@ -229,27 +243,4 @@ export interface LibrarySearch {
   brands(query: { after: string | undefined; limit: number }): Promise<CursorPage<BrandDocument>>
   /** The whole vocabulary, by slug. */
   techniques(): Promise<TechniqueDocument[]>
-}
-
-/* ---------- writing ---------- */
-
-export interface DocumentChanges {
-  put: Partial<{ [K in DocumentKind]: LibraryDocuments[K][] }>
-  remove: Partial<Record<DocumentKind, string[]>>
-}
-
-/** Where the projection writes. Every call resolves only when the engine has made it durable and searchable. */
-export interface DocumentSink {
-  readonly engine: 'postgres' | 'meilisearch'
-  apply(changes: DocumentChanges): Promise<void>
-  /** Id → revision of everything held, for the reconciler; streamed in batches. */
-  revisions(kind: DocumentKind): AsyncIterable<{ id: string; revision: string }[]>
-  /** A second, empty home beside the live one; readers see it only after `swap`. */
-  beginRebuild(): Promise<RebuildTarget>
-}
-
-export interface RebuildTarget {
-  apply(changes: DocumentChanges): Promise<void>
-  swap(): Promise<void>
-  abandon(): Promise<void>
 }

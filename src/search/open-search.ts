@@ -2,20 +2,20 @@ import { drizzle } from 'drizzle-orm/node-postgres'
 import type pg from 'pg'
 import type { Logger } from '../logger.ts'
 import type { LibrarySearch } from './library-search.ts'
+import { searchOnlyKey } from './meilisearch/connection.ts'
 import { mirrorState } from './meilisearch/mirror-state.ts'
 import { openMeiliSearch } from './meilisearch/search.ts'
-import { searchOnlyKey } from './meilisearch/sink.ts'
 import { openPostgresSearch } from './postgres/search.ts'
 import { resilientSearch } from './resilient.ts'
 
-/** The engine this installation has: Meilisearch with the read model behind it where it is set, else the read model. The pool stays the caller's. */
+/** Meilisearch with the read model behind it where it is configured, else the read model alone. The pool stays the caller's. */
 export function openLibrarySearch({
   pool,
   meili,
   logger,
 }: {
   pool: pg.Pool
-  /** `key` may manage keys; what searches is a key that can do nothing else. */
+  /** `key` must have the right to manage keys. Searches use a key of their own that can do nothing else. */
   meili: { url: string; key: string; prefix?: string } | undefined
   logger: Logger
 }): LibrarySearch {

@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { Meilisearch } from 'meilisearch'
 import { describe, test, vi } from 'vitest'
+import { syncMirror } from '../../src/projections/search/mirror.ts'
+import { searchOnlyKey } from '../../src/search/meilisearch/connection.ts'
+import { mirrorState } from '../../src/search/meilisearch/mirror-state.ts'
 import { openMeiliSearch } from '../../src/search/meilisearch/search.ts'
-import { openMeiliSink, searchOnlyKey } from '../../src/search/meilisearch/sink.ts'
+import { INDEXES } from '../../src/search/meilisearch/settings.ts'
+import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
-import { openPostgresSink } from '../../src/search/postgres/sink.ts'
 import { meiliMissing, openMeili } from '../support/meilisearch.ts'
 import { openStores } from '../support/stores.ts'
 import { describeContract } from './contract.ts'
@@ -20,43 +23,32 @@ if (missing) {
 } else {
   describeContract('Meilisearch', async () => {
     const stores = await openStores()
+    const { db } = stores
     const meili = await openMeili()
     const prefix = `t_${randomBytes(6).toString('hex')}`
     const options = { ...meili, prefix }
-    const postgres = openPostgresSink(stores.db.$client)
     const sink = openMeiliSink(options)
-    await sink.apply({ put: {}, remove: {} })
-    let version = 0
+    const follow = async () => void (await syncMirror({ db, sink }))
+    await follow()
     return {
-      // A key that can only search: what the API holds.
+      // A key that can only search, like the API's.
       search: openMeiliSearch({
         ...options,
         key: await searchOnlyKey(options),
-        reads: openPostgresSearch(stores.db.$client),
-        mirror: async () => ({ version: String(version), appliedAt: new Date(), ready: true }),
+        reads: openPostgresSearch(db.$client),
+        mirror: () => mirrorState(db),
         timeoutMs: 10_000,
       }),
-      // As in production the read model stays filled beside it.
-      sink: {
-        ...sink,
-        async apply(changes) {
-          await postgres.apply(changes)
-          await sink.apply(changes)
-          version++
-        },
-        async beginRebuild() {
-          const targets = [await postgres.beginRebuild(), await sink.beginRebuild()]
-          return {
-            apply: async (changes) => void (await Promise.all(targets.map((target) => target.apply(changes)))),
-            swap: async () => void (await Promise.all(targets.map((target) => target.swap()))),
-            abandon: async () => void (await Promise.all(targets.map((target) => target.abandon()))),
-          }
-        },
+      db,
+      follow,
+      async frameIds() {
+        const ids: string[] = []
+        for await (const batch of sink.revisions('frames')) ids.push(...batch.map(({ id }) => id))
+        return ids
       },
       async [Symbol.asyncDispose]() {
         const client = new Meilisearch({ host: meili.url, ...(meili.key ? { apiKey: meili.key } : {}) })
-        for (const kind of ['frames', 'videos', 'brands', 'techniques'])
-          await client.deleteIndexIfExists(`${prefix}_${kind}`)
+        for (const index of INDEXES) await client.deleteIndexIfExists(`${prefix}_${index}`)
         await meili[Symbol.asyncDispose]()
         await stores[Symbol.asyncDispose]()
       },

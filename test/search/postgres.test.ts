@@ -1,17 +1,23 @@
 import { expect, test } from 'vitest'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
-import { openPostgresSink } from '../../src/search/postgres/sink.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openStores } from '../support/stores.ts'
 import { describeContract } from './contract.ts'
 
 describeContract('PostgreSQL', async () => {
   const stores = await openStores()
-  const pool = stores.db.$client
+  const { db } = stores
   return {
-    search: openPostgresSearch(pool),
-    sink: openPostgresSink(pool),
+    search: openPostgresSearch(db.$client),
+    db,
+    follow: async () => {},
+    async frameIds() {
+      const { rows } = await db.$client.query<{ id: string }>(
+        `select id from library_search.documents where kind = 'frames' and doc is not null order by id`,
+      )
+      return rows.map(({ id }) => id)
+    },
     [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
   }
 })

@@ -7,7 +7,7 @@ import type { BrandDocument, FrameDocument, TechniqueDocument, VideoDocument } f
 import { ANNOTATED, type AnnotatedAttribute, type Platform } from '../../vocabulary.ts'
 import { frameStrength } from './strength.ts'
 
-/** Rows as the documents every reader gets. Pure: equal rows give equal documents, whoever wrote before. */
+/** Rows as the documents that readers get. Pure: equal rows give equal documents. */
 
 export type FrameRow = Omit<
   typeof frames.$inferSelect,
@@ -19,7 +19,7 @@ export type TechniqueRow = typeof techniques.$inferSelect
 /** The address of one second of a video, where its platform has such links. */
 export type DeepLink = (platform: Platform, sourceUrl: string, tSec: number) => string | null
 
-/** What a video, brand or technique is told by its frames. */
+/** What the frames say about a video, brand or technique. */
 export interface GroupSummary {
   frameCount: number
   imagePath: string | null
@@ -152,7 +152,7 @@ export function brandIdOf(name: string): string {
   return createHash('sha256').update(name).digest('base64url').slice(0, 16)
 }
 
-/** `oldSlugs`: what it was called before, still understood. */
+/** `oldSlugs`: slugs it had before, which still lead to it. */
 export function toTechniqueDocument(
   row: TechniqueRow,
   oldSlugs: readonly string[],
@@ -169,7 +169,7 @@ export function toTechniqueDocument(
   })
 }
 
-/** Keys of every document stand in one order, so the text of it is what must be compared. */
+/** The keys of a document always have the same order, so its text can be compared. */
 function revised<T extends object>(document: T): T & { revision: string } {
   return { ...document, revision: createHash('sha1').update(JSON.stringify(document)).digest('base64url').slice(0, 20) }
 }

@@ -6,11 +6,11 @@ import { videos } from '../../db/schema/videos.ts'
 import type { FrameDocument, TechniqueDocument } from '../../search/library-search.ts'
 import { type DeepLink, type GroupSummary, toFrameDocument, toTechniqueDocument, type VideoRow } from './document.ts'
 
-/** What is true now, read from the domain tables. */
+/** The current state of the domain tables. */
 
 const { sampleMs, reason, imageKey, thumbKey, imageBytes, createdAt, updatedAt, ...SHOWN } = getTableColumns(frames)
 
-/** Public are the videos that have once been ready. */
+/** A video is public from the first time it is ready. */
 export async function loadPublicVideos(db: DbOrTx, ids: readonly string[]): Promise<Map<string, VideoRow>> {
   if (ids.length === 0) return new Map()
   const rows = await db
@@ -20,7 +20,7 @@ export async function loadPublicVideos(db: DbOrTx, ids: readonly string[]): Prom
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** Ids of public videos, in pages, by id. */
+/** A page of the ids of public videos, in their order. */
 export async function loadPublicVideoIds(
   db: DbOrTx,
   { after, limit }: { after: string; limit: number },
@@ -34,7 +34,7 @@ export async function loadPublicVideoIds(
   return rows.map(({ id }) => id)
 }
 
-/** Videos are read once each, not once per frame: a row of theirs holds all their shots. */
+/** Reads each video once, not once per frame: its row holds all its shots. */
 export async function loadFramesOfVideos(
   db: DbOrTx,
   videoIds: readonly string[],
@@ -71,7 +71,7 @@ export async function loadFrameIdsOfTechnique(db: DbOrTx, slug: string): Promise
   return rows.map(({ id }) => id)
 }
 
-/** The vocabulary, or the named part of it. A retired technique is there as long as a frame keeps it. */
+/** These techniques, or all. A retired one is included while a frame still has it. */
 export async function loadTechniques(
   db: DbOrTx,
   slugs: readonly string[] | 'all',

@@ -2,13 +2,15 @@ import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { checkpointOf } from '../../events/consume.ts'
 import { readEvents } from '../../events/read.ts'
-import { affectedBy, type ProjectionDeps, piecesOf, projectLocked, SAVE_EVENTS } from './project.ts'
+import { affectedBy, piecesOf, SAVE_EVENTS } from './affected.ts'
+import { type ProjectionDeps, projectLocked } from './project.ts'
 
 export const SAVE_COUNTS = 'search-save-counts'
 
 /**
- * Brings the save counts and strengths of every frame saved or unsaved since the last time into the read model. Run at most every five minutes: until then the
- * version stays what it is and a busy library still answers 304. Two at once do the same work twice, no harm. Returns the number of events taken in.
+ * Projects the counts and strengths of frames saved or unsaved since the last run; returns the number of events.
+ * Run it at most every five minutes: the version stays until then, and a busy library still answers 304.
+ * Two runs at once repeat the same work and do no harm.
  */
 export async function refreshSaveCounts({ db, deepLink }: ProjectionDeps): Promise<number> {
   let count = 0

@@ -3,7 +3,7 @@
 export interface StrengthFacts {
   /** log2 Σ 2^(save time ÷ half-life); null without saves. */
   saveStrength: number | null
-  /** Of every attribute: its confidence where it has a value (0.5 where none is given), 0 where it has none. */
+  /** Per attribute: the confidence of its value, 0.5 for a value without one, 0 without a value. */
   confidences: readonly number[]
   sharpness: number
   motion: number
@@ -14,8 +14,8 @@ export interface StrengthFacts {
 const EPOCH = Date.UTC(2020, 0, 1)
 
 /**
- * Saves first, then completeness and confidence, then visual quality, then newest. Each is cut into steps and they are stacked as digits of one whole number
- * (22 + 7 + 5 + 19 bits), exact in a double.
+ * Saves first, then completeness and confidence, then visual quality, then newest.
+ * Each is cut into steps, which are the digits of one whole number (22 + 7 + 5 + 19 bits), exact in a double.
  */
 export function frameStrength(facts: StrengthFacts): number {
   // 4,096 steps per half-life of 30 days, ten minutes each; 0 is "never saved".

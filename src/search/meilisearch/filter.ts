@@ -1,19 +1,20 @@
-/** Filters as a tree, written out in one place: values are data and never syntax. Pure. */
+/** Filters as a tree, rendered in one place, so that a value can never become syntax. Pure. */
 
 export type Filter =
   | { and: readonly Filter[] }
   | { or: readonly Filter[] }
   | { attribute: string; in: readonly (string | number)[] }
 
-/** Undefined where nothing is filtered. An empty list of values matches nothing. */
+/** Undefined without a filter. An empty list of values matches nothing. */
 export function renderFilter(filter: Filter): string | undefined {
   if ('attribute' in filter) return `${filter.attribute} IN [${filter.in.map(renderValue).join(', ')}]`
   const joiner = 'and' in filter ? ' AND ' : ' OR '
   const parts = ('and' in filter ? filter.and : filter.or).map(renderFilter).filter((part) => part !== undefined)
-  return parts.length === 0 ? undefined : parts.length === 1 ? parts[0] : parts.map((part) => `(${part})`).join(joiner)
+  if (parts.length <= 1) return parts[0]
+  return parts.map((part) => `(${part})`).join(joiner)
 }
 
-/** The backslash goes first, or it would escape the quote's own. */
+/** Backslashes first: those that escape quotes must not be escaped again. */
 function renderValue(value: string | number): string {
   return typeof value === 'number' ? String(value) : `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }

@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm'
-import { type Executor, rowsOf } from '../postgres/sink.ts'
+import { type Executor, rowsOf } from '../postgres/tables.ts'
 import { WORDS_VERSION } from '../text/tokens.ts'
 
 export interface MirrorState {
-  /** Of the read model, up to which Meilisearch holds everything. */
+  /** The read-model version up to which Meilisearch holds every change. */
   version: string
   appliedAt: Date | null
-  /** False while an index is missing, emptied, or as another version filled it: what this one asks of it, and how it reads its documents, would not fit. */
+  /** False while an index is missing, was emptied, or was filled by a version that cuts words or documents differently. */
   ready: boolean
 }
 
@@ -14,7 +14,8 @@ export interface MirrorState {
 export async function mirrorState(db: Executor): Promise<MirrorState | undefined> {
   const [row] = await rowsOf<{ version: string; applied_at: string | null; ready: boolean }>(
     db,
-    sql`select version, applied_at, ready and words = ${WORDS_VERSION} as ready from read_models where engine = 'meilisearch'`,
+    sql`select version, applied_at, ready and words = ${WORDS_VERSION} as ready
+          from read_models where engine = 'meilisearch'`,
   )
   return (
     row && {

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import type { Settings } from 'meilisearch'
 import { cellsOf } from '../color.ts'
 import type { DocumentKind, LibraryDocuments, ShownFrame } from '../library-search.ts'
-import { type FrameTexts, MAX_FACET_VALUES } from '../postgres/search.ts'
+import { MAX_FACET_VALUES } from '../limits.ts'
+import type { FrameTexts } from '../matched.ts'
 import { isCharacter, tokenize } from '../text/tokens.ts'
 
-/** What of the library stands in Meilisearch, and how it is set up. Pure. */
+/** What Meilisearch stores of the library, and its settings. Pure. */
 
 /** One page more than the depth of `relevance`, so that its last page is whole. */
 const MAX_TOTAL_HITS = 20_160
@@ -27,13 +28,13 @@ const shared = {
   },
   faceting: { maxValuesPerFacet: MAX_FACET_VALUES, sortFacetValuesBy: { '*': 'count' as const } },
   pagination: { maxTotalHits: MAX_TOTAL_HITS },
-  // A search cut off answers in part; it is noticed (`degraded`) and asked of the other engine instead.
+  // A search that is cut off is reported as `degraded`, and the other engine answers instead.
   searchCutoffMs: 600,
 } satisfies Settings
 
-/** What `q` reads of a frame, but for the parts of words on screen. */
+/** The fields that `q` searches for whole words. */
 export const WHOLE_TEXTS = ['caption', 'steal', 'on_screen_text', 'composition'] as const
-/** What of a frame is filtered by just as it is. */
+/** The fields that are filtered as they are. */
 const PLAIN_FILTERS = [
   'subject',
   'surface',
@@ -46,13 +47,15 @@ const PLAIN_FILTERS = [
   'video_id',
 ] as const
 
-/** Videos, brands and techniques share an index: a search over all of them is one query. */
+/** Videos, brands and techniques share one index, so that one query searches all of them. */
 export type Index = 'frames' | 'names'
-/** The small one first, wherever there is something to do for both. */
+/** The small one first, for work on both. */
 export const INDEXES: readonly Index[] = ['names', 'frames']
 export type NamedKind = Exclude<DocumentKind, 'frames'>
-/** As `place` orders them: the fewest first, so that a full list lacks videos, if anything. */
+/** In the order of `place`: the rarest kind first, so that a full list cuts videos before the others. */
 export const NAMED_KINDS: readonly NamedKind[] = ['techniques', 'brands', 'videos']
+
+export const indexName = (prefix: string, index: Index): string => `${prefix}_${index}`
 
 export const indexOf = (kind: DocumentKind): Index => (kind === 'frames' ? 'frames' : 'names')
 
@@ -77,9 +80,9 @@ export const SETTINGS: Record<Index, Settings> = {
 export interface StoredDocument {
   key: string
   revision: string
-  /** The document as JSON; of a frame what is shown of it (`shownText`). */
+  /** The document as JSON; of a frame only the public part (`shownText`). */
   doc: string
-  /** Orders what is equally relevant: the strongest first, then by key. One field, since each sorting rule costs as much again as the first. */
+  /** Orders equally relevant documents: strongest first, then by key. One field, because every sorting rule costs as much. */
   rank: string
 }
 
@@ -126,12 +129,15 @@ export function idOf(kind: DocumentKind, key: string): string {
   return kind === 'frames' ? key : key.slice(kind.length + 1)
 }
 
-/** A strength is a whole number below 2^53: eleven digits, the highest first. */
+/** A strength is a whole number below 2^53, so eleven digits hold it; the strongest sorts first. */
 function rankOf(strength: number, key: string): string {
   return (Number.MAX_SAFE_INTEGER - strength).toString(36).padStart(11, '0') + key
 }
 
-/** Without provenance, which is half of a frame and seldom asked for. The order is part of it: readers cut the text at names of fields. */
+/**
+ * A frame without provenance, which is half of it and rarely needed.
+ * The order of fields matters: readers cut the text at field names.
+ */
 function shownText(frame: LibraryDocuments['frames']): string {
   const shown: Record<keyof Required<Omit<ShownFrame, 'provenance'>>, unknown> = {
     id: frame.id,
@@ -164,30 +170,30 @@ function shownText(frame: LibraryDocuments['frames']): string {
   return JSON.stringify(shown)
 }
 
-/** The searched texts of a stored frame, without reading the rest of it. */
+/** The searched texts of a stored frame, without parsing the rest. */
 export function textsOf(doc: string): FrameTexts {
   const from = doc.indexOf(TEXTS_FROM)
   return JSON.parse(`{${doc.slice(from + 1, doc.indexOf(TEXTS_TO, from))}}`) as FrameTexts
 }
-// No string of JSON holds a bare quote: such a name between commas is the field itself.
+// A JSON string holds no bare quote, so such a name between commas can only be the field.
 const TEXTS_FROM = ',"caption":'
 const TEXTS_TO = ',"palette":'
 
 /**
- * Meilisearch compares filter values without case and accents and keeps 468 bytes of them, but an author is matched exactly: names stand there as hexadecimal,
- * long ones as a hash.
+ * An author as a filter value: hexadecimal, or a hash of a long name.
+ * Meilisearch ignores case and accents in filter values and keeps 468 bytes of them; authors are matched exactly.
  */
 export function authorKey(name: string): string {
   const hex = Buffer.from(name).toString('hex')
   return hex.length <= 440 ? `x${hex}` : `h${createHash('sha256').update(name).digest('hex')}`
 }
 
-/** Undefined for a hashed one. */
+/** The name behind a key; undefined for a hash. */
 export function authorOf(key: string): string | undefined {
   return key.startsWith('x') ? Buffer.from(key.slice(1), 'hex').toString() : undefined
 }
 
-/** Searched are our own words, so that both engines see the same ones in a text and in a query. */
+/** The text as words we cut ourselves, so that both engines see the same words in texts and in queries. */
 function wordsIn(text: string | null): string | null {
   return (
     text &&
@@ -198,15 +204,16 @@ function wordsIn(text: string | null): string | null {
 }
 
 /**
- * Single characters stand there by private-use ones: by guessing a text's language Meilisearch would choose whether variants of an ideograph are one, and a vowel
- * sign by itself is nothing to it. Those past the first plane belong to no language it knows.
+ * Replaces a single character by one from a private-use plane.
+ * Meilisearch would merge variants of an ideograph by the language it guesses, and drop a vowel sign by itself.
+ * Characters past the first plane belong to no language it knows and stay.
  */
 export function toEngineWord(word: string): string {
   const code = isCharacter(word) ? word.codePointAt(0)! : 0x1_0000
   return code < 0x1_0000 ? String.fromCodePoint(0xf_0000 + code) : word
 }
 
-/** Every ending of three letters or more of every word: a prefix of one of them is a part of the word. */
+/** Every ending of three letters or more of every word. A prefix of an ending is a part of the word. */
 function endingsOf(text: string): string[] {
   const endings = new Set<string>()
   for (const { word } of tokenize(text)) {

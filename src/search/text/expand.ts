@@ -95,7 +95,7 @@ function writtenTogether({ word, prefix }: JoinedTerm, candidates: readonly Typo
     .map((candidate) => candidate.word)
 }
 
-export function compare(a: string, b: string): number {
+function compare(a: string, b: string): number {
   if (a === b) return 0
   return a < b ? -1 : 1
 }

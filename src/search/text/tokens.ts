@@ -134,3 +134,10 @@ export function lexemesOf(words: readonly string[]): string[] {
     return next !== undefined && isCharacter(word) && isCharacter(next) ? word + next : word
   })
 }
+
+/** A name as exact matches and the order of names compare it. */
+export function nameKey(name: string): string {
+  return tokenize(name)
+    .map((token) => token.word)
+    .join(' ')
+}

@@ -1,0 +1,128 @@
+import { sql } from 'drizzle-orm'
+import type { Db, Tx } from '../../db/client.ts'
+import { videos } from '../../db/schema/videos.ts'
+import type { BrandDocument, VideoDocument } from '../../search/library-search.ts'
+import { DOCUMENTS, LIVE, rowsOf } from '../../search/postgres/tables.ts'
+import { applyToReadModel, lockReadModel } from '../../search/postgres/write.ts'
+import { brandIdOf, type GroupSummary, toBrandDocument, toVideoDocument } from './document.ts'
+import { loadPublicVideos, loadTechniques } from './load.ts'
+
+/** Videos, brands and techniques are summed up from the frames of the read model, so that they match what is found. */
+
+export interface Groups {
+  videos: Set<string>
+  authors: Set<string>
+  techniques: Set<string>
+}
+
+export const noGroups = (): Groups => ({ videos: new Set(), authors: new Set(), techniques: new Set() })
+
+/** Adds the authors of the videos to `groups`. The caller holds the lock of the live read model. */
+export async function projectGroups(tx: Tx, groups: Groups, schema: string = LIVE): Promise<void> {
+  await projectVideos(tx, groups, schema)
+  const authors = [...groups.authors]
+  const slugs = [...groups.techniques]
+  const brands = await loadBrands(tx, authors, schema)
+  const bySlug = await summaries(tx, schema, 'technique', slugs)
+  const techniques = await loadTechniques(tx, slugs, (slug) => bySlug.get(slug) ?? NO_FRAMES)
+  const names = new Set(brands.map(({ name }) => name))
+  const known = new Set(techniques.map(({ slug }) => slug))
+  const gone = {
+    brands: authors.filter((name) => !names.has(name)).map(brandIdOf),
+    techniques: slugs.filter((slug) => !known.has(slug)),
+  }
+  await applyToReadModel(tx, { put: { brands, techniques }, remove: gone }, schema)
+}
+
+async function projectVideos(tx: Tx, groups: Groups, schema: string): Promise<void> {
+  const ids = [...groups.videos]
+  const rows = await loadPublicVideos(tx, ids)
+  const byVideo = await summaries(tx, schema, 'video_id', [...rows.keys()])
+  const put: VideoDocument[] = [...rows.values()].map((row) => toVideoDocument(row, byVideo.get(row.id) ?? NO_FRAMES))
+  for (const { author } of put) if (author !== null) groups.authors.add(author)
+  await applyToReadModel(tx, { put: { videos: put }, remove: { videos: ids.filter((id) => !rows.has(id)) } }, schema)
+}
+
+/** The brands among the authors: those with a video in the read model. */
+async function loadBrands(tx: Tx, authors: string[], schema: string): Promise<BrandDocument[]> {
+  const byAuthor = await summaries(tx, schema, 'author', authors)
+  const counts = await rowsOf<{ author: string; n: number }>(
+    tx,
+    sql`select author, count(*)::int as n from ${sql.raw(schema)}.entries
+         where kind = 'videos' and author = any(${sql.param(authors)}) group by author`,
+  )
+  const videoCounts = new Map(counts.map(({ author, n }) => [author, n]))
+  return authors.flatMap((name) => {
+    const videoCount = videoCounts.get(name)
+    return videoCount === undefined ? [] : toBrandDocument(name, { ...(byAuthor.get(name) ?? NO_FRAMES), videoCount })
+  })
+}
+
+const NO_FRAMES: GroupSummary = { frameCount: 0, imagePath: null, strength: 0 }
+
+async function summaries(
+  tx: Tx,
+  schema: string,
+  column: 'video_id' | 'author' | 'technique',
+  keys: readonly string[],
+): Promise<Map<string, GroupSummary>> {
+  if (keys.length === 0) return new Map()
+  const by = sql.raw(column)
+  const model = sql.raw(schema)
+  const rows = await rowsOf<{ key: string; n: number; strength: number; image: string }>(
+    tx,
+    sql`select k.key, c.n, best.strength, d.doc->>'image_path' as image
+          from unnest(${sql.param([...keys])}::text[]) as k(key)
+          cross join lateral (select count(*)::int as n from ${model}.frames where ${by} = k.key) c
+          cross join lateral (select id, strength from ${model}.frames where ${by} = k.key
+                               order by strength desc, id limit 1) best
+          join ${model}.documents d on d.kind = 'frames' and d.id = best.id`,
+  )
+  return new Map(rows.map(({ key, n, strength, image }) => [key, { frameCount: n, imagePath: image, strength }]))
+}
+
+/** The vocabulary as it is now, for the start of the workers: the seeded one has no events. */
+export async function projectVocabulary({ db }: { db: Db }): Promise<void> {
+  await db.transaction(async (tx) => {
+    await lockReadModel(tx)
+    const rows = await rowsOf<{ slug: string }>(
+      tx,
+      sql`select slug from techniques
+          union select id from ${DOCUMENTS} where kind = 'techniques' and doc is not null`,
+    )
+    await projectGroups(tx, { ...noGroups(), techniques: new Set(rows.map(({ slug }) => slug)) })
+  })
+}
+
+/** Every public video and technique, and whatever the read model holds, for a rebuild or a reconciliation. */
+export async function allGroups(tx: Tx, schema: string = LIVE): Promise<Groups> {
+  const rows = await tx
+    .select({ id: videos.id, author: videos.author })
+    .from(videos)
+    .where(sql`first_ready_at is not null`)
+  const held = await rowsOf<{ kind: string; id: string; name: string | null }>(
+    tx,
+    sql`select kind, id, doc->>'name' as name from ${sql.raw(schema)}.documents
+         where kind <> 'frames' and doc is not null`,
+  )
+  const slugs = await rowsOf<{ slug: string }>(tx, sql`select slug from techniques`)
+  const heldOf = (kind: string) => held.filter((one) => one.kind === kind)
+  return {
+    videos: new Set([...rows.map(({ id }) => id), ...heldOf('videos').map(({ id }) => id)]),
+    authors: new Set([
+      ...rows.flatMap(({ author }) => author ?? []),
+      ...heldOf('brands').map(({ name }) => String(name)),
+    ]),
+    techniques: new Set([...slugs.map(({ slug }) => slug), ...heldOf('techniques').map(({ id }) => id)]),
+  }
+}
+
+const GROUPS_AT_ONCE = 500
+
+/** Videos in pieces, then brands and techniques in one: they are few, and their counts need all videos. */
+export function* groupPieces({ videos, authors, techniques }: Groups): Iterable<Groups> {
+  const list = [...videos]
+  for (let from = 0; from < list.length; from += GROUPS_AT_ONCE)
+    yield { ...noGroups(), videos: new Set(list.slice(from, from + GROUPS_AT_ONCE)) }
+  yield { ...noGroups(), authors, techniques }
+}

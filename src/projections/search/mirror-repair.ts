@@ -1,0 +1,109 @@
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { DOCUMENT_KINDS, type DocumentKind } from '../../search/library-search.ts'
+import { DOCUMENTS, ENTRIES, FRAMES, rowsOf } from '../../search/postgres/tables.ts'
+import { lockReadModel } from '../../search/postgres/write.ts'
+import { CHUNK, loadChanges } from './mirror-copy.ts'
+import { type CopiedState, type MirrorDeps, type ModelState, recordNotReady } from './mirror-progress.ts'
+import { nothingFound, type Reconciliation } from './reconciliation.ts'
+
+/** Compares one kind by id and revision with the read model at `version`, and repairs it. Later changes are left alone. */
+export async function repairKind(
+  { db, sink, signal }: MirrorDeps,
+  kind: DocumentKind,
+  found: Reconciliation,
+  version: string,
+): Promise<void> {
+  const { wanted, later } = await loadRevisions(db, kind, version)
+  found.checked += wanted.size
+  const extra: string[] = []
+  const put: string[] = []
+  for await (const batch of sink.revisions(kind)) {
+    signal?.throwIfAborted()
+    for (const { id, revision } of batch) {
+      if (later.has(id)) continue
+      const right = wanted.get(id)
+      wanted.delete(id)
+      if (right === undefined) extra.push(id)
+      else if (right !== revision) {
+        found.stale++
+        put.push(id)
+      }
+    }
+  }
+  found.missing += wanted.size
+  found.extra += extra.length
+  put.push(...wanted.keys())
+  if (extra.length > 0) await sink.apply({ put: {}, remove: { [kind]: extra } })
+  for (let from = 0; from < put.length; from += CHUNK) {
+    signal?.throwIfAborted()
+    await sink.apply(await loadChanges(db, kind, put.slice(from, from + CHUNK)))
+  }
+}
+
+/** `wanted`: revisions by id at `version`. `later`: ids changed after it. */
+async function loadRevisions(
+  db: Db,
+  kind: DocumentKind,
+  version: string,
+): Promise<{ wanted: Map<string, string>; later: Set<string> }> {
+  const wanted = new Map<string, string>()
+  const later = new Set<string>()
+  for (let after = ''; ; ) {
+    const rows = await rowsOf<{ id: string; revision: string; later: boolean }>(
+      db,
+      sql`select id, revision, version > ${version} as later from ${DOCUMENTS}
+           where kind = ${kind} and id > ${after} and (doc is not null or version > ${version})
+           order by id limit 20000`,
+    )
+    if (rows.length === 0) return { wanted, later }
+    for (const row of rows) {
+      if (row.later) later.add(row.id)
+      else wanted.set(row.id, row.revision)
+    }
+    after = rows.at(-1)!.id
+  }
+}
+
+/** Repairs the kinds whose number of documents differs although everything was copied: the index was changed from outside. */
+export async function repairCounts(deps: MirrorDeps, live: ModelState): Promise<void> {
+  const { db, sink } = deps
+  const found = nothingFound()
+  const rows = await rowsOf<{ kind: DocumentKind; n: number; version: string }>(
+    db,
+    sql`select kind, n, version from read_models, (
+          select 'frames' as kind, count(*)::int as n from ${FRAMES}
+          union all select kind, count(*)::int from ${ENTRIES} group by kind) held where engine = 'postgres'`,
+  )
+  const { version } = rows[0]!
+  if (version !== live.version) return
+  for (const kind of DOCUMENT_KINDS) {
+    if ((await sink.count(kind)) === (rows.find((row) => row.kind === kind)?.n ?? 0)) continue
+    await recordNotReady(db)
+    await repairKind(deps, kind, found, version)
+  }
+  await raiseVersionIfWrong(db, found)
+}
+
+/** Responses made from wrong documents may be cached under the current version, so repaired documents need another. */
+export async function raiseVersionIfWrong(db: Db, { missing, stale, extra }: Reconciliation): Promise<void> {
+  if (missing + stale + extra === 0) return
+  await db.transaction(async (tx) => {
+    await lockReadModel(tx)
+    await tx.execute(sql`update read_models set version = version + 1 where engine = 'postgres'`)
+  })
+}
+
+/** Whether the engine has no document of a kind although some were copied. */
+export async function wasEmptied({ db, sink }: MirrorDeps, copied: CopiedState): Promise<boolean> {
+  for (const kind of DOCUMENT_KINDS) {
+    if ((await sink.count(kind)) > 0) continue
+    const [row] = await rowsOf<{ some: boolean }>(
+      db,
+      sql`select exists (select 1 from ${DOCUMENTS}
+                          where kind = ${kind} and doc is not null and version <= ${copied.version}) as some`,
+    )
+    if (row?.some) return true
+  }
+  return false
+}

@@ -1,0 +1,118 @@
+import {
+  MeilisearchApiError,
+  type MeilisearchErrorResponse,
+  type MultiSearchQuery,
+  type SearchResponse,
+} from 'meilisearch'
+import { Pool } from 'undici'
+import type { FrameQuery, LibrarySearch } from '../library-search.ts'
+import type { MeiliOptions } from './connection.ts'
+import type { StoredHit } from './hits.ts'
+import type { MirrorState } from './mirror-state.ts'
+import { indexName } from './settings.ts'
+
+/** An incomplete response, or an index that is not ready: the other engine answers instead. */
+export class MeiliNotReady extends Error {}
+
+export interface MeiliSearchOptions extends Omit<MeiliOptions, 'key'> {
+  /** A function is called with the first search, and again until it succeeds: an outage must not keep the API down. */
+  key: string | undefined | (() => Promise<string | undefined>)
+  /** The read model beside it: single documents, lists, blank searches and pages in a stored order come from there. */
+  reads: LibrarySearch
+  /** The state of the mirror, read at most once a second. */
+  mirror(): Promise<MirrorState | undefined>
+  timeoutMs?: number
+}
+
+export interface MeiliClient {
+  /** Runs all queries as one request. @throws MeiliNotReady for an incomplete response. */
+  ask(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]>
+  /** Call it with what a search found: no hits may mean that the index was emptied. @throws MeiliNotReady then. */
+  requireFilled(found: readonly StoredHit[]): Promise<void>
+  /** Checks readiness without remembered state. @throws while the engine cannot be trusted. */
+  probe(): Promise<void>
+}
+
+const ANYTHING: FrameQuery = {
+  filters: {},
+  q: '',
+  sort: 'newest',
+  page: 1,
+  pageSize: 1,
+  facets: false,
+  variety: false,
+}
+
+export function openMeiliClient({
+  url,
+  key,
+  prefix = 'library',
+  reads,
+  mirror,
+  timeoutMs = 1_000,
+}: MeiliSearchOptions): MeiliClient {
+  // A plain pool: the package's client sends head and body apart, which costs 40 ms with delayed acknowledgements.
+  const pool = new Pool(new URL(url).origin, {
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    connect: { timeout: timeoutMs },
+  })
+  const path = `${new URL(url).pathname.replace(/\/$/, '')}/multi-search`
+  let headers: Record<string, string> | undefined
+  let filledAt = -Infinity
+  let known: { at: number; state: MirrorState | undefined } | undefined
+
+  async function connected(): Promise<Record<string, string>> {
+    if (headers) return headers
+    const apiKey = typeof key === 'function' ? await key() : key
+    headers = {
+      'content-type': 'application/json',
+      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+    }
+    return headers
+  }
+
+  async function requireReady(): Promise<void> {
+    if (!known || performance.now() - known.at > 1_000) known = { at: performance.now(), state: await mirror() }
+    if (!known.state?.ready) throw new MeiliNotReady('The Meilisearch index is not ready.')
+  }
+
+  async function ask(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]> {
+    await requireReady()
+    const { statusCode, body } = await pool.request({
+      method: 'POST',
+      path,
+      headers: await connected(),
+      body: JSON.stringify({ queries }),
+    })
+    const response = (await body.json()) as { results: SearchResponse<StoredHit>[] } | MeilisearchErrorResponse
+    if (!('results' in response)) {
+      // The server may have been set up again with other keys: request the key with the next search.
+      if (statusCode === 401 || statusCode === 403) headers = undefined
+      throw new MeilisearchApiError(new Response(null, { status: statusCode }), response)
+    }
+    if (response.results.some((result) => (result as { degraded?: boolean }).degraded))
+      throw new MeiliNotReady('Meilisearch cut the search off.')
+    return response.results
+  }
+
+  const allFrames: MultiSearchQuery = { indexUid: indexName(prefix, 'frames'), q: '', limit: 0 }
+
+  /** Looks at most once a second. */
+  async function requireFilled(found: readonly StoredHit[]): Promise<void> {
+    if (found.length > 0 || performance.now() - filledAt < 1_000) return
+    const [all] = await ask([allFrames])
+    if (all!.estimatedTotalHits === 0 && (await reads.frames(ANYTHING)).frames.length > 0)
+      throw new MeiliNotReady('The Meilisearch index is empty.')
+    filledAt = performance.now()
+  }
+
+  async function probe(): Promise<void> {
+    known = undefined
+    filledAt = -Infinity
+    await ask([allFrames, { ...allFrames, indexUid: indexName(prefix, 'names') }])
+    await requireFilled([])
+  }
+
+  return { ask, requireFilled, probe }
+}

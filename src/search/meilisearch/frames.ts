@@ -1,0 +1,150 @@
+import { FACETS, type Facet, type FacetCounts, type FrameDocument, type FrameQuery } from '../library-search.ts'
+import { VarietyFilter } from '../likeness.ts'
+import { MAX_RELEVANCE_DEPTH } from '../limits.ts'
+import type { Term } from '../text/query.ts'
+import type { MeiliClient } from './client.ts'
+import { renderFilter } from './filter.ts'
+import type { StoredHit } from './hits.ts'
+import { frameQuery } from './queries.ts'
+import { authorOf, indexName } from './settings.ts'
+
+/** A page of frames and their counts. */
+
+const FACET_ATTRIBUTES: Record<Facet, string> = {
+  subject: 'subject',
+  surface: 'surface',
+  shot: 'shot',
+  technique: 'technique',
+  zone: 'zone',
+  tone: 'tone',
+  kind: 'kind',
+  author: 'author_key',
+  platform: 'platform',
+}
+const VARIETY_STEP = 1_000
+
+interface Matches {
+  hits: StoredHit[]
+  /** Nothing matches, on any page. */
+  none: boolean
+}
+
+interface Counts {
+  facets: FacetCounts
+  total: number
+}
+
+/** The hits of the query's page, with counts where it asks for them: one request. */
+export async function findMatches(
+  client: MeiliClient,
+  prefix: string,
+  query: FrameQuery,
+  terms: readonly Term[],
+): Promise<Matches & Partial<Counts>> {
+  if (query.facets) return countMatches(client, prefix, query, terms)
+  if (query.variety) return { hits: [], none: false }
+  const { ask, requireFilled } = client
+  const [result] = await ask([{ ...frameQuery(prefix, terms, query.filters), ...pageOf(query) }])
+  await requireFilled(result!.hits)
+  return { hits: result!.hits, none: result!.estimatedTotalHits === 0 }
+}
+
+export async function countMatches(
+  client: MeiliClient,
+  prefix: string,
+  query: FrameQuery,
+  terms: readonly Term[],
+): Promise<Matches & Counts> {
+  const { ask, requireFilled } = client
+  const filtered = FACETS.filter((facet) => (query.filters[facet]?.length ?? 0) > 0)
+  const free = FACETS.filter((facet) => !filtered.includes(facet))
+  const counted = [...new Set([...free.map((facet) => FACET_ATTRIBUTES[facet]), 'tone'])]
+  const [main, ...rest] = await ask([
+    { ...frameQuery(prefix, terms, query.filters), ...pageOf(query), facets: counted },
+    ...filtered.map((facet) => ({
+      ...frameQuery(prefix, terms, { ...query.filters, [facet]: [] }),
+      limit: 0,
+      facets: [FACET_ATTRIBUTES[facet]],
+    })),
+  ])
+  // Every frame has a tone, so its counts add up to the total. No other figure does past the depth.
+  const tones = Object.values(main!.facetDistribution?.tone ?? {})
+  if (tones.length === 0) await requireFilled(main!.hits)
+  const facets = Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts
+  for (const facet of free) facets[facet] = main!.facetDistribution?.[FACET_ATTRIBUTES[facet]] ?? {}
+  filtered.forEach((facet, n) => {
+    facets[facet] = rest[n]!.facetDistribution?.[FACET_ATTRIBUTES[facet]] ?? {}
+  })
+  facets.author = await countsByName(client, prefix, facets.author)
+  const total = tones.reduce((sum, n) => sum + n, 0)
+  return { hits: main!.hits, none: total === 0, facets, total }
+}
+
+/** With variety the hits come from `findVaried`; only counts are read here. */
+function pageOf({ variety, page, pageSize }: FrameQuery): { offset: number; limit: number } {
+  return variety ? { offset: 0, limit: 0 } : { offset: (page - 1) * pageSize, limit: pageSize }
+}
+
+/** Hits without near-duplicates, from the first match to the end of the query's page. */
+export async function findVaried(
+  { ask, requireFilled }: MeiliClient,
+  prefix: string,
+  query: FrameQuery,
+  terms: readonly Term[],
+): Promise<StoredHit[]> {
+  const filter = new VarietyFilter()
+  const end = query.page * query.pageSize
+  const kept: StoredHit[] = []
+  const all = { ...frameQuery(prefix, terms, query.filters), attributesToRetrieve: ['key', 'phash', 'luma'] }
+  for (let offset = 0; offset < MAX_RELEVANCE_DEPTH && kept.length < end; offset += VARIETY_STEP) {
+    const [result] = await ask([{ ...all, offset, limit: VARIETY_STEP }])
+    if (offset === 0) await requireFilled(result!.hits)
+    for (const hit of result!.hits) if (filter.keep(hit)) kept.push(hit)
+    if (result!.hits.length < VARIETY_STEP) break
+  }
+  return kept.slice(0, end)
+}
+
+/** Counts by author key as counts by author name. */
+async function countsByName(
+  client: MeiliClient,
+  prefix: string,
+  counts: Record<string, number>,
+): Promise<Record<string, number>> {
+  const keys = Object.keys(counts)
+  const names = keys.map(authorOf)
+  const long = await longNames(
+    client,
+    prefix,
+    keys.filter((_, n) => names[n] === undefined),
+  )
+  const named: Record<string, number> = Object.create(null)
+  keys.forEach((key, n) => {
+    const name = names[n] ?? long.get(key)
+    if (name !== undefined) named[name] = counts[key]!
+  })
+  return named
+}
+
+/** Names too long to be read from their key: any frame of the author has them. */
+async function longNames(
+  { ask }: MeiliClient,
+  prefix: string,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (keys.length === 0) return new Map()
+  const results = await ask(
+    keys.map((key) => ({
+      indexUid: indexName(prefix, 'frames'),
+      q: '',
+      filter: renderFilter({ attribute: 'author_key', in: [key] })!,
+      limit: 1,
+      attributesToRetrieve: ['doc'],
+    })),
+  )
+  return new Map(
+    results.flatMap(({ hits }, n) =>
+      hits.map(({ doc }) => [keys[n]!, (JSON.parse(doc) as FrameDocument).author!] as const),
+    ),
+  )
+}

@@ -1,0 +1,189 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type {
+  DocumentKind,
+  FrameDocument,
+  Hit,
+  LibraryDocuments,
+  LibrarySearch,
+  SearchGroups,
+} from '../library-search.ts'
+import { matchedInNames } from '../matched.ts'
+import { rounded, scoreByPlace } from '../score.ts'
+import type { ExpandedTerm } from '../text/expand.ts'
+import { Highlighter } from '../text/highlight.ts'
+import { nameKey } from '../text/tokens.ts'
+import { expandQuery } from './candidates.ts'
+import { type CommonWords, isFrequent } from './common-words.ts'
+import { documentsOf } from './documents.ts'
+import { BY_STRENGTH, namedScore, partialScoreOf, ranked, scoreOf } from './rank.ts'
+import { DOCUMENTS, ENTRIES, type Executor, FRAMES, rowsOf } from './tables.ts'
+import { allOf, anyOf } from './tsquery.ts'
+import { frameHits } from './wall.ts'
+import { isStorable } from './where.ts'
+
+type EntryKind = Exclude<DocumentKind, 'frames'>
+
+/** Where a word is in very many frames, only the strongest of them are ranked. */
+const FEW_RANKED = 4_000
+
+const WRITTEN_OUT = /https?(?::|%3a)(?:\/\/|%2f%2f)/i
+const nothing = (): SearchGroups => ({ videos: [], frames: [], brands: [], techniques: [] })
+
+/** The four groups of a search by words. */
+export async function searchGroups(
+  db: Executor,
+  commonWords: CommonWords,
+  { q, limit, sourceKey }: Parameters<LibrarySearch['search']>[0],
+): Promise<SearchGroups> {
+  const ofVideo = sourceKey === undefined ? undefined : await findBySource(db, sourceKey, limit)
+  // Words with a dot and a slash (node.js/express) look like a URL. Without a video of that URL they are words.
+  if (ofVideo && (ofVideo.videos.length > 0 || !sourceKey?.startsWith('url:') || WRITTEN_OUT.test(q))) return ofVideo
+  if (q.trim() === '') return strongestGroups(db, limit)
+  const expand = await expandQuery(db, q)
+  if (expand('frames').length === 0) return nothing()
+  const [videos, frames, brands, techniques] = await Promise.all([
+    searchEntries(db, 'videos', expand('videos'), q, limit, ({ title }) => ({ title })),
+    searchFrames(db, commonWords, expand('frames'), limit),
+    searchEntries(db, 'brands', expand('brands'), q, limit, ({ name }) => ({ name })),
+    searchEntries(db, 'techniques', expand('techniques'), q, limit, ({ slug, name }) => ({ slug, name })),
+  ])
+  return { videos, frames, brands, techniques }
+}
+
+async function searchFrames(
+  db: Executor,
+  commonWords: CommonWords,
+  terms: ExpandedTerm[],
+  limit: number,
+): Promise<Hit<FrameDocument>[]> {
+  const common = await commonWords()
+  const all = allOf(terms)
+  const find = (where: SQL, score: SQL, many: boolean, most: number) =>
+    rowsOf<{ id: string; score: number }>(
+      db,
+      sql`select id, ${score} as score from ${ranked(where, many ? FEW_RANKED : undefined)}
+           order by score desc, strength desc, id limit ${most}`,
+    )
+  const best = await find(sql`words @@ ${all}`, scoreOf(terms), isFrequent(terms, common), limit)
+  if (terms.length === 1) return frameHits(db, best, terms)
+  // Frames that have only a very frequent word of the query come last.
+  const rare = terms.filter((term) => !isFrequent([term], common))
+  const hasBoth = rare.length > 0 && rare.length < terms.length
+  const first = hasBoth ? rare : terms
+  if (best.length < limit) {
+    const where = sql`words @@ ${anyOf(first)} and not (words @@ ${all})`
+    best.push(...(await find(where, partialScoreOf(first), rare.length === 0, limit - best.length)))
+  }
+  if (best.length < limit && hasBoth) {
+    const where = sql`words @@ ${anyOf(terms)} and not (words @@ ${anyOf(rare)})`
+    // Below the lowest score of those before.
+    best.push(...(await find(where, sql`(0.04 * ${partialScoreOf(terms)})`, true, limit - best.length)))
+  }
+  return frameHits(db, best, terms)
+}
+
+async function searchEntries<K extends EntryKind>(
+  db: Executor,
+  kind: K,
+  terms: ExpandedTerm[],
+  q: string,
+  limit: number,
+  namesOf: (document: LibraryDocuments[K]) => Record<string, string>,
+): Promise<Hit<LibraryDocuments[K]>[]> {
+  const key = nameKey(q)
+  const names = kind === 'techniques' ? [sql`name`, sql`replace(id, '-', ' ')`] : [sql`name`]
+  const equals = names.map((name) => sql`${name} = ${key}`)
+  // Letters of a name that stands whole among the words of the query.
+  const letters = names.map(
+    (name) =>
+      sql`case when ${name} <> '' and position(' ' || ${name} || ' ' in ${` ${key} `}) > 0 then length(${name}) else 0 end`,
+  )
+  const named = kind === 'videos' ? sql`0` : sql`greatest(${sql.join(letters, sql`, `)})`
+  const found = await rowsOf<{ id: string; score: number }>(
+    db,
+    sql`
+    select id,
+           case when ${sql.join(equals, sql` or `)} then 1
+                when words @@ ${allOf(terms)} then least(0.99, ${scoreOf(terms)})
+                when ${named} > 0 then ${namedScore(named, key)}
+                else ${partialScoreOf(terms)} end as score
+      from ${ENTRIES} where kind = ${kind} and words @@ ${anyOf(terms)}
+     order by score desc, strength desc, id limit ${limit}`,
+  )
+  const ids = found.map(({ id }) => id)
+  const documents = await documentsOf(db, kind, ids)
+  const highlighter = new Highlighter(terms)
+  return found.flatMap(({ id, score }) => {
+    const document = documents.get(id)
+    if (!document) return []
+    return [{ document, score: rounded(score), matched: matchedInNames(namesOf(document), highlighter) }]
+  })
+}
+
+async function strongestGroups(db: Executor, limit: number): Promise<SearchGroups> {
+  const [videos, frames, brands, techniques] = await Promise.all([
+    strongestEntries(db, 'videos', limit),
+    strongestFrames(db, limit),
+    strongestEntries(db, 'brands', limit),
+    strongestEntries(db, 'techniques', limit),
+  ])
+  return { videos, frames, brands, techniques }
+}
+
+async function strongestEntries<K extends EntryKind>(
+  db: Executor,
+  kind: K,
+  limit: number,
+): Promise<Hit<LibraryDocuments[K]>[]> {
+  const rows = await rowsOf<{ doc: LibraryDocuments[K] }>(
+    db,
+    sql`
+    select d.doc
+      from (select id, strength from ${ENTRIES} where kind = ${kind} order by ${BY_STRENGTH} limit ${limit}) e
+      join ${DOCUMENTS} d on d.kind = ${kind} and d.id = e.id order by e.strength desc, e.id`,
+  )
+  return rows.map(({ doc }, n) => ({ document: doc, score: scoreByPlace(n, rows.length), matched: {} }))
+}
+
+/** The best frame of every video first, then the second best of each. */
+async function strongestFrames(db: Executor, limit: number): Promise<Hit<FrameDocument>[]> {
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`
+    select f.id
+      from (select id from ${ENTRIES} where kind = 'videos' order by ${BY_STRENGTH} limit ${limit}) v
+      cross join lateral (
+        select id, strength, row_number() over (order by strength desc, id) as place
+          from ${FRAMES} where video_id = v.id order by strength desc, id limit ${limit}) f
+     order by f.place, f.strength desc, f.id limit ${limit}`,
+  )
+  return framesInOrder(db, rows)
+}
+
+async function framesInOrder(db: Executor, rows: readonly { id: string }[]): Promise<Hit<FrameDocument>[]> {
+  const ids = rows.map(({ id }) => id)
+  const documents = await documentsOf(db, 'frames', ids)
+  const held = ids.flatMap((id) => documents.get(id) ?? [])
+  return held.map((document, n) => ({ document, score: scoreByPlace(n, held.length), matched: {} }))
+}
+
+/** A video by its canonical source key, with its strongest frames. */
+async function findBySource(db: Executor, sourceKey: string, limit: number): Promise<SearchGroups> {
+  if (!isStorable(sourceKey)) return nothing()
+  const [video] = await rowsOf<{ id: string; doc: LibraryDocuments['videos'] }>(
+    db,
+    sql`select e.id, d.doc from ${ENTRIES} e join ${DOCUMENTS} d on d.kind = 'videos' and d.id = e.id
+         where e.source_key = ${sourceKey} and e.kind = 'videos' order by e.id limit 1`,
+  )
+  if (!video) return nothing()
+  const frames = await rowsOf<{ id: string }>(
+    db,
+    sql`select id from ${FRAMES} where video_id = ${video.id} order by strength desc, id limit ${limit}`,
+  )
+  return {
+    videos: [{ document: video.doc, score: 1, matched: {} }],
+    frames: await framesInOrder(db, frames),
+    brands: [],
+    techniques: [],
+  }
+}

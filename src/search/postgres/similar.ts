@@ -1,0 +1,120 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
+import { cellOf } from '../color.ts'
+import type { FrameDocument, FrameFilters, Hit } from '../library-search.ts'
+import { frameLikeness, wordsOf } from '../likeness.ts'
+import { rounded } from '../score.ts'
+import { documentsOf } from './documents.ts'
+import { BY_STRENGTH } from './rank.ts'
+import { FRAMES, rowsOf } from './tables.ts'
+import { quoted } from './tsquery.ts'
+import { whereOf } from './where.ts'
+
+/** Frames read per kind of candidate: the cost of a query does not grow with the library. */
+const MAX_CANDIDATES = 600
+const ENOUGH_CANDIDATES = 350
+const ALIKE = sql.raw('alike_keys(phash, subject, surface, shot, technique, tone)')
+
+/** The frames most like one, chosen among candidates from indexes. Techniques of the filters are current slugs. */
+export async function findSimilar(
+  db: NodePgDatabase,
+  id: string,
+  { filters, limit }: { filters: FrameFilters; limit: number },
+): Promise<Hit<FrameDocument>[] | undefined> {
+  const me = (await documentsOf(db, 'frames', [id])).get(id)
+  if (!me) return undefined
+  const documents = await documentsOf(db, 'frames', await candidateIds(db, me, filters, limit))
+  return [...documents.values()]
+    .map((document) => ({ document, score: rounded(frameLikeness(me, document)), matched: {} }))
+    .sort((a, b) => b.score - a.score || (a.document.id < b.document.id ? -1 : 1))
+    .slice(0, limit)
+}
+
+function candidateIds(db: NodePgDatabase, me: FrameDocument, filters: FrameFilters, limit: number): Promise<string[]> {
+  return db.transaction(async (tx) => {
+    // Every kind of candidate has its index, but the planner cannot know how few frames share a key.
+    await tx.execute(
+      sql`select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
+                 set_config('max_parallel_workers_per_gather', '0', true)`,
+    )
+    const others = sql`${whereOf(filters, [])} and id <> ${me.id}`
+    const { narrow, wide } = candidatesLike(me, others, limit)
+    const idsOf = async (queries: SQL[]) => {
+      if (queries.length === 0) return []
+      return (await rowsOf<{ id: string }>(tx, sql.join(queries, sql` union `))).map((row) => row.id)
+    }
+    const ids = new Set(await idsOf(narrow))
+    // In a small library few frames share this much, and a wider search costs little.
+    if (ids.size < ENOUGH_CANDIDATES) for (const found of await idsOf(wide)) ids.add(found)
+    if (ids.size < limit) {
+      // The filters leave few frames, or this one shares nothing: the least unlike are better than none.
+      await tx.execute(sql`set local enable_seqscan to default`)
+      const rest = sql`select id from ${FRAMES} where ${others} order by ${BY_STRENGTH} limit ${MAX_CANDIDATES}`
+      for (const found of await idsOf([rest])) ids.add(found)
+    }
+    return [...ids]
+  })
+}
+
+/**
+ * Queries for frames worth comparing, each from an index. They share one of these with the frame:
+ * nearly the same picture; colours and attributes; colours and technique; attributes; technique; two of the rarer words.
+ */
+function candidatesLike(me: FrameDocument, where: SQL, limit: number): { narrow: SQL[]; wide: SQL[] } {
+  const hash = sql`('x' || ${me.phash})::bit(64)`
+  const keys = sql`alike_keys(${hash}, ${me.subject}, ${me.surface}, ${me.shot}, ${me.technique}, ${me.tone})`
+  const hasKey = (n: number) => sql`${ALIKE} @> (${keys})[${sql.raw(`${n}:${n}`)}]`
+  const cells = [...new Set(me.palette.slice(0, 3).map(cellOf))]
+  const colors = sql`colors @> ${sql.param(cells)}::smallint[]`
+  const byPicture = sql`bit_count(phash # ${hash})`
+  const byAttributes = sql`${sharedAttributes(me)} desc, ${byPicture}`
+  const some = (condition: SQL, most: number, order: SQL, take: number) => sql`
+    (select id from (select id, phash, subject, surface, shot, technique, zone, tone from ${FRAMES}
+                      where ${where} and ${condition} limit ${most}) c
+      order by ${order}, id limit ${take})`
+  const alike = (condition: SQL, take: number) => some(condition, MAX_CANDIDATES, byAttributes, take)
+
+  const narrow = [
+    some(sql`${ALIKE} && ${sql.param(hashProbes(me.phash))}::int[]`, 20_000, byPicture, Math.max(100, limit)),
+    alike(hasKey(5), 60),
+  ]
+  if (cells.length > 0) {
+    narrow.push(alike(sql`${colors} and ${hasKey(5)}`, 100))
+    narrow.push(alike(sql`${colors} and ${hasKey(6)}`, 60))
+    if (me.technique !== null) narrow.push(alike(sql`${colors} and ${hasKey(7)}`, 100))
+  }
+  if (me.technique !== null)
+    narrow.push(
+      sql`(select id from ${FRAMES} where ${where} and technique = ${me.technique} order by ${BY_STRENGTH} limit 60)`,
+    )
+  // Two words together: an index then reads the shorter of two lists; for a choice of words it reads all lists.
+  const [one, two] = [...wordsOf(me)].sort((a, b) => b.length - a.length || (a < b ? -1 : 1))
+  if (one && two) narrow.push(alike(sql`words @@ ${`${quoted(one)} & ${quoted(two)}`}::tsquery`, 60))
+
+  if (cells.length === 0) return { narrow, wide: [] }
+  const firstColor = sql`colors @> ${sql.param(cells.slice(0, 1))}::smallint[]`
+  return { narrow, wide: [alike(colors, 100), alike(firstColor, 100)] }
+}
+
+/** How many attributes a candidate shares with the frame. */
+function sharedAttributes(me: FrameDocument): SQL {
+  const shared = (['subject', 'surface', 'shot', 'technique', 'zone', 'tone'] as const).flatMap((attribute) =>
+    me[attribute] === null ? [] : [sql`(${sql.raw(attribute)} is not distinct from ${me[attribute]})::int`],
+  )
+  return sql.join(shared, sql` + `)
+}
+
+/**
+ * The keys of all hashes that differ by at most one bit in one of the four 16-bit bands.
+ * By the pigeonhole principle two hashes within seven bits share one of them (Norouzi, Punjani and Fleet 2012,
+ * multi-index hashing).
+ */
+function hashProbes(phash: string): number[] {
+  const probes: number[] = []
+  for (let band = 0; band < 4; band++) {
+    const value = Number.parseInt(phash.slice(band * 4, band * 4 + 4), 16)
+    probes.push(band * 65_536 + value)
+    for (let bit = 0; bit < 16; bit++) probes.push(band * 65_536 + (value ^ (1 << bit)))
+  }
+  return probes
+}

@@ -1,0 +1,21 @@
+import { type SQL, sql } from 'drizzle-orm'
+
+/** Anything that runs SQL: a pool or a transaction. */
+export interface Executor {
+  execute(query: SQL): PromiseLike<{ rows: unknown[] }>
+}
+
+export async function rowsOf<T>(db: Executor, query: SQL): Promise<T[]> {
+  return (await db.execute(query)).rows as T[]
+}
+
+/** The schema of the read model that answers; a rebuild fills another one and then takes its place. */
+export const LIVE = 'library_search'
+
+export const DOCUMENTS = sql.raw(`${LIVE}.documents`)
+/** Frames with their attributes, order and words; the documents stand apart. */
+export const FRAMES = sql.raw(`${LIVE}.frames`)
+/** The same for videos, brands and techniques. */
+export const ENTRIES = sql.raw(`${LIVE}.entries`)
+/** Every word of the library by where it stands, for typos and parts of words. */
+export const WORDS = sql.raw(`${LIVE}.words`)

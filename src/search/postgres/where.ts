@@ -1,0 +1,41 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { cellOf } from '../color.ts'
+import type { FrameFilters } from '../library-search.ts'
+import type { ExpandedTerm } from '../text/expand.ts'
+import { allOf } from './tsquery.ts'
+
+const COLUMNS = {
+  subject: 'subject',
+  surface: 'surface',
+  shot: 'shot',
+  technique: 'technique',
+  zone: 'zone',
+  tone: 'tone',
+  kind: 'kind',
+  author: 'author',
+  platform: 'platform',
+  video: 'video_id',
+} as const
+
+/** Frames that pass the filters and hold every term. */
+export function whereOf(filters: FrameFilters, terms: readonly ExpandedTerm[]): SQL {
+  const conditions: SQL[] = []
+  for (const [attribute, column] of Object.entries(COLUMNS) as [keyof typeof COLUMNS, string][]) {
+    const values = filters[attribute]
+    if (!values || values.length === 0) continue
+    const list = storable(values)
+    conditions.push(
+      list.length === 1
+        ? sql`${sql.raw(column)} = ${list[0]}`
+        : sql`${sql.raw(column)} = any(${sql.param(list)}::text[])`,
+    )
+  }
+  if (filters.color && filters.color.length > 0)
+    conditions.push(sql`colors && ${sql.param(filters.color.map(cellOf))}::smallint[]`)
+  if (terms.length > 0) conditions.push(sql`words @@ ${allOf(terms)}`)
+  return conditions.length > 0 ? sql.join(conditions, sql` and `) : sql`true`
+}
+
+/** PostgreSQL text cannot hold NUL or half a surrogate pair. No row has such a value, and a query with one would fail. */
+export const isStorable = (value: string): boolean => !value.includes('\0') && value.isWellFormed()
+export const storable = (values: readonly string[]): string[] => values.filter(isStorable)

@@ -1,0 +1,16 @@
+/** Scores are 0–1. All words found: 0.5 and above. Some words found: below 0.5. */
+export const rounded = (score: number): number => Math.round(Math.min(1, Math.max(0, Number(score))) * 1e6) / 1e6
+
+/** Without words the order itself is the score. */
+export const scoreByPlace = (n: number, of: number): number => rounded(of <= 1 ? 1 : 1 - n / of)
+
+/** A name that is part of the query but stands there whole. It beats whatever only has some of the words. */
+export const NAMED = 0.45
+
+/** The score of a brand or technique by its names alone; undefined where none of them stands whole in the query. */
+export function scoreByName(names: readonly string[], key: string): number | undefined {
+  if (names.includes(key)) return 1
+  const letters = names.map((name) => (name !== '' && ` ${key} `.includes(` ${name} `) ? name.length : 0))
+  const most = Math.max(...letters)
+  return most > 0 ? NAMED + (0.04 * most) / key.length : undefined
+}
