@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { MediaError } from '../../src/errors.ts'
-import { type Address, fetchSource, type Wire } from '../../src/video/source/fetch-source.ts'
+import type { Address, Wire } from '../../src/video/source/checked-connection.ts'
+import { fetchSource } from '../../src/video/source/fetch-source.ts'
 
 /** The beginning of an MP4, padded. */
 const FILM = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypisom0000isommp42'), Buffer.alloc(4000, 7)])

@@ -47,8 +47,9 @@ const series = (count: number, make: (tMs: number, i: number) => PickCandidate) 
   Array.from({ length: count }, (_, i) => make(i * STEP_MS, i))
 
 test('one frame opens the video, one each shot; the boundary names it, the sample lies inside', () => {
+  const sceneAt = (tMs: number) => [3000, 6100].filter((cutMs) => tMs >= cutMs).length + 1
   const picks = pick(
-    series(40, (tMs) => candidate(tMs, tMs < 3000 ? 1 : tMs < 6100 ? 2 : 3)),
+    series(40, (tMs) => candidate(tMs, sceneAt(tMs))),
     [cut(3000), cut(6100)],
   )
   expect(picks.map(({ kind, tMs }) => [kind, tMs])).toEqual([

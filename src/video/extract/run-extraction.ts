@@ -19,9 +19,9 @@ export const CHILD_ENV = { MALLOC_ARENA_MAX: '2', MALLOC_TRIM_THRESHOLD_: '13107
 const MAX_ERROR_OUTPUT = 8000
 
 /**
- * Runs `extractVideo` in its own process: the worker's event loop stays free, and a crashing decoder ends one video, not
- * the worker. An abort or a time-out kills the whole process group. When this process dies, the child notices and ends
- * itself and ffmpeg.
+ * Runs `extractVideo` in its own process: the worker's event loop stays free, and a crashing decoder ends one video
+ * only. An abort or a time-out kills the whole process group. When this process dies, the child notices and ends itself
+ * and ffmpeg.
  * @throws MediaError as `extractVideo`, also `timed_out` and, for a child that died, `crashed` (retryable)
  */
 export async function extractInChild(options: ExtractOptions): Promise<Extraction> {

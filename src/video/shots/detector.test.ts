@@ -94,8 +94,11 @@ describe('what is no transition', () => {
   })
 
   test('a window that opens over a page, and the page turning inside its frame', () => {
-    const chrome: Painter = (x, y) =>
-      y < 12 ? (x % 9 < 4 ? 60 : 200) : x < 3 || x > 156 || y > 86 ? 90 : x % 40 === 0 ? 120 : Number.NaN
+    const chrome: Painter = (x, y) => {
+      if (y < 12) return x % 9 < 4 ? 60 : 200
+      if (x < 3 || x > 156 || y > 86) return 90
+      return x % 40 === 0 ? 120 : Number.NaN
+    }
     const page =
       (seed: number, popUp: boolean): Painter =>
       (x, y) => {
@@ -117,7 +120,8 @@ describe('what is no transition', () => {
   })
 
   test('a fade from black at the start and to black at the end', () => {
-    const frames = many(150, (i) => paint(scene(2, i * 0.2, i < 15 ? i / 15 : i >= 135 ? (149 - i) / 15 : 1)))
+    const light = (i: number) => Math.min(1, i / 15, (149 - i) / 15)
+    const frames = many(150, (i) => paint(scene(2, i * 0.2, light(i))))
     expect(detect(frames)).toEqual([])
   })
 
@@ -140,7 +144,7 @@ describe('gradual transitions', () => {
   })
 
   test('a fade through black is one transition', () => {
-    const light = (i: number) => (i < 60 ? 1 : i < 72 ? (71 - i) / 12 : i < 84 ? (i - 72) / 12 : 1)
+    const light = (i: number) => Math.min(1, i < 72 ? (71 - i) / 12 : (i - 72) / 12)
     const found = detect(many(150, (i) => paint(scene(i < 72 ? 1 : 4, i * 0.1, light(i)))))
     expect(found.map(({ type }) => type)).toEqual(['fade'])
     expect(found[0]!.frame).toBeGreaterThanOrEqual(60)

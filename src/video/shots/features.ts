@@ -224,7 +224,8 @@ export function miniCorrelation(a: Uint8Array, b: Uint8Array): number {
     aa += x * x
     bb += y * y
   }
-  return aa * bb === 0 ? (aa === bb ? 1 : 0) : ab / Math.sqrt(aa * bb)
+  if (aa * bb === 0) return aa === bb ? 1 : 0
+  return ab / Math.sqrt(aa * bb)
 }
 
 /** What two pictures have in common, as shares of the poorer picture's edge pixels. */

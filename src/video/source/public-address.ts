@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js'
 
-/** Reachable by everyone, and so by an attacker, from inside a cloud only: Azure's host agent answers on a public address. */
+/** A public address that answers only inside a cloud: Azure's host agent. */
 const METADATA = ['168.63.129.16']
-/** Reserved blocks that ipaddr.js takes for ordinary addresses. */
+/** Reserved blocks that ipaddr.js classifies as ordinary addresses. */
 const RESERVED_V6: Array<[string, number]> = [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -20,8 +20,9 @@ const RESERVED_V4: Array<[string, number]> = [
 ]
 
 /**
- * Whether an IP address literal is global unicast: no private, loopback, link-local, shared, reserved, documentation, multicast or metadata address, and none
- * that hides an IPv4 address inside IPv6 (mapped, NAT64, 6to4, Teredo). Text that is no address is not public.
+ * Whether an IP address literal is global unicast: no private, loopback, link-local, shared, reserved, documentation,
+ * multicast or metadata address. An IPv6 address that embeds an IPv4 address (mapped, NAT64, 6to4, Teredo) is not
+ * public, nor is text that is no address.
  */
 export function isPublicAddress(text: string): boolean {
   const bare = text.replace(/^\[|\]$/g, '')
@@ -30,7 +31,7 @@ export function isPublicAddress(text: string): boolean {
   if (address.kind() === 'ipv6') {
     const v6 = address as ipaddr.IPv6
     if (v6.isIPv4MappedAddress()) return false
-    // 2000::/3 is all that is handed out for global unicast.
+    // Global unicast addresses come from 2000::/3 only.
     return (
       v6.range() === 'unicast' &&
       (v6.parts[0]! & 0xe000) === 0x2000 &&
@@ -45,7 +46,7 @@ export function isPublicAddress(text: string): boolean {
   )
 }
 
-/** Whether the host part of a URL is an IP literal, as the WHATWG parser leaves it (numbers and hex forms are already dotted then). */
+/** Whether a URL's host is an IP literal. The WHATWG parser has already turned numbers and hex forms into dots. */
 export function isAddressLiteral(hostname: string): boolean {
   return ipaddr.isValid(hostname.replace(/^\[|\]$/g, ''))
 }

@@ -1,8 +1,7 @@
-import { invalid } from '../../errors.ts'
 import { TRACKING } from '../../tracking.ts'
 import type { Platform } from '../../vocabulary.ts'
 
-/** One video, however its address was pasted. */
+/** One video, however its address was written. */
 export interface Source {
   platform: Platform
   /** The address that is stored, shown and fetched. */
@@ -15,17 +14,7 @@ export interface Source {
 
 const MAX_URL = 2000
 
-/**
- * The canonical source of a pasted video address.
- * @throws AppError invalid_request when the text is no web address
- */
-export function parseSource(text: string): Source {
-  const source = findSource(text)
-  if (!source) throw invalid('url', 'Not a web address of a video. Give one that begins with https://.')
-  return source
-}
-
-/** As `parseSource`, but undefined for text that is no web address: for a search box, where most text is not. */
+/** The canonical source of a video address; undefined for text that is no web address. */
 export function findSource(text: string): Source | undefined {
   const url = toUrl(text)
   if (!url) return undefined
@@ -34,8 +23,8 @@ export function findSource(text: string): Source | undefined {
 }
 
 /**
- * As `findSource`, for an address as it is pasted: in brackets or quotes, with the full stop of a sentence, percent-encoded as a whole, or among other words. Among
- * words only the address of a platform's video counts.
+ * The source of an address as people paste it: in brackets or quotes, with the full stop of a sentence, percent-encoded
+ * as a whole, or among other words. Among words only the address of a platform's video counts.
  */
 export function findPasted(text: string): Source | undefined {
   const term = /^https?%3a%2f%2f/i.test(text.trim()) ? decode(text.trim()) : text.trim()
@@ -46,7 +35,7 @@ export function findPasted(text: string): Source | undefined {
   return alone || source?.videoId !== undefined ? source : undefined
 }
 
-/** Without what ends a sentence, a quotation or a bracket that was opened before it. */
+/** Strips what ends a sentence, a quotation or a bracket that was opened before the address. */
 function withoutEnd(address: string): string {
   const bare = address.replace(/[.,;:!?…'"”’»>\]}]+$/u, '')
   const isOpen = (bare.match(/\(/g)?.length ?? 0) < (bare.match(/\)/g)?.length ?? 0)
@@ -56,7 +45,7 @@ function withoutEnd(address: string): string {
 function toUrl(text: string): URL | undefined {
   let given = text.trim()
   if (given === '' || given.length > MAX_URL || /[\s\u0000-\u001f<>"]/.test(given)) return undefined
-  // People paste addresses without their beginning: only such as have a dotted host and a path.
+  // People leave out https://. Such text needs a dotted host and a path to count as an address.
   if (!/^[a-z][a-z0-9+.-]*:/i.test(given)) {
     if (!/^([a-z0-9-]+\.)+[a-z]{2,}\/\S+/i.test(given)) return undefined
     given = `https://${given}`
@@ -75,7 +64,7 @@ function youtube(url: URL, host: string): Source | undefined {
   if (host !== 'youtube.com' && host !== 'youtu.be' && host !== 'youtube-nocookie.com') return undefined
   const [first, second] = segments(url)
   let id: string | null | undefined
-  // A time is often put on by hand: with a second question mark, or with an ampersand where a question mark belongs.
+  // A time added by hand often has a second question mark, or an ampersand where a question mark belongs.
   if (host === 'youtu.be') id = first?.split('&')[0]
   else if (first === 'watch' || first === undefined) id = url.searchParams.get('v')?.split('?')[0] ?? second
   else if (['shorts', 'embed', 'live', 'v', 'e', 'vi'].includes(first ?? '')) id = second
@@ -106,15 +95,28 @@ function x(url: URL, host: string): Source | undefined {
   return id ? { platform: 'x', canonicalUrl: `https://x.com/i/status/${id}`, key: `x:${id}`, videoId: id } : undefined
 }
 
+const VIMEO_FOLDERS = [
+  'video',
+  'videos',
+  'manage/videos',
+  'channels/[^/]+',
+  'groups/[^/]+/videos',
+  '(?:album|showcase)/\\d+/video',
+  'ondemand/[^/]+',
+  '[^/]+/review',
+  'reviews/[^/]+/videos',
+]
+/** A language, a folder, the id and the hash of an unlisted video. */
+const VIMEO_PATH = new RegExp(
+  `^/(?:[a-z]{2}/)?(?:(?:${VIMEO_FOLDERS.join('|')})/)?(\\d{4,12})(?:/([0-9a-f]{6,16}))?/?$`,
+)
+
 function vimeo(url: URL, host: string): Source | undefined {
   if (host !== 'vimeo.com' && host !== 'player.vimeo.com') return undefined
-  const found =
-    /^\/(?:[a-z]{2}\/)?(?:video\/|videos\/|manage\/videos\/|channels\/[^/]+\/|groups\/[^/]+\/videos\/|(?:album|showcase)\/\d+\/video\/|ondemand\/[^/]+\/|[^/]+\/review\/|reviews\/[^/]+\/videos\/)?(\d{4,12})(?:\/([0-9a-f]{6,16}))?\/?$/.exec(
-      url.pathname,
-    )
+  const found = VIMEO_PATH.exec(url.pathname)
   const id = found?.[1]
   if (!id) return undefined
-  // An unlisted video can only be reached with its hash; it is the same video with and without.
+  // An unlisted video can be reached only with its hash. It is the same video with and without.
   const hash = found[2] ?? url.searchParams.get('h')
   const secret = hash && /^[0-9a-f]{6,16}$/.test(hash) ? `/${hash}` : ''
   return { platform: 'vimeo', canonicalUrl: `https://vimeo.com/${id}${secret}`, key: `vimeo:${id}`, videoId: id }
@@ -136,13 +138,13 @@ function linkedin(url: URL, host: string): Source | undefined {
   }
 }
 
-/** Pages of a platform that name no video (a channel, a search) stay with their platform, as plain addresses. */
+/** A plain address. A platform's page that names no video (a channel, a search) keeps its platform. */
 function web(url: URL, host: string): Source {
   const canonical = new URL(url)
   canonical.protocol = 'https:'
   canonical.hash = ''
   canonical.hostname = canonical.hostname.replace(/\.$/, '')
-  // A plain port of http means nothing once the address is read as https.
+  // The port of http has no meaning for https.
   if (url.protocol === 'http:' && canonical.port === '80') canonical.port = ''
   for (const name of [...canonical.searchParams.keys()]) if (TRACKING.test(name)) canonical.searchParams.delete(name)
   return { platform: platformOf(host), canonicalUrl: canonical.href, key: `url:${canonical.href}` }
@@ -156,19 +158,19 @@ function platformOf(host: string): Platform {
   return 'web'
 }
 
-/** Whether the address leads to a page that only yt-dlp can turn into a video file. */
+/** Whether the address is a page that only yt-dlp can turn into a video file. */
 export function needsYtDlp(source: Pick<Source, 'platform'>): boolean {
   return source.platform !== 'web'
 }
 
-/** The address of a video at one second; null where its platform has no such links. */
+/** The video's address at one second; null where its platform has no such links. */
 export function deepLink(platform: Platform, url: string | null, tSec: number): string | null {
   if (url === null) return null
   const second = Math.max(0, Math.floor(tSec))
   if (platform === 'youtube' && /^https:\/\/www\.youtube\.com\/watch\?v=[\w-]{11}$/.test(url))
     return `${url}&t=${second}s`
   if (platform === 'vimeo' && /^https:\/\/vimeo\.com\/\d/.test(url)) return `${url}#t=${second}s`
-  // Browsers take a media fragment on a plain file.
+  // Browsers support a media fragment on a plain file.
   if (platform === 'web' && URL.canParse(url) && /\.(mp4|m4v|mov|webm)$/i.test(new URL(url).pathname))
     return `${url}#t=${second}`
   return null

@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MediaError } from '../../errors.ts'
+import { tooLarge } from './fetch-source.ts'
 
 export interface YtDlpOptions {
-  /** The operator's own yt-dlp; undefined when there is none. */
+  /** The yt-dlp that the operator installed; undefined without one. */
   ytdlpPath: string | undefined
   scratchDir: string
   signal: AbortSignal
@@ -14,7 +15,8 @@ export interface YtDlpOptions {
 }
 
 /**
- * Fetches the video of a platform page with the operator's yt-dlp. It does its own networking: keep it off private networks by a proxy or a namespace.
+ * Fetches the video of a platform page with the operator's yt-dlp. It does its own networking, so keep it off private
+ * networks with a proxy or a network namespace.
  * @throws MediaError `ytdlp_required` `too_long` `too_large` `source_not_found` `timed_out` `fetch_failed`
  */
 export async function fetchWithYtDlp(
@@ -25,15 +27,14 @@ export async function fetchWithYtDlp(
   if (!ytdlpPath) {
     throw new MediaError(
       'ytdlp_required',
-      'A page of this platform can only be fetched with yt-dlp. Install it and set YTDLP_PATH, or upload the file.',
+      'This platform needs yt-dlp. Install it and set YTDLP_PATH, or upload the file.',
     )
   }
   signal.throwIfAborted()
   const { code, output, errors, timedOut, failed } = await run(ytdlpPath, toArguments(url, options), options)
   signal.throwIfAborted()
-  if (timedOut) throw new MediaError('timed_out', 'yt-dlp took too long.', { retryable: true })
-  if (failed)
-    throw new MediaError('ytdlp_required', 'The yt-dlp that YTDLP_PATH names cannot be started.', { cause: failed })
+  if (timedOut) throw new MediaError('timed_out', 'yt-dlp took too long to fetch the video.', { retryable: true })
+  if (failed) throw new MediaError('ytdlp_required', 'yt-dlp cannot be started. Check YTDLP_PATH.', { cause: failed })
   const file = await findFile(scratchDir)
   if (code === 0 && file) {
     if (file.bytes > options.maxBytes) throw tooLarge(options.maxBytes)
@@ -42,8 +43,8 @@ export async function fetchWithYtDlp(
   throw toError(`${output}\n${errors}`, errors, options)
 }
 
-/** The arguments; never through a shell, the address after `--`. */
-export function toArguments(url: string, { scratchDir, maxBytes, maxDurationSec }: YtDlpOptions): string[] {
+/** The address comes after `--`, and no shell reads the arguments. */
+function toArguments(url: string, { scratchDir, maxBytes, maxDurationSec }: YtDlpOptions): string[] {
   const best = 'bv*[height<=1080]+ba/b[height<=1080]/bv*+ba/b'
   return [
     ...['--ignore-config', '--no-playlist', '--no-cache-dir', '--no-progress', '--no-mtime', '--no-exec'],
@@ -65,7 +66,7 @@ interface Run {
 
 function run(program: string, args: string[], { scratchDir, signal, timeoutMs = 600_000 }: YtDlpOptions): Promise<Run> {
   return new Promise((done) => {
-    // A group of its own: yt-dlp starts ffmpeg to join sound and picture, and both must end together.
+    // A process group, because yt-dlp starts ffmpeg to join sound and picture, and both must end together.
     const child = spawn(program, args, {
       cwd: scratchDir,
       detached: true,
@@ -123,27 +124,21 @@ function toFacts(output: string): { title: string | null; author: string | null 
 
 function toError(text: string, errors: string, { maxBytes, maxDurationSec }: YtDlpOptions): MediaError {
   if (/does not pass filter/i.test(text)) {
-    return new MediaError(
-      'too_long',
-      `The video is a live stream or longer than the ${Math.round(maxDurationSec / 60)} minutes allowed.`,
-    )
+    const minutes = Math.round(maxDurationSec / 60)
+    return new MediaError('too_long', `The video is a live stream or too long. The limit is ${minutes} minutes.`)
   }
   if (/larger than max-filesize/i.test(text)) return tooLarge(maxBytes)
   if (/unsupported url|no suitable extractor/i.test(text))
-    return new MediaError('not_a_video', 'yt-dlp finds no video at this address.')
+    return new MediaError('not_a_video', 'yt-dlp found no video at this address.')
   if (
     /private video|video unavailable|has been removed|HTTP Error 404|does not exist|log ?in|sign in|account/i.test(
       errors,
     )
   ) {
-    return new MediaError('source_not_found', 'The video is gone, private or needs an account.')
+    return new MediaError('source_not_found', 'The video is deleted, private or needs an account. Use a public video.')
   }
   const said = /ERROR:\s*(.{1,200})/.exec(errors)?.[1]?.replace(/[\u0000-\u001f\u007f]+/g, ' ')
-  return new MediaError('fetch_failed', said ? `yt-dlp failed: ${said}` : 'yt-dlp brought no file.', {
+  return new MediaError('fetch_failed', said ? `yt-dlp failed: ${said}` : 'yt-dlp fetched no file.', {
     retryable: true,
   })
-}
-
-function tooLarge(maxBytes: number): MediaError {
-  return new MediaError('too_large', `The file is larger than the ${Math.floor(maxBytes / 1024 / 1024)} MB allowed.`)
 }
