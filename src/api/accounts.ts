@@ -1,28 +1,39 @@
-import { Router } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { PLANS } from '../db/schema/accounts.ts'
-import type { Authentication } from '../http/authenticate.ts'
-import { jsonBody } from '../http/idempotent-write.ts'
-import { setPlan } from '../library/accounts/accounts.ts'
-import { toPublicAccount } from '../views/collections.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { type Account, setPlan } from '../library/accounts/accounts.ts'
 
-export const AccountBody = z.strictObject({ plan: z.enum(PLANS) })
-
-/** For whoever bills: a plan changed here holds from the account's next request on. */
-export function accountsRouter({
-  db,
-  authentication: { requireScope },
-}: {
-  db: Db
-  authentication: Authentication
-}): Router {
-  const router = Router()
-
-  router.patch('/api/accounts/:id', requireScope('accounts:write'), jsonBody, async (req, res) => {
-    const { plan } = AccountBody.parse(req.body)
-    res.json({ account: toPublicAccount(await setPlan(db, { accountId: String(req.params.id), plan })) })
+const PublicAccount = z
+  .strictObject({
+    id: z.string(),
+    email: z.string().nullable(),
+    role: z.enum(['member', 'operator']),
+    plan: z.enum(['free', 'pro']),
+    created_at: z.iso.datetime(),
   })
+  .meta({ id: 'Account' })
 
-  return router
+function toPublicAccount({ id, email, role, plan, createdAt }: Account): z.infer<typeof PublicAccount> {
+  return { id, email, role, plan, created_at: createdAt.toISOString() }
 }
+
+/** For billing systems. */
+export const accountEndpoints = [
+  endpoint(
+    {
+      method: 'patch',
+      path: '/api/accounts/:id',
+      tag: 'Operators',
+      summary: 'Change an account’s plan; it holds from the next request on',
+      body: z.strictObject({ plan: z.enum(PLANS) }),
+      example: { plan: 'pro' },
+      answer: z.strictObject({ account: PublicAccount }),
+      scope: 'accounts:write',
+      errors: [404],
+    },
+    async ({ db }: { db: Db }, { params, body }) => ({
+      account: toPublicAccount(await setPlan(db, { accountId: params.id, plan: body.plan })),
+    }),
+  ),
+]

@@ -1,12 +1,7 @@
-import { Router } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import { type Authentication, callerOf } from '../http/authenticate.ts'
-import { contextOf } from '../http/edge.ts'
-import { answerPost, jsonBody } from '../http/idempotent-write.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
-import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
-import { spend } from '../http/rate-limit/spend.ts'
+import { endpoint, idempotentPost } from '../http/endpoint.ts'
+import type { Caller } from '../library/accounts/keys.ts'
 import {
   createBoard,
   deleteBoard,
@@ -19,113 +14,247 @@ import {
   unshareBoard,
 } from '../library/collections/boards.ts'
 import { MAX_NOTE, MAX_PINS, pinFrame, pinFrames, unpinFrames } from '../library/collections/pins.ts'
-import { readParameters } from '../parameters.ts'
-import { type CollectionDeps, toBoards, toBoardWithItems } from '../views/collections.ts'
-import { toExportRow } from '../views/export.ts'
-import { exportParameters, pageParameters } from './collection-parameters.ts'
-import { frameIdSchema, linkNext, sendExport } from './favourites.ts'
+import { Board, BoardWithItems, type CollectionDeps, toBoards, toBoardWithItems } from '../views/collections.ts'
+import { exportShape, toExportRow } from '../views/export.ts'
+import { frameIdSchema } from '../views/frame.ts'
+import { OK, Ok } from '../views/ok.ts'
+import { exportParameters, toDownload } from './download.ts'
+import { linkNext, pageParameters } from './paging.ts'
 
-const name = z.string().trim().min(1).max(MAX_BOARD_NAME)
-const note = z.string().max(MAX_NOTE).nullable().optional()
-export const BoardBody = z.strictObject({ name })
-export const PinBody = z.strictObject({ note, position: z.int().min(0).max(MAX_PINS).optional() })
-export const PinManyBody = z.strictObject({ frameIds: z.array(frameIdSchema).min(1).max(500), note })
-
-export interface BoardsDeps extends CollectionDeps {
+interface BoardsDeps extends CollectionDeps {
   db: Db
-  authentication: Authentication
-  limits: RateLimits
 }
 
-/** The calling account's boards, and the boards behind share links, which need no key. */
-export function boardsRouter({ db, search, publicUrl, authentication: { requireScope }, limits }: BoardsDeps): Router {
-  const router = Router()
-  const deps = { search, publicUrl }
-  const read = requireScope('boards:read')
-  const write = requireScope('boards:write')
+const BoardBody = z.strictObject({ name: z.string().trim().min(1).max(MAX_BOARD_NAME) })
+const note = z.string().max(MAX_NOTE).nullable().optional()
+const boardAnswer = z.strictObject({ board: Board })
 
-  router.get('/api/boards', read, async (req, res) => {
-    const { limit, after } = readParameters(req.originalUrl, pageParameters)
-    const { boards, next } = await listBoards(db, callerOf(req).account.id, { limit, after })
-    linkNext(req, res, publicUrl, { limit, next })
-    res.json({ boards: await toBoards(deps, boards) })
-  })
-
-  router.post('/api/boards', write, jsonBody, async (req, res) => {
-    const { name } = BoardBody.parse(req.body)
-    await answerPost(db, req, res, async (tx) => {
-      const board = await createBoard(tx, { accountId: callerOf(req).account.id, name })
-      return { status: 201, body: { board: (await toBoards(deps, [board]))[0] } }
-    })
-  })
-
-  router.get('/api/boards/:id', read, async (req, res) => {
-    readParameters(req.originalUrl, {})
-    res.json({ board: await toBoardWithItems(deps, await loadBoard(db, boardOf(req))) })
-  })
-
-  router.patch('/api/boards/:id', write, jsonBody, async (req, res) => {
-    const { name } = BoardBody.parse(req.body)
-    const board = await renameBoard(db, { ...boardOf(req), name })
-    res.json({ board: (await toBoards(deps, [board]))[0] })
-  })
-
-  router.delete('/api/boards/:id', write, async (req, res) => {
-    await deleteBoard(db, boardOf(req))
-    res.json({ ok: true })
-  })
-
-  router.post('/api/boards/:id/frames', write, jsonBody, async (req, res) => {
-    const { frameIds, note } = PinManyBody.parse(req.body)
-    await answerPost(db, req, res, async (tx) => {
-      const { pinned, already } = await pinFrames(tx, { ...boardOf(req), frameIds, note })
-      return { status: 200, body: { ok: true, pinned, already } }
-    })
-  })
-
-  router.put('/api/boards/:id/frames/:frameId', write, jsonBody, async (req, res) => {
-    const { note, position } = PinBody.parse(req.body ?? {})
-    const pin = await pinFrame(db, { ...boardOf(req), frameId: String(req.params.frameId), note, position })
-    res.json({ ok: true, position: pin.position })
-  })
-
-  router.delete('/api/boards/:id/frames/:frameId', write, async (req, res) => {
-    await unpinFrames(db, { ...boardOf(req), frameIds: [String(req.params.frameId)] })
-    res.json({ ok: true })
-  })
-
-  router.get('/api/boards/:id/export', read, async (req, res) => {
-    const { format } = readParameters(req.originalUrl, exportParameters)
-    const { items, ...board } = await toBoardWithItems(deps, await loadBoard(db, boardOf(req)))
-    sendExport(res, { format, name: `board-${board.id}`, rows: items.map(toExportRow), meta: { board } })
-  })
-
-  router.post('/api/boards/:id/share', write, jsonBody, async (req, res) => {
-    z.strictObject({}).parse(req.body ?? {})
-    await answerPost(db, req, res, async (tx) => {
-      const { token } = await shareBoard(tx, boardOf(req))
-      const body = { url: `${publicUrl}/shared/${token}`, json_url: `${publicUrl}/api/shared/${token}` }
-      return { status: 201, body, secret: true }
-    })
-  })
-
-  router.delete('/api/boards/:id/share', write, async (req, res) => {
-    await unshareBoard(db, boardOf(req))
-    res.json({ ok: true })
-  })
-
-  // Open to whoever has the link, and gone the moment it is revoked: never cached.
-  router.get('/api/shared/:token', async (req, res) => {
-    res.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
-    await spend(limits, (name, value) => res.set(name, value), 'anonymous', contextOf(req).address, POINTS.read)
-    readParameters(req.originalUrl, {})
-    const { shared_at: _, ...board } = await toBoardWithItems(deps, await loadSharedBoard(db, String(req.params.token)))
-    res.json({ board })
-  })
-
-  return router
+/** The board that a path names, as the calling account's. */
+function boardOf({ caller, params }: { caller: Caller; params: { id: string } }) {
+  return { accountId: caller.account.id, boardId: params.id }
 }
 
-function boardOf(req: Parameters<typeof callerOf>[0]): { accountId: string; boardId: string } {
-  return { accountId: callerOf(req).account.id, boardId: String(req.params.id) }
-}
+const boards = [
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/boards',
+      tag: 'Account',
+      summary: 'This account’s boards with their item counts',
+      parameters: pageParameters,
+      answer: z.strictObject({ boards: z.array(Board) }),
+      scope: 'boards:read',
+    },
+    async ({ db, search, publicUrl }: BoardsDeps, { caller, query: { limit, after }, req, res }) => {
+      const { boards, next } = await listBoards(db, caller.account.id, { limit, after })
+      linkNext({ req, res }, publicUrl, { limit, next })
+      return { boards: await toBoards({ search, publicUrl }, boards) }
+    },
+  ),
+
+  idempotentPost(
+    {
+      method: 'post',
+      path: '/api/boards',
+      tag: 'Account',
+      summary: 'Create a board',
+      body: BoardBody,
+      example: { name: 'Logo reveals' },
+      answer: boardAnswer,
+      status: 201,
+      scope: 'boards:write',
+      errors: [409],
+    },
+    async ({ search, publicUrl }: BoardsDeps, { tx, caller, body }) => {
+      const board = await createBoard(tx, { accountId: caller.account.id, name: body.name })
+      return { board: (await toBoards({ search, publicUrl }, [board]))[0]! }
+    },
+  ),
+
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/boards/:id',
+      tag: 'Account',
+      summary: 'One board with its frames in the owner’s order',
+      parameters: {},
+      answer: z.strictObject({ board: BoardWithItems }),
+      scope: 'boards:read',
+      errors: [404],
+    },
+    async ({ db, search, publicUrl }: BoardsDeps, input) => ({
+      board: await toBoardWithItems({ search, publicUrl }, await loadBoard(db, boardOf(input))),
+    }),
+  ),
+
+  endpoint(
+    {
+      method: 'patch',
+      path: '/api/boards/:id',
+      tag: 'Account',
+      summary: 'Rename a board',
+      body: BoardBody,
+      example: { name: 'Best logo reveals' },
+      answer: boardAnswer,
+      scope: 'boards:write',
+      errors: [404],
+    },
+    async ({ db, search, publicUrl }: BoardsDeps, input) => {
+      const board = await renameBoard(db, { ...boardOf(input), name: input.body.name })
+      return { board: (await toBoards({ search, publicUrl }, [board]))[0]! }
+    },
+  ),
+
+  endpoint(
+    {
+      method: 'delete',
+      path: '/api/boards/:id',
+      tag: 'Account',
+      summary: 'Delete a board and its pins',
+      answer: Ok,
+      scope: 'boards:write',
+      errors: [404],
+    },
+    async ({ db }: BoardsDeps, input) => {
+      await deleteBoard(db, boardOf(input))
+      return OK
+    },
+  ),
+
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/boards/:id/export',
+      tag: 'Account',
+      summary: 'A board with its credits, as a file',
+      parameters: exportParameters,
+      answer: z.strictObject({ board: Board, ...exportShape }).meta({ id: 'BoardExport' }),
+      alternatives: ['text/csv'],
+      scope: 'boards:read',
+      errors: [404],
+    },
+    async ({ db, search, publicUrl }: BoardsDeps, input) => {
+      const { query, res } = input
+      const { items, ...board } = await toBoardWithItems({ search, publicUrl }, await loadBoard(db, boardOf(input)))
+      const rows = items.map(toExportRow)
+      const file = toDownload(res, { format: query.format, name: `board-${board.id}`, rows })
+      return file && { board, ...file }
+    },
+  ),
+]
+
+const pins = [
+  idempotentPost(
+    {
+      method: 'post',
+      path: '/api/boards/:id/frames',
+      tag: 'Account',
+      summary: 'Pin many frames at once',
+      body: z.strictObject({ frameIds: z.array(frameIdSchema).min(1).max(500), note }),
+      example: { frameIds: ['k3v9x0aq7m2d-1a4c'], note: 'For the opening' },
+      answer: z.strictObject({ ok: z.literal(true), pinned: z.array(z.string()), already: z.array(z.string()) }),
+      scope: 'boards:write',
+      errors: [404, 409],
+    },
+    async (_deps: BoardsDeps, input) => {
+      const { pinned, already } = await pinFrames(input.tx, { ...boardOf(input), ...input.body })
+      return { ok: true as const, pinned, already }
+    },
+  ),
+
+  endpoint(
+    {
+      method: 'put',
+      path: '/api/boards/:id/frames/:frameId',
+      tag: 'Account',
+      summary: 'Pin a frame, move its pin, or change its note',
+      body: z.strictObject({ note, position: z.int().min(0).max(MAX_PINS).optional() }),
+      bodyOptional: true,
+      example: { note: 'For the opening', position: 0 },
+      answer: z.strictObject({ ok: z.literal(true), position: z.int() }),
+      scope: 'boards:write',
+      errors: [404, 409],
+    },
+    async ({ db }: BoardsDeps, input) => {
+      const { note, position } = input.body
+      const pin = await pinFrame(db, { ...boardOf(input), frameId: input.params.frameId, note, position })
+      return { ok: true as const, position: pin.position }
+    },
+  ),
+
+  endpoint(
+    {
+      method: 'delete',
+      path: '/api/boards/:id/frames/:frameId',
+      tag: 'Account',
+      summary: 'Unpin a frame; a second time changes nothing',
+      answer: Ok,
+      scope: 'boards:write',
+      errors: [404],
+    },
+    async ({ db }: BoardsDeps, input) => {
+      await unpinFrames(db, { ...boardOf(input), frameIds: [input.params.frameId] })
+      return OK
+    },
+  ),
+]
+
+const sharing = [
+  idempotentPost(
+    {
+      method: 'post',
+      path: '/api/boards/:id/share',
+      tag: 'Account',
+      summary: 'Make a new share link; the previous one ends',
+      body: z.strictObject({}),
+      bodyOptional: true,
+      example: {},
+      answer: z.strictObject({ url: z.url(), json_url: z.url() }),
+      status: 201,
+      scope: 'boards:write',
+      errors: [404],
+    },
+    async ({ publicUrl }: BoardsDeps, input) => {
+      const { token } = await shareBoard(input.tx, boardOf(input))
+      return { url: `${publicUrl}/shared/${token}`, json_url: `${publicUrl}/api/shared/${token}` }
+    },
+    { secret: true },
+  ),
+
+  endpoint(
+    {
+      method: 'delete',
+      path: '/api/boards/:id/share',
+      tag: 'Account',
+      summary: 'End the share link',
+      answer: Ok,
+      scope: 'boards:write',
+      errors: [404],
+    },
+    async ({ db }: BoardsDeps, input) => {
+      await unshareBoard(db, boardOf(input))
+      return OK
+    },
+  ),
+
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/shared/:token',
+      tag: 'Account',
+      summary: 'A shared board, for everyone who has the link',
+      parameters: {},
+      answer: z.strictObject({ board: BoardWithItems.omit({ shared_at: true }) }),
+      errors: [404],
+      // Not cached: the link ends as soon as it is revoked.
+      headers: { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' },
+    },
+    async ({ db, search, publicUrl }: BoardsDeps, { params }) => {
+      const stored = await loadSharedBoard(db, params.token)
+      const { shared_at: _, ...board } = await toBoardWithItems({ search, publicUrl }, stored)
+      return { board }
+    },
+  ),
+]
+
+export const boardEndpoints = [...boards, ...pins, ...sharing]

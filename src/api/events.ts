@@ -1,31 +1,89 @@
-import { Router } from 'express'
+import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { invalid } from '../errors.ts'
-import { formatCursor, parseCursor, START, toCloudEvent } from '../events/catalogue.ts'
+import { EVENT_TYPES, formatCursor, parseCursor, START, toCloudEvent } from '../events/catalogue.ts'
 import { readEvents } from '../events/read.ts'
-import type { Authentication } from '../http/authenticate.ts'
-import { readParameters } from '../parameters.ts'
-import { EVENTS_LIMIT, eventParameters } from './collection-parameters.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { cappedNumber } from './paging.ts'
 
-/** The event log in commit-safe order, as CloudEvents, for operators' machines. `next` is always a cursor to go on from. */
-export function eventsRouter({
-  db,
-  publicUrl,
-  authentication: { requireScope },
-}: {
-  db: Db
-  publicUrl: string
-  authentication: Authentication
-}): Router {
-  const router = Router()
+const LIMIT = { default: 100, max: 1_000 } as const
 
-  router.get('/api/events', requireScope('events:read'), async (req, res) => {
-    const { after: given, types, limit = EVENTS_LIMIT.default } = readParameters(req.originalUrl, eventParameters)
-    const after = given === undefined ? START : parseCursor(given)
-    if (!after) throw invalid('after', 'after: not a cursor of this log.')
-    const { events, next } = await readEvents(db, { after, types, limit })
-    res.json({ events: events.map((event) => toCloudEvent(event, publicUrl)), next: formatCursor(next) })
+const Event = z
+  .strictObject({
+    specversion: z.literal('1.0'),
+    id: z.string(),
+    source: z.string(),
+    type: z.string(),
+    subject: z.string(),
+    time: z.iso.datetime(),
+    datacontenttype: z.literal('application/json'),
+    version: z.int(),
+    account_id: z.string().nullable(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({
+    id: 'Event',
+    description: 'A CloudEvents 1.0 event.',
+    examples: [
+      {
+        specversion: '1.0',
+        id: '01979c3e-5d6f-7c1a-9d0e-3f6f6f0c8a11',
+        source: 'https://frames.example',
+        type: 'frame.saved',
+        subject: 'k3v9x0aq7m2d-1a4c',
+        time: '2026-11-20T12:00:00.000Z',
+        datacontenttype: 'application/json',
+        version: 1,
+        account_id: 'a1b2c3d4',
+        data: {
+          frame_id: 'k3v9x0aq7m2d-1a4c',
+          video_id: 'k3v9x0aq7m2d',
+          author: 'Northwind Labs',
+          technique: 'cursor-zoom',
+          subject: 'terminal',
+        },
+      },
+    ],
   })
 
-  return router
-}
+/** The event log in commit-safe order, for operators' machines. `next` is always a cursor to continue from. */
+export const eventEndpoints = [
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/events',
+      tag: 'Operators',
+      summary: 'The event log, oldest first, as CloudEvents',
+      parameters: {
+        after: {
+          schema: z.string().max(60),
+          description:
+            'The `next` of the previous page: strictly later events. Without it the log starts at its beginning.',
+        },
+        types: {
+          schema: z.enum(EVENT_TYPES),
+          many: true,
+          commas: true,
+          description: 'Only events of these types.',
+          example: 'frame.saved,frame.unsaved',
+        },
+        limit: {
+          schema: cappedNumber(LIMIT.max),
+          description: `Events per page; default ${LIMIT.default}, at most ${LIMIT.max} (more is capped).`,
+        },
+      },
+      answer: z.strictObject({ events: z.array(Event), next: z.string() }),
+      scope: 'events:read',
+    },
+    async ({ db, publicUrl }: { db: Db; publicUrl: string }, { query }) => {
+      const { types, limit = LIMIT.default } = query
+      const after = query.after === undefined ? START : parseCursor(query.after)
+      if (!after) throw invalid('after', 'after: not a cursor of this log. Use the `next` of a page, or leave it out.')
+      const { events, next } = await readEvents(db, { after, types, limit })
+      return {
+        events: events.map((event) => toCloudEvent(event, publicUrl) as z.infer<typeof Event>),
+        next: formatCursor(next),
+      }
+    },
+  ),
+]

@@ -1,81 +1,86 @@
-import { type Request, type Response, Router } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import { type Authentication, callerOf } from '../http/authenticate.ts'
-import { answerPost, jsonBody } from '../http/idempotent-write.ts'
+import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import { listSaves, saveFrame, unsaveFrames } from '../library/collections/saves.ts'
-import { readParameters } from '../parameters.ts'
-import { type CollectionDeps, toSavedFrames } from '../views/collections.ts'
-import { toCsv, toExportRow } from '../views/export.ts'
-import { exportParameters, pageParameters } from './collection-parameters.ts'
+import { type CollectionDeps, SavedFrame, toSavedFrames } from '../views/collections.ts'
+import { exportShape, toExportRow } from '../views/export.ts'
+import { frameIdSchema } from '../views/frame.ts'
+import { OK, Ok } from '../views/ok.ts'
+import { exportParameters, toDownload } from './download.ts'
+import { linkNext, pageParameters } from './paging.ts'
 
-export const frameIdSchema = z.string().min(1).max(64)
-export const SaveBody = z.strictObject({ frameId: frameIdSchema })
-
-export interface FavouritesDeps extends CollectionDeps {
+interface FavouritesDeps extends CollectionDeps {
   db: Db
-  authentication: Authentication
 }
 
-/** What the calling account has saved: sections 4.5 and 4.6 of the specification, taking back, and export. */
-export function favouritesRouter({ db, search, publicUrl, authentication: { requireScope } }: FavouritesDeps): Router {
-  const router = Router()
+/** The saves of the calling account (docs/interface.md §4.5 and §4.6), and their export. */
+export const favouriteEndpoints = [
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/favourites',
+      tag: 'Account',
+      summary: 'Every frame this account has saved, newest save first',
+      description: 'Everything at once; with `limit` a page, and the rest behind `Link: <…>; rel="next"`.',
+      parameters: pageParameters,
+      answer: z.strictObject({ frames: z.array(SavedFrame) }),
+      scope: 'saves:read',
+    },
+    async ({ db, search, publicUrl }: FavouritesDeps, { caller, query: { limit, after }, req, res }) => {
+      const { saves, next } = await listSaves(db, caller.account.id, { limit, after })
+      linkNext({ req, res }, publicUrl, { limit, next })
+      return { frames: await toSavedFrames({ search, publicUrl }, saves) }
+    },
+  ),
 
-  router.get('/api/favourites', requireScope('saves:read'), async (req, res) => {
-    const { limit, after } = readParameters(req.originalUrl, pageParameters)
-    const { saves, next } = await listSaves(db, callerOf(req).account.id, { limit, after })
-    linkNext(req, res, publicUrl, { limit, next })
-    res.json({ frames: await toSavedFrames({ search, publicUrl }, saves) })
-  })
+  idempotentPost(
+    {
+      method: 'post',
+      path: '/api/favourites',
+      tag: 'Account',
+      summary: 'Save a frame; a second time changes nothing',
+      body: z.strictObject({ frameId: frameIdSchema }),
+      example: { frameId: 'k3v9x0aq7m2d-1a4c' },
+      answer: Ok,
+      scope: 'saves:write',
+      errors: [404],
+    },
+    async (_deps: FavouritesDeps, { tx, caller, body }) => {
+      await saveFrame(tx, { accountId: caller.account.id, frameId: body.frameId })
+      return OK
+    },
+  ),
 
-  router.post('/api/favourites', requireScope('saves:write'), jsonBody, async (req, res) => {
-    const { frameId } = SaveBody.parse(req.body)
-    await answerPost(db, req, res, async (tx) => {
-      await saveFrame(tx, { accountId: callerOf(req).account.id, frameId })
-      return { status: 200, body: { ok: true } }
-    })
-  })
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/favourites/export',
+      tag: 'Account',
+      summary: 'All saves with their credits, as a file',
+      parameters: exportParameters,
+      answer: z.strictObject(exportShape).meta({ id: 'SavesExport' }),
+      alternatives: ['text/csv'],
+      scope: 'saves:read',
+    },
+    async ({ db, search, publicUrl }: FavouritesDeps, { caller, query: { format }, res }) => {
+      const { saves } = await listSaves(db, caller.account.id)
+      const frames = await toSavedFrames({ search, publicUrl }, saves)
+      return toDownload(res, { format, name: 'saves', rows: frames.map(toExportRow) })
+    },
+  ),
 
-  router.get('/api/favourites/export', requireScope('saves:read'), async (req, res) => {
-    const { format } = readParameters(req.originalUrl, exportParameters)
-    const { saves } = await listSaves(db, callerOf(req).account.id)
-    const frames = await toSavedFrames({ search, publicUrl }, saves)
-    sendExport(res, { format, name: 'saves', rows: frames.map(toExportRow), meta: {} })
-  })
-
-  router.delete('/api/favourites/:frameId', requireScope('saves:write'), async (req, res) => {
-    await unsaveFrames(db, { accountId: callerOf(req).account.id, frameIds: [String(req.params.frameId)] })
-    res.json({ ok: true })
-  })
-
-  return router
-}
-
-/** Announces the rest of a list. Absolute, from PUBLIC_URL. */
-export function linkNext(
-  req: Request,
-  res: Response,
-  publicUrl: string,
-  { limit, next }: { limit: number | undefined; next: string | null },
-): void {
-  if (next === null) return
-  const query = new URLSearchParams({ ...(limit === undefined ? {} : { limit: String(limit) }), after: next })
-  res.set('Link', `<${publicUrl}${req.path}?${query}>; rel="next"`)
-}
-
-export function sendExport(
-  res: Response,
-  {
-    format = 'json',
-    name,
-    rows,
-    meta,
-  }: { format?: 'json' | 'csv' | undefined; name: string; rows: ReturnType<typeof toExportRow>[]; meta: object },
-): void {
-  res.set('Content-Disposition', `attachment; filename="${name}.${format}"`)
-  if (format === 'csv') {
-    res.type('text/csv; charset=utf-8').send(toCsv(rows))
-    return
-  }
-  res.json({ ...meta, exported_at: new Date().toISOString(), items: rows })
-}
+  endpoint(
+    {
+      method: 'delete',
+      path: '/api/favourites/:frameId',
+      tag: 'Account',
+      summary: 'Remove a save; a second time changes nothing',
+      answer: Ok,
+      scope: 'saves:write',
+    },
+    async ({ db }: FavouritesDeps, { caller, params }) => {
+      await unsaveFrames(db, { accountId: caller.account.id, frameIds: [params.frameId] })
+      return OK
+    },
+  ),
+]

@@ -1,40 +1,70 @@
-import { Router } from 'express'
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
 
-export interface Health {
-  /** Turned on when a stop begins: the balancer must look elsewhere while requests in flight finish. */
-  stopping: boolean
+export interface HealthDeps {
+  health: {
+    /** Turned on when a stop begins: the balancer must send requests elsewhere while those in flight finish. */
+    stopping: boolean
+  }
+  /** Named, so that a person sees what is unavailable. */
+  checks: Record<string, () => Promise<boolean>>
 }
 
-/** `/livez`: the process runs. `/readyz`: it should get traffic; each check is named so that a person sees what is away. */
-export function healthRouter({
-  health,
-  checks,
-}: {
-  health: Health
-  checks: Record<string, () => Promise<boolean>>
-}): Router {
-  const router = Router()
-  router.get('/livez', (_req, res) => {
-    res.set('Cache-Control', 'no-store').json({ status: 'ok' })
+const CHECK_TIMEOUT_MS = 2_000
+
+const Readiness = z
+  .strictObject({
+    status: z.enum(['ok', 'unavailable', 'stopping']),
+    checks: z.record(z.string(), z.enum(['ok', 'away'])),
   })
-  router.get('/readyz', async (_req, res) => {
-    const results = await Promise.all(
-      Object.entries(checks).map(async ([name, check]) => {
-        const ok = await Promise.race([
-          check().catch(() => false),
-          new Promise<boolean>((resolve) => setTimeout(resolve, 2_000, false).unref()),
-        ])
-        return [name, ok ? 'ok' : 'away'] as const
-      }),
-    )
-    const ready = !health.stopping && results.every(([, state]) => state === 'ok')
-    res
-      .status(ready ? 200 : 503)
-      .set('Cache-Control', 'no-store')
-      .json({
-        status: health.stopping ? 'stopping' : ready ? 'ok' : 'unavailable',
-        checks: Object.fromEntries(results),
-      })
-  })
-  return router
+  .meta({ id: 'Readiness' })
+
+type Status = z.infer<typeof Readiness>['status']
+
+export const healthEndpoints = [
+  endpoint(
+    {
+      method: 'get',
+      path: '/livez',
+      tag: 'Service',
+      summary: 'The process runs',
+      answer: z.strictObject({ status: z.literal('ok') }),
+      plain: true,
+      headers: { 'Cache-Control': 'no-store' },
+    },
+    () => ({ status: 'ok' as const }),
+  ),
+
+  endpoint(
+    {
+      method: 'get',
+      path: '/readyz',
+      tag: 'Service',
+      summary: 'This instance should get traffic; 503 with the same shape when it should not',
+      answer: Readiness,
+      problem: Readiness,
+      errors: [503],
+      plain: true,
+      headers: { 'Cache-Control': 'no-store' },
+    },
+    async ({ health, checks }: HealthDeps, { res }) => {
+      const results = await Promise.all(
+        Object.entries(checks).map(async ([name, check]) => [name, (await passes(check)) ? 'ok' : 'away'] as const),
+      )
+      const isWorking = results.every(([, state]) => state === 'ok')
+      const status = statusOf({ isWorking, isStopping: health.stopping })
+      if (status !== 'ok') res.status(503)
+      return { status, checks: Object.fromEntries(results) }
+    },
+  ),
+]
+
+async function passes(check: () => Promise<boolean>): Promise<boolean> {
+  const late = new Promise<boolean>((resolve) => setTimeout(resolve, CHECK_TIMEOUT_MS, false).unref())
+  return Promise.race([check().catch(() => false), late])
+}
+
+function statusOf({ isWorking, isStopping }: { isWorking: boolean; isStopping: boolean }): Status {
+  if (isStopping) return 'stopping'
+  return isWorking ? 'ok' : 'unavailable'
 }

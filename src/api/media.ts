@@ -1,38 +1,39 @@
-import { type RequestHandler, type Response, Router } from 'express'
 import { notFound } from '../errors.ts'
+import { endpoint } from '../http/endpoint.ts'
 import { toImageKey } from '../media/image-name.ts'
 
-/** `/media/<frame id>-<8 hex>.webp` and `…-480.webp`: the name holds the content's hash, so what is behind it never changes. */
-export function mediaRouter({
-  readImage,
-  limit,
-}: {
+export interface MediaDeps {
   readImage: (key: string) => Promise<Buffer | undefined>
-  limit: RequestHandler
-}): Router {
-  const router = Router()
-  router.get('/media/:name', limit, async (req, res) => {
-    const key = toImageKey(String(req.params.name))
-    if (!key) throw notFound('image')
-    if (req.headers['if-none-match'] === `"${req.params.name}"`) {
-      immutable(res, String(req.params.name))
-      res.status(304).end()
-      return
-    }
-    const image = await readImage(key)
-    if (!image) throw notFound('image')
-    immutable(res, String(req.params.name))
-    res.type('image/webp').send(image)
-  })
-  return router
 }
 
-function immutable(res: Response, name: string): void {
-  res.set({
-    'Cache-Control': 'public, max-age=31536000, immutable',
-    ETag: `"${name}"`,
-    'Access-Control-Allow-Origin': '*',
-    'Cross-Origin-Resource-Policy': 'cross-origin',
-    'X-Content-Type-Options': 'nosniff',
-  })
-}
+export const mediaEndpoints = [
+  endpoint(
+    {
+      method: 'get',
+      path: '/media/:name',
+      tag: 'Library',
+      summary: 'An image of a frame; the image behind a name never changes',
+      answer: 'image/webp',
+      errors: [404],
+      cached: true,
+      cost: { budget: 'media' },
+    },
+    async ({ readImage }: MediaDeps, { params: { name }, req, res }) => {
+      const key = toImageKey(name)
+      if (!key) throw notFound('image')
+      const isUnchanged = req.headers['if-none-match'] === `"${name}"`
+      const image = isUnchanged ? undefined : await readImage(key)
+      if (!isUnchanged && !image) throw notFound('image')
+      res.set({
+        'Cache-Control': 'public, max-age=31536000, immutable',
+        ETag: `"${name}"`,
+        'Access-Control-Allow-Origin': '*',
+        'Cross-Origin-Resource-Policy': 'cross-origin',
+        'X-Content-Type-Options': 'nosniff',
+      })
+      if (isUnchanged) res.status(304).end()
+      else res.type('image/webp').send(image)
+      return undefined
+    },
+  ),
+]

@@ -1,224 +1,166 @@
-import type { Readable } from 'node:stream'
-import busboy from 'busboy'
-import express, { type Request, type RequestHandler, Router } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import type { VideoRow } from '../db/schema/videos.ts'
-import { AppError, invalid } from '../errors.ts'
+import { notFound } from '../errors.ts'
+import { cachedRead, endpoint } from '../http/endpoint.ts'
 import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
-import { type ResolvedSource, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import { explainFrames, reportVideo } from '../library/videos/video-status.ts'
-import type { MediaStore } from '../media/media-store.ts'
-import { readParameters } from '../parameters.ts'
-import { cleanText } from '../views/frame-query.ts'
+import { Frame } from '../views/frame.ts'
+import { frameParameters } from '../views/frame-query.ts'
+import { OK, Ok } from '../views/ok.ts'
+import { plainName } from '../views/parameter-values.ts'
+import { toVideo, Video } from '../views/resources.ts'
+import { SubmittedVideo, toStatusReport, toSubmitted, VideoStatusReport } from '../views/video-status.ts'
 import { PLATFORMS } from '../vocabulary.ts'
+import {
+  afterParameter,
+  checkId,
+  debugField,
+  explained,
+  isDebug,
+  listLimit,
+  nextField,
+  type ReadDeps,
+  viewOf,
+} from './library-read.ts'
 
-export interface VideosDeps {
-  db: Db
-  store: MediaStore
-  maxUploadBytes: number
-  resolveSource: (url: string) => ResolvedSource | undefined
-  /** Why a source cannot be fetched by this installation; undefined when it can. */
-  fetchable: (source: ResolvedSource) => string | undefined
-  requireScope: (scope: 'videos:write') => RequestHandler
-}
+const VideoFramesAnswer = z
+  .strictObject({ frames: z.array(Frame), debug: debugField })
+  .meta({ id: 'VideoFramesAnswer' })
 
-const title = z
-  .string()
-  .max(300)
-  .transform(cleanText)
-  .transform((value) => (value === '' ? undefined : value))
-const details = {
-  title: title.optional(),
-  author: title.optional(),
-  platform: z.enum(PLATFORMS).optional(),
-}
-export const VideoSubmissionBody = z.strictObject({
-  url: z.string().min(1).max(2_000),
-  ...details,
-  backfill: z.boolean().optional(),
-  priority: z.int().min(0).max(1_000).optional(),
+/** Why a frame was kept: with `explain=1` only. */
+const ExplainedFrame = z.strictObject({
+  id: z.string(),
+  t_ms: z.int(),
+  sample_ms: z.int(),
+  kind: z.string(),
+  reason: z.string(),
+  sharpness: z.number(),
+  motion: z.number(),
 })
 
-/** A raw upload carries its details as parameters, a form as fields. */
-export const uploadParameters = {
-  filename: { schema: z.string().max(300), description: 'Name of the file; the title when none is given.' },
-  title: { schema: z.string().max(300), description: 'Title; the file name otherwise.' },
-  author: { schema: z.string().max(300), description: 'Brand or channel.' },
-  platform: { schema: z.enum(PLATFORMS), description: 'Where it was published; `web` unless told.' },
-  backfill: { schema: z.enum(['0', '1']), description: '`1` queues it behind all live work.' },
-} as const
+const submittedAnswer = z.strictObject({ video: SubmittedVideo })
 
-/** Operators queue videos and look after them. */
-export function videosRouter(deps: VideosDeps): Router {
-  const { db, store, requireScope } = deps
-  const router = Router()
-  const operator = requireScope('videos:write')
+const openReads = [
+  cachedRead(
+    {
+      method: 'get',
+      path: '/api/videos',
+      tag: 'Library',
+      summary: 'Videos, newest first',
+      parameters: {
+        after: afterParameter,
+        limit: listLimit(60, 120),
+        author: { schema: plainName(300), description: 'Brand or channel name, exact.' },
+        platform: { schema: z.enum(PLATFORMS), description: 'Where the video was published.' },
+      },
+      answer: z.strictObject({ videos: z.array(Video), next: nextField }).meta({ id: 'VideosAnswer' }),
+    },
+    async ({ search, publicUrl }: ReadDeps, { query: { after, limit = 60, author, platform } }) => {
+      const { items, next } = await search.videos({ after, limit, author, platform })
+      return { videos: items.map((document) => toVideo(document, publicUrl)), next }
+    },
+  ),
 
-  router.post('/api/videos', operator, async (req, res) => {
-    const { video, created } = await receive(req, deps)
-    res
-      .status(202)
-      .set({ 'Cache-Control': 'no-store', Location: `/api/videos/${video.id}/status` })
-      .json({ video: toSubmitted(video), created })
-  })
+  cachedRead(
+    {
+      method: 'get',
+      path: '/api/videos/:id',
+      tag: 'Library',
+      summary: 'One video',
+      parameters: {},
+      answer: z.strictObject({ video: Video }).meta({ id: 'VideoAnswer' }),
+      errors: [404],
+    },
+    async ({ search, publicUrl }: ReadDeps, { params }) => {
+      const document = await search.video(params.id)
+      if (!document) throw notFound('video')
+      return { video: toVideo(document, publicUrl) }
+    },
+    { check: checkId('video') },
+  ),
 
-  router.get('/api/videos/:id/status', operator, async (req, res) => {
-    const { explain } = readParameters(req.originalUrl, statusParameters)
-    const report = await reportVideo(db, String(req.params.id))
-    const frames = explain === '1' ? { frames: await explainFrames(db, report.id) } : {}
-    res.set('Cache-Control', 'no-store').json({ video: report, ...frames })
-  })
+  cachedRead(
+    {
+      method: 'get',
+      path: '/api/videos/:id/frames',
+      tag: 'Library',
+      summary: 'Every frame of one video in time order',
+      parameters: { provenance: frameParameters.provenance, debug: frameParameters.debug },
+      answer: VideoFramesAnswer,
+      errors: [404],
+    },
+    explained(async ({ search, publicUrl }: ReadDeps, { params, query }) => {
+      const documents = await search.videoFrames(params.id)
+      if (!documents) throw notFound('video')
+      return { frames: documents.map(viewOf(publicUrl, query)) }
+    }),
+    { check: checkId('video'), perRequest: isDebug },
+  ),
+]
 
-  router.post('/api/videos/:id/retry', operator, async (req, res) => {
-    const video = await retryVideo(db, String(req.params.id))
-    res
-      .status(202)
-      .set('Cache-Control', 'no-store')
-      .json({ video: toSubmitted(video) })
-  })
+const operators = [
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/videos/:id/status',
+      tag: 'Operators',
+      summary: 'Where a video stands, stage by stage',
+      parameters: {
+        explain: { schema: z.enum(['0', '1']), description: '`1` adds why each frame was kept.' },
+      },
+      answer: z.strictObject({ video: VideoStatusReport, frames: z.array(ExplainedFrame).optional() }),
+      scope: 'videos:write',
+      errors: [404],
+    },
+    async ({ db }: { db: Db }, { params, query }) => {
+      const report = await reportVideo(db, params.id)
+      const frames = query.explain === '1' ? { frames: await explainFrames(db, report.id) } : {}
+      return { video: toStatusReport(report), ...frames }
+    },
+  ),
 
-  router.post('/api/videos/:id/cancel', operator, async (req, res) => {
-    const video = await cancelVideo(db, String(req.params.id))
-    res.set('Cache-Control', 'no-store').json({ video: toSubmitted(video) })
-  })
+  endpoint(
+    {
+      method: 'post',
+      path: '/api/videos/:id/retry',
+      tag: 'Operators',
+      summary: 'Queue a failed or cancelled video again',
+      answer: submittedAnswer,
+      status: 202,
+      scope: 'videos:write',
+      errors: [404, 409],
+    },
+    async ({ db }: { db: Db }, { params }) => ({ video: toSubmitted(await retryVideo(db, params.id)) }),
+  ),
 
-  router.delete('/api/videos/:id', operator, async (req, res) => {
-    await deleteVideo(db, String(req.params.id))
-    res.set('Cache-Control', 'no-store').json({ ok: true })
-  })
+  endpoint(
+    {
+      method: 'post',
+      path: '/api/videos/:id/cancel',
+      tag: 'Operators',
+      summary: 'Stop the work on a video',
+      answer: submittedAnswer,
+      scope: 'videos:write',
+      errors: [404, 409],
+    },
+    async ({ db }: { db: Db }, { params }) => ({ video: toSubmitted(await cancelVideo(db, params.id)) }),
+  ),
 
-  async function receive(req: Request, { maxUploadBytes, resolveSource, fetchable }: VideosDeps) {
-    if (req.is('application/json')) {
-      const body = VideoSubmissionBody.parse(await jsonBody(req))
-      return submitUrl(db, body.url, resolveSource, { ...body, fetchable })
-    }
-    const declared = Number(req.headers['content-length'] ?? 0)
-    // A form's own lines come on top of the file.
-    if (declared > maxUploadBytes + 64 * 1024)
-      throw new AppError(
-        'payload_too_large',
-        `The file is larger than the ${Math.floor(maxUploadBytes / 1024 / 1024)} MB allowed.`,
-      )
-    if (req.is('multipart/form-data')) return receiveForm(req, db, store, maxUploadBytes)
-    if (req.is(['video/*', 'application/octet-stream'])) {
-      const { filename, ...rest } = readParameters(req.originalUrl, uploadParameters)
-      return submitUpload(db, store, req, {
-        filename: filename ?? '',
-        maxBytes: maxUploadBytes,
-        details: () => parsedDetails(rest),
-      })
-    }
-    throw new AppError(
-      'unsupported_media_type',
-      'Send JSON with a url, a form with a file, or the video itself (video/*, application/octet-stream).',
-    )
-  }
+  endpoint(
+    {
+      method: 'delete',
+      path: '/api/videos/:id',
+      tag: 'Operators',
+      summary: 'Remove a video with its frames, their saves and their pins',
+      answer: Ok,
+      scope: 'videos:write',
+      errors: [404],
+    },
+    async ({ db }: { db: Db }, { params }) => {
+      await deleteVideo(db, params.id)
+      return OK
+    },
+  ),
+]
 
-  return router
-}
-
-export const statusParameters = {
-  explain: { schema: z.enum(['0', '1']), description: '`1` adds why each frame was kept.' },
-} as const
-
-function toSubmitted(video: VideoRow) {
-  return {
-    id: video.id,
-    status: video.status,
-    title: video.title,
-    author: video.author,
-    platform: video.platform,
-    source_url: video.sourceUrl,
-    failure: video.failureCode === null ? null : { code: video.failureCode, message: video.failureMessage },
-    added_at: video.addedAt.toISOString(),
-  }
-}
-
-function parsedDetails(values: Record<string, unknown>): SubmissionDetails {
-  const { backfill, ...rest } = values
-  const parsed = z.object(details).parse(rest)
-  return { ...parsed, ...(backfill === undefined ? {} : { backfill: backfill === '1' || backfill === 'true' }) }
-}
-
-const FIELDS = ['title', 'author', 'platform', 'backfill']
-
-/** One form with one file, streamed through; the other fields may stand before or after it. */
-function receiveForm(
-  req: Request,
-  db: Db,
-  store: MediaStore,
-  maxBytes: number,
-): Promise<{ video: VideoRow; created: boolean }> {
-  return new Promise((resolve, reject) => {
-    let form: busboy.Busboy
-    try {
-      form = busboy({
-        headers: req.headers,
-        limits: { files: 1, fields: 20, fieldNameSize: 100, fieldSize: 4_096, parts: 25 },
-      })
-    } catch {
-      return reject(new AppError('invalid_request', 'The form names no boundary between its parts.'))
-    }
-    const fields: Record<string, string> = {}
-    let file: Readable | undefined
-    let upload: Promise<{ video: VideoRow; created: boolean }> | undefined
-    let settled = false
-    const ended = Promise.withResolvers<void>()
-    ended.promise.catch(() => undefined)
-    const fail = (error: unknown) => {
-      if (settled) return
-      settled = true
-      ended.reject(error)
-      req.unpipe(form)
-      req.resume()
-      // Ends the write underway, which takes its unfinished file away. The answer waits for that.
-      file?.destroy(error as Error)
-      const refuse = () => reject(error)
-      if (upload) upload.then(refuse, refuse)
-      else refuse()
-    }
-    form.on('field', (name, value) => {
-      if (FIELDS.includes(name)) fields[name] = value
-      else fail(invalid(name.slice(0, 60), `unknown field; allowed are file, ${FIELDS.join(', ')}`))
-    })
-    form.on('file', (name, stream, info) => {
-      // Torn down with the rest of the form; whoever reads it is told.
-      stream.on('error', () => undefined)
-      if (settled || name !== 'file') {
-        stream.resume()
-        fail(invalid(name.slice(0, 60), 'the file goes into the field "file"'))
-        return
-      }
-      file = stream
-      const details = async () => {
-        await ended.promise
-        return parsedDetails(fields)
-      }
-      upload = submitUpload(db, store, stream, { filename: info.filename ?? '', maxBytes, details })
-      upload.catch(fail)
-    })
-    form.on('filesLimit', () => fail(invalid('file', 'one file at a time')))
-    form.on('error', () => fail(new AppError('invalid_request', 'The form cannot be read to its end.')))
-    form.on('close', () => {
-      if (settled) return
-      if (!upload) return fail(invalid('file', 'a file is needed'))
-      ended.resolve()
-      upload.then((value) => {
-        settled = true
-        resolve(value)
-      }, fail)
-    })
-    req.on('aborted', () => fail(new AppError('invalid_request', 'The upload broke off.')))
-    req.pipe(form)
-  })
-}
-
-const parseJson = express.json({ limit: '64kb', strict: true })
-
-async function jsonBody(req: Request): Promise<unknown> {
-  await new Promise<void>((resolve, reject) =>
-    parseJson(req, {} as never, (error?: unknown) => (error ? reject(error) : resolve())),
-  )
-  return req.body
-}
+export const videoEndpoints = [...openReads, ...operators]

@@ -1,14 +1,51 @@
 import { z } from 'zod'
 import {
   createDocument,
+  type ZodOpenApiObject,
   type ZodOpenApiOperationObject,
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
-import type { OperationEntry } from '../api/operations.ts'
-import { VideoSubmissionBody } from '../api/videos.ts'
 import type { Parameter } from '../parameters.ts'
-import { Problem, Unauthenticated } from '../views/schemas.ts'
+import type { Operation } from './endpoint.ts'
+
+export const Problem = z
+  .strictObject({
+    code: z.enum([
+      'invalid_request',
+      'plan_required',
+      'forbidden',
+      'not_found',
+      'method_not_allowed',
+      'conflict',
+      'payload_too_large',
+      'unsupported_media_type',
+      'idempotency_key_reused',
+      'rate_limited',
+      'internal',
+      'unavailable',
+    ]),
+    message: z.string(),
+    details: z
+      .array(z.strictObject({ path: z.string(), message: z.string(), allowed: z.array(z.string()).optional() }))
+      .optional(),
+  })
+  .meta({
+    id: 'Problem',
+    description: 'Every error but 401. The request id is in `X-Request-Id`.',
+    examples: [
+      {
+        code: 'invalid_request',
+        message: 'tone: "dim" is not allowed; must be one of dark, bright',
+        details: [
+          { path: 'tone', message: '"dim" is not allowed; must be one of dark, bright', allowed: ['dark', 'bright'] },
+        ],
+      },
+    ],
+  })
+export const Unauthenticated = z
+  .strictObject({ code: z.literal('unauthenticated') })
+  .meta({ id: 'Unauthenticated', examples: [{ code: 'unauthenticated' }] })
 
 const ERRORS: Record<number, string> = {
   400: 'A value is not allowed; `details` says what is',
@@ -28,40 +65,18 @@ export type ApiDocument = ReturnType<typeof describeApi>
 
 /** The OpenAPI 3.1 document, from the same schemas and tables that read the requests. */
 export function describeApi({
-  publicUrl,
-  version,
   operations,
-}: {
-  publicUrl: string
-  version: string
-  operations: readonly OperationEntry[]
-}) {
+  ...head
+}: Pick<ZodOpenApiObject, 'info' | 'servers' | 'tags'> & { operations: readonly Operation[] }) {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
-  for (const entry of operations) {
-    const path = entry.path.replace(/:(\w+)/g, '{$1}')
+  for (const operation of operations) {
+    const path = operation.path.replace(/:(\w+)/g, '{$1}')
     paths[path] ??= {}
-    paths[path][entry.method] = toOperation(entry)
+    paths[path][operation.method] = toOperationObject(operation)
   }
   return createDocument({
     openapi: '3.1.1',
-    info: {
-      title: 'Frame Library',
-      version,
-      license: { name: 'MIT', identifier: 'MIT' },
-      description:
-        'A searchable library of video frames. Reads are open and cached for five minutes; saves and boards need the key of a Pro account. The same library is a tool server at `POST /api/mcp`.',
-    },
-    servers: [{ url: publicUrl }],
-    tags: [
-      {
-        name: 'Library',
-        description: 'Open reads. Equal questions in any order share one answer; ETag and 304 save the rest.',
-      },
-      { name: 'Tool server', description: 'The same library for language models.' },
-      { name: 'Account', description: 'Saves and boards of the calling account.' },
-      { name: 'Operators', description: 'Queueing videos, corrections, the vocabulary, plans and events.' },
-      { name: 'Service', description: 'Health and documents.' },
-    ],
+    ...head,
     components: {
       securitySchemes: {
         key: { type: 'http', scheme: 'bearer', description: 'An API key, `flk_live_…`, from the page /keys.' },
@@ -71,74 +86,78 @@ export function describeApi({
   })
 }
 
-function toOperation(entry: OperationEntry): ZodOpenApiOperationObject {
-  const {
-    method,
-    path,
-    tag,
-    scope,
+function toOperationObject(operation: Operation): ZodOpenApiOperationObject {
+  const { method, path, tag, scope, summary } = operation
+  const sentences = [operation.description, scope && `Needs a key with the scope \`${scope}\`.`]
+  const description = sentences.filter(Boolean).join(' ')
+  const content = toBody(operation)
+  const name = path.replace(/^\/api/, '').replace(/[/:.-]+(\w)/g, (_, letter: string) => letter.toUpperCase())
+  return {
+    operationId: `${method}${name}`,
+    tags: [tag],
     summary,
-    body,
-    answer,
-    problem = Problem,
-    parameters = {},
-    cached,
-    idempotent,
-    plain,
-  } = entry
-  const errors = new Set([...(entry.errors ?? []), ...(plain ? [] : [400, 429, 500, 503])])
-  if (scope) for (const status of [401, 403]) errors.add(status)
-  if (body) for (const status of [413, 415]) errors.add(status)
-  if (idempotent) for (const status of [409, 422]) errors.add(status)
-  const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!)
-  const description = [entry.description, scope && `Needs a key with the scope \`${scope}\`.`].filter(Boolean).join(' ')
-  const responses: Record<string, ZodOpenApiResponseObject> = {
-    [String(entry.status ?? 200)]: {
-      description: summary,
-      ...(cached
-        ? {
-            headers: {
-              ETag: header('Names this answer; send it back as If-None-Match.'),
-              'Cache-Control': header('Who may keep it, and how long.'),
-            },
-          }
-        : {}),
-      content: Object.fromEntries([
-        typeof answer === 'string' ? [answer, {}] : ['application/json', { schema: answer }],
-        ...(entry.alternatives ?? []).map((type) => [type, { schema: { type: 'string' as const } }]),
-      ]),
-    },
-    ...(cached ? { '304': { description: 'What you hold is still right' } } : {}),
+    ...(description ? { description } : {}),
+    security: toSecurity(operation),
+    parameters: toParameters(operation) as NonNullable<ZodOpenApiOperationObject['parameters']>,
+    ...(content ? { requestBody: { required: true, content } } : {}),
+    responses: toResponses(operation) as ZodOpenApiOperationObject['responses'],
   }
-  for (const status of [...errors].sort((a, b) => a - b))
+}
+
+function toSecurity({ scope, keyOptional }: Operation): Record<string, string[]>[] {
+  if (scope) return [{ key: [] }]
+  return keyOptional ? [{}, { key: [] }] : []
+}
+
+function toParameters({ path, parameters = {}, cached, idempotent }: Operation): object[] {
+  const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!)
+  const all: object[] = names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
+  for (const [name, parameter] of Object.entries(parameters)) all.push(toQueryParameter(name, parameter))
+  if (cached) all.push(headerParameter('If-None-Match', 'The ETag of an answer you hold.'))
+  if (idempotent)
+    all.push(
+      headerParameter('Idempotency-Key', 'The same key and body again are answered as the first time, for 24 hours.'),
+    )
+  return all
+}
+
+function toResponses(operation: Operation): Record<string, ZodOpenApiResponseObject> {
+  const { summary, answer, alternatives = [], cached, problem = Problem } = operation
+  const caching = {
+    ETag: header('Names this answer; send it back as If-None-Match.'),
+    'Cache-Control': header('Who may keep it, and how long.'),
+  }
+  const content = Object.fromEntries([
+    typeof answer === 'string' ? [answer, {}] : ['application/json', { schema: answer }],
+    ...alternatives.map((type) => [type, { schema: { type: 'string' as const } }]),
+  ])
+  const responses: Record<string, ZodOpenApiResponseObject> = {
+    [String(operation.status ?? 200)]: { description: summary, ...(cached ? { headers: caching } : {}), content },
+  }
+  if (cached) responses['304'] = { description: 'What you hold is still right' }
+  for (const status of errorsOf(operation))
     responses[String(status)] = {
       description: ERRORS[status]!,
       ...(status === 429 || status === 503 ? { headers: { 'Retry-After': header('Seconds.') } } : {}),
       content: { 'application/json': { schema: status === 401 ? Unauthenticated : problem } },
     }
-  return {
-    operationId: `${method}${path.replace(/^\/api/, '').replace(/[/:.-]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
-    tags: [tag],
-    summary,
-    ...(description ? { description } : {}),
-    // The tool server is open, and a key adds to it.
-    security: scope ? [{ key: [] }] : tag === 'Tool server' ? [{}, { key: [] }] : [],
-    parameters: [
-      ...names.map((name) => ({ name, in: 'path' as const, required: true, schema: { type: 'string' as const } })),
-      ...Object.entries(parameters).map(([name, parameter]) => toQueryParameter(name, parameter)),
-      ...(cached ? [headerParameter('If-None-Match', 'The ETag of an answer you hold.')] : []),
-      ...(idempotent
-        ? [
-            headerParameter(
-              'Idempotency-Key',
-              'The same key and body again are answered as the first time, for 24 hours.',
-            ),
-          ]
-        : []),
-    ] as NonNullable<ZodOpenApiOperationObject['parameters']>,
-    ...(body ? { requestBody: toBody(body, entry.example) } : {}),
-    responses: responses as ZodOpenApiOperationObject['responses'],
+  return responses
+}
+
+function errorsOf({ errors = [], plain, scope, body, otherBody, idempotent }: Operation): number[] {
+  const all = new Set(errors)
+  const add = (...statuses: number[]) => {
+    for (const status of statuses) all.add(status)
   }
+  if (!plain) add(400, 429, 500, 503)
+  if (scope) add(401, 403)
+  if (body || otherBody) add(413, 415)
+  if (idempotent) add(409, 422)
+  return [...all].sort((a, b) => a - b)
+}
+
+function toBody({ body, otherBody, example }: Operation) {
+  return body ? { 'application/json': { schema: body, example } } : otherBody
 }
 
 const header = (description: string) => ({ description, schema: { type: 'string' as const } })
@@ -151,7 +170,7 @@ const headerParameter = (name: string, description: string) => ({
 
 function toQueryParameter(name: string, { schema: given, description, example, many, fallback }: Parameter) {
   const { $schema: _, ...schema } = z.toJSONSchema(given, { io: 'input' }) as Record<string, unknown>
-  // How a number is written tells nobody who reads that it is one.
+  // An integer needs no pattern for its digits.
   if (schema.type === 'integer') delete schema.pattern
   if (fallback !== undefined) schema.default = fallback
   const shown = schema.type === 'integer' && example !== undefined ? Number(example) : example
@@ -161,34 +180,5 @@ function toQueryParameter(name: string, { schema: given, description, example, m
     description,
     ...(example === undefined ? {} : { example: many ? example.split(',') : shown }),
     ...(many ? { style: 'form', explode: true, schema: { type: 'array', items: schema } } : { schema }),
-  }
-}
-
-function toBody(body: z.ZodType | 'upload', example: unknown) {
-  if (body !== 'upload') return { required: true, content: { 'application/json': { schema: body, example } } }
-  const text = { type: 'string' as const }
-  return {
-    required: true,
-    content: {
-      'application/json': {
-        schema: VideoSubmissionBody,
-        example: { url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ' },
-      },
-      'multipart/form-data': {
-        schema: {
-          type: 'object' as const,
-          required: ['file'],
-          properties: {
-            file: { type: 'string' as const, format: 'binary' },
-            title: text,
-            author: text,
-            platform: text,
-            backfill: text,
-          },
-        },
-      },
-      'application/octet-stream': {},
-      'video/*': {},
-    },
   }
 }

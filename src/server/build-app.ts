@@ -1,25 +1,16 @@
 import type { RequestListener } from 'node:http'
 import { sql } from 'drizzle-orm'
 import type { Router } from 'express'
-import { accountsRouter } from '../api/accounts.ts'
-import { boardsRouter } from '../api/boards.ts'
-import { documentsRouter } from '../api/documents.ts'
-import { eventsRouter } from '../api/events.ts'
-import { favouritesRouter } from '../api/favourites.ts'
-import { type Health, healthRouter } from '../api/health.ts'
-import { libraryRouter } from '../api/library.ts'
-import { mediaRouter } from '../api/media.ts'
-import { OPERATIONS } from '../api/operations.ts'
-import { readsRouter } from '../api/reads.ts'
-import { videosRouter } from '../api/videos.ts'
+import { openDocuments } from '../api/documents.ts'
+import { type ApiDeps, LIBRARY_ENDPOINTS, OTHER_ENDPOINTS } from '../api/endpoints.ts'
+import type { HealthDeps } from '../api/health.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { createApp } from '../http/app.ts'
 import { createAuthentication } from '../http/authenticate.ts'
 import { openCachedReads } from '../http/cached-reads.ts'
-import { describeApi } from '../http/openapi.ts'
+import { endpointRouter } from '../http/endpoint-router.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
-import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openReadModelVersion } from '../http/read-model-version.ts'
 import { fetchability } from '../library/videos/submit.ts'
 import type { Logger } from '../logger.ts'
@@ -34,6 +25,7 @@ import { findPasted, findSource } from '../video/source/source.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import type { Mailer } from '../web/mailer.ts'
 import { openPages } from '../web/pages.ts'
+import { OPERATIONS } from './operations.ts'
 
 /** What an application shares with its process. */
 export interface AppDeps {
@@ -41,7 +33,7 @@ export interface AppDeps {
   logger: Logger
   db: Db
   limits: RateLimits
-  health: Health
+  health: HealthDeps['health']
 }
 
 /** What a test may replace; everything else is wired as in production. */
@@ -79,8 +71,6 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const readModel = openReadModelVersion(search, { ttlMs: overrides.versionTtlMs })
   const cache = openCachedReads(readModel, { maxBytes: overrides.readCacheBytes })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
-  const { requireScope } = authentication
-  const limit = limitOpenReads(limits)
   const pages = openPages({
     db,
     search,
@@ -97,35 +87,29 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   })
   const tools = createTools({ db, search, publicUrl, sourceKeyOf, readImage })
   const dispatch = createToolServer({ tools, publicUrl, version: VERSION, logger, readModel })
-  let described: ReturnType<typeof describeApi> | undefined
-  const document = () => {
-    described ??= describeApi({ publicUrl, version: VERSION, operations: OPERATIONS })
-    return described
+  const documents = openDocuments({ operations: OPERATIONS, publicUrl, version: VERSION })
+  const apiDeps: ApiDeps = {
+    db,
+    store,
+    search,
+    publicUrl,
+    sourceKeyOf,
+    readImage,
+    documents,
+    health,
+    checks: { database: () => db.execute(sql`select 1`).then(() => true) },
+    maxUploadBytes: config.maxUploadBytes,
+    resolveSource: findSource,
+    fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }),
   }
-  const databaseAnswers = () => db.execute(sql`select 1`).then(() => true)
-  const fetchable = fetchability({ ytdlp: config.ytdlpPath !== undefined })
+  const routerTools = { db, cache, authentication, limits }
   const routers = [
-    // First, because warm reads cost little more than the way to their route.
-    readsRouter({ search, cache, publicUrl, sourceKeyOf, limit }),
+    // The library comes first: warm reads cost little more than the way to their route. The tools come next.
+    endpointRouter(LIBRARY_ENDPOINTS, apiDeps, routerTools),
     mcpRouter({ dispatch, publicUrl, authentication, limits }),
-    mediaRouter({ readImage, limit }),
-    healthRouter({ health, checks: { database: databaseAnswers } }),
-    videosRouter({
-      db,
-      store,
-      maxUploadBytes: config.maxUploadBytes,
-      resolveSource: findSource,
-      fetchable,
-      requireScope,
-    }),
-    libraryRouter({ db, requireScope }),
-    favouritesRouter({ db, search, publicUrl, authentication }),
-    boardsRouter({ db, search, publicUrl, authentication, limits }),
-    accountsRouter({ db, authentication }),
-    eventsRouter({ db, publicUrl, authentication }),
-    documentsRouter({ document, publicUrl }),
+    endpointRouter(OTHER_ENDPOINTS, apiDeps, routerTools),
     ...pages.routers,
-    docsPageRouter({ assets: pages.assets, document, publicUrl }),
+    docsPageRouter({ assets: pages.assets, document: documents.api, publicUrl }),
   ]
   const listener = createApp({ logger, trustProxy: config.trustProxy, routers })
   return { listener, routers, tools, close: pages.close }

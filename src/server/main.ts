@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Health } from '../api/health.ts'
 import type { Config } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import { guardConnections } from '../http/connections.ts'
@@ -45,7 +44,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     logger,
   })
   const limits = openRateLimits(limitOptions(options))
-  const health: Health = { stopping: false }
+  const health = { stopping: false }
   const app = buildApp({ config, logger, db, limits, health }, options.overrides)
   const server = options.server ?? createHttpServer()
   guardConnections(server, logger)

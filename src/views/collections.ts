@@ -1,25 +1,50 @@
-import type { Account } from '../library/accounts/accounts.ts'
-import type { Board, Pin } from '../library/collections/boards.ts'
+import { z } from 'zod'
+import type { Pin, Board as StoredBoard } from '../library/collections/boards.ts'
 import type { Save } from '../library/collections/saves.ts'
 import type { FrameDocument, LibrarySearch } from '../search/library-search.ts'
-import { type PublicFrame, toFrame } from './resources.ts'
+import { FRAME_EXAMPLE, frameShape, type PublicFrame, toFrame } from './frame.ts'
 
-/** Saves and boards as the decisions have them. Frames come from the read model; ids it does not know (yet) are left out of what is shown and counted. */
+/**
+ * Saves and boards as public resources. Their frames come from the read model; ids that it does not know (yet) are
+ * neither shown nor counted.
+ */
 export interface CollectionDeps {
   search: Pick<LibrarySearch, 'framesByIds'>
   publicUrl: string
 }
 
-export interface PublicBoard {
-  id: string
-  name: string
-  item_count: number
-  created_at: string
-  updated_at: string
-  /** When its present share link was made; null while there is none. */
-  shared_at: string | null
-  cover_urls: string[]
+const boardShape = {
+  id: z.string(),
+  name: z.string(),
+  item_count: z.int().min(0),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+  shared_at: z.iso.datetime().nullable().describe('When its present share link was made; null while there is none.'),
+  cover_urls: z.array(z.url()).max(4),
 }
+export const Board = z.strictObject(boardShape).meta({
+  id: 'Board',
+  examples: [
+    {
+      id: 'b7q2m9x4',
+      name: 'Logo reveals',
+      item_count: 1,
+      created_at: '2026-11-20T12:00:00.000Z',
+      updated_at: '2026-11-20T12:05:00.000Z',
+      shared_at: null,
+      cover_urls: [FRAME_EXAMPLE.thumb_url],
+    },
+  ],
+})
+export const SavedFrame = z.strictObject({ ...frameShape, saved_at: z.iso.datetime() }).meta({ id: 'SavedFrame' })
+export const PinnedFrame = z
+  .strictObject({ ...frameShape, note: z.string().nullable(), pinned_at: z.iso.datetime() })
+  .meta({ id: 'PinnedFrame' })
+export const BoardWithItems = z
+  .strictObject({ ...boardShape, items: z.array(PinnedFrame).describe('In the owner’s order.') })
+  .meta({ id: 'BoardWithItems' })
+
+export type PublicBoard = z.infer<typeof Board>
 export type SavedFrame = PublicFrame & { saved_at: string }
 export type PinnedFrame = PublicFrame & { note: string | null; pinned_at: string }
 
@@ -39,7 +64,7 @@ export async function toSavedFrames(
 
 export async function toBoards(
   { search, publicUrl }: CollectionDeps,
-  boards: readonly Board[],
+  boards: readonly StoredBoard[],
 ): Promise<PublicBoard[]> {
   const documents = await documentsOf(search, [...new Set(boards.flatMap((board) => board.coverFrameIds))])
   return boards.map((board) => toBoard(board, documents, publicUrl))
@@ -48,7 +73,7 @@ export async function toBoards(
 /** One board with its frames in the owner's order: `item_count` is the number of `items`. */
 export async function toBoardWithItems(
   { search, publicUrl }: CollectionDeps,
-  { board, pins }: { board: Board; pins: readonly Pin[] },
+  { board, pins }: { board: StoredBoard; pins: readonly Pin[] },
 ): Promise<PublicBoard & { items: PinnedFrame[] }> {
   const documents = await documentsOf(
     search,
@@ -61,11 +86,7 @@ export async function toBoardWithItems(
   return { ...toBoard(board, documents, publicUrl), item_count: items.length, items }
 }
 
-export function toPublicAccount({ id, email, role, plan, createdAt }: Account) {
-  return { id, email, role, plan, created_at: createdAt.toISOString() }
-}
-
-function toBoard(board: Board, documents: ReadonlyMap<string, FrameDocument>, publicUrl: string): PublicBoard {
+function toBoard(board: StoredBoard, documents: ReadonlyMap<string, FrameDocument>, publicUrl: string): PublicBoard {
   return {
     id: board.id,
     name: board.name,

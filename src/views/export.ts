@@ -1,22 +1,27 @@
+import { z } from 'zod'
+import { PLATFORMS } from '../vocabulary.ts'
 import type { PinnedFrame, SavedFrame } from './collections.ts'
 
-/** A collection to take away: every frame with its credit and the way back to its source. */
-const COLUMNS = [
-  'frame_id',
-  'credit',
-  'video_title',
-  'author',
-  'platform',
-  't_sec',
-  'source_url',
-  'image_url',
-  'caption',
-  'steal',
-  'note',
-  'added_at',
-] as const
+/** One frame of an exported collection, with its credit and the way back to its source. */
+const ExportedFrame = z.strictObject({
+  frame_id: z.string(),
+  credit: z.string(),
+  video_title: z.string(),
+  author: z.string().nullable(),
+  platform: z.enum(PLATFORMS),
+  t_sec: z.number(),
+  source_url: z.string().nullable(),
+  image_url: z.url(),
+  caption: z.string().nullable(),
+  steal: z.string().nullable(),
+  note: z.string().nullable(),
+  added_at: z.iso.datetime(),
+})
+const COLUMNS = Object.keys(ExportedFrame.shape) as (keyof typeof ExportedFrame.shape)[]
 
-type ExportRow = Record<(typeof COLUMNS)[number], string | number | null>
+export const exportShape = { exported_at: z.iso.datetime(), items: z.array(ExportedFrame) }
+
+export type ExportRow = z.infer<typeof ExportedFrame>
 
 export function toExportRow(item: SavedFrame | PinnedFrame): ExportRow {
   return {
@@ -43,7 +48,10 @@ export function creditOf({ video, t_sec }: Pick<SavedFrame, 'video' | 't_sec'>):
   return `“${video.title}”${video.author ? ` by ${video.author}` : ''}, ${video.platform}, at ${minutes}:${seconds}`
 }
 
-/** RFC 4180 with a byte order mark, so that spreadsheets read UTF-8. A text that a spreadsheet would take for a formula gets an apostrophe in front. */
+/**
+ * RFC 4180 with a byte order mark, so that spreadsheets read UTF-8. An apostrophe precedes a text that a spreadsheet
+ * would take for a formula.
+ */
 export function toCsv(rows: readonly ExportRow[]): string {
   const lines = [COLUMNS.join(','), ...rows.map((row) => COLUMNS.map((column) => csvCell(row[column])).join(','))]
   return `\uFEFF${lines.join('\r\n')}\r\n`

@@ -1,47 +1,69 @@
-import { type JsonText, jsonText, prefixMember, storedJson, withMembers } from '../json-text.ts'
-import type {
-  BrandDocument,
-  FrameHit,
-  Hit,
-  ShownFrame,
-  TechniqueDocument,
-  VideoDocument,
-} from '../search/library-search.ts'
+import { z } from 'zod'
+import type { BrandDocument, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
+import { PLATFORMS } from '../vocabulary.ts'
+import { FRAME_EXAMPLE } from './frame.ts'
+import { matchShape } from './hit.ts'
 
-/** Documents as the public resources of the decisions, section 1: PUBLIC_URL is the only source of absolute addresses. */
+/** Videos, brands and techniques as public resources: each schema, then the function that makes it. */
 
-export function toFrame(document: ShownFrame, publicUrl: string, options: { provenance?: boolean } = {}) {
-  return {
-    id: document.id,
-    video_id: document.video_id,
-    t_sec: document.t_sec,
-    kind: document.kind,
-    subject: document.subject,
-    surface: document.surface,
-    shot: document.shot,
-    technique: document.technique,
-    zone: document.zone,
-    tone: document.tone,
-    author: document.author,
-    platform: document.platform,
-    caption: document.caption,
-    composition: document.composition,
-    steal: document.steal,
-    on_screen_text: document.on_screen_text,
-    palette: document.palette,
-    image_url: publicUrl + document.image_path,
-    thumb_url: publicUrl + document.thumb_path,
-    placeholder: document.placeholder,
-    width: document.width,
-    height: document.height,
-    save_count: document.save_count,
-    source_url: document.source_url,
-    annotation: document.annotation,
-    video: document.video,
-    ...(options.provenance ? { provenance: document.provenance } : {}),
-  }
+const video = {
+  id: z.string(),
+  title: z.string(),
+  author: z.string().nullable(),
+  platform: z.enum(PLATFORMS),
+  source_url: z.string().nullable(),
+  duration_sec: z.number().nullable(),
+  width: z.int().nullable(),
+  height: z.int().nullable(),
+  fps: z.number().nullable(),
+  frame_count: z.int(),
+  published_at: z.iso.datetime().nullable(),
+  added_at: z.iso.datetime(),
+  image_url: z.url().nullable().describe('Its strongest frame.'),
 }
-export type PublicFrame = ReturnType<typeof toFrame>
+const brand = { name: z.string(), video_count: z.int(), frame_count: z.int(), image_url: z.url().nullable() }
+const technique = {
+  slug: z.string(),
+  name: z.string(),
+  description: z.string(),
+  frame_count: z.int(),
+  image_url: z.url().nullable(),
+}
+
+export const Video = z.strictObject(video).meta({
+  id: 'Video',
+  examples: [
+    {
+      ...FRAME_EXAMPLE.video,
+      width: 1280,
+      height: 720,
+      fps: 30,
+      frame_count: 24,
+      published_at: null,
+      added_at: '2026-11-20T12:00:00.000Z',
+      image_url: FRAME_EXAMPLE.image_url,
+    },
+  ],
+})
+export const Brand = z.strictObject(brand).meta({
+  id: 'Brand',
+  examples: [{ name: 'Northwind Labs', video_count: 2, frame_count: 41, image_url: FRAME_EXAMPLE.image_url }],
+})
+export const Technique = z.strictObject(technique).meta({
+  id: 'Technique',
+  examples: [
+    {
+      slug: 'cursor-zoom',
+      name: 'Cursor zoom',
+      description: 'The picture moves in on where the cursor clicks.',
+      frame_count: 12,
+      image_url: FRAME_EXAMPLE.image_url,
+    },
+  ],
+})
+export const VideoHit = z.strictObject({ ...video, ...matchShape }).meta({ id: 'VideoHit' })
+export const BrandHit = z.strictObject({ ...brand, ...matchShape }).meta({ id: 'BrandHit' })
+export const TechniqueHit = z.strictObject({ ...technique, ...matchShape }).meta({ id: 'TechniqueHit' })
 
 export function toVideo(document: VideoDocument, publicUrl: string) {
   return {
@@ -78,29 +100,6 @@ export function toTechnique(document: TechniqueDocument, publicUrl: string) {
     frame_count: document.frame_count,
     image_url: absolute(document.image_path, publicUrl),
   }
-}
-
-/** A search hit is the resource itself with `score` and `matched`. */
-export function toHit<D, R extends object>(
-  hit: Hit<D>,
-  view: (document: D) => R,
-): R & { score: number; matched: Record<string, string> } {
-  return { ...view(hit.document), score: hit.score, matched: hit.matched }
-}
-
-/**
- * The same of a frame as JSON text. A stored document is spliced instead of parsed: a wall page has 120 of them.
- */
-export function toHitText(hit: FrameHit, publicUrl: string): JsonText {
-  const shown = hit.text === undefined ? undefined : toFrameText(storedJson(hit.text), publicUrl)
-  if (shown === undefined) return jsonText(toHit(hit, (document) => toFrame(document, publicUrl)))
-  return withMembers(shown, { score: jsonText(hit.score), matched: jsonText(hit.matched) })
-}
-
-/** A stored document has a resource's members in a resource's order, but for the paths of its images. */
-function toFrameText(document: JsonText, publicUrl: string): JsonText | undefined {
-  const shown = prefixMember(document, 'image_path', { as: 'image_url', prefix: publicUrl })
-  return shown && prefixMember(shown, 'thumb_path', { as: 'thumb_url', prefix: publicUrl })
 }
 
 function absolute(path: string | null, publicUrl: string): string | null {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { listRoutes } from '../../src/http/app.ts'
+import type { Operation } from '../../src/http/endpoint.ts'
 import {
   createKey,
   MEMBER_SCOPES,
@@ -9,10 +10,11 @@ import {
   type Scope,
 } from '../../src/library/accounts/keys.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
+import { OPERATIONS } from '../../src/server/operations.ts'
 import { openService, type Service } from '../support/service.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
 
-/** What a route asks of its caller. A route that is not here fails the first test. */
+/** What a route asks of its caller. */
 type Access =
   /** Nothing: Authorization is not even looked at. */
   | 'open'
@@ -24,23 +26,9 @@ type Access =
   | 'form'
   | Scope
 
-const ACCESS: Record<string, Access> = {
-  'GET /livez': 'open',
-  'GET /readyz': 'open',
-  'GET /media/:name': 'open',
-  'GET /openapi.json': 'open',
+/** The pages for people. Endpoints say themselves what they ask. A route that is neither fails the first test. */
+const PAGES: Record<string, Access> = {
   'GET /docs': 'open',
-  'GET /llms.txt': 'open',
-  'GET /api/search': 'open',
-  'GET /api/frames': 'open',
-  'GET /api/frames/:id': 'open',
-  'GET /api/frames/:id/similar': 'open',
-  'GET /api/videos': 'open',
-  'GET /api/videos/:id': 'open',
-  'GET /api/videos/:id/frames': 'open',
-  'GET /api/techniques': 'open',
-  'GET /api/brands': 'open',
-  'GET /api/shared/:token': 'open',
   'GET /': 'open',
   'GET /frames/:id': 'open',
   'GET /assets/:name': 'open',
@@ -48,7 +36,6 @@ const ACCESS: Record<string, Access> = {
   'GET /sign-in': 'open',
   'GET /sign-in/confirm': 'open',
   'GET /shared/:token': 'open',
-  'POST /api/mcp': 'open, or a working key',
   'GET /keys': 'session',
   'POST /web/sign-in': 'form',
   'POST /web/sign-in/confirm': 'form',
@@ -58,34 +45,15 @@ const ACCESS: Record<string, Access> = {
   'POST /web/keys/:id/rotate': 'session',
   'POST /web/keys/:id/revoke': 'session',
   'POST /web/account/delete': 'session',
-  'GET /api/favourites': 'saves:read',
-  'GET /api/favourites/export': 'saves:read',
-  'POST /api/favourites': 'saves:write',
-  'DELETE /api/favourites/:frameId': 'saves:write',
-  'GET /api/boards': 'boards:read',
-  'GET /api/boards/:id': 'boards:read',
-  'GET /api/boards/:id/export': 'boards:read',
-  'POST /api/boards': 'boards:write',
-  'PATCH /api/boards/:id': 'boards:write',
-  'DELETE /api/boards/:id': 'boards:write',
-  'POST /api/boards/:id/frames': 'boards:write',
-  'PUT /api/boards/:id/frames/:frameId': 'boards:write',
-  'DELETE /api/boards/:id/frames/:frameId': 'boards:write',
-  'POST /api/boards/:id/share': 'boards:write',
-  'DELETE /api/boards/:id/share': 'boards:write',
-  'GET /api/events': 'events:read',
-  'PATCH /api/accounts/:id': 'accounts:write',
-  'POST /api/videos': 'videos:write',
-  'GET /api/videos/:id/status': 'videos:write',
-  'POST /api/videos/:id/retry': 'videos:write',
-  'POST /api/videos/:id/cancel': 'videos:write',
-  'DELETE /api/videos/:id': 'videos:write',
-  'PATCH /api/frames/:id/annotation': 'library:write',
-  'POST /api/techniques': 'library:write',
-  'PATCH /api/techniques/:slug': 'library:write',
-  'POST /api/techniques/:slug/merge': 'library:write',
-  'GET /api/technique-suggestions': 'library:write',
-  'DELETE /api/technique-suggestions/:slug': 'library:write',
+}
+
+const routeOf = ({ method, path }: Operation) => `${method.toUpperCase()} ${path}`
+const accessOf = ({ scope, keyOptional }: Operation): Access =>
+  scope ?? (keyOptional ? 'open, or a working key' : 'open')
+
+const ACCESS: Record<string, Access> = {
+  ...Object.fromEntries(OPERATIONS.map((operation) => [routeOf(operation), accessOf(operation)])),
+  ...PAGES,
 }
 
 const BODIES: Record<string, (place: Place) => unknown> = {
@@ -144,6 +112,22 @@ test('every route says who may use it', () => {
   expect(routes.filter((route) => !(route in ACCESS))).toEqual([])
   // What is listed and gone would hide a typing error.
   expect(Object.keys(ACCESS).filter((route) => !routes.includes(route))).toEqual([])
+})
+
+test('the account’s endpoints need members’ scopes, operators’ theirs, and nothing else writes', () => {
+  for (const operation of OPERATIONS) {
+    const { tag, scope, method } = operation
+    const route = routeOf(operation)
+    // A share link is the key to its board.
+    if (route === 'GET /api/shared/:token') expect(scope).toBeUndefined()
+    else if (tag === 'Account')
+      expect(
+        [MEMBER_SCOPES.includes(scope as never), scope?.endsWith(method === 'get' ? ':read' : ':write')],
+        route,
+      ).toEqual([true, true])
+    else if (tag === 'Operators') expect(OPERATOR_SCOPES, route).toContain(scope)
+    else expect([scope, method === 'get' || tag === 'Tool server'], route).toEqual([undefined, true])
+  }
 })
 
 describe('guarded routes', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import { OPERATIONS, type OperationEntry } from '../../src/api/operations.ts'
+import type { Operation } from '../../src/http/endpoint.ts'
 import { STATUS } from '../../src/http/problem.ts'
+import { OPERATIONS } from '../../src/server/operations.ts'
 
 /** Hostile requests made from the tables that the service reads its requests by: valid, almost valid, and nothing of the kind. */
 
@@ -134,7 +135,7 @@ const json: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 20_000 }).map((depth) => '['.repeat(depth) + ']'.repeat(depth)) },
 )
 
-function bodyOf({ example }: OperationEntry): fc.Arbitrary<string> {
+function bodyOf({ example }: Operation): fc.Arbitrary<string> {
   if (typeof example !== 'object' || example === null) return json
   const value = fc.oneof(text, fc.jsonValue({ maxDepth: 2 }), fc.constant(undefined), fc.double(), fc.maxSafeInteger())
   const mutated = fc
@@ -159,7 +160,7 @@ const NAMES = [
   'page%00',
 ]
 
-function requestOf(entry: OperationEntry, tokens: readonly string[]): fc.Arbitrary<HostileRequest> {
+function requestOf(entry: Operation, tokens: readonly string[]): fc.Arbitrary<HostileRequest> {
   const { method, path, parameters = {}, body } = entry
   const names = Object.keys(parameters)
   const name = fc.oneof(
@@ -227,7 +228,7 @@ const latin1 = (headers: Record<string, string>) =>
 /** Requests to every documented operation, the open reads most of all. `tokens` are real ids, so that some requests get past the door. */
 export function hostileRequests(
   tokens: readonly string[],
-  only: (entry: OperationEntry) => boolean = () => true,
+  only: (entry: Operation) => boolean = () => true,
 ): fc.Arbitrary<HostileRequest> {
   return fc.oneof(
     ...OPERATIONS.filter(only).map((entry) => ({

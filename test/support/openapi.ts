@@ -1,10 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { OPERATIONS } from '../../src/api/operations.ts'
-import { type ApiDocument, describeApi } from '../../src/http/openapi.ts'
+import { openDocuments } from '../../src/api/documents.ts'
+import type { ApiDocument } from '../../src/http/openapi.ts'
+import { OPERATIONS } from '../../src/server/operations.ts'
 
 export function makeDocument(): ApiDocument {
-  return describeApi({ publicUrl: 'http://frames.test', version: '0.0.0', operations: OPERATIONS })
+  return openDocuments({ publicUrl: 'http://frames.test', version: '0.0.0', operations: OPERATIONS }).api()
 }
 
 export interface Held {

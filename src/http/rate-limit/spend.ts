@@ -36,15 +36,13 @@ function setRateLimitHeaders(setHeader: SetHeader, { limit, windowSec, remaining
   setHeader('RateLimit', `"default";r=${remaining};t=${resetSec}`)
 }
 
-/** Precedes cacheable reads and `/media`: counts by address in this process, and sets no headers. */
-export function limitOpenReads(limits: RateLimits): RequestHandler {
+/** Precedes cacheable reads: counts by address in this process, and sets no headers. */
+export function limitOpenReads(
+  limits: RateLimits,
+  { budget = 'anonymous', points = POINTS.read }: { budget?: Budget; points?: number } = {},
+): RequestHandler {
   return (req, _res, next) => {
-    const { path, address } = contextOf(req)
-    limits.consumeLocally(path.startsWith('/media/') ? 'media' : 'anonymous', address, pointsOfRead(path))
+    limits.consumeLocally(budget, contextOf(req).address, points)
     next()
   }
-}
-
-function pointsOfRead(path: string): number {
-  return path === '/api/search' || path.endsWith('/similar') ? POINTS.search : POINTS.read
 }

@@ -7,7 +7,7 @@ import type {
   TechniqueDocument,
   VideoDocument,
 } from '../../search/library-search.ts'
-import { cleanText } from '../../views/frame-query.ts'
+import { cleanText } from '../../views/parameter-values.ts'
 import { CompactFrame, clip, frameLines, plural, toCompactFrame, toLink } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { FrameDocument, ShownFrame } from '../search/library-search.ts'
 import { textsOf, toStored } from '../search/meilisearch/settings.ts'
-import { toFrame, toHit, toHitText } from './resources.ts'
+import { toFrame, toHitText } from './frame.ts'
+import { toHit } from './hit.ts'
 
 // What somebody would write who knows where the stored text is cut.
 const hostile = fc.oneof(

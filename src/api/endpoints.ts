@@ -1,0 +1,39 @@
+import type { Db } from '../db/client.ts'
+import type { Endpoint } from '../http/endpoint.ts'
+import { accountEndpoints } from './accounts.ts'
+import { boardEndpoints } from './boards.ts'
+import { brandEndpoints } from './brands.ts'
+import { type DocumentsDeps, documentEndpoints } from './documents.ts'
+import { eventEndpoints } from './events.ts'
+import { favouriteEndpoints } from './favourites.ts'
+import { frameEndpoints } from './frames.ts'
+import { type HealthDeps, healthEndpoints } from './health.ts'
+import type { ReadDeps } from './library-read.ts'
+import { type MediaDeps, mediaEndpoints } from './media.ts'
+import { searchEndpoints } from './search.ts'
+import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
+import { techniqueEndpoints } from './techniques.ts'
+import { videoEndpoints } from './videos.ts'
+
+export type ApiDeps = ReadDeps & SubmitDeps & MediaDeps & HealthDeps & DocumentsDeps
+
+/** The library: what everyone reads and operators curate. */
+export const LIBRARY_ENDPOINTS: readonly Endpoint<ReadDeps & { db: Db }>[] = [
+  ...searchEndpoints,
+  ...frameEndpoints,
+  ...videoEndpoints,
+  ...techniqueEndpoints,
+  ...brandEndpoints,
+]
+
+/** Everything else: images, accounts, operators, health and documents. */
+export const OTHER_ENDPOINTS: readonly Endpoint<ApiDeps>[] = [
+  ...mediaEndpoints,
+  ...favouriteEndpoints,
+  ...boardEndpoints,
+  ...submitEndpoints,
+  ...accountEndpoints,
+  ...eventEndpoints,
+  ...healthEndpoints,
+  ...documentEndpoints,
+]

@@ -1,0 +1,145 @@
+import { z } from 'zod'
+import type { Db } from '../db/client.ts'
+import { notFound } from '../errors.ts'
+import { cachedRead, endpoint } from '../http/endpoint.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import { jsonArray, jsonObject, jsonText } from '../json-text.ts'
+import { correctFrame } from '../library/frames/corrections.ts'
+import { Frame, FrameHit, toFrame, toHitText } from '../views/frame.ts'
+import {
+  filterParameters,
+  frameParameters,
+  impliedSort,
+  PAGE_SIZE,
+  toFilters,
+  toFrameQuery,
+} from '../views/frame-query.ts'
+import { toHit } from '../views/hit.ts'
+import { OK, Ok } from '../views/ok.ts'
+import { ANNOTATED, MAX_TEXT, SHOTS, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
+import { checkId, debugField, explained, isDebug, listLimit, type ReadDeps, viewOf } from './library-read.ts'
+
+const FramesAnswer = z
+  .strictObject({
+    page: z.int().min(1),
+    frames: z.array(z.union([Frame, FrameHit])),
+    hasMore: z.boolean().describe('A full page (120 frames) came back.'),
+    facets: z.record(z.string(), z.record(z.string(), z.int())).optional().describe('Only with `facets=1`.'),
+    total: z.int().optional().describe('Only with `facets=1`.'),
+    debug: debugField,
+  })
+  .meta({ id: 'FramesAnswer' })
+const FrameAnswer = z
+  .strictObject({ frame: Frame, previous: Frame.nullable(), next: Frame.nullable() })
+  .meta({ id: 'FrameAnswer' })
+const SimilarAnswer = z.strictObject({ frames: z.array(FrameHit) }).meta({ id: 'SimilarAnswer' })
+
+const words = z.string().min(1).max(MAX_TEXT).nullable()
+const CorrectionBody = z
+  .strictObject({
+    subject: z.enum(SUBJECTS).nullable(),
+    surface: z.enum(SURFACES).nullable(),
+    shot: z.enum(SHOTS).nullable(),
+    technique: z.string().min(1).max(64).nullable(),
+    zone: z.enum(ZONES).nullable(),
+    caption: words,
+    composition: words,
+    steal: words,
+    on_screen_text: words,
+  })
+  .partial()
+  .refine((body) => Object.keys(body).length > 0, `name at least one of ${ANNOTATED.join(', ')}`)
+
+export const frameEndpoints = [
+  cachedRead(
+    {
+      method: 'get',
+      path: '/api/frames',
+      tag: 'Library',
+      summary: 'The frame wall: filter and page',
+      description:
+        'Filters combine: AND across attributes, OR within one. 120 frames a page; ' +
+        '`hasMore` is true when a full page came back.',
+      parameters: frameParameters,
+      answer: FramesAnswer,
+    },
+    explained(async ({ search, publicUrl }: ReadDeps, { query: values }) => {
+      const query = toFrameQuery(values)
+      const found = await search.frames(query)
+      const hasMore = found.frames.length === PAGE_SIZE
+      if (query.q === '' || query.provenance) {
+        const view = viewOf(publicUrl, values)
+        const frames = found.frames.map((hit) => (query.q === '' ? view(hit.document) : toHit(hit, view)))
+        const counts = query.facets ? { facets: found.facets, total: found.total } : {}
+        return { page: query.page, frames, hasMore, ...counts }
+      }
+      const frames = jsonArray(found.frames.map((hit) => toHitText(hit, publicUrl)))
+      const counts = query.facets ? { facets: jsonText(found.facets), total: jsonText(found.total) } : {}
+      return jsonObject({ page: jsonText(query.page), frames, hasMore: jsonText(hasMore), ...counts })
+    }),
+    {
+      canonical: ({ sort, ...rest }) => (sort === impliedSort(rest) ? rest : { sort, ...rest }),
+      perRequest: isDebug,
+    },
+  ),
+
+  cachedRead(
+    {
+      method: 'get',
+      path: '/api/frames/:id',
+      tag: 'Library',
+      summary: 'One frame with its neighbours in the video',
+      parameters: { provenance: frameParameters.provenance },
+      answer: FrameAnswer,
+      errors: [404],
+    },
+    async ({ search, publicUrl }: ReadDeps, { params, query }) => {
+      const found = await search.frame(params.id)
+      if (!found) throw notFound('frame')
+      const view = viewOf(publicUrl, query)
+      return {
+        frame: view(found.frame),
+        previous: found.previous && view(found.previous),
+        next: found.next && view(found.next),
+      }
+    },
+    { check: checkId('frame') },
+  ),
+
+  cachedRead(
+    {
+      method: 'get',
+      path: '/api/frames/:id/similar',
+      tag: 'Library',
+      summary: 'Frames like this one',
+      parameters: { ...filterParameters, limit: listLimit(24, 120) },
+      answer: SimilarAnswer,
+      cost: { points: POINTS.search },
+      errors: [404],
+    },
+    async ({ search, publicUrl }: ReadDeps, { params, query: { limit = 24, ...values } }) => {
+      const hits = await search.similar(params.id, { filters: toFilters(values), limit })
+      if (!hits) throw notFound('frame')
+      return { frames: hits.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))) }
+    },
+    { check: checkId('frame') },
+  ),
+
+  endpoint(
+    {
+      method: 'patch',
+      path: '/api/frames/:id/annotation',
+      tag: 'Operators',
+      summary: 'Set and lock values of a frame; null unlocks',
+      body: CorrectionBody,
+      example: { subject: 'ui', technique: 'cursor-zoom', caption: null },
+      answer: Ok,
+      scope: 'library:write',
+      errors: [404],
+    },
+    async ({ db }: { db: Db }, { params, body, caller }) => {
+      await correctFrame(db, { frameId: params.id, accountId: caller.account.id, correction: body })
+      return OK
+    },
+  ),
+]

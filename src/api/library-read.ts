@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { notFound } from '../errors.ts'
+import type { JsonText } from '../json-text.ts'
+import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
+import { toFrame } from '../views/frame.ts'
+import { limitUpTo, plainName } from '../views/parameter-values.ts'
+
+/** What the open reads of the library share. */
+
+export interface ReadDeps {
+  search: LibrarySearch
+  publicUrl: string
+  /** The canonical key of a pasted video URL; undefined for anything else. */
+  sourceKeyOf(term: string): string | undefined
+}
+
+const ID = /^[a-z0-9-]{1,64}$/i
+
+/** Rejects a path's id that cannot be one of ours: the search cannot hold every text. @throws AppError not_found */
+export function checkId(what: 'video' | 'frame'): (params: { id: string }) => void {
+  return ({ id }) => {
+    if (!ID.test(id)) throw notFound(what)
+  }
+}
+
+export const listLimit = (fallback: number, max: number) =>
+  ({
+    schema: limitUpTo(max),
+    description: `Rows: ${fallback} by default, at most ${max}.`,
+    fallback,
+  }) as const
+
+export const afterParameter = { schema: plainName(4_000), description: 'The `next` of the previous answer.' } as const
+export const nextField = z.string().nullable().describe('Pass it as `after` for the next page; null at the end.')
+
+export const debugField = z
+  .strictObject({
+    engine: z.enum(['postgres', 'meilisearch']),
+    took_ms: z.number(),
+    as_of: z.iso.datetime().nullable(),
+  })
+  .optional()
+  .describe('Only with `debug=1`.')
+
+type Debug = NonNullable<z.infer<typeof debugField>>
+
+export const isDebug = ({ debug }: { debug?: string }): boolean => debug === '1'
+
+/** Adds engine, time and age of the read model to an answer that is asked for with `debug=1`. */
+export function explained<
+  D extends { search: LibrarySearch },
+  I extends { query: { debug?: string } },
+  A extends object,
+>(
+  load: (deps: D, input: I) => Promise<A | JsonText>,
+): (deps: D, input: I) => Promise<(A & { debug?: Debug }) | JsonText> {
+  return async (deps, input) => {
+    if (!isDebug(input.query)) return load(deps, input)
+    const started = performance.now()
+    const answer = await load(deps, input)
+    const body = typeof answer === 'string' ? (JSON.parse(answer) as A) : answer
+    const took_ms = Math.round((performance.now() - started) * 10) / 10
+    const as_of = (await deps.search.asOf())?.toISOString() ?? null
+    return { ...body, debug: { engine: deps.search.engine, took_ms, as_of } }
+  }
+}
+
+/** How a frame is shown for the parameters of a request. */
+export function viewOf(publicUrl: string, { provenance }: { provenance?: string }) {
+  return (document: ShownFrame) => toFrame(document, publicUrl, { provenance: provenance === '1' })
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { cachedRead } from '../http/endpoint.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import { FrameHit, toFrame } from '../views/frame.ts'
+import { frameParameters, MAX_QUERY } from '../views/frame-query.ts'
+import { toHit } from '../views/hit.ts'
+import { freeText, limitUpTo } from '../views/parameter-values.ts'
+import { BrandHit, TechniqueHit, toBrand, toTechnique, toVideo, VideoHit } from '../views/resources.ts'
+import { debugField, explained, isDebug, type ReadDeps } from './library-read.ts'
+
+const LIMIT = { default: 6, max: 20 } as const
+
+const SearchAnswer = z
+  .strictObject({
+    videos: z.array(VideoHit),
+    frames: z.array(FrameHit),
+    brands: z.array(BrandHit),
+    techniques: z.array(TechniqueHit),
+    debug: debugField,
+  })
+  .meta({ id: 'SearchAnswer' })
+
+export const searchEndpoints = [
+  cachedRead(
+    {
+      method: 'get',
+      path: '/api/search',
+      tag: 'Library',
+      summary: 'Search videos, frames, brands and techniques in one call',
+      description: [
+        'Tolerates typing mistakes, matches the beginnings of words, and phrases in quotes.',
+        'Finds any part of a text in Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese.',
+        'A blank term returns the strongest rows of each kind.',
+        'The URL of a video, in any common form, returns that video.',
+      ].join(' '),
+      parameters: {
+        q: {
+          schema: freeText(MAX_QUERY),
+          description: 'The term, or the URL of a video. Blank: the strongest rows of each kind.',
+          example: 'terminal',
+          fallback: '',
+        },
+        limit: {
+          schema: limitUpTo(LIMIT.max),
+          description: `Rows per group: ${LIMIT.default} by default, at most ${LIMIT.max} (higher values are capped).`,
+          example: '6',
+          fallback: LIMIT.default,
+        },
+        debug: frameParameters.debug,
+      },
+      answer: SearchAnswer,
+      cost: { points: POINTS.search },
+    },
+    explained(async ({ search, publicUrl, sourceKeyOf }: ReadDeps, { query: { q = '', limit = LIMIT.default } }) => {
+      const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q) })
+      return {
+        videos: groups.videos.map((hit) => toHit(hit, (document) => toVideo(document, publicUrl))),
+        frames: groups.frames.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))),
+        brands: groups.brands.map((hit) => toHit(hit, (document) => toBrand(document, publicUrl))),
+        techniques: groups.techniques.map((hit) => toHit(hit, (document) => toTechnique(document, publicUrl))),
+      }
+    }),
+    { perRequest: isDebug },
+  ),
+]

@@ -1,0 +1,139 @@
+import express, { type Request } from 'express'
+import { z } from 'zod'
+import type { Db } from '../db/client.ts'
+import type { VideoRow } from '../db/schema/videos.ts'
+import { AppError } from '../errors.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { type ResolvedSource, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
+import type { MediaStore } from '../media/media-store.ts'
+import { readParameters } from '../parameters.ts'
+import { cleanText } from '../views/parameter-values.ts'
+import { SubmittedVideo, toSubmitted } from '../views/video-status.ts'
+import { PLATFORMS } from '../vocabulary.ts'
+import { receiveForm } from './upload-form.ts'
+
+export interface SubmitDeps {
+  db: Db
+  store: MediaStore
+  maxUploadBytes: number
+  resolveSource: (url: string) => ResolvedSource | undefined
+  /** Why this installation cannot fetch a source; undefined when it can. */
+  fetchable: (source: ResolvedSource) => string | undefined
+}
+
+const title = z
+  .string()
+  .max(300)
+  .transform(cleanText)
+  .transform((value) => (value === '' ? undefined : value))
+const details = {
+  title: title.optional(),
+  author: title.optional(),
+  platform: z.enum(PLATFORMS).optional(),
+}
+const UrlBody = z.strictObject({
+  url: z.string().min(1).max(2_000),
+  ...details,
+  backfill: z.boolean().optional(),
+  priority: z.int().min(0).max(1_000).optional(),
+})
+
+/** The details of a raw upload. A form has them as fields. */
+const uploadParameters = {
+  filename: { schema: z.string().max(300), description: 'Name of the file; the default title.' },
+  title: { schema: z.string().max(300), description: 'Title; by default the file name.' },
+  author: { schema: z.string().max(300), description: 'Brand or channel.' },
+  platform: { schema: z.enum(PLATFORMS), description: 'Where it was published; `web` by default.' },
+  backfill: { schema: z.enum(['0', '1']), description: '`1` queues it behind all live work.' },
+} as const
+
+const text = { type: 'string' as const }
+
+export const submitEndpoints = [
+  endpoint(
+    {
+      method: 'post',
+      path: '/api/videos',
+      tag: 'Operators',
+      summary: 'Queue a video: a URL, or a streamed upload. The same source twice is one video',
+      parameters: uploadParameters,
+      otherBody: {
+        'application/json': {
+          schema: UrlBody,
+          example: { url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ' },
+        },
+        'multipart/form-data': {
+          schema: {
+            type: 'object',
+            required: ['file'],
+            properties: {
+              file: { type: 'string', format: 'binary' },
+              title: text,
+              author: text,
+              platform: text,
+              backfill: text,
+            },
+          },
+        },
+        'application/octet-stream': {},
+        'video/*': {},
+      },
+      answer: z.strictObject({ video: SubmittedVideo, created: z.boolean() }),
+      status: 202,
+      scope: 'videos:write',
+    },
+    async (deps: SubmitDeps, { req, res }) => {
+      const { video, created } = await receive(req, deps)
+      res.set('Location', `/api/videos/${video.id}/status`)
+      return { video: toSubmitted(video), created }
+    },
+  ),
+]
+
+export type Submission = { video: VideoRow; created: boolean }
+
+async function receive(req: Request, deps: SubmitDeps): Promise<Submission> {
+  const { db, store, maxUploadBytes: maxBytes, resolveSource, fetchable } = deps
+  if (req.is('application/json')) {
+    const body = UrlBody.parse(await jsonBody(req))
+    return submitUrl(db, body.url, resolveSource, { ...body, fetchable })
+  }
+  refuseTooLarge(req, maxBytes)
+  if (req.is('multipart/form-data'))
+    return receiveForm(req, ({ file, filename, fields }) =>
+      submitUpload(db, store, file, { filename, maxBytes, details: async () => parsedDetails(await fields) }),
+    )
+  if (req.is(['video/*', 'application/octet-stream'])) {
+    const { filename = '', ...rest } = readParameters(req.originalUrl, uploadParameters)
+    return submitUpload(db, store, req, { filename, maxBytes, details: () => parsedDetails(rest) })
+  }
+  throw new AppError(
+    'unsupported_media_type',
+    'Send JSON with a url, a form with a file, or the video itself (video/*, application/octet-stream).',
+  )
+}
+
+/** What a form has beside its file. */
+const FORM_BYTES = 64 * 1024
+
+/** Refuses a body whose declared length is too large before it is read. */
+function refuseTooLarge(req: Request, maxBytes: number): void {
+  const declared = Number(req.headers['content-length'] ?? 0)
+  if (declared <= maxBytes + FORM_BYTES) return
+  const maxMb = Math.floor(maxBytes / 1024 / 1024)
+  throw new AppError('payload_too_large', `The file is larger than the ${maxMb} MB allowed.`)
+}
+
+function parsedDetails({ backfill, ...rest }: Record<string, unknown>): SubmissionDetails {
+  const parsed = z.object(details).parse(rest)
+  return { ...parsed, ...(backfill === undefined ? {} : { backfill: backfill === '1' || backfill === 'true' }) }
+}
+
+const parseJson = express.json({ limit: '64kb', strict: true })
+
+async function jsonBody(req: Request): Promise<unknown> {
+  await new Promise<void>((resolve, reject) =>
+    parseJson(req, {} as never, (error?: unknown) => (error ? reject(error) : resolve())),
+  )
+  return req.body
+}

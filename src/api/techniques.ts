@@ -1,0 +1,171 @@
+import { z } from 'zod'
+import type { Db } from '../db/client.ts'
+import type { TechniqueRow } from '../db/schema/techniques.ts'
+import { AppError } from '../errors.ts'
+import { cachedRead, endpoint } from '../http/endpoint.ts'
+import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
+import { addTechnique, MAX_TECHNIQUE, mergeTechnique, patchTechnique } from '../library/techniques/techniques.ts'
+import { OK, Ok } from '../views/ok.ts'
+import { Technique, toTechnique } from '../views/resources.ts'
+import type { ReadDeps } from './library-read.ts'
+
+/** A technique as operators see it. */
+const VocabularyEntry = z
+  .strictObject({
+    slug: z.string(),
+    name: z.string(),
+    description: z.string(),
+    recognise: z.string(),
+    aliases: z.array(z.string()),
+    retired: z.boolean(),
+  })
+  .meta({ id: 'VocabularyEntry' })
+const entryAnswer = z.strictObject({ technique: VocabularyEntry })
+
+function toVocabularyEntry(row: TechniqueRow): z.infer<typeof VocabularyEntry> {
+  return {
+    slug: row.slug,
+    name: row.name,
+    description: row.description,
+    recognise: row.recognise,
+    aliases: row.aliases,
+    retired: row.retiredAt !== null,
+  }
+}
+
+const slug = z.string().min(1).max(64)
+const technique = {
+  name: z.string().trim().min(1).max(MAX_TECHNIQUE.name),
+  description: z.string().trim().min(1).max(MAX_TECHNIQUE.description),
+  recognise: z.string().trim().min(1).max(MAX_TECHNIQUE.recognise),
+  aliases: z.array(slug).max(MAX_TECHNIQUE.aliases),
+}
+const NewTechniqueBody = z.strictObject({
+  slug,
+  name: technique.name,
+  description: technique.description,
+  recognise: technique.recognise.optional(),
+  aliases: technique.aliases.optional(),
+})
+const TechniquePatchBody = z
+  .strictObject({ slug, ...technique, retired: z.boolean() })
+  .partial()
+  .refine(
+    (body) => Object.keys(body).length > 0,
+    'name at least one of slug, name, description, recognise, aliases, retired',
+  )
+const MergeBody = z.strictObject({ into: slug })
+
+const Suggestions = z
+  .strictObject({
+    suggestions: z.array(z.strictObject({ slug: z.string(), count: z.int(), frame_ids: z.array(z.string()) })),
+  })
+  .meta({ id: 'Suggestions' })
+
+const vocabulary = [
+  cachedRead(
+    {
+      method: 'get',
+      path: '/api/techniques',
+      tag: 'Library',
+      summary: 'The vocabulary of techniques',
+      parameters: {},
+      answer: z.strictObject({ techniques: z.array(Technique) }).meta({ id: 'TechniquesAnswer' }),
+    },
+    async ({ search, publicUrl }: ReadDeps) => ({
+      techniques: (await search.techniques()).map((document) => toTechnique(document, publicUrl)),
+    }),
+  ),
+
+  endpoint(
+    {
+      method: 'post',
+      path: '/api/techniques',
+      tag: 'Operators',
+      summary: 'Add a technique',
+      body: NewTechniqueBody,
+      example: {
+        slug: 'cursor-zoom',
+        name: 'Cursor zoom',
+        description: 'The picture moves in on where the cursor clicks.',
+      },
+      answer: entryAnswer,
+      status: 201,
+      scope: 'library:write',
+      errors: [409],
+    },
+    async ({ db }: { db: Db }, { body }) => {
+      const row = await addTechnique(db, body)
+      await adoptProposals(db)
+      return { technique: toVocabularyEntry(row) }
+    },
+  ),
+
+  endpoint(
+    {
+      method: 'patch',
+      path: '/api/techniques/:slug',
+      tag: 'Operators',
+      summary: 'Rename (the old slug goes on working), edit, retire or restore a technique',
+      body: TechniquePatchBody,
+      example: { name: 'Zoom to the cursor' },
+      answer: entryAnswer,
+      scope: 'library:write',
+      errors: [404, 409],
+    },
+    async ({ db }: { db: Db }, { params, body }) => {
+      const row = await patchTechnique(db, params.slug, body)
+      if (!row) throw new AppError('invalid_request', 'The technique has these values already. Send one that differs.')
+      await adoptProposals(db)
+      return { technique: toVocabularyEntry(row) }
+    },
+  ),
+
+  endpoint(
+    {
+      method: 'post',
+      path: '/api/techniques/:slug/merge',
+      tag: 'Operators',
+      summary: 'Make all frames of one technique frames of another',
+      body: MergeBody,
+      example: { into: 'cursor-zoom' },
+      answer: entryAnswer,
+      scope: 'library:write',
+      errors: [404, 409],
+    },
+    async ({ db }: { db: Db }, { params, body }) => ({
+      technique: toVocabularyEntry(await mergeTechnique(db, params.slug, body.into)),
+    }),
+  ),
+]
+
+const suggestions = [
+  endpoint(
+    {
+      method: 'get',
+      path: '/api/technique-suggestions',
+      tag: 'Operators',
+      summary: 'Techniques that models proposed outside the vocabulary, with counts and frames',
+      answer: Suggestions,
+      scope: 'library:write',
+    },
+    async ({ db }: { db: Db }) => ({ suggestions: await listSuggestions(db) }),
+  ),
+
+  endpoint(
+    {
+      method: 'delete',
+      path: '/api/technique-suggestions/:slug',
+      tag: 'Operators',
+      summary: 'Dismiss a proposal',
+      answer: Ok,
+      scope: 'library:write',
+    },
+    async ({ db }: { db: Db }, { params }) => {
+      await dismissSuggestion(db, params.slug)
+      return OK
+    },
+  ),
+]
+
+export const techniqueEndpoints = [...vocabulary, ...suggestions]

@@ -1,0 +1,86 @@
+import type { Readable } from 'node:stream'
+import busboy from 'busboy'
+import type { Request } from 'express'
+import { AppError, invalid } from '../errors.ts'
+
+const FIELDS = ['title', 'author', 'platform', 'backfill']
+
+export interface FormFile {
+  file: Readable
+  filename: string
+  /** Resolves at the form's end: fields may stand before or after the file. */
+  fields: Promise<Record<string, string>>
+}
+
+/**
+ * Reads a form with one file. `upload` starts as soon as the file does and streams it; the result is its result.
+ * @throws AppError for another form, once the upload that had begun has removed its unfinished file
+ */
+export function receiveForm<T>(req: Request, upload: (form: FormFile) => Promise<T>): Promise<T> {
+  const form = openForm(req)
+  const fields: Record<string, string> = {}
+  const ended = Promise.withResolvers<Record<string, string>>()
+  // Avoid an unhandled rejection; the upload that awaits the fields still sees the error.
+  ended.promise.catch(() => undefined)
+  let file: Readable | undefined
+  let uploading: Promise<T> | undefined
+
+  return new Promise((resolve, reject) => {
+    let settled = false
+    const fail = (error: unknown) => {
+      if (settled) return
+      settled = true
+      ended.reject(error)
+      req.unpipe(form)
+      req.resume()
+      // Ends the upload in progress, which then removes its unfinished file. Answer after that.
+      file?.destroy(error as Error)
+      const refuse = () => reject(error)
+      if (uploading) uploading.then(refuse, refuse)
+      else refuse()
+    }
+    form.on('field', (name, value) => {
+      if (FIELDS.includes(name)) fields[name] = value
+      else fail(invalid(name.slice(0, 60), `unknown field; allowed are file, ${FIELDS.join(', ')}`))
+    })
+    form.on('file', (name, stream, info) => {
+      // The stream fails together with the form. Whoever reads it sees the error too.
+      stream.on('error', () => undefined)
+      if (settled || name !== 'file') {
+        stream.resume()
+        fail(invalid(name.slice(0, 60), 'the file goes into the field "file"'))
+        return
+      }
+      file = stream
+      uploading = upload({ file, filename: info.filename ?? '', fields: ended.promise })
+      uploading.catch(fail)
+    })
+    form.on('filesLimit', () => fail(invalid('file', 'one file at a time')))
+    form.on('error', () => fail(new AppError('invalid_request', 'The form ends early or is malformed. Send it again.')))
+    form.on('close', () => {
+      if (settled) return
+      if (!uploading) return fail(invalid('file', 'a file is needed'))
+      ended.resolve(fields)
+      uploading.then((value) => {
+        settled = true
+        resolve(value)
+      }, fail)
+    })
+    req.on('aborted', () => fail(new AppError('invalid_request', 'The upload was interrupted. Send it again.')))
+    req.pipe(form)
+  })
+}
+
+function openForm(req: Request): busboy.Busboy {
+  try {
+    return busboy({
+      headers: req.headers,
+      limits: { files: 1, fields: 20, fieldNameSize: 100, fieldSize: 4_096, parts: 25 },
+    })
+  } catch {
+    throw new AppError(
+      'invalid_request',
+      'The Content-Type lacks the form’s boundary. Send multipart/form-data with one.',
+    )
+  }
+}

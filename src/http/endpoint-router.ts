@@ -1,0 +1,45 @@
+import { type RequestHandler, Router } from 'express'
+import type { Authentication } from './authenticate.ts'
+import { contextOf } from './edge.ts'
+import type { Endpoint, EndpointTools, Operation } from './endpoint.ts'
+import { jsonBody } from './idempotent-write.ts'
+import { POINTS } from './rate-limit/budgets.ts'
+import type { RateLimits } from './rate-limit/rate-limits.ts'
+import { limitOpenReads, spend } from './rate-limit/spend.ts'
+
+export interface RouterTools extends EndpointTools {
+  authentication: Pick<Authentication, 'requireScope'>
+  limits: RateLimits
+}
+
+/** The router of declared endpoints: guards, body, handler. Express passes on what a handler throws. */
+export function endpointRouter<D>(endpoints: readonly Endpoint<D>[], deps: D, tools: RouterTools): Router {
+  const router = Router()
+  for (const endpoint of endpoints)
+    router[endpoint.method](endpoint.path, ...guardsOf(endpoint, tools), endpoint.toHandler(deps, tools))
+  return router
+}
+
+function guardsOf(operation: Operation, { authentication, limits }: RouterTools): RequestHandler[] {
+  const { headers, scope, plain, cached, cost, body } = operation
+  const guards: RequestHandler[] = []
+  if (headers)
+    guards.push((_req, res, next) => {
+      res.set(headers)
+      next()
+    })
+  if (scope) guards.push(authentication.requireScope(scope))
+  else if (cached && !plain) guards.push(limitOpenReads(limits, cost))
+  else if (!plain) guards.push(limitOpen(limits))
+  // Behind the scope: a caller without a key learns nothing about the body.
+  if (body) guards.push(jsonBody)
+  return guards
+}
+
+/** Counts an open answer that no edge may cache, across all processes. */
+function limitOpen(limits: RateLimits): RequestHandler {
+  return async (req, res, next) => {
+    await spend(limits, (name, value) => res.set(name, value), 'anonymous', contextOf(req).address, POINTS.read)
+    next()
+  }
+}

@@ -1,0 +1,171 @@
+import type { Request, RequestHandler, Response } from 'express'
+import type { z } from 'zod'
+import type { ZodOpenApiContentObject } from 'zod-openapi'
+import type { Db, Tx } from '../db/client.ts'
+import type { JsonText } from '../json-text.ts'
+import type { Caller, Scope } from '../library/accounts/keys.ts'
+import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
+import { callerOf } from './authenticate.ts'
+import type { CacheableRead, CachedReads } from './cached-reads.ts'
+import { answerPost } from './idempotent-write.ts'
+import type { Budget } from './rate-limit/budgets.ts'
+
+/** What the router, OpenAPI, /docs, /llms.txt and the authorisation tests know about an endpoint. */
+export interface Operation {
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  /** As mounted: `/api/videos/:id/frames`. */
+  path: string
+  tag: string
+  summary: string
+  description?: string
+  /** The query by its table; `{}` refuses every parameter, and without a table the query is not read. */
+  parameters?: Parameters
+  /** The JSON body. */
+  body?: z.ZodType
+  /** Of the body. */
+  example?: unknown
+  /** An absent body counts as `{}`. */
+  bodyOptional?: boolean
+  /** In place of `body`: the body's media types, where the handler itself reads body and query. */
+  otherBody?: ZodOpenApiContentObject
+  /** JSON of this shape, or another media type. */
+  answer: z.ZodType | string
+  /** Other media types of the same answer. */
+  alternatives?: readonly string[]
+  /** Of a successful answer; 200 if absent. */
+  status?: number
+  /** Absent: open to everyone. */
+  scope?: Scope
+  /** Open to everyone, and a key adds to it. */
+  keyOptional?: boolean
+  /** Statuses beyond those that every operation of its kind may answer. */
+  errors?: readonly number[]
+  /** The shape of errors, where it is not the usual one. */
+  problem?: z.ZodType
+  /** Answers carry an ETag and may be cached. */
+  cached?: boolean
+  /** Takes an Idempotency-Key. */
+  idempotent?: boolean
+  /** Of an open read: points it takes, and from which budget. One of the address's budget if absent. */
+  cost?: { budget?: Budget; points?: number }
+  /** Counts against no rate limit and needs no other system: only the `errors` above can happen. */
+  plain?: boolean
+  /** On every answer, refusals included. */
+  headers?: Readonly<Record<string, string>>
+}
+
+/** An operation and its handler. `D`: what the handler needs. */
+export interface Endpoint<D> extends Operation {
+  toHandler: (deps: D, tools: EndpointTools) => RequestHandler
+}
+
+/** What the framework needs to run handlers. */
+export interface EndpointTools {
+  db: Db
+  cache: CachedReads
+}
+
+type PathParams<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? { [K in Name]: string } & PathParams<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? { [K in Name]: string }
+    : unknown
+
+/** What a handler is given: read and checked by the operation's own tables. */
+export interface Input<O extends Operation> {
+  params: PathParams<O['path']>
+  query: O extends { parameters: infer P extends Parameters } ? Values<P> : Record<never, never>
+  body: O extends { body: infer B extends z.ZodType } ? z.output<B> : undefined
+  caller: O extends { scope: Scope } ? Caller : undefined
+  req: Request
+  res: Response
+}
+
+/** The answer as the operation's schema has it. */
+type Answer<O extends Operation> = O['answer'] extends z.ZodType ? z.input<O['answer']> : never
+
+/** Declares an endpoint. A handler that sends the answer itself returns undefined. */
+export function endpoint<D, const O extends Operation>(
+  operation: O,
+  handle: (deps: D, input: Input<O>) => Promise<Answer<O> | undefined> | Answer<O> | undefined,
+): Endpoint<D> {
+  return {
+    ...operation,
+    toHandler: (deps) => async (req, res) => {
+      const answer = await handle(deps, readInput(operation, req, res))
+      if (operation.status !== undefined) res.status(operation.status)
+      if (answer !== undefined) res.json(answer)
+    },
+  }
+}
+
+/**
+ * Declares a POST that runs in one transaction, and at most once per Idempotency-Key.
+ * `secret`: the answer holds one, so it is not stored to be repeated.
+ */
+export function idempotentPost<D, const O extends Operation>(
+  operation: O,
+  act: (deps: D, input: Input<O> & { tx: Tx }) => Promise<Answer<O>>,
+  { secret = false } = {},
+): Endpoint<D> {
+  const { status = 200 } = operation
+  return {
+    ...operation,
+    idempotent: true,
+    toHandler:
+      (deps, { db }) =>
+      async (req, res) => {
+        const input = readInput(operation, req, res)
+        await answerPost(db, req, res, async (tx) => ({ status, body: await act(deps, { ...input, tx }), secret }))
+      },
+  }
+}
+
+/** What is special about a cached read. */
+interface ReadOptions<O extends Operation> {
+  /** The same question in its shortest form, so that equal questions share an answer. */
+  canonical?: (query: Input<O>['query']) => Input<O>['query']
+  /** Throws for path parameters that can name nothing. Runs after the query is read, so a 400 wins over a 404. */
+  check?: (params: Input<O>['params']) => void
+  /** Whether the answer is about this very request. Such an answer is never cached. */
+  perRequest?: (query: Input<O>['query']) => boolean
+}
+
+/** Declares a GET whose answer is loaded once for equal questions and cached until the library changes. */
+export function cachedRead<D, const O extends Operation>(
+  operation: O,
+  load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O> | JsonText>,
+  { canonical = (query) => query, check, perRequest }: ReadOptions<O> = {},
+): Endpoint<D> {
+  const { path, parameters = {} } = operation
+  return {
+    ...operation,
+    cached: true,
+    toHandler: (deps, { cache }) => {
+      const read = (req: Request): CacheableRead => {
+        const query = canonical(readParameters(req.originalUrl, parameters) as Input<O>['query'])
+        const params = req.params as Input<O>['params']
+        check?.(params)
+        return {
+          key: `${path} ${Object.values(req.params).join(' ')} ${canonicalKey(query)}`,
+          load: () => load(deps, { params, query }) as Promise<object | JsonText>,
+          once: perRequest?.(query) ?? false,
+        }
+      }
+      return (req, res) => cache.answer(req, res, () => read(req))
+    },
+  }
+}
+
+function readInput<O extends Operation>(operation: O, req: Request, res: Response): Input<O> {
+  const { parameters, body, bodyOptional, otherBody, scope } = operation
+  const input: Record<keyof Input<O>, unknown> = {
+    params: req.params,
+    query: parameters && !otherBody ? readParameters(req.originalUrl, parameters) : {},
+    body: body?.parse(bodyOptional ? (req.body ?? {}) : req.body),
+    caller: scope && callerOf(req),
+    req,
+    res,
+  }
+  return input as Input<O>
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import type { Operation } from '../http/endpoint.ts'
+
+const rpcId = z.union([z.string(), z.number(), z.null()])
+const RpcRequest = z
+  .looseObject({
+    jsonrpc: z.literal('2.0'),
+    id: rpcId.optional(),
+    method: z.string(),
+    params: z.looseObject({}).optional(),
+  })
+  .meta({ id: 'RpcRequest' })
+const RpcResponse = z
+  .looseObject({
+    jsonrpc: z.literal('2.0'),
+    id: rpcId,
+    result: z.looseObject({}).optional(),
+    error: z.looseObject({ code: z.int(), message: z.string() }).optional(),
+  })
+  .meta({ id: 'RpcResponse' })
+
+/** The tool server as the API's documents describe it. Its own router mounts it. */
+export const TOOL_SERVER = {
+  method: 'post',
+  path: '/api/mcp',
+  tag: 'Tool server',
+  summary: 'The Model Context Protocol: JSON-RPC 2.0, one request per call, no session',
+  description: [
+    'Six library tools are open; a Pro key adds saves, boards and pins.',
+    'It speaks the revisions 2026-07-28 (stateless) and 2025-03-26 to 2025-11-25.',
+    'Errors are JSON-RPC errors, except a 401 and a 405.',
+  ].join(' '),
+  body: RpcRequest,
+  example: {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'search_frames', arguments: { query: 'dark terminal' } },
+  },
+  answer: RpcResponse,
+  keyOptional: true,
+  errors: [401, 403, 404],
+  problem: RpcResponse,
+} as const satisfies Operation

@@ -1,0 +1,162 @@
+import { z } from 'zod'
+import { type JsonText, jsonText, prefixMember, storedJson, withMembers } from '../json-text.ts'
+import type { FrameHit as FoundFrame, ShownFrame } from '../search/library-search.ts'
+import { KINDS, PLATFORMS, SHOTS, SOURCES, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
+import { matchShape, toHit } from './hit.ts'
+
+/** The id of a frame in a request body. */
+export const frameIdSchema = z.string().min(1).max(64)
+
+const confidence = z.number().min(0).max(1)
+
+const VideoRef = z
+  .strictObject({
+    id: z.string(),
+    title: z.string(),
+    author: z.string().nullable(),
+    platform: z.enum(PLATFORMS),
+    source_url: z.string().nullable(),
+    duration_sec: z.number().nullable(),
+  })
+  .meta({ id: 'VideoRef', description: 'The video a frame belongs to.' })
+
+const provenance = z
+  .strictObject({
+    source: z.enum(SOURCES),
+    confidence: confidence.nullable(),
+    by: z.string(),
+    at: z.iso.datetime(),
+    reason: z.string().optional(),
+  })
+  .nullable()
+
+export const frameShape = {
+  id: z.string(),
+  video_id: z.string(),
+  t_sec: z.number().min(0).describe('Seconds into the video, at most three decimals.'),
+  kind: z.enum(KINDS),
+  subject: z.enum(SUBJECTS).nullable(),
+  surface: z.enum(SURFACES).nullable(),
+  shot: z.enum(SHOTS).nullable(),
+  technique: z.string().nullable(),
+  zone: z.enum(ZONES).nullable(),
+  tone: z.enum(TONES),
+  author: z.string().nullable(),
+  platform: z.enum(PLATFORMS),
+  caption: z.string().nullable(),
+  composition: z.string().nullable(),
+  steal: z.string().nullable().describe('What is worth taking from it.'),
+  on_screen_text: z.string().nullable(),
+  palette: z
+    .array(z.string().regex(/^#[0-9a-f]{6}$/))
+    .max(5)
+    .describe('Up to five colours, largest area first.'),
+  image_url: z.url(),
+  thumb_url: z.url(),
+  placeholder: z.string().describe('thumbhash, base64.'),
+  width: z.int(),
+  height: z.int(),
+  save_count: z.int().min(0),
+  source_url: z.string().nullable().describe('The source at this second, where the platform has such links.'),
+  annotation: z.strictObject({
+    model: z.string().nullable(),
+    confidence: z.record(z.string(), confidence),
+    reviewed: z.boolean().describe('A person has set at least one value.'),
+  }),
+  video: VideoRef,
+  provenance: z.record(z.string(), provenance).optional().describe('Only with `provenance=1`.'),
+}
+export const FRAME_EXAMPLE = {
+  id: 'k3v9x0aq7m2d-1a4c',
+  video_id: 'k3v9x0aq7m2d',
+  t_sec: 12.5,
+  kind: 'cut',
+  subject: 'terminal',
+  surface: 'screen-recording',
+  shot: 'no-face',
+  technique: 'cursor-zoom',
+  zone: 'none',
+  tone: 'dark',
+  author: 'Northwind Labs',
+  platform: 'youtube',
+  caption: 'A dark terminal runs the install command',
+  composition: 'The window fills the frame, one line of text in the middle',
+  steal: 'Show one command and nothing else',
+  on_screen_text: 'npm start',
+  palette: ['#101820', '#f2aa4c', '#ffffff', '#5a5a5a', '#2f6f9f'],
+  image_url: 'https://frames.example/media/k3v9x0aq7m2d-1a4c-0f3c21ab.webp',
+  thumb_url: 'https://frames.example/media/k3v9x0aq7m2d-1a4c-0f3c21ab-480.webp',
+  placeholder: 'YTkGJwaRhWUIt4lbgnhZl3ath2BUBGYA',
+  width: 1280,
+  height: 720,
+  save_count: 3,
+  source_url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=12s',
+  annotation: { model: 'measured-1', confidence: { subject: 0.9 }, reviewed: false },
+  video: {
+    id: 'k3v9x0aq7m2d',
+    title: 'One command to start',
+    author: 'Northwind Labs',
+    platform: 'youtube',
+    source_url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ',
+    duration_sec: 61.2,
+  },
+}
+export const Frame = z
+  .strictObject(frameShape)
+  .meta({ id: 'Frame', description: 'A value that nobody measured or named is null.', examples: [FRAME_EXAMPLE] })
+
+export const FrameHit = z.strictObject({ ...frameShape, ...matchShape }).meta({
+  id: 'FrameHit',
+  examples: [
+    { ...FRAME_EXAMPLE, score: 0.92, matched: { caption: 'A dark <em>terminal</em> runs the install command' } },
+  ],
+})
+
+/** A frame as a public resource. PUBLIC_URL is the only source of absolute addresses. */
+export function toFrame(document: ShownFrame, publicUrl: string, options: { provenance?: boolean } = {}) {
+  return {
+    id: document.id,
+    video_id: document.video_id,
+    t_sec: document.t_sec,
+    kind: document.kind,
+    subject: document.subject,
+    surface: document.surface,
+    shot: document.shot,
+    technique: document.technique,
+    zone: document.zone,
+    tone: document.tone,
+    author: document.author,
+    platform: document.platform,
+    caption: document.caption,
+    composition: document.composition,
+    steal: document.steal,
+    on_screen_text: document.on_screen_text,
+    palette: document.palette,
+    image_url: publicUrl + document.image_path,
+    thumb_url: publicUrl + document.thumb_path,
+    placeholder: document.placeholder,
+    width: document.width,
+    height: document.height,
+    save_count: document.save_count,
+    source_url: document.source_url,
+    annotation: document.annotation,
+    video: document.video,
+    ...(options.provenance ? { provenance: document.provenance } : {}),
+  }
+}
+export type PublicFrame = ReturnType<typeof toFrame>
+
+/**
+ * The same of a frame as JSON text. A stored document is spliced instead of parsed: a wall page has 120 of them.
+ */
+export function toHitText(hit: FoundFrame, publicUrl: string): JsonText {
+  const shown = hit.text === undefined ? undefined : toFrameText(storedJson(hit.text), publicUrl)
+  if (shown === undefined) return jsonText(toHit(hit, (document) => toFrame(document, publicUrl)))
+  return withMembers(shown, { score: jsonText(hit.score), matched: jsonText(hit.matched) })
+}
+
+/** A stored document has a resource's members in a resource's order, but for the paths of its images. */
+function toFrameText(document: JsonText, publicUrl: string): JsonText | undefined {
+  const shown = prefixMember(document, 'image_path', { as: 'image_url', prefix: publicUrl })
+  return shown && prefixMember(shown, 'thumb_path', { as: 'thumb_url', prefix: publicUrl })
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+
+/** Schemas of single parameter values. */
+
+export const freeText = (max: number) =>
+  z
+    .string()
+    .max(max, `must be at most ${max} characters`)
+    .transform((value) => cleanText(value))
+
+/** NFC, without control characters and lone surrogates, one space between words: the text that the engines can hold. */
+export function cleanText(value: string): string {
+  return value
+    .toWellFormed()
+    .normalize('NFC')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+}
+
+export const wholeNumber = (message: string, digits = 15) =>
+  z
+    .string()
+    .regex(new RegExp(`^[0-9]{1,${digits}}$`), message)
+    .transform(Number)
+    .refine((value) => value >= 1, message)
+    .meta({ type: 'integer', minimum: 1 })
+
+/** A number above `max` counts as `max`. */
+export const limitUpTo = (max: number) =>
+  wholeNumber(`must be a whole number from 1 (values above ${max} are capped)`, 300).transform((value) =>
+    Math.min(value, max),
+  )
+
+export const plainName = (max: number) =>
+  z
+    .string()
+    .max(max, `must be at most ${max} characters`)
+    .refine((value) => !/\p{Cc}/u.test(value), 'must not hold control characters')
+
+export const colorSchema = z
+  .string()
+  .regex(/^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/, 'must be a hex colour such as 1a73e8')
+  .transform((value) => {
+    const hex = value.replace('#', '').toLowerCase()
+    return `#${hex.length === 3 ? [...hex].map((digit) => digit + digit).join('') : hex}`
+  })
