@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
-import { CompressibleBody, sendCompressed } from './compressed-body.ts'
+import { CompressibleBody, encodingReader, sendBody } from './compressed-body.ts'
 import { isAny, isMet } from './etag.ts'
 import type { ReadModelVersion } from './read-model-version.ts'
 import { openVersionedCache, type Versioned } from './versioned-cache.ts'
@@ -39,6 +39,24 @@ export function openCachedReads(readModel: ReadModelVersion, { maxBytes = 64 * 1
     sizeCalculation: (_, url) => url.length + 128,
   })
 
+  const encodingOf = encodingReader()
+
+  /** Sends a read, or 304. Without a version the engine changed meanwhile, and no cache may keep the answer. */
+  function send(req: Request, res: Response, name: string, { value, version }: Versioned<CompressibleBody>) {
+    if (version === undefined) res.setHeader('Cache-Control', 'no-store')
+    else {
+      const etag = tagOf(version, name)
+      if (isMet(req.headers['if-none-match'], etag)) return sendNotModified(res, etag)
+      setKept(res, etag)
+    }
+    return sendBody(req, res, value, { type: JSON_TYPE, encoding: encodingOf(req) })
+  }
+
+  async function answerOnce(req: Request, res: Response, { load }: CacheableRead): Promise<void> {
+    const value = new CompressibleBody(toJson(await load()))
+    await send(req, res, '', { value, version: undefined })
+  }
+
   return {
     answer(req, res, parse) {
       let read: CacheableRead | undefined
@@ -51,12 +69,15 @@ export function openCachedReads(readModel: ReadModelVersion, { maxBytes = 64 * 1
       }
       const known = name
       const load = async () => new CompressibleBody(toJson(await (read ?? parse()).load()))
-      const send = ({ value, version }: Versioned<CompressibleBody>) => sendRead(req, res, value, version, known)
       const look = (version: string) => {
-        if (isUnchanged(req, tagOf(version, known)) && !isAny(req.headers['if-none-match']))
-          return sendNotModified(res, tagOf(version, known))
+        const etag = tagOf(version, known)
+        const condition = req.headers['if-none-match']
+        // `*` asks whether there is an answer at all, which the version does not say.
+        if (isMet(condition, etag) && !isAny(condition)) return sendNotModified(res, etag)
         const found = cache.getOrLoad(known, load)
-        return found instanceof Promise ? found.then(send) : send(found)
+        return found instanceof Promise
+          ? found.then((late) => send(req, res, known, late))
+          : send(req, res, known, found)
       }
       const version = cache.version()
       return typeof version === 'string' ? look(version) : version.then(look)
@@ -64,36 +85,9 @@ export function openCachedReads(readModel: ReadModelVersion, { maxBytes = 64 * 1
   }
 }
 
-async function answerOnce(req: Request, res: Response, { load }: CacheableRead): Promise<void> {
-  const body = new CompressibleBody(toJson(await load()))
-  res.setHeader('Cache-Control', 'no-store')
-  await sendCompressed(req, res, body, JSON_TYPE)
-}
-
-/** Sends a read, or 304. Without a version the engine changed meanwhile, and no cache may keep the answer. */
-function sendRead(
-  req: Request,
-  res: Response,
-  body: CompressibleBody,
-  version: string | undefined,
-  name: string,
-): void | Promise<void> {
-  if (version === undefined) res.setHeader('Cache-Control', 'no-store')
-  else {
-    const etag = tagOf(version, name)
-    if (isUnchanged(req, etag)) return sendNotModified(res, etag)
-    setKept(res, etag)
-  }
-  return sendCompressed(req, res, body, JSON_TYPE)
-}
-
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 const tagOf = (version: string, name: string) => `W/"${version}-${name}"`
-
-function isUnchanged(req: Request, etag: string): boolean {
-  return isMet(req.headers['if-none-match'], etag)
-}
 
 function sendNotModified(res: Response, etag: string): void {
   setKept(res, etag)

@@ -1,12 +1,13 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Request, Response } from 'express'
+import { LRUCache } from 'lru-cache'
 
 const compress = {
   br: (bytes: Buffer) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
   gzip: (bytes: Buffer) => promisify(gzip)(bytes),
 }
-type Encoding = keyof typeof compress
+export type Encoding = keyof typeof compress
 
 /** Smaller bodies are sent as they are. */
 const COMPRESS_FROM_BYTES = 1024
@@ -29,17 +30,36 @@ export class CompressibleBody {
   }
 }
 
-/** Sends a body in the encoding that the client prefers: at once, unless that form has to be made first. */
-export function sendCompressed(
+/** Reads the encoding that a client prefers, with a bounded memory of the headers seen: parsing one costs. */
+export function encodingReader(): (req: Request) => Encoding | undefined {
+  const preferences = new LRUCache<string, Encoding | 'identity'>({
+    maxSize: 256 * 1024,
+    sizeCalculation: (_, header) => header.length + 64,
+  })
+  return (req) => {
+    const header = req.headers['accept-encoding'] as string | undefined
+    if (!header) return undefined
+    let preferred = preferences.get(header)
+    if (preferred === undefined) {
+      const best = req.acceptsEncodings('br', 'gzip')
+      preferred = best === 'br' || best === 'gzip' ? best : 'identity'
+      preferences.set(header, preferred)
+    }
+    return preferred === 'identity' ? undefined : preferred
+  }
+}
+
+/** Sends a body in an encoding: at once, unless that form has to be made first. */
+export function sendBody(
   req: Request,
   res: Response,
   body: CompressibleBody,
-  type: string,
+  { type, encoding }: { type: string; encoding: Encoding | undefined },
 ): void | Promise<void> {
-  const encoding = body.bytes.length < COMPRESS_FROM_BYTES ? undefined : preferredEncoding(req)
-  const form = encoding === undefined ? body.bytes : body.as(encoding)
-  if (form instanceof Promise) return form.then((bytes) => sendBytes(req, res, bytes, type, encoding))
-  sendBytes(req, res, form, type, encoding)
+  const used = body.bytes.length < COMPRESS_FROM_BYTES ? undefined : encoding
+  const form = used === undefined ? body.bytes : body.as(used)
+  if (form instanceof Promise) return form.then((bytes) => sendBytes(req, res, bytes, type, used))
+  sendBytes(req, res, form, type, used)
 }
 
 function sendBytes(req: Request, res: Response, bytes: Buffer, type: string, encoding: Encoding | undefined): void {
@@ -47,10 +67,4 @@ function sendBytes(req: Request, res: Response, bytes: Buffer, type: string, enc
   res.setHeader('Content-Length', bytes.length)
   if (encoding !== undefined) res.setHeader('Content-Encoding', encoding)
   res.end(req.method === 'HEAD' ? undefined : bytes)
-}
-
-function preferredEncoding(req: Request): Encoding | undefined {
-  if (!req.headers['accept-encoding']) return undefined
-  const best = req.acceptsEncodings('br', 'gzip')
-  return best === 'br' || best === 'gzip' ? best : undefined
 }

@@ -13,11 +13,13 @@ export interface RequestContext {
   path: string
 }
 
-const contexts = new WeakMap<IncomingMessage, RequestContext>()
+/** The context lies on the request itself: a WeakMap costs each warm read several times as much. */
+const CONTEXT = Symbol('request context')
+type WithContext = IncomingMessage & { [CONTEXT]?: RequestContext }
 
 /** The context of a request that came through the edge. */
 export function contextOf(req: IncomingMessage): RequestContext {
-  const context = contexts.get(req)
+  const context = (req as WithContext)[CONTEXT]
   if (!context) throw new Error('contextOf was called on a request that did not come through the edge')
   return context
 }
@@ -31,7 +33,7 @@ export function openEdge(options: { logger: Logger; trustProxy: number }) {
   const addressOf = addressReader(options.trustProxy)
   return (req: IncomingMessage, res: ServerResponse): RequestContext => {
     const context = { requestId: requestIdOf(req), address: addressOf(req), path: pathOf(req.url!) }
-    contexts.set(req, context)
+    ;(req as WithContext)[CONTEXT] = context
     res.setHeader('X-Request-Id', context.requestId)
     res.setHeader('X-Content-Type-Options', 'nosniff')
     res.setHeader('Referrer-Policy', 'strict-origin-when-cross-origin')

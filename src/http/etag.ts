@@ -9,7 +9,7 @@ export function isMet(ifNoneMatch: string | undefined, etag: string): boolean {
   return ifNoneMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === bare)
 }
 
-/** `*` asks whether there is an answer at all, which a version cannot say. */
+/** Whether If-None-Match is `*`. */
 export function isAny(ifNoneMatch: string | undefined): boolean {
   return ifNoneMatch?.trim() === '*'
 }

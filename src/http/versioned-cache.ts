@@ -27,10 +27,13 @@ export function openVersionedCache<V extends object>({
   readModel,
   maxBytes,
   sizeOf,
+  keeps = () => true,
 }: {
   readModel: ReadModelVersion
   maxBytes: number
   sizeOf: (value: V) => number
+  /** Whether a loaded value may be kept at all. Absent: every one may. */
+  keeps?: (value: V) => boolean
 }): VersionedCache<V> {
   const values = new LRUCache<string, V>({
     maxSize: maxBytes,
@@ -40,7 +43,7 @@ export function openVersionedCache<V extends object>({
 
   function start(name: string, epoch: number, load: () => Promise<V>): Promise<V> {
     return load().then((value) => {
-      if (readModel.epoch() === epoch) values.set(name, value)
+      if (readModel.epoch() === epoch && keeps(value)) values.set(name, value)
       return value
     })
   }

@@ -11,7 +11,7 @@ export interface Methods {
   /** The rate-limit points of a message. */
   pointsOf(message: Message): number
   /** The cached result of a call of an open tool, found without waiting. */
-  recall(call: RpcCall, era: Era): Buffer | undefined
+  recall(call: RpcCall, era: Era): RpcResult | undefined
   /** @throws RpcError for everything but a result, and no other error */
   resultOf(call: RpcCall, context: ToolCallContext, era: Era): Promise<RpcResult>
 }

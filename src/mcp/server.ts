@@ -48,8 +48,7 @@ export function createToolServer({
     tools,
     keysUrl: `${publicUrl}/keys`,
     logger,
-    version: readModel?.current,
-    engineEpoch: readModel?.epoch,
+    readModel,
     deadlineMs,
   })
 }

@@ -30,7 +30,7 @@ export interface ToolCalls {
   /** The rate-limit points of a call; 1 for anything but a call of a known tool. */
   pointsOf(call: RpcCall): number
   /** The cached result of an open tool, found without waiting. */
-  recall(call: RpcCall, era: Era): Buffer | undefined
+  recall(call: RpcCall, era: Era): RpcResult | undefined
   /** Refusals are results that a model can act on. @throws RpcError for a call that names no tool, CallerGone */
   run(call: RpcCall, context: ToolCallContext, era: Era): Promise<RpcResult>
 }

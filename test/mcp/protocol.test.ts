@@ -486,7 +486,7 @@ describe('an answer that is kept', () => {
       ],
       keysUrl: '',
       logger: silent,
-      version: () => version,
+      readModel: { current: () => version, epoch: () => 0 },
     })
     const post = async (message: object, headers = {}) => {
       const { status, body } = await dispatch(JSON.stringify(message), headers, {
@@ -576,7 +576,10 @@ describe('a store that is away', () => {
       tools: [{ ...tools[0]!, cacheable: true }],
       keysUrl: '',
       logger: silent,
-      version: () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })),
+      readModel: {
+        current: () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })),
+        epoch: () => 0,
+      },
     })
     const { status, body } = await dispatch(
       JSON.stringify(call('echo')),
