@@ -1,18 +1,53 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { NODE_SETTINGS } from './test/support/node-settings.ts'
+import SlowestFirst from './test/support/slowest-first.ts'
 
 Object.assign(process.env, NODE_SETTINGS)
 
+const stores = { globalSetup: 'test/support/global-setup.ts' }
+/** Whole processes: services, browsers, MCP clients, the command line. */
+const PROCESS = [
+  'test/{faults,journeys,platform}/**/*.test.ts',
+  'test/accounts/{cli,pages}.test.ts',
+  'test/library/cli.test.ts',
+  'test/mcp/{clients,referees}.test.ts',
+]
+
 export default defineConfig({
   test: {
-    globalSetup: 'test/support/global-setup.ts',
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // Many tests wait for another process: one worker more than there are cores keeps the machine busy.
+    maxWorkers: Math.min(availableParallelism() + 1, 5),
     // No test asserts a time: these end what hangs, also on a machine that has other work.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
+    sequence: { sequencer: SlowestFirst },
     reporters: ['default', './test/support/closing-line.ts'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts', 'test/docs/**/*.test.ts'],
+          pool: 'threads',
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'stores',
+          include: ['test/{accounts,contract,db,events,library,mcp,projections,search}/**/*.test.ts'],
+          exclude: PROCESS,
+          isolate: false,
+          setupFiles: 'test/support/leftovers.setup.ts',
+          ...stores,
+        },
+      },
+      { extends: true, test: { name: 'media', include: ['test/{media,video,vision}/**/*.test.ts'] } },
+      { extends: true, test: { name: 'process', include: PROCESS, ...stores } },
+    ],
   },
 })

@@ -16,7 +16,8 @@ import { untilGone } from '../../src/local/processes.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
 import { openApi } from '../../src/server/main.ts'
 import { openStores } from '../support/stores.ts'
-import { addVideo, expectWhole, launchWorker, makeClips, outcomeOf, settled, until } from './support.ts'
+import { until } from '../support/until.ts'
+import { addVideo, expectWhole, launchWorker, makeClips, outcomeOf, settled } from './support.ts'
 
 let dir: string
 

@@ -10,6 +10,7 @@ import type { Db } from '../../src/db/client.ts'
 import { submitUpload } from '../../src/library/videos/submit.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
+import { until } from '../support/until.ts'
 
 const entry = new URL('worker-process.ts', import.meta.url).pathname
 
@@ -142,11 +143,4 @@ export async function settled({ db }: Library): Promise<void> {
       + (select count(*) from frames) - (select count(*) from library_search.frames) as left`)
     return Number(rows[0]?.left) === 0
   })
-}
-
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 500_000; !(await holds()); ) {
-    if (Date.now() > end) throw new Error('it never came to hold')
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
 }

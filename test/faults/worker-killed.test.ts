@@ -5,6 +5,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { STEPS } from '../../src/workers/fault-point.ts'
 import { openStores } from '../support/stores.ts'
+import { until } from '../support/until.ts'
 import {
   addVideo,
   expectWhole,
@@ -14,7 +15,6 @@ import {
   type Outcome,
   outcomeOf,
   settled,
-  until,
   type WorkerProcess,
 } from './support.ts'
 

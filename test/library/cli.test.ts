@@ -1,12 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import { publishAnnotator } from '../../src/library/annotator/active-annotator.ts'
 import { DEFAULT_PREFIX, openQueues } from '../../src/queue/queues.ts'
 import { startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
 import type { Service } from '../support/service.ts'
 import { holdTransaction, untilReadable } from '../support/stores.ts'
+import { until } from '../support/until.ts'
 import {
   addVideo,
   extractFromNumber,
@@ -14,7 +16,6 @@ import {
   frames,
   openScripted,
   scriptedAnnotator,
-  until,
   values,
   videoRow,
 } from './support.ts'
@@ -30,6 +31,10 @@ let dir: string
 const run = (...args: string[]) => frames(service, redisUrl, args)
 const withEnv = (env: Record<string, string>, ...args: string[]) => frames(service, redisUrl, args, env)
 beforeAll(async () => {
+  const redis = new Redis(redisUrl)
+  // A run that was killed may have left jobs there, where Redis is kept between runs.
+  await redis.flushdb()
+  redis.disconnect()
   service = await openScripted(annotator, {
     workerOptions: { redisUrl, prefix: DEFAULT_PREFIX, extract: extractFromNumber },
   })

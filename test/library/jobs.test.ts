@@ -23,6 +23,7 @@ import { openWorker } from '../../src/workers/main.ts'
 import { reconcileJobs } from '../../src/workers/reconcile.ts'
 import { removeMedia } from '../../src/workers/remove-media.ts'
 import type { Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import {
   addVideo,
   countOf,
@@ -30,7 +31,6 @@ import {
   frameRows,
   openScripted,
   scriptedAnnotator,
-  until,
   values,
   videoRow,
 } from './support.ts'

@@ -10,6 +10,7 @@ import {
 } from '../../src/library/frames/reannotation.ts'
 import { openWorker } from '../../src/workers/main.ts'
 import type { Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import {
   addVideo,
   countOf,
@@ -18,7 +19,6 @@ import {
   frameRows,
   openScripted,
   scriptedAnnotator,
-  until,
   values,
   videoRow,
 } from './support.ts'

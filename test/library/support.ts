@@ -179,11 +179,6 @@ export async function countOf(service: Pick<Service, 'stores'>, query: ReturnTyp
   return Number(rows[0]!.n)
 }
 
-/** Waits for something the service does by itself; fails by the test's own time limit. */
-export async function until(what: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 20))
-}
-
 export interface CommandResult {
   code: number
   stdout: string

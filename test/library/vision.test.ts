@@ -9,16 +9,8 @@ import { sharedLimit } from '../../src/queue/shared-limit.ts'
 import { openWorker } from '../../src/workers/main.ts'
 import { type FakeVisionOptions, startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
 import { openService, type Service } from '../support/service.ts'
-import {
-  addVideo,
-  countOf,
-  extractFromNumber,
-  frameRows,
-  scriptedAnnotator,
-  until,
-  values,
-  videoRow,
-} from './support.ts'
+import { until } from '../support/until.ts'
+import { addVideo, countOf, extractFromNumber, frameRows, scriptedAnnotator, values, videoRow } from './support.ts'
 
 let service: Service
 let opened: { [Symbol.asyncDispose](): Promise<void> }[] = []

@@ -4,7 +4,8 @@ import { recordAnnotations } from '../../src/library/frames/record-annotations.t
 import { adoptProposals } from '../../src/library/frames/technique-suggestions.ts'
 import { addTechnique, editTechnique, renameTechnique } from '../../src/library/techniques/techniques.ts'
 import type { Service } from '../support/service.ts'
-import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, until, values } from './support.ts'
+import { until } from '../support/until.ts'
+import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values } from './support.ts'
 
 const annotator = scriptedAnnotator('scripted@1', () => ({}))
 let service: Service

@@ -5,11 +5,13 @@ import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { memoryFolder } from '../support/memory-folder.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
+import { until } from '../support/until.ts'
 
 // `npm start` as its user meets it: whole processes, one library that lives through every kind of end. The tests build on one another, in order.
 
-const dataDir = mkdtempSync(join(tmpdir(), 'frames-start-'))
+const dataDir = mkdtempSync(join(memoryFolder(), 'frames-start-'))
 let service: Service | undefined
 
 afterAll(async () => {
@@ -221,12 +223,5 @@ function kill(pid: number): void {
     process.kill(pid, 'SIGKILL')
   } catch {
     // Gone by itself.
-  }
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 550_000; !(await holds()); ) {
-    if (Date.now() > end) throw new Error('it never came to hold')
-    await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }

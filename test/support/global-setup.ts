@@ -1,11 +1,5 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { openDb } from '../../src/db/client.ts'
-import { migrateDatabase } from '../../src/db/migrate.ts'
-import { startLocalPostgres } from '../../src/local/postgres.ts'
-import { startLocalRedis } from '../../src/local/redis.ts'
-import { memoryFolder } from './memory-folder.ts'
+import { bootStores, findWarmStores, type RunStores } from './run-stores.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -14,26 +8,29 @@ declare module 'vitest' {
   }
 }
 
-/** One PostgreSQL and one Redis for the whole run. Every test file copies the migrated template database, so files cannot see each other. */
+/** Every project loads this file for itself, in one process: what they share stands on the global object. */
+const shared = globalThis as { frameTestStores?: { opened: Promise<RunStores>; users: number } | undefined }
+
+/**
+ * One PostgreSQL and one Redis for the whole run, or those of `npm run test:stores`. Every test file copies the
+ * migrated template database, so files cannot see each other.
+ */
 export default async function setup(project: TestProject) {
-  const dir = mkdtempSync(join(memoryFolder(), 'frames-test-'))
-  chmodSync(dir, 0o755)
-  const postgres = await startLocalPostgres({
-    dir: join(dir, 'postgres'),
-    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '300' },
-  })
-  const redis = await startLocalRedis({ dir: join(dir, 'redis'), persistent: false })
-  const admin = openDb({ url: postgres.url, max: 1 })
-  await admin.$client.query('create database template_frames')
-  await admin.$client.end()
-  const template = openDb({ url: postgres.url.replace(/postgres$/, 'template_frames') })
-  await migrateDatabase(template)
-  await template.$client.end()
-  project.provide('postgresUrl', postgres.url)
-  project.provide('redisUrl', redis.url)
+  shared.frameTestStores ??= { opened: open(), users: 0 }
+  const run = shared.frameTestStores
+  run.users++
+  const { postgresUrl, redisUrl, stop } = await run.opened
+  project.provide('postgresUrl', postgresUrl)
+  project.provide('redisUrl', redisUrl)
   return async () => {
-    await redis.stop()
-    await postgres.stop()
-    rmSync(dir, { recursive: true, force: true })
+    run.users--
+    if (run.users > 0) return
+    shared.frameTestStores = undefined
+    await stop()
   }
+}
+
+async function open(): Promise<RunStores> {
+  const warm = await findWarmStores()
+  return warm ? { ...warm, stop: async () => undefined } : bootStores()
 }

@@ -1,0 +1,16 @@
+import { afterAll, beforeAll, expect } from 'vitest'
+
+// Files of this project share a process. Each must leave it as it was found.
+
+const EVENTS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'uncaughtException', 'unhandledRejection', 'exit'] as const
+const listeners = () => Object.fromEntries(EVENTS.map((name) => [name, process.listenerCount(name)]))
+const environment = () => ({ ...process.env })
+let before: { listeners: object; environment: object; directory: string }
+
+beforeAll(() => {
+  before = { listeners: listeners(), environment: environment(), directory: process.cwd() }
+})
+
+afterAll(() => {
+  expect({ listeners: listeners(), environment: environment(), directory: process.cwd() }).toEqual(before)
+})

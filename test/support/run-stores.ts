@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Redis } from 'ioredis'
+import pg from 'pg'
+import { openDb } from '../../src/db/client.ts'
+import { migrateDatabase } from '../../src/db/migrate.ts'
+import { startLocalPostgres } from '../../src/local/postgres.ts'
+import { startLocalRedis } from '../../src/local/redis.ts'
+import { memoryFolder } from './memory-folder.ts'
+
+export interface StoreUrls {
+  postgresUrl: string
+  redisUrl: string
+}
+
+export interface RunStores extends StoreUrls {
+  stop(): Promise<void>
+}
+
+/** Where `npm run test:stores` says how to reach the PostgreSQL and Redis that it keeps running. */
+export const WARM_STORES_FILE = fileURLToPath(
+  new URL('../../node_modules/.cache/frames-tests/stores.json', import.meta.url),
+)
+const MIGRATIONS = fileURLToPath(new URL('../../drizzle/', import.meta.url))
+export const TEMPLATE = 'template_frames'
+
+/** Starts one PostgreSQL, with the migrated template database, and one Redis. */
+export async function bootStores(): Promise<RunStores> {
+  const dir = mkdtempSync(join(memoryFolder(), 'frames-test-'))
+  chmodSync(dir, 0o755)
+  const postgres = await startLocalPostgres({
+    dir: join(dir, 'postgres'),
+    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '300' },
+  })
+  const redis = await startLocalRedis({ dir: join(dir, 'redis'), persistent: false })
+  const admin = openDb({ url: postgres.url, max: 1 })
+  await admin.$client.query(`create database ${TEMPLATE}`)
+  await admin.$client.end()
+  const template = openDb({ url: postgres.url.replace(/postgres$/, TEMPLATE) })
+  await migrateDatabase(template)
+  await template.$client.end()
+  return {
+    postgresUrl: postgres.url,
+    redisUrl: redis.url,
+    async stop() {
+      await redis.stop()
+      await postgres.stop()
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Names the state of all migrations: a template that was made with others is of no use. */
+export function migrationsHash(): string {
+  const hash = createHash('sha256')
+  for (const entry of readdirSync(MIGRATIONS, { recursive: true, withFileTypes: true }).sort(byPath))
+    if (entry.isFile()) hash.update(entry.name).update(readFileSync(join(entry.parentPath, entry.name)))
+  return hash.digest('hex')
+}
+
+const byPath = (a: { parentPath: string; name: string }, b: { parentPath: string; name: string }) =>
+  join(a.parentPath, a.name) < join(b.parentPath, b.name) ? -1 : 1
+
+/** The stores that `npm run test:stores` keeps, if they answer and their template has today's migrations. */
+export async function findWarmStores(): Promise<StoreUrls | undefined> {
+  let warm: StoreUrls & { migrations: string }
+  try {
+    warm = JSON.parse(readFileSync(WARM_STORES_FILE, 'utf8'))
+  } catch {
+    return undefined
+  }
+  if (warm.migrations !== migrationsHash()) return undefined
+  const answer = await Promise.all([postgresAnswers(warm.postgresUrl), redisAnswers(warm.redisUrl)])
+  return answer.includes(false) ? undefined : { postgresUrl: warm.postgresUrl, redisUrl: warm.redisUrl }
+}
+
+async function postgresAnswers(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return true
+  } catch {
+    return false
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+async function redisAnswers(url: string): Promise<boolean> {
+  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: 2_000 })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return true
+  } catch {
+    return false
+  } finally {
+    client.disconnect()
+  }
+}
