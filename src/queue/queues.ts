@@ -2,29 +2,29 @@ import { createHash } from 'node:crypto'
 import { type JobsOptions, Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { Logger } from '../logger.ts'
-import { JOB_OPTIONS, JOBS, type JobData, type JobName, type QueueName, queueFor } from './jobs.ts'
+import { JOBS, type JobData, type JobName, type QueueName, queueOf } from './jobs.ts'
 
 export interface Queues {
-  /** The connection commands may share; fails fast while Redis is away. */
+  /** A connection that other commands may share; it fails fast while Redis is unavailable. */
   readonly redis: Redis
   readonly prefix: string
   readonly url: string
-  /** Only while Redis answers: `ready` first. */
+  /** Call `ready` first: a queue can only be opened while Redis answers. */
   get(name: QueueName): Queue
-  /** @throws an error with a connection's code when Redis does not answer within 2 s */
+  /** @throws an error with a connection's code when Redis does not answer within 2 s. */
   ready(): Promise<void>
   /**
-   * Adds a job unless the same one is waiting or running. A finished one of the same id is put away first: it would silently swallow the new one.
-   * True when it was added.
+   * Adds a job unless the same one waits or runs. Removes a finished job of the same id first, which would silently
+   * swallow the new one. Returns whether it was added.
    */
   add<N extends JobName>(
     name: N,
     data: JobData<N>,
     options?: { backfill?: boolean; priority?: number },
   ): Promise<boolean>
-  /** `add` for many, in a few round trips. The number added. */
+  /** `add` for many, in a few round trips. Returns the number added. */
   addAll(jobs: readonly NewJob[]): Promise<number>
-  /** Jobs that wait or run. */
+  /** The number of jobs that wait or run. */
   depth(name: QueueName): Promise<number>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -33,7 +33,14 @@ export type NewJob = { [N in JobName]: { name: N; data: JobData<N>; backfill?: b
 
 export const DEFAULT_PREFIX = 'frames'
 
-/** The producing side. Commands fail fast while Redis is away: the reconciler makes up for what was not added. */
+/** Finished jobs stay for `frames queues` and for diagnosis; a job's number of attempts is in its contract (jobs.ts). */
+const DEFAULT_OPTIONS = {
+  backoff: { type: 'exponential', delay: 2_000, jitter: 0.5 },
+  removeOnComplete: { age: 3_600, count: 10_000 },
+  removeOnFail: { age: 14 * 86_400, count: 100_000 },
+} as const satisfies JobsOptions
+
+/** The producing side. Commands fail fast while Redis is unavailable; the reconciler adds what is missing later. */
 export function openQueues({
   url,
   prefix = DEFAULT_PREFIX,
@@ -49,36 +56,23 @@ export function openQueues({
     commandTimeout: 5_000,
     lazyConnect: false,
   })
-  redis.on('error', (error) => logger.debug({ err: error }, 'redis away'))
+  redis.on('error', (error) => logger.debug({ err: error }, 'redis unavailable'))
   const queues = new Map<QueueName, Queue>()
-  // Made at the first use, when Redis answers: a queue whose first command failed would fail for ever.
+  // Opened on first use, when Redis answers: a queue whose first command fails would fail for ever.
   const get = (name: QueueName) => {
     let queue = queues.get(name)
     if (!queue) {
-      queue = new Queue(name, { connection: redis, prefix, defaultJobOptions: JOB_OPTIONS })
-      queue.on('error', (error) => logger.debug({ err: error, queue: name }, 'queue away'))
+      queue = new Queue(name, { connection: redis, prefix, defaultJobOptions: DEFAULT_OPTIONS })
+      queue.on('error', (error) => logger.debug({ err: error, queue: name }, 'queue unavailable'))
       queues.set(name, queue)
     }
     return queue
   }
   async function addAll(jobs: readonly NewJob[]): Promise<number> {
     await untilReady(redis)
+    const byQueue = Map.groupBy(jobs, ({ name, backfill = false }) => queueOf(name, { backfill }))
     let added = 0
-    for (const [name, list] of Map.groupBy(jobs, (job) => queueFor(job.name, job.backfill ?? false))) {
-      const queue = get(name)
-      const wanted = new Map(list.map((job) => [jobIdOf(job.name, job.data), job]))
-      const ids = [...wanted.keys()]
-      const states = await statesOf(redis, queue, ids)
-      // Looking for a job in the lists takes as long as they are: done while they are short.
-      const depth = states.includes('pending') ? await depthOf(queue) : 0
-      for (const [at, id] of ids.entries())
-        if (states[at] === 'pending' && depth <= SHORT && (await queue.getJobState(id)) === 'unknown')
-          states[at] = 'finished'
-      const fresh = ids.filter((_, at) => states[at] !== 'pending')
-      for (const [at, id] of ids.entries()) if (states[at] === 'finished') await queue.remove(id)
-      if (fresh.length > 0) await queue.addBulk(fresh.map((id) => toBulkJob(id, wanted.get(id)!)))
-      added += fresh.length
-    }
+    for (const [name, list] of byQueue) added += await addToQueue(redis, get(name), list)
     return added
   }
   return {
@@ -102,8 +96,24 @@ export function openQueues({
   }
 }
 
-/** A queue this short is searched for jobs that lost their place in it (a Redis that forgot a part): they would wait for ever. */
-const SHORT = 1_000
+async function addToQueue(redis: Redis, queue: Queue, jobs: readonly NewJob[]): Promise<number> {
+  const byId = new Map(jobs.map((job) => [jobIdOf(job.name, job.data), job]))
+  const states = await statesOf(redis, queue, [...byId.keys()])
+  const isPending = [...states.values()].includes('pending')
+  if (isPending && (await depthOf(queue)) <= MAX_SEARCHED_DEPTH)
+    for (const [id, state] of states)
+      if (state === 'pending' && (await queue.getJobState(id)) === 'unknown') states.set(id, 'finished')
+  for (const [id, state] of states) if (state === 'finished') await queue.remove(id)
+  const fresh = [...byId].filter(([id]) => states.get(id) !== 'pending')
+  if (fresh.length > 0) await queue.addBulk(fresh.map(([id, job]) => toBulkJob(id, job)))
+  return fresh.length
+}
+
+/**
+ * A Redis that lost a part of its data may hold a job that is in no list: it would wait for ever. Finding such jobs
+ * takes as long as the lists are, so only short queues are searched.
+ */
+const MAX_SEARCHED_DEPTH = 1_000
 
 async function depthOf(queue: Queue): Promise<number> {
   const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed')
@@ -111,46 +121,50 @@ async function depthOf(queue: Queue): Promise<number> {
 }
 
 function toBulkJob(jobId: string, { name, data, priority = 0 }: NewJob) {
+  const { schema, attempts } = JOBS[name]
   return {
     name,
-    data: JOBS[name].parse(data),
-    opts: { jobId, ...(priority > 0 ? { priority } : {}) } satisfies JobsOptions,
+    data: schema.parse(data),
+    opts: { jobId, attempts, ...(priority > 0 ? { priority } : {}) } satisfies JobsOptions,
   }
 }
 
-/** One round trip for all of them: a job that exists is pending unless it stands among the completed or failed. */
-async function statesOf(
-  redis: Redis,
-  queue: Queue,
-  ids: readonly string[],
-): Promise<('absent' | 'pending' | 'finished')[]> {
+type JobState = 'absent' | 'pending' | 'finished'
+
+/**
+ * One round trip for all ids, from BullMQ's own keys: a job that exists is pending unless it is among the completed or
+ * failed. `getJobState` would scan the lists for every id.
+ */
+async function statesOf(redis: Redis, queue: Queue, ids: readonly string[]): Promise<Map<string, JobState>> {
   const pipeline = redis.pipeline()
   for (const id of ids)
     pipeline.exists(queue.toKey(id)).zscore(queue.toKey('completed'), id).zscore(queue.toKey('failed'), id)
   const replies = (await pipeline.exec()) ?? []
-  return ids.map((_, at) => {
-    const [exists, completed, failed] = replies.slice(at * 3, at * 3 + 3).map(([error, value]) => {
-      if (error) throw error
-      return value
-    })
-    if (exists !== 1) return 'absent'
-    return completed !== null || failed !== null ? 'finished' : 'pending'
-  })
+  return new Map(
+    ids.map((id, at) => {
+      const [exists, completed, failed] = replies.slice(at * 3, at * 3 + 3).map(([error, value]) => {
+        if (error) throw error
+        return value
+      })
+      if (exists !== 1) return [id, 'absent']
+      return [id, completed !== null || failed !== null ? 'finished' : 'pending']
+    }),
+  )
 }
 
-/** The same work has the same id; no colon and no bare number, which BullMQ refuses. */
+/** The same work has the same id. Neither a colon nor a bare number, which BullMQ refuses. */
 function jobIdOf<N extends JobName>(name: N, data: JobData<N>): string {
   return `${name}-${createHash('sha256').update(JSON.stringify(data)).digest('hex').slice(0, 24)}`
 }
 
-/** The first commands may come before the connection stands; without an offline queue they would fail for nothing. */
+/** Waits for the first connection: without an offline queue, commands sent before it would fail. */
 async function untilReady(redis: Redis): Promise<void> {
   if (redis.status === 'ready') return
   if (redis.status === 'end') throw new Error('the queue is closed')
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => {
       redis.off('ready', ready)
-      reject(Object.assign(new Error('Redis is away'), { code: 'ECONNREFUSED' }))
+      reject(Object.assign(new Error('Redis is unavailable'), { code: 'ECONNREFUSED' }))
     }, 2_000)
     const ready = () => {
       clearTimeout(timer)

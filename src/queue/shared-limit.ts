@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 
 /**
- * Leases in a sorted set (score: when they lapse) and a count per minute, decided in one step so that all workers share one limit. Answers the number of leases
- * with the new one; 0 when there is no place.
+ * Leases in a sorted set (score: expiry) and a counter per minute, checked and taken in one atomic step, so that all
+ * workers share one limit. Returns the number of leases including the new one, or 0 when there is none to give.
  */
 const ACQUIRE = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
@@ -20,40 +20,44 @@ redis.call('ZADD', KEYS[1], ARGV[2], ARGV[5])
 redis.call('PEXPIRE', KEYS[1], 600000)
 return held + 1`
 
-/** Longer than any call may take: a dead worker's lease lapses by itself. */
+/** Longer than any call may take. A dead worker's lease expires by itself. */
 const LEASE_MS = 180_000
 const RETRY_MS = 50
 
+export interface Lease {
+  /** Leases taken earlier in all processes, read atomically with the acquisition. Without Redis: in this process. */
+  concurrentBefore: number
+  /** Idempotent. */
+  release(): void
+}
+
 export interface SharedLimit {
-  /**
-   * Waits for a place. `concurrentBefore` are the places taken before it, over all processes, counted in the same step; while Redis is away those of this one.
-   * @throws the signal's reason
-   */
-  acquire(signal: AbortSignal): Promise<{ concurrentBefore: number; release(): void }>
+  /** Waits for a lease. @throws the signal's reason. */
+  acquire(signal: AbortSignal): Promise<Lease>
 }
 
 /**
- * At most `concurrency` holders at once and `perMinute` acquisitions a minute (0: any number) over all processes that share the Redis. While Redis is away the
- * limit holds within this process.
+ * At most `concurrency` leases at once and `perMinute` acquisitions a minute (0: no limit), over all processes that
+ * share the Redis. While Redis is unavailable the limit holds within this process.
  */
 export function sharedLimit(
   redis: Redis,
   { name, concurrency, perMinute }: { name: string; concurrency: number; perMinute: number },
 ): SharedLimit {
   let localHolders = 0
-  /** Those of this process that wait, in order: a place given back here is tried at once, one of another process at the next look. */
+  /** This process's waiters, in order. A lease released here wakes the first; one released elsewhere is polled for. */
   const waiting: (() => void)[] = []
 
   async function tryAcquire(id: string): Promise<{ concurrentBefore: number; shared: boolean } | undefined> {
     const now = Date.now()
     const keys = [`limit:${name}`, `limit:${name}:${Math.floor(now / 60_000)}`]
-    // Counted in the same breath as granted: many are told at once that Redis is away.
     try {
       const held = Number(await redis.eval(ACQUIRE, 2, ...keys, now, now + LEASE_MS, concurrency, perMinute, id))
       if (held === 0) return undefined
       localHolders++
       return { concurrentBefore: held - 1, shared: true }
     } catch {
+      // Check and count without an await between: many callers learn at once that Redis is unavailable.
       if (localHolders >= concurrency) return undefined
       return { concurrentBefore: localHolders++, shared: false }
     }

@@ -13,7 +13,10 @@ export interface JobContext {
 
 export type Handlers = { [N in JobName]: (data: JobData<N>, context: JobContext) => Promise<void> }
 
-/** Thrown by a handler that must wait: the job goes back, its queue rests that long in all workers, and no attempt is counted. */
+/**
+ * Thrown by a handler that must wait. The job returns to its queue, the queue pauses that long in all workers, and no
+ * attempt is counted.
+ */
 export class RetryAfter extends Error {
   readonly delayMs: number
   constructor(reason: string, delayMs: number) {
@@ -22,7 +25,7 @@ export class RetryAfter extends Error {
   }
 }
 
-/** The limit of a queue that is not to be limited: only a pause passes it. */
+/** The rate limit of a queue without one. BullMQ honours a pause only where a limiter is set. */
 export const NEVER_REACHED = 1_000_000_000
 
 export interface WorkOptions {
@@ -32,17 +35,17 @@ export interface WorkOptions {
   concurrency: number
   handlers: Handlers
   logger: Logger
-  /** A dead worker's jobs are taken over after about this long. */
+  /** Another worker takes over a dead worker's jobs after about this long. */
   lockMs?: number
 }
 
 export interface RunningWorker {
   readonly queue: QueueName
-  /** Asks running jobs to stop and hands them back; resolves when none is left or after `deadlineMs`. */
+  /** Aborts running jobs and hands them back; resolves when none is left or after `deadlineMs`. */
   stop(deadlineMs: number): Promise<void>
 }
 
-/** Takes jobs off one queue. Payloads are parsed before a handler sees them. */
+/** Takes jobs from one queue. Payloads are parsed before a handler sees them. */
 export function startWorker({
   url,
   prefix,
@@ -54,32 +57,16 @@ export function startWorker({
 }: WorkOptions): RunningWorker {
   const stopping = new AbortController()
   const connection = new Redis(url, { maxRetriesPerRequest: null })
-  connection.on('error', (error) => logger.debug({ err: error }, 'redis away'))
+  connection.on('error', (error) => logger.debug({ err: error }, 'redis unavailable'))
   const worker: Worker = new Worker(
     queue,
     async (job: Job, token?: string) => {
-      const name = job.name as JobName
-      const handler = handlers[name] as ((data: unknown, context: JobContext) => Promise<void>) | undefined
-      if (!handler) throw new Error(`no handler for ${name}`)
-      const data = JOBS[name].parse(job.data)
       try {
-        await handler(data, { signal: stopping.signal, lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1) })
+        await runHandler(handlers, job, stopping.signal)
       } catch (error) {
-        if (stopping.signal.aborted) {
-          // Back to the head of the queue at once, for whoever is still there; no attempt is counted.
-          logger.info({ job: name, queue }, 'job handed back')
-          await job
-            .moveToWait(token ?? '')
-            .catch((failure: unknown) => logger.debug({ err: failure, queue }, 'job was no longer held'))
-          throw new WaitingError()
-        }
-        const later = toRetryAfter(error)
-        if (later) {
-          logger.info({ job: name, queue, delayMs: later.delayMs, reason: later.message }, 'queue rests')
-          // A queue rests at least a moment: a delay of nothing would take the job up again without end.
-          await worker.rateLimit(Math.max(50, Math.ceil(later.delayMs)))
-          throw new RateLimitError()
-        }
+        if (stopping.signal.aborted) await handBack(job, token, { logger, queue })
+        const pause = toRetryAfter(error)
+        if (pause) await pauseQueue(worker, job, pause, { logger, queue })
         throw error
       }
     },
@@ -87,13 +74,12 @@ export function startWorker({
       connection,
       prefix,
       concurrency,
-      // Without a limiter workers do not heed the pause that `rateLimit` makes.
       limiter: { max: NEVER_REACHED, duration: 1_000 },
-      // How long a rest that somebody ended (`frames resume`) may still be kept.
+      // How long a worker may still respect a pause that an operator has ended (`frames resume`).
       maximumRateLimitDelay: 5_000,
       lockDuration: lockMs,
       stalledInterval: Math.max(250, Math.floor(lockMs / 4)),
-      // The default of 1 fails jobs for good when workers are killed; a video's own count of beginnings bounds poison (library/videos.ts).
+      // The default of 1 fails jobs for good when workers are killed. MAX_ATTEMPTS bounds videos that crash workers.
       maxStalledCount: 1_000,
       autorun: true,
     },
@@ -105,7 +91,7 @@ export function startWorker({
   return {
     queue,
     async stop(deadlineMs) {
-      // First no new jobs, then those in hand. Closing has no deadline of its own, and does not end while Redis is away.
+      // First no new jobs, then the running ones. BullMQ's close has no deadline and never ends while Redis is down.
       const closing = worker.close().catch(() => undefined)
       stopping.abort(new Error('the worker stops'))
       let timer: NodeJS.Timeout | undefined
@@ -122,12 +108,45 @@ export function startWorker({
   }
 }
 
-/** Infrastructure that is away is nobody's failure: the work waits for it. A source that cannot be reached is the video's own. */
-function toRetryAfter(error: unknown): RetryAfter | undefined {
-  if (error instanceof RetryAfter) return error
-  return !(error instanceof MediaError) && isConnectionLoss(error)
-    ? new RetryAfter('a store is away', AWAY_MS)
-    : undefined
+async function runHandler(handlers: Handlers, job: Job, signal: AbortSignal): Promise<void> {
+  const name = job.name as JobName
+  const handler = handlers[name] as ((data: unknown, context: JobContext) => Promise<void>) | undefined
+  if (!handler) throw new Error(`no handler for ${name}`)
+  const lastAttempt = job.attemptsMade + 1 >= (job.opts.attempts ?? 1)
+  await handler(JOBS[name].schema.parse(job.data), { signal, lastAttempt })
 }
 
-const AWAY_MS = 2_000
+interface LogContext {
+  logger: Logger
+  queue: QueueName
+}
+
+/** Returns the job to the head of its queue, where another worker finds it. No attempt is counted. */
+async function handBack(job: Job, token: string | undefined, { logger, queue }: LogContext): Promise<never> {
+  logger.info({ job: job.name, queue }, 'job handed back')
+  await job
+    .moveToWait(token ?? '')
+    .catch((failure: unknown) => logger.debug({ err: failure, queue }, 'job lock was lost before hand-back'))
+  throw new WaitingError()
+}
+
+async function pauseQueue(
+  worker: Worker,
+  job: Job,
+  { delayMs, message }: RetryAfter,
+  { logger, queue }: LogContext,
+): Promise<never> {
+  logger.info({ job: job.name, queue, delayMs, reason: message }, 'queue paused')
+  // At least a moment: without a delay the job would be retried in a tight loop.
+  await worker.rateLimit(Math.max(50, Math.ceil(delayMs)))
+  throw new RateLimitError()
+}
+
+const OUTAGE_DELAY_MS = 2_000
+
+/** An outage of the infrastructure is a delay, not a failure. An unreachable source is the video's own failure. */
+function toRetryAfter(error: unknown): RetryAfter | undefined {
+  if (error instanceof RetryAfter) return error
+  if (error instanceof MediaError || !isConnectionLoss(error)) return undefined
+  return new RetryAfter('storage is unavailable', OUTAGE_DELAY_MS)
+}

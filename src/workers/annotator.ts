@@ -2,16 +2,17 @@ import type { Redis } from 'ioredis'
 import type { Config, VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { answerCache } from '../library/annotator/answer-cache.ts'
-import { averageCallOf, costsOf, repliesWithoutUsage } from '../library/annotator/vision-spending.ts'
+import { costsOf, expectedCostOf, repliesWithoutUsage } from '../library/annotator/vision-spending.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
 import { type Annotator, AnnotatorUnavailable } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
 import { openMeasuringAnnotator } from '../vision/measured/measuring-annotator.ts'
 import { openModelAnnotator } from '../vision/model/model-annotator.ts'
+import type { Admit } from './annotate-frames.ts'
 
 export interface ConfiguredAnnotator {
   annotator: Annotator
-  /** The part of it that costs nothing; absent where that is all there is. */
+  /** The part that makes no paid calls; absent when there is no other. */
   measuringAnnotator?: Annotator
 }
 
@@ -19,13 +20,13 @@ export interface AnnotatorParts {
   config: Pick<Config, 'vision'>
   db: Db
   redis: Redis
-  /** Keeps one installation's limits apart from another's on the same Redis. */
+  /** Separates the limits of installations that share a Redis. */
   prefix: string
-  /** Tests: in place of the measuring one, whose models take seconds to load. */
+  /** Tests: replaces the measuring annotator, whose models take seconds to load. */
   measuring?: Annotator
 }
 
-/** The annotator this installation has: the measuring one always, the configured model over it. */
+/** This installation's annotator: the measuring one, with the configured model on top. */
 export async function openConfiguredAnnotator({
   config,
   db,
@@ -50,7 +51,7 @@ function openModel(
   return openModelAnnotator({
     baseUrl,
     model,
-    // Local servers want none; the client wants some.
+    // Local servers need no key, but the client rejects an empty one.
     apiKey: apiKey ?? 'none',
     ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
     limiter: sharedLimit(redis, { name: `${prefix}:vision`, concurrency, perMinute }),
@@ -60,30 +61,30 @@ function openModel(
   })
 }
 
-/** How soon a spent daily budget is looked at again: the last 24 hours move on. */
+/** How soon a spent budget of the day is checked again: its 24 hours are a sliding window. */
 const BUDGET_WAIT_MS = 10 * 60_000
 
 /**
- * Throws `AnnotatorUnavailable` once the last 24 hours have cost the day's budget, and where the endpoint does not tell what its answers take, as then no budget
- * could be kept; undefined without a budget. `concurrentBefore` are calls that were begun before and not in the books at that moment: they count as what calls usually cost,
- * so that many at once cannot spend what is left several times over.
+ * Refuses calls once the last 24 hours have cost the day's budget, or when the endpoint reports no token usage, so that
+ * no budget can be kept. Calls in flight that are not recorded yet count at their expected cost: many at once cannot
+ * each spend the rest of the budget. Undefined without a budget.
  */
 export function withinBudget(
   db: Db,
   { model, budgetPerDay, budgetPerVideo }: Pick<VisionConfig, 'model' | 'budgetPerDay' | 'budgetPerVideo'>,
-): ((concurrentBefore: number) => Promise<void>) | undefined {
+): Admit | undefined {
   if (budgetPerDay === undefined && budgetPerVideo === undefined) return undefined
   return async (concurrentBefore) => {
     if (await repliesWithoutUsage(db, model))
       throw new AnnotatorUnavailable(
         'misconfigured',
-        'The vision endpoint does not tell how many tokens its answers take, so no budget can be kept: unset VISION_BUDGET_VIDEO and VISION_BUDGET_DAY, or have it tell usage.',
+        'The vision endpoint reports no token usage, so no budget can be kept. ' +
+          'Make it report usage, or unset VISION_BUDGET_VIDEO and VISION_BUDGET_DAY.',
         BUDGET_WAIT_MS,
       )
     if (budgetPerDay === undefined) return
     const { cost_usd } = await costsOf(db)
-    const promised = concurrentBefore > 0 ? concurrentBefore * ((await averageCallOf(db, model)).costUsd ?? 0) : 0
-    if (cost_usd + promised >= budgetPerDay)
+    if (cost_usd + (await expectedCostOf(db, model, concurrentBefore)) >= budgetPerDay)
       throw new AnnotatorUnavailable(
         'budget_spent',
         `The budget of $${budgetPerDay} for 24 hours is spent.`,

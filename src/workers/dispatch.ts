@@ -13,14 +13,14 @@ import type { FaultPoint } from './fault-point.ts'
 export interface DispatchDeps {
   db: Db
   queues: Queues
-  /** Whose answers complete a video: the same in all processes, whatever their own settings. */
+  /** The annotator whose answers complete a video. The same in all processes, whatever their own settings. */
   activeAnnotator: () => Promise<AnnotatorTarget>
   faultPoint: FaultPoint
 }
 
 export type AnnotatorTarget = Pick<ActiveAnnotator, 'version' | 'batchSize'>
 
-/** Turns events into jobs. An event is a signal only: what is enqueued is what Postgres says is to be done now. */
+/** Turns events into jobs. An event is only a signal: Postgres says which jobs are needed now. */
 export function dispatchConsumer(deps: DispatchDeps): Consumer {
   return {
     name: 'dispatch',
@@ -43,33 +43,34 @@ export function dispatchConsumer(deps: DispatchDeps): Consumer {
       deps.faultPoint('dispatch-added')
       return undefined
     },
-    // Everything it does is on Redis: nothing here is an event's fault.
+    // Its only effect is in Redis, so no failure is the fault of an event.
     isOutage: () => true,
   }
 }
 
-/** What a video still needs. The same state gives the same jobs, so that adding them again adds nothing. */
+/** The jobs a video still needs. The same state gives the same jobs, so adding them again is a no-op. */
 export async function jobsOf(db: Db, annotator: AnnotatorTarget, video: VideoRow): Promise<NewJob[]> {
   const { id: videoId, revision, backfill, priority } = video
   if (video.status === 'queued' || video.status === 'fetching' || video.status === 'extracting')
     return [{ name: 'ingest-video', data: { videoId, revision }, backfill, priority }]
   if (video.status !== 'annotating' && video.status !== 'ready') return []
   const awaiting = new Set((await loadAwaiting(db, video, annotator.version)).map((row) => row.id))
-  // Nothing missing and yet not ready: the wanted annotator changed under it.
+  // No answer is missing, yet the video is not ready: the active annotator has changed.
   if (awaiting.size === 0) {
     if (video.status === 'annotating') await db.transaction((tx) => settleIfComplete(tx, videoId))
     return []
   }
   const all = await db.select({ id: frames.id }).from(frames).where(eq(frames.videoId, videoId)).orderBy(frames.tMs)
   const jobs: NewJob[] = []
-  // Cut from all frames of the video, so that a batch is the same batch however far the others are: a frame in work is never handed out a second time.
+  // Batches are cut from all frames of the video, so their boundaries do not depend on what is already done. A frame
+  // that is being described is never put into a second job.
   for (let from = 0; from < all.length; from += annotator.batchSize) {
     const frameIds = all.slice(from, from + annotator.batchSize).map((frame) => frame.id)
     if (!frameIds.some((id) => awaiting.has(id))) continue
     jobs.push({
       name: 'annotate-frames',
       data: { videoId, revision, annotator: annotator.version, frameIds },
-      // A video that is public already waits for a better description behind those that wait for their first.
+      // A public video's better description waits behind the first descriptions of others.
       backfill: backfill || video.status === 'ready',
       priority,
     })

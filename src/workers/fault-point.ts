@@ -1,4 +1,4 @@
-/** Named steps at which a test may kill the process (`FAULT_AT`), so that death between any two steps can be tried. */
+/** Named steps at which a test may kill the process (`FAULT_AT`), to try a crash between any two of them. */
 export const STEPS = [
   'ingest-begun',
   'ingest-fetched',
@@ -15,7 +15,7 @@ export type Step = (typeof STEPS)[number]
 
 export type FaultPoint = (step: Step) => void
 
-/** With a fault set: SIGKILL to ourselves at the n-th passage of that step. Otherwise nothing. */
+/** With a fault set: kills this process (SIGKILL) at the n-th passage of that step. Otherwise does nothing. */
 export function openFaultPoint(fault: { step: string; passage: number } | undefined): FaultPoint {
   if (!fault) return () => undefined
   let passages = 0

@@ -16,20 +16,20 @@ export interface FetchVideoDeps {
   maxDurationSec: number
 }
 
-/** Brings a video's bytes into the scratch folder: an upload from the store, a file by a guarded download, a platform's page through yt-dlp. */
+/** Fetches an upload from the media store, a file by guarded download, or a platform's page with yt-dlp. */
 export function fetchVideo({ store, ytdlpPath, maxBytes, maxDurationSec }: FetchVideoDeps): IngestDeps['fetchSource'] {
   return async (video, { scratchDir, signal, onProgress }) => {
     const file = join(scratchDir, 'source')
     if (video.uploadKey) {
       const body = await store.open(video.uploadKey)
-      if (!body) throw new MediaError('upload_missing', 'The uploaded file is no longer in the store. Upload it again.')
+      if (!body) throw new MediaError('upload_missing', 'The uploaded file is lost. Upload it again.')
       await pipeline(body, createWriteStream(file), { signal })
       onProgress(1, 1)
       return { file, title: null, author: null }
     }
     if (video.sourceUrl === null)
-      throw new MediaError('upload_missing', 'There is neither a file nor an address for this video.')
-    // The address alone tells how it is fetched: the platform may be where somebody said the video was published.
+      throw new MediaError('upload_missing', 'This video has neither a file nor a URL. Upload the file.')
+    // The URL alone decides: an operator may have named another platform, where the video was published.
     if (needsYtDlp(findSource(video.sourceUrl) ?? { platform: video.platform as Platform }))
       return fetchWithYtDlp(video.sourceUrl, { ytdlpPath, scratchDir, signal, maxBytes, maxDurationSec })
     const fetched = await fetchSource(video.sourceUrl, { scratchDir, signal, maxBytes, onProgress })

@@ -21,7 +21,7 @@ import type { Extraction, ExtractOptions } from '../video/extract/extract.ts'
 import type { FaultPoint } from './fault-point.ts'
 import { makeScratch } from './scratch.ts'
 
-/** The bytes of a video in the scratch folder, and what its source says of it. */
+/** A video's bytes in the scratch folder, and the title and author that its source gives. */
 export interface FetchedSource {
   file: string
   title: string | null
@@ -32,12 +32,12 @@ export interface IngestDeps {
   db: Db
   store: MediaStore
   extract: (options: ExtractOptions) => Promise<Extraction>
-  /** Brings an upload or a URL into `scratchDir`. @throws MediaError with a stable code */
+  /** Fetches an upload or a URL into `scratchDir`. @throws MediaError with a stable code. */
   fetchSource: (
     video: VideoRow,
     options: { scratchDir: string; signal: AbortSignal; onProgress: (done: number, total: number | null) => void },
   ) => Promise<FetchedSource>
-  /** The annotator whose answers will make the video complete. */
+  /** The annotator whose answers complete the video. */
   annotatorVersion: () => Promise<string>
   maxDurationSec: number
   scratchRoot: string
@@ -45,12 +45,12 @@ export interface IngestDeps {
   faultPoint: FaultPoint
 }
 
-/** How often a running video's revision is looked at, so that a cancelled one stops within about this long. */
-const CANCEL_CHECK_MS = 1_000
+/** How often progress is written and the revision checked: a cancelled video stops within about this time. */
+const PROGRESS_MS = 1_000
 
-/** From a queued video to its frames: fetch, probe and extract in a child process, store the images, record everything in one transaction. */
+/** Turns a queued video into frames: fetch, extract in a child process, store the images, record all in one step. */
 export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
-  const { db, store, extract, fetchSource, logger, faultPoint } = deps
+  const { db, logger, faultPoint } = deps
   return async ({ videoId, revision }, { signal: stop, lastAttempt }) => {
     const video = await beginVideo(db, videoId, revision)
     if (!video) return
@@ -59,91 +59,24 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
         id: videoId,
         revision,
         code: 'gave_up',
-        message: `The work was begun ${MAX_ATTEMPTS} times and never came to an end; something in this file stops the worker.`,
+        message: `Processing was interrupted ${MAX_ATTEMPTS} times. The file probably crashes the worker.`,
       })
       return
     }
     faultPoint('ingest-begun')
     const scratchDir = await makeScratch(deps.scratchRoot, videoId)
     const superseded = new AbortController()
-    const signal = AbortSignal.any([stop, superseded.signal])
-    const progress = progressWriter(db, videoId, revision, () => superseded.abort(new Error('cancelled')))
+    const progress = progressWriter(db, videoId, revision, () => superseded.abort(new Error('superseded')))
     try {
-      progress.stage('fetching', 0, null)
-      const source = await fetchSource(video, {
-        scratchDir,
-        signal,
-        onProgress: (done, total) => progress.stage('fetching', done, total),
-      })
-      faultPoint('ingest-fetched')
-      progress.stage('extracting', 0, null)
-      const outDir = join(scratchDir, 'frames')
-      await mkdir(outDir)
-      const extraction = await extract({
-        file: source.file,
-        scratchDir: outDir,
-        signal,
-        limits: { maxDurationSec: deps.maxDurationSec },
-        // The one stage with a known end; the probe before it and the images beside it count other things.
-        onProgress: ({ stage, done, total }) => {
-          if (stage === 'shots') progress.stage('extracting', done, total)
-        },
-      })
-      await progress.flush()
-      faultPoint('ingest-extracted')
-      for (const frame of extraction.frames) {
-        signal.throwIfAborted()
-        const keys = imageKeysOf(frameIdOf(videoId, frame.tMs), frame.imageSha256)
-        await store.put(keys.image, await readFile(frame.imagePath), 'image/webp')
-        await store.put(keys.thumb, await readFile(frame.thumbPath), 'image/webp')
-      }
-      faultPoint('ingest-images-stored')
-      await recordExtraction(db, {
-        id: videoId,
-        revision,
-        extraction,
-        annotator: await deps.annotatorVersion(),
-        title: source.title ?? extraction.probe.title,
-        author: source.author,
-      })
-      faultPoint('ingest-recorded')
+      await ingest(deps, video, { scratchDir, progress, signal: AbortSignal.any([stop, superseded.signal]) })
     } catch (error) {
       if (superseded.signal.aborted) {
         logger.info({ videoId, revision }, 'ingest superseded')
         return
       }
-      // Handed back: a stopping worker and a store that is away are no failure of this video.
+      // A stopping worker hands the job back: that is not the video's failure.
       if (stop.aborted) throw error
-      if (!(error instanceof MediaError) && isConnectionLoss(error)) {
-        // The database may be what is away.
-        await refundAttempt(db, videoId, revision).catch(() => undefined)
-        throw error
-      }
-      if (error instanceof MediaError && (!error.retryable || lastAttempt)) {
-        logger.info({ videoId, code: error.code }, 'video refused')
-        await recordFailure(db, { id: videoId, revision, code: error.code, message: error.message })
-        return
-      }
-      if ((error as NodeJS.ErrnoException).code === 'ENOSPC') {
-        logger.error({ videoId }, 'disk full')
-        if (lastAttempt)
-          await recordFailure(db, {
-            id: videoId,
-            revision,
-            code: 'disk_full',
-            message: 'The disk is full. Free some space, then retry this video.',
-          })
-      } else if (lastAttempt) {
-        logger.error({ err: error, videoId }, 'ingest failed')
-        await recordFailure(db, {
-          id: videoId,
-          revision,
-          code: 'internal_error',
-          message:
-            'The work failed here several times, not because of the file. Retry it; the log of the worker tells more.',
-        })
-      }
-      throw error
+      await handleFailure(deps, { videoId, revision, lastAttempt }, error)
     } finally {
       await progress.stop()
       await rm(scratchDir, { recursive: true, force: true })
@@ -151,7 +84,93 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
   }
 }
 
-/** Writes progress at most once a second, in order, and notices when the video has moved on to a newer revision. */
+async function ingest(
+  deps: IngestDeps,
+  video: VideoRow,
+  { scratchDir, progress, signal }: { scratchDir: string; progress: ProgressWriter; signal: AbortSignal },
+): Promise<void> {
+  const { db, extract, fetchSource, faultPoint } = deps
+  progress.stage('fetching', 0, null)
+  const source = await fetchSource(video, {
+    scratchDir,
+    signal,
+    onProgress: (done, total) => progress.stage('fetching', done, total),
+  })
+  faultPoint('ingest-fetched')
+  progress.stage('extracting', 0, null)
+  const outDir = join(scratchDir, 'frames')
+  await mkdir(outDir)
+  const extraction = await extract({
+    file: source.file,
+    scratchDir: outDir,
+    signal,
+    limits: { maxDurationSec: deps.maxDurationSec },
+    // The only stage with a known end. The probe before it and the images beside it count other units.
+    onProgress: ({ stage, done, total }) => {
+      if (stage === 'shots') progress.stage('extracting', done, total)
+    },
+  })
+  await progress.flush()
+  faultPoint('ingest-extracted')
+  await storeImages(deps.store, video.id, extraction, signal)
+  faultPoint('ingest-images-stored')
+  await recordExtraction(db, {
+    id: video.id,
+    revision: video.revision,
+    extraction,
+    annotator: await deps.annotatorVersion(),
+    title: source.title ?? extraction.probe.title,
+    author: source.author,
+  })
+  faultPoint('ingest-recorded')
+}
+
+async function storeImages(
+  store: MediaStore,
+  videoId: string,
+  { frames }: Extraction,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const frame of frames) {
+    signal.throwIfAborted()
+    const keys = imageKeysOf(frameIdOf(videoId, frame.tMs), frame.imageSha256)
+    await store.put(keys.image, await readFile(frame.imagePath), 'image/webp')
+    await store.put(keys.thumb, await readFile(frame.thumbPath), 'image/webp')
+  }
+}
+
+/** Fails the video when no attempt may follow, and throws again what the queue must retry. */
+async function handleFailure(
+  { db, logger }: IngestDeps,
+  { videoId, revision, lastAttempt }: { videoId: string; revision: number; lastAttempt: boolean },
+  error: unknown,
+): Promise<void> {
+  const fail = (code: string, message: string) => recordFailure(db, { id: videoId, revision, code, message })
+  if (!(error instanceof MediaError) && isConnectionLoss(error)) {
+    // The database itself may be unavailable.
+    await refundAttempt(db, videoId, revision).catch(() => undefined)
+    throw error
+  }
+  if (error instanceof MediaError && (!error.retryable || lastAttempt)) {
+    logger.info({ videoId, code: error.code }, 'video refused')
+    return fail(error.code, error.message)
+  }
+  if ((error as NodeJS.ErrnoException).code === 'ENOSPC') {
+    logger.error({ videoId }, 'disk full')
+    if (lastAttempt) await fail('disk_full', 'The disk is full. Free some space, then retry this video.')
+  } else if (lastAttempt) {
+    logger.error({ err: error, videoId }, 'ingest failed')
+    await fail(
+      'internal_error',
+      'Processing failed several times, not because of the file. See the worker log, then retry this video.',
+    )
+  }
+  throw error
+}
+
+type ProgressWriter = ReturnType<typeof progressWriter>
+
+/** Writes progress in order, at most once a second, and reports when the video has a newer revision. */
 function progressWriter(db: Db, id: string, revision: number, onSuperseded: () => void) {
   let latest: { stage: 'fetching' | 'extracting'; done: number; total: number | null } | undefined
   let writing: Promise<void> = Promise.resolve()
@@ -164,7 +183,7 @@ function progressWriter(db: Db, id: string, revision: number, onSuperseded: () =
     })
     return writing
   }
-  const timer = setInterval(write, CANCEL_CHECK_MS)
+  const timer = setInterval(write, PROGRESS_MS)
   return {
     stage(stage: 'fetching' | 'extracting', done: number, total: number | null) {
       const changed = latest?.stage !== stage

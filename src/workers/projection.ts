@@ -16,17 +16,17 @@ import type { FaultPoint } from './fault-point.ts'
 
 export interface OpenProjection {
   consumers: Consumer[]
-  /** Save counts enter the read model in batches, so that a busy library still answers 304. */
+  /** Updates save counts in the read model. In batches, so that a busy library still answers 304. */
   refreshSaveCounts(): Promise<void>
-  /** Compares every home of the documents with Postgres and heals what differs. */
+  /** Compares the read model and the mirror with Postgres and repairs what differs. */
   reconcile(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** How often the mirror is looked after when nothing happens: an index that somebody emptied is found by this. */
-const LOOK_AFTER_MS = 10_000
+/** How often the mirror is checked without events, to find an index that was emptied. */
+const MIRROR_CHECK_MS = 10_000
 
-/** The search projection with the homes this installation has: the Postgres read model always, Meilisearch beside it when it is set. */
+/** The search projection: the read model in Postgres always, the mirror in Meilisearch when it is configured. */
 export async function openProjection({
   config,
   db,
@@ -41,58 +41,58 @@ export async function openProjection({
   const stop = new AbortController()
   const deps = { db, deepLink, signal: stop.signal }
   const mirror = config.meili ? { db, sink: openMeiliSink(config.meili), signal: stop.signal } : undefined
-  let renewing: Promise<void> | undefined
-  // Readers are served from the old one meanwhile. One that could not be written anew is tried again with the next comparison.
-  const renewWords = async () => {
-    if (renewing || !(await hasOldWords(db))) return
-    logger.info('search read model is written anew: its words were cut by another version')
-    renewing = rebuildSearch(deps)
+  let rebuilding: Promise<void> | undefined
+  // Readers use the old read model meanwhile. A failed rebuild is tried again at the next comparison.
+  const rebuildOldWords = async () => {
+    if (rebuilding || !(await hasOldWords(db))) return
+    logger.info('search read model rebuild started: its words were split by another version')
+    rebuilding = rebuildSearch(deps)
       .then(
-        ({ frames }) => logger.info({ frames }, 'search read model is written anew'),
+        ({ frames }) => logger.info({ frames }, 'search read model rebuilt'),
         (error: unknown) => {
-          if (!stop.signal.aborted) logger.warn({ err: error }, 'search read model cannot be written anew')
+          if (!stop.signal.aborted) logger.warn({ err: error }, 'search read model rebuild failed')
         },
       )
       .finally(() => {
-        renewing = undefined
+        rebuilding = undefined
       })
   }
-  await renewWords()
-  // The seeded vocabulary comes without events.
+  await rebuildOldWords()
+  // Early versions seeded the vocabulary without events.
   await projectVocabulary({ db })
-  let looking: Promise<unknown> | undefined
-  const lookAfter = () => {
-    if (!mirror || looking || stop.signal.aborted) return
-    looking = syncMirror(mirror)
+  let syncing: Promise<unknown> | undefined
+  const syncMirrorNow = () => {
+    if (!mirror || syncing || stop.signal.aborted) return
+    syncing = syncMirror(mirror)
       .catch((error: unknown) => {
-        if (!stop.signal.aborted) logger.warn({ err: error }, 'search mirror cannot be brought up to date')
+        if (!stop.signal.aborted) logger.warn({ err: error }, 'search mirror sync failed')
       })
       .finally(() => {
-        looking = undefined
+        syncing = undefined
       })
   }
-  lookAfter()
-  const timer = setInterval(lookAfter, LOOK_AFTER_MS)
+  syncMirrorNow()
+  const timer = setInterval(syncMirrorNow, MIRROR_CHECK_MS)
   return {
     consumers: [withFault(searchProjection(deps), faultPoint), ...(mirror ? [meiliProjection(mirror)] : [])],
     async refreshSaveCounts() {
       await refreshSaveCounts(deps)
-      lookAfter()
+      syncMirrorNow()
     },
     async reconcile() {
-      await renewWords()
-      await renewing
+      await rebuildOldWords()
+      await rebuilding
       for (const { missing, stale, extra, ...result } of await reconcileAll({ config, db })) {
         const fields = { ...result, missing, stale, extra }
-        if (missing + stale + extra > 0) logger.warn(fields, 'search documents healed')
-        else logger.info(fields, 'search documents are right')
+        if (missing + stale + extra > 0) logger.warn(fields, 'search index repaired')
+        else logger.info(fields, 'search index verified')
       }
     },
     async [Symbol.asyncDispose]() {
       clearInterval(timer)
       stop.abort()
-      await looking
-      await renewing
+      await syncing
+      await rebuilding
     },
   }
 }
@@ -125,7 +125,7 @@ export interface ReconcileResult {
   extra: number
 }
 
-/** Rebuilds every home of the documents. */
+/** Rebuilds the read model and the mirror. */
 export async function rebuildAll({ config, db }: { config: Config; db: Db }): Promise<RebuildResult[]> {
   let started = performance.now()
   const built = await rebuildSearch({ db, deepLink })
@@ -138,7 +138,7 @@ export async function rebuildAll({ config, db }: { config: Config; db: Db }): Pr
   return results
 }
 
-/** Compares every home of the documents with Postgres and heals it. */
+/** Compares the read model and the mirror with Postgres and repairs them. */
 export async function reconcileAll({ config, db }: { config: Config; db: Db }): Promise<ReconcileResult[]> {
   const results: ReconcileResult[] = [{ engine: 'postgres', ...(await reconcileSearch({ db, deepLink })) }]
   if (config.meili)

@@ -11,15 +11,15 @@ export interface ReconcileDeps {
   db: Db
   queues: Queues
   logger: Logger
-  /** The annotator of this installation: what waits for another one (settings changed) is told. */
+  /** Work that waits for another annotator, from before a change of settings, is pointed at this one. */
   activeAnnotator: () => Promise<AnnotatorTarget>
 }
 
-/** So many jobs of a back-fill wait in Redis at most: the rest waits in Postgres and follows as they are done. */
+/** Back-fill jobs in Redis at most. The rest waits in Postgres and follows as they finish. */
 const BACKFILL_DEPTH = 5_000
 const VIDEOS_AT_ONCE = 200
 
-/** Re-enqueues from Postgres whatever Redis forgot. Safe at any time, from any number of processes. Number of jobs added. */
+/** Enqueues from Postgres the jobs that Redis lost. Safe at any time and in any number of processes. Returns their number. */
 export async function reconcileJobs(deps: ReconcileDeps, signal?: AbortSignal): Promise<number> {
   const { db, queues, logger } = deps
   await queues.ready()
@@ -28,7 +28,7 @@ export async function reconcileJobs(deps: ReconcileDeps, signal?: AbortSignal): 
   let added = 0
   for (const backfill of [false, true]) added += await reconcileLane(deps, annotator, backfill, signal)
   await adoptProposals(db)
-  if (added > 0) logger.info({ added }, 'jobs enqueued again from the record')
+  if (added > 0) logger.info({ added }, 'missing jobs enqueued')
   return added
 }
 

@@ -2,18 +2,18 @@ import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 
-/** Older than any work may take, whoever made it. */
+/** Longer than any job may take. */
 const ABANDONED_MS = 24 * 60 * 60_000
 
 const HOST = hostname().replace(/[^A-Za-z0-9-]/g, '') || 'host'
 
-/** A folder for one piece of work, named after the process that is to remove it. */
+/** Creates a folder for one job, named after the process that will remove it. */
 export async function makeScratch(root: string, label: string): Promise<string> {
   await mkdir(root, { recursive: true })
   return mkdtemp(join(root, `${HOST}.${process.pid}.${label}-`))
 }
 
-/** Removes what killed processes of this machine left behind, and whatever is older than a day. */
+/** Removes the folders of killed processes of this machine, and every folder older than a day. Returns their number. */
 export async function sweepScratch(root: string, now = Date.now()): Promise<number> {
   const names = await readdir(root).catch(() => [])
   const startedAt = now - process.uptime() * 1_000
@@ -25,7 +25,7 @@ export async function sweepScratch(root: string, now = Date.now()): Promise<numb
       () => now,
     )
     const [host, pid] = name.split('.')
-    // A number is used again: a folder from before our own start was another process's.
+    // Process ids are reused: a folder older than this process belonged to another one.
     const orphaned = host === HOST && (Number(pid) === process.pid ? made < startedAt - 1_000 : !isAlive(Number(pid)))
     if (!orphaned && now - made < ABANDONED_MS) continue
     await rm(path, { recursive: true, force: true })

@@ -1,0 +1,64 @@
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import type { Logger } from '../logger.ts'
+import type { MediaStore } from '../media/media-store.ts'
+import type { Handlers } from '../queue/work.ts'
+import type { extractInChild } from '../video/extract/run-extraction.ts'
+import { annotateFrames } from './annotate-frames.ts'
+import { type ConfiguredAnnotator, withinBudget } from './annotator.ts'
+import type { AnnotatorTarget } from './dispatch.ts'
+import type { FaultPoint } from './fault-point.ts'
+import { fetchVideo } from './fetch-video.ts'
+import { ingestVideo } from './ingest-video.ts'
+import { removeMedia } from './remove-media.ts'
+
+export interface HandlerDeps {
+  config: Config
+  db: Db
+  store: MediaStore
+  extract: typeof extractInChild
+  annotator: ConfiguredAnnotator
+  activeAnnotator: () => Promise<AnnotatorTarget>
+  logger: Logger
+  faultPoint: FaultPoint
+}
+
+export function scratchRootOf({ dataDir }: Pick<Config, 'dataDir'>): string {
+  return join(dataDir, 'scratch')
+}
+
+/** What a worker does for each job of the catalogue. */
+export function createHandlers(deps: HandlerDeps): Handlers {
+  const { config, db, store, extract, logger, faultPoint } = deps
+  return {
+    'ingest-video': ingestVideo({
+      db,
+      store,
+      extract,
+      fetchSource: fetchVideo({
+        store,
+        ytdlpPath: config.ytdlpPath,
+        maxBytes: config.maxUploadBytes,
+        maxDurationSec: config.maxVideoSec,
+      }),
+      annotatorVersion: async () => (await deps.activeAnnotator()).version,
+      maxDurationSec: config.maxVideoSec,
+      scratchRoot: scratchRootOf(config),
+      logger,
+      faultPoint,
+    }),
+    'annotate-frames': annotateFrames({
+      db,
+      store,
+      ...deps.annotator,
+      logger,
+      faultPoint,
+      budget: config.vision && {
+        perVideo: config.vision.budgetPerVideo,
+        admit: withinBudget(db, config.vision),
+      },
+    }),
+    'remove-media': removeMedia({ db, store }),
+  }
+}
