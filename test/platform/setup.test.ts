@@ -1,10 +1,20 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
-// scripts/setup.mjs against a machine made of stubs: a PATH of our own, where `apt-get` and `brew` leave a note of what they were asked.
+// scripts/setup.mjs against a machine made of stubs: its PATH holds only programs that write down how they were called.
 
 let machine: string
 
@@ -50,23 +60,113 @@ test('with REDIS_URL no redis-server is asked for, except by the tests', () => {
   expect(setUp(['--test'], { REDIS_URL: 'redis://127.0.0.1:1' }).stderr).toContain('redis-server')
 })
 
-test.skipIf(process.platform !== 'linux')('installs with apt-get through sudo what is missing and nothing else', () => {
+const onLinux = test.skipIf(process.platform !== 'linux')
+const withTerminal = test.skipIf(process.platform !== 'linux' || !existsSync('/usr/bin/script'))
+
+/** A machine whose apt-get writes down its arguments and brings redis-server. */
+function debianMachine(): void {
   program('ffmpeg')
   program('ffprobe')
   for (const name of ['sh', 'env', 'rm', 'chmod']) symlinkSync(`/bin/${name}`, join(machine, 'bin', name))
   program('sudo', '[ "$1" = -n ] && shift\nexec "$@"')
   program('systemctl')
   program('update-rc.d')
-  // The stub of a package manager: it notes its arguments and brings the program.
-  program(
-    'apt-get',
-    `echo "$@" >> ${machine}/asked\nprintf '#!/bin/sh\\n' > ${machine}/bin/redis-server\nchmod 755 ${machine}/bin/redis-server`,
-  )
+  // A package manager that writes down its arguments and brings the program.
+  const redis = `${machine}/bin/redis-server`
+  program('apt-get', `echo "$@" >> ${machine}/asked\nprintf '#!/bin/sh\\n' > ${redis}\nchmod 755 ${redis}`)
+}
+
+onLinux('installs with apt-get through sudo what is missing and nothing else', () => {
+  debianMachine()
   const run = setUp()
   expect(run.status).toBe(0)
-  const asked = spawnSync('cat', [join(machine, 'asked')], { encoding: 'utf8' })
-    .stdout.trim()
-    .split('\n')
-  expect(asked.at(-1)).toMatch(/^install .*redis-server$/)
+  expect(asked().at(-1)).toMatch(/^install .*redis-server$/)
   expect(setUp()).toMatchObject({ status: 0, stdout: '' })
 })
+
+onLinux('without a terminal it says in one line what it installs and why, and goes on', () => {
+  debianMachine()
+  expect(setUp().stdout).toMatch(/^This service needs programs of your system: .*redis-server \(queues jobs\)\.\n$/)
+})
+
+withTerminal('on a terminal it asks first, and Enter is yes', () => {
+  debianMachine()
+  const run = onTerminal('\n')
+  expect(run.stdout).toContain('Install now? [Y/n]')
+  expect(run.status).toBe(0)
+  expect(asked().at(-1)).toMatch(/^install .*redis-server$/)
+})
+
+withTerminal.each(['n\n', '\u0004'])('the answer %j on a terminal installs nothing and says what to do', (answer) => {
+  debianMachine()
+  const run = onTerminal(answer)
+  expect(run.status).toBe(1)
+  expect(run.stdout).toContain('Missing: redis-server. Install with: sudo apt-get install redis-server')
+  expect(existsSync(join(machine, 'asked'))).toBe(false)
+})
+
+describe('packages', () => {
+  /** A checkout with one package that the service runs on and one that only tests need. */
+  const lock = {
+    packages: {
+      '': {},
+      'node_modules/express': { version: '1.0.0' },
+      'node_modules/vitest': { version: '2.0.0', dev: true },
+    },
+  }
+  let checkout: string
+
+  beforeEach(() => {
+    checkout = join(machine, 'checkout')
+    for (const folder of ['scripts', 'node_modules/.bin']) mkdirSync(join(checkout, folder), { recursive: true })
+    copyFileSync('scripts/setup.mjs', join(checkout, 'scripts/setup.mjs'))
+    writeFileSync(join(checkout, 'package.json'), JSON.stringify({ dependencies: { node: '24.0.0' } }))
+    writeFileSync(join(checkout, 'package-lock.json'), JSON.stringify(lock))
+    writeFileSync(join(checkout, 'node_modules/.bin/node'), '#!/bin/sh\necho v24.0.0\n', { mode: 0o755 })
+    for (const name of ['redis-server', 'ffmpeg', 'ffprobe', 'chromium']) program(name)
+    program('npm', `echo "$1 $2 $3" >> ${machine}/asked`)
+  })
+
+  const prepare = (args: string[] = []) =>
+    spawnSync(process.execPath, [join(checkout, 'scripts/setup.mjs'), ...args], {
+      encoding: 'utf8',
+      env: { PATH: join(machine, 'bin') },
+    })
+  const installed = (packages: object) =>
+    writeFileSync(join(checkout, 'node_modules/.package-lock.json'), JSON.stringify({ packages }))
+
+  test('npm start installs no development packages', () => {
+    expect(prepare().status).toBe(0)
+    expect(asked()).toEqual(['ci --omit=dev --no-fund'])
+  })
+
+  test('npm test installs all packages, or adds those that npm start left out', () => {
+    expect(prepare(['--test']).status).toBe(0)
+    installed({ 'node_modules/express': { version: '1.0.0' } })
+    expect(prepare()).toMatchObject({ status: 0, stdout: '' })
+    expect(prepare(['--test']).status).toBe(0)
+    expect(asked()).toEqual(['ci --include=dev --no-fund', 'install --no-save --include=dev'])
+    installed(lock.packages)
+    expect(prepare(['--test'])).toMatchObject({ status: 0, stdout: '' })
+  })
+
+  test('npm start keeps development packages that are there when it must install others', () => {
+    installed({ ...lock.packages, 'node_modules/express': { version: '0.9.0' } })
+    expect(prepare().status).toBe(0)
+    expect(asked()).toEqual(['ci --include=dev --no-fund'])
+  })
+})
+
+/** What the package managers were asked, call by call. */
+function asked(): string[] {
+  return readFileSync(join(machine, 'asked'), 'utf8').trim().split('\n')
+}
+
+/** Runs the set-up on a terminal of its own, with `keys` typed into it. */
+function onTerminal(keys: string) {
+  return spawnSync('/usr/bin/script', ['-qec', `${process.execPath} scripts/setup.mjs`, '/dev/null'], {
+    encoding: 'utf8',
+    input: keys,
+    env: { PATH: join(machine, 'bin'), SHELL: '/bin/sh' },
+  })
+}
