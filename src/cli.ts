@@ -13,10 +13,11 @@ import { isConnectionLoss } from './db/connection-loss.ts'
 import { AppError } from './errors.ts'
 import { LocalFailure } from './local/failure.ts'
 import { scrub } from './logger.ts'
+import { VERSION } from './version.ts'
 
 const program = new Command('frames')
   .description('Frame Library: a searchable library of video frames. In a checkout: npm run -s frames -- <command>')
-  .version('0.1.0')
+  .version(VERSION)
   .showHelpAfterError()
 
 addServeCommands(program)

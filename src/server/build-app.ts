@@ -21,6 +21,7 @@ import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { openLibrarySearch } from '../search/open-search.ts'
+import { VERSION } from '../version.ts'
 import { findPasted, findSource } from '../video/source/source.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import type { Mailer } from '../web/mailer.ts'
@@ -57,8 +58,6 @@ export interface App {
   tools: readonly Tool[]
   close(): void
 }
-
-const VERSION = '0.1.0'
 
 /** Wires the whole HTTP application: API, tool server and pages over one edge, one search and one set of budgets. */
 export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
