@@ -1,0 +1,162 @@
+import { expect, test } from 'vitest'
+import { searchProjection } from '../../src/projections/search/project.ts'
+import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
+import { refreshSaveCounts } from '../../src/projections/search/save-counts.ts'
+import { seedVideo } from '../support/seed.ts'
+import { ask, clip, type ProjectedLibrary } from './library.ts'
+
+/** The live projection follows the event log. */
+export function testFollowing(library: ProjectedLibrary): void {
+  const { deps, start, drain, readModel, deleteVideo, correct, save } = library
+
+  test('a ready video can be searched, one that is not ready cannot', async () => {
+    const video = await seedVideo(library.stores.db, clip('Relay'))
+    await seedVideo(library.stores.db, { ...clip('Hidden'), author: 'Nobody', ready: false })
+    await drain()
+    const wall = await library.search.frames(ask())
+    expect(wall.frames.map(({ document }) => document.id)).toEqual(video.frameIds)
+    expect(wall.frames[1]!.document).toMatchObject({
+      source_url: 'https://example.com/clip#t=1',
+      video: { title: 'Relay', author: 'Acme' },
+      annotation: { model: 'seed', reviewed: false },
+    })
+    expect(await library.search.video(video.id)).toMatchObject({
+      title: 'Relay',
+      frame_count: 2,
+      image_path: expect.stringMatching(/^\/media\/.+\.webp$/),
+    })
+    expect(
+      (await library.search.brands({ after: undefined, limit: 10 })).items.map(({ name, frame_count }) => [
+        name,
+        frame_count,
+      ]),
+    ).toEqual([['Acme', 2]])
+    expect((await library.search.techniques()).map(({ slug, frame_count }) => [slug, frame_count])).toEqual([
+      ['logo-reveal', 1],
+      ['slow-push', 1],
+    ])
+    await deleteVideo(video.id)
+    await drain()
+    expect((await library.search.frames(ask())).frames).toEqual([])
+    expect(await library.search.videoFrames(video.id)).toBeUndefined()
+    expect((await library.search.brands({ after: undefined, limit: 10 })).items).toEqual([])
+    expect((await library.search.techniques()).map(({ frame_count }) => frame_count)).toEqual([0, 0])
+  })
+
+  test('a corrected frame moves from one technique to the other, and the version tells of it; a repeat changes nothing', async () => {
+    const video = await seedVideo(library.stores.db, clip('Moves'))
+    await drain()
+    const before = await library.search.version()
+    await correct(video.frameIds[0]!, { technique: 'logo-reveal' })
+    await drain()
+    expect(await library.search.version()).not.toBe(before)
+    const counts = Object.fromEntries(
+      (await library.search.techniques()).map(({ slug, frame_count }) => [slug, frame_count]),
+    )
+    expect(counts).toEqual({ 'logo-reveal': 2, 'slow-push': 0 })
+
+    const settled = await library.search.version()
+    const documents = await readModel()
+    await library.stores.db.$client.query(`update checkpoints set xid = '0', seq = 0 where consumer = 'search'`)
+    await drain()
+    expect(await library.search.version()).toBe(settled)
+    expect(await readModel()).toEqual(documents)
+  })
+
+  test('a replay from the beginning into an empty read model gives the same documents', async () => {
+    await seedVideo(library.stores.db, clip('Replayed', { author: 'Zeta' }))
+    await drain()
+    const before = await readModel()
+    await library.stores.db.$client.query(
+      'truncate library_search.documents, library_search.frames, library_search.entries, library_search.words',
+    )
+    await library.stores.db.$client.query(`update checkpoints set xid = '0', seq = 0 where consumer = 'search'`)
+    await drain()
+    expect(await readModel()).toEqual(before)
+    expect((await library.search.frames(ask({ q: 'hyperdrive' }))).frames.length).toBeGreaterThan(0)
+  })
+
+  test('the effect and the checkpoint stand or fall together', async () => {
+    const video = await seedVideo(library.stores.db, clip('Falls', { author: 'Fallen' }))
+    let die = true
+    const whole = searchProjection(deps())
+    await drain({
+      ...whole,
+      async handle(events, signal) {
+        const commit = await whole.handle(events, signal)
+        return async (tx) => {
+          await commit?.(tx)
+          if (!die) return
+          die = false
+          expect(await library.search.video(video.id)).toBeUndefined()
+          throw Object.assign(new Error('gone'), { code: '57P01' })
+        }
+      },
+    })
+    expect(die).toBe(false)
+    expect(await library.search.video(video.id)).toMatchObject({ frame_count: 2 })
+  })
+
+  test('two projectors at once leave what one would', async () => {
+    const added = await Promise.all(
+      Array.from({ length: 6 }, (_, n) =>
+        seedVideo(library.stores.db, clip(`Twice ${n}`, { author: `Twin ${n % 2}` })),
+      ),
+    )
+    const one = start()
+    const two = start({ ...searchProjection(deps()), name: 'search-again' })
+    await Promise.all(added.map(({ frameIds }) => correct(frameIds[0]!, { caption: 'changed under two' })))
+    await Promise.all([one.drain(), two.drain()])
+    await Promise.all([one[Symbol.asyncDispose](), two[Symbol.asyncDispose]()])
+    const live = await readModel()
+    expect(live.documents.filter(({ doc }) => doc.includes('changed under two'))).toHaveLength(6)
+    await rebuildSearch(deps())
+    expect(await readModel()).toEqual(live)
+  })
+
+  test('saves enter in batches: the version stands still until then', async () => {
+    const video = await seedVideo(library.stores.db, clip('Saved', { author: 'Saver' }))
+    await drain()
+    await refreshSaveCounts(deps())
+    const before = await library.search.version()
+    // More than any other test's.
+    await save(video.frameIds[1]!, 700)
+    await drain()
+    expect(await library.search.version()).toBe(before)
+    expect((await library.search.frame(video.frameIds[1]!))!.frame.save_count).toBe(0)
+    expect(await refreshSaveCounts(deps())).toBe(1)
+    expect(await library.search.version()).not.toBe(before)
+    expect((await library.search.frame(video.frameIds[1]!))!.frame.save_count).toBe(1)
+    expect((await library.search.search({ q: '', limit: 3 })).frames[0]!.document.id).toBe(video.frameIds[1])
+    expect(await refreshSaveCounts(deps())).toBe(0)
+  })
+
+  test('frames loaded ahead are not written over what another writer has read since', async () => {
+    // Three pieces of twenty videos: the second and third are loaded while the one before is written.
+    const added: Awaited<ReturnType<typeof seedVideo>>[] = []
+    for (let n = 0; n < 45; n++)
+      added.push(await seedVideo(library.stores.db, clip(`Ahead ${n}`, { author: `Ahead ${n % 3}` })))
+    const whole = searchProjection(deps())
+    const saved = added.at(-1)!.frameIds[0]!
+    let wrote = false
+    await drain({
+      ...whole,
+      async handle(events, signal) {
+        const commit = await whole.handle(events, signal)
+        // The last piece has been loaded and waits for its turn; a save count comes first.
+        if (!wrote && events.some(({ data }) => data.video_id === added.at(-1)!.id)) {
+          wrote = true
+          await save(saved)
+          // Not in sight while a transaction of another file that began before is open.
+          await expect.poll(() => refreshSaveCounts(deps())).toBe(1)
+        }
+        return commit
+      },
+    })
+    expect(wrote).toBe(true)
+    expect((await library.search.frame(saved))!.frame.save_count).toBe(1)
+    const live = await readModel()
+    await rebuildSearch(deps())
+    expect(await readModel()).toEqual(live)
+  })
+}

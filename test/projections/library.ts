@@ -1,0 +1,136 @@
+import { sql } from 'drizzle-orm'
+import { pino } from 'pino'
+import { afterAll, beforeAll } from 'vitest'
+import { frames } from '../../src/db/schema/frames.ts'
+import { videos } from '../../src/db/schema/videos.ts'
+import { appendEvent } from '../../src/events/append.ts'
+import { type Consumer, startConsumer } from '../../src/events/consume.ts'
+import { searchProjection } from '../../src/projections/search/project.ts'
+import type { FrameQuery, LibrarySearch } from '../../src/search/library-search.ts'
+import { openPostgresSearch } from '../../src/search/postgres/search.ts'
+import type { SeedVideo } from '../support/seed.ts'
+import { openStores, type Stores } from '../support/stores.ts'
+
+export const logger = pino({ level: 'silent' })
+export const deepLink = (_platform: string, url: string, tSec: number) => `${url}#t=${Math.floor(tSec)}`
+
+export const ask = (query: Partial<FrameQuery> = {}): FrameQuery => ({
+  filters: {},
+  q: '',
+  sort: query.q ? 'relevance' : 'newest',
+  page: 1,
+  pageSize: 120,
+  facets: false,
+  variety: false,
+  ...query,
+})
+
+export const clip = (title: string, more: Partial<SeedVideo> = {}): SeedVideo => ({
+  title,
+  author: 'Acme',
+  sourceUrl: 'https://example.com/clip',
+  frames: [
+    { caption: `${title} opens on a red kite`, subject: 'b-roll', technique: 'slow-push' },
+    { caption: `${title} ends on a logo`, subject: 'logo', technique: 'logo-reveal', onScreenText: 'hyperdrive' },
+  ],
+  ...more,
+})
+
+export type ProjectedLibrary = ReturnType<typeof useProjectedLibrary>
+
+/** One database for all tests of a file, with the search projection to run over it. */
+export function useProjectedLibrary() {
+  let stores: Stores
+  let search: LibrarySearch
+  beforeAll(async () => {
+    stores = await openStores()
+    search = openPostgresSearch(stores.db.$client)
+  })
+  afterAll(() => stores[Symbol.asyncDispose]())
+
+  const deps = () => ({ db: stores.db, deepLink })
+
+  function start(consumer: Consumer = searchProjection(deps())) {
+    return startConsumer({ db: stores.db, url: stores.databaseUrl, logger, pollMs: 20 }, consumer)
+  }
+
+  async function drain(consumer?: Consumer) {
+    const running = start(consumer)
+    await running.drain()
+    await running[Symbol.asyncDispose]()
+  }
+
+  /** Everything readers can get, but for the versions. */
+  async function readModel() {
+    const { rows } = await stores.db.$client.query(
+      `select kind, id, revision, doc::text as doc from library_search.documents where doc is not null order by 1, 2`,
+    )
+    const narrow = await stores.db.$client.query('select * from library_search.frames order by id')
+    const entries = await stores.db.$client.query('select * from library_search.entries order by kind, id')
+    return { documents: rows, frames: narrow.rows, entries: entries.rows }
+  }
+
+  async function deleteVideo(id: string) {
+    await stores.db.transaction(async (tx) => {
+      await tx.delete(videos).where(sql`id = ${id}`)
+      await appendEvent(tx, {
+        type: 'video.deleted',
+        subject: id,
+        accountId: null,
+        data: { video_id: id, title: 'gone', author: null, platform: 'web', frame_count: 0, upload_key: null },
+      })
+    })
+  }
+
+  async function correct(frameId: string, values: Partial<typeof frames.$inferInsert>) {
+    await stores.db.transaction(async (tx) => {
+      const [row] = await tx.update(frames).set(values).where(sql`id = ${frameId}`).returning()
+      await appendEvent(tx, {
+        type: 'frame.corrected',
+        subject: frameId,
+        accountId: null,
+        data: {
+          frame_id: frameId,
+          video_id: row!.videoId,
+          author: null,
+          technique: row!.technique,
+          subject: row!.subject,
+          changes: {},
+          unlocked: [],
+        },
+      })
+    })
+  }
+
+  async function save(frameId: string, saveStrength = 690) {
+    await stores.db.transaction(async (tx) => {
+      const [row] = await tx
+        .update(frames)
+        .set({ saveCount: sql`save_count + 1`, saveStrength })
+        .where(sql`id = ${frameId}`)
+        .returning()
+      await appendEvent(tx, {
+        type: 'frame.saved',
+        subject: frameId,
+        accountId: 'a1',
+        data: { frame_id: frameId, video_id: row!.videoId, author: null, technique: null, subject: null },
+      })
+    })
+  }
+
+  return {
+    get stores() {
+      return stores
+    },
+    get search() {
+      return search
+    },
+    deps,
+    start,
+    drain,
+    readModel,
+    deleteVideo,
+    correct,
+    save,
+  }
+}

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
+import { reconcileSearch } from '../../src/projections/search/reconcile.ts'
+import { refreshSaveCounts } from '../../src/projections/search/save-counts.ts'
+import { seedVideo } from '../support/seed.ts'
+import { ask, clip, type ProjectedLibrary } from './library.ts'
+
+/** The read model is rebuilt beside the live one. */
+export function testRebuilding(library: ProjectedLibrary): void {
+  const { deps, start, drain, readModel, deleteVideo, correct, save } = library
+
+  test('a rebuild under writes loses none of them, and equals what the live projection would have', async () => {
+    const doomed = await seedVideo(library.stores.db, clip('Doomed', { author: 'Doom' }))
+    const kept = await seedVideo(library.stores.db, clip('Kept', { author: 'Keeper' }))
+    await drain()
+    const running = start()
+    let wrote = false
+    let reads = 0
+    const reading = (async () => {
+      while (!wrote) {
+        expect((await library.search.frames(ask({ filters: { author: ['Keeper'] } }))).frames).toHaveLength(2)
+        reads++
+      }
+    })()
+    await rebuildSearch({
+      ...deps(),
+      onProgress: () => {
+        if (wrote) return
+        wrote = true
+      },
+    })
+    // Everything at once: new, changed and deleted while a second rebuild runs.
+    await Promise.all([
+      rebuildSearch(deps()),
+      seedVideo(library.stores.db, clip('Arrives', { author: 'Late' })),
+      correct(kept.frameIds[0]!, { caption: 'corrected meanwhile' }),
+      deleteVideo(doomed.id),
+      save(kept.frameIds[1]!),
+    ])
+    await reading
+    await running.drain()
+    await running[Symbol.asyncDispose]()
+    await refreshSaveCounts(deps())
+    expect(reads).toBeGreaterThan(0)
+    const live = await readModel()
+    expect(live.documents.some(({ doc }) => doc.includes('corrected meanwhile'))).toBe(true)
+    expect(live.documents.some(({ doc }) => doc.includes('Doomed'))).toBe(false)
+    expect(live.documents.some(({ doc }) => doc.includes('Arrives'))).toBe(true)
+    expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
+    await rebuildSearch(deps())
+    expect(await readModel()).toEqual(live)
+    const { rows } = await library.stores.db.$client.query(
+      `select nspname from pg_namespace where nspname like 'library_search%'`,
+    )
+    expect(rows).toEqual([{ nspname: 'library_search' }])
+  })
+
+  test('only one rebuild runs at a time', async () => {
+    const results = await Promise.allSettled([rebuildSearch(deps()), rebuildSearch(deps())])
+    expect(results.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0)
+    for (const result of results)
+      if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'conflict' })
+  })
+}
