@@ -1,13 +1,14 @@
 /**
- * Colour as the wall's filter sees it. OKLab (Björn Ottosson, 2020) is cut into cells; a frame is near a colour when enough of its area lies around the
- * centre of that colour's cell. Cells are what both engines can index, so that both give the same frames. Pure.
+ * Colour as the wall's filter sees it. Pure.
+ * OKLab (Björn Ottosson, 2020) is cut into cells, which both engines can index with the same result.
+ * A frame is near a colour when enough of its area lies around the centre of that colour's cell.
  */
 
 /** Edge of a cell. */
 const STEP = 0.1
-/** Distance at which a colour no longer counts; half of it counts half. */
+/** Distance at which a colour no longer counts. At half of it, it counts half. */
 const REACH = 0.16
-/** Cells that far in each direction. */
+/** The same in cells, in each direction. */
 const AROUND = Math.ceil(REACH / STEP)
 /** Least sum of area × nearness. */
 const ENOUGH = 0.08
@@ -49,20 +50,20 @@ const index = (value: number) => Math.round(value / STEP)
 const pack = (l: number, a: number, b: number) => (l * 9 + (a + 4)) * 9 + (b + 4)
 const CELLS = 11 * 9 * 9
 
-/** The cell of a colour: what the filter asks for. */
+/** The cell of a colour: the filter searches for it. */
 export function cellOf(hex: string): number {
   const { l, a, b } = toOklab(hex)
   return pack(index(l), index(a), index(b))
 }
 
-/** The cells a palette is near to: what a document holds. Sorted. */
+/** The cells that a palette is near to, sorted: a document holds them. */
 export function cellsOf(palette: readonly string[], shares: readonly number[]): number[] {
   const weights = new Float64Array(CELLS)
   const total = shares.reduce((sum, share) => sum + share, 0) || 1
   palette.forEach((hex, n) => {
     const color = toOklab(hex)
     const share = (shares[n] ?? 0) / total
-    // Read for every frame twice, so nothing is made for cells out of reach.
+    // Runs twice for every frame, so the loops skip cells out of reach.
     for (let l = Math.max(0, index(color.l) - AROUND); l <= Math.min(10, index(color.l) + AROUND); l++) {
       const dl = color.l - l * STEP
       for (let a = Math.max(-4, index(color.a) - AROUND); a <= Math.min(4, index(color.a) + AROUND); a++) {

@@ -220,7 +220,7 @@ export interface LibrarySearch {
   engineEpoch?(): number
   /** When the read model was last brought up to date. */
   asOf(): Promise<Date | null>
-  /** `sourceKey`: set when `q` is a video's URL. Then `videos` holds that video alone and `frames` its strongest frames. */
+  /** `sourceKey`: set when `q` is a video's URL. The groups then hold that video and its strongest frames only. */
   search(query: { q: string; limit: number; sourceKey?: string | undefined }): Promise<SearchGroups>
   /** @throws AppError invalid_request past the documented depth of `relevance`. */
   frames(query: FrameQuery): Promise<FramePage>

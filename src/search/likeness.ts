@@ -2,7 +2,7 @@ import { paletteLikeness } from './color.ts'
 import type { FrameDocument } from './library-search.ts'
 import { isCharacter, lexemesOf, tokenize } from './text/tokens.ts'
 
-/** More like this, and near-duplicates: from what is measured without a model. Pure. */
+/** Similar frames and near-duplicates, without a model. Pure. */
 
 const ATTRIBUTES = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone'] as const
 const TEXTS = ['caption', 'composition', 'steal', 'on_screen_text'] as const
@@ -55,18 +55,19 @@ export function hammingDistance(one: string, other: string): number {
   return bits
 }
 
-/** Differing bits up to which two frames show the same picture; the brightness must be close too, since every plain colour has the same hash. */
+/** Two frames with at most this many differing bits show the same picture. */
 const SAME_WITHIN = 6
+/** Their brightness must be close too: every plain colour has the same hash. */
 const SAME_LUMA = 12
 
 /**
- * Keeps the first of each cluster of near-duplicates in the order given. Two hashes within seven bits share at least one of their eight bytes, so only those
- * are compared.
+ * Keeps the first of each cluster of near-duplicates, in the order given.
+ * Compares only hashes that share one of their eight bytes, as two hashes within seven bits do.
  */
 export class VarietyFilter {
   readonly #byByte = Array.from({ length: 8 }, () => new Map<string, { phash: string; luma: number }[]>())
 
-  /** True for a picture that is not like one already kept. */
+  /** True unless the picture is like one already kept. */
   keep(frame: { phash: string; luma: number }): boolean {
     const bytes = this.#byByte.map((_, n) => frame.phash.slice(n * 2, n * 2 + 2))
     for (const [n, byte] of bytes.entries()) {

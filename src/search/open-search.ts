@@ -8,7 +8,7 @@ import { openMeiliSearch } from './meilisearch/search.ts'
 import { openPostgresSearch } from './postgres/search.ts'
 import { resilientSearch } from './resilient.ts'
 
-/** Meilisearch with the read model behind it where it is configured, else the read model alone. The pool stays the caller's. */
+/** Meilisearch with the read model behind it, or the read model alone without a server. The pool stays the caller's. */
 export function openLibrarySearch({
   pool,
   meili,

@@ -2,19 +2,19 @@ import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { FrameQuery, LibrarySearch } from './library-search.ts'
 
-/** Longest wait for the first engine; the rest of the 1.5 s belongs to the second. */
+/** Longest wait for the first engine. The rest of the 1.5 s that a search may take is the second engine's. */
 const PATIENCE_MS = 700
 const FIRST_REST_MS = 1_000
 const LONGEST_REST_MS = 30_000
 
 export interface ResilientOptions {
   primary: LibrarySearch & {
-    /** Really asks the engine something; throws while the engine cannot be trusted. */
+    /** Sends a search to the engine. @throws while the engine cannot be trusted. */
     probe(): Promise<void>
-    /** Whether the engine itself is asked for this. What it is not asked for cannot show that it is away. */
+    /** Whether the engine itself answers this query. Queries it does not answer say nothing about its health. */
     isAsked: { search(query: Parameters<LibrarySearch['search']>[0]): boolean; frames(query: FrameQuery): boolean }
   }
-  /** Holds the same documents: answers when the first does not, and what no engine is needed for. */
+  /** Holds the same documents. Answers when the first does not, and all queries that need no engine. */
   fallback: LibrarySearch
   logger: Logger
   patienceMs?: number
@@ -22,8 +22,9 @@ export interface ResilientOptions {
 }
 
 /**
- * A circuit breaker around the first engine: one failure or late answer and the second answers, and goes on answering until a probe in the background has
- * succeeded, so that no request waits twice. Bad requests are no failures. `engine` tells which one answers now.
+ * A circuit breaker around the first engine. After one failure or late response the second engine answers,
+ * until a probe in the background succeeds, so that no request waits twice.
+ * Invalid requests are no failures. `engine` is the one that answers now.
  */
 export function resilientSearch({
   primary,
@@ -53,7 +54,7 @@ export function resilientSearch({
     if (probing || now() < restUntil) return
     probing = true
     try {
-      await within(primary.probe(), patienceMs)
+      await withTimeout(primary.probe(), patienceMs)
       failures = 0
       engineEpoch++
       logger.info({ engine: primary.engine }, 'search engine is back')
@@ -70,10 +71,10 @@ export function resilientSearch({
       return question(fallback)
     }
     try {
-      return await within(question(primary), patienceMs)
+      return await withTimeout(question(primary), patienceMs)
     } catch (error) {
       if (error instanceof AppError) throw error
-      // Many that were under way when it went away are one failure: only a trial that fails lengthens the rest.
+      // Concurrent requests that fail together are one failure. Only failed probes lengthen the rest.
       if (failures === 0) failed(error)
       return question(fallback)
     }
@@ -84,8 +85,8 @@ export function resilientSearch({
     get engine() {
       return failures > 0 ? fallback.engine : primary.engine
     },
-    // The engines rank differently, so their answers must not share an ETag. A version asked for is a chance to come back, too: a library that answers only
-    // from caches never searches.
+    // The engines rank differently, so their results must not share an ETag.
+    // Reading the version also probes: a library that answers only from caches never searches.
     async version() {
       if (failures > 0) void probe()
       const engine = failures > 0 ? fallback : primary
@@ -98,13 +99,13 @@ export function resilientSearch({
   }
 }
 
-async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
+async function withTimeout<T>(answer: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   try {
     return await Promise.race([
       answer,
       new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+        timer = setTimeout(() => reject(new Error(`The search engine did not answer within ${ms} ms.`)), ms)
       }),
     ])
   } finally {

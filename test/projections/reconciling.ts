@@ -18,19 +18,23 @@ export function testReconciling(library: ProjectedLibrary): void {
     await query(`delete from library_search.frames where id = $1`, [video.frameIds[0]])
     // Stale: a wrong revision; a damaged text under the right one; a searchable row that says something else; a brand.
     await query(
-      `update library_search.documents set doc = replace(doc::text, 'Healed', 'Heeled')::json where kind = 'videos' and id = $1`,
+      `update library_search.documents set doc = replace(doc::text, 'Healed', 'Heeled')::json
+        where kind = 'videos' and id = $1`,
       [video.id],
     )
     await query(`update library_search.frames set subject = 'crowd' where id = $1`, [video.frameIds[1]])
     await query(
-      `update library_search.documents set doc = json_build_object('name', 'Healer', 'revision', 'x') where kind = 'brands' and doc->>'name' = 'Healer'`,
+      `update library_search.documents set doc = json_build_object('name', 'Healer', 'revision', 'x')
+        where kind = 'brands' and doc->>'name' = 'Healer'`,
     )
     // Extra: a frame and a video that the rows do not know.
     await query(
-      `insert into library_search.documents (kind, id, revision, version, doc) values ('frames', 'ghost-1', 'r', 0, '{"id":"ghost-1"}')`,
+      `insert into library_search.documents (kind, id, revision, version, doc)
+       values ('frames', 'ghost-1', 'r', 0, '{"id":"ghost-1"}')`,
     )
     await query(
-      `insert into library_search.documents (kind, id, revision, version, doc) values ('videos', 'ghost', 'r', 0, '{"id":"ghost","revision":"r"}')`,
+      `insert into library_search.documents (kind, id, revision, version, doc)
+       values ('videos', 'ghost', 'r', 0, '{"id":"ghost","revision":"r"}')`,
     )
     const found = await reconcileSearch(deps())
     expect(found).toMatchObject({ missing: 1, extra: 2 })

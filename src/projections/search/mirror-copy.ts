@@ -3,7 +3,7 @@ import type { Db } from '../../db/client.ts'
 import type { DocumentChanges, DocumentKind, LibraryDocuments } from '../../search/library-search.ts'
 import { DOCUMENTS, rowsOf } from '../../search/postgres/tables.ts'
 
-/** Documents read and written at once. A task costs about the same for few as for many, and waiting tasks are merged. */
+/** Documents per task. A task costs about the same for few as for many, and waiting tasks are merged. */
 export const CHUNK = 10_000
 const MAX_VERSION = String(2n ** 63n - 1n)
 

@@ -7,7 +7,7 @@ import { CHUNK, loadChanges } from './mirror-copy.ts'
 import { type CopiedState, type MirrorDeps, type ModelState, recordNotReady } from './mirror-progress.ts'
 import { nothingFound, type Reconciliation } from './reconciliation.ts'
 
-/** Compares one kind by id and revision with the read model at `version`, and repairs it. Later changes are left alone. */
+/** Compares one kind with the read model at `version` by id and revision, and repairs it. It skips later changes. */
 export async function repairKind(
   { db, sink, signal }: MirrorDeps,
   kind: DocumentKind,
@@ -65,7 +65,7 @@ async function loadRevisions(
   }
 }
 
-/** Repairs the kinds whose number of documents differs although everything was copied: the index was changed from outside. */
+/** Repairs kinds whose number of documents differs although all was copied: the index was changed from outside. */
 export async function repairCounts(deps: MirrorDeps, live: ModelState): Promise<void> {
   const { db, sink } = deps
   const found = nothingFound()

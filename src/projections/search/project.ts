@@ -36,7 +36,7 @@ export function searchProjection({ db, deepLink }: ProjectionDeps): Consumer {
         let loading: Promise<FrameDocument[] | undefined> | undefined
         await projectLoaded(tx, pieces[n]!, frames, {
           meanwhile() {
-            // Starts under the lock, so the rows are no older than any earlier writer's. A failed load is repeated in turn.
+            // Starts under the lock, so no earlier writer has read newer rows. A failed load is repeated in its turn.
             loading = next && loadFrames(db, deepLink, next).catch(() => undefined)
           },
         })

@@ -1,4 +1,4 @@
-/** What a comparison found, over documents of all four kinds. Documents that only wait for their event are not counted. */
+/** Counts over documents of all four kinds, without those that only wait for their event. */
 export interface Reconciliation {
   checked: number
   missing: number

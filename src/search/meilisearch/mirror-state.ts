@@ -6,7 +6,7 @@ export interface MirrorState {
   /** The read-model version up to which Meilisearch holds every change. */
   version: string
   appliedAt: Date | null
-  /** False while an index is missing, was emptied, or was filled by a version that cuts words or documents differently. */
+  /** False while an index is missing or emptied, or holds words or documents as another version cuts them. */
   ready: boolean
 }
 

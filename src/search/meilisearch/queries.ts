@@ -19,7 +19,7 @@ export function frameQuery(prefix: string, terms: readonly Term[], filters: Fram
   }
 }
 
-/** Only words we cut ourselves, so nothing typed works as an operator. A final space marks the last word as complete. */
+/** Words we cut ourselves, so nothing typed works as an operator. A final space marks the last word as complete. */
 export function textOf(terms: readonly Term[]): string {
   const text = terms.map(({ exact, words }) => (exact ? `"${words.map(toEngineWord).join(' ')}"` : words[0])).join(' ')
   return terms.at(-1)?.prefix === false ? `${text} ` : text

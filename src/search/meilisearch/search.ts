@@ -10,7 +10,7 @@ import { frameHits } from './hits.ts'
 
 type Primary = ResilientOptions['primary']
 
-/** Meilisearch ranks by words and counts facets; `reads` answers everything else. `key` needs only the right to search. */
+/** Meilisearch ranks by words and counts facets; `reads` answers the rest. `key` needs only the right to search. */
 export function openMeiliSearch(options: MeiliSearchOptions): Primary {
   const { prefix = 'library', reads, mirror } = options
   const client = openMeiliClient(options)

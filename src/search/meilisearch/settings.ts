@@ -82,7 +82,7 @@ export interface StoredDocument {
   revision: string
   /** The document as JSON; of a frame only the public part (`shownText`). */
   doc: string
-  /** Orders equally relevant documents: strongest first, then by key. One field, because every sorting rule costs as much. */
+  /** Orders equally relevant documents: strongest first, then by key. One field, because each sorting rule costs time. */
   rank: string
 }
 

@@ -29,8 +29,8 @@ async function countAll(db: Executor): Promise<Counted> {
   const facets = noCounts()
   let total = 0
   const counts = FACETS.map(
-    (facet) =>
-      `(select '${facet}' as facet, ${facet} as value, count(*)::int as n from library_search.frames group by ${facet})`,
+    (facet) => `
+    (select '${facet}' as facet, ${facet} as value, count(*)::int as n from library_search.frames group by ${facet})`,
   )
   const rows = await rowsOf<{ facet: Facet | ''; value: string | null; n: number }>(
     db,

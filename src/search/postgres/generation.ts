@@ -31,7 +31,7 @@ export async function swapGeneration(tx: Executor): Promise<void> {
   )
 }
 
-/** One table per transaction: dropping all at once could deadlock with a reader that holds one and waits for another. */
+/** One table per transaction: dropping all could deadlock with a reader that holds one and waits for another. */
 export async function dropOldGeneration(db: Executor): Promise<void> {
   for (const table of ['frames', 'entries', 'words', 'documents'])
     await db.execute(sql`drop table if exists ${sql.raw(`${OLD}.${table}`)}`)

@@ -96,7 +96,8 @@ async function searchEntries<K extends EntryKind>(
   // Letters of a name that stands whole among the words of the query.
   const letters = names.map(
     (name) =>
-      sql`case when ${name} <> '' and position(' ' || ${name} || ' ' in ${` ${key} `}) > 0 then length(${name}) else 0 end`,
+      sql`case when ${name} <> '' and position(' ' || ${name} || ' ' in ${` ${key} `}) > 0
+               then length(${name}) else 0 end`,
   )
   const named = kind === 'videos' ? sql`0` : sql`greatest(${sql.join(letters, sql`, `)})`
   const found = await rowsOf<{ id: string; score: number }>(

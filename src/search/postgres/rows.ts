@@ -9,7 +9,7 @@ import { type Executor, FRAMES, rowsOf } from './tables.ts'
 /** Words of the library by scope: `frames`, `screen`, `videos`, `brands`, `techniques`. */
 export type WordsByScope = Map<string, Set<string>>
 
-/** The fields that `q` reads, with their weight classes. Only on-screen text is C: its words are also found by a part. */
+/** The fields that `q` reads, with their weight classes. On-screen text alone is C: its words are found by parts. */
 const FRAME_FIELDS = [
   ['caption', 'A'],
   ['steal', 'B'],

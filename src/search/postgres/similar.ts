@@ -57,8 +57,8 @@ function candidateIds(db: NodePgDatabase, me: FrameDocument, filters: FrameFilte
 }
 
 /**
- * Queries for frames worth comparing, each from an index. They share one of these with the frame:
- * nearly the same picture; colours and attributes; colours and technique; attributes; technique; two of the rarer words.
+ * Queries for frames worth comparing, each from an index. A candidate shares one of these with the frame: the picture,
+ * colours and attributes, colours and technique, attributes, technique, or two of the rarer words.
  */
 function candidatesLike(me: FrameDocument, where: SQL, limit: number): { narrow: SQL[]; wide: SQL[] } {
   const hash = sql`('x' || ${me.phash})::bit(64)`

@@ -36,6 +36,6 @@ export function whereOf(filters: FrameFilters, terms: readonly ExpandedTerm[]): 
   return conditions.length > 0 ? sql.join(conditions, sql` and `) : sql`true`
 }
 
-/** PostgreSQL text cannot hold NUL or half a surrogate pair. No row has such a value, and a query with one would fail. */
+/** PostgreSQL text cannot hold NUL or half a surrogate pair: no row has such a value, and a query with one fails. */
 export const isStorable = (value: string): boolean => !value.includes('\0') && value.isWellFormed()
 export const storable = (values: readonly string[]): string[] => values.filter(isStorable)

@@ -33,8 +33,13 @@ const UNIT = /(?:[\u1100-\u115f\uac00-\ud7a3][\u1160-\u11ff]+|[\p{L}\p{N}])[\p{M
  * Scripts that put no spaces between words, and Hangul, whose words carry particles.
  * The text does not show where a word begins. Every character is therefore a word, and a run is found anywhere.
  */
-const CHARACTER =
-  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Bopomofo}\p{scx=Hangul}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u
+const CHARACTER = new RegExp(
+  [
+    String.raw`[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Bopomofo}\p{scx=Hangul}`,
+    String.raw`\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]`,
+  ].join(''),
+  'u',
+)
 
 export const hasCharacters = (text: string): boolean => CHARACTER.test(text)
 
