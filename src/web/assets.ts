@@ -11,23 +11,24 @@ const TYPES: Record<string, string> = {
   '.svg': 'image/svg+xml',
 }
 
+/** The parts of the style sheet in the order in which they cascade. */
+const STYLE_PARTS = ['base', 'page', 'forms', 'keys', 'shared-board', 'wall', 'frame', 'docs']
+
 export interface Assets {
-  /** The address of a file of `assets/`, which changes with its content. */
+  /** The address of an asset, which changes with its content. */
   url(name: string): string
   router: Router
 }
 
-/** Reads the pages' style sheet and modules once; they are served under addresses that may be kept for ever. */
+/** Reads the files of `assets/` once. Their addresses name their content, so browsers may cache them for ever. */
 export function loadAssets(): Assets {
-  const folder = fileURLToPath(new URL('./assets/', import.meta.url))
   const files = new Map<string, { body: Buffer; type: string }>()
   const urls = new Map<string, string>()
-  for (const name of readdirSync(folder)) {
-    const type = TYPES[extname(name)]
-    if (!type) continue
-    const body = readFileSync(folder + name)
-    const hashed = `${name.slice(0, -extname(name).length)}-${createHash('sha256').update(body).digest('hex').slice(0, 8)}${extname(name)}`
-    files.set(hashed, { body, type })
+  for (const [name, body] of readAssets()) {
+    const extension = extname(name)
+    const hash = createHash('sha256').update(body).digest('hex').slice(0, 8)
+    const hashed = `${name.slice(0, -extension.length)}-${hash}${extension}`
+    files.set(hashed, { body, type: TYPES[extension]! })
     urls.set(name, `/assets/${hashed}`)
   }
   const router = Router()
@@ -44,4 +45,15 @@ export function loadAssets(): Assets {
     },
     router,
   }
+}
+
+/** Scripts and icons as they are, and one style sheet made of its parts: a page loads it in one request. */
+function readAssets(): [name: string, body: Buffer][] {
+  const folder = fileURLToPath(new URL('./assets/', import.meta.url))
+  const names = readdirSync(folder).filter((name) => extname(name) in TYPES)
+  const styles = STYLE_PARTS.map((part) => readFileSync(`${folder}style/${part}.css`))
+  return [
+    ['style.css', Buffer.concat(styles)],
+    ...names.map((name): [string, Buffer] => [name, readFileSync(folder + name)]),
+  ]
 }

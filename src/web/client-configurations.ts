@@ -3,42 +3,47 @@ import type { Scope } from '../library/accounts/keys.ts'
 export interface ClientConfiguration {
   id: string
   name: string
-  /** Where the text goes. */
+  /** Where to put the text. */
   where: string
   text: string
 }
 
-/** A line for the shell that shows that the key works, by something it may do. */
+/** A shell line that tries the key on something it may do. */
 export function curlLine(publicUrl: string, key: string, scopes: readonly Scope[]): string {
-  const path = scopes.includes('saves:read')
-    ? '/api/favourites'
-    : scopes.includes('boards:read')
-      ? '/api/boards'
-      : scopes.includes('events:read')
-        ? '/api/events'
-        : undefined
-  if (path) return `curl -s ${publicUrl}${path} -H 'Authorization: Bearer ${key}'`
-  return `curl -s ${publicUrl}/api/mcp -H 'Authorization: Bearer ${key}' -H 'content-type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'`
+  const authorization = `-H 'Authorization: Bearer ${key}'`
+  const path = PATHS.find(([scope]) => scopes.includes(scope))?.[1]
+  if (path) return `curl -s ${publicUrl}${path} ${authorization}`
+  const list = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  return `curl -s ${publicUrl}/api/mcp ${authorization} -H 'content-type: application/json' -d '${list}'`
 }
 
-/** Ready configurations for MCP clients; without a key they have the six open tools. */
+/** What a key with this scope may read; the first that fits is shown. */
+const PATHS: readonly [Scope, string][] = [
+  ['saves:read', '/api/favourites'],
+  ['boards:read', '/api/boards'],
+  ['events:read', '/api/events'],
+]
+
+/** Ready configurations for MCP clients. Without a key they offer the six open tools. */
 export function clientConfigurations(publicUrl: string, key?: string): ClientConfiguration[] {
   const url = `${publicUrl}/api/mcp`
   const bearer = key === undefined ? undefined : `Bearer ${key}`
   const authorized = bearer === undefined ? {} : { headers: { Authorization: bearer } }
+  const header = bearer === undefined ? '' : ` --header "Authorization: ${bearer}"`
   const pretty = (value: unknown) => JSON.stringify(value, null, 2)
   return [
     {
       id: 'claude-code',
       name: 'Claude Code',
       where: 'In a terminal.',
-      text: `claude mcp add --transport http frame-library ${url}${bearer === undefined ? '' : ` --header "Authorization: ${bearer}"`}`,
+      text: `claude mcp add --transport http frame-library ${url}${header}`,
     },
     {
       id: 'claude-desktop',
       name: 'Claude Desktop and other stdio clients (mcp-remote)',
       where:
-        'claude_desktop_config.json (Settings → Developer → Edit Config), or wherever the client keeps its servers. Needs Node.js.',
+        'claude_desktop_config.json (Settings → Developer → Edit Config), or the server list of another client. ' +
+        'Needs Node.js.',
       text: pretty({
         mcpServers: {
           'frame-library': {
@@ -59,7 +64,8 @@ export function clientConfigurations(publicUrl: string, key?: string): ClientCon
       id: 'chatgpt',
       name: 'ChatGPT and the OpenAI API',
       where:
-        'A tool of the Responses API. In ChatGPT itself (Settings → Connectors), give the address and no authentication for the six open tools.',
+        'A tool of the Responses API. In ChatGPT itself (Settings → Connectors), enter the address ' +
+        'without authentication for the six open tools.',
       text: pretty({
         type: 'mcp',
         server_label: 'frame-library',

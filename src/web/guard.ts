@@ -3,14 +3,14 @@ import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { findSession, formToken, isFormToken, SESSION_SEC, type Session } from '../library/accounts/sessions.ts'
 
-/** The signed-in person of a request to the pages. */
+/** The signed-in person who requests a page. */
 export interface Visitor extends Session {
   token: string
-  /** What this session's forms carry. */
+  /** The token in this session's forms. */
   form: string
 }
 
-/** The cookie of a session. With https it carries the `__Host-` prefix: no other host and no plain connection can set it. */
+/** The session cookie. With https it is named `__Host-…`, which no other host and no plain connection can set. */
 export function sessionCookie(publicUrl: string) {
   const secure = publicUrl.startsWith('https:')
   const name = secure ? '__Host-session' : 'session'
@@ -30,12 +30,31 @@ export async function visitorOf(db: Db, cookie: SessionCookie, req: Request): Pr
   return token && session ? { ...session, token, form: formToken(token) } : undefined
 }
 
+/** @throws AppError unauthenticated */
+export async function requireVisitor(db: Db, cookie: SessionCookie, req: Request): Promise<Visitor> {
+  const visitor = await visitorOf(db, cookie, req)
+  if (!visitor) throw new AppError('unauthenticated', 'You are not signed in.')
+  return visitor
+}
+
+/**
+ * The visitor who sent a form, which must carry the token of the session.
+ * @throws AppError unauthenticated | forbidden
+ */
+export async function requireFormVisitor(db: Db, cookie: SessionCookie, req: Request): Promise<Visitor> {
+  const visitor = await requireVisitor(db, cookie, req)
+  if (!isFormToken(visitor.token, (req.body as { form?: unknown } | undefined)?.form))
+    throw new AppError('forbidden', 'This form has expired. Load the page again.')
+  return visitor
+}
+
 /** Reads a page's form. */
 export const formBody = express.urlencoded({ extended: false, limit: '32kb', parameterLimit: 100 })
 
 /**
- * Refuses forms of other sites: browsers say where a request comes from (Sec-Fetch-Site, Origin), and what sends neither cannot be steered by a page.
- * Together with SameSite=Lax and the session's form token; the only guard where there is no session yet.
+ * Refuses forms of other sites. Browsers say where a request comes from (Sec-Fetch-Site, Origin);
+ * a client that sends neither header is not steered by a page. SameSite=Lax and the session's form token also guard,
+ * but before sign-in this is the only check.
  */
 export function fromOurPages(publicUrl: string): RequestHandler {
   const ours = new URL(publicUrl).host
@@ -48,13 +67,7 @@ export function fromOurPages(publicUrl: string): RequestHandler {
       const host = URL.canParse(origin) ? new URL(origin).host : undefined
       foreign = host === undefined || (host !== ours && host !== req.headers.host)
     }
-    if (foreign) throw new AppError('forbidden', 'This form was not sent from our own page.')
+    if (foreign) throw new AppError('forbidden', 'This form was sent from another site. Use the form on this site.')
     next()
   }
-}
-
-/** @throws AppError forbidden when the form is not of this session. */
-export function requireForm(visitor: Visitor, body: unknown): void {
-  if (!isFormToken(visitor.token, (body as { form?: unknown } | undefined)?.form))
-    throw new AppError('forbidden', 'This form has expired. Load the page again.')
 }

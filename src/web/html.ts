@@ -1,4 +1,4 @@
-/** Markup that is safe to send. Made only by `html` and `trusted`. */
+/** Markup that is safe to send; only `html` and `trusted` make it. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -11,14 +11,17 @@ export class Html {
 
 type Value = Html | string | number | null | undefined | false | readonly Value[]
 
-/** Every value is escaped, in text and in quoted attributes alike, unless it is markup itself. Nothing, false and empty lists leave no trace. */
+/**
+ * Escapes every value that is not markup itself, in text and in quoted attributes.
+ * `null`, `undefined`, `false` and empty lists print nothing.
+ */
 export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
   let text = strings[0]!
   for (const [n, value] of values.entries()) text += render(value) + strings[n + 1]!
   return new Html(text)
 }
 
-/** Markup of our own making that holds nothing of anybody else's. */
+/** Markup that we wrote ourselves and that contains no outside text. */
 export function trusted(text: string): Html {
   return new Html(text)
 }
@@ -39,7 +42,7 @@ export function escapeHtml(text: string): string {
     .replaceAll("'", '&#39;')
 }
 
-/** A link address from the outside: anything but http and https leads nowhere. */
+/** A link address from outside: null unless it is http or https. */
 export function safeUrl(url: string | null): string | null {
   return url !== null && /^https?:\/\//i.test(url) ? url : null
 }

@@ -5,8 +5,8 @@ import { type Html, html, trusted } from './html.ts'
 export interface Page {
   title: string
   body: Html
-  /** Which entry of the navigation this is. */
-  current?: 'library' | 'boards' | 'keys' | 'docs' | 'console' | 'analytics'
+  /** The navigation entry of this page. */
+  current?: 'library' | 'keys' | 'docs'
   /** Names of modules in `assets/`. */
   modules?: readonly string[]
   account?: { email: string; role: 'member' | 'operator' } | undefined
@@ -25,7 +25,8 @@ const NAVIGATION = [
 
 /** The shell of every page: one heading bar, one main, no inline script or style. */
 export function layout(assets: Assets, page: Page): string {
-  const { title, body, current, modules = [], account, formToken, noIndex, wide } = page
+  const { title, body, modules = [], noIndex, wide } = page
+  const icon = assets.url('icon.svg')
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -33,23 +34,17 @@ export function layout(assets: Assets, page: Page): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 ${noIndex && trusted('<meta name="robots" content="noindex">\n')}<title>${title} · Frame Library</title>
-<link rel="icon" href="${assets.url('icon.svg')}" type="image/svg+xml">
+<link rel="icon" href="${icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.url('style.css')}">
 ${modules.map((name) => html`<script type="module" src="${assets.url(name)}"></script>\n`)}</head>
 <body>
 <a class="skip" href="#main">Skip to content</a>
 <header class="bar">
-  <a class="brand" href="/"><img src="${assets.url('icon.svg')}" alt="" width="24" height="24"> Frame Library</a>
+  <a class="brand" href="/"><img src="${icon}" alt="" width="24" height="24"> Frame Library</a>
   <nav aria-label="Main">
-    ${NAVIGATION.map(({ id, href, label }) => html`<a href="${href}"${id === current && trusted(' aria-current="page"')}>${label}</a>`)}
+    ${navigation(page)}
   </nav>
-  ${
-    account && formToken
-      ? html`<form class="account" method="post" action="/web/sign-out"><input type="hidden" name="form" value="${formToken}"><span title="Signed in">${account.email}</span><button class="quiet">Sign out</button></form>`
-      : current === 'keys'
-        ? ''
-        : html`<a class="account" href="/keys">Sign in</a>`
-  }
+  ${accountCorner(page)}
 </header>
 <main id="main" tabindex="-1"${wide && trusted(' class="wide"')}>
 ${body}
@@ -59,7 +54,26 @@ ${body}
 `.text
 }
 
-/** What every page may load and do: our own files, pictures of our own, forms to ourselves. Pages of a person are never stored. */
+function navigation({ current }: Page): Html[] {
+  return NAVIGATION.map(
+    ({ id, href, label }) => html`<a href="${href}"${id === current && trusted(' aria-current="page"')}>${label}</a>`,
+  )
+}
+
+function accountCorner({ account, formToken, current }: Page): Html | false {
+  if (account && formToken)
+    return html`<form class="account" method="post" action="/web/sign-out">
+    <input type="hidden" name="form" value="${formToken}">
+    <span title="Signed in">${account.email}</span>
+    <button class="quiet">Sign out</button>
+  </form>`
+  return current !== 'keys' && html`<a class="account" href="/keys">Sign in</a>`
+}
+
+/**
+ * Sends a page with its content security policy: it loads and does only what is our own.
+ * Not stored by browsers or caches, unless the route has set its own Cache-Control.
+ */
 export function sendPage(
   res: Response,
   { publicUrl, status = 200, page }: { publicUrl: string; status?: number; page: string },

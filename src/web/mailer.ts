@@ -1,12 +1,12 @@
 import { createTransport } from 'nodemailer'
 
 export interface Mailer {
-  /** @throws when the server does not take it */
+  /** @throws when the server refuses it */
   send(mail: { to: string; subject: string; text: string }): Promise<void>
   close(): void
 }
 
-/** Mail through SMTP_URL. The sender is the URL's user where that is an address, else no-reply at our own host. */
+/** Mail through SMTP_URL. The sender is the URL's user if that is an address, else no-reply at our own host. */
 export function openMailer({ smtpUrl, publicUrl }: { smtpUrl: string; publicUrl: string }): Mailer {
   const user = decodeURIComponent(new URL(smtpUrl).username)
   const from = { name: 'Frame Library', address: user.includes('@') ? user : `no-reply@${new URL(publicUrl).hostname}` }
@@ -18,7 +18,7 @@ export function openMailer({ smtpUrl, publicUrl }: { smtpUrl: string; publicUrl:
   })
   return {
     async send({ to, subject, text }) {
-      // As an object: an address is never parsed out of a header line. Plain text only, so that nothing rewrites the link.
+      // The address is an object, so it is never parsed out of a header line. Plain text keeps the link as it is.
       await transport.sendMail({ from, to: { name: '', address: to }, subject, text, textEncoding: 'quoted-printable' })
     },
     close: () => transport.close(),

@@ -5,7 +5,7 @@ import type { Assets } from './assets.ts'
 import { html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 
-/** Errors of the pages, for people. A page or form that needs a session leads to the sign-in. */
+/** Shows errors as pages. A page or form that needs a session redirects to the sign-in. */
 export function pageErrors({
   assets,
   publicUrl,
@@ -29,7 +29,11 @@ export function pageErrors({
     }
     if (problem.retryAfterSec !== undefined) res.set('Retry-After', String(Math.ceil(problem.retryAfterSec)))
     const title = problem.code === 'not_found' ? 'Not found' : 'That did not work'
-    const body = html`<section class="narrow card"><h1>${title}</h1><p>${problem.message}</p><p><a href="/">To the library</a> · <a href="/keys">To your keys</a></p></section>`
+    const body = html`<section class="narrow card">
+<h1>${title}</h1>
+<p>${problem.message}</p>
+<p><a href="/">To the library</a> · <a href="/keys">To your keys</a></p>
+</section>`
     sendPage(res, { publicUrl, status: STATUS[problem.code], page: layout(assets, { title, body, noIndex: true }) })
   }
 }

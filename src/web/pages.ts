@@ -21,7 +21,7 @@ export interface PagesDeps extends CollectionDeps {
   logger: Logger
   signup: boolean
   smtpUrl: string | undefined
-  /** Without a mail server, sign-in links are printed only where this is false. */
+  /** Without a mail server, sign-in links are printed only outside production. */
   production: boolean
   /** Tests replace these: the mail server, and where links are printed. */
   mailer?: Mailer | undefined
@@ -29,13 +29,13 @@ export interface PagesDeps extends CollectionDeps {
 }
 
 export interface Pages {
-  /** The shell's files, for other pages. */
+  /** The files of the shell, for other pages. */
   assets: Assets
   routers: Router[]
   close(): void
 }
 
-/** The pages: the wall for everybody, and sign-in, keys and shared boards for people with an account. */
+/** The wall, sign-in, keys and shared boards. */
 export function openPages(deps: PagesDeps): Pages {
   const assets = loadAssets()
   const { smtpUrl, publicUrl } = deps

@@ -12,7 +12,7 @@ import { type Html, html, safeUrl } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import { pageErrors } from './page-errors.ts'
 
-/** `/shared/{token}`: a board for whoever has its link. Never cached, never indexed, and the link is told to no other site. */
+/** `/shared/{token}`: a board for everyone with its link. Never cached or indexed; no other site sees the link. */
 export function sharedBoardRouter({
   db,
   assets,
@@ -34,22 +34,26 @@ export function sharedBoardRouter({
   return router
 }
 
-function boardPage(board: { name: string; item_count: number; items: PinnedFrame[] }): Html {
-  return html`<h1>${board.name}</h1>
-<p class="lead">A board of ${board.item_count} ${board.item_count === 1 ? 'frame' : 'frames'}.</p>
-${
-  board.items.length === 0
-    ? html`<p class="empty">Nothing is pinned here yet.</p>`
-    : html`<ul class="frames">${board.items.map(
-        (item) => html`<li><figure>
-  <img src="${item.thumb_url}" alt="${item.caption ?? `Frame of ${item.video.title}`}" width="${item.width}" height="${item.height}" loading="lazy" decoding="async">
+function boardPage({ name, item_count, items }: { name: string; item_count: number; items: PinnedFrame[] }): Html {
+  return html`<h1>${name}</h1>
+<p class="lead">A board of ${item_count} ${item_count === 1 ? 'frame' : 'frames'}.</p>
+${items.length === 0 ? html`<p class="empty">Nothing is pinned here yet.</p>` : frameList(items)}`
+}
+
+function frameList(items: readonly PinnedFrame[]): Html {
+  return html`<ul class="frames">${items.map(pinnedFrame)}</ul>`
+}
+
+function pinnedFrame(item: PinnedFrame): Html {
+  const alt = item.caption ?? `Frame of ${item.video.title}`
+  const size = html`width="${item.width}" height="${item.height}"`
+  return html`<li><figure>
+  <img src="${item.thumb_url}" alt="${alt}" ${size} loading="lazy" decoding="async">
   <figcaption>
     ${item.note && html`<p class="note">${item.note}</p>`}
     <p class="credit">${sourceLink(item)}</p>
   </figcaption>
-</figure></li>`,
-      )}</ul>`
-}`
+</figure></li>`
 }
 
 function sourceLink(item: PinnedFrame): Html {

@@ -1,25 +1,19 @@
 import { type Request, type Response, Router } from 'express'
 import type { Db } from '../db/client.ts'
-import { AppError } from '../errors.ts'
 import { contextOf } from '../http/edge.ts'
 import { LINK_POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { parseEmail } from '../library/accounts/accounts.ts'
-import {
-  createSignInCode,
-  endAllSessions,
-  endSession,
-  LINK_SEC,
-  redeemSignInCode,
-} from '../library/accounts/sessions.ts'
+import { createSignInCode, endAllSessions, endSession, redeemSignInCode } from '../library/accounts/sessions.ts'
 import { sha256 } from '../library/ids.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
-import { formBody, fromOurPages, requireForm, sessionCookie, visitorOf } from './guard.ts'
-import { type Html, html } from './html.ts'
+import { formBody, fromOurPages, requireFormVisitor, type SessionCookie, sessionCookie, visitorOf } from './guard.ts'
+import type { Html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import type { Mailer } from './mailer.ts'
 import { pageErrors } from './page-errors.ts'
+import { confirmForm, type Delivery, sentPage, sentTitle, signInForm, signInMail } from './sign-in-view.ts'
 
 export interface SignInDeps {
   db: Db
@@ -29,157 +23,117 @@ export interface SignInDeps {
   publicUrl: string
   signup: boolean
   mailer: Mailer | undefined
-  /** Development without a mail server: where the link is printed. Never in production. */
+  /** Prints the link in development without a mail server. Never set in production. */
   printLink: ((line: string) => void) | undefined
 }
 
-/** The code travels behind `#`, which browsers keep to themselves: no log and no Referer ever holds it. */
+/** The code follows `#`, which browsers never send: no log and no Referer contains it. */
 export function signInUrl(publicUrl: string, code: string): string {
   return `${publicUrl}/sign-in/confirm#${code}`
 }
 
-/** Signing in by a link that is mailed, and out again. */
+/** Signing in by a link, and signing out. */
 export function signInRouter(deps: SignInDeps): Router {
-  const { db, assets, limits, logger, publicUrl, mailer, printLink, signup } = deps
+  const { db, assets, logger, publicUrl } = deps
   const router = Router()
   const cookie = sessionCookie(publicUrl)
   const ours = fromOurPages(publicUrl)
-  const by = mailer ? 'mail' : printLink ? 'terminal' : 'nothing'
-
-  const sentTo = by === 'mail' ? 'Look at your mail' : 'Look at the terminal'
-
-  function send(res: Response, title: string, body: Html, { status = 200, modules = [] as string[] } = {}): void {
-    sendPage(res, { publicUrl, status, page: layout(assets, { title, current: 'keys', body, modules, noIndex: true }) })
-  }
 
   router.get('/sign-in', async (req, res) => {
-    if (await visitorOf(db, cookie, req)) {
-      res.set('Cache-Control', 'no-store').redirect(303, '/keys')
-      return
-    }
-    send(res, 'Sign in', signInForm({ by }))
+    if (await visitorOf(db, cookie, req)) return redirect(res, '/keys')
+    send(deps, res, { title: 'Sign in', body: signInForm({ by: deliveryOf(deps) }) })
   })
+  router.post('/web/sign-in', ours, formBody, (req, res) => askForLink(deps, req, res))
 
-  router.post('/web/sign-in', ours, formBody, async (req, res) => {
-    await limits.consume('links', contextOf(req).address, 1)
-    const given = String((req.body as { email?: unknown })?.email ?? '')
-    let email: string
-    try {
-      email = parseEmail(given)
-    } catch {
-      send(res, 'Sign in', signInForm({ by, email: given, error: 'That does not look like an e-mail address.' }), {
-        status: 400,
-      })
-      return
-    }
-    await limits.consume('links', `mail:${sha256(email)}`, LINK_POINTS)
-    // Not awaited, and the same page whatever comes of it: the answer and its time tell nobody which addresses have an account.
-    deliver(email).catch((error: unknown) => logger.error({ err: error }, 'sign-in mail not sent'))
-    send(
-      res,
-      sentTo,
-      html`<section class="narrow card"><h1>${sentTo}</h1>
-<p>If <strong>${email}</strong> can sign in here, a link is on its way. It works once, for ${LINK_SEC / 60} minutes.</p>
-<p class="hint">Nothing there? ${by === 'mail' ? 'Look in the spam folder, or try' : 'Try'} <a href="/sign-in">again</a>.</p></section>`,
-    )
-  })
-
-  async function deliver(email: string): Promise<void> {
-    const made = await createSignInCode(db, { email, signup })
-    if (!made) return
-    const url = signInUrl(publicUrl, made.code)
-    if (mailer)
-      await mailer.send({
-        to: made.email,
-        subject: 'Sign in to Frame Library',
-        text: `Open this link to sign in to Frame Library. It works once, for ${LINK_SEC / 60} minutes.\n\n${url}\n\nIf you did not ask for it, do nothing: nobody can sign in without it.\n`,
-      })
-    else printLink?.(`Sign-in link for ${made.email}: ${url}`)
-  }
-
-  router.get('/sign-in/confirm', (_req, res) => send(res, 'Confirm', confirmForm(), { modules: ['sign-in.js'] }))
-
-  // A form, not the link itself, uses the code up: mail scanners open links.
-  router.post('/web/sign-in/confirm', ours, formBody, async (req, res) => {
-    await limits.consume('links', contextOf(req).address, 1)
-    const code = String((req.body as { code?: unknown })?.code ?? '')
-    const session = await redeemSignInCode(db, { code, signup })
-    if (!session) {
-      send(res, 'Confirm', confirmForm('This link has been used, or is too old. Ask for a new one.'), {
-        status: 400,
-        modules: ['sign-in.js'],
-      })
-      return
-    }
-    const previous = cookie.read(req)
-    if (previous) await endSession(db, previous)
-    cookie.set(res, session.token)
-    res.set('Cache-Control', 'no-store').redirect(303, '/keys')
-  })
+  router.get('/sign-in/confirm', (_req, res) => sendConfirm(deps, res))
+  // A form, not the link itself, uses up the code: mail scanners open links.
+  router.post('/web/sign-in/confirm', ours, formBody, (req, res) => confirm(deps, cookie, req, res))
 
   router.post('/web/sign-out', ours, formBody, async (req, res) => {
-    const visitor = await signedIn(req)
+    const visitor = await requireFormVisitor(db, cookie, req)
     await endSession(db, visitor.token)
-    leave(res)
+    cookie.clear(res)
+    redirect(res, '/sign-in')
   })
 
   router.post('/web/sign-out-everywhere', ours, formBody, async (req, res) => {
-    const visitor = await signedIn(req)
+    const visitor = await requireFormVisitor(db, cookie, req)
     await endAllSessions(db, visitor.account)
-    leave(res)
-  })
-
-  async function signedIn(req: Request) {
-    const visitor = await visitorOf(db, cookie, req)
-    if (!visitor) throw new AppError('unauthenticated', 'You are not signed in.')
-    requireForm(visitor, req.body)
-    return visitor
-  }
-
-  function leave(res: Response): void {
     cookie.clear(res)
-    res.set('Cache-Control', 'no-store').redirect(303, '/sign-in')
-  }
+    redirect(res, '/sign-in')
+  })
 
   router.use(pageErrors({ assets, publicUrl, logger }))
   return router
 }
 
-function signInForm({
-  by,
-  email,
-  error,
-}: {
-  by: 'mail' | 'terminal' | 'nothing'
-  email?: string
-  error?: string
-}): Html {
-  return html`<section class="narrow card"><h1>Sign in</h1>
-${
-  by === 'nothing'
-    ? html`<p class="notice">This service has no mail server. An operator makes you a link with <code>frames accounts link &lt;email&gt;</code>.</p>`
-    : html`<p>${by === 'mail' ? 'We mail you a link.' : 'Without a mail server the link is printed in the terminal where the service was started.'} There is no password.</p>
-<form method="post" action="/web/sign-in">
-  <div class="field">
-    <label for="email">E-mail address</label>
-    <input id="email" name="email" type="email" autocomplete="email" required maxlength="254" value="${email}"${error && html` aria-invalid="true" aria-describedby="email-error"`}>
-    ${error && html`<p class="error" id="email-error" role="alert">${error}</p>`}
-  </div>
-  <button class="primary">${by === 'mail' ? 'Mail me a link' : 'Print a link'}</button>
-</form>`
-}
-<p class="hint">Searching the library needs no account.</p></section>`
+function deliveryOf({ mailer, printLink }: SignInDeps): Delivery {
+  if (mailer) return 'mail'
+  return printLink ? 'terminal' : 'nothing'
 }
 
-function confirmForm(error?: string): Html {
-  return html`<section class="narrow card"><h1>Sign in</h1>
-${error && html`<p class="error" role="alert">${error}</p>`}
-<form method="post" action="/web/sign-in/confirm" id="confirm">
-  <div class="field" id="code-field">
-    <label for="code">Code from your link <span class="hint">(what stands behind #)</span></label>
-    <input id="code" name="code" required maxlength="200" autocomplete="off" spellcheck="false" autocapitalize="off">
-  </div>
-  <button class="primary">Sign in</button>
-</form>
-${error && html`<p><a href="/sign-in">Ask for a new link</a></p>`}</section>`
+async function askForLink(deps: SignInDeps, req: Request, res: Response): Promise<void> {
+  const { limits, logger } = deps
+  await limits.consume('links', contextOf(req).address, 1)
+  const given = String((req.body as { email?: unknown } | undefined)?.email ?? '')
+  const by = deliveryOf(deps)
+  const email = tryParseEmail(given)
+  if (email === undefined) {
+    const error = 'This is not a valid e-mail address. Check it and try again.'
+    send(deps, res, { title: 'Sign in', body: signInForm({ by, email: given, error }), status: 400 })
+    return
+  }
+  await limits.consume('links', `mail:${sha256(email)}`, LINK_POINTS)
+  // Not awaited: neither the answer nor its time shows whether the address has an account.
+  sendLink(deps, email).catch((error: unknown) => logger.error({ err: error }, 'sign-in mail not sent'))
+  send(deps, res, { title: sentTitle(by), body: sentPage(by, email) })
+}
+
+function tryParseEmail(given: string): string | undefined {
+  try {
+    return parseEmail(given)
+  } catch {
+    return undefined
+  }
+}
+
+async function sendLink({ db, signup, publicUrl, mailer, printLink }: SignInDeps, email: string): Promise<void> {
+  const made = await createSignInCode(db, { email, signup })
+  if (!made) return
+  const url = signInUrl(publicUrl, made.code)
+  if (mailer) await mailer.send({ to: made.email, ...signInMail(url) })
+  else printLink?.(`Sign-in link for ${made.email}: ${url}`)
+}
+
+async function confirm(deps: SignInDeps, cookie: SessionCookie, req: Request, res: Response): Promise<void> {
+  const { db, limits, signup } = deps
+  await limits.consume('links', contextOf(req).address, 1)
+  const code = String((req.body as { code?: unknown } | undefined)?.code ?? '')
+  const session = await redeemSignInCode(db, { code, signup })
+  if (!session) {
+    sendConfirm(deps, res, 'This link is used or expired. Ask for a new one.')
+    return
+  }
+  const previous = cookie.read(req)
+  if (previous) await endSession(db, previous)
+  cookie.set(res, session.token)
+  redirect(res, '/keys')
+}
+
+function sendConfirm(deps: SignInDeps, res: Response, error?: string): void {
+  const status = error === undefined ? 200 : 400
+  send(deps, res, { title: 'Confirm', body: confirmForm(error), status, modules: ['sign-in.js'] })
+}
+
+function send(
+  { assets, publicUrl }: SignInDeps,
+  res: Response,
+  { status, ...page }: { title: string; body: Html; status?: number; modules?: readonly string[] },
+): void {
+  const shown = layout(assets, { ...page, current: 'keys', noIndex: true })
+  sendPage(res, { publicUrl, ...(status === undefined ? {} : { status }), page: shown })
+}
+
+function redirect(res: Response, to: string): void {
+  res.set('Cache-Control', 'no-store').redirect(303, to)
 }

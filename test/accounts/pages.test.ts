@@ -315,7 +315,7 @@ describe.skipIf(!existsSync(CHROMIUM))(
 
       await page.locator('.actions summary').getByText('Rotate').click()
       await page.getByLabel('The old key stops').selectOption({ label: 'at once' })
-      await page.getByRole('button', { name: 'Make its successor' }).click()
+      await page.getByRole('button', { name: 'Create its replacement' }).click()
       await page.getByRole('heading', { name: /is ready/ }).waitFor()
       // By then the address no longer makes a reload send the form again.
       await page.locator('#made:focus').waitFor()

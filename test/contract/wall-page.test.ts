@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { LibrarySearch } from '../../src/search/library-search.ts'
+import { openTestApi } from '../accounts/app.ts'
 import { type ContractLibrary, openContractLibrary } from './library.ts'
 
 /** The wall for people: the address is the state, and everything in it can be seen and taken back. */
@@ -22,7 +24,7 @@ test('the address of a video leads to its frames; one that is not in the library
   expect([known.status, known.headers.get('location')]).toEqual([302, `/?video=${library.videos.youtube}`])
   const unknown = await open(`?q=${encodeURIComponent('https://youtu.be/aaaaaaaaaaa')}`)
   expect(unknown.status).toBe(200)
-  expect(await unknown.text()).toContain('Nothing fits')
+  expect(await unknown.text()).toContain('No frames match. Remove a filter or try another word.')
 })
 
 test('every filter is to be seen and to be taken back by itself', async () => {
@@ -55,4 +57,19 @@ test('a link that was passed on opens the page it names; a parameter that is non
     expect([path, (await open(path)).status]).toEqual([path, 200])
   expect((await open('?colour=red')).status).toBe(400)
   expect((await open('api/frames?utm_source=x')).status).toBe(400)
+})
+
+test('one question in two orders is one page and one search', async () => {
+  const asked: string[] = []
+  const counting = (search: LibrarySearch) =>
+    new Proxy(search, {
+      get(target, name: keyof LibrarySearch) {
+        asked.push(name)
+        return target[name]
+      },
+    })
+  await using api = await openTestApi({ overrides: { search: counting } })
+  const { text: page } = await api.call('/?subject=ui&author=Words')
+  expect((await api.call('/?author=Words&subject=ui')).text).toBe(page)
+  expect(asked.filter((name) => name === 'frames')).toHaveLength(1)
 })

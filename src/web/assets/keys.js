@@ -1,4 +1,4 @@
-// Small comforts: copy buttons, the reader's own time, and a fresh key that a reload does not make again.
+// Copy buttons, times in the reader's own zone, and a new key that a reload does not create again.
 
 for (const snippet of document.querySelectorAll('.snippet')) {
   const code = snippet.querySelector('code')
@@ -17,7 +17,7 @@ for (const snippet of document.querySelectorAll('.snippet')) {
       await navigator.clipboard.writeText(code.textContent)
       label.textContent = 'Copied'
     } catch {
-      // No clipboard outside https: mark the text, so that the keyboard can take it.
+      // No clipboard outside https: select the text, so that the keyboard can copy it.
       getSelection()?.selectAllChildren(code)
       label.textContent = 'Press Ctrl+C'
     }
@@ -34,7 +34,7 @@ for (const time of document.querySelectorAll('time')) {
   time.textContent = at.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 }
 
-// One open box among the actions of a key.
+// At most one open box among the actions of a key.
 for (const details of document.querySelectorAll('.actions details')) {
   details.addEventListener('toggle', () => {
     if (!details.open) return

@@ -1,4 +1,5 @@
-// The code stands behind #, so that it never reaches a log. Nothing is sent before the button is pressed: mail scanners run pages too.
+// Browsers never send what follows #, so the code reaches no log. Mail scanners run pages too: send nothing before the
+// button is pressed.
 const code = location.hash.slice(1)
 if (code) {
   const input = document.getElementById('code')

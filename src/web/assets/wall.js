@@ -3,7 +3,7 @@ const form = document.querySelector('form.search')
 form?.addEventListener('change', (event) => {
   if (event.target instanceof HTMLSelectElement) form.requestSubmit()
 })
-// Empty fields stay out of the address.
+// Keep empty fields out of the address.
 form?.addEventListener('submit', () => {
   for (const field of form.querySelectorAll('input[name], select[name]')) field.disabled = field.value === ''
 })

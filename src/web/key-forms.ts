@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { SCOPES } from '../library/accounts/keys.ts'
+
+/** What the forms of `/keys` offer and accept. */
+
+export const EXPIRIES = [
+  { days: 0, label: 'Never' },
+  { days: 7, label: 'In 7 days' },
+  { days: 30, label: 'In 30 days' },
+  { days: 90, label: 'In 90 days' },
+  { days: 365, label: 'In a year' },
+] as const
+export const GRACES = [
+  { hours: 0, label: 'at once' },
+  { hours: 1, label: 'in an hour' },
+  { hours: 24, label: 'in a day' },
+  { hours: 168, label: 'in a week' },
+] as const
+
+const oneOf = (values: readonly number[]) =>
+  z.coerce.number().refine((value) => values.includes(value), 'Choose one of the list.')
+
+/** A form sends no, one or several values of a name. */
+const toList = (value: unknown) => [value ?? []].flat()
+
+export const CreateForm = z.object({
+  name: z.string().trim().min(1, 'Give the key a name.').max(80, 'A name has at most 80 characters.'),
+  scope: z.preprocess(toList, z.array(z.enum(SCOPES)).min(1, 'Choose at least one scope.')),
+  expires: oneOf(EXPIRIES.map(({ days }) => days)),
+})
+
+export const RotateForm = z.object({ grace: oneOf(GRACES.map(({ hours }) => hours)) })
+
+/** What was filled in, so that a form with an error keeps it. */
+export interface GivenKey {
+  name: string
+  scopes: readonly string[]
+  days: number
+}
+
+export function givenKey(body: Record<string, unknown>): GivenKey {
+  return {
+    name: String(body.name ?? ''),
+    scopes: toList(body.scope).map(String),
+    days: Number(body.expires ?? 0),
+  }
+}

@@ -1,0 +1,231 @@
+import { POINTS, type Usage } from '../http/rate-limit/budgets.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import {
+  isLive,
+  type KeyRecord,
+  MAX_KEYS,
+  MEMBER_SCOPES,
+  OPERATOR_SCOPES,
+  type Scope,
+} from '../library/accounts/keys.ts'
+import { clientConfigurations, curlLine } from './client-configurations.ts'
+import type { Visitor } from './guard.ts'
+import { type Html, html } from './html.ts'
+import { keyCard, number, time } from './key-card.ts'
+import { EXPIRIES, type GivenKey } from './key-forms.ts'
+
+const SCOPE_TEXT: Record<Scope, string> = {
+  'saves:read': 'see your saved frames',
+  'saves:write': 'save and unsave frames',
+  'boards:read': 'see your boards',
+  'boards:write': 'create, fill, share and delete boards',
+  'videos:write': 'queue, retry and delete videos',
+  'library:write': 'correct annotations, edit the techniques',
+  'accounts:write': 'change plans',
+  'webhooks:write': 'manage webhooks',
+  'events:read': 'read the event log',
+}
+
+/** What one request adds to the page. */
+export interface KeysView {
+  visitor: Visitor
+  /** A new key: shown in this answer and never again. */
+  made?: MadeKey | undefined
+  error?: FieldError | undefined
+  given?: GivenKey | undefined
+  notice?: string | undefined
+}
+
+interface MadeKey {
+  key: string
+  record: KeyRecord
+  /** The key that it replaces. */
+  replaced?: KeyRecord | undefined
+}
+
+interface FieldError {
+  field: string
+  message: string
+}
+
+interface KeysData extends KeysView {
+  keys: KeyRecord[]
+  usage: Map<string, Usage>
+  publicUrl: string
+  pointsOf: RateLimits['pointsOf']
+}
+
+export function keysPage(data: KeysData): Html {
+  const { visitor, made, notice, publicUrl } = data
+  return html`<h1>API keys</h1>
+<p class="lead">A key lets a program act for you: it saves frames, fills boards and uses the library from an assistant.
+  Searching needs no key.</p>
+${notice && html`<p class="notice done" role="status">${notice}</p>`}
+${made && madeSection(made, publicUrl)}
+${visitor.account.plan === 'free' && FREE_PLAN}
+${yourKeys(data)}
+${createSection(data)}
+${limitsSection(data)}
+${accountSection(data)}`
+}
+
+const FREE_PLAN = html`<p class="notice">You are on the <strong>free</strong> plan: a key raises your request limit.
+  Saves and boards need <strong>pro</strong>. Your keys work for them as soon as the plan changes.</p>`
+
+function madeSection({ key, record, replaced }: MadeKey, publicUrl: string): Html {
+  return html`<section class="card made" aria-labelledby="made-heading" id="made" tabindex="-1">
+  <h2 id="made-heading">“${record.name}” is ready</h2>
+  <p><strong>Copy the key now.</strong> It cannot be shown again, because we store only its fingerprint.</p>
+  ${replaced?.revokedAt && replacedNote(replaced.hint, replaced.revokedAt)}
+  ${snippet('new-key', 'Key', key)}
+  ${snippet('curl', 'Try it', curlLine(publicUrl, key, record.scopes))}
+  <h3>Use it from an assistant</h3>
+  ${clientConfigurations(publicUrl, key).map(
+    ({ id, name, where, text }) => html`<details>
+    <summary>${name}</summary>
+    <p class="hint">${where}</p>
+    ${snippet(id, name, text)}
+  </details>`,
+  )}
+</section>`
+}
+
+function replacedNote(hint: string, revokedAt: Date): Html {
+  const stopped = revokedAt.getTime() <= Date.now()
+  const state = stopped ? 'has stopped working.' : html`works until ${time(revokedAt)}.`
+  return html`<p>The old key, ending in <code>${hint}</code>, ${state}</p>`
+}
+
+/** A text to copy. The module adds the button, because it works only with a script. */
+function snippet(id: string, label: string, text: string): Html {
+  return html`<div class="snippet" data-copy="${label}">
+  <pre tabindex="0" aria-label="${label}"><code id="${id}">${text}</code></pre>
+</div>`
+}
+
+function yourKeys({ keys, usage, visitor, made }: KeysData): Html {
+  const live = keys.filter((key) => isLive(key))
+  const dead = keys.filter((key) => !isLive(key))
+  const none = dead.length > 0 ? 'No active keys.' : 'No keys yet. Create the first one below.'
+  const cards = live.map((key) =>
+    keyCard(key, { usage: usage.get(key.id), visitor, fresh: key.id === made?.record.id }),
+  )
+  return html`<section aria-labelledby="keys-heading">
+  <h2 id="keys-heading">Your keys</h2>
+  ${live.length === 0 ? html`<p class="empty">${none}</p>` : html`<ul class="keys">${cards}</ul>`}
+  ${dead.length > 0 && deadKeys(dead, visitor)}
+</section>`
+}
+
+function deadKeys(keys: readonly KeyRecord[], visitor: Visitor): Html {
+  return html`<details class="dead">
+    <summary>Revoked and expired (${keys.length})</summary>
+    <ul class="keys">${keys.map((key) => keyCard(key, { visitor }))}</ul>
+  </details>`
+}
+
+function createSection({ keys, visitor, given, error }: KeysData): Html {
+  const full = keys.filter((key) => isLive(key)).length >= MAX_KEYS
+  return html`<section class="card" aria-labelledby="create-heading">
+  <h2 id="create-heading">Create a key</h2>
+  ${full && html`<p class="notice">You have ${MAX_KEYS} keys, the most an account can have. Revoke one first.</p>`}
+  <form method="post" action="/web/keys">
+    <input type="hidden" name="form" value="${visitor.form}">
+    <div class="field">
+      <label for="name">Name</label>
+      <input id="name" name="name" required maxlength="80" autocomplete="off" placeholder="Claude on my laptop"
+        value="${given?.name}"${invalidBy(error, 'name')}>
+      ${errorText(error, 'name')}
+    </div>
+    <fieldset${invalidBy(error, 'scope', 'scopes')}>
+      <legend>What it may do</legend>
+      ${scopeBoxes(MEMBER_SCOPES, given?.scopes ?? MEMBER_SCOPES)}
+      ${visitor.account.role === 'operator' && operatorScopes(given)}
+      ${errorText(error, 'scope', 'scopes')}
+    </fieldset>
+    <div class="field">
+      <label for="expires">Expires</label>
+      <select id="expires" name="expires"${invalidBy(error, 'expires')}>${expiryOptions(given?.days ?? 0)}</select>
+      ${errorText(error, 'expires')}
+    </div>
+    <button class="primary">Create key</button>
+  </form>
+</section>`
+}
+
+function operatorScopes(given: GivenKey | undefined): Html {
+  return html`<p class="hint" id="operator-scopes">For operators</p>
+      ${scopeBoxes(OPERATOR_SCOPES, given?.scopes ?? [])}`
+}
+
+function scopeBoxes(scopes: readonly Scope[], checked: readonly string[]): Html {
+  return html`<div class="boxes">${scopes.map(
+    (scope) => html`<label class="box">
+        <input type="checkbox" name="scope" value="${scope}"${checked.includes(scope) && html` checked`}>
+        <span><code>${scope}</code> <span class="hint">${SCOPE_TEXT[scope]}</span></span>
+      </label>`,
+  )}</div>`
+}
+
+function expiryOptions(chosen: number): Html[] {
+  return EXPIRIES.map(
+    ({ days, label }) => html`<option value="${days}"${days === chosen && html` selected`}>${label}</option>`,
+  )
+}
+
+function limitsSection({ visitor, pointsOf }: KeysData): Html {
+  const { plan } = visitor.account
+  return html`<section aria-labelledby="limits-heading">
+  <h2 id="limits-heading">Limits</h2>
+  <div class="scroll" tabindex="0" role="region" aria-labelledby="limits-heading"><table>
+    <thead><tr><th scope="col">Who</th><th scope="col">Points per minute</th></tr></thead>
+    <tbody>
+      <tr><th scope="row">No key, per address</th><td>${number(pointsOf('anonymous'))}</td></tr>
+      <tr><th scope="row">A key on free${plan === 'free' && ' (yours)'}</th><td>${number(pointsOf('free'))}</td></tr>
+      <tr><th scope="row">A key on pro${plan === 'pro' && ' (yours)'}</th><td>${number(pointsOf('pro'))}</td></tr>
+    </tbody>
+  </table></div>
+  <p class="hint">A read costs ${POINTS.read} point, a search ${POINTS.search}, a write ${POINTS.write}.
+    HTTP and MCP share one budget.</p>
+</section>`
+}
+
+function accountSection({ visitor, error }: KeysData): Html {
+  const { email, role, plan } = visitor.account
+  return html`<section aria-labelledby="account-heading">
+  <h2 id="account-heading">Account</h2>
+  <p>${email} · ${role} · ${plan} plan</p>
+  <div class="actions">
+    <form method="post" action="/web/sign-out-everywhere">
+      <input type="hidden" name="form" value="${visitor.form}">
+      <button>Sign out everywhere</button>
+    </form>
+  </div>
+  <details${error?.field === 'delete' && html` open`}><summary>Delete my account</summary>
+    <form method="post" action="/web/account/delete" class="danger-zone">
+      <input type="hidden" name="form" value="${visitor.form}">
+      <p>Your keys stop working. Your saves, boards and share links are deleted. This cannot be undone.</p>
+      <div class="field">
+        <label for="delete-email">Type <strong>${email}</strong> to confirm</label>
+        <input id="delete-email" name="email" type="email" required autocomplete="off"${invalidBy(error, 'delete')}>
+        ${errorText(error, 'delete')}
+      </div>
+      <button class="danger">Delete my account</button>
+    </form>
+  </details>
+</section>`
+}
+
+function invalidBy(error: FieldError | undefined, ...fields: string[]): Html | false {
+  const field = fieldOf(error, fields)
+  return field !== undefined && html` aria-invalid="true" aria-describedby="error-${field}"`
+}
+
+function errorText(error: FieldError | undefined, ...fields: string[]): Html | false {
+  const field = fieldOf(error, fields)
+  return field !== undefined && html`<p class="error" id="error-${field}" role="alert">${error?.message}</p>`
+}
+
+function fieldOf(error: FieldError | undefined, fields: readonly string[]): string | undefined {
+  return error && fields.includes(error.field) ? error.field : undefined
+}
