@@ -86,8 +86,11 @@ export interface TechniqueTerm {
 export interface AnnotateOptions {
   /** Ends the run: no further call begins. */
   signal: AbortSignal
-  /** Breaks off calls under way, whose answers are lost and missing in the books although they may have to be paid for; `signal` when absent. */
-  breakOff?: AbortSignal
+  /**
+   * Aborts calls in flight (default: `signal`). Their answers are lost and their cost is not recorded, although it may
+   * have to be paid.
+   */
+  abortCalls?: AbortSignal
   techniques: readonly TechniqueTerm[]
   /** Called with every finished frame as soon as it is known, so that a paid answer is stored before the next call begins. */
   onAnnotated?: (annotation: FrameAnnotation) => Promise<void>

@@ -111,7 +111,7 @@ async function describe(
   const { annotations } = await annotator.annotate(context, frames, {
     signal,
     // A call in flight is paid for even when its video is gone, so only a stopping worker aborts it.
-    breakOff: stop,
+    abortCalls: stop,
     techniques,
     async onAnnotated(annotation) {
       if (!(await record([annotation]))) watch.stopNow()

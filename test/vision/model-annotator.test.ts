@@ -7,13 +7,9 @@ import {
   type FrameAnnotation,
   type FrameToAnnotate,
 } from '../../src/vision/annotator.ts'
+import type { AnswerCache, CachedAnswer } from '../../src/vision/model/answer-cache.ts'
 import { type CallLimiter, openLocalLimiter } from '../../src/vision/model/limits.ts'
-import {
-  type AnswerCache,
-  type CachedAnswer,
-  type ModelAnnotatorOptions,
-  openModelAnnotator,
-} from '../../src/vision/model/model-annotator.ts'
+import { type ModelAnnotatorOptions, openModelAnnotator } from '../../src/vision/model/model-annotator.ts'
 import {
   type Behaviour,
   type FakeVisionOptions,
@@ -415,7 +411,7 @@ test('a frame that nothing helps fails with its reason', async () => {
   const { annotations } = await run.annotate([await noiseFrame(1)])
   expect(annotations[0]).toMatchObject({
     status: 'failed',
-    reason: 'the answer was not JSON of the wanted form',
+    reason: 'the answer was not valid JSON in the requested form',
     values: {},
   })
   expect(run.endpoint.calls).toHaveLength(3)

@@ -1,10 +1,10 @@
 import sharp from 'sharp'
 import { holdsText, measurePicture } from '../measured/picture.ts'
 
-/** Long side of the JPEG that is sent: enough for labels, and enough to read small text where there is much of it. */
+/** Long side of the JPEG that is sent: enough for labels, or enough for small text where there is much of it. */
 const SIDE = 768
 const SIDE_WITH_TEXT = 1280
-/** Kept frames are 1280 wide; anything near this is hostile. */
+/** Kept frames are 1280 wide. A picture near this size is hostile. */
 const MAX_PIXELS = 8_000_000
 
 /** A data URL for the model. Rejects when the bytes are not a picture. */
@@ -24,7 +24,7 @@ export async function toModelImage(image: Buffer): Promise<string> {
   return `data:image/jpeg;base64,${jpeg.toString('base64')}`
 }
 
-/** Two small grey copies, compared pixel by pixel. */
+/** A small grey copy, for comparing pictures pixel by pixel. */
 export interface Miniature {
   pixels: Buffer
 }
@@ -43,8 +43,8 @@ export async function toMiniature(image: Buffer): Promise<Miniature> {
 }
 
 /**
- * Near-identical: mean difference of at most 2 levels and fewer than one pixel in 200 clearly changed. The second part keeps two text cards apart that differ in
- * their words alone.
+ * Near-identical: a mean difference of at most 2 levels, and fewer than one pixel in 200 clearly changed. The second
+ * part tells two text cards apart that differ only in their words.
  */
 export function looksTheSame(a: Miniature, b: Miniature): boolean {
   let sum = 0

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { readPause } from './endpoint.ts'
 import { createBreaker, openLocalLimiter } from './limits.ts'
+import { readRetryAfter } from './retry-after.ts'
 
 const never = new AbortController().signal
 
@@ -64,5 +64,5 @@ test.each([
   [{ 'retry-after': '999999' }, 3_600_000],
   [{}, null],
 ] as const)('the pause of %o is %s ms', (headers, pause) => {
-  expect(readPause(new Headers(headers), 60_000)).toBe(pause)
+  expect(readRetryAfter(new Headers(headers), 60_000)).toBe(pause)
 })

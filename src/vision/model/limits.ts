@@ -1,4 +1,4 @@
-/** One of the calls under way. */
+/** The right to make one call. */
 export interface Lease {
   /** Calls already in flight, read atomically with the acquisition. */
   concurrentBefore: number
@@ -6,27 +6,27 @@ export interface Lease {
   release(): void
 }
 
-/** Bounds how many calls are under way; one that spans processes may be passed in instead. */
+/** Limits the calls in flight, in this process or in several. */
 export interface CallLimiter {
-  /** Waits for a place. Rejects when the signal fires. */
+  /** Waits for a lease. Rejects when the signal fires. */
   acquire(signal: AbortSignal): Promise<Lease>
 }
 
-/** At most `concurrency` at once in this process, first come, first served. */
+/** At most `concurrency` leases in this process, first come, first served. */
 export function openLocalLimiter(concurrency: number): CallLimiter {
-  const places = Math.max(1, concurrency)
-  let taken = 0
+  const limit = Math.max(1, concurrency)
+  let inFlight = 0
   const waiting: Array<() => void> = []
 
   function take(): Lease {
-    const concurrentBefore = taken++
+    const concurrentBefore = inFlight++
     let held = true
     return {
       concurrentBefore,
       release() {
         if (!held) return
         held = false
-        taken--
+        inFlight--
         waiting.shift()?.()
       },
     }
@@ -35,7 +35,7 @@ export function openLocalLimiter(concurrency: number): CallLimiter {
   return {
     async acquire(signal) {
       signal.throwIfAborted()
-      if (taken < places) return take()
+      if (inFlight < limit) return take()
       return new Promise<Lease>((resolve, reject) => {
         const enter = () => {
           signal.removeEventListener('abort', leave)
@@ -53,14 +53,15 @@ export function openLocalLimiter(concurrency: number): CallLimiter {
 }
 
 /**
- * Opens after `threshold` failures in a row and stays open for `coolDownMs`; then one call is let through, and its outcome closes or opens it again.
+ * Opens after `threshold` failures in a row and stays open for `coolDownMs`. Then one call is let through, and its
+ * outcome closes the breaker or opens it again.
  */
 export function createBreaker(threshold: number, coolDownMs: number, now: () => number = Date.now) {
   let failures = 0
   let openUntil = 0
   let probing = false
   return {
-    /** Milliseconds until a call may be made; 0 when it may be made now, and then its outcome must be told. */
+    /** Milliseconds until a call may be made. 0 when it may be made now: then its outcome must be reported. */
     enter(): number {
       if (failures < threshold) return 0
       const wait = openUntil - now()
@@ -78,7 +79,7 @@ export function createBreaker(threshold: number, coolDownMs: number, now: () => 
       probing = false
       if (failures >= threshold) openUntil = now() + coolDownMs
     },
-    /** A call that tells nothing of the endpoint's health (stopped by us, or told to wait). */
+    /** A call that says nothing about the endpoint's health: we stopped it, or the endpoint asked to wait. */
     left() {
       probing = false
     },

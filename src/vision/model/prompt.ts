@@ -2,14 +2,14 @@ import { SHOTS, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
 import type { TechniqueTerm, VideoContext } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 
-/** Changes with every change of the instructions, the schema or the size of the images. */
+/** Change it with every change of the instructions, the schema or the size of the images. */
 export const PROMPT_VERSION = 'prompt@1'
 
-/** How the answer's form is asked for, strictest first. */
+/** How the form of the answer is requested, the strictest first. */
 export const ANSWER_MODES = ['json_schema', 'json_object', 'text'] as const
 export type AnswerMode = (typeof ANSWER_MODES)[number]
 
-/** A vocabulary larger than this goes unlisted into the schema (servers bound the size of a grammar). */
+/** A larger vocabulary is not listed in the schema, because servers limit the size of a grammar. */
 const MAX_ENUM = 200
 
 export const ATTRIBUTES_ASKED = [
@@ -42,7 +42,7 @@ Attributes; null where you cannot tell:
 - confidence: for each attribute from 0 to 1, how likely a careful second viewer would agree.
 - refusal: null, or why you will not describe this frame.`
 
-/** The part that never changes for a vocabulary and a mode: servers that cache prompts reuse it from call to call. */
+/** Constant for a vocabulary and a mode, so that servers with a prompt cache reuse it. */
 export function writeSystemPrompt(techniques: readonly TechniqueTerm[], mode: AnswerMode): string {
   const terms = techniques.map(
     (term) => `- ${term.slug}: ${term.name}. ${term.description} In a frame: ${term.recognise}`,
@@ -57,7 +57,7 @@ Allowed values, or null: subject ${SUBJECTS.join('|')}; surface ${SURFACES.join(
   return parts.join('\n\n')
 }
 
-/** What differs from call to call. The title is data: quoted, shortened, on one line. */
+/** The part that differs between calls. The title is data: quoted, shortened, on one line. */
 export function writeContext(video: VideoContext, frames: ReadonlyArray<{ name: string; tSec: number }>): string {
   const title = JSON.stringify(plainText(video.title.replaceAll('\n', ' '), 200))
   const author = video.author ? `, by ${JSON.stringify(plainText(video.author.replaceAll('\n', ' '), 100))}` : ''
@@ -65,7 +65,7 @@ export function writeContext(video: VideoContext, frames: ReadonlyArray<{ name: 
   return `Video title (data): ${title}${author}; ${Math.round(video.durationSec)} s long. Frames: ${names}.`
 }
 
-/** Kept plain (enums and nullable types only): small servers turn it into a grammar and know little more. */
+/** Uses only enums and nullable types: small servers turn the schema into a grammar and support little more. */
 export function toAnswerSchema(
   techniques: readonly TechniqueTerm[],
   names: readonly string[],

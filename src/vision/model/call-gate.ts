@@ -1,0 +1,118 @@
+import { AnnotatorUnavailable } from '../annotator.ts'
+import { type ParsedAnswer, parseAnswer } from './answer.ts'
+import type { Endpoint, ModelReply, ModelRequest } from './endpoint.ts'
+import { misconfigured } from './endpoint-error.ts'
+import { type CallLimiter, createBreaker } from './limits.ts'
+
+/**
+ * After this many rejections of single frames in a row, no frame will be taken. Parallel batches of frames that are
+ * bad by themselves reach about half of it at worst.
+ */
+const REJECTED_IN_A_ROW = 32
+
+export interface GateOptions {
+  endpoint: Endpoint
+  limiter: CallLimiter
+  /** See `ModelAnnotatorOptions`. */
+  admit: ((concurrentBefore: number) => Promise<void>) | undefined
+  breakerThreshold: number
+  breakerCoolDownMs: number
+}
+
+export interface Call {
+  request: ModelRequest
+  frameCount: number
+  /** Ends the wait for a lease. */
+  signal: AbortSignal
+  /** Aborts the call in flight. */
+  abortCalls: AbortSignal
+  /** Records what the call cost. */
+  record(reply: ModelReply, parsed: ParsedAnswer, durationMs: number): Promise<void>
+}
+
+export interface CallResult {
+  reply: ModelReply
+  parsed: ParsedAnswer
+  /** Settles when the cost is recorded. */
+  recorded: Promise<void>
+}
+
+export interface CallGate {
+  /** @throws AnnotatorUnavailable while a call is pointless */
+  checkAvailable(): void
+  /** One call within the limits. */
+  ask(call: Call): Promise<CallResult>
+}
+
+/** Lets calls through to the endpoint: limiter, budget and breaker, and one shared pause while it is unavailable. */
+export function openCallGate(options: GateOptions): CallGate {
+  const { endpoint, limiter, admit } = options
+  const breaker = createBreaker(options.breakerThreshold, options.breakerCoolDownMs)
+  /** One 429 or one refused key is enough to pause all calls of this process. */
+  let pause: { error: AnnotatorUnavailable; until: number } | undefined
+  let rejectedInARow = 0
+
+  function checkAvailable(): void {
+    if (!pause) return
+    const waitMs = pause.until - Date.now()
+    if (waitMs > 0) throw new AnnotatorUnavailable(pause.error.code, pause.error.message, waitMs)
+    pause = undefined
+  }
+
+  function enterBreaker(): void {
+    const waitMs = breaker.enter()
+    if (waitMs > 0)
+      throw new AnnotatorUnavailable(
+        'breaker_open',
+        'The vision endpoint failed too many times in a row. Calls resume after a pause.',
+        waitMs,
+      )
+  }
+
+  async function askEndpoint({ request, frameCount, abortCalls }: Call): Promise<ModelReply> {
+    try {
+      const reply = await endpoint.ask(request, abortCalls)
+      if (reply.kind === 'failed') breaker.failed()
+      else breaker.succeeded()
+      // A request with several frames may be too large. It is halved and does not count.
+      if (reply.kind === 'rejected' && frameCount === 1) rejectedInARow++
+      else if (reply.kind === 'text' || reply.kind === 'refused') rejectedInARow = 0
+      if (reply.kind === 'rejected' && rejectedInARow >= REJECTED_IN_A_ROW)
+        throw misconfigured(
+          `The vision endpoint rejects every request (${reply.reason}). Check that VISION_MODEL accepts images.`,
+        )
+      return reply
+    } catch (error) {
+      breaker.left()
+      if (error instanceof AnnotatorUnavailable) pause = { error, until: Date.now() + error.retryAfterMs }
+      throw error
+    }
+  }
+
+  return {
+    checkAvailable,
+    async ask(call) {
+      const { concurrentBefore, release } = await limiter.acquire(call.signal)
+      try {
+        checkAvailable()
+        await admit?.(concurrentBefore)
+        call.signal.throwIfAborted()
+        enterBreaker()
+        const start = performance.now()
+        const reply = await askEndpoint(call)
+        // With a budget the lease is held until the cost is recorded. Otherwise another process would count the call
+        // neither as in flight nor as paid.
+        if (!admit) release()
+        const durationMs = Math.round(performance.now() - start)
+        const parsed = parseAnswer(reply.kind === 'text' ? reply.text : '')
+        const recorded = call.record(reply, parsed, durationMs).finally(release)
+        // Awaited after the answers are handed over: a failure to record must not lose what was paid for.
+        recorded.catch(() => {})
+        return { reply, parsed, recorded }
+      } catch (error) {
+        release()
+        throw error
+      }
+    },
+  }
+}

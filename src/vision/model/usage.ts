@@ -1,0 +1,33 @@
+import type OpenAI from 'openai'
+
+export interface ModelPrice {
+  /** US dollars per million tokens. */
+  input: number
+  cachedInput?: number
+  output: number
+}
+
+export interface Usage {
+  inputTokens: number | null
+  cachedTokens: number | null
+  outputTokens: number | null
+  costUsd: number | null
+}
+
+export const NO_USAGE: Usage = { inputTokens: null, cachedTokens: null, outputTokens: null, costUsd: null }
+
+export function toUsage(usage: OpenAI.CompletionUsage | undefined | null, price: ModelPrice | undefined): Usage {
+  const inputTokens = toCount(usage?.prompt_tokens)
+  const outputTokens = toCount(usage?.completion_tokens)
+  const cachedTokens = toCount(usage?.prompt_tokens_details?.cached_tokens)
+  if (!price || inputTokens === null || outputTokens === null)
+    return { inputTokens, cachedTokens, outputTokens, costUsd: null }
+  const cached = Math.min(cachedTokens ?? 0, inputTokens)
+  const dollars =
+    (inputTokens - cached) * price.input + cached * (price.cachedInput ?? price.input) + outputTokens * price.output
+  return { inputTokens, cachedTokens, outputTokens, costUsd: dollars / 1e6 }
+}
+
+function toCount(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : null
+}
