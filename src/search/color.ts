@@ -46,7 +46,7 @@ export function distance(one: Oklab, other: Oklab): number {
 }
 
 const index = (value: number) => Math.round(value / STEP)
-// Eleven steps of lightness; a and b from -0.4 to 0.4 in nine, which holds every sRGB colour and its surroundings.
+// Eleven steps of lightness, and nine each of a and b from -0.4 to 0.4, hold every sRGB colour and its surroundings.
 const pack = (l: number, a: number, b: number) => (l * 9 + (a + 4)) * 9 + (b + 4)
 const CELLS = 11 * 9 * 9
 

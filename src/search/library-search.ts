@@ -9,7 +9,7 @@ import type { Kind, Platform, Shot, Source, Subject, Surface, Tone, Zone } from 
 
 /* ---------- documents: what the projection writes and every reader gets ---------- */
 
-export interface VideoRef {
+interface VideoRef {
   id: string
   title: string
   author: string | null
@@ -142,7 +142,7 @@ export interface FrameFilters {
   subject?: readonly Subject[]
   surface?: readonly Surface[]
   shot?: readonly Shot[]
-  /** Slugs; a renamed or merged one stands for its successor. */
+  /** Slugs. A renamed or merged one stands for its successor. */
   technique?: readonly string[]
   zone?: readonly Zone[]
   tone?: readonly Tone[]
@@ -159,7 +159,7 @@ export type Facet = (typeof FACETS)[number]
 /** Frames per value, counted as if the attribute's own filter were off. */
 export type FacetCounts = Record<Facet, Record<string, number>>
 
-export type FrameSort = 'relevance' | 'newest' | 'strength'
+type FrameSort = 'relevance' | 'newest' | 'strength'
 
 export interface FrameQuery {
   filters: FrameFilters
@@ -176,7 +176,7 @@ export interface FrameQuery {
   provenance?: boolean
 }
 
-export interface Match {
+interface Match {
   /** 0–1. */
   score: number
   /** Field → HTML-escaped text with `<em>` around what matched. */
@@ -211,7 +211,7 @@ export interface CursorPage<T> {
 
 export interface LibrarySearch {
   readonly engine: 'postgres' | 'meilisearch'
-  /** Changes whenever a result may change; save counts enter in batches. Cheap, because ETags are made from it. */
+  /** Changes whenever a result may change. Cheap, because ETags are made from it. Save counts enter in batches. */
   version(): Promise<string>
   /**
    * How often the answering engine has changed; absent with one engine.

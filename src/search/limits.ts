@@ -1,10 +1,10 @@
 import { invalid } from '../errors.ts'
 import type { FrameQuery } from './library-search.ts'
 
-/** Matches that `relevance` and `variety` page through; `newest` and `strength` have no such limit. */
+/** Matches that `relevance` and `variety` page through. `newest` and `strength` have no such limit. */
 export const MAX_RELEVANCE_DEPTH = 20_000
 
-/** Values counted per facet; the rarest of a longer list are left out. */
+/** Values counted per facet, without the rarest of a longer list. */
 export const MAX_FACET_VALUES = 1_000
 
 /** @throws AppError invalid_request for a page past the depth of an order that is not stored. */

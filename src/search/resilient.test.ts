@@ -16,12 +16,12 @@ const query: FrameQuery = {
 }
 
 function engine(name: 'postgres' | 'meilisearch', frames: LibrarySearch['frames'], probe = async () => {}) {
-  const isAsked = { search: () => true, frames: ({ sort }: FrameQuery) => sort === 'relevance' }
+  const handles = { search: () => true, frames: ({ sort }: FrameQuery) => sort === 'relevance' }
   return {
     engine: name,
     frames,
     probe,
-    isAsked,
+    handles,
     version: async () => '7',
     asOf: async () => null,
   } as unknown as ResilientOptions['primary']

@@ -12,7 +12,7 @@ export interface ResilientOptions {
     /** Sends a search to the engine. @throws while the engine cannot be trusted. */
     probe(): Promise<void>
     /** Whether the engine itself answers this query. Queries it does not answer say nothing about its health. */
-    isAsked: { search(query: Parameters<LibrarySearch['search']>[0]): boolean; frames(query: FrameQuery): boolean }
+    handles: { search(query: Parameters<LibrarySearch['search']>[0]): boolean; frames(query: FrameQuery): boolean }
   }
   /** Holds the same documents. Answers when the first does not, and all queries that need no engine. */
   fallback: LibrarySearch
@@ -65,18 +65,18 @@ export function resilientSearch({
     }
   }
 
-  async function ask<T>(question: (engine: LibrarySearch) => Promise<T>): Promise<T> {
+  async function withFallback<T>(query: (engine: LibrarySearch) => Promise<T>): Promise<T> {
     if (failures > 0) {
       void probe()
-      return question(fallback)
+      return query(fallback)
     }
     try {
-      return await withTimeout(question(primary), patienceMs)
+      return await withTimeout(query(primary), patienceMs)
     } catch (error) {
       if (error instanceof AppError) throw error
       // Concurrent requests that fail together are one failure. Only failed probes lengthen the rest.
       if (failures === 0) failed(error)
-      return question(fallback)
+      return query(fallback)
     }
   }
 
@@ -94,8 +94,10 @@ export function resilientSearch({
     },
     engineEpoch: () => engineEpoch,
     asOf: () => (failures > 0 ? fallback : primary).asOf(),
-    search: (query) => (primary.isAsked.search(query) ? ask((engine) => engine.search(query)) : fallback.search(query)),
-    frames: (query) => (primary.isAsked.frames(query) ? ask((engine) => engine.frames(query)) : fallback.frames(query)),
+    search: (query) =>
+      primary.handles.search(query) ? withFallback((engine) => engine.search(query)) : fallback.search(query),
+    frames: (query) =>
+      primary.handles.frames(query) ? withFallback((engine) => engine.frames(query)) : fallback.frames(query),
   }
 }
 

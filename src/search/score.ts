@@ -4,7 +4,7 @@ export const rounded = (score: number): number => Math.round(Math.min(1, Math.ma
 /** Without words the order itself is the score. */
 export const scoreByPlace = (n: number, of: number): number => rounded(of <= 1 ? 1 : 1 - n / of)
 
-/** A name that is part of the query but stands there whole. It beats whatever only has some of the words. */
+/** The query contains the whole name and more. It beats documents that only have some of the words. */
 export const NAMED = 0.45
 
 /** The score of a brand or technique by its names alone; undefined where none of them stands whole in the query. */

@@ -170,7 +170,7 @@ test('what the other engine answered is never kept under the first one’s versi
       engine,
       version: async () => '7',
       asOf: async () => null,
-      isAsked: { search: () => true, frames: () => true },
+      handles: { search: () => true, frames: () => true },
       probe: async () => {
         if (away) throw new Error('away')
       },

@@ -15,7 +15,7 @@ export interface Groups {
   techniques: Set<string>
 }
 
-export const noGroups = (): Groups => ({ videos: new Set(), authors: new Set(), techniques: new Set() })
+const noGroups = (): Groups => ({ videos: new Set(), authors: new Set(), techniques: new Set() })
 
 /** Adds the authors of the videos to `groups`. The caller holds the lock of the live read model. */
 export async function projectGroups(tx: Tx, groups: Groups, schema: string = LIVE): Promise<void> {
@@ -94,7 +94,7 @@ export async function projectVocabulary({ db }: { db: Db }): Promise<void> {
   })
 }
 
-/** Every public video and technique, and whatever the read model holds, for a rebuild or a reconciliation. */
+/** Every public video and technique, and those in the read model, for a rebuild or a reconciliation. */
 export async function allGroups(tx: Tx, schema: string = LIVE): Promise<Groups> {
   const rows = await tx
     .select({ id: videos.id, author: videos.author })

@@ -75,8 +75,8 @@ async function rebuild(deps: RebuildDeps): Promise<RebuildProgress> {
   }
   const cursor = await catchUp(deps, db, start)
   await db.transaction(async (tx) => {
-    // The live projection waits for this lock. The last catch-up reads whatever it has read; its next write goes to
-    // the new generation.
+    // The live projection waits for this lock. The last catch-up projects all events that it has read.
+    // Its next write goes to the new generation.
     await lockReadModel(tx)
     await catchUp(deps, tx, cursor)
     await swapGeneration(tx)
@@ -85,7 +85,7 @@ async function rebuild(deps: RebuildDeps): Promise<RebuildProgress> {
   return progress
 }
 
-/** Writes the frames of all public videos; one page is written while the next is read. */
+/** Writes the frames of all public videos. One page is written while the next is read. */
 async function writeFrames({ db, deepLink, signal, onProgress }: RebuildDeps): Promise<RebuildProgress> {
   const progress = { videos: 0, frames: 0 }
   let writing: Promise<unknown> = Promise.resolve()

@@ -12,7 +12,7 @@ import type { MirrorState } from './mirror-state.ts'
 import { indexName } from './settings.ts'
 
 /** An incomplete response, or an index that is not ready: the other engine answers instead. */
-export class MeiliNotReady extends Error {}
+class MeiliNotReady extends Error {}
 
 export interface MeiliSearchOptions extends Omit<MeiliOptions, 'key'> {
   /** A function is called with the first search, and again until it succeeds: an outage must not keep the API down. */
@@ -26,7 +26,7 @@ export interface MeiliSearchOptions extends Omit<MeiliOptions, 'key'> {
 
 export interface MeiliClient {
   /** Runs all queries as one request. @throws MeiliNotReady for an incomplete response. */
-  ask(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]>
+  multiSearch(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]>
   /** Call it with what a search found: no hits may mean that the index was emptied. @throws MeiliNotReady then. */
   requireFilled(found: readonly StoredHit[]): Promise<void>
   /** Checks readiness without remembered state. @throws while the engine cannot be trusted. */
@@ -77,7 +77,7 @@ export function openMeiliClient({
     if (!known.state?.ready) throw new MeiliNotReady('The Meilisearch index is not ready.')
   }
 
-  async function ask(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]> {
+  async function multiSearch(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]> {
     await requireReady()
     const { statusCode, body } = await pool.request({
       method: 'POST',
@@ -101,7 +101,7 @@ export function openMeiliClient({
   /** Looks at most once a second. */
   async function requireFilled(found: readonly StoredHit[]): Promise<void> {
     if (found.length > 0 || performance.now() - filledAt < 1_000) return
-    const [all] = await ask([allFrames])
+    const [all] = await multiSearch([allFrames])
     if (all!.estimatedTotalHits === 0 && (await reads.frames(ANYTHING)).frames.length > 0)
       throw new MeiliNotReady('The Meilisearch index is empty.')
     filledAt = performance.now()
@@ -110,9 +110,9 @@ export function openMeiliClient({
   async function probe(): Promise<void> {
     known = undefined
     filledAt = -Infinity
-    await ask([allFrames, { ...allFrames, indexUid: indexName(prefix, 'names') }])
+    await multiSearch([allFrames, { ...allFrames, indexUid: indexName(prefix, 'names') }])
     await requireFilled([])
   }
 
-  return { ask, requireFilled, probe }
+  return { multiSearch, requireFilled, probe }
 }

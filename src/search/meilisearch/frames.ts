@@ -43,8 +43,8 @@ export async function findMatches(
 ): Promise<Matches & Partial<Counts>> {
   if (query.facets) return countMatches(client, prefix, query, terms)
   if (query.variety) return { hits: [], none: false }
-  const { ask, requireFilled } = client
-  const [result] = await ask([{ ...frameQuery(prefix, terms, query.filters), ...pageOf(query) }])
+  const { multiSearch, requireFilled } = client
+  const [result] = await multiSearch([{ ...frameQuery(prefix, terms, query.filters), ...pageOf(query) }])
   await requireFilled(result!.hits)
   return { hits: result!.hits, none: result!.estimatedTotalHits === 0 }
 }
@@ -55,11 +55,11 @@ export async function countMatches(
   query: FrameQuery,
   terms: readonly Term[],
 ): Promise<Matches & Counts> {
-  const { ask, requireFilled } = client
+  const { multiSearch, requireFilled } = client
   const filtered = FACETS.filter((facet) => (query.filters[facet]?.length ?? 0) > 0)
   const free = FACETS.filter((facet) => !filtered.includes(facet))
   const counted = [...new Set([...free.map((facet) => FACET_ATTRIBUTES[facet]), 'tone'])]
-  const [main, ...rest] = await ask([
+  const [main, ...rest] = await multiSearch([
     { ...frameQuery(prefix, terms, query.filters), ...pageOf(query), facets: counted },
     ...filtered.map((facet) => ({
       ...frameQuery(prefix, terms, { ...query.filters, [facet]: [] }),
@@ -80,14 +80,14 @@ export async function countMatches(
   return { hits: main!.hits, none: total === 0, facets, total }
 }
 
-/** With variety the hits come from `findVaried`; only counts are read here. */
+/** With variety no hits are read here: they come from `findVaried`. */
 function pageOf({ variety, page, pageSize }: FrameQuery): { offset: number; limit: number } {
   return variety ? { offset: 0, limit: 0 } : { offset: (page - 1) * pageSize, limit: pageSize }
 }
 
 /** Hits without near-duplicates, from the first match to the end of the query's page. */
 export async function findVaried(
-  { ask, requireFilled }: MeiliClient,
+  { multiSearch, requireFilled }: MeiliClient,
   prefix: string,
   query: FrameQuery,
   terms: readonly Term[],
@@ -97,7 +97,7 @@ export async function findVaried(
   const kept: StoredHit[] = []
   const all = { ...frameQuery(prefix, terms, query.filters), attributesToRetrieve: ['key', 'phash', 'luma'] }
   for (let offset = 0; offset < MAX_RELEVANCE_DEPTH && kept.length < end; offset += VARIETY_STEP) {
-    const [result] = await ask([{ ...all, offset, limit: VARIETY_STEP }])
+    const [result] = await multiSearch([{ ...all, offset, limit: VARIETY_STEP }])
     if (offset === 0) await requireFilled(result!.hits)
     for (const hit of result!.hits) if (filter.keep(hit)) kept.push(hit)
     if (result!.hits.length < VARIETY_STEP) break
@@ -128,12 +128,12 @@ async function countsByName(
 
 /** Names too long to be read from their key: any frame of the author has them. */
 async function longNames(
-  { ask }: MeiliClient,
+  { multiSearch }: MeiliClient,
   prefix: string,
   keys: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   if (keys.length === 0) return new Map()
-  const results = await ask(
+  const results = await multiSearch(
     keys.map((key) => ({
       indexUid: indexName(prefix, 'frames'),
       q: '',

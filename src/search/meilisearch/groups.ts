@@ -44,22 +44,24 @@ export async function searchGroups(
  * It never drops a phrase.
  */
 async function searchFrames(
-  { ask }: MeiliClient,
+  { multiSearch }: MeiliClient,
   prefix: string,
   terms: readonly Term[],
   limit: number,
 ): Promise<StoredHit[]> {
   const query = (of: readonly Term[]): MultiSearchQuery => ({ ...frameQuery(prefix, of, {}), limit })
-  if (terms.length === 1) return (await ask([query(terms)]))[0]!.hits
-  const [together] = await ask([{ ...query(terms), matchingStrategy: 'frequency', showRankingScoreDetails: true }])
-  const alone = together!.hits.length < limit ? await ask(terms.map((term) => query([term]))) : []
+  if (terms.length === 1) return (await multiSearch([query(terms)]))[0]!.hits
+  const [together] = await multiSearch([
+    { ...query(terms), matchingStrategy: 'frequency', showRankingScoreDetails: true },
+  ])
+  const alone = together!.hits.length < limit ? await multiSearch(terms.map((term) => query([term]))) : []
   const byTerm = alone.map(({ hits }, n) => ({ n, hits }))
   return allBeforeSome(together!.hits, byTerm, terms.length, false)
 }
 
 /** The same for names. Words are dropped from the end, and each that may be dropped is also searched alone. */
 async function searchNames(
-  { ask }: MeiliClient,
+  { multiSearch }: MeiliClient,
   prefix: string,
   terms: readonly Term[],
   limit: number,
@@ -67,8 +69,8 @@ async function searchNames(
   const queries = nameQueries(prefix, terms, limit)
   const [together, ...alone] = queries
   const [[whole], parts] = await Promise.all([
-    ask([together!.all]),
-    alone.length > 0 ? ask(alone.map(({ all }) => all)) : [],
+    multiSearch([together!.all]),
+    alone.length > 0 ? multiSearch(alone.map(({ all }) => all)) : [],
   ])
   const lists = [whole!, ...parts].map(({ hits }) => hits)
   const isCut = (hits: readonly StoredHit[], kind: NamedKind) =>
@@ -77,7 +79,7 @@ async function searchNames(
     hits.length < 3 * limit ? [] : cutKinds(hits).flatMap((kind) => (isCut(hits, kind) ? [{ n, kind }] : [])),
   )
   if (missing.length > 0) {
-    const more = await ask(missing.map(({ n, kind }) => queries[n]!.ofKind(kind)))
+    const more = await multiSearch(missing.map(({ n, kind }) => queries[n]!.ofKind(kind)))
     missing.forEach(({ n, kind }, at) => {
       lists[n] = [...lists[n]!.filter((hit) => hit.kind !== kind), ...more[at]!.hits]
     })

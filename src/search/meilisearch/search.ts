@@ -15,7 +15,7 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
   const { prefix = 'library', reads, mirror } = options
   const client = openMeiliClient(options)
 
-  const isAsked: Primary['isAsked'] = {
+  const handles: Primary['handles'] = {
     search: ({ q, sourceKey }) => sourceKey === undefined && parseQuery(q).length > 0,
     frames: ({ q, sort, facets }) => (q.trim() === '' ? facets : sort === 'relevance' && parseQuery(q).length > 0),
   }
@@ -33,7 +33,7 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
   return {
     ...reads,
     engine: 'meilisearch',
-    isAsked,
+    handles,
     probe: client.probe,
 
     async version() {
@@ -42,7 +42,7 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
     asOf: async () => (await mirror())?.appliedAt ?? null,
 
     async search(query) {
-      if (!isAsked.search(query)) return reads.search(query)
+      if (!handles.search(query)) return reads.search(query)
       const { q, limit } = query
       return (await searchGroups(client, prefix, { q, limit, terms: parseQuery(q) })) ?? reads.search({ q, limit })
     },
@@ -51,7 +51,7 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
       refuseDepth(asked)
       // The read model pages faster through a stored order, and to any depth.
       // Words in such an order are searched by one engine alone, so that no page repeats a frame.
-      if (!isAsked.frames(asked)) return reads.frames(asked)
+      if (!handles.frames(asked)) return reads.frames(asked)
       const terms = parseQuery(asked.q)
       if (terms.length === 0) return pageWithCounts(asked)
       const query = await withCurrentSlugs(asked, reads.techniques)

@@ -82,7 +82,7 @@ export interface StoredDocument {
   revision: string
   /** The document as JSON; of a frame only the public part (`shownText`). */
   doc: string
-  /** Orders equally relevant documents: strongest first, then by key. One field, because each sorting rule costs time. */
+  /** Orders equally relevant documents: strongest first, then by key. One field: every sorting rule costs time. */
   rank: string
 }
 
@@ -129,7 +129,7 @@ export function idOf(kind: DocumentKind, key: string): string {
   return kind === 'frames' ? key : key.slice(kind.length + 1)
 }
 
-/** A strength is a whole number below 2^53, so eleven digits hold it; the strongest sorts first. */
+/** The strongest sorts first. A strength is a whole number below 2^53, so eleven digits hold it. */
 function rankOf(strength: number, key: string): string {
   return (Number.MAX_SAFE_INTEGER - strength).toString(36).padStart(11, '0') + key
 }
@@ -181,7 +181,7 @@ const TEXTS_TO = ',"palette":'
 
 /**
  * An author as a filter value: hexadecimal, or a hash of a long name.
- * Meilisearch ignores case and accents in filter values and keeps 468 bytes of them; authors are matched exactly.
+ * Meilisearch ignores case and accents in filter values and keeps 468 bytes of them. Authors must match exactly.
  */
 export function authorKey(name: string): string {
   const hex = Buffer.from(name).toString('hex')

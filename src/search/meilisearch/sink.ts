@@ -24,7 +24,7 @@ export interface MeiliSink {
   beginRebuild(): Promise<RebuildTarget>
 }
 
-export interface RebuildTarget {
+interface RebuildTarget {
   apply(changes: DocumentChanges): Promise<void>
   swap(): Promise<void>
   abandon(): Promise<void>

@@ -20,7 +20,7 @@ export async function expandQuery(db: Executor, q: string): Promise<(scope: Scop
   return (scope) => expandTerms(terms, candidates.get(scope) ?? new Map())
 }
 
-/** Candidates by the word of the query, in each scope; one look-up for all words. */
+/** Candidates by the word of the query, in each scope, with one look-up for all words. */
 async function candidatesFor(db: Executor, terms: readonly Term[]): Promise<Map<string, Map<string, TypoCandidate[]>>> {
   const words = [...new Set(terms.filter((term) => !term.exact).map((term) => term.words[0]!))]
   const typed = words.filter((word) => typosAllowed(word) > 0)

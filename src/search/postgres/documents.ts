@@ -8,7 +8,7 @@ import { isStorable, storable } from './where.ts'
 
 /** Documents by id, and lists in a stored order. */
 
-export async function documentRows<K extends DocumentKind>(db: Executor, query: SQL): Promise<LibraryDocuments[K][]> {
+async function documentRows<K extends DocumentKind>(db: Executor, query: SQL): Promise<LibraryDocuments[K][]> {
   return (await rowsOf<{ doc: LibraryDocuments[K] }>(db, query)).map(({ doc }) => doc)
 }
 

@@ -43,7 +43,7 @@ async function countAll(db: Executor): Promise<Counted> {
   return { facets, total }
 }
 
-/** One pass counts the total and every facet without a filter of its own; each filtered facet takes another pass. */
+/** One pass counts the total and every facet without a filter of its own. Each filtered facet takes another pass. */
 async function countSome(
   db: Executor,
   filters: FrameFilters,

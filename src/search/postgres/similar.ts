@@ -87,7 +87,7 @@ function candidatesLike(me: FrameDocument, where: SQL, limit: number): { narrow:
     narrow.push(
       sql`(select id from ${FRAMES} where ${where} and technique = ${me.technique} order by ${BY_STRENGTH} limit 60)`,
     )
-  // Two words together: an index then reads the shorter of two lists; for a choice of words it reads all lists.
+  // Two words together, because the index then reads the shorter of two lists. For a choice it would read all.
   const [one, two] = [...wordsOf(me)].sort((a, b) => b.length - a.length || (a < b ? -1 : 1))
   if (one && two) narrow.push(alike(sql`words @@ ${`${quoted(one)} & ${quoted(two)}`}::tsquery`, 60))
 

@@ -9,11 +9,11 @@ export async function rowsOf<T>(db: Executor, query: SQL): Promise<T[]> {
   return (await db.execute(query)).rows as T[]
 }
 
-/** The schema of the read model that answers; a rebuild fills another one and then takes its place. */
+/** The schema of the live read model. A rebuild fills another schema and then swaps the two. */
 export const LIVE = 'library_search'
 
 export const DOCUMENTS = sql.raw(`${LIVE}.documents`)
-/** Frames with their attributes, order and words; the documents stand apart. */
+/** Frames with their attributes, order and words, without the documents. */
 export const FRAMES = sql.raw(`${LIVE}.frames`)
 /** The same for videos, brands and techniques. */
 export const ENTRIES = sql.raw(`${LIVE}.entries`)

@@ -8,7 +8,7 @@ const CHUNK = 2_000
 const WRITER_LOCK = 7_310_011
 
 /**
- * Lets one transaction at a time write the read model; the lock is held until it ends.
+ * Lets one transaction at a time write the read model, until it ends.
  * Take it before loading what is then written, so that an older state cannot overwrite a newer one.
  */
 export async function lockReadModel(tx: Executor): Promise<void> {

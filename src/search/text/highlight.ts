@@ -167,7 +167,7 @@ function render(text: string, marks: readonly Token[]): string {
   return html + escapeHtml(text.slice(at, to)) + (to < text.length ? '…' : '')
 }
 
-/** How far to look for a space; scripts without spaces are cut between letters. */
+/** How far to look for a space. Without one the text is cut between letters. */
 const GAP_WITHIN = 40
 const nextGap = (text: string, from: number) => {
   const gap = text.slice(from, from + GAP_WITHIN).search(/\s/)

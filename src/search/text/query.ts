@@ -62,7 +62,7 @@ function termsOf(text: string, tokens: readonly Token[]): string[][] {
   return terms
 }
 
-/** The words a reader sees in a text without spaces; a text in another script is returned whole. */
+/** The words a reader sees in a text without spaces. A text in another script is returned whole. */
 export function dictionaryWords(text: string): string[] {
   if (!hasCharacters(text)) return [text]
   return [...SEGMENTER.segment(text)].flatMap(({ segment, isWordLike }) => (isWordLike ? segment : []))

@@ -1,6 +1,6 @@
 import { ASCII, fold } from './fold.ts'
 
-/** Cuts documents and queries into words with one function, so that whatever is stored can be found. Pure. */
+/** Cuts documents and queries into words with one function, so that what is stored can be found. Pure. */
 
 export interface Token {
   /** Lower case, without accents. */
@@ -15,11 +15,11 @@ export interface Token {
  * The workers then rewrite what is stored when they start.
  */
 export const WORDS_VERSION = 3
-/** Words read of a query; the rest is ignored. Meilisearch reads ten words too. */
+/** Words read of a query. The rest is ignored, as by Meilisearch. */
 export const MAX_QUERY_WORDS = 10
 /** This many characters count as one word: a query may hold forty characters of scripts without spaces. */
 export const CHARACTERS_PER_WORD = 4
-/** Longest word in letters; the rest is cut off, because index entries have a size limit. */
+/** Letters kept of a word, because index entries have a size limit. */
 export const MAX_WORD = 64
 /** Longest run of characters that is searched as it stands. A longer one is a sentence and is searched by its words. */
 export const MAX_RUN = 8
@@ -131,7 +131,7 @@ const isPlainCharacter = (code: number) =>
 
 /**
  * Words as the read model indexes them, one for one: a character is joined with the one after it.
- * Pairs are rare enough to look up fast; single characters are not.
+ * Pairs are rare enough for a fast look-up. Single characters are not.
  */
 export function lexemesOf(words: readonly string[]): string[] {
   return words.map((word, n) => {
