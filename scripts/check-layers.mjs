@@ -19,7 +19,7 @@ const MAY_IMPORT = {
   search: ['base'],
   library: ['base', 'db', 'events', 'media', 'video', 'vision'],
   projections: ['base', 'db', 'events', 'media', 'search'],
-  views: ['base', 'db', 'library', 'search'],
+  views: ['base', 'library', 'search'],
   http: ['base', 'db', 'library'],
   api: ['base', 'db', 'events', 'library', 'media', 'search', 'views', 'http'],
   mcp: ['base', 'db', 'library', 'media', 'search', 'views', 'http'],

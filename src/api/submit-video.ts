@@ -8,9 +8,9 @@ import { type ResolvedSource, type SubmissionDetails, submitUpload, submitUrl } 
 import type { MediaStore } from '../media/media-store.ts'
 import { readParameters } from '../parameters.ts'
 import { cleanText } from '../views/parameter-values.ts'
-import { SubmittedVideo, toSubmitted } from '../views/video-status.ts'
 import { PLATFORMS } from '../vocabulary.ts'
 import { receiveForm } from './upload-form.ts'
+import { SubmittedVideo, toSubmitted } from './video-status.ts'
 
 export interface SubmitDeps {
   db: Db

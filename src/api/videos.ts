@@ -9,7 +9,6 @@ import { frameParameters } from '../views/frame-query.ts'
 import { OK, Ok } from '../views/ok.ts'
 import { plainName } from '../views/parameter-values.ts'
 import { toVideo, Video } from '../views/resources.ts'
-import { SubmittedVideo, toStatusReport, toSubmitted, VideoStatusReport } from '../views/video-status.ts'
 import { PLATFORMS } from '../vocabulary.ts'
 import {
   afterParameter,
@@ -22,6 +21,7 @@ import {
   type ReadDeps,
   viewOf,
 } from './library-read.ts'
+import { SubmittedVideo, toStatusReport, toSubmitted, VideoStatusReport } from './video-status.ts'
 
 const VideoFramesAnswer = z
   .strictObject({ frames: z.array(Frame), debug: debugField })

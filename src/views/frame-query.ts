@@ -61,7 +61,8 @@ export const frameParameters = {
   sort: {
     schema: z.enum(['relevance', 'newest', 'strength']),
     description:
-      '`relevance` (only with `q`, then the default), `newest` (the video’s arrival, then its time order) or `strength`.',
+      '`relevance` (only with `q`, then the default), `newest` (the video’s arrival, then its time order) ' +
+      'or `strength`.',
   },
   facets: {
     schema: z.enum(['0', '1']),
@@ -81,7 +82,7 @@ export const frameParameters = {
   debug: {
     schema: z.enum(['0', '1']),
     fallback: '0',
-    description: '`1` tells engine, time and age of the read model; such an answer is not cached.',
+    description: '`1` adds engine, time and age of the read model; such an answer is not cached.',
   },
 } as const satisfies Parameters
 
