@@ -22,7 +22,6 @@ const SCOPE_TEXT: Record<Scope, string> = {
   'videos:write': 'queue, retry and delete videos',
   'library:write': 'correct annotations, edit the techniques',
   'accounts:write': 'change plans',
-  'webhooks:write': 'manage webhooks',
   'events:read': 'read the event log',
 }
 

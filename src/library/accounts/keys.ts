@@ -7,15 +7,12 @@ import { appendEvent } from '../../events/append.ts'
 import { BASE62, isId, randomBase62, randomId, sha256 } from '../ids.ts'
 
 export const MEMBER_SCOPES = ['saves:read', 'saves:write', 'boards:read', 'boards:write'] as const
-export const OPERATOR_SCOPES = [
-  'videos:write',
-  'library:write',
-  'accounts:write',
-  'webhooks:write',
-  'events:read',
-] as const
+export const OPERATOR_SCOPES = ['videos:write', 'library:write', 'accounts:write', 'events:read'] as const
 export const SCOPES = [...MEMBER_SCOPES, ...OPERATOR_SCOPES] as const
 export type Scope = (typeof SCOPES)[number]
+
+/** False for a scope that older keys may hold and that is no longer offered. It allows nothing. */
+const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope)
 
 /** Live keys an account may hold; a rotated one in its grace period does not count beside its successor. */
 export const MAX_KEYS = 25
@@ -268,5 +265,5 @@ async function lockKey(tx: Tx, accountId: string, keyId: string) {
 
 function toRecord(row: typeof apiKeys.$inferSelect): KeyRecord {
   const { hash: _hash, ...told } = row
-  return { ...told, scopes: told.scopes as Scope[] }
+  return { ...told, scopes: told.scopes.filter(isScope) }
 }
