@@ -38,16 +38,17 @@ export function createApp({ logger, trustProxy, routers }: AppOptions): RequestL
       answerProblem(logger, new AppError('invalid_request', 'The Host header is missing. Send one.'), req, res)
       return
     }
-    if (req.method === 'OPTIONS') {
-      if (isPreflight(req, context)) return sendPreflight(res)
+    if (req.method !== 'OPTIONS') return app(req, res)
+    if (isPreflight(req, context)) return sendPreflight(res)
+    try {
       // Express would answer with the methods as plain text.
       const allow = allowedMethods(context.path)
-      if (allow) {
-        res.writeHead(204, { Allow: allow }).end()
-        return
-      }
+      if (allow) res.writeHead(204, { Allow: allow }).end()
+      else app(req, res)
+    } catch (error) {
+      // A path that cannot be decoded matches no route: it throws.
+      answerProblem(logger, error, req, res)
     }
-    app(req, res)
   }
 }
 

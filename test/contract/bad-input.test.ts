@@ -72,6 +72,17 @@ describe.each(ENGINES)('hostile requests on $engine', ({ engine }) => {
     await storm(1_200, hostileRequests([library.videos.words, library.everyFrameIds[0]!]))
   })
 
+  test('a path that cannot be decoded is 400 for every method', async () => {
+    const { url } = library.service
+    for (const method of ['GET', 'OPTIONS', 'PATCH', 'DELETE']) {
+      const answer = await fetch(`${url}/api/frames/%/annotation`, { method })
+      expect([answer.status, ((await answer.json()) as { code: string }).code], method).toEqual([
+        400,
+        'invalid_request',
+      ])
+    }
+  })
+
   test('never a 5xx, always the error shape: with a key that may do everything', async () => {
     const authorization = `Bearer ${library.service.operatorKey}`
     const withKey = hostileRequests(
