@@ -1,4 +1,7 @@
-/** Errors that a caller may be told about. The code is stable; the message is for people and says what is allowed. `api/problem.ts` alone knows status codes. */
+/**
+ * Errors that a caller may see. The code is stable; the message is for people and says what is allowed. Only
+ * http/problem.ts knows status codes.
+ */
 export type ErrorCode =
   | 'invalid_request'
   | 'unauthenticated'
@@ -50,8 +53,8 @@ export function invalid(path: string, message: string, allowed?: readonly string
 }
 
 /**
- * Why a video cannot become frames. The code is stable and stored with the video; the sentence is in the operator's words and holds nothing of the inside.
- * `retryable` failures are tried again by the queue, others end the video at once.
+ * Why a video cannot become frames. The code is stable and stored with the video. The message is for the operator and
+ * exposes no internals. The queue retries `retryable` failures; any other fails the video at once.
  */
 export class MediaError extends Error {
   readonly code: string

@@ -1,4 +1,7 @@
-/** The closed lists of the interface specification (sections 2 and 4.2) and of the decisions (zone). One place, used by the database checks, the model's schema, the HTTP parameters and the tool schemas. */
+/*
+ * The closed lists of docs/interface.md §2. The database checks, the model's schema, the HTTP parameters and the tool
+ * schemas all use them.
+ */
 export const SUBJECTS = [
   'presenter',
   'ui',
@@ -37,7 +40,7 @@ export type Tone = (typeof TONES)[number]
 export type Kind = (typeof KINDS)[number]
 export type Platform = (typeof PLATFORMS)[number]
 
-/** Attributes an annotator or a person may fill; `tone` is measured in extraction, `kind` comes from the detector. */
+/** Attributes that an annotator or a person may set. Extraction measures `tone`; the detector sets `kind`. */
 export const ANNOTATED = [
   'subject',
   'surface',
@@ -51,14 +54,15 @@ export const ANNOTATED = [
 ] as const
 export type AnnotatedAttribute = (typeof ANNOTATED)[number]
 
-/** Where a value came from, weakest first: a better source never loses to a worse one. */
+/** Where a value came from, weakest first. A better source never loses to a worse one. */
 export const SOURCES = ['measured', 'rule', 'ocr', 'model', 'person'] as const
 export type Source = (typeof SOURCES)[number]
 
 /**
- * Mean BT.709 luma (0–255) below this is `dark`. The middle of the 60…170 band that the labelled clips call neither clearly dark nor clearly bright.
+ * A mean BT.709 luma (0–255) below this is `dark`. It is the middle of the band 60–170, which the labelled clips call
+ * neither clearly dark nor clearly bright.
  */
 export const DARK_BELOW_LUMA = 115
 
-/** Longest technique slug, title, name and free text kept (characters). */
+/** Maximum length of titles and free texts, in characters. */
 export const MAX_TEXT = 2000

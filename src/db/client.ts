@@ -5,7 +5,7 @@ import type { Logger } from '../logger.ts'
 
 export type Db = NodePgDatabase & { $client: pg.Pool }
 export type Tx = Parameters<Parameters<Db['transaction']>[0]>[0]
-/** Either may carry a read; only a `Tx` may carry a write with its event. */
+/** Reads accept either. A write with its event needs a `Tx`. */
 export type DbOrTx = Db | Tx
 
 export interface OpenDbOptions {
@@ -16,7 +16,10 @@ export interface OpenDbOptions {
   logger?: Logger
 }
 
-/** A pool with the timeouts every part of the service needs: an open write transaction holds back every reader of the event log. */
+/**
+ * A pool with timeouts for statements, idle transactions and connecting: an open write transaction holds back every
+ * reader of the event log.
+ */
 export function openDb({
   url,
   max = 10,
@@ -32,16 +35,20 @@ export function openDb({
     idle_in_transaction_session_timeout: 15_000,
     connectionTimeoutMillis: 10_000,
   })
-  // A dropped idle connection (a database restart) must not end the process; the next query opens a new one.
+  // A dropped idle connection (a database restart) must not end the process. The next query opens a new one.
   pool.on('error', (error) => logger?.warn({ err: error }, 'database connection lost'))
-  // Nor one dropped between two queries of a transaction: the pool does not listen to a connection that is lent out. The transaction's next query fails.
+  // Nor must one that is dropped between two queries of a transaction: the pool does not listen to a connection in use.
+  // The transaction's next query fails.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const db = drizzle(pool) as Db
   db.transaction = transactionOf(pool)
   return db
 }
 
-/** Drizzle's own keeps a connection lent out for ever when its `begin` fails, as it does after every restart of the database (0.45, node-postgres/session.ts). */
+/**
+ * Drizzle's own transaction never releases its connection when `begin` fails, as it does after every restart of the
+ * database (0.45, node-postgres/session.ts).
+ */
 function transactionOf(pool: pg.Pool): Db['transaction'] {
   const byClient = new WeakMap<pg.PoolClient, NodePgDatabase>()
   return async (act, config) => {
@@ -56,7 +63,7 @@ function transactionOf(pool: pg.Pool): Db['transaction'] {
   }
 }
 
-/** Runs in the caller's transaction if it has one, else in one of its own. */
+/** Runs in the caller's transaction if there is one, else in a new one. */
 export function inTransaction<T>(db: DbOrTx, act: (tx: Tx) => Promise<T>): Promise<T> {
   return '$client' in db ? (db as Db).transaction(act) : act(db)
 }
@@ -67,8 +74,8 @@ export interface Statement {
 }
 
 /**
- * A statement that each connection parses and plans once: for the few that run on every request. The text behind a name never changes; what varies goes into
- * `$1`, `$2` …, and only scalars let PostgreSQL keep the plan.
+ * A statement that each connection parses and plans once, for the few that run on every request. The text of a name
+ * never changes: what varies goes into `$1`, `$2` …. PostgreSQL keeps the plan only for scalar parameters.
  */
 export async function executePrepared<T>(
   db: DbOrTx,

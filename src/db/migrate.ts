@@ -6,7 +6,10 @@ import type { Db } from './client.ts'
 const folder = fileURLToPath(new URL('../../drizzle', import.meta.url))
 const MIGRATION_LOCK = 7_310_001
 
-/** Brings the schema up to date. Safe when many processes start at once: an advisory lock lets one at a time through, however long it takes. */
+/**
+ * Migrates the database to the current schema. Safe when many processes start at once: an advisory lock admits one at a
+ * time, however long it takes.
+ */
 export async function migrateDatabase(db: Db): Promise<void> {
   const client = await db.$client.connect()
   try {
@@ -15,7 +18,7 @@ export async function migrateDatabase(db: Db): Promise<void> {
     await migrate(drizzle(client), { migrationsFolder: folder })
   } finally {
     await client.query('select pg_advisory_unlock($1)', [MIGRATION_LOCK]).catch(() => undefined)
-    // Closed, not given back to the pool: it has no time limit any more.
+    // Closed instead of released, because it has no statement timeout any more.
     client.release(true)
   }
 }

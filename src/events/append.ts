@@ -2,9 +2,12 @@ import type { Tx } from '../db/client.ts'
 import { events } from '../db/schema/events.ts'
 import { EVENTS, type EventType, type NewEvent } from './catalogue.ts'
 
-/** The only way to say that something happened: in the transaction that made it so. Data that does not fit the catalogue throws, and with it the transaction. */
+/**
+ * Appends events in the transaction of the change they report: the only way to do so. Data that does not match the
+ * catalogue throws, which rolls the transaction back.
+ */
 export async function appendEvents(tx: Tx, list: readonly NewEvent[]): Promise<void> {
-  // One statement may hold 65,535 parameters; a deleted video can undo more saves than that.
+  // A statement takes at most 65,535 parameters. Deleting a video can undo more saves than fit.
   for (let from = 0; from < list.length; from += 5_000) {
     const rows = list.slice(from, from + 5_000).map(({ type, subject, accountId, data }) => ({
       type,

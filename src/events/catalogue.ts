@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
-/**
- * Every event there is. Each holds enough to be counted without a second look-up; `subject` names the thing it tells of. Add fields, never change or drop one;
- * a change of meaning is a new version.
+/*
+ * Every event there is. Each holds enough to be counted without a second look-up. `subject` is the id of the thing it
+ * is about. Fields may be added but never changed or dropped. A change of meaning is a new version.
  */
 const frameFacts = {
   frame_id: z.string(),
@@ -14,7 +14,7 @@ const frameFacts = {
 const videoFacts = { video_id: z.string(), title: z.string(), author: z.string().nullable(), platform: z.string() }
 const boardFacts = { board_id: z.string(), name: z.string() }
 
-/** Why something was undone: by its owner, or because what it rested on is gone. */
+/** Why something was undone: by its owner, or because something it belonged to was deleted. */
 const cause = z.enum(['owner', 'frame_deleted', 'video_deleted', 'board_deleted', 'account_deleted'])
 
 export const EVENTS = {
@@ -36,7 +36,7 @@ export const EVENTS = {
     position: z.number().int(),
     previous_position: z.number().int(),
   }),
-  /** The note itself stays in the board: events are kept for ever. */
+  /** Without the note itself: events are kept for ever. */
   'board.frame_noted': z.strictObject({ board_id: z.string(), ...frameFacts, has_note: z.boolean() }),
   'board.shared': z.strictObject(boardFacts),
   'board.unshared': z.strictObject(boardFacts),
@@ -63,7 +63,7 @@ export const EVENTS = {
     previous_slug: z.string().nullable(),
   }),
   'key.created': z.strictObject({ key_id: z.string(), scopes: z.array(z.string()) }),
-  /** A rotated key goes on until `effective_at`. */
+  /** A rotated key stays valid until `effective_at`. */
   'key.revoked': z.strictObject({
     key_id: z.string(),
     effective_at: z.string().optional(),
@@ -82,12 +82,12 @@ export const EVENT_TYPES = Object.keys(EVENTS) as EventType[]
 export interface NewEvent<T extends EventType = EventType> {
   type: T
   subject: string
-  /** The random account id whose act this is; null for the service's own. */
+  /** The random id of the acting account; null for acts of the service. */
   accountId: string | null
   data: EventData<T>
 }
 
-/** A position in the log: strictly after everything it covers. Text form `<xid>.<seq>`. */
+/** A position in the log, after every event it covers. Text form `<xid>.<seq>`. */
 export interface Cursor {
   xid: string
   seq: number
@@ -99,7 +99,7 @@ export function formatCursor({ xid, seq }: Cursor): string {
   return `${xid}.${seq}`
 }
 
-/** Undefined for anything that is not a cursor this service gave out. */
+/** Undefined when the text is not a cursor of this service. */
 export function parseCursor(text: string): Cursor | undefined {
   const match = /^(\d{1,20})\.(\d{1,16})$/.exec(text)
   if (!match) return undefined
@@ -119,7 +119,7 @@ export interface StoredEvent {
   cursor: Cursor
 }
 
-/** CloudEvents 1.0, structured mode: what HTTP, webhooks and the command line show. */
+/** CloudEvents 1.0, structured mode: the form that HTTP and the command line show. */
 export function toCloudEvent(event: StoredEvent, source: string): Record<string, unknown> {
   return {
     specversion: '1.0',

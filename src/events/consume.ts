@@ -4,23 +4,24 @@ import type { Db, Tx } from '../db/client.ts'
 import { isConnectionLoss } from '../db/connection-loss.ts'
 import type { Logger } from '../logger.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
+import { createPoller, type Poller } from './poller.ts'
 import { readEvents } from './read.ts'
 
-/** What an event handler wants done in the very transaction that moves its checkpoint. */
+/** What an event handler wants done in the same transaction that moves its checkpoint. */
 export type Commit = (tx: Tx) => Promise<void>
 
 export interface Consumer {
-  /** Names the checkpoint and the lock: one active consumer of a name at a time. */
+  /** Names the checkpoint and the lock: one active consumer per name. */
   name: string
-  /** Others are passed over. */
+  /** Events of other types are skipped. */
   types?: readonly EventType[]
   batchSize?: number
   /**
-   * Must bear being called again with the same events. An effect outside Postgres has happened for good when this resolves; an effect inside goes into the
-   * returned commit.
+   * May be called again with the same events. Effects outside Postgres must be complete when this resolves. Effects
+   * inside Postgres belong into the returned commit.
    */
   handle(events: StoredEvent[], signal: AbortSignal): Promise<Commit | undefined>
-  /** Failures of something that will come back: waited for without end, never counted against an event. */
+  /** True for an outage: retried without limit and never counted against an event. */
   isOutage?(error: unknown): boolean
 }
 
@@ -28,156 +29,167 @@ export interface RunningConsumer {
   readonly name: string
   /** True while this process holds the name's lock. */
   active(): boolean
-  /** Handles everything that can be read now; for tests and for orderly stops. */
+  /** Handles everything that is readable now; for tests and for orderly stops. */
   drain(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 const MAX_FAILURES = 10
+const DEFAULT_BATCH_SIZE = 500
 
-/** Takes a consumer's name, waits for its turn, then reads the log on every NOTIFY and at every poll. Lost connections are opened anew. */
+/** The lock lives on a connection of its own. The epoch fences out a predecessor that was only suspended. */
+interface Session {
+  client: pg.Client
+  epoch: number
+}
+
+/**
+ * Waits for the consumer's lock, then reads the log on every NOTIFY and at every poll. Lost connections are reopened.
+ */
 export function startConsumer(
   { db, url, logger, pollMs = 1_000 }: { db: Db; url: string; logger: Logger; pollMs?: number },
   consumer: Consumer,
 ): RunningConsumer {
   const stop = new AbortController()
   const log = logger.child({ consumer: consumer.name })
-  let session: { client: pg.Client; epoch: number } | undefined
-  let wake: (() => void) | undefined
-  let pending = false
-  let failures = 0
-  let batchSize = consumer.batchSize ?? 500
-
-  const poke = () => {
-    pending = true
-    wake?.()
+  const poller = createPoller(stop.signal)
+  const progress: Progress = { failures: 0, batchSize: consumer.batchSize ?? DEFAULT_BATCH_SIZE }
+  let session: Session | undefined
+  const lose = (client: pg.Client) => {
+    if (session?.client === client) session = undefined
+    poller.wake()
   }
 
-  async function idle(ms: number): Promise<void> {
-    if (pending || stop.signal.aborted) return
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-    wake = undefined
-  }
-
-  /** The lock lives on a session of its own; the epoch fences out a predecessor that only slept. */
-  async function takeOver(): Promise<boolean> {
-    const client = new pg.Client({ connectionString: url, application_name: `consumer ${consumer.name}` })
-    client.on('error', () => {
-      if (session?.client === client) session = undefined
-      poke()
-    })
-    try {
-      await client.connect()
-      const { rows } = await client.query<{ taken: boolean }>(
-        'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
-        [`consumer:${consumer.name}`],
-      )
-      if (!rows[0]?.taken) {
-        await client.end()
-        return false
-      }
-      client.on('notification', poke)
-      await client.query('listen events')
-      const claimed = await client.query<{ epoch: string }>(
-        `insert into checkpoints (consumer, epoch) values ($1, 1)
-         on conflict (consumer) do update set epoch = checkpoints.epoch + 1 returning epoch`,
-        [consumer.name],
-      )
-      session = { client, epoch: Number(claimed.rows[0]?.epoch) }
-      return true
-    } catch (error) {
-      await client.end().catch(() => undefined)
-      throw error
-    }
-  }
-
-  /** One batch. False when there was nothing to read. */
-  async function step(epoch: number): Promise<boolean> {
-    const after = await checkpointOf(db, consumer.name)
-    const { events, next } = await readEvents(db, { after, limit: batchSize })
-    if (events.length === 0) return false
-    const wanted = consumer.types ? events.filter((event) => consumer.types!.includes(event.type)) : events
-    try {
-      const commit = wanted.length > 0 ? await consumer.handle(wanted, stop.signal) : undefined
-      await db.transaction(async (tx) => {
-        await commit?.(tx)
-        await moveCheckpoint(tx, consumer.name, next, epoch)
-      })
-      failures = 0
-      batchSize = consumer.batchSize ?? 500
-    } catch (error) {
-      if (stop.signal.aborted) throw error
-      if (error instanceof Fenced || isConnectionLoss(error) || consumer.isOutage?.(error)) throw error
-      failures++
-      log.error({ err: error, failures, eventId: wanted[0]?.id }, 'consumer failed on events')
-      // Alone from now on, so that the one to blame is known.
-      batchSize = 1
-      if (failures < MAX_FAILURES || wanted.length !== 1) throw error
-      await moveToDeadEvents(db, consumer.name, wanted[0]!, error, next, epoch)
-      failures = 0
-    }
-    return true
+  async function endSession(): Promise<void> {
+    const ended = session
+    session = undefined
+    await ended?.client.end().catch(() => undefined)
   }
 
   async function run(): Promise<void> {
     while (!stop.signal.aborted) {
       try {
-        if (!session && !(await takeOver())) {
-          await idle(pollMs)
-          pending = false
+        session ??= await takeOver(consumer.name, url, poller, lose)
+        if (!session) {
+          await poller.wait(pollMs)
+          poller.reset()
           continue
         }
-        pending = false
-        while (session && !stop.signal.aborted && (await step(session.epoch))) {}
-        await idle(pollMs)
+        poller.reset()
+        while (session && !stop.signal.aborted) {
+          const handled = await handleBatch({ db, consumer, log, signal: stop.signal }, progress, session.epoch)
+          if (!handled) break
+        }
+        await poller.wait(pollMs)
       } catch (error) {
         if (stop.signal.aborted) break
-        if (error instanceof Fenced) {
-          const lost = session
-          session = undefined
-          await lost?.client.end().catch(() => undefined)
-        }
+        if (error instanceof Fenced) await endSession()
         log.warn({ err: error }, 'consumer waits after a failure')
-        pending = false
-        await idle(Math.min(100 * 2 ** failures, 5_000))
-        pending = false
+        poller.reset()
+        await poller.wait(Math.min(100 * 2 ** progress.failures, 5_000))
+        poller.reset()
       }
     }
-    const last = session
-    session = undefined
-    await last?.client.end().catch(() => undefined)
+    await endSession()
   }
 
   const running = run()
   return {
     name: consumer.name,
     active: () => session !== undefined,
-    async drain() {
-      for (;;) {
-        poke()
-        // Not by readEvents: an older transaction that is still open, in whatever database of the cluster, hides events that are there.
-        const { xid, seq } = await checkpointOf(db, consumer.name)
-        const { rows } = await db.execute(
-          sql`select 1 from events where (xid, seq) > (${xid}::xid8, ${seq}::bigint) limit 1`,
-        )
-        if (rows.length === 0) return
-        await new Promise((resolve) => setTimeout(resolve, 5))
-      }
-    },
+    drain: () => drain(db, consumer.name, poller),
     async [Symbol.asyncDispose]() {
       stop.abort()
-      wake?.()
+      poller.wake()
       await running
     },
   }
 }
 
+/** Takes the lock and a new epoch. Undefined while another process holds the lock. */
+async function takeOver(
+  name: string,
+  url: string,
+  poller: Poller,
+  lose: (client: pg.Client) => void,
+): Promise<Session | undefined> {
+  const client = new pg.Client({ connectionString: url, application_name: `consumer ${name}` })
+  client.on('error', () => lose(client))
+  try {
+    await client.connect()
+    const { rows } = await client.query<{ taken: boolean }>(
+      'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
+      [`consumer:${name}`],
+    )
+    if (!rows[0]?.taken) {
+      await client.end()
+      return undefined
+    }
+    client.on('notification', () => poller.wake())
+    await client.query('listen events')
+    const claimed = await client.query<{ epoch: string }>(
+      `insert into checkpoints (consumer, epoch) values ($1, 1)
+       on conflict (consumer) do update set epoch = checkpoints.epoch + 1 returning epoch`,
+      [name],
+    )
+    return { client, epoch: Number(claimed.rows[0]?.epoch) }
+  } catch (error) {
+    await client.end().catch(() => undefined)
+    throw error
+  }
+}
+
+interface Progress {
+  failures: number
+  batchSize: number
+}
+
+/** Reads and handles one batch. False when there was nothing to read. */
+async function handleBatch(
+  { db, consumer, log, signal }: { db: Db; consumer: Consumer; log: Logger; signal: AbortSignal },
+  progress: Progress,
+  epoch: number,
+): Promise<boolean> {
+  const after = await checkpointOf(db, consumer.name)
+  const { events, next } = await readEvents(db, { after, limit: progress.batchSize })
+  if (events.length === 0) return false
+  const wanted = consumer.types ? events.filter((event) => consumer.types!.includes(event.type)) : events
+  try {
+    const commit = wanted.length > 0 ? await consumer.handle(wanted, signal) : undefined
+    await db.transaction(async (tx) => {
+      await commit?.(tx)
+      await moveCheckpoint(tx, consumer.name, next, epoch)
+    })
+    progress.failures = 0
+    progress.batchSize = consumer.batchSize ?? DEFAULT_BATCH_SIZE
+  } catch (error) {
+    if (signal.aborted) throw error
+    if (error instanceof Fenced || isConnectionLoss(error) || consumer.isOutage?.(error)) throw error
+    progress.failures++
+    log.error({ err: error, failures: progress.failures, eventId: wanted[0]?.id }, 'consumer failed on events')
+    // Retry one event at a time to isolate the failing one.
+    progress.batchSize = 1
+    if (progress.failures < MAX_FAILURES || wanted.length !== 1) throw error
+    await moveToDeadEvents(db, { consumer: consumer.name, event: wanted[0]!, error, next, epoch })
+    progress.failures = 0
+  }
+  return true
+}
+
+async function drain(db: Db, consumer: string, poller: Poller): Promise<void> {
+  for (;;) {
+    poller.wake()
+    // Not readEvents: an open older transaction, in any database of the server, hides events that exist.
+    const { xid, seq } = await checkpointOf(db, consumer)
+    const { rows } = await db.execute(
+      sql`select 1 from events where (xid, seq) > (${xid}::xid8, ${seq}::bigint) limit 1`,
+    )
+    if (rows.length === 0) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** Another process has taken the consumer's lock and raised the epoch. */
 class Fenced extends Error {}
 
 export async function checkpointOf(db: Db, consumer: string): Promise<Cursor> {
@@ -188,25 +200,22 @@ export async function checkpointOf(db: Db, consumer: string): Promise<Cursor> {
 }
 
 async function moveCheckpoint(tx: Tx, consumer: string, next: Cursor, epoch: number): Promise<void> {
-  const { rowCount } = await tx.execute(
-    sql`update checkpoints set xid = ${next.xid}::xid8, seq = ${next.seq}, updated_at = now() where consumer = ${consumer} and epoch = ${epoch}`,
-  )
-  if (rowCount !== 1) throw new Fenced(`another consumer took over ${consumer}`)
+  const { rowCount } = await tx.execute(sql`
+    update checkpoints set xid = ${next.xid}::xid8, seq = ${next.seq}, updated_at = now()
+     where consumer = ${consumer} and epoch = ${epoch}`)
+  if (rowCount !== 1) throw new Fenced(`another process took over the consumer ${consumer}`)
 }
 
 async function moveToDeadEvents(
   db: Db,
-  consumer: string,
-  event: StoredEvent,
-  error: unknown,
-  next: Cursor,
-  epoch: number,
+  given: { consumer: string; event: StoredEvent; error: unknown; next: Cursor; epoch: number },
 ): Promise<void> {
+  const { consumer, event, error, next, epoch } = given
   const message = error instanceof Error ? error.message : String(error)
   await db.transaction(async (tx) => {
-    await tx.execute(
-      sql`insert into dead_events (consumer, event_id, error) values (${consumer}, ${event.id}, ${message.slice(0, 2_000)}) on conflict do nothing`,
-    )
+    await tx.execute(sql`
+      insert into dead_events (consumer, event_id, error) values (${consumer}, ${event.id}, ${message.slice(0, 2_000)})
+      on conflict do nothing`)
     await moveCheckpoint(tx, consumer, next, epoch)
   })
 }

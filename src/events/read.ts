@@ -4,7 +4,7 @@ import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
 
 interface Row extends Record<string, unknown> {
   seq: string
-  // Not named xid: ORDER BY would take the text column and sort 9 behind 10.
+  // Not named xid: ORDER BY would use the text column and sort 10 before 9.
   xid_text: string
   id: string
   type: EventType
@@ -16,9 +16,9 @@ interface Row extends Record<string, unknown> {
 }
 
 /**
- * The next events after `after`, oldest first, in commit-safe order: only transactions older than every one still open are read, so no event can appear behind
- * a cursor later. (`seq > last` alone misses events of slow transactions.) `next` is where to go on from:
- * the last of them, or `after` where there is none.
+ * The next events after `after`, oldest first, in commit-safe order. Only transactions older than every open one are
+ * read, so no event can appear behind a cursor later. (`seq > last` alone misses the events of slow transactions.)
+ * `next` is the cursor to continue from: the last event's, or `after` when there is none.
  */
 export async function readEvents(
   db: DbOrTx,
@@ -44,12 +44,13 @@ export async function readEvents(
 }
 
 /**
- * What no reader may see yet because an older transaction is open, on whichever database of the PostgreSQL server: usually nothing, or what is milliseconds old.
- * `since` is the time of the oldest of them.
+ * Events that no reader may see yet, because an older transaction is open in some database of the PostgreSQL server.
+ * Usually there are none, or they are milliseconds old. `since` is the time of the oldest.
  */
 export async function findHeldBack(db: DbOrTx): Promise<{ events: number; since: Date } | null> {
   const { rows } = await db.execute<{ n: number; since: Date | string | null }>(
-    sql`select count(*)::int as n, min(time) as since from events where xid >= pg_snapshot_xmin(pg_current_snapshot())`,
+    sql`select count(*)::int as n, min(time) as since from events
+         where xid >= pg_snapshot_xmin(pg_current_snapshot())`,
   )
   const { n, since } = rows[0]!
   return since === null ? null : { events: n, since: new Date(since) }

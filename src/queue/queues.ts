@@ -33,7 +33,7 @@ export type NewJob = { [N in JobName]: { name: N; data: JobData<N>; backfill?: b
 
 export const DEFAULT_PREFIX = 'frames'
 
-/** Finished jobs stay for `frames queues` and for diagnosis; a job's number of attempts is in its contract (jobs.ts). */
+/** Finished jobs stay a while for `frames queues` and for diagnosis. The number of attempts stands in jobs.ts. */
 const DEFAULT_OPTIONS = {
   backoff: { type: 'exponential', delay: 2_000, jitter: 0.5 },
   removeOnComplete: { age: 3_600, count: 10_000 },

@@ -29,8 +29,8 @@ export interface AnnotateDeps {
   logger: Logger
   faultPoint: FaultPoint
   /**
-   * US dollars. A video that has spent its own budget gets no further descriptions. `admit` throws once the day's budget
-   * is spent, and then everything waits. Calls in flight count at their expected cost.
+   * US dollars. A video that has spent its own budget gets no further descriptions. `admit` throws once the day's
+   * budget is spent, and then everything waits. Calls in flight count at their expected cost.
    */
   budget?: { perVideo: number | undefined; admit: Admit | undefined } | undefined
 }

@@ -19,7 +19,7 @@ export interface ReconcileDeps {
 const BACKFILL_DEPTH = 5_000
 const VIDEOS_AT_ONCE = 200
 
-/** Enqueues from Postgres the jobs that Redis lost. Safe at any time and in any number of processes. Returns their number. */
+/** Enqueues from Postgres the jobs that Redis lost. Safe at any time, in any process. Returns their number. */
 export async function reconcileJobs(deps: ReconcileDeps, signal?: AbortSignal): Promise<number> {
   const { db, queues, logger } = deps
   await queues.ready()

@@ -4,11 +4,11 @@ import { findVideo, lockMedia } from '../library/videos/videos.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import type { Handlers } from '../queue/work.ts'
 
-/** Removes a deleted video's images and upload, unless the same source was added again: then they are the new video's. */
+/** Removes a deleted video's images and upload, unless the same source was added again and owns them now. */
 export function removeMedia({ db, store }: { db: Db; store: MediaStore }): Handlers['remove-media'] {
   return async ({ videoId, uploadKey }) => {
     await db.transaction(async (tx) => {
-      // However long the media store takes: this transaction writes nothing, so it holds back no reader of the event log.
+      // No limit, however long the media store takes: this transaction writes nothing, so it delays no event reader.
       await tx.execute(sql`set local idle_in_transaction_session_timeout = 0`)
       await lockMedia(tx, videoId)
       const current = await findVideo(tx, videoId)

@@ -10,7 +10,7 @@ export type Plan = (typeof PLANS)[number]
 export const accounts = pgTable(
   'accounts',
   {
-    /** Random; the only tie between events and a person is this row. */
+    /** Random. Only this row ties events to a person. */
     id: text().primaryKey(),
     email: text().notNull().unique(),
     role: text().$type<Role>().notNull().default('member'),
@@ -40,14 +40,14 @@ export const apiKeys = pgTable(
     createdAt: at('created_at').notNull().defaultNow(),
     expiresAt: at('expires_at'),
     lastUsedAt: at('last_used_at'),
-    /** Dead from this moment on; a rotated key's lies ahead by the grace period. */
+    /** The key is invalid from this moment on. For a rotated key it is the end of the grace period. */
     revokedAt: at('revoked_at'),
     replacedBy: text('replaced_by'),
   },
   (t) => [index('api_keys_account_idx').on(t.accountId)],
 )
 
-/** Who is signed in to the pages. Only the SHA-256 of the cookie's token is kept. */
+/** Browser sessions. Only the SHA-256 of the cookie's token is stored. */
 export const sessions = pgTable(
   'sessions',
   {
@@ -61,7 +61,10 @@ export const sessions = pgTable(
   (t) => [index('sessions_account_idx').on(t.accountId), index('sessions_expires_idx').on(t.expiresAt)],
 )
 
-/** One-time sign-in links, by the SHA-256 of their code. By address, not account: the account may be made when the link is used. */
+/**
+ * One-time sign-in links, by the SHA-256 of their code. They name an address, not an account: using the link may create
+ * the account.
+ */
 export const signInLinks = pgTable(
   'sign_in_links',
   {
@@ -73,7 +76,9 @@ export const signInLinks = pgTable(
   (t) => [index('sign_in_links_email_idx').on(t.email), index('sign_in_links_expires_idx').on(t.expiresAt)],
 )
 
-/** Answers to POSTs that came with an Idempotency-Key, written in the transaction of what they answer. The key is kept as its SHA-256. */
+/**
+ * Responses to POSTs with an Idempotency-Key, stored in the transaction of the write. The key is stored as its SHA-256.
+ */
 export const idempotencyKeys = pgTable(
   'idempotency_keys',
   {
@@ -84,7 +89,7 @@ export const idempotencyKeys = pgTable(
     /** SHA-256 of method, path and body. */
     fingerprint: text().notNull(),
     status: smallint().notNull(),
-    /** As it was sent (json keeps the order of fields). Null when the answer held a secret, which is told once. */
+    /** As it was sent: json keeps the order of fields. Null when the response contained a secret. */
     body: json().$type<unknown>(),
     createdAt: at('created_at').notNull().defaultNow(),
   },

@@ -4,7 +4,10 @@ import { at } from './columns.ts'
 import { frames } from './frames.ts'
 import { videos } from './videos.ts'
 
-/** One annotator's answer for one frame; the frame's columns hold what won. A refused or failed frame has its row too, so that the count closes. */
+/**
+ * One annotator's answer for one frame; the frame's columns hold the winning values. A refused or failed frame also has
+ * a row, so that every frame counts as answered.
+ */
 export const annotations = pgTable(
   'annotations',
   {
@@ -16,7 +19,7 @@ export const annotations = pgTable(
     model: text().notNull(),
     status: text().$type<'annotated' | 'refused' | 'failed'>().notNull(),
     reason: text(),
-    /** The technique it proposed outside the vocabulary, as a slug: waits for an operator, is never indexed. */
+    /** The slug of a proposed technique outside the vocabulary. It awaits an operator and is never indexed. */
     proposedTechnique: text('proposed_technique'),
     values: jsonb().$type<Record<string, unknown>>().notNull(),
     issues: jsonb().$type<unknown[]>().notNull().default([]),
@@ -30,7 +33,7 @@ export const annotations = pgTable(
   ],
 )
 
-/** Frames of ready videos that are to be described again: what re-annotation asked for and no worker has answered yet. */
+/** Requested re-annotations of frames of ready videos that have no answer yet. */
 export const reannotations = pgTable(
   'reannotations',
   {
@@ -40,14 +43,14 @@ export const reannotations = pgTable(
     videoId: text('video_id')
       .notNull()
       .references(() => videos.id, { onDelete: 'cascade' }),
-    /** Whose answer is waited for; a changed setting names the new one (workers/reconcile.ts). */
+    /** The annotator to answer. After a change of settings the reconciler sets the new one (workers/reconcile.ts). */
     annotator: text().notNull(),
     requestedAt: at('requested_at').notNull().defaultNow(),
   },
   (t) => [index('reannotations_video_idx').on(t.videoId)],
 )
 
-/** Suggestions an operator turned down: not shown again. */
+/** Suggestions that an operator dismissed: not shown again. */
 export const dismissedSuggestions = pgTable('dismissed_suggestions', {
   slug: text().primaryKey(),
   at: at('at').notNull().defaultNow(),

@@ -6,7 +6,7 @@ import { frames } from './frames.ts'
 export const saves = pgTable(
   'saves',
   {
-    /** Newest save first, also within one millisecond. */
+    /** Orders saves, also within one millisecond. */
     seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity(),
     accountId: text('account_id')
       .notNull()
@@ -31,7 +31,7 @@ export const boards = pgTable(
       .notNull()
       .references(() => accounts.id, { onDelete: 'cascade' }),
     name: text().notNull(),
-    /** SHA-256 of the share link's token, hex; the token itself is shown once. */
+    /** SHA-256 of the share link's token, hex. The token itself is shown once. */
     shareHash: text('share_hash').unique(),
     sharedAt: at('shared_at'),
     createdAt: at('created_at').notNull().defaultNow(),
@@ -49,7 +49,7 @@ export const boardItems = pgTable(
     frameId: text('frame_id')
       .notNull()
       .references(() => frames.id, { onDelete: 'cascade' }),
-    /** Dense from 0 in the owner's order; rewritten under the board's row lock. */
+    /** The owner's order: dense from 0, rewritten under the lock of the board's row. */
     position: integer().notNull(),
     note: text(),
     pinnedAt: at('pinned_at').notNull().defaultNow(),

@@ -6,12 +6,12 @@ export const events = pgTable(
   'events',
   {
     seq: bigint({ mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    /** The writing transaction: readers go no further than the oldest one still open. */
+    /** The writing transaction. Readers stop before the oldest one that is still open. */
     xid: xid8().notNull().default(sql`pg_current_xact_id()`),
     id: uuid().notNull().unique().defaultRandom(),
     type: text().notNull(),
     version: smallint().notNull().default(1),
-    /** The id of the frame, video, board, key or account it tells of. */
+    /** The id of the frame, video, board, key or account it is about. */
     subject: text().notNull(),
     accountId: text('account_id'),
     data: jsonb().$type<Record<string, unknown>>().notNull(),
@@ -24,12 +24,12 @@ export const checkpoints = pgTable('checkpoints', {
   consumer: text().primaryKey(),
   xid: xid8().notNull().default('0'),
   seq: bigint({ mode: 'number' }).notNull().default(0),
-  /** Raised by every consumer that takes over: a paused predecessor can no longer move the checkpoint. */
+  /** Raised by every consumer that takes over, so that a suspended predecessor cannot move the checkpoint. */
   epoch: bigint({ mode: 'number' }).notNull().default(0),
   updatedAt: at('updated_at').notNull().defaultNow(),
 })
 
-/** Events a consumer gave up on after repeated failure: visible, and skipped. */
+/** Events that a consumer skipped after repeated failures. */
 export const deadEvents = pgTable(
   'dead_events',
   {

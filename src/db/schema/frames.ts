@@ -5,7 +5,7 @@ import { at, oneOf } from './columns.ts'
 import { techniques } from './techniques.ts'
 import { videos } from './videos.ts'
 
-/** Where an attribute's value came from. Stored beside every attribute; null while nobody has looked. */
+/** Where an attribute's value came from. Stored beside every attribute; null before the first answer. */
 export interface Provenance {
   source: Source
   /** 0–1, or null where the source gives none. */
@@ -23,7 +23,7 @@ const provenance = (name: string) => jsonb(name).$type<Provenance>()
 export const frames = pgTable(
   'frames',
   {
-    /** `<video id>-<t_ms in base 36>`: the video and the instant. */
+    /** `<video id>-<t_ms in base 36>`. */
     id: text().primaryKey(),
     videoId: text('video_id')
       .notNull()
@@ -71,10 +71,10 @@ export const frames = pgTable(
     onScreenText: text('on_screen_text'),
     onScreenTextProvenance: provenance('on_screen_text_provenance'),
 
-    /** The public `annotation.model`: the best annotator that has answered. */
+    /** The public `annotation.model`: the model that described the frame. */
     annotationModel: text('annotation_model'),
     saveCount: integer('save_count').notNull().default(0),
-    /** log2 Σ 2^(save time ÷ half-life), see library/strength.ts. Null without saves. */
+    /** log2 Σ 2^(save time ÷ half-life), see library/collections/save-strength.ts. Null without saves. */
     saveStrength: doublePrecision('save_strength'),
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),

@@ -1,7 +1,7 @@
 import { jsonb, pgTable, text } from 'drizzle-orm/pg-core'
 import { at } from './columns.ts'
 
-/** Small facts of the installation: read-model generation, pauses, breaker states. */
+/** Facts of the installation: read-model generation, active annotator, annotator problem. */
 export const settings = pgTable('settings', {
   name: text().primaryKey(),
   value: jsonb().$type<unknown>().notNull(),

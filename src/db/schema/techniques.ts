@@ -11,7 +11,7 @@ export const techniques = pgTable(
     /** How to recognise it in a single frame. */
     recognise: text().notNull(),
     aliases: text().array().notNull().default([]),
-    /** A retired technique takes no new frames; frames keep it until they are annotated again. */
+    /** A retired technique takes no new frames. Frames that have it keep it. */
     retiredAt: at('retired_at'),
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),
@@ -19,7 +19,7 @@ export const techniques = pgTable(
   () => [check('techniques_slug', sql`slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$' and length(slug) <= 64`)],
 )
 
-/** Old slugs of renamed and merged techniques: still understood in filters and in a model's answers. */
+/** Old slugs of renamed and merged techniques. They stay valid in filters and in annotators' answers. */
 export const techniqueRedirects = pgTable('technique_redirects', {
   oldSlug: text('old_slug').primaryKey(),
   slug: text()

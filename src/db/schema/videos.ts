@@ -14,7 +14,7 @@ export const VIDEO_STATUSES = [
 ] as const
 export type VideoStatus = (typeof VIDEO_STATUSES)[number]
 
-/** One entry per stage, in the order they ran: what `frames status` shows. Times RFC 3339. */
+/** One entry per stage, in order, for `frames status`. Times are RFC 3339. */
 export interface StageProgress {
   stage: 'fetching' | 'extracting' | 'annotating'
   startedAt: string
@@ -35,12 +35,12 @@ export const videos = pgTable(
     /** The canonical source that gives the id: `youtube:<id>`, `url:<canonical>`, `sha256:<hex>`. */
     sourceKey: text('source_key').notNull().unique(),
     sourceUrl: text('source_url'),
-    /** The image store's key of an upload's bytes; null for a video that is fetched from its URL. */
+    /** The media store's key of an upload; null for a video that is fetched from its URL. */
     uploadKey: text('upload_key'),
     title: text().notNull(),
     author: text(),
     platform: text().notNull(),
-    /** A person gave these at submission: what the source says later does not replace them. */
+    /** Set when a person gave the title or author at submission: the source's own does not replace it. */
     titleGiven: boolean('title_given').notNull().default(false),
     authorGiven: boolean('author_given').notNull().default(false),
     durationSec: doublePrecision('duration_sec'),
@@ -55,17 +55,20 @@ export const videos = pgTable(
     failureCode: text('failure_code'),
     failureMessage: text('failure_message'),
     stages: jsonb().$type<StageProgress[]>().notNull().default([]),
-    /** Times a worker began this video, killed workers included. */
+    /** Attempts at the current revision, interrupted ones included. */
     attempts: integer().notNull().default(0),
-    /** Drawn at random by a submit, raised by every retry and cancel: part of the job id, and the fence that keeps an old worker from writing. */
+    /**
+     * Random at submission, raised by every retry and cancel. It is part of the job id, and it keeps the worker of an
+     * old job from writing.
+     */
     revision: integer().notNull().default(1),
     backfill: boolean().notNull().default(false),
     priority: integer().notNull().default(0),
     detector: jsonb().$type<DetectorRecord>(),
     shots: jsonb().$type<{ startMs: number; endMs: number; transition: string }[]>(),
-    /** The annotator version whose answers make this video complete. */
+    /** The annotator version whose answers complete this video. */
     annotator: text(),
-    /** Set once, at the first `ready`: from then on the video is public until it is deleted. */
+    /** Set once, at the first `ready`. From then on the video is public until it is deleted. */
     firstReadyAt: at('first_ready_at'),
     readyAt: at('ready_at'),
     updatedAt: at('updated_at').notNull().defaultNow(),

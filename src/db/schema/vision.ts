@@ -2,7 +2,7 @@ import { bigint, doublePrecision, index, integer, jsonb, pgTable, primaryKey, te
 import { at } from './columns.ts'
 import { videos } from './videos.ts'
 
-/** The books: one row per call to a paid endpoint. */
+/** Spending: one row per call to a paid endpoint. */
 export const visionCalls = pgTable(
   'vision_calls',
   {
@@ -21,7 +21,7 @@ export const visionCalls = pgTable(
   (t) => [index('vision_calls_video_idx').on(t.videoId), index('vision_calls_at_idx').on(t.at)],
 )
 
-/** A model's answers by picture: asking again about the same image costs nothing. */
+/** A model's answers by image, so that the same image is paid for once. */
 export const visionAnswers = pgTable(
   'vision_answers',
   {

@@ -9,26 +9,27 @@ import { isId, randomId } from '../ids.ts'
 
 export type Account = typeof accounts.$inferSelect
 
-/** Lower case, as it is stored. @throws AppError invalid_request. */
+/** In lower case, as stored. @throws AppError invalid_request. */
 export function parseEmail(text: string): string {
   const email = text.trim().toLowerCase()
-  // Loose on purpose (operator@localhost is one); the proof of an address is that mail arrives. No control characters: it becomes a mail header.
+  // Loose on purpose (operator@localhost is valid): arriving mail proves an address. It becomes a mail header, so
+  // control characters are refused.
   if (email.length > 254 || !/^[^\s@<>(),;:"\\\p{Cc}]+@[^\s@<>(),;:"\\\p{Cc}]+$/u.test(email))
     throw invalid('email', 'This is not an e-mail address.')
   return email
 }
 
-/** @throws AppError conflict when the address has an account already. */
+/** @throws AppError conflict when the address already has an account. */
 export async function createAccount(
   db: DbOrTx,
   given: { email: string; plan?: Plan | undefined; role?: Role | undefined },
 ): Promise<Account> {
   const { account, created } = await ensureAccount(db, given)
-  if (!created) throw new AppError('conflict', 'This address has an account already.')
+  if (!created) throw new AppError('conflict', 'This address already has an account.')
   return account
 }
 
-/** The account of this address, made if there is none; an existing one is left as it is. */
+/** The account of this address, created if there is none. An existing account stays unchanged. */
 export async function ensureAccount(
   db: DbOrTx,
   { email: given, plan = 'free', role = 'member' }: { email: string; plan?: Plan | undefined; role?: Role | undefined },
@@ -69,7 +70,7 @@ export async function listAccounts(db: DbOrTx): Promise<Account[]> {
   return db.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id))
 }
 
-/** Holds from the account's next request on. The same plan again changes nothing. @throws AppError not_found. */
+/** Applies from the account's next request on. Repeating the plan changes nothing. @throws AppError not_found. */
 export async function setPlan(db: DbOrTx, { accountId, plan }: { accountId: string; plan: Plan }): Promise<Account> {
   if (!isId(accountId)) throw notFound('account')
   return inTransaction(db, async (tx) => {
@@ -88,16 +89,16 @@ export async function setPlan(db: DbOrTx, { accountId, plan }: { accountId: stri
 }
 
 /**
- * Removes the account with its keys, sessions, saves and boards, an event for each save, pin and board. The row that tied its random id to an address is gone
- * afterwards; the events stay. @throws AppError not_found.
+ * Deletes the account with its keys, sessions, saves and boards, and appends an event for each save, pin and board. The
+ * events stay, but the only row that ties their account id to an address is gone. @throws AppError not_found.
  */
 export async function deleteAccount(db: Db, accountId: string): Promise<void> {
   await db.transaction(async (tx) => {
     const [found] = await tx.select().from(accounts).where(eq(accounts.id, accountId))
     if (!found) throw notFound('account')
-    // Before the account's row: a sign-in takes its link first, too.
+    // Before the account's row, because a sign-in also locks its link first.
     await tx.delete(signInLinks).where(eq(signInLinks.email, found.email))
-    // Then in the order of frame-facts.ts: account, frames, boards.
+    // Then in the lock order of frame-facts.ts: account, frames, boards.
     const [account] = await tx.select().from(accounts).where(eq(accounts.id, accountId)).for('update')
     if (!account) throw notFound('account')
     await deleteAllSaves(tx, accountId)
@@ -107,7 +108,7 @@ export async function deleteAccount(db: Db, accountId: string): Promise<void> {
   })
 }
 
-/** Removes what has run out: sessions, sign-in links and stored answers. Safe to run at any time, anywhere. */
+/** Deletes expired sessions, sign-in links and idempotent responses. Safe at any time, in any process. */
 export async function deleteExpired(db: Db): Promise<void> {
   await db.execute(sql`delete from sessions where expires_at < now()`)
   await db.execute(sql`delete from sign_in_links where expires_at < now()`)

@@ -14,9 +14,9 @@ export type Scope = (typeof SCOPES)[number]
 /** False for a scope that older keys may hold and that is no longer offered. It allows nothing. */
 const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope)
 
-/** Live keys an account may hold; a rotated one in its grace period does not count beside its successor. */
+/** Live keys an account may hold. A rotated key in its grace period does not count. */
 export const MAX_KEYS = 25
-/** Default time an old key goes on beside the one that replaces it. */
+/** Default time for which a rotated key stays valid beside its successor. */
 export const ROTATION_GRACE_SEC = 24 * 60 * 60
 const MAX_GRACE_SEC = 30 * 24 * 60 * 60
 const MAX_NAME = 80
@@ -24,7 +24,7 @@ const MAX_NAME = 80
 const PREFIX = 'flk_live_'
 const WELL_FORMED = /^flk_live_[0-9A-Za-z]{38}$/
 
-/** What is told of a key after its creation; the key itself cannot be told again. */
+/** What is shown of a key after its creation. The key itself is not stored. */
 export interface KeyRecord {
   id: string
   accountId: string
@@ -44,7 +44,10 @@ export interface Caller {
   account: { id: string; role: Role; plan: Plan }
 }
 
-/** `flk_live_` + 32 random base62 (190 bits) + 6 base62 of their CRC32, so that scanners and servers can tell a typo from a key offline. */
+/**
+ * `flk_live_` + 32 random base62 characters (190 bits) + 6 of their CRC32. The checksum lets scanners and servers
+ * recognise a key offline.
+ */
 export function generateKey(): string {
   const body = PREFIX + randomBase62(32)
   return body + checksum(body)
@@ -77,14 +80,16 @@ interface AuthenticationRow {
 const AUTHENTICATE = {
   name: 'authenticate',
   text: `select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan,
-                (k.revoked_at is null or k.revoked_at > now()) and (k.expires_at is null or k.expires_at > now()) as alive
+                (k.revoked_at is null or k.revoked_at > now())
+                  and (k.expires_at is null or k.expires_at > now()) as alive
            from api_keys k join accounts a on a.id = k.account_id
           where k.hash = $1`,
 }
 
 /**
- * Who presents this key, read live in one indexed query: a revocation or a change of plan holds from the next request on, on every instance. Whatever is wrong
- * (missing, malformed, unknown, expired, revoked) takes the same path and the same time, and answers undefined.
+ * The owner of a key, read live in one indexed query: a revocation or a change of plan applies from the next request
+ * on, in every process. Every invalid key (missing, malformed, unknown, expired, revoked) takes the same path and the
+ * same time, and returns undefined.
  */
 export async function authenticate(db: Db, bearer: string | undefined): Promise<Caller | undefined> {
   const presented = (bearer ?? '').slice(0, 200)
@@ -100,7 +105,9 @@ export async function authenticate(db: Db, bearer: string | undefined): Promise<
 
 const LAST_USED_EVERY_MS = 60_000
 
-/** Notes the use at most once a minute; of many instances at once one writes. Not for the request path: start it and go on. */
+/**
+ * Records the use, at most once a minute and by one of many concurrent processes. Do not await it in the request path.
+ */
 export async function recordKeyUse(db: Db, key: Caller['key']): Promise<void> {
   if (key.lastUsedAt && Date.now() - key.lastUsedAt.getTime() < LAST_USED_EVERY_MS) return
   await db.execute(
@@ -111,7 +118,10 @@ export async function recordKeyUse(db: Db, key: Caller['key']): Promise<void> {
   )
 }
 
-/** @throws AppError invalid_request for scopes the role cannot hold, a bad name or a past expiry; conflict at MAX_KEYS. */
+/**
+ * @throws AppError invalid_request for scopes that the role may not hold, a bad name or a past expiry; conflict at
+ * MAX_KEYS.
+ */
 export async function createKey(
   db: DbOrTx,
   given: { accountId: string; name: string; scopes?: readonly Scope[] | undefined; expiresAt?: Date | undefined },
@@ -120,24 +130,24 @@ export async function createKey(
   if (name === '' || name.length > MAX_NAME || /\p{Cc}/u.test(name))
     throw invalid('name', `A key's name has 1 to ${MAX_NAME} characters.`)
   if (given.expiresAt && given.expiresAt.getTime() <= Date.now())
-    throw invalid('expires_at', 'The expiry must lie in the future.')
+    throw invalid('expires_at', 'The expiry must be in the future.')
   return inTransaction(db, async (tx) => {
     const account = await lockAccount(tx, given.accountId)
     const scopes = given.scopes ?? scopesOf(account.role)
     if (scopes.length === 0) throw invalid('scopes', 'A key needs at least one scope.', scopesOf(account.role))
     const refused = scopes.filter((scope) => !scopesOf(account.role).includes(scope))
     if (refused.length > 0)
-      throw invalid('scopes', `This account cannot give ${refused.join(', ')}.`, scopesOf(account.role))
+      throw invalid('scopes', `This account may not grant ${refused.join(', ')}.`, scopesOf(account.role))
     return mint(tx, { accountId: account.id, name, scopes: [...new Set(scopes)], expiresAt: given.expiresAt ?? null })
   })
 }
 
-/** The scopes a key of this role may hold. */
+/** The scopes that keys of this role may hold. */
 export function scopesOf(role: Role): readonly Scope[] {
   return role === 'operator' ? SCOPES : MEMBER_SCOPES
 }
 
-/** Newest first, dead ones included. */
+/** Newest first, including invalid ones. */
 export async function listKeys(db: DbOrTx, accountId: string): Promise<KeyRecord[]> {
   const rows = await db
     .select()
@@ -148,24 +158,26 @@ export async function listKeys(db: DbOrTx, accountId: string): Promise<KeyRecord
 }
 
 /**
- * A new key with the old one's name, scopes and lifetime; the old one dies after `graceSec`. One that the old one replaced dies now: else one key
- * would become any number of live ones, each with a rate budget of its own. Of two rotations at once the second is refused.
- * @throws AppError not_found, or conflict for a key that is dead or already replaced.
+ * Creates a key with the old one's name, scopes and lifetime. The old one expires after `graceSec`; a key that it had
+ * replaced is revoked now, so that repeated rotation leaves at most two live keys. Of two concurrent rotations the
+ * second is refused.
+ * @throws AppError not_found, or conflict for a key that is invalid or already replaced.
  */
 export async function rotateKey(
   db: DbOrTx,
   { accountId, keyId, graceSec = ROTATION_GRACE_SEC }: { accountId: string; keyId: string; graceSec?: number },
 ): Promise<{ key: string; record: KeyRecord }> {
   if (!Number.isInteger(graceSec) || graceSec < 0 || graceSec > MAX_GRACE_SEC)
-    throw invalid('grace', `The grace period lies between 0 and ${MAX_GRACE_SEC} seconds.`)
+    throw invalid('grace', `The grace period must be between 0 and ${MAX_GRACE_SEC} seconds.`)
   return inTransaction(db, async (tx) => {
     const account = await lockAccount(tx, accountId)
     const old = await lockKey(tx, accountId, keyId)
-    if (old.replacedBy) throw new AppError('conflict', 'This key has been replaced already.')
-    if (!isLive(old)) throw new AppError('conflict', 'This key is dead; create a new one.')
+    if (old.replacedBy) throw new AppError('conflict', 'This key has already been replaced.')
+    if (!isLive(old)) throw new AppError('conflict', 'This key is expired or revoked. Create a new one.')
     const lifetimeMs = old.expiresAt ? old.expiresAt.getTime() - old.createdAt.getTime() : null
     const kept = old.scopes.filter((scope) => scopesOf(account.role).includes(scope as Scope)) as Scope[]
-    if (kept.length === 0) throw new AppError('conflict', 'None of this key’s scopes is open to the account any more.')
+    if (kept.length === 0)
+      throw new AppError('conflict', 'The account may no longer hold any of this key’s scopes. Create a new key.')
     const made = await mint(
       tx,
       {
@@ -180,7 +192,8 @@ export async function rotateKey(
       .update(apiKeys)
       .set({
         replacedBy: made.record.id,
-        revokedAt: sql`least(coalesce(${apiKeys.revokedAt}, 'infinity'), clock_timestamp() + make_interval(secs => ${graceSec}))`,
+        revokedAt: sql`least(coalesce(${apiKeys.revokedAt}, 'infinity'),
+                             clock_timestamp() + make_interval(secs => ${graceSec}))`,
       })
       .where(eq(apiKeys.id, keyId))
       .returning({ revokedAt: apiKeys.revokedAt })
@@ -195,7 +208,7 @@ export async function rotateKey(
   })
 }
 
-/** Dead at the next request. Revoking twice changes nothing. @throws AppError not_found. */
+/** The key is refused from the next request on. Idempotent. @throws AppError not_found. */
 export async function revokeKey(db: DbOrTx, { accountId, keyId }: { accountId: string; keyId: string }): Promise<void> {
   await inTransaction(db, async (tx) => {
     await lockKey(tx, accountId, keyId)
@@ -204,10 +217,11 @@ export async function revokeKey(db: DbOrTx, { accountId, keyId }: { accountId: s
 }
 
 async function endNow(tx: Tx, accountId: string, which: SQL): Promise<void> {
-  // clock_timestamp, not now(): a check that begins after this commits must not still find the moment ahead of it.
+  // clock_timestamp(), not now(): a check that starts after the commit must find the moment in the past.
   const { rows } = await tx.execute<{ id: string }>(
     sql`update api_keys set revoked_at = clock_timestamp()
-         where account_id = ${accountId} and ${which} and (revoked_at is null or revoked_at > clock_timestamp()) returning id`,
+         where account_id = ${accountId} and ${which} and (revoked_at is null or revoked_at > clock_timestamp())
+         returning id`,
   )
   for (const { id } of rows)
     await appendEvent(tx, { type: 'key.revoked', subject: id, accountId, data: { key_id: id } })
@@ -226,11 +240,12 @@ async function mint(
     const { rows } = await tx.execute<{ live: number }>(
       sql`with live as (
             select id, replaced_by from api_keys
-             where account_id = ${accountId} and (revoked_at is null or revoked_at > now()) and (expires_at is null or expires_at > now()))
+             where account_id = ${accountId} and (revoked_at is null or revoked_at > now())
+               and (expires_at is null or expires_at > now()))
           select count(*)::int as live from live k where not exists (select 1 from live where id = k.replaced_by)`,
     )
     if (rows[0]!.live >= MAX_KEYS)
-      throw new AppError('conflict', `An account holds at most ${MAX_KEYS} keys; revoke one first.`)
+      throw new AppError('conflict', `An account holds at most ${MAX_KEYS} keys. Revoke one first.`)
   }
   const key = generateKey()
   const [row] = await tx
@@ -241,7 +256,7 @@ async function mint(
   return { key, record: toRecord(row!) }
 }
 
-/** Keys of an account are counted and changed one transaction at a time. */
+/** Serialises changes of an account's keys, so that counting them is safe. */
 async function lockAccount(tx: Tx, accountId: string): Promise<{ id: string; role: Role }> {
   const [account] = await tx
     .select({ id: accounts.id, role: accounts.role })
@@ -264,6 +279,6 @@ async function lockKey(tx: Tx, accountId: string, keyId: string) {
 }
 
 function toRecord(row: typeof apiKeys.$inferSelect): KeyRecord {
-  const { hash: _hash, ...told } = row
-  return { ...told, scopes: told.scopes.filter(isScope) }
+  const { hash: _hash, ...shown } = row
+  return { ...shown, scopes: shown.scopes.filter(isScope) }
 }

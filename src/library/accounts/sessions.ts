@@ -5,11 +5,11 @@ import { type Plan, type Role, sessions, signInLinks } from '../../db/schema/acc
 import { randomBase62, sha256 } from '../ids.ts'
 import { ensureAccount, findAccountByEmail, parseEmail } from './accounts.ts'
 
-/** How long somebody stays signed in, counted from the sign-in. */
+/** Lifetime of a session, from the sign-in. */
 export const SESSION_SEC = 30 * 24 * 60 * 60
-/** How long an e-mailed link may be used. */
+/** Lifetime of an e-mailed link. */
 export const LINK_SEC = 15 * 60
-/** How long a link made by an operator may be used: it is handed over by hand. */
+/** Lifetime of a link that an operator creates and hands over. */
 export const OPERATOR_LINK_SEC = 60 * 60
 
 export interface Session {
@@ -17,8 +17,8 @@ export interface Session {
 }
 
 /**
- * A one-time code for whoever reads the mail of this address; only its hash is kept. Undefined when the address has no account and may not get one.
- * The look of the answer must not tell a stranger which: see web/sign-in.ts.
+ * A one-time code for the reader of this address's mail; only its hash is stored. Undefined when the address has no
+ * account and may not get one. The page must not reveal which (web/sign-in.ts).
  */
 export async function createSignInCode(
   db: Db,
@@ -36,8 +36,8 @@ export async function createSignInCode(
 }
 
 /**
- * Uses a code up and signs in; an address without an account becomes a free member where that is allowed. Of two uses at once one wins; undefined for a code
- * that is unknown, used or too old.
+ * Redeems a code and signs in. An address without an account becomes a free member where sign-up is allowed. Of two
+ * concurrent uses one succeeds. Undefined for a code that is unknown, used or expired.
  */
 export async function redeemSignInCode(
   db: Db,
@@ -45,7 +45,8 @@ export async function redeemSignInCode(
 ): Promise<{ token: string } | undefined> {
   return db.transaction(async (tx) => {
     const { rows } = await tx.execute<{ email: string; fresh: boolean }>(
-      sql`delete from sign_in_links where hash = ${sha256(code.trim().slice(0, 200))} returning email, expires_at > now() as fresh`,
+      sql`delete from sign_in_links where hash = ${sha256(code.trim().slice(0, 200))}
+          returning email, expires_at > now() as fresh`,
     )
     const link = rows[0]
     if (!link?.fresh) return undefined
@@ -63,7 +64,7 @@ export async function redeemSignInCode(
   })
 }
 
-/** Read live: a session ended elsewhere is over at the next request. */
+/** Read live: a session that was ended elsewhere is refused at the next request. */
 export async function findSession(db: Db, token: string): Promise<Session | undefined> {
   const { rows } = await db.execute<{ id: string; email: string; role: Role; plan: Plan }>(
     sql`select a.id, a.email, a.role, a.plan from sessions s join accounts a on a.id = s.account_id
@@ -76,7 +77,7 @@ export async function endSession(db: DbOrTx, token: string): Promise<void> {
   await db.delete(sessions).where(eq(sessions.hash, sha256(token.slice(0, 200))))
 }
 
-/** Signs the account out everywhere; links that are still under way die too. */
+/** Signs the account out everywhere and revokes its unused links. */
 export async function endAllSessions(db: Db, account: { id: string; email: string }): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.delete(sessions).where(eq(sessions.accountId, account.id))
@@ -84,7 +85,9 @@ export async function endAllSessions(db: Db, account: { id: string; email: strin
   })
 }
 
-/** What a form of this session carries to show that our page made it. Derived, so that nothing is stored; useless without the cookie. */
+/**
+ * The CSRF token of a session's forms. It is derived, so nothing is stored, and it is useless without the cookie.
+ */
 export function formToken(sessionToken: string): string {
   return createHmac('sha256', sessionToken).update('form').digest('base64url')
 }

@@ -70,7 +70,8 @@ export async function createBoard(
 }
 
 /**
- * The account's first board of this name, created if there is none. Of two concurrent calls the second finds the first's.
+ * The account's first board of this name, created if there is none. Of two concurrent calls the second finds the
+ * first's.
  * @throws AppError as createBoard.
  */
 export async function ensureBoard(

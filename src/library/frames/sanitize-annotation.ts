@@ -89,7 +89,7 @@ export function adopt(offered: AnnotatedValue | undefined, slug: string): Annota
   return { value: slug, source: offered?.source ?? 'model', confidence: offered?.confidence ?? null }
 }
 
-/** Text that Postgres can store and a page can show: bounded, no control characters but line breaks. Null when empty. */
+/** Text that Postgres can store and a page can show: bounded, without control characters. Null when empty. */
 export function plainText(value: string): string | null {
   const clean = value
     .toWellFormed()

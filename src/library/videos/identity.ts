@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** A video is its canonical source: 60 bits of the SHA-256 of the source key in Crockford's base 32, 12 characters. */
+/** Derived from the canonical source: 60 bits of the SHA-256 of its key, as 12 characters of Crockford's base 32. */
 export function videoIdOf(sourceKey: string): string {
   const digest = createHash('sha256').update(sourceKey).digest()
   let bits = BigInt(`0x${digest.subarray(0, 8).toString('hex')}`) >> 4n
@@ -14,7 +14,7 @@ export function videoIdOf(sourceKey: string): string {
   return id
 }
 
-/** A frame is its video and instant: `<video id>-<milliseconds in base 36>`. */
+/** Derived from the video and the instant: `<video id>-<milliseconds in base 36>`. */
 export function frameIdOf(videoId: string, tMs: number): string {
   return `${videoId}-${tMs.toString(36)}`
 }

@@ -103,7 +103,7 @@ function toFrameRow(
   }
 }
 
-/** The columns that a repeated extraction overwrites: all but the frame's identity and what extraction does not write. */
+/** The columns that a repeated extraction overwrites: all that it writes but the frame's identity. */
 function overwritten(): Record<string, SQL> {
   const kept: readonly string[] = ['id', 'videoId', 'tMs', ...NOT_EXTRACTED]
   return Object.fromEntries(

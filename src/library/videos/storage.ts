@@ -3,24 +3,25 @@ import type { Db, DbOrTx } from '../../db/client.ts'
 import type { MediaStore } from '../../media/media-store.ts'
 import { lockMedia } from './videos.ts'
 
-/** Younger files may belong to work whose rows are not written yet. */
+/** Younger files may belong to a job that has not written its rows yet. */
 const SPARE_MS = 60 * 60 * 1_000
 const BATCH = 1_000
 
 export interface StorageReport {
   files: number
   bytes: number
-  /** Files that no row names and that are old enough to go. */
+  /** Files that no row names and that are old enough to remove. */
   orphans: number
   orphan_bytes: number
-  /** Rows whose image is not in the store. */
+  /** Keys of rows whose image is not in the media store, at most 100. */
   missing: string[]
   missing_count: number
   removed: number
 }
 
 /**
- * Compares the store with the record, both ways. With `remove`, files that no row names go; a file younger than an hour is spared in any case.
+ * Compares the media store with the database, both ways. With `remove`, deletes files that no row names, except those
+ * younger than an hour.
  */
 export async function checkStorage(
   db: Db,
@@ -67,7 +68,10 @@ export async function checkStorage(
   return report
 }
 
-/** Looks once more, with the video's files held: the listing may be minutes old, and a video added again stores its images anew. */
+/**
+ * Checks again with the video's files locked: the listing may be minutes old, and a video that was added again may have
+ * stored its images meanwhile.
+ */
 async function removeUnnamed(db: Db, store: MediaStore, key: string): Promise<boolean> {
   const videoId = /^frames\/([^/]+)\//.exec(key)?.[1]
   return db.transaction(async (tx) => {

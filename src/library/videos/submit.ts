@@ -41,7 +41,7 @@ interface VideoSubmission {
   priority?: number
 }
 
-/** Queues a video. A repeat of the same source returns the same video, unchanged, and appends no event. */
+/** Queues a video. A repeated source returns the same video, unchanged, and appends no event. */
 async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video: VideoRow; created: boolean }> {
   const id = videoIdOf(submission.sourceKey)
   return db.transaction(async (tx) => {
@@ -60,7 +60,7 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
         authorGiven: submission.author !== undefined,
         backfill: submission.backfill ?? false,
         priority: submission.priority ?? 0,
-        // A source that was deleted and is added again gets the same id. A random revision rejects the old video's jobs.
+        // A source that is added again after a deletion has the same id. The random revision rejects its old jobs.
         revision: randomInt(1, 2 ** 30),
       })
       .onConflictDoNothing()

@@ -51,7 +51,8 @@ export const WORDS_AND_PEOPLE: readonly TechniqueTerm[] = [
     name: 'Burned-in captions',
     description: 'The spoken words as subtitles that belong to the picture, for viewers without sound.',
     recognise:
-      'A sentence or a few words near the lower edge or the middle of a filmed picture, often with one word highlighted.',
+      'A sentence or a few words near the lower edge or the middle of a filmed picture, ' +
+      'often with one word highlighted.',
     aliases: ['subtitles', 'open-captions', 'karaoke-captions'],
   },
   {
