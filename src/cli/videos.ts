@@ -12,7 +12,7 @@ import { type AnnotatorStatus, findAnnotatorStatus } from '../library/annotator/
 import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
 import { fetchability, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import { explainFrames, listVideos, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
-import { tooLarge } from '../media/disk-store.ts'
+import { tooLarge } from '../media/media-store.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
 import { NEVER_REACHED } from '../queue/work.ts'
 import { findSource as resolveSource } from '../video/source/source.ts'

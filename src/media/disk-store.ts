@@ -3,15 +3,32 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import type { Readable } from 'node:stream'
-import { AppError } from '../errors.ts'
-import { checkKey, checkPrefix, type MediaStore } from './media-store.ts'
+import { checkKey, checkPrefix, type MediaStore, tooLarge } from './media-store.ts'
 
-/** A store in a folder. Files appear whole or not at all: temporary name, fsync, rename. */
+/** A media store in a folder. A file appears whole or not at all: temporary name, fsync, rename. */
 export function openDiskStore(root: string): MediaStore {
   const base = resolve(root)
 
   function pathOf(key: string): string {
     return join(base, ...checkKey(key).split('/'))
+  }
+
+  function toKey(path: string): string {
+    return path
+      .slice(base.length + 1)
+      .split(sep)
+      .join('/')
+  }
+
+  /** Reads one folder at a time, so that a library of millions of frames never fills the memory. */
+  async function* walk(folder: string, prefix: string): AsyncGenerator<string> {
+    const inside = `${toKey(folder)}/`
+    if (folder !== base && !inside.startsWith(prefix) && !prefix.startsWith(inside)) return
+    const entries = (await absent(readdir(folder, { withFileTypes: true }))) ?? []
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (entry.isDirectory()) yield* walk(join(folder, entry.name), prefix)
+      else if (entry.isFile()) yield join(folder, entry.name)
+    }
   }
 
   return {
@@ -46,27 +63,10 @@ export function openDiskStore(root: string): MediaStore {
     },
     delete: (key) => rm(pathOf(key), { force: true }),
     async *list(prefix) {
-      // One folder at a time: a library of millions of frames is never held in memory.
-      for await (const path of walk(base)) {
-        const key = path
-          .slice(base.length + 1)
-          .split(sep)
-          .join('/')
+      for await (const path of walk(base, prefix)) {
+        const key = toKey(path)
         const found = key.startsWith(prefix) ? await absent(stat(path)) : undefined
         if (found) yield { key, bytes: found.size, modifiedAt: found.mtime }
-      }
-
-      async function* walk(folder: string): AsyncGenerator<string> {
-        const within = `${folder
-          .slice(base.length + 1)
-          .split(sep)
-          .join('/')}/`
-        if (folder !== base && !within.startsWith(prefix) && !prefix.startsWith(within)) return
-        const entries = (await absent(readdir(folder, { withFileTypes: true }))) ?? []
-        for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-          if (entry.isDirectory()) yield* walk(join(folder, entry.name))
-          else if (entry.isFile()) yield join(folder, entry.name)
-        }
       }
     },
     async deletePrefix(prefix) {
@@ -75,7 +75,7 @@ export function openDiskStore(root: string): MediaStore {
   }
 }
 
-/** A rename is only durable once its folder is. */
+/** A rename is durable only after its folder is synced. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
@@ -101,13 +101,7 @@ async function writeStream(file: FileHandle, body: Readable, maxBytes: number): 
   return bytes
 }
 
-export function tooLarge(maxBytes: number): AppError {
-  return new AppError(
-    'payload_too_large',
-    `The file is larger than the ${Math.floor(maxBytes / 1024 / 1024)} MB allowed.`,
-  )
-}
-
+/** The promise's value; undefined when the file does not exist. */
 async function absent<T>(promise: Promise<T>): Promise<T | undefined> {
   try {
     return await promise

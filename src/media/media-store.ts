@@ -1,11 +1,15 @@
 import type { Readable } from 'node:stream'
+import { AppError } from '../errors.ts'
 
 /**
- * Where images and uploads lie: a folder or an S3 bucket. Keys are made by us (`frames/<video>/<instant>-<hash>.webp`, `uploads/<hash>`); a key that could leave
- * its place is refused by every driver.
+ * Holds images and uploads, in a folder or in an S3 bucket. Keys are our own (`frames/<video>/<instant>-<hash>.webp`,
+ * `uploads/<hash>`). Both stores refuse a key that could point outside.
  */
 export interface MediaStore {
-  /** Durable when it resolves; a repeat replaces. @throws AppError payload_too_large when a stream passes `maxBytes` (nothing is kept then). */
+  /**
+   * Durable when it resolves. A repeat replaces.
+   * @throws AppError payload_too_large when the body exceeds `maxBytes`; then nothing is kept
+   */
   put(
     key: string,
     body: Buffer | Readable,
@@ -15,16 +19,16 @@ export interface MediaStore {
   get(key: string): Promise<Buffer | undefined>
   open(key: string): Promise<Readable | undefined>
   stat(key: string): Promise<{ bytes: number } | undefined>
-  /** Silent when there is nothing. */
+  /** Succeeds when there is nothing. */
   delete(key: string): Promise<void>
   list(prefix: string): AsyncIterable<{ key: string; bytes: number; modifiedAt: Date }>
-  /** Everything below a folder; `prefix` ends with a slash. */
+  /** Deletes everything below a folder. `prefix` ends with a slash. */
   deletePrefix(prefix: string): Promise<void>
 }
 
 const KEY = /^[a-z0-9]+(?:[a-z0-9._-]*[a-z0-9])?(?:\/[a-z0-9]+(?:[a-z0-9._-]*[a-z0-9])?)*$/
 
-/** Our own keys only: no way up, no absolute path, nothing a file system or a URL reads in two ways. */
+/** Accepts our own keys only: no `..`, no absolute path, nothing that file systems and URLs read differently. */
 export function checkKey(key: string): string {
   if (key.length > 300 || !KEY.test(key) || key.includes('..')) throw new Error('bad storage key')
   return key
@@ -33,4 +37,9 @@ export function checkKey(key: string): string {
 export function checkPrefix(prefix: string): string {
   if (!prefix.endsWith('/')) throw new Error('bad storage prefix')
   return `${checkKey(prefix.slice(0, -1))}/`
+}
+
+export function tooLarge(maxBytes: number): AppError {
+  const limitMb = Math.floor(maxBytes / 1024 / 1024)
+  return new AppError('payload_too_large', `The file is larger than the ${limitMb} MB allowed.`)
 }

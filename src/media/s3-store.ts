@@ -11,8 +11,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import { tooLarge } from './disk-store.ts'
-import { checkKey, checkPrefix, type MediaStore } from './media-store.ts'
+import { checkKey, checkPrefix, type MediaStore, tooLarge } from './media-store.ts'
 
 export interface S3StoreOptions {
   /** Left out for AWS itself. */
@@ -28,94 +27,30 @@ export interface S3StoreOptions {
 const PART_BYTES = 8 * 1024 * 1024
 const CONNECT_TIMEOUT_MS = 5_000
 const IDLE_TIMEOUT_MS = 60_000
-/** The most keys one delete request may name. */
+/** The most keys that one delete request may name. */
 const DELETE_BATCH = 1000
 
-/** A store in an S3 bucket, of AWS or of a server that speaks its language. `close` ends its connections. */
-export function openS3Store({
-  endpoint,
-  bucket,
-  region,
-  accessKey,
-  secretKey,
-  idleTimeoutMs = IDLE_TIMEOUT_MS,
-}: S3StoreOptions): MediaStore & { close(): void } {
-  const client = new S3Client({
-    endpoint,
-    region,
-    credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
-    forcePathStyle: endpoint !== undefined,
-    // Other servers refuse the checksums that newer SDKs send unasked.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-    maxAttempts: 3,
-    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: idleTimeoutMs },
-  })
-  const failing = (error: unknown) => {
-    throw asOutage(error)
-  }
-  client.middlewareStack.add((next) => (args) => next(args).catch(failing), { step: 'initialize', name: 'asOutage' })
+/** A media store in an S3 bucket of AWS or of a compatible server. `close` ends its connections. */
+export function openS3Store(options: S3StoreOptions): MediaStore & { close(): void } {
+  const { bucket } = options
+  const client = openClient(options)
   const at = (key: string) => ({ Bucket: bucket, Key: checkKey(key) })
 
   async function read(key: string) {
     const found = await absent(client.send(new GetObjectCommand(at(key))))
-    // Heard before whoever reads it: the body may break off long after the answer began.
+    // Listens before any reader does: the body may fail long after the answer began.
     const body = found?.Body as Readable | undefined
     body?.once('error', asOutage)
     return found
   }
 
-  async function* keysBelow(prefix: string): AsyncGenerator<{ key: string; bytes: number; modifiedAt: Date }> {
-    let token: string | undefined
-    do {
-      const page = await client.send(
-        new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: token }),
-      )
-      for (const { Key, Size, LastModified } of page.Contents ?? []) {
-        if (Key) yield { key: Key, bytes: Size ?? 0, modifiedAt: LastModified ?? new Date(0) }
-      }
-      token = page.IsTruncated ? page.NextContinuationToken : undefined
-    } while (token)
-  }
-
   return {
     async put(key, body, contentType, { maxBytes = Number.POSITIVE_INFINITY } = {}) {
       const target = { ...at(key), ContentType: contentType }
-      if (Buffer.isBuffer(body)) {
-        if (body.length > maxBytes) throw tooLarge(maxBytes)
-        await client.send(new PutObjectCommand({ ...target, Body: body }))
-        return { bytes: body.length }
-      }
-      let bytes = 0
-      let failure: unknown
-      const counted = Readable.from(
-        (async function* () {
-          try {
-            for await (const chunk of body) {
-              bytes += (chunk as Buffer).length
-              if (bytes > maxBytes) throw tooLarge(maxBytes)
-              yield chunk as Buffer
-            }
-          } catch (error) {
-            failure = error
-            throw error
-          }
-        })(),
-        { objectMode: false },
-      )
-      // In parts, because S3 wants to know a single body's length beforehand. An upload that fails is aborted and leaves no parts.
-      const upload = new Upload({
-        client,
-        params: { ...target, Body: counted },
-        partSize: PART_BYTES,
-        queueSize: 2,
-        leavePartsOnError: false,
-      })
-      await upload.done().catch((error) => {
-        // What was wrong with the body says more than how its clean-up went.
-        throw failure ?? error
-      })
-      return { bytes }
+      if (!Buffer.isBuffer(body)) return { bytes: await uploadStream(client, target, body, maxBytes) }
+      if (body.length > maxBytes) throw tooLarge(maxBytes)
+      await client.send(new PutObjectCommand({ ...target, Body: body }))
+      return { bytes: body.length }
     },
     async get(key) {
       const found = await read(key)
@@ -132,53 +67,115 @@ export function openS3Store({
     async delete(key) {
       await absent(client.send(new DeleteObjectCommand(at(key))))
     },
-    list: keysBelow,
+    list: (prefix) => listObjects(client, bucket, prefix),
     async deletePrefix(prefix) {
-      let batch: Array<{ Key: string }> = []
-      const flush = async () => {
-        if (batch.length === 0) return
-        const { Errors } = await client.send(
-          new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects: batch, Quiet: true } }),
-        )
-        if (Errors?.length) throw new Error(`could not delete ${Errors.length} objects: ${Errors[0]?.Code}`)
-        batch = []
-      }
       const keys: string[] = []
-      for await (const { key } of keysBelow(checkPrefix(prefix))) keys.push(key)
-      for (const Key of keys) {
-        batch.push({ Key })
-        if (batch.length === DELETE_BATCH) await flush()
-      }
-      await flush()
+      for await (const { key } of listObjects(client, bucket, checkPrefix(prefix))) keys.push(key)
+      for (let i = 0; i < keys.length; i += DELETE_BATCH)
+        await deleteObjects(client, bucket, keys.slice(i, i + DELETE_BATCH))
     },
     close: () => client.destroy(),
   }
 }
 
+function openClient({ endpoint, region, accessKey, secretKey, idleTimeoutMs }: S3StoreOptions): S3Client {
+  const client = new S3Client({
+    endpoint,
+    region,
+    credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
+    forcePathStyle: endpoint !== undefined,
+    // Other servers refuse the checksums that newer SDKs send by default.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: idleTimeoutMs ?? IDLE_TIMEOUT_MS },
+  })
+  const failing = (error: unknown) => {
+    throw asOutage(error)
+  }
+  client.middlewareStack.add((next) => (args) => next(args).catch(failing), { step: 'initialize', name: 'asOutage' })
+  return client
+}
+
+/** Uploads in parts, because S3 needs to know a single body's length in advance. A failed upload leaves no parts. */
+async function uploadStream(
+  client: S3Client,
+  target: { Bucket: string; Key: string; ContentType: string },
+  body: Readable,
+  maxBytes: number,
+): Promise<number> {
+  let bytes = 0
+  let failure: unknown
+  async function* counted() {
+    try {
+      for await (const chunk of body) {
+        bytes += (chunk as Buffer).length
+        if (bytes > maxBytes) throw tooLarge(maxBytes)
+        yield chunk as Buffer
+      }
+    } catch (error) {
+      failure = error
+      throw error
+    }
+  }
+  const upload = new Upload({
+    client,
+    params: { ...target, Body: Readable.from(counted(), { objectMode: false }) },
+    partSize: PART_BYTES,
+    queueSize: 2,
+    leavePartsOnError: false,
+  })
+  await upload.done().catch((error) => {
+    // The body's own error says more than an error of the clean-up.
+    throw failure ?? error
+  })
+  return bytes
+}
+
+async function* listObjects(client: S3Client, bucket: string, prefix: string): ReturnType<MediaStore['list']> {
+  let token: string | undefined
+  do {
+    const page = await client.send(
+      new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: token }),
+    )
+    for (const { Key, Size, LastModified } of page.Contents ?? []) {
+      if (Key) yield { key: Key, bytes: Size ?? 0, modifiedAt: LastModified ?? new Date(0) }
+    }
+    token = page.IsTruncated ? page.NextContinuationToken : undefined
+  } while (token)
+}
+
+async function deleteObjects(client: S3Client, bucket: string, keys: readonly string[]): Promise<void> {
+  const Objects = keys.map((Key) => ({ Key }))
+  const { Errors } = await client.send(new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects, Quiet: true } }))
+  if (Errors?.length) throw new Error(`could not delete ${Errors.length} objects: ${Errors[0]?.Code}`)
+}
+
 /**
- * The same error, with a code that tells an outage (`isConnectionLoss`) when the bucket is overloaded, broken or silent: work waits for it, and nothing is counted
- * against it. What a server has not implemented (501) will not come back.
+ * Adds an outage's code (see `isConnectionLoss`) to the error when the bucket is overloaded, broken or silent. Then the
+ * work waits and no attempt counts. A request that the server does not implement (501) will not succeed later.
  */
 function asOutage(error: unknown): unknown {
   if (!(error instanceof Error) || 'code' in error) return error
-  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode ?? 0
-  const isAway =
+  const status = statusOf(error) ?? 0
+  const isOutage =
     status === 429 ||
     (status >= 500 && status !== 501) ||
     /^(SlowDown|InternalError|RequestTimeout|TimeoutError)$/.test(error.name)
-  return isAway ? Object.assign(error, { code: 'ETIMEDOUT' }) : error
+  return isOutage ? Object.assign(error, { code: 'ETIMEDOUT' }) : error
 }
 
+/** The promise's value; undefined when the object does not exist. */
 async function absent<T>(promise: Promise<T>): Promise<T | undefined> {
   try {
     return await promise
   } catch (error) {
     if (error instanceof NoSuchKey || error instanceof NotFound) return undefined
-    if (
-      (error as { $metadata?: { httpStatusCode?: number }; name?: string }).$metadata?.httpStatusCode === 404 &&
-      (error as Error).name !== 'NoSuchBucket'
-    )
-      return undefined
+    if (statusOf(error) === 404 && (error as Error).name !== 'NoSuchBucket') return undefined
     throw error
   }
+}
+
+function statusOf(error: unknown): number | undefined {
+  return (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
 }

@@ -6,7 +6,7 @@ export interface FrameToAnnotate {
   tSec: number
   kind: string
   image: Buffer
-  /** SHA-256 (hex) of the image bytes: the cache key of a model's answer. */
+  /** SHA-256 (hex) of the image bytes: part of the answer cache's key. */
   imageSha256: string
   width: number
   height: number
@@ -28,7 +28,9 @@ export interface VideoContext {
   durationSec: number
 }
 
-/** One attribute's value. A null value keeps the reason why nothing is known. `text` attributes are plain text, never markup. */
+/**
+ * One attribute's value. A null value carries the reason why nothing is known. Text is plain text, never markup.
+ */
 export interface AnnotatedValue {
   value: string | null
   source: Source
@@ -46,18 +48,21 @@ export interface AnnotationIssue {
 
 export interface FrameAnnotation {
   frameId: string
-  /** `refused`: the model would not describe it; `failed`: every attempt gave nothing usable. Both count as done, with the reason. */
+  /**
+   * `refused`: the model declined to describe the frame. `failed`: no attempt gave anything usable. Both count as done
+   * and carry the reason.
+   */
   status: 'annotated' | 'refused' | 'failed'
   reason?: string
   values: Partial<Record<AnnotatedAttribute, AnnotatedValue>>
   issues: AnnotationIssue[]
   /** A technique proposed outside the vocabulary: kept for review, never indexed. */
   suggestedTechnique?: { slug: string; reason?: string }
-  /** The near-identical frame of the same video whose answer was taken over. */
+  /** The near-identical frame of the same video whose answer was copied. */
   copiedFrom?: string
 }
 
-/** One call to a paid endpoint, for the books. Costs in US dollars; null where no price is known. */
+/** One call to a paid endpoint, for recording its cost. Costs in US dollars; null where no price is known. */
 export interface AnnotatorCall {
   model: string
   frameIds: string[]
@@ -84,7 +89,7 @@ export interface TechniqueTerm {
 }
 
 export interface AnnotateOptions {
-  /** Ends the run: no further call begins. */
+  /** Ends the run: no further call starts. */
   signal: AbortSignal
   /**
    * Aborts calls in flight (default: `signal`). Their answers are lost and their cost is not recorded, although it may
@@ -92,28 +97,28 @@ export interface AnnotateOptions {
    */
   abortCalls?: AbortSignal
   techniques: readonly TechniqueTerm[]
-  /** Called with every finished frame as soon as it is known, so that a paid answer is stored before the next call begins. */
+  /** Gets each annotation as soon as it is known, so that a paid answer is stored before the next call starts. */
   onAnnotated?: (annotation: FrameAnnotation) => Promise<void>
   onCall?: (call: AnnotatorCall) => Promise<void>
 }
 
 /**
- * Describes frames. Never throws for one bad frame: its annotation says `failed` with the reason. Throws `AnnotatorUnavailable` when nothing can be asked at
- * present, with the delay after which it may be tried again.
+ * Describes frames. A bad frame never throws: its annotation says `failed` with the reason. Throws
+ * `AnnotatorUnavailable` while no frame can be described, with the delay before a retry.
  */
 export interface Annotator {
-  /** Changes whenever the same picture may get another answer: name, model and prompt version. */
+  /** Name, model and prompt version. Changes whenever the same picture may get another answer. */
   readonly version: string
   /** Public name: the model's, or `measured`. */
   readonly model: string
-  /** Most frames that one call describes well. */
+  /** The most frames that one call describes well. */
   readonly batchSize: number
   annotate(video: VideoContext, frames: readonly FrameToAnnotate[], options: AnnotateOptions): Promise<AnnotationRun>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 export class AnnotatorUnavailable extends Error {
-  /** Stable: `rate_limited`, `breaker_open`, `unreachable`, `misconfigured`, `budget_spent`. */
+  /** Stable: `rate_limited`, `breaker_open`, `unreachable`, `misconfigured`, `budget_spent`, `cannot_start`. */
   readonly code: string
   readonly retryAfterMs: number
 

@@ -9,12 +9,13 @@ import type {
   VideoContext,
 } from './annotator.ts'
 
-/** Measured frames kept for the retry of a call that the model's endpoint put off. */
+/** Measured frames kept for the retry after the model was unavailable. */
 const MAX_KEPT = 500
 
 /**
- * Measures first, asks the model then, and joins the two: of two known values the one from the better source stays (`SOURCES`), and a frame that the model
- * refused or failed keeps its measured facts under the model's status. Owns both annotators and closes them.
+ * Measures first, then asks the model, and joins the two. Where both know a value, the better source wins (`SOURCES`).
+ * A frame that the model refused or failed keeps its measured facts under the model's status. Owns both annotators and
+ * closes them.
  */
 export function composeAnnotators(measured: Annotator, model: Annotator): Annotator {
   const kept = new Map<string, FrameAnnotation>()
@@ -70,7 +71,7 @@ function keyOf(frame: FrameToAnnotate): string {
   return `${frame.id} ${frame.imageSha256}`
 }
 
-/** The model's annotation with every value the measuring one knows better. Pure. */
+/** The model's annotation with every value that the measuring annotator knows better. */
 export function joinAnnotations(measured: FrameAnnotation | undefined, model: FrameAnnotation): FrameAnnotation {
   if (!measured) return model
   const values: FrameAnnotation['values'] = {}

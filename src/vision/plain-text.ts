@@ -1,6 +1,7 @@
 /**
- * Text that came from a picture or a model, made harmless for a column and a page: control characters and invisible direction marks go, runs of blanks become
- * one, lines stay; cut at `maxLength` characters without splitting one. Markup is left as it is: it is text, and whoever shows it escapes it.
+ * Makes text from a picture or a model safe for the database and for a page. Removes control characters and invisible
+ * direction marks, turns runs of blanks into one, keeps lines, and cuts at `maxLength` characters without splitting
+ * one. Markup stays: it is text, and every page escapes it.
  */
 export function plainText(text: string, maxLength: number): string {
   const clean = text

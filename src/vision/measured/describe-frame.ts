@@ -18,7 +18,7 @@ import {
 const MAX_READ = 2000
 const MAX_QUOTED = 160
 
-/** Turns what was measured and read into an annotation. `words` is null when reading took too long. Pure. */
+/** Turns what was measured and read into an annotation. `words` is null when the reading timed out. */
 export function describeFrame(
   frame: FrameToAnnotate,
   { picture, faces }: { picture: Picture; faces: FaceFinding },
@@ -32,6 +32,7 @@ export function describeFrame(
   const subject = concludeSubject(picture, faces, lettering)
   const surface = concludeSurface(picture, subject.value, lettering)
   const technique = concludeTechnique(picture, shot.value, subject.value, frame.reason)
+  const isListed = technique.value === null || techniques.some(({ slug }) => slug === technique.value)
   const text = plainText(joinLines(kept), MAX_READ)
   const facts = {
     picture,
@@ -51,33 +52,29 @@ export function describeFrame(
       surface: toValue(surface, 'rule'),
       shot: toValue(shot, 'measured'),
       zone: toValue(zone, 'measured'),
-      technique:
-        technique.value && !techniques.some((term) => term.slug === technique.value)
-          ? { value: null, source: 'rule', confidence: null, reason: 'not in the vocabulary' }
-          : toValue(technique, 'rule'),
+      technique: isListed ? toValue(technique, 'rule') : unknown('rule', 'not in the vocabulary'),
       on_screen_text: text
-        ? {
-            value: text,
-            source: 'ocr',
-            confidence: round(kept.reduce((sum, word) => sum + word.confidence, 0) / kept.length),
-          }
-        : {
-            value: null,
-            source: 'ocr',
-            confidence: null,
-            reason: words === null ? 'reading took too long' : 'no readable text',
-          },
+        ? { value: text, source: 'ocr', confidence: meanConfidence(kept) }
+        : unknown('ocr', words === null ? 'reading took too long' : 'no readable text'),
       caption: { value: writeCaption(facts), source: 'measured', confidence: null },
-      composition: { value: null, source: 'measured', confidence: null, reason: 'needs a vision model or a person' },
-      steal: { value: null, source: 'measured', confidence: null, reason: 'needs a vision model or a person' },
+      composition: unknown('measured', 'needs a vision model or a person'),
+      steal: unknown('measured', 'needs a vision model or a person'),
     },
     issues: words === null ? [{ attribute: 'on_screen_text', code: 'timeout', message: 'reading took too long' }] : [],
   }
 }
 
 function toValue(conclusion: Conclusion<string>, source: 'measured' | 'rule'): AnnotatedValue {
-  if (conclusion.value === null) return { value: null, source, confidence: null, reason: conclusion.reason }
+  if (conclusion.value === null) return unknown(source, conclusion.reason)
   return { value: conclusion.value, source, confidence: round(conclusion.confidence) }
+}
+
+function unknown(source: AnnotatedValue['source'], reason: string): AnnotatedValue {
+  return { value: null, source, confidence: null, reason }
+}
+
+function meanConfidence(words: readonly Word[]): number {
+  return round(words.reduce((sum, { confidence }) => sum + confidence, 0) / words.length)
 }
 
 function round(confidence: number): number {
@@ -116,10 +113,11 @@ const SIZES: Record<string, string> = {
   'close-presenter': 'close shot',
 }
 
-/** A plain sentence that says only what was measured, so that a library without a model can be searched. */
+/** A plain sentence of measured facts only, so that a library without a model can be searched. */
 function writeCaption({ picture, tone, faces, shot, zone, subject, words, text }: Facts): string {
   const drawn = isDrawn(picture)
-  const name = subject ? NAMES[subject]! : drawn ? 'drawn or captured screen' : 'picture'
+  const unnamed = drawn ? 'drawn or captured screen' : 'picture'
+  const name = subject ? NAMES[subject]! : unnamed
   const parts = [`${tone === 'dark' ? 'Dark' : 'Bright'} ${name}`]
   const count = foregroundFaces(faces).length
   if (subject === 'crowd') parts.push(`${faces.faces.length} faces`)

@@ -4,21 +4,21 @@ import path from 'node:path'
 import sharp from 'sharp'
 import type { Raster } from './picture.ts'
 
-/** A face's box in shares of the picture: centre, width and height. */
+/** A face's box: centre, width and height in shares of the picture. */
 export interface Face {
   x: number
   y: number
   width: number
   height: number
-  /** 0–1, of the whole picture or of the closer look, whichever is surer. */
+  /** 0–1, from the whole picture or from the closer look, whichever is higher. */
   score: number
 }
 
 export interface FaceFinding {
   faces: Face[]
-  /** The best candidate that a closer look did not confirm: too likely to say that nobody is there, too unsure to say that somebody is. */
+  /** The best candidate that a closer look neither confirmed nor ruled out. */
   doubtful: number
-  /** Time of the one pass over the whole picture, without the closer looks. */
+  /** Time of the pass over the whole picture, without the closer looks. */
   passMs: number
 }
 
@@ -31,22 +31,23 @@ interface Detection {
   relativeBox: { x: number; y: number; width: number; height: number }
 }
 
-/** A candidate this sure needs no second look (drawn puppets score up to 0.89, so less is not enough). */
+/** From this score on a candidate needs no second look. Drawn puppets score up to 0.89. */
 const SURE = 0.9
 const CANDIDATE = 0.3
-/** What a second look at four times the face's size must say. */
+/** The score that a second look, at four times the face's size, must give. */
 const CONFIRMED = 0.75
 const DOUBTFUL = 0.5
 const MAX_CANDIDATES = 8
 const MAX_LOOKS = 3
 
 /**
- * SSD MobileNet v1 trained on WIDER FACE, as shipped inside @vladmandic/face-api, run by the wasm backend of tfjs: about 250 ms a picture on one core. Loads
- * from the package's own files and never from the network. Blocks its thread while it looks, so it belongs in a worker.
+ * SSD MobileNet v1 trained on WIDER FACE, as shipped in @vladmandic/face-api, on the wasm backend of tfjs: about 250 ms
+ * per picture on one core. Loads from the package's own files, never from the network. Blocks its thread while it
+ * looks, so run it in a worker.
  */
 export async function openFaceDetector(): Promise<FaceDetector> {
   const require = createRequire(import.meta.url)
-  // The package asks for the whole of tfjs (300 MB); the core and the wasm backend are all it uses.
+  // The package imports all of tfjs (300 MB) but uses only the core and the wasm backend.
   const hooks = registerHooks({
     resolve: (specifier, context, next) =>
       next(specifier === '@tensorflow/tfjs' ? '@tensorflow/tfjs-core' : specifier, context),
@@ -112,7 +113,7 @@ export async function openFaceDetector(): Promise<FaceDetector> {
       const faces = candidates.filter((face) => face.score >= SURE)
       let doubtful = 0
       let looks = 0
-      // One smaller than a sure face changes neither the shot nor the zone.
+      // A face smaller than a sure one changes neither the shot nor the zone.
       const largest = Math.max(0, ...faces.map(areaOf))
       for (const face of candidates.filter((face) => face.score < SURE && areaOf(face) > largest)) {
         const score = looks++ < MAX_LOOKS ? await lookCloser(raster, face) : 0
@@ -124,7 +125,7 @@ export async function openFaceDetector(): Promise<FaceDetector> {
   }
 }
 
-/** The few chained operations that the package expects and that the core does not register. */
+/** The chained operations that the package expects and the core does not register. */
 function chainedOps(tf: { reshape(x: unknown, shape: number[]): unknown; cast(x: unknown, type: string): unknown }) {
   const reshape = function (this: unknown, ...shape: number[]) {
     return tf.reshape(this, shape)
@@ -155,8 +156,9 @@ interface Kernel {
 }
 
 /**
- * The network keeps every layer's output until its end, some 200 MB of them. The wide layers are a chain, each read by its follower alone, so what a
- * convolution has read can go; the later ones (32×32 and smaller) are read again by the layers that predict.
+ * The network keeps every layer's output until its end, about 200 MB. The wide layers form a chain in which only the
+ * next layer reads an output, so a convolution's input can be freed. The layers that predict read the later outputs
+ * (32×32 and smaller) again.
  */
 function freeEarly(tf: {
   getKernel(name: string, backend: string): Kernel

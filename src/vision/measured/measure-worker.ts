@@ -5,7 +5,7 @@ import { holdsText, measurePicture, type Picture } from './picture.ts'
 import { prepareReading } from './prepare-reading.ts'
 import type { Readable } from './read-text.ts'
 
-/** What the worker thread is asked and answers; one question at a time. */
+/** A message to the worker thread, which handles one at a time. */
 export interface MeasureRequest {
   id: number
   image: Uint8Array
@@ -14,14 +14,14 @@ export interface MeasureRequest {
 export interface Measurement {
   picture: Picture
   faces: FaceFinding
-  /** Ready for the reader; null where the picture holds no text. */
+  /** Ready for the text reader; null where the picture holds no text. */
   reading: Readable | null
 }
 
-/** `ready` comes once, when everything it stands on has loaded. */
+/** `ready` comes once, when the models have loaded. */
 export type MeasureReply = 'ready' | { id: number; measurement: Measurement } | { id: number; error: string }
 
-/** Largest picture decoded: kept frames are 1280 wide, so anything near this is hostile. */
+/** Kept frames are 1280 wide. A picture near this size is hostile. */
 const MAX_PIXELS = 8_000_000
 
 sharp.concurrency(1)
@@ -55,7 +55,7 @@ parentPort?.on('message', ({ id, image }: MeasureRequest) => {
 
 detector.then(
   () => parentPort?.postMessage('ready' satisfies MeasureReply),
-  // Without its models the thread is of no use: its end says so.
+  // Without its models the thread is useless. Its end reports the error.
   (error: unknown) => {
     throw error
   },

@@ -15,31 +15,31 @@ import { oneAtATime } from './one-at-a-time.ts'
 import { openTextReader, type Word } from './read-text.ts'
 
 export interface MeasuringAnnotatorOptions {
-  /** Longest reading of one picture (default 60 s: it takes one, but the machine may be busy); after it the text of that frame stays unknown. */
+  /** Longest reading of one picture (default 60 s; it usually takes one). After it the frame's text stays unknown. */
   readTimeoutMs?: number
   /** Longest measuring of one picture, faces included (default 120 s). */
   measureTimeoutMs?: number
-  /** Told what each frame cost, for benchmarks. */
+  /** For benchmarks. */
   onTimed?: (timing: FrameTiming) => void
 }
 
 export interface FrameTiming {
   frameId: string
   totalMs: number
-  /** One pass for faces over the whole picture. */
+  /** The face detector's pass over the whole picture. */
   facePassMs: number
   /** Preparing and reading; 0 when the frame holds no text and was not read. */
   readMs: number
   read: boolean
 }
 
-/** Changes with every change of a model, a threshold or a rule. */
+/** Change it with every change of a model, a threshold or a rule. */
 const VERSION = 'measured@1'
 
 /**
- * The annotator without a model and without a key: fills what can be measured, read or concluded by a rule that is sure, and leaves the rest null with the
- * reason. Faces and pixels run in one worker thread, reading in another; both load once, on the first frame, and the calling thread only waits.
- * Memory about 500 MB in all, 400 with `CHILD_ENV`.
+ * The annotator that needs neither a vision model nor a key. It fills what can be measured, read or concluded by a sure
+ * rule, and leaves the rest null with the reason. One worker thread measures faces and pixels, another reads text. Both
+ * load once, on the first frame, while the calling thread waits. They take about 500 MB, 400 with `CHILD_ENV`.
  */
 export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}): Promise<Annotator> {
   const meter = openMeter(options.measureTimeoutMs ?? 120_000)
@@ -96,7 +96,7 @@ export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions 
   }
 }
 
-/** How soon a measuring thread that could not start is tried again. */
+/** The delay before a measuring thread that could not start is started again. */
 const START_RETRY_MS = 60_000
 
 function toFailure(frame: FrameToAnnotate, error: unknown): FrameAnnotation {
@@ -108,6 +108,11 @@ function toFailure(frame: FrameToAnnotate, error: unknown): FrameAnnotation {
     values: {},
     issues: [],
   }
+}
+
+function cannotStart(cause: Error): AnnotatorUnavailable {
+  const message = `The measuring annotator cannot start: ${cause.message}`
+  return new AnnotatorUnavailable('cannot_start', message, START_RETRY_MS)
 }
 
 interface Waiting {
@@ -138,17 +143,8 @@ function openMeter(timeoutMs: number) {
     })
     started.on('error', (error: unknown) => {
       const cause = error instanceof Error ? error : new Error(String(error))
-      // A thread that never came up is the installation's fault, not the picture's: frames wait instead of ending undescribed.
-      lose(
-        started,
-        ready
-          ? cause
-          : new AnnotatorUnavailable(
-              'cannot_start',
-              `The measuring annotator cannot start: ${cause.message}`,
-              START_RETRY_MS,
-            ),
-      )
+      // A thread that never started is the installation's fault, not the picture's: the frames wait.
+      lose(started, ready ? cause : cannotStart(cause))
     })
     started.on('exit', () => lose(started, new Error('the measuring thread ended')))
     return started

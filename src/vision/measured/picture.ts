@@ -1,4 +1,4 @@
-/** Plain facts of one picture, measured on a copy 640 wide; shares are 0–1. */
+/** Facts about one picture, measured on a copy 640 wide. Shares are 0–1. */
 export interface Picture {
   luma: number
   /** Share of the commonest colour, of 4096. */
@@ -11,10 +11,11 @@ export interface Picture {
   soft: number
   /** Share of blocks whose pixels swing between two levels as letters do. */
   letters: number
-  /** Places from where four or more letter blocks follow each other at one level of bright or dark, as one line of print does, and the longest such line. */
+  /** Places where four or more letter blocks follow each other at one bright or dark level, as a line of print does. */
   textRuns: number
+  /** The longest such line, blocks. */
   longestRun: number
-  /** What stands on the commonest colour: the share of pixels of another colour in each cell of a 32×18 grid, by rows, 0–100. */
+  /** The share of pixels that are not of the commonest colour in each cell of a 32×18 grid, by rows, 0–100. */
   ink: number[]
 }
 
@@ -28,14 +29,14 @@ export interface Raster {
 }
 
 const BLOCK = 8
-/** Luma range of a block: below the first it is flat, above the second it may hold letters. */
+/** Luma range of a block: up to the first it is flat, from the second on it may hold letters. */
 const FLAT_RANGE = 8
 const LETTER_RANGE = 56
-/** Shortest run of letter blocks that counts, and how much its bright or its dark level may vary. */
+/** The shortest run of letter blocks that counts, and how much its bright or dark level may vary. */
 const LETTER_RUN = 4
 const LETTER_LEVEL = 24
 
-/** Measures an RGB raster. Pure; about 3 ms for 640×360. */
+/** Measures an RGB raster: about 3 ms for 640×360. */
 export function measurePicture({ data, width, height }: Raster): Picture {
   const pixels = width * height
   const luma = new Uint8Array(pixels)
@@ -66,7 +67,7 @@ export function measurePicture({ data, width, height }: Raster): Picture {
   }
 }
 
-/** A channel may differ by this much from the ground, which is known to the sixteenth, and still be ground. */
+/** How much a channel may differ from the ground colour. The ground is known in steps of 16. */
 const GROUND_TOLERANCE = 28
 
 function measureInk({ data, width, height }: Raster, ground: number): number[] {
@@ -116,7 +117,7 @@ function measureBlocks(luma: Uint8Array, width: number, height: number) {
   return { flat: counts.flat / total, soft: counts.soft / total, letters: counts.letters / total, textRuns, longestRun }
 }
 
-/** Letter blocks that follow each other from `start` on while either their bright or their dark level stays the same. */
+/** How many letter blocks follow each other from `start` while their bright or their dark level stays the same. */
 function runLength(blocks: readonly Block[], start: number): number {
   const bright = { low: 255, high: 0 }
   const dark = { low: 255, high: 0 }
@@ -149,7 +150,7 @@ function measureBlock(luma: Uint8Array, width: number, left: number, top: number
   const range = max - min
   if (range <= FLAT_RANGE) return { kind: 'flat', min, max }
   if (range < LETTER_RANGE) return { kind: 'soft', min, max }
-  // Letters cross the middle level several times along a row; one edge of an object crosses once.
+  // Letters cross the middle level several times in a row; an object's edge crosses it once.
   const middle = (min + max) / 2
   let crossings = 0
   for (let y = 0; y < BLOCK; y++) {
@@ -159,12 +160,15 @@ function measureBlock(luma: Uint8Array, width: number, left: number, top: number
   return { kind: crossings >= 8 ? 'letters' : 'edge', min, max }
 }
 
-/** A drawn or captured screen: one colour rules and few others matter. Filmed pictures of the labelled clips have 45 colours and more. */
+/** A drawn or captured screen: one dominant colour and few others. Filmed pictures have 45 colours or more. */
 export function isDrawn(picture: Picture): boolean {
   return picture.commonest >= 0.4 && picture.colours <= 40
 }
 
-/** Whether reading is worth its second: letters in lines of one level. Leaves and cloth of a filmed picture make short ones, so there it takes more. */
+/**
+ * Whether the picture is worth the second that reading takes: it has letters in lines of one level. Leaves and cloth in
+ * a filmed picture form short lines, so more is required there.
+ */
 export function holdsText(picture: Picture): boolean {
   if (isDrawn(picture)) return picture.textRuns > 0 || picture.letters >= 0.004
   return picture.longestRun >= 6 && picture.textRuns >= 12

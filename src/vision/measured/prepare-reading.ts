@@ -2,18 +2,18 @@ import sharp from 'sharp'
 import { isDrawn, type Picture, type Raster } from './picture.ts'
 import type { Readable } from './read-text.ts'
 
-/** Tesseract reads best when small letters are some 20 pixels high: the picture is brought to this width. */
+/** Tesseract reads small letters best at about 20 pixels high, which this width gives. */
 const READ_WIDTH = 1600
-/** Darker pictures are inverted: the reader wants dark letters on a bright ground. */
+/** Pictures darker than this are inverted, because the reader needs dark letters on a bright ground. */
 const INVERT_BELOW = 115
 
-/** The picture as the reader wants it: grey, dark on bright, enlarged; on a dark drawn one without the lines of its boxes. PNG. */
+/** A grey PNG for the reader: dark on bright and enlarged. A dark drawn picture loses the lines of its boxes. */
 export async function prepareReading(raster: Raster, picture: Picture): Promise<Readable> {
   const start = performance.now()
   const inverted = picture.luma < INVERT_BELOW
   let grey = sharp(raster.data, { raw: { width: raster.width, height: raster.height, channels: 3 } }).grayscale()
   if (inverted) grey = grey.negate()
-  // From the darkest to the brightest pixel: the usual percentiles cut off the letters of a nearly empty picture.
+  // From the darkest to the brightest pixel: percentiles would cut off the letters of a nearly empty picture.
   const pixels = await grey.normalise({ lower: 0, upper: 100 }).raw().toBuffer()
   if (inverted && isDrawn(picture)) eraseLines(pixels, raster.width, raster.height)
   const { data, info } = await sharp(pixels, { raw: { width: raster.width, height: raster.height, channels: 1 } })
@@ -24,13 +24,13 @@ export async function prepareReading(raster: Raster, picture: Picture): Promise<
 }
 
 const INK = 190
-/** Thicker than this is a bar or a letter of a heading. */
+/** A thicker line is a bar or a letter of a heading. */
 const MAX_THICKNESS = 7
 const MARGIN = 2
 
 /**
- * Erases long thin lines, dark on bright, in place: terminals draw boxes with characters, and a word that starts at a box's corner is otherwise read with it
- * ("rUnstaged"). A stroke of a letter is shorter than an eighth of the height.
+ * Erases long thin lines, dark on bright, in place. Terminals draw boxes with characters, and a word at a box's corner
+ * would be read together with it ("rUnstaged"). A letter's stroke is shorter than an eighth of the height.
  */
 export function eraseLines(grey: Uint8Array, width: number, height: number): void {
   const isInk = (x: number, y: number) => grey[y * width + x]! < INK
@@ -50,13 +50,13 @@ export function eraseLines(grey: Uint8Array, width: number, height: number): voi
   }
 }
 
-/** Tells every run of ink of at least `minLength` along the second axis that is thin across it. */
+/** Reports every run of ink along the second axis that is at least `minLength` long and thin across it. */
 function findRuns(
   across: number,
   along: number,
   isInk: (a: number, b: number) => boolean,
   minLength: number,
-  tell: (a: number, from: number, to: number) => void,
+  report: (a: number, from: number, to: number) => void,
 ): void {
   for (let a = 0; a < across; a++) {
     let start = -1
@@ -64,7 +64,7 @@ function findRuns(
       const ink = b < along && isInk(a, b)
       if (ink && start < 0) start = b
       if (ink || start < 0) continue
-      if (b - start >= minLength && isThin(a, (start + b) >> 1)) tell(a, start, b - 1)
+      if (b - start >= minLength && isThin(a, (start + b) >> 1)) report(a, start, b - 1)
       start = -1
     }
   }

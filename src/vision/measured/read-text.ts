@@ -13,7 +13,7 @@ export interface Word {
   y: number
   width: number
   height: number
-  /** Words of one line share it; lines are numbered in reading order. */
+  /** The number of the word's line, in reading order. */
   line: number
 }
 
@@ -22,18 +22,21 @@ export interface Readable {
   png: Uint8Array
   width: number
   height: number
-  /** What bringing it into this form took. */
+  /** How long the preparation took. */
   preparedMs: number
 }
 
 export interface TextReader extends AsyncDisposable {
-  /** Words of at least the wanted confidence in reading order; null when the time was up. */
+  /** The confidently read words in reading order; null after the time-out. */
   read(picture: Readable, signal: AbortSignal): Promise<Word[] | null>
 }
 
 const MIN_CONFIDENCE = 60
 
-/** One tesseract worker thread with the English data of its npm package; nothing is downloaded. A reading that takes too long ends the thread and the next starts a new one. */
+/**
+ * One tesseract worker thread with the English data of its npm package, without any download. A reading that times out
+ * ends the thread, and the next reading starts a new one.
+ */
 export function openTextReader({ timeoutMs }: { timeoutMs: number }): TextReader {
   const dataDir = path.join(
     path.dirname(createRequire(import.meta.url).resolve('@tesseract.js-data/eng/package.json')),
@@ -49,7 +52,7 @@ export function openTextReader({ timeoutMs }: { timeoutMs: number }): TextReader
       cacheMethod: 'none',
       errorHandler: () => {},
     })
-    // The package listens for no fault of its thread, and an unheard one ends the process.
+    // The package does not listen for errors of its thread, and an unhandled one would end the process.
     const thread = (worker as unknown as { worker: EventEmitter }).worker
     thread.on('error', () => {
       current = undefined

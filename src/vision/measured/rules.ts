@@ -6,7 +6,7 @@ import type { Word } from './read-text.ts'
 /** What a rule concludes: a value and how sure it is, or the reason why it concludes nothing. */
 export type Conclusion<T extends string> = { value: T; confidence: number } | { value: null; reason: string }
 
-/** The foreground faces: a crowd's many small ones are background, as the labels have it. */
+/** The foreground faces. The many small faces of a crowd are background, as in the labels. */
 export function foregroundFaces({ faces }: FaceFinding): Face[] {
   return isCrowd(faces) ? [] : faces
 }
@@ -21,7 +21,7 @@ function largest(faces: readonly Face[]): Face | undefined {
 
 const UNSURE = 'a face is neither sure nor ruled out'
 
-/** Shot by the height of the largest face (the film convention; thresholds fitted to the detector's boxes). */
+/** The shot by the height of the largest face, a film convention. The thresholds fit the detector's boxes. */
 export function concludeShot(picture: Picture, finding: FaceFinding): Conclusion<Shot> {
   const face = largest(foregroundFaces(finding))
   if (!face)
@@ -49,7 +49,7 @@ export function concludeZone(finding: FaceFinding): Conclusion<Zone> {
   return { value: zoneOf(x, y), confidence: toBorder < 0.04 ? 0.6 : Math.min(0.95, face.score) }
 }
 
-/** The detector's box ends at the brow, some three fifths of a head; a viewer places the whole head, as far as it is in the picture. */
+/** The detector's box ends at the brow, about three fifths of a head. A viewer locates the whole visible head. */
 function headCentre(face: Face): { x: number; y: number } {
   const top = Math.max(0, face.y - face.height * 0.9)
   const bottom = Math.min(1, face.y + face.height * 0.5)
@@ -59,22 +59,27 @@ function headCentre(face: Face): { x: number; y: number } {
 }
 
 export function zoneOf(x: number, y: number): Zone {
-  const row = y < 1 / 3 ? 'top' : y < 2 / 3 ? 'middle' : 'bottom'
-  const column = x < 1 / 3 ? 'left' : x < 2 / 3 ? 'center' : 'right'
+  const row = (['top', 'middle', 'bottom'] as const)[thirdOf(y)]
+  const column = (['left', 'center', 'right'] as const)[thirdOf(x)]
   return `${row}-${column}`
 }
 
-/** What the words tell of the picture; null where nothing was read. */
+function thirdOf(share: number): 0 | 1 | 2 {
+  if (share < 1 / 3) return 0
+  return share < 2 / 3 ? 1 : 2
+}
+
+/** What the words say about the picture. */
 export interface Lettering {
   words: number
   lines: number
   /** Median height of a word, share of the picture's height. */
   height: number
-  /** Share of surely read words whose letters are as wide as the others': near 1 in a terminal's fixed pitch. */
+  /** Share of the surely read words with the common letter width: near 1 in a terminal. */
   samePitch: number
   /** Share of words that are numbers. */
   numbers: number
-  /** Share of what stands on the ground that lies in the words. */
+  /** Share of the ink that lies in the words. */
   inWords: number
 }
 
@@ -91,7 +96,7 @@ export function measureLettering(words: readonly Word[], picture: Picture): Lett
   }
 }
 
-/** By cells of the ink grid, a word reaching a cell beyond its box (shadows, underlines). */
+/** Counts cells of the ink grid. A word reaches one cell beyond its box (shadows, underlines). */
 function inkInWords(words: readonly Word[], { ink }: Picture): number {
   let all = 0
   let inside = 0
@@ -99,17 +104,17 @@ function inkInWords(words: readonly Word[], { ink }: Picture): number {
     const x = ((i % INK_COLUMNS) + 0.5) / INK_COLUMNS
     const y = (Math.floor(i / INK_COLUMNS) + 0.5) / INK_ROWS
     all += share
-    const within = (word: Word) =>
+    const covers = (word: Word) =>
       x > word.x - 1 / INK_COLUMNS &&
       x < word.x + word.width + 1 / INK_COLUMNS &&
       y > word.y - 1 / INK_ROWS &&
       y < word.y + word.height + 1 / INK_ROWS
-    if (words.some(within)) inside += share
+    if (words.some(covers)) inside += share
   }
   return all === 0 ? 0 : inside / all
 }
 
-/** 0 when there is too little to say. */
+/** 0 when there are too few words. */
 function samePitch(words: readonly Word[]): number {
   const pitches = words
     .filter((word) => word.confidence >= 0.8 && word.text.length >= 4)
@@ -119,7 +124,10 @@ function samePitch(words: readonly Word[]): number {
   return pitches.filter((pitch) => Math.abs(pitch / median - 1) < 0.06).length / pitches.length
 }
 
-/** The subject where a rule is sure: a face first, then what the words look like on a drawn picture. Everything else (product, b-roll, logo) cannot be told by measuring. */
+/**
+ * The subject where a rule is sure: a face first, then the look of the words on a drawn picture. Measuring cannot
+ * recognise anything else (product, b-roll, logo).
+ */
 export function concludeSubject(
   picture: Picture,
   finding: FaceFinding,
@@ -159,7 +167,7 @@ export function concludeSurface(
   lettering: Lettering | null,
 ): Conclusion<Surface> {
   if (subject === 'terminal') return { value: 'screen-recording', confidence: 0.9 }
-  // A dark one may as well be a drawn diagram.
+  // A dark one may also be a drawn diagram.
   if (subject === 'ui' && picture.luma >= 70) return { value: 'screen-recording', confidence: 0.9 }
   if (subject === 'presenter') return { value: 'camera', confidence: 0.9 }
   if (subject === 'crowd') return { value: 'camera', confidence: 0.8 }
@@ -168,7 +176,7 @@ export function concludeSurface(
   return { value: null, reason: subject ? 'one frame does not tell how it was made' : 'no rule is sure' }
 }
 
-/** Technique only where its definition can be measured. Slugs of the seeded vocabulary; one that is not in the vocabulary is not used. */
+/** The technique where its definition can be measured: slugs of the seeded vocabulary. */
 export function concludeTechnique(
   picture: Picture,
   shot: Shot | null,
@@ -182,7 +190,7 @@ export function concludeTechnique(
   return { value: null, reason: 'no technique that measuring can tell' }
 }
 
-/** On a filmed picture the reader sees letters in leaves and cloth: there only lines that look like words are kept. */
+/** In a filmed picture the reader sees letters in leaves and cloth, so only lines that look like words are kept. */
 export function keepPlausible(words: readonly Word[], drawn: boolean): Word[] {
   const sized = words.filter((word) => word.height <= 0.35)
   if (drawn) return sized

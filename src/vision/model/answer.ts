@@ -9,19 +9,19 @@ const MAX_LENGTHS = { caption: 500, composition: 500, steal: 500, on_screen_text
 const MAX_SLUG = 60
 const MAX_ISSUES = 20
 
-/** Anything may stand in a field: each is checked alone, so that one wrong value does not cost the rest. */
+/** A field may hold anything. Each is checked by itself, so that one wrong value does not cost the rest. */
 const RawFrame = z.looseObject({ frame: z.string() })
 type RawFrame = z.infer<typeof RawFrame>
 
 export interface ParsedAnswer {
   frames: RawFrame[]
-  /** The whole text was one JSON value of the right form. */
+  /** Whether the whole text was one JSON value in the right form. */
   whole: boolean
 }
 
 /**
- * Reads an answer: the JSON itself, JSON inside a code fence or prose, and of a broken one every frame object that is complete (a cut-off answer has been paid
- * for up to the cut).
+ * Reads an answer: the JSON itself, or JSON inside a code fence or prose. From a broken answer it takes every complete
+ * frame object, because a cut-off answer has been paid for up to the cut.
  */
 export function parseAnswer(text: string): ParsedAnswer {
   for (const candidate of [text, text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)]) {
@@ -46,7 +46,7 @@ function toFrames(value: unknown): RawFrame[] | undefined {
   return list?.flatMap((item) => RawFrame.safeParse(item).data ?? [])
 }
 
-/** The innermost complete `{…}` that name a frame, found by counting braces outside strings. Linear in the length of the text. */
+/** The complete `{…}` that name a frame, found by counting braces outside strings, in linear time. */
 function completeObjects(text: string): string[] {
   const found: string[] = []
   const open: number[] = []
@@ -60,14 +60,14 @@ function completeObjects(text: string): string[] {
     else if (character === '{') open.push(i)
     else if (character === '}' && open.length > 0) {
       const start = open.pop()!
-      // A frame's object closes at depth 1 (inside "frames") or 0; what is inside it (confidence) has no "frame" of its own.
+      // A frame's object closes at depth 1 (inside "frames") or 0. The objects inside it (confidence) name no frame.
       if (open.length <= 1 && /^\{\s*"frame"/.test(text.slice(start, start + 40))) found.push(text.slice(start, i + 1))
     }
   }
   return found
 }
 
-/** Turns one raw frame into an annotation: checks every field, cleans every text, maps the technique. Pure. */
+/** Turns one raw frame into an annotation: checks every field, cleans every text, maps the technique. */
 export function toAnnotation(frameId: string, raw: RawFrame, techniques: readonly TechniqueTerm[]): FrameAnnotation {
   const issues: AnnotationIssue[] = []
   const refusal = typeof raw.refusal === 'string' ? plainText(raw.refusal, 300) : ''
@@ -122,7 +122,7 @@ export function toAnnotation(frameId: string, raw: RawFrame, techniques: readonl
   }
 }
 
-/** An exact slug, name or alias of the vocabulary, or else a slug to review. */
+/** The vocabulary's slug for a slug, name or alias; otherwise a slug to review. */
 function mapTechnique(value: unknown, techniques: readonly TechniqueTerm[]): { slug?: string; other?: string } {
   if (isNothing(value) || isNone(value) || typeof value !== 'string') return {}
   const wanted = toSlug(value)
@@ -152,7 +152,7 @@ function isNothing(value: unknown): boolean {
   )
 }
 
-/** A word for nothing, but for `zone`, where it is a value. */
+/** A word for nothing, except for `zone`, where it is a value. */
 function isNone(value: unknown): boolean {
   return typeof value === 'string' && /^\(?none\)?\.?$/i.test(value.trim())
 }
@@ -165,7 +165,7 @@ function unknown(reason = 'the model could not tell'): AnnotatedValue {
   return { value: null, source: 'model', confidence: null, reason }
 }
 
-/** 0–1; a model that answers in percent is taken at its word; null where it said nothing usable. */
+/** 0–1; percentages are converted; null where the answer holds nothing usable. */
 function confidenceOf(raw: RawFrame, attribute: (typeof ATTRIBUTES_ASKED)[number]): number | null {
   const all = raw.confidence
   const value = typeof all === 'object' && all !== null ? (all as Record<string, unknown>)[attribute] : all
