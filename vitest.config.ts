@@ -9,7 +9,7 @@ const stores = { globalSetup: 'test/support/global-setup.ts' }
 /** Whole processes: services, browsers, MCP clients, the command line. */
 const PROCESS = [
   'test/{faults,journeys,platform}/**/*.test.ts',
-  'test/accounts/{cli,pages}.test.ts',
+  'test/accounts/{browser,cli,pages}.test.ts',
   'test/library/cli.test.ts',
   'test/mcp/{clients,referees}.test.ts',
 ]

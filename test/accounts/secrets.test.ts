@@ -147,21 +147,17 @@ async function everyRow(): Promise<string[]> {
 
 async function everyRedisValue(): Promise<string> {
   const { redis, prefix } = service.stores
+  const read: Record<string, (key: string) => Promise<unknown>> = {
+    string: (key) => redis.get(key),
+    hash: (key) => redis.hgetall(key),
+    list: (key) => redis.lrange(key, 0, -1),
+    zset: (key) => redis.zrange(key, '0', '-1'),
+    set: (key) => redis.smembers(key),
+  }
   const parts: string[] = []
   for (const key of await redis.keys(`*${prefix}*`)) {
-    const type = await redis.type(key)
-    const value =
-      type === 'string'
-        ? await redis.get(key)
-        : type === 'hash'
-          ? await redis.hgetall(key)
-          : type === 'list'
-            ? await redis.lrange(key, 0, -1)
-            : type === 'zset'
-              ? await redis.zrange(key, '0', '-1')
-              : type === 'set'
-                ? await redis.smembers(key)
-                : await redis.xrange(key, '-', '+')
+    const readValue = read[await redis.type(key)] ?? ((stream) => redis.xrange(stream, '-', '+'))
+    const value = await readValue(key)
     parts.push(key, JSON.stringify(value))
   }
   return parts.join('\n')

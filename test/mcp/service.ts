@@ -124,6 +124,8 @@ const OPENINGS: [Subject, Surface, string, string][] = [
   ],
 ]
 
+const LATER_KINDS = ['beat', 'cut'] as const
+
 /** A library of launch videos with captions as a vision model writes them: `videos` × 8 frames, and text cards that open in the dark. */
 export async function seedLaunches(service: ToolService, videos = 8): Promise<{ videoIds: string[] }> {
   const brands = [
@@ -141,7 +143,7 @@ export async function seedLaunches(service: ToolService, videos = 8): Promise<{ 
     const frames = OPENINGS.map(
       ([subject, surface, technique, caption], at): SeedFrame => ({
         tSec: at * 3.4 + n / 10,
-        kind: at === 0 ? 'intro' : at % 2 ? 'cut' : 'beat',
+        kind: at === 0 ? 'intro' : LATER_KINDS[at % 2]!,
         subject,
         surface,
         technique,

@@ -1,0 +1,53 @@
+import { expect } from 'vitest'
+import { createSignInCode } from '../../src/library/accounts/sessions.ts'
+import type { Mailer } from '../../src/web/mailer.ts'
+import { openTestApi, type TestApi } from './app.ts'
+
+/** The service as a person without a mail server meets it: links are printed, and kept here. */
+export interface PageVisitor {
+  api: TestApi
+  links: string[]
+  /** The code of the link that was printed for an address. */
+  linkFor(email: string): Promise<string>
+  signIn(email: string): Promise<{ cookie: string }>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export async function openPageVisitor({
+  scale = 1_000,
+  signup = true,
+  mailer,
+}: {
+  scale?: number
+  signup?: boolean
+  mailer?: Mailer
+} = {}): Promise<PageVisitor> {
+  const links: string[] = []
+  const api = await openTestApi({
+    scale,
+    env: { SIGNUP: signup ? 'on' : 'off' },
+    overrides: { mailer, printLink: (line) => void links.push(line) },
+  })
+  return {
+    api,
+    links,
+    async linkFor(email) {
+      const line = () => links.find((one) => one.includes(`${email}: `))
+      await expect.poll(line).toBeDefined()
+      return line()!.split('#')[1]!
+    },
+    async signIn(email) {
+      const made = await createSignInCode(api.db, { email, signup: true })
+      const answer = await api.call('/web/sign-in/confirm', form({ code: made!.code }))
+      expect(answer.status).toBe(303)
+      return { cookie: answer.headers.get('set-cookie')!.split(';')[0]! }
+    },
+    [Symbol.asyncDispose]: () => api[Symbol.asyncDispose](),
+  }
+}
+
+export const form = (fields: Record<string, string>, headers: Record<string, string> = {}) => ({
+  method: 'POST',
+  body: new URLSearchParams(fields).toString(),
+  headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+})

@@ -1,0 +1,191 @@
+import fc from 'fast-check'
+import { encode } from 'gpt-tokenizer/encoding/o200k_base'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describeTool } from '../../src/mcp/tool.ts'
+import { filterParameters } from '../../src/views/frame-query.ts'
+import { seedVideo } from '../support/seed.ts'
+import { post, postModern } from './support.ts'
+import { ajv, ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+
+let library: ToolLibrary
+let service: ToolLibrary['service']
+let videoIds: ToolLibrary['videoIds']
+let call: ToolLibrary['call']
+let listed: ToolLibrary['listed']
+let get: ToolLibrary['get']
+beforeAll(async () => {
+  library = await openToolLibrary()
+  ;({ service, videoIds, call, listed, get } = library)
+})
+afterAll(() => library[Symbol.asyncDispose]())
+
+describe('whatever a tool is given', () => {
+  test('it answers or refuses; nothing breaks inside', async () => {
+    const { bearer } = await service.keyOf('pro')
+    const { board } = (await call('create_board', { name: 'Kept' }, bearer)).structuredContent
+    const frame = ids((await get('/api/frames')).frames)[0]!
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 40 }),
+      fc.constantFrom('\u0000', '\ud800', "'; drop table saves; --", '%_\\', '../..', frame, board.id, 'dark', '"'),
+    )
+    const number = fc.constantFrom(0, 1, 6, 20, -1, 1.5, 1e308)
+    const value = fc.oneof(text, fc.array(text, { maxLength: 3 }), number, fc.boolean(), fc.constant(null))
+    const probe = fc.constantFrom(...service.tools).chain((tool) => {
+      const { properties } = describeTool(tool).inputSchema as { properties: Record<string, { type?: string }> }
+      const fitting = ({ type }: { type?: string }) => {
+        if (type === 'array') return fc.array(text, { minLength: 1, maxLength: 3 })
+        return type === 'string' ? text : value
+      }
+      const fields = Object.fromEntries(
+        Object.entries(properties).map(([name, property]) => [
+          name,
+          fc.oneof({ weight: 4, arbitrary: fitting(property) }, { weight: 1, arbitrary: value }),
+        ]),
+      )
+      return fc.record({
+        name: fc.constant(tool.name),
+        args: fc.record(fields, {
+          requiredKeys: (describeTool(tool).inputSchema.required as string[] | undefined) ?? [],
+        }),
+      })
+    })
+    await fc.assert(
+      fc.asyncProperty(probe, async ({ name, args }) => {
+        const answer = await post(
+          service.mcp,
+          { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
+          bearer,
+        )
+        expect([answer.status, answer.json.error]).toEqual([200, undefined])
+        expect(['unavailable', 'internal']).not.toContain(answer.json.result._meta?.code)
+      }),
+      { numRuns: 400 },
+    )
+  })
+})
+
+describe('thrift (o200k tokens)', () => {
+  test('twenty hits of search_frames are at most 1,800', async () => {
+    for (const query of ['dark', 'headline', 'frame']) {
+      const { text, structuredContent } = await call('search_frames', { query })
+      if (query === 'dark') expect(structuredContent.frames).toHaveLength(20)
+      expect(encode(text).length, text).toBeLessThanOrEqual(1_800)
+    }
+  })
+  test('twenty hits with long captions in another script are bounded too', async () => {
+    const caption = '暗い背景に白い見出しが浮かび上がり、カメラがゆっくりと寄っていく。'.repeat(8)
+    await seedVideo(service.stores.db, {
+      title: '新製品発表'.repeat(20),
+      author: '株式会社サンプル',
+      frames: Array.from({ length: 20 }, (_, n) => ({
+        tSec: n,
+        caption: `walrus ${caption}`,
+        technique: 'kinetic-type',
+        subject: 'text-card' as const,
+      })),
+    })
+    await service.drain()
+    const { text, structuredContent } = await call('search_frames', { query: 'walrus' })
+    expect(structuredContent.frames).toHaveLength(20)
+    expect(encode(text).length).toBeLessThanOrEqual(2_400)
+  })
+  test('the open list is at most 3,000 without output schemas and 4,500 with them', async () => {
+    const tools = await listed()
+    const without = tools.map(({ outputSchema: _, ...tool }: Record<string, unknown>) => tool)
+    expect(encode(JSON.stringify({ tools: without })).length).toBeLessThanOrEqual(3_000)
+    expect(encode(JSON.stringify({ tools })).length).toBeLessThanOrEqual(4_500)
+  })
+})
+
+describe('definitions', () => {
+  test('every tool has a title, a description, all four hints and closed schemas', async () => {
+    for (const tool of service.tools) {
+      const definition = describeTool(tool)
+      expect(definition.name).toMatch(/^[a-z_]{1,64}$/)
+      expect(definition.description.length).toBeGreaterThan(20)
+      expect(definition.annotations).toEqual({
+        title: definition.title,
+        readOnlyHint: expect.any(Boolean),
+        destructiveHint: expect.any(Boolean),
+        idempotentHint: true,
+        openWorldHint: false,
+      })
+      for (const schema of [definition.inputSchema, definition.outputSchema!]) {
+        expect(schema).toMatchObject({ type: 'object', additionalProperties: false })
+        expect(() => ajv.compile(schema)).not.toThrow()
+      }
+      if (tool.annotations.readOnlyHint) expect(tool.annotations.destructiveHint).toBe(false)
+      // What may write needs a key, and what is kept for everybody does not.
+      if (!tool.annotations.readOnlyHint) expect(tool.scope).toMatch(/:write$/)
+      expect(tool.cacheable).toBe(tool.scope === null)
+    }
+  })
+  test('closed lists are the lists of the HTTP parameters, word for word', () => {
+    for (const name of ['search_frames', 'browse_frames', 'find_similar_frames']) {
+      // biome-ignore lint/suspicious/noExplicitAny: a JSON Schema is looked into
+      const properties = describeTool(service.tools.find((tool) => tool.name === name)!).inputSchema.properties as any
+      for (const [attribute, { schema }] of Object.entries(filterParameters)) {
+        expect(properties[attribute], `${name}.${attribute}`).toBeDefined()
+        if ('options' in schema) expect(properties[attribute].items.enum).toEqual(schema.options)
+      }
+    }
+  })
+  test('no description names an argument, tool or number that its schema does not have', () => {
+    const names = new Set(service.tools.map((tool) => tool.name))
+    for (const tool of service.tools) {
+      const text = JSON.stringify(describeTool(tool))
+      for (const [word] of text.matchAll(/\b[a-z]+(?:_[a-z]+)+\b/g)) {
+        const properties = [...text.matchAll(/"([a-z_]+)":\{/g)].map((match) => match[1])
+        expect(
+          names.has(word) || properties.includes(word) || text.includes(`"${word}"`),
+          `${tool.name} names ${word}`,
+        ).toBe(true)
+      }
+      for (const [, number] of tool.description.matchAll(/up to (\d+)/g)) expect(text).toContain(`"maxItems":${number}`)
+    }
+  })
+  test('what the input schema allows is run, what it forbids is refused', async () => {
+    for (const tool of service.tools.filter((tool) => tool.scope === null)) {
+      const { inputSchema } = describeTool(tool)
+      const validate = ajv.compile(inputSchema)
+      const required = new Set((inputSchema.required as string[] | undefined) ?? [])
+      const known = Object.fromEntries(
+        Object.entries({ query: 'dark', video: videoIds[0], frame_id: 'x' }).filter(([name]) => required.has(name)),
+      )
+      for (const [name, property] of Object.entries(
+        inputSchema.properties as Record<string, Record<string, unknown>>,
+      )) {
+        const values = [
+          undefined,
+          property.default,
+          0,
+          -1,
+          1,
+          51,
+          1.5,
+          'x',
+          true,
+          null,
+          {},
+          [],
+          [1],
+          ['x'],
+          ['dark'],
+          ['text-card'],
+          'a'.repeat(3_000),
+        ]
+        for (const value of [...values, ...((property.enum as unknown[]) ?? [])]) {
+          const args = JSON.parse(JSON.stringify({ ...known, [name]: value }))
+          // A text for a list is understood, although the schema asks for the list.
+          if (property.type === 'array' && typeof value === 'string') continue
+          expect(tool.input.safeParse(args).success, `${tool.name} ${JSON.stringify(args).slice(0, 200)}`).toBe(
+            validate(args),
+          )
+        }
+      }
+    }
+  })
+  test('both eras list the same tools', async () => {
+    expect((await postModern(service.mcp, { method: 'tools/list' })).json.result.tools).toEqual(await listed())
+  })
+})

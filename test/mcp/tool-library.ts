@@ -1,0 +1,79 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { expect } from 'vitest'
+import { describeTool } from '../../src/mcp/tool.ts'
+import { openToolService, seedLaunches, type ToolService } from './service.ts'
+import { post, send } from './support.ts'
+
+export const OPEN = [
+  'search_library',
+  'search_frames',
+  'browse_frames',
+  'get_video_frames',
+  'find_similar_frames',
+  'list_techniques',
+]
+export const ACCOUNT = [
+  'list_saves',
+  'save_frame',
+  'unsave_frame',
+  'list_boards',
+  'get_board',
+  'create_board',
+  'pin_frame',
+  'unpin_frame',
+]
+
+export const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
+export const ids = (frames: { id: string }[]) => frames.map((frame) => frame.id)
+
+export interface ToolLibrary {
+  service: ToolService
+  videoIds: string[]
+  call: ReturnType<typeof caller>
+  /** The tools that a caller sees. */
+  listed(headers?: Record<string, string>): Promise<{ name: string }[]>
+  /** A GET of the API, as JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
+  get(path: string): Promise<any>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** The service with a library of launch videos, and ways to ask it. */
+export async function openToolLibrary(): Promise<ToolLibrary> {
+  const service = await openToolService()
+  const { videoIds } = await seedLaunches(service)
+  return {
+    service,
+    videoIds,
+    call: caller(service),
+    async listed(headers = {}) {
+      return (await post(service.mcp, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, headers)).json.result.tools
+    },
+    async get(path) {
+      const { status, json } = await send(`${service.url}${path}`, { method: 'GET' })
+      expect(status, path).toBe(200)
+      return json
+    },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  }
+}
+
+/** A call as the plainest client makes it; every result is checked against the tool's own output schema. */
+function caller(service: ToolService) {
+  return async (name: string, args: Record<string, unknown> = {}, headers: Record<string, string> = {}) => {
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
+    const { status, json } = await post(service.mcp, message, headers)
+    expect(status).toBe(200)
+    const { result } = json
+    expect(result.content[0].type).toBe('text')
+    if (!result.isError) {
+      const { outputSchema } = describeTool(service.tools.find((tool) => tool.name === name)!)
+      expect(ajv.validate(outputSchema!, result.structuredContent), JSON.stringify(ajv.errors)).toBe(true)
+    }
+    return {
+      ...result,
+      text: result.content[0].text as string,
+      links: result.content.filter((block: { type: string }) => block.type === 'resource_link'),
+    }
+  }
+}

@@ -1,0 +1,163 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Tool } from '../../src/mcp/tool.ts'
+import { call, expectError, list, openProtocolServer, type ProtocolServer } from './protocol-server.ts'
+import { listen, post, send } from './support.ts'
+
+let server: ProtocolServer
+let mcp: string
+beforeAll(async () => {
+  server = await openProtocolServer()
+  mcp = server.mcp
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+describe('HTTP', () => {
+  test.each(['GET', 'DELETE', 'PUT', 'PATCH'])('%s is 405', async (method) => {
+    const answer = await send(mcp, {
+      method,
+      headers: { accept: 'text/event-stream', 'mcp-session-id': 'x', 'last-event-id': '1' },
+    })
+    expect([answer.status, answer.headers.allow, answer.json.code]).toEqual([405, 'POST', 'method_not_allowed'])
+  })
+  test('HEAD is 405 without a body', async () => {
+    const answer = await send(mcp, { method: 'HEAD' })
+    expect([answer.status, answer.headers.allow]).toEqual([405, 'POST'])
+  })
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1', ''])(
+    'content type %j is 415',
+    async (type) => {
+      expectError(
+        await send(mcp, { headers: type ? { 'content-type': type } : {}, body: JSON.stringify(list()) }),
+        415,
+        -32600,
+      )
+    },
+  )
+  test.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON'])(
+    'content type %j is read',
+    async (type) => {
+      expect((await send(mcp, { headers: { 'content-type': type }, body: JSON.stringify(list()) })).status).toBe(200)
+    },
+  )
+  test('a byte order mark is no fault', async () => {
+    expect((await post(mcp, `\uFEFF${JSON.stringify(list())}`)).status).toBe(200)
+  })
+  test.each(['https://evil.example', 'null', 'http://localhost.evil.example', 'nonsense'])(
+    'origin %s is refused',
+    async (origin) => {
+      const answer = await post(mcp, call('write'), { origin })
+      expectError(answer, 403, -32600)
+      expect(answer.headers['access-control-allow-origin']).toBeUndefined()
+    },
+  )
+  test('its own origin may call, and a browser is told so', async () => {
+    const { origin } = new URL(mcp)
+    const answer = await post(mcp, list(), { origin })
+    expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([200, origin])
+    const preflight = await send(mcp, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization, mcp-method',
+      },
+    })
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers['access-control-allow-methods']).toBe('POST')
+    expect(preflight.headers['access-control-allow-headers']).toMatch(
+      /Authorization.*MCP-Protocol-Version.*Mcp-Method.*Mcp-Name/,
+    )
+    expect(preflight.headers['access-control-allow-origin']).toBe(origin)
+  })
+  test('a public service lets no page of the visitor’s own machine in', async () => {
+    await using open = await listen(() => [server.route('https://frames.example')])
+    const status = async (origin: string) => (await post(`${open.url}/api/mcp`, list(), { origin })).status
+    expect(await status('http://localhost:3000')).toBe(403)
+    expect(await status('https://frames.example')).toBe(200)
+  })
+})
+
+test('the log level changes no answer', async () => {
+  await using verbose = await listen((url) => [server.route(url)], pino({ level: 'debug' }, { write: () => undefined }))
+  const told = async (url: string, body: string, headers: Record<string, string>) => {
+    server.seen.charged = 0
+    const answer = await send(url, { headers: { 'content-type': 'application/json', ...headers }, body })
+    const { date: _, 'x-request-id': id, ...rest } = answer.headers
+    expect(id).toMatch(/^[A-Za-z0-9._-]{1,64}$/)
+    return { status: answer.status, headers: rest, text: answer.text.replaceAll(url.replace('/api/mcp', ''), '') }
+  }
+  const bodies = [
+    list(),
+    call('echo', { text: 'a' }),
+    call('mine'),
+    call('nothing'),
+    [],
+    [list(), call('echo')],
+    { jsonrpc: '2.0', method: 'x' },
+  ]
+  for (const body of [...bodies.map((one) => JSON.stringify(one)), '{bad', '', `{"a":"${'x'.repeat(300_000)}"}`])
+    for (const headers of [
+      {},
+      { 'x-request-id': 'mine' },
+      { 'content-type': 'text/plain' },
+      { 'mcp-protocol-version': '2020-01-01' },
+    ])
+      expect(await told(mcp, body, headers as Record<string, string>)).toEqual(
+        await told(`${verbose.url}/api/mcp`, body, headers as Record<string, string>),
+      )
+})
+
+describe('keys', () => {
+  test('a bad key is 401 with exactly the body of the specification', async () => {
+    const answer = await post(mcp, list(), { authorization: 'Bearer nope' })
+    expect(answer.status).toBe(401)
+    expect(answer.json).toEqual({ code: 'unauthenticated' })
+    expect(answer.headers['www-authenticate']).toMatch(/^Bearer realm="[^"]+", error="invalid_token"$/)
+  })
+  test.each([
+    [undefined, 'unauthenticated', 'needs an API key'],
+    ['free', 'plan_required', 'pro plan'],
+    ['narrow', 'forbidden', 'saves:read'],
+  ])('with the key %s the account tool is not listed, and a call says what is needed', async (key, code, text) => {
+    const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {}
+    expect((await post(mcp, list(), headers)).json.result.tools.map((tool: Tool) => tool.name)).toEqual([
+      'echo',
+      'write',
+      'break',
+    ])
+    const { status, json } = await post(mcp, call('mine'), headers)
+    expect([status, json.result.isError, json.result._meta.code]).toEqual([200, true, code])
+    expect(json.result.content[0].text).toContain(text)
+    expect(json.result.content[0].text).toContain(`${server.url}/keys`)
+  })
+  test('a Pro key with the scope sees and calls it', async () => {
+    const headers = { authorization: 'Bearer pro' }
+    expect((await post(mcp, list(), headers)).json.result.tools.map((tool: Tool) => tool.name)).toContain('mine')
+    expect((await post(mcp, call('mine'), headers)).json.result.structuredContent).toEqual({ account: 'a-pro' })
+  })
+})
+
+describe('budget', () => {
+  test('every message counts, a tool by its points, and nothing runs past the end', async () => {
+    server.seen.charged = 0
+    await post(mcp, call('write'))
+    expect(server.seen.charged).toBe(5)
+    await post(mcp, [call('write'), list(), { jsonrpc: '2.0', method: 'notifications/x' }])
+    expect(server.seen.charged).toBe(12)
+    await post(mcp, '{bad')
+    expect(server.seen.charged).toBe(13)
+    server.seen.budget = 14
+    const before = server.seen.written
+    try {
+      for (const body of [call('write', {}, 'w'), [call('write'), call('write')]]) {
+        const answer = await post(mcp, body)
+        expect([answer.status, answer.headers['retry-after'], answer.json.error.code]).toEqual([429, '7', 429])
+        expect(answer.json.error.data).toEqual({ code: 'rate_limited', retryAfterSec: 7 })
+      }
+      expect(server.seen.written).toBe(before)
+    } finally {
+      server.seen.budget = Number.POSITIVE_INFINITY
+    }
+  })
+})
