@@ -52,6 +52,16 @@ export function openCachedReads(readModel: ReadModelVersion, { maxBytes = 64 * 1
     return sendBody(req, res, value, { type: JSON_TYPE, encoding: encodingOf(req) })
   }
 
+  /** 304 from the version alone, without a load; else the answer. */
+  async function find(req: Request, res: Response, name: string, load: CacheableRead['load']): Promise<void> {
+    const etag = tagOf(await cache.version(), name)
+    const condition = req.headers['if-none-match']
+    // `*` asks whether there is an answer at all, which the version does not say.
+    if (isMet(condition, etag) && !isAny(condition)) return sendNotModified(res, etag)
+    const found = await cache.getOrLoad(name, async () => new CompressibleBody(toJson(await load())))
+    await send(req, res, name, found)
+  }
+
   async function answerOnce(req: Request, res: Response, { load }: CacheableRead): Promise<void> {
     const value = new CompressibleBody(toJson(await load()))
     await send(req, res, '', { value, version: undefined })
@@ -59,28 +69,15 @@ export function openCachedReads(readModel: ReadModelVersion, { maxBytes = 64 * 1
 
   return {
     answer(req, res, parse) {
-      let read: CacheableRead | undefined
-      let name = names.get(req.originalUrl)
-      if (name === undefined) {
-        read = parse()
-        if (read.once) return answerOnce(req, res, read)
-        name = hash('sha256', read.key, 'base64url').slice(0, 22)
-        names.set(req.originalUrl, name)
-      }
-      const known = name
-      const load = async () => new CompressibleBody(toJson(await (read ?? parse()).load()))
-      const look = (version: string) => {
-        const etag = tagOf(version, known)
-        const condition = req.headers['if-none-match']
-        // `*` asks whether there is an answer at all, which the version does not say.
-        if (isMet(condition, etag) && !isAny(condition)) return sendNotModified(res, etag)
-        const found = cache.getOrLoad(known, load)
-        return found instanceof Promise
-          ? found.then((late) => send(req, res, known, late))
-          : send(req, res, known, found)
-      }
-      const version = cache.version()
-      return typeof version === 'string' ? look(version) : version.then(look)
+      const known = names.get(req.originalUrl)
+      const kept = known === undefined ? undefined : cache.peek(known)
+      if (kept) return send(req, res, known!, kept)
+      if (known !== undefined) return find(req, res, known, () => parse().load())
+      const read = parse()
+      if (read.once) return answerOnce(req, res, read)
+      const name = hash('sha256', read.key, 'base64url').slice(0, 22)
+      names.set(req.originalUrl, name)
+      return find(req, res, name, read.load)
     },
   }
 }

@@ -35,25 +35,30 @@ export function openVersionedCache<V extends object>({
   /** Whether a loaded value may be kept at all. Absent: every one may. */
   keeps?: (value: V) => boolean
 }): VersionedCache<V> {
-  const values = new LRUCache<string, V>({
+  // By key alone: a new version's value takes the place of the old one's.
+  const kept = new LRUCache<string, { value: V; version: string }>({
     maxSize: maxBytes,
-    sizeCalculation: (value, name) => sizeOf(value) + name.length * 2 + 256,
+    sizeCalculation: ({ value }, key) => sizeOf(value) + key.length * 2 + 256,
   })
   const loading = new Map<string, Promise<V>>()
 
-  function start(name: string, epoch: number, load: () => Promise<V>): Promise<V> {
-    return load().then((value) => {
-      if (readModel.epoch() === epoch && keeps(value)) values.set(name, value)
-      return value
-    })
+  function find(key: string, version: string): { value: V; version: string } | undefined {
+    const entry = kept.get(key)
+    return entry?.version === version ? entry : undefined
   }
 
-  function startOnce(name: string, epoch: number, load: () => Promise<V>): Promise<V> {
-    const running = `${epoch} ${name}`
-    let value = loading.get(running)
+  async function start(key: string, version: string, epoch: number, load: () => Promise<V>): Promise<V> {
+    const value = await load()
+    if (readModel.epoch() === epoch && keeps(value)) kept.set(key, { value, version })
+    return value
+  }
+
+  function startOnce(key: string, version: string, epoch: number, load: () => Promise<V>): Promise<V> {
+    const name = `${epoch} ${version} ${key}`
+    let value = loading.get(name)
     if (!value) {
-      value = start(name, epoch, load).finally(() => loading.delete(running))
-      loading.set(running, value)
+      value = start(key, version, epoch, load).finally(() => loading.delete(name))
+      loading.set(name, value)
     }
     return value
   }
@@ -62,25 +67,21 @@ export function openVersionedCache<V extends object>({
     version: readModel.current,
     peek(key) {
       const version = readModel.current()
-      if (typeof version !== 'string') {
-        // This caller does not wait for the version. Those who do see its error.
-        version.catch(() => undefined)
-        return undefined
-      }
-      const value = values.get(`${version} ${key}`)
-      return value && { value, version }
+      if (typeof version === 'string') return find(key, version)
+      // This caller does not wait for the version. Those who do see its error.
+      version.catch(() => undefined)
+      return undefined
     },
     getOrLoad(key, load, { shared = true } = {}) {
       const epoch = readModel.epoch()
-      const find = (version: string): Versioned<V> | Promise<Versioned<V>> => {
-        const name = `${version} ${key}`
-        const kept = values.get(name)
-        if (kept) return { value: kept, version }
-        const loaded = shared ? startOnce(name, epoch, load) : start(name, epoch, load)
+      const findOrLoad = (version: string): Versioned<V> | Promise<Versioned<V>> => {
+        const entry = find(key, version)
+        if (entry) return entry
+        const loaded = shared ? startOnce(key, version, epoch, load) : start(key, version, epoch, load)
         return loaded.then((value) => ({ value, version: readModel.epoch() === epoch ? version : undefined }))
       }
       const version = readModel.current()
-      return typeof version === 'string' ? find(version) : version.then(find)
+      return typeof version === 'string' ? findOrLoad(version) : version.then(findOrLoad)
     },
   }
 }

@@ -4,13 +4,18 @@ import { RateLimited } from './budgets.ts'
 /** How many subjects one process remembers. */
 const MAX_SUBJECTS = 50_000
 
+interface Window {
+  spent: number
+  untilMs: number
+}
+
 /**
- * Counts fixed windows in this process, without a promise or a timer, because it precedes every warm read. The
- * returned function takes points. @throws RateLimited
+ * Counts fixed windows of one budget in this process, without a promise or a timer, because it precedes every warm
+ * read. The returned function takes a subject's points. @throws RateLimited
  */
-export function openLocalWindows() {
-  const windows = new LRUCache<string, { spent: number; untilMs: number }>({ max: MAX_SUBJECTS })
-  return (subject: string, points: number, { limit, windowSec }: { limit: number; windowSec: number }): void => {
+export function openLocalWindows(limit: number, windowSec: number): (subject: string, points: number) => void {
+  const windows = new LRUCache<string, Window>({ max: MAX_SUBJECTS })
+  return (subject, points) => {
     const now = performance.now()
     let window = windows.get(subject)
     if (!window || now >= window.untilMs) {

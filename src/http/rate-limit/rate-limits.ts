@@ -39,7 +39,9 @@ export function openRateLimits(options: RateLimitOptions): RateLimits {
   const { redis, settled } = connect(options)
   const limiters = openLimiters(redis, options)
   const blocks = openPointBlocks()
-  const consumeHere = openLocalWindows()
+  const windows = new Map(
+    BUDGET_NAMES.map((budget) => [budget, openLocalWindows(limiters[budget].points, limiters[budget].duration)]),
+  )
   const blockedUntilMs = new LRUCache<string, number>({ max: 10_000 })
 
   async function take(budget: Budget, subject: string, points: number): Promise<Usage> {
@@ -58,10 +60,7 @@ export function openRateLimits(options: RateLimitOptions): RateLimits {
   return {
     consume: (budget, subject, points) =>
       blocks.spend(`${budget}:${subject}`, points, limiters[budget].points, (wanted) => take(budget, subject, wanted)),
-    consumeLocally(budget, subject, points) {
-      const { points: limit, duration: windowSec } = limiters[budget]
-      consumeHere(`${budget} ${subject}`, points, { limit, windowSec })
-    },
+    consumeLocally: (budget, subject, points) => windows.get(budget)!(subject, points),
     pointsOf: (budget) => limiters[budget].points,
     async peek(budget, subject) {
       const limiter = limiters[budget]
@@ -112,11 +111,13 @@ function connect({ redisUrl, logger, patienceMs = 250 }: RateLimitOptions): { re
   return { redis, settled }
 }
 
+const BUDGET_NAMES = Object.keys(BUDGETS) as Budget[]
+
 type Limiters = Record<Budget, RateLimiterRedis>
 
 function openLimiters(redis: Redis, { scale, prefix = 'rate' }: RateLimitOptions): Limiters {
   const limiters = {} as Limiters
-  for (const budget of Object.keys(BUDGETS) as Budget[]) {
+  for (const budget of BUDGET_NAMES) {
     const options = {
       points: Math.max(1, Math.round(BUDGETS[budget].points * scale)),
       duration: BUDGETS[budget].windowSec,

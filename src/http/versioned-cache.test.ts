@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest'
+import { openReadModelVersion } from './read-model-version.ts'
+import { openVersionedCache } from './versioned-cache.ts'
+
+/** A read model whose version and engine a test turns by hand. */
+function open(options: { maxBytes?: number; keeps?: (value: { text: string }) => boolean } = {}) {
+  const state = { version: 'v1', epoch: 0, looks: 0 }
+  const source = {
+    version: async () => {
+      state.looks++
+      return state.version
+    },
+    engineEpoch: () => state.epoch,
+  }
+  const cache = openVersionedCache<{ text: string }>({
+    readModel: openReadModelVersion(source, { ttlMs: 0 }),
+    maxBytes: 1024 * 1024,
+    sizeOf: ({ text }) => text.length,
+    ...options,
+  })
+  let loads = 0
+  const load = (text: string) => async () => {
+    loads++
+    return { text }
+  }
+  return { state, source, cache, load, loads: () => loads }
+}
+
+test('a value is loaded once for its version, and again for the next', async () => {
+  const { state, cache, load, loads } = open()
+  expect(await cache.getOrLoad('a', load('one'))).toEqual({ value: { text: 'one' }, version: 'v1' })
+  expect(await cache.getOrLoad('a', load('two'))).toEqual({ value: { text: 'one' }, version: 'v1' })
+  expect(loads()).toBe(1)
+  state.version = 'v2'
+  expect(await cache.getOrLoad('a', load('three'))).toEqual({ value: { text: 'three' }, version: 'v2' })
+})
+
+test('a value loaded while the engine changed is answered without a version and not kept', async () => {
+  const { state, cache, load, loads } = open()
+  const crossed = cache.getOrLoad('a', async () => {
+    state.epoch++
+    return { text: 'other engine' }
+  })
+  expect(await crossed).toEqual({ value: { text: 'other engine' }, version: undefined })
+  expect((await cache.getOrLoad('a', load('own'))).value.text).toBe('own')
+  expect(loads()).toBe(1)
+})
+
+test('those who wait for one key share a load, unless they ask not to', async () => {
+  const { cache, load, loads } = open()
+  await Promise.all([cache.getOrLoad('a', load('x')), cache.getOrLoad('a', load('x'))])
+  expect(loads()).toBe(1)
+  const alone = { shared: false }
+  await Promise.all([cache.getOrLoad('b', load('x'), alone), cache.getOrLoad('b', load('x'), alone)])
+  expect(loads()).toBe(3)
+})
+
+test('a failed load is kept by no one and told to all who wait', async () => {
+  const { cache, load } = open()
+  const fail = async () => {
+    throw new Error('unavailable')
+  }
+  const both = await Promise.allSettled([cache.getOrLoad('a', fail), cache.getOrLoad('a', fail)])
+  expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect((await cache.getOrLoad('a', load('fine'))).value.text).toBe('fine')
+})
+
+test('the memory is bounded, and a value that may not be kept is loaded each time', async () => {
+  const small = open({ maxBytes: 4_096 })
+  for (let n = 0; n < 50; n++) await small.cache.getOrLoad(`key ${n}`, small.load('x'.repeat(500)))
+  await small.cache.getOrLoad('key 0', small.load('x'))
+  expect(small.loads()).toBe(51)
+  const unkept = open({ keeps: ({ text }) => text !== 'once' })
+  for (let n = 0; n < 3; n++) await unkept.cache.getOrLoad('a', unkept.load('once'))
+  expect(unkept.loads()).toBe(3)
+})
+
+test('a version is believed for its lifetime, and looked up at once when the engine changed', async () => {
+  const { state, source } = open()
+  const version = openReadModelVersion(source, { ttlMs: 60_000 })
+  expect(await version.current()).toBe('v1')
+  state.version = 'v2'
+  expect(version.current()).toBe('v1')
+  expect(state.looks).toBe(1)
+  state.epoch++
+  expect(await version.current()).toBe('v2')
+  expect(state.looks).toBe(2)
+})
+
+test('many who wait for the version cause one look-up', async () => {
+  const { state, source } = open()
+  const version = openReadModelVersion(source)
+  expect(await Promise.all([version.current(), version.current(), version.current()])).toEqual(['v1', 'v1', 'v1'])
+  expect(state.looks).toBe(1)
+})
