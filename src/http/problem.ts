@@ -131,7 +131,7 @@ function bodyOf({ code, message, details }: AppError): string {
 }
 
 /** Logs an error once and answers it. An answer that has begun cannot be mended: its connection closes. */
-export function answerProblem(logger: Logger, error: unknown, req: IncomingMessage, res: ServerResponse): void {
+function answerProblem(logger: Logger, error: unknown, req: IncomingMessage, res: ServerResponse): void {
   const problem = toAppError(error)
   const { requestId, path } = contextOf(req)
   const fields = { requestId, method: req.method, path, code: problem.code }
