@@ -119,7 +119,7 @@ export function testFollowing(library: ProjectedLibrary): void {
     await drain()
     await refreshSaveCounts(deps())
     const before = await library.search.version()
-    // More than any other test's.
+    // Stronger than the frames of all other tests.
     await save(video.frameIds[1]!, 700)
     await drain()
     expect(await library.search.version()).toBe(before)
@@ -143,11 +143,11 @@ export function testFollowing(library: ProjectedLibrary): void {
       ...whole,
       async handle(events, signal) {
         const commit = await whole.handle(events, signal)
-        // The last piece has been loaded and waits for its turn; a save count comes first.
+        // The last piece is loaded and waits for its turn. A save count is projected first.
         if (!wrote && events.some(({ data }) => data.video_id === added.at(-1)!.id)) {
           wrote = true
           await save(saved)
-          // Not in sight while a transaction of another file that began before is open.
+          // Invisible while an older transaction of another file is open.
           await expect.poll(() => refreshSaveCounts(deps())).toBe(1)
         }
         return commit

@@ -60,7 +60,7 @@ export function useProjectedLibrary() {
     await running[Symbol.asyncDispose]()
   }
 
-  /** Everything readers can get, but for the versions. */
+  /** All that readers can get, without versions. */
   async function readModel() {
     const { rows } = await stores.db.$client.query(
       `select kind, id, revision, doc::text as doc from library_search.documents where doc is not null order by 1, 2`,

@@ -13,10 +13,10 @@ export function testReconciling(library: ProjectedLibrary): void {
     await drain()
     const before = await readModel()
     const query = (text: string, values: unknown[] = []) => library.stores.db.$client.query(text, values)
-    // Missing: a document, and the row a document is found by.
+    // Missing: a document, and the row that finds it.
     await query(`delete from library_search.documents where kind = 'frames' and id = $1`, [video.frameIds[0]])
     await query(`delete from library_search.frames where id = $1`, [video.frameIds[0]])
-    // Stale: a wrong revision; a damaged text under the right one; a searchable row that says something else; a brand.
+    // Stale: a damaged text under the right revision, a wrong searchable row, and a brand.
     await query(
       `update library_search.documents set doc = replace(doc::text, 'Healed', 'Heeled')::json
         where kind = 'videos' and id = $1`,
@@ -27,7 +27,7 @@ export function testReconciling(library: ProjectedLibrary): void {
       `update library_search.documents set doc = json_build_object('name', 'Healer', 'revision', 'x')
         where kind = 'brands' and doc->>'name' = 'Healer'`,
     )
-    // Extra: a frame and a video that the rows do not know.
+    // Extra: a frame and a video without rows.
     await query(
       `insert into library_search.documents (kind, id, revision, version, doc)
        values ('frames', 'ghost-1', 'r', 0, '{"id":"ghost-1"}')`,
@@ -66,11 +66,11 @@ export function testReconciling(library: ProjectedLibrary): void {
     const doomed = await seedVideo(library.stores.db, clip('Doomed soon', { author: 'Slow' }))
     await drain()
     expect(await reconcileSearch(deps())).toMatchObject({ missing: 0, stale: 0, extra: 0 })
-    // No projection runs: all of this is on its way only.
+    // No projection runs, so all of this only waits for its event.
     await correct(kept.frameIds[0]!, { caption: 'corrected, not projected yet', technique: 'logo-reveal' })
     await seedVideo(library.stores.db, clip('Arrives behind', { author: 'Newcomer' }))
     await deleteVideo(doomed.id)
-    // And this is a fault, of the very video whose other frame waits.
+    // This is a fault, in the same video as a frame that waits.
     await library.stores.db.$client.query(`update library_search.frames set subject = 'crowd' where id = $1`, [
       kept.frameIds[1],
     ])

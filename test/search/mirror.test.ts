@@ -73,7 +73,7 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     for (const consumer of running) await consumer[Symbol.asyncDispose]()
   }
 
-  /** What each side holds. */
+  /** Ids and revisions of the frames on each side. */
   async function both() {
     const held: string[] = []
     for await (const batch of sink.revisions('frames'))
@@ -175,7 +175,7 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
       expect(await search.version()).not.toBe(version)
       const after = await both()
       expect(after.held).toEqual(after.wanted)
-      // What is right is left alone.
+      // Right documents are not written again.
       await syncMirror(deps())
       const settled = await search.version()
       await syncMirror(deps())
@@ -236,7 +236,7 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     expect((await search.search({ q: 'third kite', limit: 6 })).frames[0]!.document.caption).toBe('a third kite')
   })
 
-  /** As the consumer does it: again when the read model is behind for long. */
+  /** Repeats while the read model is behind, as the consumer does. */
   async function untilSeen<T>(handle: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -260,10 +260,10 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
       await untilReadable(stores.db)
       const { events } = await readEvents(stores.db, { after, types: SEARCH_EVENTS, limit: 500 })
       const stop = new AbortController()
-      // The read model has all pieces but the last, whose checkpoint the mirror waits for.
+      // The read model lacks the last piece, and the mirror waits for its checkpoint.
       await searchProjection({ db: stores.db, deepLink }).handle(events, stop.signal)
       if (isLost) await client.deleteIndex(`${prefix}_frames`).waitTask({ timeout: 60_000 })
-      // As a worker that has just started sees it.
+      // A worker that has just started has a sink of its own.
       const fresh = openMeiliSink({ ...meili, prefix })
       const mirroring = untilSeen(() => meiliProjection({ db: stores.db, sink: fresh }).handle(events, stop.signal))
       mirroring.catch(() => undefined)

@@ -9,7 +9,7 @@ test('tasks are bounded by documents and by bytes, and hold every document once,
   expect(many.map((chunk) => chunk.length)).toEqual([10_000, 10_000, 5_000])
   expect(many.flat()).toEqual(Array.from({ length: 25_000 }, (_, n) => n))
 
-  // Three bytes a letter: what counts is what is sent.
+  // Three bytes a letter: the limit counts bytes.
   const sizes = [10, 1, 10, 12, 40, 1]
   const bodies = [...chunksOf(sizes.map((megabytes, n) => ({ n, text: '東'.repeat((megabytes * 1024 * 1024) / 3) })))]
   expect(read(bodies)).toEqual([[0, 1, 2], [3], [4], [5]])

@@ -68,7 +68,7 @@ test('marks are the same whether a text is all plain letters or not', () => {
         const highlighter = new Highlighter(parseQuery(words.join(' ')))
         const plain = `${before} ${words[0]!.slice(0, cut)}-${words[0]!.slice(cut)} ${before}`
         const mark = (of: string) => highlighter.mark(of, { parts })
-        // A sign is no word; with it the text is cut the general way.
+        // The sign is no word, but makes the text take the path for any script.
         const general = mark(`${plain} \u2603`)
         expect(mark(plain)).toBe(general?.slice(0, -2))
       },

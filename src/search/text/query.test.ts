@@ -12,7 +12,7 @@ test('a run of characters is asked for as it stands, a long one by its words', (
   expect(asked('暗い背景のターミナル画面')).toEqual(['暗い!', '背景!', 'ターミナル!', '画面!'])
   expect(asked('这是一个正常的虚拟机数据')).toContain('数据!')
   expect(asked('ภาพหน้าจอสีเข้ม').length).toBeGreaterThan(1)
-  // Nothing is lost of what no dictionary knows, and no query grows beyond what both engines read.
+  // Runs unknown to the dictionaries lose nothing, and no query exceeds the limit of both engines.
   expect(asked('가나다라마바사아자차카')).toEqual(['가나다라마바사아!', '자차카!'])
   const long = parseQuery('가나다라마바사아자차카'.repeat(20))
   expect(long.length).toBeLessThanOrEqual(10)

@@ -65,7 +65,7 @@ test('a token stands where it says, whatever the text', () => {
     fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (text) => {
       let before = { start: -1, end: 0 }
       for (const { word, start, end } of tokenize(text)) {
-        // What one sign folds to stands in one place.
+        // All words from one sign share its place.
         if (start !== before.start || end !== before.end) expect(start).toBeGreaterThanOrEqual(before.end)
         expect(end).toBeGreaterThan(start)
         expect(word).toMatch(/^[\p{L}\p{N}\p{M}]+$/u)
@@ -80,7 +80,7 @@ test('a token stands where it says, whatever the text', () => {
 test('a plain text is cut as any other', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary-ascii', maxLength: 200 }), (text) => {
-      // The mark at the end is no word and takes the text past the short way for ASCII.
+      // The mark at the end is no word, but makes the text take the path for any script.
       expect(tokenize(text)).toEqual(tokenize(`${text} →`))
     }),
     { numRuns: 500, seed: 3 },

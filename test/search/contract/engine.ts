@@ -7,9 +7,9 @@ export interface Engine {
   search: LibrarySearch
   /** The database of the read model. */
   db: Db
-  /** Brings the engine up to the read model, as the workers do. PostgreSQL answers from it and has nothing to do. */
+  /** Brings the engine up to the read model, as the workers do. PostgreSQL has nothing to do. */
   follow(): Promise<void>
-  /** Ids of the frames that the engine holds. */
+  /** Ids of the frames in the engine. */
   frameIds(): Promise<string[]>
   [Symbol.asyncDispose](): Promise<void>
 }

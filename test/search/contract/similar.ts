@@ -48,7 +48,7 @@ export function describeDuplicates(name: string, open: () => Promise<Engine>): v
 export function describeSimilar(name: string, open: () => Promise<Engine>): void {
   describe(`${name}: the same picture elsewhere`, () => {
     const engine = opened(open)
-    // One bit of difference in each quarter of the hash, and two in three of them; nothing else is shared.
+    // The hashes differ by one bit in each quarter, or by two in three of them. Nothing else is shared.
     const elsewhere: Partial<SeedFrame> = {
       caption: 'nothing alike',
       palette: ['#00ff00', '#00ee00', '#00dd00', '#00cc00', '#00bb00'],

@@ -77,7 +77,7 @@ export function describeNames(name: string, open: () => Promise<Engine>): void {
   describe(`${name}: names by the dozen`, () => {
     const engine = opened(open)
     const numbers = Array.from({ length: 30 }, (_, n) => n + 10)
-    // The shortest name comes last in every order but its own.
+    // The shortest name comes last in every order but that of exact names.
     const clips = [
       ...numbers.map((n) =>
         clip(`k${n}`, { title: `Kestrel film ${n}`, author: `Kestrel ${n}` }, [

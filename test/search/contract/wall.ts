@@ -309,7 +309,7 @@ export function describeWall(name: string, open: () => Promise<Engine>): void {
       expect(hits.map(({ score }) => score)).toEqual(hits.map(({ score }) => score).toSorted((a, b) => b - a))
       const dark = (await engine().search.similar(me.id, { filters: { tone: ['dark'], platform: ['x'] }, limit: 10 }))!
       expect(dark.every(({ document }) => document.tone === 'dark' && document.platform === 'x')).toBe(true)
-      // Every frame that fits, as long as there is room, however unlike.
+      // As long as there is room, every frame that passes the filters, however different.
       for (const filters of [{ video: ['video07'] }, { author: ['株式会社'], technique: ['move-1'] }, {}]) {
         const fit = documents.filter((frame) => frame.id !== me.id && passes(frame, filters)).map(({ id }) => id)
         const all = (await engine().search.similar(me.id, { filters, limit: 500 }))!.map(({ document }) => document.id)

@@ -143,7 +143,7 @@ export function describeWords(name: string, open: () => Promise<Engine>): void {
       expect(order[0]).toBe(4)
       expect(groups.frames.every(({ score }) => score < 0.5)).toBe(true)
       expect(groups.brands.map(({ document }) => document.name).toSorted()).toEqual(['Creme', 'Crème & Co'])
-      // All words, one of them mistyped, beats some words as they are written, in the score as well.
+      // All words, one of them mistyped, beat some words as typed, also in the score.
       const mistyped = (await search.search({ q: 'presentr kite', limit: 6 })).frames
       expect(mistyped.map(({ score }) => score >= 0.5)).toEqual([true, ...mistyped.slice(1).map(() => false)])
       expect(mistyped.length).toBeGreaterThan(1)
