@@ -6,7 +6,7 @@ import type { Assets } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 
-/** What of JSON Schema the document uses. */
+/** The parts of JSON Schema that the document uses. */
 interface Schema {
   $ref?: string
   type?: string | string[]
@@ -21,25 +21,30 @@ interface Schema {
   additionalProperties?: Schema | boolean
   examples?: unknown[]
 }
+interface ApiParameter {
+  name: string
+  in: string
+  required?: boolean
+  description?: string
+  example?: unknown
+  schema?: Schema
+}
+interface ApiResponse {
+  description?: string
+  content?: Record<string, { schema?: Schema }>
+}
 interface Operation {
   operationId?: string
   tags?: string[]
   summary?: string
   description?: string
   security?: object[]
-  parameters?: {
-    name: string
-    in: string
-    required?: boolean
-    description?: string
-    example?: unknown
-    schema?: Schema
-  }[]
+  parameters?: ApiParameter[]
   requestBody?: { content?: Record<string, { schema?: Schema; example?: unknown }> }
-  responses?: Record<string, { description?: string; content?: Record<string, { schema?: Schema }> }>
+  responses?: Record<string, ApiResponse>
 }
 
-/** `/docs`: the OpenAPI document as a page of our own, without a script. Made once. */
+/** `/docs`: the OpenAPI document as a page, without a script. It is made once. */
 export function docsPageRouter({
   assets,
   document,
@@ -60,90 +65,112 @@ export function docsPageRouter({
   return router
 }
 
+interface Entry {
+  path: string
+  method: string
+  operation: Operation
+}
+
 function reference(document: ApiDocument, publicUrl: string): Html {
-  const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
+  const operations = entriesOf(document)
+  const tags = document.tags ?? []
+  const sections = tags.map(({ name, description }) => {
+    const own = operations.filter(({ operation }) => operation.tags?.includes(name))
+    return html`<section id="${slug(name)}"><h2>${name}</h2><p>${prose(description ?? '')}</p>
+${own.map((entry) => operationOf(entry, publicUrl))}</section>`
+  })
+  return html`<h1>API reference</h1>
+<p class="lead">${prose(document.info.description ?? '')}</p>
+<p>Base address <code>${publicUrl}</code>.
+For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi}), <a href="/llms.txt">llms.txt</a>.
+Create keys on <a href="/keys">your keys page</a>.</p>
+<nav aria-label="Contents"><ul class="contents">
+${tags.map(({ name }) => html`<li><a href="#${slug(name)}">${name}</a></li>`)}
+<li><a href="#schemas">Schemas</a></li></ul></nav>
+${sections}
+<section id="schemas"><h2>Schemas</h2>${schemasOf(document)}</section>`
+}
+
+function entriesOf(document: ApiDocument): Entry[] {
+  return Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
     Object.entries(methods ?? {}).map(([method, operation]) => ({
       path,
       method: method.toUpperCase(),
       operation: operation as Operation,
     })),
   )
-  const tags = document.tags ?? []
-  const schemas = Object.entries((document.components?.schemas ?? {}) as Record<string, Schema>).sort(([a], [b]) =>
-    a < b ? -1 : 1,
-  )
-  return html`<h1>API reference</h1>
-<p class="lead">${prose(document.info.description ?? '')}</p>
-<p>Base address <code>${publicUrl}</code>. For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi}), <a href="/llms.txt">llms.txt</a>. Keys are made on <a href="/keys">your keys page</a>.</p>
-<nav aria-label="Contents"><ul class="contents">${tags.map(({ name }) => html`<li><a href="#${slug(name)}">${name}</a></li>`)}<li><a href="#schemas">Schemas</a></li></ul></nav>
-${tags.map(
-  ({ name, description }) => html`<section id="${slug(name)}"><h2>${name}</h2><p>${prose(description ?? '')}</p>
-${operations.filter(({ operation }) => operation.tags?.includes(name)).map((entry) => operationOf(entry, publicUrl))}</section>`,
-)}
-<section id="schemas"><h2>Schemas</h2>${schemas.map(
-    ([name, schema]) => html`<details class="operation" id="schema-${name}"><summary><code>${name}</code></summary>
-${schema.description && html`<p>${prose(schema.description)}</p>`}${propertiesOf(schema)}${exampleOf(schema.examples?.[0])}</details>`,
-  )}</section>`
 }
 
-function operationOf(
-  { path, method, operation }: { path: string; method: string; operation: Operation },
-  publicUrl: string,
-): Html {
-  const parameters = operation.parameters ?? []
-  const body = operation.requestBody?.content ?? {}
-  return html`<details class="operation" id="${operation.operationId ?? ''}">
-<summary><span class="method">${method}</span> <code>${path}</code> <span class="hint">${operation.summary}</span></summary>
-${operation.description && html`<p>${prose(operation.description)}</p>`}
-${
-  parameters.length > 0 &&
-  html`<h3>Parameters</h3><div class="scroll"><table><thead><tr><th>Name</th><th>In</th><th>Value</th><th>Meaning</th></tr></thead><tbody>${parameters.map(
-    ({ name, in: where, required, schema = {}, description, example }) =>
-      html`<tr><td><code>${name}</code>${required && html` <span class="hint">required</span>`}</td><td>${where}</td><td>${typeOf(schema)}</td><td>${prose(description ?? '')}${example !== undefined && html` <span class="hint">For example <code>${String(example)}</code>.</span>`}</td></tr>`,
-  )}</tbody></table></div>`
+function schemasOf(document: ApiDocument): Html[] {
+  const schemas = Object.entries((document.components?.schemas ?? {}) as Record<string, Schema>)
+  schemas.sort(([a], [b]) => (a < b ? -1 : 1))
+  return schemas.map(
+    ([name, schema]) => html`<details class="operation" id="schema-${name}"><summary><code>${name}</code></summary>
+${schema.description && html`<p>${prose(schema.description)}</p>`}
+${propertiesOf(schema)}
+${exampleOf(schema.examples?.[0])}</details>`,
+  )
 }
-${Object.entries(body).map(
-  ([type, { schema, example }]) =>
-    html`<h3>Body <code>${type}</code></h3>${schema && propertiesOf(schema)}${exampleOf(example)}`,
-)}
-<h3>Answers</h3><div class="scroll"><table><tbody>${Object.entries(operation.responses ?? {}).map(
-    ([status, { description, content = {} }]) =>
-      html`<tr><td><code>${status}</code></td><td>${prose(description ?? '')}</td><td>${Object.entries(content).map(
-        ([type, { schema }]) =>
-          html`${schema && type === 'application/json' ? typeOf(schema) : html`<code>${type}</code>`} `,
-      )}</td></tr>`,
-  )}</tbody></table></div>
-<h3>Try it</h3><pre><code>${curlOf({ path, method, operation }, publicUrl)}</code></pre>
+
+function operationOf(entry: Entry, publicUrl: string): Html {
+  const { path, method, operation } = entry
+  const { operationId = '', summary, description, parameters = [], requestBody, responses = {} } = operation
+  return html`<details class="operation" id="${operationId}">
+<summary><span class="method">${method}</span> <code>${path}</code> <span class="hint">${summary}</span></summary>
+${description && html`<p>${prose(description)}</p>`}
+${parameters.length > 0 && parameterTable(parameters)}
+${Object.entries(requestBody?.content ?? {}).map(bodyOf)}
+<h3>Answers</h3><div class="scroll"><table><tbody>${Object.entries(responses).map(responseRow)}</tbody></table></div>
+<h3>Try it</h3><pre><code>${curlOf(entry, publicUrl)}</code></pre>
 </details>`
 }
 
-function curlOf(
-  { path, method, operation }: { path: string; method: string; operation: Operation },
-  publicUrl: string,
-): string {
-  const query = (operation.parameters ?? [])
-    .filter((parameter) => parameter.in === 'query' && parameter.example !== undefined)
-    .slice(0, 2)
-  const text = query.map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`).join('&')
-  const example = operation.requestBody?.content?.['application/json']?.example
-  return [
-    `curl ${method === 'GET' ? '' : `-X ${method} `}'${publicUrl}${path}${text && `?${text}`}'`,
-    operation.security?.some((need) => 'key' in need) && operation.security.length === 1
-      ? `  -H 'Authorization: Bearer flk_live_…'`
-      : '',
-    example === undefined ? '' : `  -H 'content-type: application/json' -d '${JSON.stringify(example)}'`,
-  ]
-    .filter(Boolean)
-    .join(' \\\n')
+function parameterTable(parameters: ApiParameter[]): Html {
+  return html`<h3>Parameters</h3><div class="scroll"><table>
+<thead><tr><th>Name</th><th>In</th><th>Value</th><th>Meaning</th></tr></thead>
+<tbody>${parameters.map(parameterRow)}</tbody></table></div>`
+}
+
+function parameterRow({ name, in: where, required, schema = {}, description = '', example }: ApiParameter): Html {
+  const shown = example !== undefined && html` <span class="hint">For example <code>${String(example)}</code>.</span>`
+  return html`<tr><td><code>${name}</code>${required && html` <span class="hint">required</span>`}</td>
+<td>${where}</td><td>${typeOf(schema)}</td><td>${prose(description)}${shown}</td></tr>`
+}
+
+function bodyOf([type, { schema, example }]: [string, { schema?: Schema; example?: unknown }]): Html {
+  return html`<h3>Body <code>${type}</code></h3>${schema && propertiesOf(schema)}${exampleOf(example)}`
+}
+
+function responseRow([status, { description = '', content = {} }]: [string, ApiResponse]): Html {
+  const types = Object.entries(content).map(
+    ([type, { schema }]) =>
+      html`${schema && type === 'application/json' ? typeOf(schema) : html`<code>${type}</code>`} `,
+  )
+  return html`<tr><td><code>${status}</code></td><td>${prose(description)}</td><td>${types}</td></tr>`
+}
+
+function curlOf({ path, method, operation }: Entry, publicUrl: string): string {
+  const { parameters = [], security = [], requestBody } = operation
+  const query = parameters.filter((parameter) => parameter.in === 'query' && parameter.example !== undefined)
+  const pairs = query.slice(0, 2).map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`)
+  const address = `${publicUrl}${path}${pairs.length > 0 ? `?${pairs.join('&')}` : ''}`
+  const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}'${address}'`]
+  const needsKey = security.length === 1 && 'key' in security[0]!
+  if (needsKey) lines.push(`  -H 'Authorization: Bearer flk_live_…'`)
+  const example = requestBody?.content?.['application/json']?.example
+  if (example !== undefined) lines.push(`  -H 'content-type: application/json' -d '${JSON.stringify(example)}'`)
+  return lines.join(' \\\n')
 }
 
 function propertiesOf(schema: Schema): Html {
   const properties = Object.entries(schema.properties ?? {})
   if (properties.length === 0) return html`<p>${typeOf(schema)}</p>`
-  return html`<div class="scroll"><table><tbody>${properties.map(
-    ([name, property]) =>
-      html`<tr><td><code>${name}</code>${!schema.required?.includes(name) && html` <span class="hint">optional</span>`}</td><td>${typeOf(property)}</td><td>${prose(property.description ?? '')}</td></tr>`,
-  )}</tbody></table></div>`
+  const rows = properties.map(([name, property]) => {
+    const optional = !schema.required?.includes(name) && html` <span class="hint">optional</span>`
+    return html`<tr><td><code>${name}</code>${optional}</td>
+<td>${typeOf(property)}</td><td>${prose(property.description ?? '')}</td></tr>`
+  })
+  return html`<div class="scroll"><table><tbody>${rows}</tbody></table></div>`
 }
 
 function typeOf(schema: Schema): Html {
@@ -152,8 +179,10 @@ function typeOf(schema: Schema): Html {
     return html`<a href="#schema-${name}">${name}</a>`
   }
   if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`
-  if (schema.enum)
-    return html`${schema.enum.map((value, n) => html`${n > 0 && ' '}<code>${String(value)}</code>`)}${byDefault(schema)}`
+  if (schema.enum) {
+    const values = schema.enum.map((value, n) => html`${n > 0 && ' '}<code>${String(value)}</code>`)
+    return html`${values}${byDefault(schema)}`
+  }
   if (schema.anyOf) return html`${schema.anyOf.map((option, n) => html`${n > 0 && ' or '}${typeOf(option)}`)}`
   if (schema.type === 'array') return html`list of ${typeOf(schema.items ?? {})}`
   if (Object.keys(schema.properties ?? {}).length > 0) return propertiesOf(schema)
@@ -162,7 +191,7 @@ function typeOf(schema: Schema): Html {
 }
 
 const byDefault = ({ default: value }: Schema) =>
-  value !== undefined && html` <span class="hint">(${String(value)} unless told)</span>`
+  value !== undefined && html` <span class="hint">(default ${String(value)})</span>`
 
 const exampleOf = (example: unknown) =>
   example === undefined ? html`` : html`<pre><code>${JSON.stringify(example, null, 2)}</code></pre>`
