@@ -191,7 +191,7 @@ function typeOf(schema: Schema): Html {
 }
 
 const byDefault = ({ default: value }: Schema) =>
-  value !== undefined && html` <span class="hint">(default ${String(value)})</span>`
+  value !== undefined && value !== '' && html` <span class="hint">(default ${String(value)})</span>`
 
 const exampleOf = (example: unknown) =>
   example === undefined ? html`` : html`<pre><code>${JSON.stringify(example, null, 2)}</code></pre>`

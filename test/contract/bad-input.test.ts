@@ -59,10 +59,8 @@ describe.each(ENGINES)('hostile requests on $engine', ({ engine }) => {
       fc.asyncProperty(requests, async (request) => {
         const { status, contentType, body } = await send(url, request)
         const fault = faultOf(request, status, contentType, body)
-        if (fault)
-          throw new Error(
-            `${request.method} ${request.target.slice(0, 300)} ${JSON.stringify(request.headers).slice(0, 200)}: ${fault}`,
-          )
+        const headers = JSON.stringify(request.headers).slice(0, 200)
+        if (fault) throw new Error(`${request.method} ${request.target.slice(0, 300)} ${headers}: ${fault}`)
       }),
       { seed: 5, numRuns, endOnFailure: true },
     )
@@ -155,7 +153,8 @@ describe('uploads', () => {
     const status = await new Promise<string>((resolve, reject) => {
       const socket = connect(service.api.port, '127.0.0.1', () =>
         socket.write(
-          `POST /api/videos HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.operatorKey}\r\nContent-Type: video/mp4\r\nContent-Length: 99999999\r\n\r\n`,
+          `POST /api/videos HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.operatorKey}\r\n` +
+            'Content-Type: video/mp4\r\nContent-Length: 99999999\r\n\r\n',
         ),
       )
       socket.once('data', (chunk) => {
@@ -198,7 +197,8 @@ describe('uploads', () => {
     const socket = connect(service.api.port, '127.0.0.1')
     const answer = text(socket)
     socket.write(
-      `POST /api/videos HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${service.operatorKey}\r\nTransfer-Encoding: chunked\r\n` +
+      `POST /api/videos HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${service.operatorKey}\r\n` +
+        `Transfer-Encoding: chunked\r\n` +
         `Content-Type: multipart/form-data; boundary=b\r\n\r\n`,
     )
     const write = (chunk: string) => socket.write(`${Buffer.byteLength(chunk).toString(16)}\r\n${chunk}\r\n`)
@@ -256,7 +256,8 @@ describe('uploads', () => {
     ['chunked', `Content-Type: video/mp4\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n${'x'.repeat(100_000)}\r\n`],
     [
       'form',
-      `Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 500000\r\n\r\n--b\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\n${'x'.repeat(100_000)}`,
+      `Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 500000\r\n\r\n--b\r\n` +
+        `Content-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\n${'x'.repeat(100_000)}`,
     ],
   ])('an upload that breaks off (%s) leaves nothing behind', async (_, rest) => {
     const before = await queued()
@@ -318,12 +319,9 @@ describe('uploads', () => {
   })
 
   test('what is no video fails with a stable code and a sentence, and the worker lives on', async () => {
-    const sample = await readFile(
-      new URL(
-        `../../samples/${(JSON.parse(await readFile(new URL('../../samples/samples.json', import.meta.url), 'utf8')) as { file: string }[])[0]!.file}`,
-        import.meta.url,
-      ),
-    )
+    const samples = new URL('../../samples/', import.meta.url)
+    const [first] = JSON.parse(await readFile(new URL('samples.json', samples), 'utf8')) as { file: string }[]
+    const sample = await readFile(new URL(first!.file, samples))
     const text = await service.upload(
       Buffer.from('This is a text file that somebody called film.mp4.\n'.repeat(20)),
       '?filename=film.mp4',

@@ -1,4 +1,5 @@
 import { eq } from 'drizzle-orm'
+import { expect } from 'vitest'
 import { videos } from '../../src/db/schema/videos.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../src/vocabulary.ts'
 import type { Engine } from '../support/engines.ts'
@@ -131,5 +132,25 @@ export async function openContractLibrary(engine: Engine): Promise<ContractLibra
       await service[Symbol.asyncDispose]()
       await meili?.[Symbol.asyncDispose]()
     },
+  }
+}
+
+/** A frame as the API shows it. */
+export interface ApiFrame {
+  id: string
+  video_id: string
+  t_sec: number
+  caption: string | null
+  [attribute: string]: unknown
+}
+
+/** Every frame of the wall that fits a query, page after page. */
+export async function readWall({ get }: ContractLibrary, query: string): Promise<ApiFrame[]> {
+  const frames: ApiFrame[] = []
+  for (let page = 1; ; page++) {
+    const { json, status } = await get(`/api/frames?${query}&page=${page}`)
+    expect(status).toBe(200)
+    frames.push(...json.frames)
+    if (!json.hasMore) return frames
   }
 }

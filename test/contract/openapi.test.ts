@@ -4,6 +4,8 @@ import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listRoutes } from '../../src/http/app.ts'
 import { OPERATIONS } from '../../src/server/operations.ts'
+import { filterParameters } from '../../src/views/frame-query.ts'
+import { SUBJECTS } from '../../src/vocabulary.ts'
 import { makeDocument } from '../support/openapi.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -60,9 +62,13 @@ test('every example is valid by its own schema, and the resources have one', () 
   }
   for (const { parameters = {} } of OPERATIONS)
     for (const [name, { schema, example, commas }] of Object.entries(parameters))
-      for (const item of example === undefined ? [] : commas ? example.split(',') : [example])
-        expect(schema.safeParse(item).success, name).toBe(true)
+      for (const item of itemsOf(example, commas)) expect(schema.safeParse(item).success, name).toBe(true)
 })
+
+function itemsOf(example: string | undefined, commas = false): string[] {
+  if (example === undefined) return []
+  return commas ? example.split(',') : [example]
+}
 
 test('the served document is the same one, cacheable, for any origin, and answers 304', async () => {
   const answer = await fetch(`${service.url}/openapi.json`)
@@ -101,4 +107,12 @@ test('llms.txt leads to the tool server, the reads and the document', async () =
   expect(text).toMatch(/^# Frame Library\n\n> /)
   for (const path of ['/api/mcp', '/api/search', '/api/frames', '/openapi.json', '/docs'])
     expect(text).toContain(`http://frames.test${path}`)
+  const reads = OPERATIONS.filter(({ tag, path }) => tag === 'Library' && path.startsWith('/api/'))
+  expect(reads.length).toBe(9)
+  for (const { path, summary } of reads) {
+    expect(text).toContain(path.replace(/:(\w+)/g, '{$1}'))
+    expect(text).toContain(summary)
+  }
+  for (const name of Object.keys(filterParameters)) expect(text).toContain(`\n- ${name}: `)
+  expect(text).toContain(`\n- subject: ${SUBJECTS.join(', ')}\n`)
 })

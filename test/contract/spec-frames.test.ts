@@ -1,0 +1,336 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../src/vocabulary.ts'
+import { ENGINES } from '../support/engines.ts'
+import { type ApiFrame, AUTHORS, type ContractLibrary, openContractLibrary, readWall, YOUTUBE_URL } from './library.ts'
+
+/**
+ * The interface (docs/interface.md), sentence by sentence: the wall, the frames of a video, and what goes beyond. The
+ * numbers are its sections. Every JSON answer is also held against the OpenAPI document.
+ */
+
+const READS = ['/api/search', '/api/frames']
+
+describe.each(ENGINES)('$engine', ({ engine }) => {
+  let library: ContractLibrary
+  let get: ContractLibrary['get']
+  let ofVideo: string
+  beforeAll(async () => {
+    library = await openContractLibrary(engine)
+    get = library.get
+    ofVideo = `/api/videos/${library.videos.words}/frames`
+  })
+  afterAll(() => library[Symbol.asyncDispose]())
+
+  const wall = (query: string) => readWall(library, query)
+
+  describe('4.2 GET /api/frames', () => {
+    test('the response is { page, frames, hasMore } and nothing else', async () => {
+      for (const query of ['', '?q=heron', '?subject=ui'])
+        expect(Object.keys((await get(`/api/frames${query}`)).json)).toEqual(['page', 'frames', 'hasMore'])
+    })
+
+    test.each([
+      ['subject', SUBJECTS],
+      ['surface', SURFACES],
+      ['shot', SHOTS],
+      ['zone', ZONES],
+      ['tone', TONES],
+      ['kind', KINDS],
+      ['platform', PLATFORMS],
+    ] as const)('%s filters, by each of its values', async (attribute, values) => {
+      const all = await wall('')
+      for (const value of values) {
+        const expected = all.filter((frame) => frame[attribute] === value).map(({ id }) => id)
+        expect(expected.length, value).toBeGreaterThan(0)
+        expect(
+          (await wall(`${attribute}=${value}`)).map(({ id }) => id),
+          value,
+        ).toEqual(expected)
+      }
+    })
+
+    test('technique filters by slug; an unknown one matches nothing', async () => {
+      expect((await wall('technique=marionette-walk')).map((frame) => frame.technique)).toEqual(['marionette-walk'])
+      expect(await wall('technique=no-such-move')).toEqual([])
+    })
+
+    test.each(AUTHORS)('author is an exact match: %s', async (author) => {
+      const frames = await wall(`author=${encodeURIComponent(author)}`)
+      expect(frames.map((frame) => frame.author)).toEqual([author])
+    })
+
+    test('author matches no part and no other case of a name', async () => {
+      for (const author of ['ACME', 'Acm', 'Acme,', 'Full Page', ' Acme', '%', '*', 'Acme" OR "1"="1']) {
+        const frames = await wall(`author=${encodeURIComponent(author)}`)
+        expect(
+          frames.map((frame) => frame.author),
+          author,
+        ).toEqual([])
+      }
+    })
+
+    test('q searches caption, composition, steal and on-screen text', async () => {
+      for (const [word, tSec] of [
+        ['heron', 9.5],
+        ['gazebo', 1.25],
+        ['trombone', 4],
+        ['zeppelin', 0],
+      ] as const) {
+        const frames = await wall(`q=${word}`)
+        expect(
+          frames.map((frame) => [frame.video_id, frame.t_sec]),
+          word,
+        ).toEqual([[library.videos.words, tSec]])
+      }
+    })
+
+    test('q does not search titles', async () => {
+      expect(await wall('q=lantern')).toEqual([])
+    })
+
+    test('every filter is optional: an empty one does not filter', async () => {
+      const all = (await wall('')).map(({ id }) => id)
+      expect(
+        (await wall('subject=&surface=&shot=&technique=&zone=&tone=&kind=&author=&platform=&q=')).map(({ id }) => id),
+      ).toEqual(all)
+    })
+
+    test('the filters combine', async () => {
+      const all = await wall('')
+      const expected = all.filter((frame) => frame.subject === 'ui' && frame.tone === 'dark' && frame.kind === 'beat')
+      expect(expected.length).toBe(1)
+      expect((await wall('subject=ui&tone=dark&kind=beat')).map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
+      expect(await wall('subject=ui&tone=dark&kind=beat&q=heron')).toEqual([])
+      expect((await wall('q=heron&kind=cut&author=Words')).length).toBe(1)
+    })
+
+    test('OR within an attribute, repeated or by commas', async () => {
+      const expected = (await wall(''))
+        .filter((frame) => frame.subject === 'chart' || frame.subject === 'logo')
+        .map(({ id }) => id)
+      expect((await wall('subject=chart&subject=logo')).map(({ id }) => id)).toEqual(expected)
+      expect((await wall('subject=logo,chart')).map(({ id }) => id)).toEqual(expected)
+      const authors = await wall(`author=${encodeURIComponent(AUTHORS[2])}&author=Acme`)
+      expect(new Set(authors.map((frame) => frame.author))).toEqual(new Set([AUTHORS[2], 'Acme']))
+    })
+
+    test('page is 1-based and page 1 is the first', async () => {
+      const { json: first } = await get('/api/frames?page=1')
+      expect(first.page).toBe(1)
+      expect(first).toEqual((await get('/api/frames')).json)
+      const { json: second } = await get('/api/frames?page=2')
+      expect(second.page).toBe(2)
+      expect(second.frames.map((frame: ApiFrame) => frame.id)).not.toContain(first.frames[0].id)
+      expect((await get('/api/frames?page=0')).status).toBe(400)
+    })
+
+    test('a page holds 120 frames', async () => {
+      expect((await get('/api/frames')).json.frames.length).toBe(120)
+    })
+
+    test('hasMore is true exactly when 120 frames came back', async () => {
+      for (const [video, counts] of [
+        ['short', [119]],
+        ['full', [120, 0]],
+        ['over', [120, 1]],
+      ] as const) {
+        for (const [at, count] of counts.entries()) {
+          const { status, json } = await get(`/api/frames?video=${library.videos[video]}&page=${at + 1}`)
+          expect([status, json.frames.length, json.hasMore], `${video} page ${at + 1}`).toEqual([
+            200,
+            count,
+            count === 120,
+          ])
+        }
+      }
+    })
+
+    test.each(['newest', 'strength'])('every page of %s, to the last, without loss or repeat', async (sort) => {
+      const ids = (await wall(`sort=${sort}`)).map(({ id }) => id)
+      expect(new Set(ids).size).toBe(library.frameCount)
+      expect(ids.length).toBe(library.frameCount)
+    })
+
+    test('newest is the video’s arrival, then its time order', async () => {
+      const frames = await wall('')
+      const arrivals = new Map<string, number>()
+      let cursor: string | null = ''
+      while (cursor !== null) {
+        const { json }: { json: { videos: { id: string; added_at: string }[]; next: string | null } } = await get(
+          `/api/videos?after=${cursor}`,
+        )
+        for (const video of json.videos) arrivals.set(video.id, Date.parse(video.added_at))
+        cursor = json.next
+      }
+      for (const [at, frame] of frames.entries()) {
+        const before = frames[at - 1]
+        if (!before) continue
+        if (before.video_id === frame.video_id) expect(before.t_sec).toBeLessThan(frame.t_sec)
+        else expect(arrivals.get(before.video_id)!).toBeGreaterThanOrEqual(arrivals.get(frame.video_id)!)
+      }
+      // No video is torn apart.
+      const runs = frames.filter((frame, at) => frame.video_id !== frames[at - 1]?.video_id)
+      expect(runs.length).toBe(new Set(frames.map((frame) => frame.video_id)).size)
+    })
+  })
+
+  describe('4.3 GET /api/videos/{id}/frames', () => {
+    test('every frame of one video, in time order, as { frames }', async () => {
+      for (const [name, count] of [
+        ['full', 120],
+        ['over', 121],
+        ['every', library.everyFrameIds.length],
+      ] as const) {
+        const { json } = await get(`/api/videos/${library.videos[name]}/frames`)
+        expect(Object.keys(json)).toEqual(['frames'])
+        expect(json.frames.length, name).toBe(count)
+        const times = json.frames.map((frame: ApiFrame) => frame.t_sec)
+        expect(times).toEqual(times.toSorted((a: number, b: number) => a - b))
+        expect(new Set(json.frames.map((frame: ApiFrame) => frame.video_id))).toEqual(new Set([library.videos[name]]))
+      }
+    })
+
+    test('each frame is joined to its video: title, author, source URL', async () => {
+      const { json } = await get(`/api/videos/${library.videos.youtube}/frames`)
+      for (const frame of json.frames)
+        expect(frame.video).toMatchObject({
+          id: library.videos.youtube,
+          title: 'One command to start',
+          author: 'Tube',
+          source_url: YOUTUBE_URL,
+        })
+      const { json: upload } = await get(`/api/videos/${library.videos.plain}/frames`)
+      expect(upload.frames[0].video).toMatchObject({ title: 'Uploaded', author: null, source_url: null })
+    })
+
+    test('a frame’s own source URL leads to its second', async () => {
+      const { json } = await get(`/api/videos/${library.videos.youtube}/frames`)
+      expect(json.frames.map((frame: ApiFrame) => new URL(String(frame.source_url)).searchParams.get('t'))).toEqual([
+        '1s',
+        '3s',
+        '8s',
+      ])
+    })
+
+    test('an unknown id, and that of a video that never was ready, is a JSON 404', async () => {
+      const hostile = ['x'.repeat(500), '%00', '..%2F..%2Fetc', 'é', '*', "'"]
+      for (const id of ['nosuchvideo', library.videos.failed, ...hostile]) {
+        const { status, json, headers } = await get(`/api/videos/${id}/frames`)
+        expect([status, json.code], id).toEqual([404, 'not_found'])
+        expect(headers.get('cache-control')).toBe('no-store')
+      }
+      expect((await get('/api/search?q=hidden')).json.frames).toEqual([])
+    })
+  })
+
+  describe('beyond the specification, as decided', () => {
+    test('facets=1 adds counts per value, with an attribute’s own filter off, and the total', async () => {
+      const all = await wall('')
+      const { json } = await get('/api/frames?facets=1&tone=dark&subject=ui')
+      const dark = all.filter((frame) => frame.tone === 'dark')
+      for (const subject of SUBJECTS)
+        expect(json.facets.subject[subject] ?? 0, subject).toBe(
+          dark.filter((frame) => frame.subject === subject).length,
+        )
+      const ui = all.filter((frame) => frame.subject === 'ui')
+      for (const tone of TONES)
+        expect(json.facets.tone[tone] ?? 0, tone).toBe(ui.filter((frame) => frame.tone === tone).length)
+      expect(json.total).toBe(dark.filter((frame) => frame.subject === 'ui').length)
+      expect((await get('/api/frames?facets=1')).json.total).toBe(library.frameCount)
+    })
+
+    test('provenance=1 adds where each value came from', async () => {
+      const path = `/api/frames?video=${library.videos.words}`
+      expect((await get(path)).json.frames[0]).not.toHaveProperty('provenance')
+      const { json } = await get(`${path}&provenance=1&q=heron`)
+      expect(json.frames[0].provenance.caption).toMatchObject({ source: 'model', by: 'seed-1' })
+      expect(json.frames[0].provenance.subject).toBeNull()
+    })
+
+    test('debug=1 tells engine, time and as-of, and is not kept by anybody', async () => {
+      for (const path of [...READS, ofVideo]) {
+        const { json, headers } = await get(`${path}?debug=1`)
+        expect(json.debug).toMatchObject({ engine, took_ms: expect.any(Number), as_of: expect.any(String) })
+        expect(headers.get('cache-control')).toBe('no-store')
+        expect(headers.get('etag')).toBeNull()
+        expect((await get(path)).json).not.toHaveProperty('debug')
+      }
+    })
+
+    test('variety=on keeps one of each group of near-duplicates across videos, only when asked', async () => {
+      const plain = await wall('author=Short&author=Over')
+      const varied = await wall('author=Short&author=Over&variety=on')
+      expect(plain.length).toBe(240)
+      const ids = new Set(plain.map(({ id }) => id))
+      for (const { id } of varied) expect(ids.has(id)).toBe(true)
+      expect(varied.length).toBeLessThanOrEqual(plain.length)
+    })
+
+    test('color= finds frames whose palette is near', async () => {
+      const ids = (await wall('')).map(({ id }) => id)
+      const near = await wall('color=f2aa4c')
+      expect(near.length).toBe(ids.length)
+      expect((await wall('color=%23F2AA4C')).length).toBe(near.length)
+      expect(await wall('color=00ff00')).toEqual([])
+    })
+
+    test('sort: relevance with q, newest without', async () => {
+      expect((await wall('sort=newest')).map(({ id }) => id)).toEqual((await wall('')).map(({ id }) => id))
+      expect((await wall('q=quokka&sort=relevance')).map(({ id }) => id)).toEqual(
+        (await wall('q=quokka')).map(({ id }) => id),
+      )
+      const byTime = (await wall('q=quokka&sort=newest')).map(({ id }) => id)
+      const order = (await wall('')).map(({ id }) => id)
+      expect(byTime).toEqual(byTime.toSorted((a, b) => order.indexOf(a) - order.indexOf(b)))
+    })
+
+    test('past its depth relevance answers 400 and names newest; newest goes on', async () => {
+      const { status, json } = await get('/api/frames?q=quokka&page=1000')
+      expect(status).toBe(400)
+      expect(json.message).toContain('sort=newest')
+      expect((await get('/api/frames?page=999999999999999')).json).toEqual({
+        page: 999999999999999,
+        frames: [],
+        hasMore: false,
+      })
+    })
+
+    test('one frame comes with its neighbours in the video', async () => {
+      const { json: all } = await get(ofVideo)
+      for (const [at, frame] of all.frames.entries()) {
+        const { json } = await get(`/api/frames/${frame.id}`)
+        expect(json.frame).toEqual(frame)
+        expect([json.previous?.id ?? null, json.next?.id ?? null]).toEqual([
+          all.frames[at - 1]?.id ?? null,
+          all.frames[at + 1]?.id ?? null,
+        ])
+      }
+    })
+
+    test('lists by cursor reach every row once', async () => {
+      for (const kind of ['videos', 'brands'] as const) {
+        const seen: string[] = []
+        let after = ''
+        for (;;) {
+          const { json } = await get(`/api/${kind}?limit=7${after && `&after=${encodeURIComponent(after)}`}`)
+          seen.push(...json[kind].map((row: { id?: string; name?: string }) => row.id ?? row.name))
+          if (json.next === null) break
+          after = json.next
+        }
+        expect(new Set(seen).size, kind).toBe(seen.length)
+        expect(seen.length, kind).toBeGreaterThan(30)
+      }
+    })
+
+    test('similar frames never hold the frame itself and take the wall’s filters', async () => {
+      const id = library.everyFrameIds[0]
+      const { json } = await get(`/api/frames/${id}/similar?subject=ui&limit=5`)
+      expect(json.frames.length).toBeGreaterThan(0)
+      for (const frame of json.frames) {
+        expect(frame.subject).toBe('ui')
+        expect(frame.id).not.toBe(id)
+      }
+      expect((await get('/api/frames/nosuchframe/similar')).status).toBe(404)
+    })
+  })
+})
