@@ -1,12 +1,18 @@
 import { parseArgs } from 'node:util'
 import { createAccount } from '../src/library/accounts/accounts.ts'
 import { authenticate, createKey } from '../src/library/accounts/keys.ts'
-import { median } from './save.ts'
-import { round } from './seed.ts'
+import type { About } from './support/bench.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
+import { median, round } from './support/stats.ts'
 
-/** The whole key check (checksum, SHA-256, look-up with the account) against one prepared primary-key look-up through pg, call by call in turns. */
-export async function run(args: string[]): Promise<void> {
+/** Aim: at most 1.3 times the bare look-up. */
+export const about: About = {
+  measures: 'The time of a whole key check: checksum, SHA-256, look-up with the account.',
+  against: 'one prepared primary-key look-up through pg, call by call in turns.',
+  figures: [{ what: 'key check ÷ look-up', at: ['ratio'], atMost: 1.3 }],
+}
+
+export async function run(args: string[]): Promise<object | undefined> {
   const { values } = parseArgs({
     args,
     options: {
@@ -28,7 +34,7 @@ export async function run(args: string[]): Promise<void> {
   const ours: number[] = []
   const bare: number[] = []
   for (let n = 0; n <= Number(values.rounds); n++) {
-    // Call by call in turns: other load on the machine then weighs on both alike.
+    // Calls take turns, so that other load on the machine weighs on both sides.
     for (const [at, key] of keys.entries()) {
       const turns: [number[], () => Promise<unknown>][] = [
         [ours, () => authenticate(db, key.key)],
@@ -45,12 +51,11 @@ export async function run(args: string[]): Promise<void> {
   const ratio = round(median(ours) / median(bare))
   if (!values.json)
     console.log(`key check ${round(median(ours))} µs, primary-key look-up ${round(median(bare))} µs, ratio ${ratio}`)
-  console.log(
-    JSON.stringify({
-      ratio,
-      of: 'time of authenticate() ÷ time of one prepared primary-key look-up',
-      key_check_us: round(median(ours)),
-      lookup_us: round(median(bare)),
-    }),
-  )
+  return {
+    bench: 'key-check',
+    ratio,
+    ratio_of: 'time of authenticate() ÷ time of one prepared primary-key look-up',
+    key_check_us: round(median(ours)),
+    lookup_us: round(median(bare)),
+  }
 }

@@ -1,12 +1,48 @@
-import { readdirSync } from 'node:fs'
+import type { Bench } from './support/bench.ts'
+import { saveRun, writeReport } from './support/report.ts'
+
+/** In the order of the report. */
+const BENCHES: Record<string, () => Promise<Bench>> = {
+  reads: () => import('./reads.ts'),
+  mcp: () => import('./mcp.ts'),
+  search: () => import('./search.ts'),
+  'cold-search': () => import('./cold-search.ts'),
+  paging: () => import('./paging.ts'),
+  relevance: () => import('./relevance.ts'),
+  save: () => import('./save.ts'),
+  'key-check': () => import('./key-check.ts'),
+  projection: () => import('./projection.ts'),
+  seed: () => import('./seed.ts'),
+  ingest: () => import('./ingest.ts'),
+  shots: () => import('./shots.ts'),
+  picks: () => import('./picks.ts'),
+  annotation: () => import('./annotation.ts'),
+  'annotation-throughput': () => import('./annotation-throughput.ts'),
+}
+
+const USAGE = `npm run bench -- <name> [arguments] [--json] [--save[=<result>]]
+npm run bench -- report
+Names: ${Object.keys(BENCHES).join(', ')}
+--save keeps the figures in bench/results. report writes docs/benchmarks.md from them.`
 
 const [name, ...args] = process.argv.slice(2)
-const names = readdirSync(import.meta.dirname)
-  .filter((file) => file.endsWith('.ts') && file !== 'main.ts')
-  .map((file) => file.slice(0, -3))
-if (!name || !names.includes(name)) {
-  console.error(`npm run bench -- <name> [arguments] [--json]; names: ${names.join(', ')}`)
-  process.exit(1)
+if (name === 'report') await writeReport(BENCHES)
+else if (name && Object.hasOwn(BENCHES, name)) await runBench(name)
+else {
+  console.error(USAGE)
+  process.exitCode = 1
 }
-const { run } = (await import(`./${name}.ts`)) as { run(args: string[]): Promise<void> }
-await run(args)
+
+async function runBench(name: string): Promise<void> {
+  const isSave = (arg: string) => arg === '--save' || arg.startsWith('--save=')
+  const given = args.filter((arg) => !isSave(arg))
+  const save = args.find(isSave)
+  const { run } = await BENCHES[name]!()
+  const result = await run(given)
+  // A child process that serves a benchmark has no figures of its own.
+  if (result === undefined) return
+  console.log(JSON.stringify(result))
+  if (save === undefined) return
+  const file = saveRun(save.split('=')[1] || name, { bench: name, arguments: given, result })
+  console.log(`Saved in ${file}.`)
+}

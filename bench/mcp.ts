@@ -13,15 +13,24 @@ import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { openApi } from '../src/server/main.ts'
-import { seedLibrary } from './seed.ts'
+import type { About } from './support/bench.ts'
+import { seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
+import { median } from './support/stats.ts'
 
-/**
- * Requests per second of the tool server, warm, against what it is measured by, in turns in one run: each `tools/call` against the HTTP route that reads the same
- * rows, and `tools/list` against a bare Express route that sends the same bytes. The servers are in one child process, the load generator in this one. Many short
- * turns, and the median of the turns' ratios: whoever else uses the machine then takes from both sides alike. `cpuRatio` is the same by the server's CPU time a request.
- */
-export async function run(args: string[]): Promise<void> {
+/** Aims: `tools/call` reaches 0.7 of the HTTP read, `tools/list` 0.8 of the bare route. */
+export const about: About = {
+  measures: 'Requests per second of the tool server, warm.',
+  against:
+    'for each `tools/call` the HTTP route that reads the same rows, for `tools/list` a bare Express route that sends ' +
+    'the same bytes. The servers run in one child process and take many short turns. The median ratio counts.',
+  figures: [
+    { what: 'slowest `tools/call` ÷ HTTP read', at: ['ratio'], atLeast: 0.7 },
+    { what: '`tools/list` ÷ bare Express', at: ['list_ratio'], atLeast: 0.8 },
+  ],
+}
+
+export async function run(args: string[]): Promise<object | undefined> {
   if (args[0] === 'serve') return serve()
   const { values } = parseArgs({
     args,
@@ -37,33 +46,8 @@ export async function run(args: string[]): Promise<void> {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const closed = once(server, 'exit')
-  const [{ api, bare, frameId, videoId }] = (await once(server, 'message')) as [Served]
-  const call = (name: string, given: Record<string, unknown>): Target => ({
-    url: `${api}/api/mcp`,
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } }),
-  })
-  const pairs: { name: string; ours: Target; against: Target }[] = [
-    {
-      name: 'find_similar_frames / GET …/similar (20 frames)',
-      ours: call('find_similar_frames', { frame_id: frameId, limit: 20 }),
-      against: { url: `${api}/api/frames/${frameId}/similar?limit=20` },
-    },
-    {
-      name: 'search_library / GET /api/search (5 of each)',
-      ours: call('search_library', { query: 'dark', limit: 5 }),
-      against: { url: `${api}/api/search?q=dark&limit=5` },
-    },
-    {
-      name: 'get_video_frames / GET …/frames (one video)',
-      ours: call('get_video_frames', { video: videoId, limit: 120 }),
-      against: { url: `${api}/api/videos/${videoId}/frames` },
-    },
-    {
-      name: 'tools/list / bare Express, same bytes',
-      ours: { url: `${api}/api/mcp`, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }) },
-      against: { url: `${bare}/`, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }) },
-    },
-  ]
+  const [served] = (await once(server, 'message')) as [Served]
+  const pairs = pairsOf(served)
   const connections = Number(values.connections)
   const measure = async ({ url, body }: Target): Promise<Measured> => {
     const before = await cpuOf(server)
@@ -86,40 +70,26 @@ export async function run(args: string[]): Promise<void> {
   const rows: Row[] = []
   for (const { name, ours, against } of pairs) {
     for (const target of [ours, against, ours, against]) await measure(target)
-    const rounds: { ours: Measured; against: Measured }[] = []
+    const rounds: Round[] = []
     for (let round = 0; round < Number(values.rounds); round++) {
       const [first, second] = round % 2 === 0 ? [ours, against] : [against, ours]
       const [one, other] = [await measure(first), await measure(second)]
       rounds.push(round % 2 === 0 ? { ours: one, against: other } : { ours: other, against: one })
     }
-    const middle = (pick: (round: (typeof rounds)[number]) => number) =>
-      rounds.map(pick).sort((a, b) => a - b)[rounds.length >> 1]!
-    const hundredths = (value: number) => Math.round(value * 100) / 100
-    rows.push({
-      name,
-      ours: Math.round(middle((round) => round.ours.perSecond)),
-      against: Math.round(middle((round) => round.against.perSecond)),
-      ratio: hundredths(middle((round) => round.ours.perSecond / round.against.perSecond)),
-      cpuRatio: hundredths(middle((round) => round.against.cpuUs / round.ours.cpuUs)),
-      oursCpuUs: Math.round(middle((round) => round.ours.cpuUs)),
-      againstCpuUs: Math.round(middle((round) => round.against.cpuUs)),
-      p99Ms: middle((round) => round.ours.p99Ms),
-    })
+    rows.push({ name, ...toFigures(rounds) })
   }
   server.send('stop')
   await closed
   if (!values.json) console.table(rows)
   const calls = rows.slice(0, -1)
-  console.log(
-    JSON.stringify({
-      bench: 'mcp',
-      ratio: Math.min(...calls.map((row) => row.ratio)),
-      ratio_of: 'requests per second of tools/call to the HTTP route that reads the same rows, the least of the pairs',
-      list_ratio: rows.at(-1)!.ratio,
-      list_ratio_of: 'requests per second of tools/list to a bare Express route that sends the same bytes',
-      pairs: rows,
-    }),
-  )
+  return {
+    bench: 'mcp',
+    ratio: Math.min(...calls.map((row) => row.ratio)),
+    ratio_of: 'requests per second of tools/call to the HTTP route that reads the same rows, the least of the pairs',
+    list_ratio: rows.at(-1)!.ratio,
+    list_ratio_of: 'requests per second of tools/list to a bare Express route that sends the same bytes',
+    pairs: rows,
+  }
 }
 
 interface Served {
@@ -134,6 +104,41 @@ interface Target {
   body?: string
 }
 
+interface Pair {
+  name: string
+  ours: Target
+  against: Target
+}
+
+function pairsOf({ api, bare, frameId, videoId }: Served): Pair[] {
+  const call = (name: string, given: Record<string, unknown>): Target => ({
+    url: `${api}/api/mcp`,
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } }),
+  })
+  return [
+    {
+      name: 'find_similar_frames / GET …/similar (20 frames)',
+      ours: call('find_similar_frames', { frame_id: frameId, limit: 20 }),
+      against: { url: `${api}/api/frames/${frameId}/similar?limit=20` },
+    },
+    {
+      name: 'search_library / GET /api/search (5 of each)',
+      ours: call('search_library', { query: 'dark', limit: 5 }),
+      against: { url: `${api}/api/search?q=dark&limit=5` },
+    },
+    {
+      name: 'get_video_frames / GET …/frames (one video)',
+      ours: call('get_video_frames', { video: videoId, limit: 120 }),
+      against: { url: `${api}/api/videos/${videoId}/frames` },
+    },
+    {
+      name: 'tools/list / bare Express, same bytes',
+      ours: { url: `${api}/api/mcp`, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }) },
+      against: { url: `${bare}/`, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }) },
+    },
+  ]
+}
+
 interface Measured {
   perSecond: number
   /** The server's CPU time, user and system, a request. */
@@ -146,10 +151,30 @@ interface Row {
   ours: number
   against: number
   ratio: number
+  /** The same by the server's CPU time a request. */
   cpuRatio: number
   oursCpuUs: number
   againstCpuUs: number
   p99Ms: number
+}
+
+interface Round {
+  ours: Measured
+  against: Measured
+}
+
+function toFigures(rounds: readonly Round[]): Omit<Row, 'name'> {
+  const middle = (pick: (round: Round) => number) => median(rounds.map(pick))
+  const hundredths = (value: number) => Math.round(value * 100) / 100
+  return {
+    ours: Math.round(middle((round) => round.ours.perSecond)),
+    against: Math.round(middle((round) => round.against.perSecond)),
+    ratio: hundredths(middle((round) => round.ours.perSecond / round.against.perSecond)),
+    cpuRatio: hundredths(middle((round) => round.against.cpuUs / round.ours.cpuUs)),
+    oursCpuUs: Math.round(middle((round) => round.ours.cpuUs)),
+    againstCpuUs: Math.round(middle((round) => round.against.cpuUs)),
+    p99Ms: middle((round) => round.ours.p99Ms),
+  }
 }
 
 async function cpuOf(server: ChildProcess): Promise<number> {
@@ -159,7 +184,7 @@ async function cpuOf(server: ChildProcess): Promise<number> {
   return usage.user + usage.system
 }
 
-async function serve(): Promise<void> {
+async function serve(): Promise<undefined> {
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-mcp-'))
   const redis = await startLocalRedis({ dir, persistent: false })
   const database = await openTemporaryDatabase()
@@ -218,4 +243,5 @@ async function serve(): Promise<void> {
   await redis.stop()
   await database[Symbol.asyncDispose]()
   rmSync(dir, { recursive: true, force: true })
+  return undefined
 }

@@ -5,14 +5,23 @@ import { rebuildMirror } from '../src/projections/search/mirror.ts'
 import type { FrameQuery } from '../src/search/library-search.ts'
 import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
-import { median } from './search.ts'
-import { round, seedLibrary } from './seed.ts'
+import type { About } from './support/bench.ts'
+import { seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
+import { median, round } from './support/stats.ts'
 
-/**
- * The ways to a deep page of the wall beside Meilisearch: its own offset, an anchor as filter, `documents/fetch`, and the read model. Needs MEILI_URL and MEILI_KEY.
- */
-export async function run(args: string[]): Promise<void> {
+/** No aim: it compares ways. Needs MEILI_URL and MEILI_KEY. */
+export const about: About = {
+  measures: 'The milliseconds to a deep page of the wall in Meilisearch: its offset, an anchor, `documents/fetch`.',
+  against: 'the read model in PostgreSQL, which answers these pages in production.',
+  figures: [
+    { what: 'last page: read model', at: ['figures', 'last: read model (ms)'], unit: 'ms' },
+    { what: 'last page: search with an anchor', at: ['figures', 'last: search, anchor (ms)'], unit: 'ms' },
+    { what: 'last page: documents/fetch', at: ['figures', 'last: documents/fetch (ms)'], unit: 'ms' },
+  ],
+}
+
+export async function run(args: string[]): Promise<object | undefined> {
   const { values } = parseArgs({
     args,
     options: {
@@ -25,7 +34,7 @@ export async function run(args: string[]): Promise<void> {
   if (!meili) {
     console.error('paging: set MEILI_URL and MEILI_KEY')
     process.exitCode = 1
-    return
+    return undefined
   }
   await using database = await openTemporaryDatabase()
   const { db } = database
@@ -40,16 +49,6 @@ export async function run(args: string[]): Promise<void> {
   const index = client.index('bench_paging_frames')
   const sort = ['added_ms:desc', 'video_id:asc', 't_ms:asc']
 
-  const ask = (query: Partial<FrameQuery>): FrameQuery => ({
-    filters: {},
-    q: '',
-    sort: 'newest',
-    page: 1,
-    pageSize: 120,
-    facets: false,
-    variety: false,
-    ...query,
-  })
   const figures: Record<string, number> = {}
 
   const { rows: all } = await db.$client.query<{ key: string; added_ms: number; t_ms: number }>(
@@ -73,8 +72,9 @@ export async function run(args: string[]): Promise<void> {
   ] as const) {
     const offset = (page - 1) * 120
     const [anchor] = await reads.framesByIds([(await reads.frames(ask({ page }))).frames[0]!.document.id])
-    // An anchor is a place in the order: it must be known from the page before, so it cannot jump.
-    const filter = `added_ms < ${anchor!.added_ms} OR (added_ms = ${anchor!.added_ms} AND video_id = "${anchor!.video_id}" AND t_ms >= ${anchor!.t_ms})`
+    // An anchor comes from the page before, so it cannot jump.
+    const { added_ms, video_id, t_ms } = anchor!
+    const filter = `added_ms < ${added_ms} OR (added_ms = ${added_ms} AND video_id = "${video_id}" AND t_ms >= ${t_ms})`
     const ways: Record<string, () => Promise<unknown>> = {
       'read model': () => reads.frames(ask({ page })),
       ...(offset < 20_000
@@ -101,9 +101,22 @@ export async function run(args: string[]): Promise<void> {
     console.log(`${frames} frames, filled in ${fillSeconds} s; Meilisearch ${(await client.getVersion()).pkgVersion}`)
     console.table(figures)
   }
-  console.log(JSON.stringify({ bench: 'paging', frames, fill_seconds: fillSeconds, figures }))
   for (const kind of ['frames', 'videos', 'brands', 'techniques'])
     await client.deleteIndexIfExists(`bench_paging_${kind}`)
+  return { bench: 'paging', frames, fill_seconds: fillSeconds, figures }
+}
+
+function ask(query: Partial<FrameQuery>): FrameQuery {
+  return {
+    filters: {},
+    q: '',
+    sort: 'newest',
+    page: 1,
+    pageSize: 120,
+    facets: false,
+    variety: false,
+    ...query,
+  }
 }
 
 async function timed(act: () => Promise<unknown>, rounds: number): Promise<number> {

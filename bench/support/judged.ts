@@ -1,4 +1,4 @@
-/** Frames of the sample clips described by hand, and queries with the frames a person would want for them: 3 exactly it, 2 good, 1 acceptable. */
+/** Frames of the sample clips described by hand, and queries with the frames they want: 3 exact, 2 good, 1 passable. */
 
 export interface JudgedFrame {
   key: string
@@ -239,7 +239,7 @@ export const JUDGED_QUERIES: readonly { q: string; wanted: Record<string, number
   { q: 'studnets', wanted: { classroom: 3 } },
   { q: 'call to action', wanted: { 'atlas-logo': 3 } },
   { q: 'logo', wanted: { globe: 3, 'atlas-logo': 3 } },
-  // As people ask, not as the text is written: other forms of a word, words run together, whole sentences, other words for the same thing.
+  // As people ask: other forms of a word, words run together, whole sentences, synonyms.
   { q: 'pouring coffee', wanted: { coffee: 3 } },
   { q: 'robots', wanted: { battle: 3 } },
   { q: 'stopmotion', wanted: { hammock: 3 } },

@@ -11,7 +11,7 @@ export interface TemporaryDatabase {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A PostgreSQL of its own in a temporary folder, migrated, as the service runs it; without `durable` commits do not wait for the disk. */
+/** A migrated PostgreSQL in a temporary folder, set up as by the service. Unless `durable`, commits skip the disk. */
 export async function openTemporaryDatabase({
   durable = false,
 }: {

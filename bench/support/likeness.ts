@@ -1,0 +1,41 @@
+import type pg from 'pg'
+import type { FrameDocument, LibrarySearch } from '../../src/search/library-search.ts'
+import { frameLikeness } from '../../src/search/likeness.ts'
+import { round } from './stats.ts'
+
+/**
+ * How good `similar` is over ten frames: the likeness of what it finds as a share of that of the 24 most alike frames,
+ * and how many of those it finds. The most alike are found by comparing with every frame.
+ */
+export async function likenessShare(pool: pg.Pool, search: LibrarySearch): Promise<{ share: number; found: number }> {
+  const { rows } = await pool.query<{ doc: FrameDocument }>(
+    `select doc from library_search.documents where kind = 'frames' and doc is not null
+      order by md5(id) limit 10`,
+  )
+  const asked = rows.map(({ doc }) => ({ me: doc, best: [] as { id: string; score: number }[] }))
+  for (let after = ''; ; ) {
+    const page = await pool.query<{ id: string; doc: FrameDocument }>(
+      `select id, doc from library_search.documents where kind = 'frames' and doc is not null and id > $1
+        order by id limit 5000`,
+      [after],
+    )
+    if (page.rows.length === 0) break
+    after = page.rows.at(-1)!.id
+    for (const one of asked) {
+      const scored = page.rows
+        .filter(({ id }) => id !== one.me.id)
+        .map(({ id, doc }) => ({ id, score: frameLikeness(one.me, doc) }))
+      one.best = [...one.best, ...scored].sort((a, b) => b.score - a.score).slice(0, 24)
+    }
+  }
+  const sum = (scores: { score: number }[]) => scores.reduce((total, { score }) => total + score, 0)
+  let share = 0
+  let found = 0
+  for (const { me, best } of asked) {
+    const hits = (await search.similar(me.id, { filters: {}, limit: 24 }))!
+    share += sum(hits) / sum(best) / asked.length
+    found +=
+      hits.filter(({ document }) => best.some(({ id }) => id === document.id)).length / best.length / asked.length
+  }
+  return { share: round(share), found: round(found) }
+}
