@@ -29,7 +29,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** A wire whose far end is a plain server on loopback, whatever address was asked for; what was asked for is written down. */
+/** A wire whose far end is always a plain server on loopback. It records the addresses asked for. */
 async function wireTo(
   listener: RequestListener,
   answers: Record<string, Address[]> | ((name: string) => Address[]) = () => PUBLIC,

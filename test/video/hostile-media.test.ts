@@ -165,9 +165,16 @@ test('files that name other files or addresses are opened by none of their names
     'concat.mp4': `ffconcat version 1.0\nfile '${path('clip.mp4')}'\n`,
     'concat-secret.mp4': `ffconcat version 1.0\nfile '${secret}'\n`,
     'concat-http.mkv': `ffconcat version 1.0\nfile '${http}'\n`,
-    'dash.mp4': `<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT1S"><Period><AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1"><BaseURL>${http}</BaseURL><SegmentBase/></Representation></AdaptationSet></Period></MPD>`,
-    'smooth.mp4': `<?xml version="1.0"?><SmoothStreamingMedia MajorVersion="2"><StreamIndex Type="video" Url="${http}"/></SmoothStreamingMedia>`,
-    'session.mp4': `v=0\no=- 0 0 IN IP4 127.0.0.1\nc=IN IP4 127.0.0.1\nt=0 0\nm=video ${port} RTP/AVP 96\na=rtpmap:96 H264/90000\n`,
+    'dash.mp4':
+      '<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" ' +
+      'mediaPresentationDuration="PT1S"><Period><AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1">' +
+      `<BaseURL>${http}</BaseURL><SegmentBase/></Representation></AdaptationSet></Period></MPD>`,
+    'smooth.mp4':
+      '<?xml version="1.0"?><SmoothStreamingMedia MajorVersion="2">' +
+      `<StreamIndex Type="video" Url="${http}"/></SmoothStreamingMedia>`,
+    'session.mp4':
+      'v=0\no=- 0 0 IN IP4 127.0.0.1\nc=IN IP4 127.0.0.1\nt=0 0\n' +
+      `m=video ${port} RTP/AVP 96\na=rtpmap:96 H264/90000\n`,
     'playlist.mp4': `[playlist]\nFile1=${http}\nLength1=10\n`,
     'reference.mov': `RTSPtext\nrtsp://127.0.0.1:${port}/a\n`,
     'asx.mp4': `<asx version="3.0"><entry><ref href="${http}"/></entry></asx>`,

@@ -42,7 +42,13 @@ const onProgress = ({ stage }) => {
   writeSync(1, String(usersOf(file).length))
   process.kill(process.pid, 'SIGKILL')
 }
-await extractInChild({ file, scratchDir: ${JSON.stringify(folder)}, signal: new AbortController().signal, limits: { maxDurationSec: 900 }, onProgress })`,
+await extractInChild({
+  file,
+  scratchDir: ${JSON.stringify(folder)},
+  signal: new AbortController().signal,
+  limits: { maxDurationSec: 900 },
+  onProgress,
+})`,
       )
       const parent = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] })
       const [[, signal], working] = await Promise.all([once(parent, 'exit'), text(parent.stdout)])

@@ -1,0 +1,146 @@
+import { expect, test } from 'vitest'
+import {
+  type AnnotatorCall,
+  AnnotatorUnavailable,
+  type FrameAnnotation,
+  type FrameToAnnotate,
+} from '../../src/vision/annotator.ts'
+import { type CallLimiter, openLocalLimiter } from '../../src/vision/model/limits.ts'
+import { noiseFrame, seededPlan } from '../support/fake-vision-endpoint.ts'
+import { start, toFrames, video } from './model-run.ts'
+
+test('cost is told from the price table', async () => {
+  await using run = await start({}, { prices: { m: { input: 1, cachedInput: 0.1, output: 10 } } })
+  const told: AnnotatorCall[] = []
+  await run.annotate([await noiseFrame(1)], { onCall: async (call) => void told.push(call) })
+  expect(told[0]?.costUsd).toBeCloseTo((1500 * 1 + 1000 * 0.1 + 180 * 10) / 1e6, 9)
+})
+
+test('books that cannot be written fail the run, but not before the answers were handed over', async () => {
+  await using run = await start()
+  const handed: string[] = []
+  const running = run.annotate(await toFrames(2), {
+    onAnnotated: async ({ frameId }) => void handed.push(frameId),
+    onCall: () => Promise.reject(new Error('no connection')),
+  })
+  await expect(running).rejects.toThrow('no connection')
+  expect(handed).toEqual(['frame-0', 'frame-1'])
+})
+
+test('a call whose answer is not in the books yet counts as under way, for every process that shares the limit', async () => {
+  const limiter = openLocalLimiter(4)
+  const others: number[] = []
+  const [answered, booking] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const admit = async (count: number) => void others.push(count)
+  await using first = await start({}, { limiter, admit })
+  await using second = await start({}, { limiter, admit })
+  const onCall = () => {
+    answered.resolve()
+    return booking.promise
+  }
+  const running = first.annotate(await toFrames(1), { onCall })
+  await answered.promise
+  await second.annotate(await toFrames(1))
+  booking.resolve()
+  await running
+  await second.annotate([await noiseFrame(2)])
+  expect(others).toEqual([0, 1, 0])
+})
+
+test('of many calls that take their places in one moment exactly as many are made as may be paid for', async () => {
+  const [ready, refused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const local = openLocalLimiter(16)
+  let asking = 0
+  const limiter: CallLimiter = {
+    async acquire(signal) {
+      if (++asking === 16) ready.resolve()
+      await ready.promise
+      return local.acquire(signal)
+    },
+  }
+  const admit = async (concurrentBefore: number) => {
+    if (concurrentBefore < 2) return
+    refused.resolve()
+    throw new AnnotatorUnavailable('budget_spent', 'The budget is spent.', 60_000)
+  }
+  await using run = await start({}, { batchSize: 1, limiter, admit })
+  // No call gives its place back before another was refused.
+  await expect(run.annotate(await toFrames(16), { onCall: () => refused.promise })).rejects.toMatchObject({
+    code: 'budget_spent',
+  })
+  expect(run.endpoint.calls).toHaveLength(2)
+})
+
+test('no more calls at once than the limiter allows, and an abort ends a wait', async () => {
+  let [asked, arrived] = [0, Promise.withResolvers<void>()]
+  await using run = await start(
+    {
+      delayMs: 20,
+      // Answers are given when three are under way.
+      replace: async () => {
+        const together = arrived
+        if (++asked % 3 === 0) {
+          arrived = Promise.withResolvers<void>()
+          together.resolve()
+        }
+        await together.promise
+        return undefined
+      },
+    },
+    { batchSize: 1, limiter: openLocalLimiter(3) },
+  )
+  await run.annotate(await toFrames(12))
+  expect(run.endpoint.mostAtOnce).toBe(3)
+  const stop = new AbortController()
+  await using stuck = await start({ plan: () => 'hang' })
+  const running = stuck.annotator.annotate(video, await toFrames(1), { signal: stop.signal, techniques: [] })
+  setImmediate(() => stop.abort(new Error('stopped')))
+  await expect(running).rejects.toThrow('stopped')
+})
+
+test('with 30 % faults and 1 % hangs every frame ends with its answer and nothing is paid for twice', {
+  timeout: 600_000,
+}, async () => {
+  const faults = {
+    hang: 0.01,
+    'rate-limited': 0.05,
+    'server-error': 0.07,
+    garbage: 0.03,
+    'broken-json': 0.02,
+    'cut-off': 0.02,
+    'missing-frames': 0.03,
+    'wrong-order': 0.02,
+    'wrong-enums': 0.02,
+    'huge-body': 0.02,
+    drop: 0.02,
+  }
+  await using run = await start(
+    { plan: seededPlan(5, faults) },
+    { timeoutMs: 10_000, breakerCoolDownMs: 20, maxBytes: 1_000_000, limiter: openLocalLimiter(8) },
+  )
+  const frames = await toFrames(400)
+  const done = new Map<string, FrameAnnotation>()
+  const told: AnnotatorCall[] = []
+  async function work(batch: FrameToAnnotate[]) {
+    for (let open = batch; open.length > 0; open = batch.filter(({ id }) => !done.has(id))) {
+      await run
+        .annotate(open, {
+          onAnnotated: async (annotation) => {
+            expect(done.has(annotation.frameId)).toBe(false)
+            done.set(annotation.frameId, annotation)
+          },
+          onCall: async (call) => void told.push(call),
+        })
+        .catch(async (error: unknown) => {
+          if (!(error instanceof AnnotatorUnavailable)) throw error
+          await new Promise((resolve) => setTimeout(resolve, error.retryAfterMs))
+        })
+    }
+  }
+  await Promise.all(Array.from({ length: 50 }, (_, i) => work(frames.slice(i * 8, i * 8 + 8))))
+  expect(done.size).toBe(400)
+  for (const annotation of done.values()) if (annotation.status !== 'annotated') expect(annotation.reason).toMatch(/\w/)
+  expect([...done.values()].filter(({ status }) => status === 'annotated').length).toBeGreaterThan(390)
+  expect(Math.max(...run.endpoint.paid.values())).toBe(1)
+  expect(run.endpoint.calls.length).toBeLessThanOrEqual(75)
+})
