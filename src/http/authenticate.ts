@@ -16,7 +16,7 @@ export interface AuthenticationDeps {
   publicUrl: string
 }
 
-/** The plan a scope needs; operators' scopes need the role instead. */
+/** The plan that a scope needs. Operators' scopes need the role instead. */
 const PLAN_OF: Partial<Record<Scope, Plan>> = {
   'saves:read': 'pro',
   'saves:write': 'pro',
@@ -26,7 +26,8 @@ const PLAN_OF: Partial<Record<Scope, Plan>> = {
 
 export interface Authentication {
   /**
-   * Guards a route: 401, then 429, then 403 for the plan, then 403 for the scope. The route's own 400 and 404 come after. The answer is never stored by a cache.
+   * Guards a route, in this order: 401, 429, 403 for the plan, 403 for the scope. The route's own 400 and 404 come
+   * after. No cache may store the answer.
    */
   requireScope(scope: Scope): RequestHandler
   /**
@@ -45,7 +46,7 @@ export function callerOf(req: Request): Caller {
   return caller
 }
 
-/** Whether this caller may use what `scope` guards; why not, in the order of the decisions. */
+/** Why this caller may not use what `scope` guards: the plan before the scope. Undefined when it may. */
 export function refusalOf(caller: Caller, scope: Scope): AppError | undefined {
   const plan = PLAN_OF[scope]
   if (plan && caller.account.plan !== plan)
@@ -61,22 +62,23 @@ export function refusalOf(caller: Caller, scope: Scope): AppError | undefined {
 }
 
 export function createAuthentication({ db, limits, logger, publicUrl }: AuthenticationDeps): Authentication {
-  const challenge = `Bearer realm="frame-library", error="invalid_token", error_description="Send Authorization: Bearer <key>. Keys are made at ${publicUrl}/keys"`
+  const help = `Send Authorization: Bearer <key>. Keys are made at ${publicUrl}/keys`
+  const challenge = `Bearer realm="frame-library", error="invalid_token", error_description="${help}"`
 
   async function check(req: Request, res: Response): Promise<Caller> {
     const address = contextOf(req).address
     const waitSec = limits.failureWaitSec(address)
     if (waitSec > 0)
-      throw new AppError('rate_limited', `Too many requests with keys that do not work. Try again in ${waitSec} s.`, {
+      throw new AppError('rate_limited', `Too many requests came with invalid keys. Try again in ${waitSec} seconds.`, {
         retryAfterSec: waitSec,
       })
     const caller = await authenticate(db, bearerOf(req))
     if (!caller) {
       await limits.noteFailure(address)
       res.set('WWW-Authenticate', challenge)
-      throw new AppError('unauthenticated', 'A key is needed here.')
+      throw new AppError('unauthenticated', 'This endpoint needs a valid key.')
     }
-    // Not awaited: the answer does not depend on it.
+    // Not awaited, because the answer does not depend on it.
     recordKeyUse(db, caller.key).catch((error: unknown) =>
       logger.warn({ err: error }, 'last use of a key not recorded'),
     )

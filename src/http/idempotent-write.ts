@@ -6,15 +6,18 @@ import { callerOf } from './authenticate.ts'
 
 const parse = express.json({ limit: '256kb', strict: true })
 
-/** Behind requireScope, so that a caller without a key learns nothing of the body's faults. A body must be JSON; an absent one is undefined. */
+/**
+ * Reads a JSON body; an absent one is undefined. Comes after requireScope, so that a caller without a key learns
+ * nothing about the body.
+ */
 export const jsonBody: RequestHandler = (req, res, next) => {
   const hasBody = req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0
   if (hasBody && !req.is('application/json'))
-    throw new AppError('unsupported_media_type', 'The body must be application/json.')
+    throw new AppError('unsupported_media_type', 'The body must be JSON. Send Content-Type: application/json.')
   parse(req, res, next)
 }
 
-/** Does a POST in one transaction and answers it; with an `Idempotency-Key` at most once. */
+/** Runs a POST in one transaction and answers it; with an `Idempotency-Key` at most once. */
 export async function answerPost(
   db: Db,
   req: Request,

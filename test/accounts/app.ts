@@ -101,7 +101,8 @@ function framesFrom(db: Db) {
   return {
     async framesByIds(ids: readonly string[]): Promise<FrameDocument[]> {
       const { rows } = await db.execute<Record<string, number>>(sql`
-        select f.*, v.title, v.author, v.platform, v.source_url, v.duration_sec from frames f join videos v on v.id = f.video_id
+        select f.*, v.title, v.author, v.platform, v.source_url, v.duration_sec
+          from frames f join videos v on v.id = f.video_id
          where f.id = any(${sql.param([...ids])}::text[])`)
       const documents = rows.map(
         (row) =>

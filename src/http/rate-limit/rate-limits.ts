@@ -18,7 +18,7 @@ export interface RateLimits {
   pointsOf(budget: Budget): number
   /** What is left, without taking any. */
   peek(budget: Budget, subject: string): Promise<Usage>
-  /** Seconds this address must wait after too many failed key checks; 0 when it need not. Known in this process only. */
+  /** Seconds this address must wait after too many failed key checks; 0 for none. Known in this process only. */
   failureWaitSec(address: string): number
   /** Counts one failed key check. */
   noteFailure(address: string): Promise<void>

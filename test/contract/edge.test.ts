@@ -1,0 +1,132 @@
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import express from 'express'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { clientIp } from '../../src/http/client-address.ts'
+import { openService, type Service } from '../support/service.ts'
+
+/** What the HTTP edge does for every route: CORS, OPTIONS, requests that cannot be parsed, client addresses. */
+
+let service: Service
+beforeAll(async () => {
+  service = await openService({ worker: false })
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+test('CORS: any origin may read, and a preflight says so', async () => {
+  const answer = await fetch(`${service.url}/api/frames`, { headers: { origin: 'https://elsewhere.example' } })
+  expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+  expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
+  expect(answer.headers.get('access-control-expose-headers')).toContain('ETag')
+  expect(answer.headers.get('vary')).toBe('Accept-Encoding')
+  const preflight = await fetch(`${service.url}/api/frames`, {
+    method: 'OPTIONS',
+    headers: { origin: 'https://elsewhere.example', 'access-control-request-method': 'GET' },
+  })
+  expect([
+    preflight.status,
+    preflight.headers.get('access-control-allow-origin'),
+    preflight.headers.get('access-control-max-age'),
+  ]).toEqual([204, '*', '86400'])
+  const refused = await fetch(`${service.url}/api/frames?page=0`, { headers: { origin: 'https://elsewhere.example' } })
+  expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([400, '*'])
+})
+
+test('OPTIONS without a preflight says what is allowed and, as nothing here is anything but JSON, has no body', async () => {
+  for (const [path, allow] of [
+    ['/api/frames', 'GET, HEAD'],
+    ['/api/boards', 'GET, HEAD, POST'],
+    ['/api/mcp', 'POST'],
+  ] as const) {
+    const answer = await fetch(`${service.url}${path}`, { method: 'OPTIONS' })
+    expect([answer.status, answer.headers.get('allow'), await answer.text()], path).toEqual([204, allow, ''])
+  }
+  expect((await fetch(`${service.url}/api/nothing`, { method: 'OPTIONS' })).status).toBe(404)
+})
+
+test('images never change and say so; a name that is none is 404', async () => {
+  for (const name of [
+    'none.webp',
+    '..%2f..%2fetc%2fpasswd',
+    'abcdefgh-1-00000000.webp',
+    '%00.webp',
+    'a'.repeat(3_000),
+    'abcdefgh-1-00000000.webp%00.png',
+  ]) {
+    const answer = await service.get(`/media/${name}`)
+    expect([answer.status, answer.json.code], name).toEqual([404, 'not_found'])
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+  }
+})
+
+test('what Node would answer by itself is JSON too', async () => {
+  for (const [text, status] of [
+    ['GARBAGE\r\n\r\n', 400],
+    ['GET /api/frames HTTP/1.1\r\nHost: x\r\nBad Header: 1\r\n\r\n', 400],
+    ['GET /api/frames HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    [`GET /api/frames HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    [`GET /api/frames?q=${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
+    ['POST /api/mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+  ] as const) {
+    const answer = await rawRequest(service.api.port, text)
+    expect(answer, text.slice(0, 60)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(answer.toLowerCase()).toContain('content-type: application/json')
+    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toMatchObject({
+      code: 'invalid_request',
+      message: expect.any(String),
+    })
+  }
+  // Still there.
+  expect((await service.get('/livez')).status).toBe(200)
+})
+
+function rawRequest(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    let answer = ''
+    socket.setEncoding('utf8')
+    socket.on('data', (chunk: string) => {
+      answer += chunk
+    })
+    socket.on('close', () => resolve(answer))
+    socket.on('error', (error) => (answer === '' ? reject(error) : resolve(answer)))
+  })
+}
+
+test('warm reads count against the limit as cold ones do; the refusal is JSON and is not kept', async () => {
+  await using limited = await openService({ worker: false, env: { RATE_LIMIT_SCALE: '0.05' } })
+  const path = '/api/frames'
+  for (let n = 0; n < 30; n++) expect((await limited.get(path)).status, String(n)).toBe(200)
+  const { status, json, headers } = await limited.get(path)
+  expect([status, json.code, headers.get('cache-control'), headers.get('etag')]).toEqual([
+    429,
+    'rate_limited',
+    'no-store',
+    null,
+  ])
+  expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(headers.get('access-control-allow-origin')).toBe('*')
+})
+
+test.each([
+  [0, undefined],
+  [0, '1.1.1.1'],
+  [1, undefined],
+  [1, '1.1.1.1'],
+  [1, '1.1.1.1, 2.2.2.2'],
+  [2, '1.1.1.1, 2.2.2.2,3.3.3.3'],
+  [5, '1.1.1.1, 2.2.2.2'],
+  [1, ''],
+])('behind %i proxies, X-Forwarded-For: %s is read as Express reads it', async (trustProxy, forwarded) => {
+  const app = express()
+  app.set('trust proxy', trustProxy)
+  app.get('/', (req, res) => void res.json([req.ip, clientIp(req, trustProxy)]))
+  const behind = createServer(app)
+  await new Promise<void>((resolve) => behind.listen(0, '127.0.0.1', resolve))
+  const answer = await fetch(`http://127.0.0.1:${(behind.address() as AddressInfo).port}/`, {
+    headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+  })
+  const [theirs, ours] = (await answer.json()) as string[]
+  expect(ours).toBe(theirs)
+  behind.close()
+})
