@@ -81,3 +81,26 @@ test('the README is at most 130 lines, and no line of a document is over 120 col
   )
   expect(long).toEqual([])
 })
+
+test('every document and section that the code cites exists', () => {
+  const cited = ['src', 'test', 'bench', 'scripts'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(ts|mjs|js|css)$/.test(name))
+      .flatMap((name) => {
+        const text = readFileSync(join(root, folder, name), 'utf8')
+        return [...text.matchAll(/\b(docs\/[\w/-]+\.md)(?: §(\d+(?:\.\d+)*))?/g)].map(([citation, page, section]) => ({
+          file: join(folder, name),
+          citation,
+          page: page!,
+          section,
+        }))
+      }),
+  )
+  const resolves = ({ page, section }: { page: string; section: string | undefined }) => {
+    if (!existsSync(join(root, page))) return false
+    const heading = new RegExp(`^#{2,3} ${section?.replaceAll('.', '\\.')}\\.? `, 'm')
+    return section === undefined || heading.test(readFileSync(join(root, page), 'utf8'))
+  }
+  expect(cited.length).toBeGreaterThan(0)
+  expect(cited.filter((one) => !resolves(one))).toEqual([])
+})
