@@ -1,5 +1,6 @@
-# One image, every role: `api`, `worker`, or any other `frames` command. Runs as an ordinary user and on a read-only root (with a tmpfs on /tmp); what it keeps is in /data.
-# Node comes with the base image and PostgreSQL and Redis are other containers, so the packages that bring them to a checkout are left out.
+# One image for every role: `api`, `worker`, or any other `frames` command.
+# It runs as an ordinary user on a read-only root with a tmpfs on /tmp, and keeps its data in /data.
+# The base image has Node, and PostgreSQL runs in another container, so the packages with both are removed.
 FROM node:24-trixie-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -21,14 +22,14 @@ COPY drizzle drizzle
 COPY samples samples
 COPY src src
 ENV NODE_ENV=production DATA_DIR=/data PORT=3000
-# With glibc's own habits the threads of a worker hold a quarter more memory (src/video/extract-in-child.ts).
+# With glibc's defaults the threads of a worker hold a quarter more memory (src/video/extract/run-extraction.ts).
 ENV MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072 MALLOC_MMAP_THRESHOLD_=131072
 USER 10001
 VOLUME /data
 EXPOSE 3000
-# For the role `api`; the worker has its own check (docker-compose.yml).
+# For the role `api`. The worker has its own check in docker-compose.yml.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
-    CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+    CMD node -e "fetch('http://127.0.0.1:' + process.env.PORT + '/livez').then((r) => process.exit(r.ok ? 0 : 1))"
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["tini", "--", "frames"]
 CMD ["api"]

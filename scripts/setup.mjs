@@ -85,7 +85,7 @@ function npmInstall(args) {
   )
 }
 
-/** The pinned Node is missing when its install script did not run, or on a folder copied from another kind of machine. */
+/** Its install script may not have run, or the folder may come from another kind of machine. */
 function ensurePinnedNode() {
   if (pinnedNodeRuns()) return
   say('Installing the pinned Node')

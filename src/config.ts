@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
 
-/** The only file that names environment variables. */
+// The only file that names environment variables.
 
 export class ConfigError extends Error {}
 
@@ -18,7 +18,7 @@ const Env = z.object({
   DATA_DIR: z.string().min(1).default('.data'),
   PUBLIC_URL: httpUrl.optional(),
   TRUST_PROXY: z.coerce.number().int().min(0).max(10).default(0),
-  METRICS_PORT: z.undefined({ error: 'metrics are not served yet; leave it unset' }),
+  METRICS_PORT: z.undefined({ error: 'metrics are not served yet, leave it unset' }),
   DATABASE_URL: postgresUrl.optional(),
   REDIS_URL: redisUrl.optional(),
   MEILI_URL: httpUrl.optional(),
@@ -33,7 +33,7 @@ const Env = z.object({
   VISION_API_KEY: z.string().min(1).optional(),
   VISION_REASONING_EFFORT: z
     .string()
-    .regex(/^[a-z]+$/, 'must be a word that the model takes, such as minimal, low or medium')
+    .regex(/^[a-z]+$/, 'must be a word that the model accepts, such as minimal, low or medium')
     .optional(),
   VISION_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(4),
   VISION_PER_MINUTE: z.coerce.number().int().min(0).default(0),
@@ -52,14 +52,14 @@ const Env = z.object({
   MAX_UPLOAD_MB: z.coerce.number().int().min(1).max(100_000).default(500),
   MAX_VIDEO_MINUTES: z.coerce.number().positive().max(600).default(15),
   NODE_ENV: z.string().optional(),
-  /** Tests only: `<step>:<n>` kills the process with SIGKILL at the n-th passage of a named step. */
+  /** For tests: `<step>:<n>` kills the process with SIGKILL when it reaches the named step for the n-th time. */
   FAULT_AT: z
     .string()
     .regex(/^[a-z-]+:\d+$/, 'must look like step-name:2')
     .optional(),
 })
 
-export interface S3Config {
+interface S3Config {
   endpoint: string | undefined
   bucket: string
   region: string
@@ -71,12 +71,12 @@ export interface VisionConfig {
   baseUrl: string
   model: string
   apiKey: string | undefined
-  /** Handed on as it is; undefined leaves it to the model. */
+  /** Passed on unchanged. Undefined leaves it to the model. */
   reasoningEffort: string | undefined
-  /** Calls at once and a minute (0: any number), over all workers. */
+  /** Calls at once and per minute over all workers. 0 a minute means no limit. */
   concurrency: number
   perMinute: number
-  /** US dollars per million tokens; undefined where the operator has not said. */
+  /** US dollars per million tokens. */
   priceIn: number | undefined
   priceOut: number | undefined
   /** US dollars. */
@@ -91,7 +91,7 @@ export interface Config {
   trustProxy: number
   databaseUrl: string | undefined
   redisUrl: string | undefined
-  /** `prefix` names the indexes; two services may share a server (tests do). */
+  /** `prefix` begins the names of the indexes, so that services can share a server (tests do). */
   meili: { url: string; key: string; prefix?: string } | undefined
   s3: S3Config | undefined
   vision: VisionConfig | undefined
@@ -108,7 +108,7 @@ export interface Config {
 
 /**
  * Reads the settings. An empty variable counts as absent.
- * @throws ConfigError with one sentence that names the variable and what it may hold.
+ * @throws ConfigError that names the variable and what it may hold.
  */
 export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const known = Object.fromEntries(
@@ -120,20 +120,20 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     throw new ConfigError(`${String(issue.path[0])}: ${issue.message}`)
   }
   const e = parsed.data
-  together(e, ['MEILI_URL', 'MEILI_KEY'])
-  together(e, ['VISION_BASE_URL', 'VISION_MODEL'])
+  requireTogether(e, ['MEILI_URL', 'MEILI_KEY'])
+  requireTogether(e, ['VISION_BASE_URL', 'VISION_MODEL'])
   for (const name of ['VISION_API_KEY', 'VISION_REASONING_EFFORT'] as const)
-    if (e[name] && !e.VISION_BASE_URL)
-      throw new ConfigError(`${name}: needs VISION_BASE_URL and VISION_MODEL beside it`)
+    if (e[name] && !e.VISION_BASE_URL) throw new ConfigError(`${name}: set VISION_BASE_URL and VISION_MODEL too`)
   if (
     (e.VISION_BUDGET_VIDEO ?? e.VISION_BUDGET_DAY) !== undefined &&
     (e.VISION_PRICE_IN === undefined || e.VISION_PRICE_OUT === undefined)
   )
     throw new ConfigError(
-      'VISION_BUDGET_VIDEO, VISION_BUDGET_DAY: need VISION_PRICE_IN and VISION_PRICE_OUT (dollars per million tokens) beside them',
+      'VISION_BUDGET_VIDEO, VISION_BUDGET_DAY: ' +
+        'set VISION_PRICE_IN and VISION_PRICE_OUT (dollars per million tokens) too',
     )
   if (e.S3_ENDPOINT || e.S3_REGION || e.S3_ACCESS_KEY || e.S3_SECRET_KEY || e.S3_BUCKET)
-    together(e, ['S3_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
+    requireTogether(e, ['S3_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
   const [step, passage] = e.FAULT_AT?.split(':') ?? []
   return {
     port: e.PORT,
@@ -181,8 +181,8 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
 }
 
 /**
- * The environment of a child process that is to see the same settings as this one, with the local parts filled in. `FAULT_AT` is for the first one only: its
- * successor must get past that step.
+ * The environment of a child process with the same settings and the addresses of the local databases.
+ * Only the first child gets `FAULT_AT`, so that its successor passes that step.
  */
 export function childEnv(
   env: Readonly<Record<string, string | undefined>>,
@@ -199,9 +199,9 @@ export function childEnv(
   }
 }
 
-function together(env: Record<string, unknown>, names: string[]): void {
+function requireTogether(env: Record<string, unknown>, names: string[]): void {
   const set = names.filter((name) => env[name] !== undefined)
   if (set.length === 0 || set.length === names.length) return
   const missing = names.filter((name) => env[name] === undefined)
-  throw new ConfigError(`${set[0]}: needs ${missing.join(' and ')} beside it`)
+  throw new ConfigError(`${set[0]}: set ${missing.join(' and ')} too`)
 }

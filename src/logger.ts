@@ -10,14 +10,14 @@ const SECRETS = [
   [/([a-z][a-z0-9+.-]*:\/\/)[^\s/@"']+@/gi, '$1…@'],
 ] as const
 
-/** Takes keys, bearer tokens and passwords in URLs out of a text: path redaction does not see messages and error strings. */
+/** Removes keys, tokens and passwords in URLs from a text. pino's redaction does not look into messages and errors. */
 export function scrub(text: string): string {
   let clean = text
   for (const [pattern, replacement] of SECRETS) clean = clean.replace(pattern, replacement)
   return clean
 }
 
-/** JSON lines on standard output (or `destination`), with secrets scrubbed from every line. */
+/** JSON lines on standard output (or `destination`), without secrets. */
 export function createLogger(options: { level: string; name?: string }, destination?: DestinationStream): Logger {
   const sink = destination ?? pino.destination({ sync: true })
   return pino(

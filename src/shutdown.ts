@@ -1,15 +1,15 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Logger } from './logger.ts'
 
-/** The whole of a stop, from the signal to the end of the process, fits in here. */
+/** The most that a stop may take, from the signal to the end of the process. */
 export const STOP_DEADLINE_MS = 25_000
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-/** npm passes Ctrl-C on to a process that the terminal has told already. */
+/** Ctrl-C reaches the whole process group, and npm then forwards it again. Two signals this close count as one. */
 const ONE_KEYSTROKE_MS = 1_000
 
-/** Resolves at the first signal that asks this process to end. A later one, from somebody who will not wait, ends it at once, after `atOnce`. */
+/** Resolves at the first signal that asks this process to end. A second one calls `atOnce` and exits. */
 export function untilSignalled(atOnce: () => void = () => undefined): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let first: number | undefined
@@ -25,8 +25,8 @@ export function untilSignalled(atOnce: () => void = () => undefined): Promise<No
 }
 
 /**
- * Stops parts one after the other, each whether or not the one before it went well. False when something failed or the time ran out: the caller then exits with 1 and
- * leaves the rest to the kernel.
+ * Stops parts one after the other, also after one that failed.
+ * False when a part failed or the time ran out. The caller then exits with 1.
  */
 export async function stopInOrder(
   parts: readonly [name: string, stop: () => Promise<unknown>][],
@@ -55,14 +55,15 @@ export async function stopInOrder(
 
 export interface Drain {
   /**
-   * Keeps serving for `graceMs` (a balancer needs two looks at /readyz to go elsewhere) while every answer asks its client to go, then takes no more connections and
-   * lets requests in flight finish, at most `deadlineMs` from now.
+   * Serves for another `graceMs` with `Connection: close`, as a load balancer checks /readyz twice before it leaves.
+   * Then accepts no connections and lets requests in flight finish, at most `deadlineMs` from now.
    */
   drain(options: { graceMs: number; deadlineMs: number }): Promise<void>
 }
 
 /**
- * Call it before the server listens. `server.close()` alone goes on serving clients that keep their connection busy, and cuts nobody off who hangs.
+ * Call it before the server listens. `server.close()` alone serves busy kept-alive connections for ever,
+ * and waits for clients that hang.
  */
 export function drainable(server: Server): Drain {
   let draining = false

@@ -16,12 +16,12 @@ import { type CommandContext, print, readRunFile, withContext } from './context.
 export function addAccountCommands(program: Command): void {
   const group = program
     .command('accounts')
-    .description('people with an account: list, create, change the plan, sign-in links, delete')
+    .description('list, create and delete accounts, change plans, create sign-in links')
 
   group
     .command('list', { isDefault: true })
-    .description('every account')
-    .option('--json', 'one JSON object')
+    .description('list every account')
+    .option('--json', 'print one JSON object')
     .action((options: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const accounts = await listAccounts(db)
@@ -31,11 +31,11 @@ export function addAccountCommands(program: Command): void {
 
   group
     .command('create')
-    .description('a new account; the address must be free')
-    .requiredOption('--email <address>', 'the address')
+    .description('create an account (the address must not have one yet)')
+    .requiredOption('--email <address>', 'email address')
     .option('--plan <plan>', `one of ${PLANS.join(', ')}`, parsePlan, 'free' as Plan)
-    .option('--operator', 'may queue videos, correct annotations and change plans')
-    .option('--json', 'one JSON object')
+    .option('--operator', 'let the account add videos, correct annotations and change plans')
+    .option('--json', 'print one JSON object')
     .action(({ email, plan, operator, json }: { email: string; plan: Plan; operator?: boolean; json?: boolean }) =>
       withContext(async ({ db }) => {
         const account = await createAccount(db, { email, plan, role: operator ? 'operator' : 'member' })
@@ -45,10 +45,10 @@ export function addAccountCommands(program: Command): void {
 
   group
     .command('set-plan')
-    .description('holds from the next request on')
-    .argument('<email>', 'the account')
+    .description('change the plan, from the next request on')
+    .argument('<email>', 'email of the account')
     .argument('<plan>', `one of ${PLANS.join(', ')}`, parsePlan)
-    .option('--json', 'one JSON object')
+    .option('--json', 'print one JSON object')
     .action((email: string, plan: Plan, { json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const account = await setPlan(db, { accountId: (await loadAccountByEmail(db, email)).id, plan })
@@ -59,10 +59,10 @@ export function addAccountCommands(program: Command): void {
   group
     .command('link')
     .description(
-      `a sign-in link, for one use within ${OPERATOR_LINK_SEC / 60} minutes; an address without an account becomes a free member`,
+      `create a sign-in link for one use within ${OPERATOR_LINK_SEC / 60} minutes (a new address gets a free account)`,
     )
-    .argument('<email>', 'the address')
-    .option('--json', 'one JSON object')
+    .argument('<email>', 'email address')
+    .option('--json', 'print one JSON object')
     .action((email: string, { json }: { json?: boolean }) =>
       withContext(async (context) => {
         const made = (await createSignInCode(context.db, { email, signup: true, lifetimeSec: OPERATOR_LINK_SEC }))!
@@ -73,9 +73,9 @@ export function addAccountCommands(program: Command): void {
 
   group
     .command('delete')
-    .description('the account with its keys, saves and boards, for good; its events stay under a random id')
-    .argument('<email>', 'the account')
-    .option('--json', 'one JSON object')
+    .description('delete an account with its keys, saves and boards (its events stay under a random id)')
+    .argument('<email>', 'email of the account')
+    .option('--json', 'print one JSON object')
     .action((email: string, { json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const account = await loadAccountByEmail(db, email)
@@ -85,14 +85,14 @@ export function addAccountCommands(program: Command): void {
     )
 }
 
-/** A local service is reached where it says it listens, another one at PUBLIC_URL. */
+/** The address of the local service, or PUBLIC_URL for a service elsewhere. */
 function addressOf({ config }: CommandContext): string {
   return (config.databaseUrl ? undefined : readRunFile(config.dataDir)?.api) ?? config.publicUrl
 }
 
 function parsePlan(text: string): Plan {
   const plan = PLANS.find((one) => one === text)
-  if (!plan) throw new InvalidArgumentError(`must be one of ${PLANS.join(', ')}`)
+  if (!plan) throw new InvalidArgumentError(`It must be one of ${PLANS.join(', ')}.`)
   return plan
 }
 

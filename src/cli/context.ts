@@ -8,13 +8,13 @@ import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { openQueues, type Queues } from '../queue/queues.ts'
 
-/** Something the person at the terminal can mend: one line, exit 1, no stack. */
+/** A mistake that the user can correct: printed as one line without a stack, exit code 1. */
 export class CliError extends Error {}
 
-export const RunFile = z.object({ pid: z.number(), api: z.string(), database: z.string(), redis: z.string() })
+const RunFile = z.object({ pid: z.number(), api: z.string(), database: z.string(), redis: z.string() })
 export type RunFile = z.infer<typeof RunFile>
 
-/** The running local service of this DATA_DIR, from `run.json`; undefined when none has been started or it is gone. */
+/** The local service that runs on this DATA_DIR, from `run.json`. */
 export function readRunFile(dataDir: string): RunFile | undefined {
   try {
     const parsed = RunFile.safeParse(JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')))
@@ -22,14 +22,14 @@ export function readRunFile(dataDir: string): RunFile | undefined {
     process.kill(parsed.data.pid, 0)
     return parsed.data
   } catch (error) {
-    // A process of another user answers EPERM: it is there.
+    // EPERM: the process exists and belongs to another user.
     if ((error as NodeJS.ErrnoException).code === 'EPERM')
       return RunFile.parse(JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')))
     return undefined
   }
 }
 
-/** What a command works with; opened on demand, closed at its end. */
+/** What a command works with. `queues` opens when first used. */
 export interface CommandContext {
   config: Config
   logger: Logger
@@ -40,7 +40,10 @@ export interface CommandContext {
   store: MediaStore
 }
 
-/** @throws CliError when there is neither a running service nor DATABASE_URL */
+/**
+ * Runs a command against the running service, or against DATABASE_URL and REDIS_URL.
+ * @throws CliError when there is neither.
+ */
 export async function withContext<T>(act: (context: CommandContext) => Promise<T>): Promise<T> {
   const config = configOrExit()
   const logger = createLogger({ level: config.logLevel === 'info' ? 'warn' : config.logLevel }, stderrSink)
@@ -48,7 +51,7 @@ export async function withContext<T>(act: (context: CommandContext) => Promise<T
   const databaseUrl = config.databaseUrl ?? running?.database
   const redisUrl = config.redisUrl ?? running?.redis
   if (!databaseUrl || !redisUrl)
-    throw new CliError('No running service found: run npm start or set DATABASE_URL and REDIS_URL.')
+    throw new CliError('No running service found. Run npm start, or set DATABASE_URL and REDIS_URL.')
   const db = openDb({ url: databaseUrl, max: 4, applicationName: 'frames command', logger })
   let queues: Queues | undefined
   try {
@@ -79,10 +82,10 @@ export function configOrExit(): Config {
   }
 }
 
-/** Commands keep standard output for their answer. */
+/** Logs go to standard error: standard output holds the command's answer. */
 const stderrSink = { write: (line: string) => void process.stderr.write(line) }
 
-/** One answer for a program, or lines for a person. */
+/** Prints one JSON object for programs, or lines for people. */
 export function print(json: boolean | undefined, value: unknown, lines: () => string | readonly string[]): void {
   if (json) {
     console.log(JSON.stringify(value))
@@ -90,4 +93,18 @@ export function print(json: boolean | undefined, value: unknown, lines: () => st
   }
   const text = lines()
   console.log(typeof text === 'string' ? text : text.join('\n'))
+}
+
+/** One of the `known` values, or a line that lists them. `kind` is what the values are called. */
+export function requireKnown<T extends string>(kind: string, given: string, known: readonly T[]): T {
+  const found = known.find((value) => value === given)
+  if (found === undefined) throw new CliError(`No ${kind} is called ${given}. Use one of ${known.join(', ')}.`)
+  return found
+}
+
+export function parseInteger(option: string, given: string, { min, max }: { min: number; max: number }): number {
+  const value = Number(given)
+  if (!Number.isInteger(value) || value < min || value > max)
+    throw new CliError(`${option} must be a whole number from ${min} to ${max}.`)
+  return value
 }

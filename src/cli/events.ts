@@ -11,17 +11,19 @@ import {
 import { readEvents } from '../events/read.ts'
 import { print, withContext } from './context.ts'
 
-/** `frames events`: the log in commit-safe order. */
+/** `frames events` */
 export function addEventCommands(program: Command): void {
   program
     .command('events')
-    .description('the event log, oldest first; the last line is the cursor to go on from')
+    .description('print the event log, oldest first (the last line is the cursor for the next call)')
     .addOption(
-      new Option('--after <cursor>', 'strictly later events').argParser(parseAfter).default(START, 'the beginning'),
+      new Option('--after <cursor>', 'only events after this cursor')
+        .argParser(parseAfter)
+        .default(START, 'the beginning'),
     )
-    .option('--types <list>', 'comma-separated', parseTypes)
-    .option('--limit <n>', 'at most so many', parseLimit, 100)
-    .option('--json', 'one JSON object { events, next }, as /api/events answers')
+    .option('--types <list>', 'comma-separated event types', parseTypes)
+    .option('--limit <n>', 'number of events', parseLimit, 100)
+    .option('--json', 'print one JSON object { events, next }, as GET /api/events does')
     .action(({ after, types, limit, json }: { after: Cursor; types?: EventType[]; limit: number; json?: boolean }) =>
       withContext(async ({ db, config }) => {
         const { events, next } = await readEvents(db, { after, types, limit })
@@ -29,9 +31,8 @@ export function addEventCommands(program: Command): void {
           json,
           { events: events.map((event) => toCloudEvent(event, config.publicUrl)), next: formatCursor(next) },
           () => [
-            ...events.map(
-              (event) =>
-                `${event.time.toISOString()}  ${event.type.padEnd(22)}  ${event.subject}  ${JSON.stringify(event.data)}`,
+            ...events.map((event) =>
+              [event.time.toISOString(), event.type.padEnd(22), event.subject, JSON.stringify(event.data)].join('  '),
             ),
             formatCursor(next),
           ],
@@ -42,19 +43,19 @@ export function addEventCommands(program: Command): void {
 
 function parseAfter(text: string): Cursor {
   const cursor = parseCursor(text)
-  if (!cursor) throw new InvalidArgumentError('not a cursor of this log')
+  if (!cursor) throw new InvalidArgumentError('It is not a cursor of this log.')
   return cursor
 }
 
 function parseTypes(text: string): EventType[] {
   return text.split(',').map((part) => {
     const type = EVENT_TYPES.find((one) => one === part.trim())
-    if (!type) throw new InvalidArgumentError(`"${part}" is no event type; there are ${EVENT_TYPES.join(', ')}`)
+    if (!type) throw new InvalidArgumentError(`"${part}" is not an event type. Use ${EVENT_TYPES.join(', ')}.`)
     return type
   })
 }
 
 function parseLimit(text: string): number {
-  if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('must be a whole number from 1 to 99999')
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 to 99999.')
   return Number(text)
 }

@@ -13,49 +13,45 @@ import {
 } from '../library/accounts/keys.ts'
 import { print, withContext } from './context.ts'
 
-/** `frames keys …`: what the API page does. */
+interface CreateOptions {
+  account: string
+  name: string
+  scopes?: Scope[]
+  expiresDays?: number
+  json?: boolean
+}
+
+/** `frames keys …`: what the page /keys does. */
 export function addKeyCommands(program: Command): void {
-  const group = program.command('keys').description('API keys: create, list, rotate, revoke')
+  const group = program.command('keys').description('create, list, rotate and revoke API keys')
 
   group
     .command('create')
-    .description('a new key, shown once')
-    .requiredOption('--account <email>', 'whose key')
-    .option('--name <text>', 'what it is for', 'command line')
+    .description('create a key and show it once')
+    .requiredOption('--account <email>', 'email of the account')
+    .option('--name <text>', 'what the key is for', 'command line')
     .option(
       '--scopes <list>',
-      `comma-separated, of ${SCOPES.join(', ')}; without it every scope the account may give`,
+      `comma-separated list of ${SCOPES.join(', ')} (default: all that the account may give)`,
       parseScopes,
     )
-    .option('--expires-days <n>', 'dies after so many days', parseWhole)
-    .option('--json', 'one JSON object')
-    .action(
-      ({
-        account: email,
-        name,
-        scopes,
-        expiresDays,
-        json,
-      }: {
-        account: string
-        name: string
-        scopes?: Scope[]
-        expiresDays?: number
-        json?: boolean
-      }) =>
-        withContext(async ({ db }) => {
-          const { id: accountId } = await loadAccountByEmail(db, email)
-          const expiresAt = expiresDays === undefined ? undefined : new Date(Date.now() + expiresDays * 86_400_000)
-          const made = await createKey(db, { accountId, name, scopes, expiresAt })
-          print(json, { key: made.key, ...toEntry(made.record) }, () => made.key)
-        }),
+    .option('--expires-days <n>', 'expire after this many days', parseWhole)
+    .option('--json', 'print one JSON object')
+    .action((options: CreateOptions) =>
+      withContext(async ({ db }) => {
+        const { name, scopes, expiresDays } = options
+        const { id: accountId } = await loadAccountByEmail(db, options.account)
+        const expiresAt = expiresDays === undefined ? undefined : new Date(Date.now() + expiresDays * 86_400_000)
+        const made = await createKey(db, { accountId, name, scopes, expiresAt })
+        print(options.json, { key: made.key, ...toEntry(made.record) }, () => made.key)
+      }),
     )
 
   group
     .command('list')
-    .description('an account’s keys, dead ones included')
-    .requiredOption('--account <email>', 'whose keys')
-    .option('--json', 'one JSON object')
+    .description('list the keys of an account, including expired and revoked ones')
+    .requiredOption('--account <email>', 'email of the account')
+    .option('--json', 'print one JSON object')
     .action(({ account: email, json }: { account: string; json?: boolean }) =>
       withContext(async ({ db }) => {
         const keys = await listKeys(db, (await loadAccountByEmail(db, email)).id)
@@ -65,11 +61,11 @@ export function addKeyCommands(program: Command): void {
 
   group
     .command('rotate')
-    .description('a successor, shown once; the old key goes on for the grace period, the one before it ends')
+    .description('replace a key and show the new one once (the old key works until the grace period ends)')
     .argument('<key>', 'key id')
-    .requiredOption('--account <email>', 'whose key')
-    .option('--grace-hours <n>', 'how long the old one goes on', parseWhole, ROTATION_GRACE_SEC / 3600)
-    .option('--json', 'one JSON object')
+    .requiredOption('--account <email>', 'email of the account')
+    .option('--grace-hours <n>', 'how long the old key keeps working', parseWhole, ROTATION_GRACE_SEC / 3600)
+    .option('--json', 'print one JSON object')
     .action(
       (keyId: string, { account: email, graceHours, json }: { account: string; graceHours: number; json?: boolean }) =>
         withContext(async ({ db }) => {
@@ -81,10 +77,10 @@ export function addKeyCommands(program: Command): void {
 
   group
     .command('revoke')
-    .description('dead at its next request')
+    .description('revoke a key at once')
     .argument('<key>', 'key id')
-    .requiredOption('--account <email>', 'whose key')
-    .option('--json', 'one JSON object')
+    .requiredOption('--account <email>', 'email of the account')
+    .option('--json', 'print one JSON object')
     .action((keyId: string, { account: email, json }: { account: string; json?: boolean }) =>
       withContext(async ({ db }) => {
         await revokeKey(db, { accountId: (await loadAccountByEmail(db, email)).id, keyId })
@@ -96,13 +92,13 @@ export function addKeyCommands(program: Command): void {
 function parseScopes(text: string): Scope[] {
   return text.split(',').map((part) => {
     const scope = SCOPES.find((one) => one === part.trim())
-    if (!scope) throw new InvalidArgumentError(`"${part}" is no scope; there are ${SCOPES.join(', ')}`)
+    if (!scope) throw new InvalidArgumentError(`"${part}" is not a scope. Use ${SCOPES.join(', ')}.`)
     return scope
   })
 }
 
 function parseWhole(text: string): number {
-  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('must be a whole number')
+  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
   return Number(text)
 }
 
@@ -121,6 +117,10 @@ function toEntry(key: KeyRecord) {
 }
 
 function toLine(key: KeyRecord): string {
-  const state = isLive(key) ? (key.revokedAt ? `stops ${key.revokedAt.toISOString()}` : 'active') : 'dead'
-  return `${key.id}  …${key.hint}  ${state}  ${key.name}  (${key.scopes.join(' ')})`
+  return `${key.id}  …${key.hint}  ${stateOf(key)}  ${key.name}  (${key.scopes.join(' ')})`
+}
+
+function stateOf(key: KeyRecord): string {
+  if (!isLive(key)) return 'dead'
+  return key.revokedAt ? `stops ${key.revokedAt.toISOString()}` : 'active'
 }

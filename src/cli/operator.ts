@@ -4,11 +4,11 @@ import type { Db } from '../db/client.ts'
 import { ensureAccount } from '../library/accounts/accounts.ts'
 import { createKey } from '../library/accounts/keys.ts'
 
-export const OPERATOR_EMAIL = 'operator@localhost'
+const OPERATOR_EMAIL = 'operator@localhost'
 
 /**
- * On the first start: the operator's account, and a key of every scope in `$DATA_DIR/operator-key`. The file is there before the rows are committed, so that no key can
- * exist that nobody holds.
+ * Creates the operator's account on the first start, and a key with every scope in `$DATA_DIR/operator-key`.
+ * The file is written before the rows are committed, so every key that exists can be read.
  */
 export async function ensureOperator(db: Db, dataDir: string): Promise<void> {
   await db.transaction(async (tx) => {

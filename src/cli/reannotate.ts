@@ -37,20 +37,20 @@ const SAMPLE = 8
 const MAX_SAMPLE = 500
 const SHOWN_CHANGES = 40
 
-/** `frames reannotate`: describe frames again with the annotator of today, after a look at what it would change and cost. */
+/** `frames reannotate`: describes frames again with the active annotator. A preview shows the changes and the cost. */
 export function addReannotateCommand(program: Command): void {
   program
     .command('reannotate')
-    .description('describe frames again with the present annotator, behind all live work; what people fixed stays')
+    .description('describe frames again with the active annotator, after all live work (corrections by people stay)')
     .option('--video <id>', 'only this video')
     .option(
       '--where <condition...>',
       'only frames such as subject=missing, caption=measured, source=rule, status=failed, annotator=<version>',
     )
-    .option('--sample <n>', 'only show what n frames would become and what all of them would cost; nothing is stored')
-    .option('--dry-run', `the same with ${SAMPLE} frames`)
-    .option('--stop', 'take back what still waits')
-    .option('--json', 'one JSON object')
+    .option('--sample <n>', 'show what would change in n frames and what all frames would cost, and store nothing')
+    .option('--dry-run', `the same as --sample ${SAMPLE}`)
+    .option('--stop', 'cancel what is still waiting')
+    .option('--json', 'print one JSON object')
     .action((options: Options) => withContext((context) => reannotate(context, options)))
 }
 
@@ -59,14 +59,14 @@ async function reannotate(context: CommandContext, options: Options): Promise<vo
   if (options.video !== undefined) await requireVideo(db, options.video)
   if (options.stop) {
     const stopped = await cancelReannotation(db, { videoId: options.video })
-    print(options.json, { stopped }, () => `${frames(stopped)} wait no longer.`)
+    print(options.json, { stopped }, () => `Cancelled: ${frames(stopped)}.`)
     return
   }
   const filter: ReannotationFilter = { videoId: options.video, conditions: (options.where ?? []).map(parseCondition) }
   const active = await requireAnnotator(db)
   const size = await sizeOfReannotation(db, active.version, filter)
   const found = { annotator: active.version, model: active.model, ...size }
-  const locked = size.locked_frames > 0 ? ` People fixed values of ${size.locked_frames} of them: these stay.` : ''
+  const locked = size.locked_frames > 0 ? ` People corrected values of ${size.locked_frames} of them, which stay.` : ''
   if (options.dryRun || options.sample !== undefined) {
     const limit = toSample(options.sample)
     const preview = await previewSample(
@@ -79,33 +79,37 @@ async function reannotate(context: CommandContext, options: Options): Promise<vo
       `${frames(size.frames)} of ${size.videos} videos are not described by ${active.version} yet.${locked}`,
       ...describePreview(preview),
       estimate.cost_usd === null
-        ? 'All of them: cost unknown (set VISION_PRICE_IN and VISION_PRICE_OUT).'
-        : `All of them: about $${estimate.cost_usd.toFixed(2)}, ${estimate.calls} calls. Nothing was stored.`,
+        ? 'Cost of all: unknown. Set VISION_PRICE_IN and VISION_PRICE_OUT to estimate it. Nothing was stored.'
+        : `Cost of all: about $${estimate.cost_usd.toFixed(2)}, ${estimate.calls} calls. Nothing was stored.`,
     ])
     return
   }
   const queued = await requestReannotation(db, active.version, filter)
   print(options.json, { ...found, queued }, () =>
     size.frames === 0
-      ? `Every frame of this scope is described by ${active.version} already.`
-      : `${frames(queued)} of ${size.videos} videos wait for ${active.version}, behind live work. Search keeps the old values until the new are in.${locked}`,
+      ? `Every matching frame is described by ${active.version} already.`
+      : `${frames(queued)} of ${size.videos} videos wait for ${active.version}. ` +
+        `Search shows the old values until then.${locked}`,
   )
 }
 
 interface Preview {
   frames: number
-  /** Of them those that were asked about now, with their near-identical ones: the others were answered from the cache. */
+  /** Frames that needed a call now, with their near-identical ones. The others were answered from the cache. */
   asked: number
   changes: ValueChange[]
   failed: { frame_id: string; status: string; reason: string | null }[]
   calls: number
   input_tokens: number
   output_tokens: number
-  /** Null where no price is known; what is answered from the cache costs nothing. */
+  /** Null when no price is known. Answers from the cache cost nothing. */
   cost_usd: number | null
 }
 
-/** Asks about some frames and stores no answer but in the cache: what is paid for here is not paid for again. The calls go into the books. */
+/**
+ * Describes some frames without storing the result. Calls are recorded and answers cached,
+ * so what is paid for here is not paid for again.
+ */
 async function previewSample(context: CommandContext, version: string, rows: readonly FrameRow[]): Promise<Preview> {
   const { db, store, config, queues } = context
   const preview: Preview = {
@@ -120,13 +124,15 @@ async function previewSample(context: CommandContext, version: string, rows: rea
   }
   if (rows.length === 0) return preview
   if (config.vision?.budgetPerDay !== undefined && (await costsOf(db)).cost_usd >= config.vision.budgetPerDay)
-    throw new CliError(`The budget of $${config.vision.budgetPerDay} for 24 hours is spent.`)
+    throw new CliError(
+      `The budget of $${config.vision.budgetPerDay} for 24 hours is spent. Try again later or raise VISION_BUDGET_DAY.`,
+    )
   const { openConfiguredAnnotator } = await import('../workers/annotator.ts')
   const { annotator } = await openConfiguredAnnotator({ config, db, redis: queues.redis, prefix: DEFAULT_PREFIX })
   try {
     if (annotator.version !== version)
       throw new CliError(
-        `The workers describe with ${version}, this command would with ${annotator.version}: give it the same VISION_* variables.`,
+        `The workers use ${version}, this command ${annotator.version}. Set the same VISION_* variables for both.`,
       )
     for (const [videoId, list] of Map.groupBy(rows, (row) => row.videoId))
       await previewVideo({ db, store, annotator, videoId, list, preview })
@@ -161,12 +167,12 @@ async function previewVideo({
     else preview.failed.push({ frame_id: row.id, status: 'failed', reason: 'image_missing' })
   }
   const paid = new Set<string>()
-  const note = async (call: AnnotatorCall) => {
+  const recordCall = async (call: AnnotatorCall) => {
     for (const id of call.frameIds) paid.add(id)
     preview.calls++
     preview.input_tokens += call.inputTokens ?? 0
     preview.output_tokens += call.outputTokens ?? 0
-    // A call that failed without a word of tokens is not charged for.
+    // A failed call that reports no tokens is not charged.
     const costUsd = call.costUsd ?? (call.outcome === 'failed' ? 0 : null)
     preview.cost_usd = preview.cost_usd === null || costUsd === null ? null : preview.cost_usd + costUsd
     await recordVisionCall(db, videoId, call)
@@ -174,7 +180,7 @@ async function previewVideo({
   const { annotations: answers } = await annotator.annotate(
     { id: videoId, title: video.title, author: video.author, durationSec: video.durationSec ?? 0 },
     asked,
-    { signal: new AbortController().signal, techniques: vocabulary.active.map(toTerm), onCall: note },
+    { signal: new AbortController().signal, techniques: vocabulary.active.map(toTerm), onCall: recordCall },
   )
   for (const answer of answers) {
     const row = list.find((candidate) => candidate.id === answer.frameId)
@@ -194,7 +200,7 @@ async function previewVideo({
   }
 }
 
-/** From the frames that were asked about now; where the cache knew all of them, from what the books say of earlier calls. */
+/** Extrapolates from the calls made now. When the cache answered all, uses the average of earlier calls. */
 async function toEstimate(
   { db, config }: Pick<CommandContext, 'db' | 'config'>,
   preview: Preview,
@@ -215,19 +221,18 @@ async function toEstimate(
 
 function describePreview(preview: Preview): string[] {
   if (preview.frames === 0) return []
-  const lines = [
-    `${frames(preview.frames)} looked at, ${preview.calls} calls, ${preview.input_tokens + preview.output_tokens} tokens:`,
-  ]
+  const tokens = preview.input_tokens + preview.output_tokens
+  const lines = [`${frames(preview.frames)} described, ${preview.calls} calls, ${tokens} tokens:`]
   for (const attribute of ANNOTATED) {
     const changes = preview.changes.filter((change) => change.attribute === attribute)
     if (changes.length === 0) continue
-    const fixed = changes.filter((change) => change.locked).length
+    const corrected = changes.filter((change) => change.locked).length
     const open = changes.filter((change) => !change.locked)
     const filled = open.filter((change) => change.before === null).length
     const emptied = open.filter((change) => change.after === null).length
-    lines.push(
-      `  ${attribute.padEnd(15)} ${filled} filled, ${open.length - filled - emptied} changed, ${emptied} emptied${fixed > 0 ? `, ${fixed} fixed by people` : ''}`,
-    )
+    const parts = [`${filled} filled`, `${open.length - filled - emptied} changed`, `${emptied} emptied`]
+    if (corrected > 0) parts.push(`${corrected} corrected by people`)
+    lines.push(`  ${attribute.padEnd(15)} ${parts.join(', ')}`)
   }
   for (const change of preview.changes.filter((each) => !each.locked).slice(0, SHOWN_CHANGES))
     lines.push(`    ${change.frame_id}  ${change.attribute}: ${short(change.before)} → ${short(change.after)}`)
@@ -249,6 +254,6 @@ function frames(n: number): string {
 function toSample(given: string | undefined): number {
   const n = Number(given ?? SAMPLE)
   if (!Number.isInteger(n) || n < 1 || n > MAX_SAMPLE)
-    throw new CliError(`--sample is a whole number from 1 to ${MAX_SAMPLE}.`)
+    throw new CliError(`--sample must be a whole number from 1 to ${MAX_SAMPLE}.`)
   return n
 }

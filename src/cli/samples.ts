@@ -21,7 +21,10 @@ const Samples = z.array(
   }),
 )
 
-/** Gives an empty library its first videos and follows the work, line by line, until each is ready or has failed. A library that holds a video is left alone. */
+/**
+ * Adds the sample videos to an empty library and prints their progress until each is ready or has failed.
+ * Does nothing when the library has a video.
+ */
 export async function addSamples(
   { db, store, config }: { db: Db; store: MediaStore; config: Pick<Config, 'maxUploadBytes'> },
   signal: AbortSignal,
@@ -50,7 +53,7 @@ async function follow(db: Db, ids: readonly string[], signal: AbortSignal): Prom
     for (const id of ids) {
       const report = await reportVideo(db, id)
       if (!['ready', 'failed', 'cancelled'].includes(report.status)) working++
-      // In tens, and never backwards: a line per step would bury what matters.
+      // In steps of ten percent, and never backwards: more lines would hide the others.
       const percent = Math.floor(percentOf(report) / 10) * 10
       const last = shown.get(id)
       if (last && last.status === report.status && percent <= last.percent) continue

@@ -5,23 +5,23 @@ import type { Command } from 'commander'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
 import { createLogger } from '../logger.ts'
-import { ROLES, type Role } from '../queue/roles.ts'
+import { ROLES } from '../queue/roles.ts'
 import { stopInOrder, untilSignalled } from '../shutdown.ts'
-import { CliError, configOrExit } from './context.ts'
+import { CliError, configOrExit, requireKnown } from './context.ts'
 import { ensureOperator } from './operator.ts'
 
-/** How long a balancer has to notice that `/readyz` says no. */
+/** Time for a load balancer to notice that `/readyz` fails. */
 const DRAIN_GRACE_MS = 3_000
 const ALIVE_EVERY_MS = 10_000
 
-// The servers are loaded by the commands that run them: every other command answers sooner.
+// Only the commands that run a server import it, so that the other commands start faster.
 
-/** `frames start` is the whole service on one machine; `api | worker | migrate` are the roles of the production shape, each a process of its own. */
+/** `frames start` runs everything on one machine. `api | worker | migrate` run one part each, as production does. */
 export function addServeCommands(program: Command): void {
   program
     .command('start')
     .description(
-      'run the whole service on this machine, with a PostgreSQL and a Redis of its own unless DATABASE_URL and REDIS_URL are set',
+      'run the whole service here, with its own PostgreSQL and Redis unless DATABASE_URL and REDIS_URL are set',
     )
     .action(async () => {
       const { startService } = await import('./start.ts')
@@ -36,27 +36,24 @@ export function addServeCommands(program: Command): void {
       const signalled = untilSignalled()
       const { openApi } = await import('../server/main.ts')
       const api = await openApi({ config, databaseUrl, redisUrl, logger })
-      logger.info({ port: api.port }, 'api listens')
+      logger.info({ port: api.port }, 'API listening')
       await signalled
       await finish(logger, [['api', () => api.stop({ graceMs: DRAIN_GRACE_MS, deadlineMs: 20_000 })]])
     })
 
   program
     .command('worker')
-    .description('take jobs and project events (needs DATABASE_URL and REDIS_URL)')
-    .option('--roles <list>', `of ${ROLES.join(', ')}, comma-separated`, ROLES.join(','))
+    .description('process jobs and project events (needs DATABASE_URL and REDIS_URL)')
+    .option('--roles <list>', `comma-separated list of ${ROLES.join(', ')}`, ROLES.join(','))
     .action(async ({ roles }: { roles: string }) => {
       const { config, logger, databaseUrl, redisUrl } = settings('worker')
-      const wanted = roles.split(',').map((role) => role.trim())
-      for (const role of wanted)
-        if (!(ROLES as readonly string[]).includes(role))
-          throw new CliError(`No role is called ${role}; there are ${ROLES.join(', ')}.`)
-      // The `frames start` that we are part of was killed and its stores go with it: as good as killed ourselves, and every step bears that.
+      const wanted = roles.split(',').map((role) => requireKnown('role', role.trim(), ROLES))
+      // Our `frames start` was killed and its database goes with it. Exit at once: every step survives a kill.
       process.once('disconnect', () => process.exit(1))
       const signalled = untilSignalled()
       const { openWorker } = await import('../workers/main.ts')
-      const worker = await openWorker({ config, databaseUrl, redisUrl, logger, roles: wanted as Role[] })
-      logger.info({ roles: wanted }, 'worker runs')
+      const worker = await openWorker({ config, databaseUrl, redisUrl, logger, roles: wanted })
+      logger.info({ roles: wanted }, 'worker started')
       const alive = setInterval(touchAliveFile, ALIVE_EVERY_MS)
       touchAliveFile()
       await signalled
@@ -67,7 +64,7 @@ export function addServeCommands(program: Command): void {
   program
     .command('migrate')
     .description(
-      'bring the database up to date; on its first run also make the operator and a key in DATA_DIR (needs DATABASE_URL)',
+      'migrate the database, and create the operator with a key in DATA_DIR on the first run (needs DATABASE_URL)',
     )
     .action(async () => {
       const config = configOrExit()
@@ -82,19 +79,19 @@ export function addServeCommands(program: Command): void {
     })
 }
 
-/** What a container's health check can look at where no port is: a file that is touched while the event loop turns. */
+/** For a container's health check, as a worker has no port. The file is touched while the event loop runs. */
 function touchAliveFile(): void {
   try {
     writeFileSync(join(tmpdir(), 'worker.alive'), String(Date.now()))
   } catch {
-    // A health check's business, not the work's.
+    // The health check fails; the work goes on.
   }
 }
 
 function settings(name: string) {
   const config = configOrExit()
   if (!config.databaseUrl || !config.redisUrl)
-    throw new CliError('Set DATABASE_URL and REDIS_URL, or run npm start, which brings its own.')
+    throw new CliError('Set DATABASE_URL and REDIS_URL, or run npm start, which starts both.')
   return {
     config,
     logger: createLogger({ level: config.logLevel, name }),

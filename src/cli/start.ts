@@ -19,15 +19,16 @@ import { CliError, type RunFile, readRunFile } from './context.ts'
 import { ensureOperator } from './operator.ts'
 import { addSamples } from './samples.ts'
 
-/** For requests in flight and for jobs; the stores need a moment after them. */
+/** For requests in flight and for jobs. The databases stop after them. */
 const STOP_MS = 20_000
 
 const cli = fileURLToPath(new URL('../cli.ts', import.meta.url))
 
 /**
- * The whole service on this machine: PostgreSQL and Redis unless their variables are set, migrations, the API in this process and the worker as its child (work must not
- * slow answers down), samples for an empty library. Resolves with the exit code once a signal has ended it, or a part it cannot do without has ended.
- * @throws CliError, LocalFailure: one line for the person at the terminal.
+ * Runs the whole service here: PostgreSQL and Redis unless their variables are set, migrations, the API in this
+ * process, the worker as its child so that jobs do not slow down answers, and samples for an empty library.
+ * Resolves with the exit code after a signal, or when a part that it needs has ended.
+ * @throws CliError, LocalFailure
  */
 export async function startService(config: Config): Promise<number> {
   const claim = claimDataDir(config.dataDir)
@@ -46,12 +47,12 @@ export async function startService(config: Config): Promise<number> {
     await aborted(ending.signal)
   } finally {
     if (ending.signal.aborted) console.log('Stopping …')
-    log.hush()
+    log.silence()
     clean = await stopInOrder(parts.reverse(), { logger, deadlineMs: STOP_DEADLINE_MS - 2_000 })
     claim.release()
   }
-  const lost = /lost/.test(String(ending.signal.reason))
-  if (lost) console.error(`${ending.signal.reason}. The log: ${log.file}`)
+  const lost = /ended unexpectedly/.test(String(ending.signal.reason))
+  if (lost) console.error(`${ending.signal.reason}. See the log: ${log.file}`)
   return clean && !lost ? 0 : 1
 }
 
@@ -59,7 +60,7 @@ interface Running {
   logger: Logger
   logFd: number
   parts: [name: string, stop: () => Promise<unknown>][]
-  /** What runs because of us, for those who will not wait for an orderly end. */
+  /** Processes to kill at once when a second signal asks for it. */
   pids: Set<number>
   signal: AbortSignal
   end: (why: string) => void
@@ -68,7 +69,7 @@ interface Running {
 async function run(given: Config, { logger, logFd, parts, pids, signal, end }: Running): Promise<void> {
   await refuseBusyPort(given.port)
   const { databaseUrl, redisUrl } = await openStores(given, { parts, pids, end })
-  // What killed workers left half done; nobody works here but us.
+  // Left by killed workers. The claim on the folder keeps other services out.
   rmSync(join(given.dataDir, 'scratch'), { recursive: true, force: true })
   if (signal.aborted) return
 
@@ -77,28 +78,28 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   try {
     await migrateDatabase(db)
   } catch (error) {
-    throw new CliError(`The database cannot be used: ${reasonOf(error)}`)
+    throw new CliError(`The database cannot be used: ${reasonOf(error)}. Check DATABASE_URL.`)
   }
   await ensureOperator(db, given.dataDir)
   if (signal.aborted) return
 
-  // Only now: a free port picked before the stores are open may be somebody else's by then.
+  // Not earlier: another program could take a free port while the databases start.
   const config = await settlePort(given)
   const api = await openApi({ config, databaseUrl, redisUrl, logger })
   const worker = superviseWorker(config, { databaseUrl, redisUrl, logFd, logger, pids })
-  // Both at once: requests in flight finish while jobs do.
+  // Both at once, so that requests and jobs finish side by side.
   parts.push(['API and worker', () => Promise.all([api.stop({ deadlineMs: STOP_MS }), worker.stop()])])
   const url = `http://localhost:${config.port}`
   writeRunFile(config.dataDir, { pid: process.pid, api: url, database: databaseUrl, redis: redisUrl })
   parts.push(['run file', async () => rmSync(join(config.dataDir, 'run.json'), { force: true })])
 
-  console.log(`The service runs at ${url} (its log: ${nearby(join(config.dataDir, 'service.log'))})`)
+  console.log(`The service runs at ${url} (log: ${nearby(join(config.dataDir, 'service.log'))})`)
   await addSamples({ db, store: openMediaStore(config), config }, signal)
   if (signal.aborted) return
   console.log(welcome(url, join(config.dataDir, 'operator-key')))
 }
 
-/** Local parts for what no variable names. A part that ends by itself ends the service: it could not go on. */
+/** Starts a local database for each URL that is not set. If one ends by itself, the service ends too. */
 async function openStores(config: Config, { parts, pids, end }: Pick<Running, 'parts' | 'pids' | 'end'>) {
   const local = async (
     name: string,
@@ -116,7 +117,7 @@ async function openStores(config: Config, { parts, pids, end }: Pick<Running, 'p
     ])
     server.exited.then(() => {
       pids.delete(server.pid)
-      if (!stopping) end(`${name} was lost`)
+      if (!stopping) end(`${name} ended unexpectedly`)
     })
     return server.url
   }
@@ -130,7 +131,7 @@ async function openStores(config: Config, { parts, pids, end }: Pick<Running, 'p
   return { databaseUrl: databaseUrl!, redisUrl: redisUrl! }
 }
 
-/** Starts the worker again whenever it dies: its jobs come back by themselves. */
+/** Restarts the worker when it dies. Its jobs are retried. */
 function superviseWorker(
   config: Config,
   {
@@ -148,7 +149,7 @@ function superviseWorker(
   const launch = () => {
     const startedAt = Date.now()
     const env = childEnv(process.env, { config, databaseUrl, redisUrl, first: deaths === 0 })
-    // Detached: Ctrl-C reaches us alone. Should we be killed, the closed channel tells the worker to go.
+    // Detached, so that Ctrl-C does not reach it. If we are killed, the closed channel makes the worker exit.
     child = spawn(process.execPath, [cli, 'worker'], {
       env: { ...CHILD_ENV, ...env },
       detached: true,
@@ -156,13 +157,13 @@ function superviseWorker(
     })
     const { pid } = child
     if (pid) pids.add(pid)
-    child.once('error', (error) => logger.error({ err: error }, 'worker cannot be started'))
+    child.once('error', (error) => logger.error({ err: error }, 'worker cannot start'))
     child.once('exit', (code, signal) => {
       if (pid) pids.delete(pid)
       if (stopping) return
       deaths++
       const quick = Date.now() - startedAt < 10_000
-      logger.error({ code, signal, deaths }, 'worker died and is started again')
+      logger.error({ code, signal, deaths }, 'worker died, restarting')
       restart = setTimeout(launch, quick ? Math.min(1_000 * deaths, 30_000) : 200)
     })
   }
@@ -179,10 +180,10 @@ function superviseWorker(
 function killAll(pids: Iterable<number>): void {
   for (const pid of pids) {
     try {
-      // To PostgreSQL an order to stop at once; to the others the end.
+      // PostgreSQL takes it as an immediate shutdown; the others die.
       process.kill(pid, 'SIGQUIT')
     } catch {
-      // Gone by itself.
+      // It has ended already.
     }
   }
 }
@@ -199,15 +200,17 @@ async function settlePort(config: Config): Promise<Config> {
 
 async function refuseBusyPort(port: number): Promise<void> {
   const trouble = await portTrouble(port)
-  if (trouble === 'EADDRINUSE') throw new CliError(`Port ${port} is in use: stop what uses it, or set PORT to another.`)
-  if (trouble === 'EACCES') throw new CliError(`Port ${port} is not open to this user: set PORT to one above 1023.`)
-  if (trouble) throw new CliError(`Port ${port} cannot be used: ${trouble}`)
+  if (trouble === 'EADDRINUSE')
+    throw new CliError(`Port ${port} is in use. Stop the program that uses it, or set PORT to another port.`)
+  if (trouble === 'EACCES')
+    throw new CliError(`Port ${port} needs more rights than this user has. Set PORT to a port above 1023.`)
+  if (trouble) throw new CliError(`Port ${port} cannot be used (${trouble}). Set PORT to another port.`)
 }
 
 function alreadyRunning(dataDir: string): string {
   const running = readRunFile(dataDir)
   const which = running ? ` (process ${running.pid}, ${running.api})` : ''
-  return `A service runs on ${nearby(dataDir)} already${which}: stop it, or set DATA_DIR to another folder.`
+  return `A service runs on ${nearby(dataDir)} already${which}. Stop it, or set DATA_DIR to another folder.`
 }
 
 function writeRunFile(dataDir: string, content: RunFile): void {
@@ -218,8 +221,8 @@ function writeRunFile(dataDir: string, content: RunFile): void {
 
 const MAX_LOG_BYTES = 20 * 1024 * 1024
 
-/** Everything goes to the file; the terminal stays readable and hears of warnings and worse. */
-function openLog(dataDir: string): { file: string; fd: number; hush(): void; write(line: string): void } {
+/** Writes every line to the log file, and warnings and errors to the terminal too. */
+function openLog(dataDir: string): { file: string; fd: number; silence(): void; write(line: string): void } {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = join(dataDir, 'service.log')
   let quiet = false
@@ -228,19 +231,19 @@ function openLog(dataDir: string): { file: string; fd: number; hush(): void; wri
   return {
     file: nearby(file),
     fd,
-    /** What a stop brings with it (connections that end) is nobody's worry. */
-    hush() {
+    /** Stops the output to the terminal: warnings during a stop (closed connections) are expected. */
+    silence() {
       quiet = true
     },
     write(line) {
       writeSync(fd, line)
       if (quiet) return
-      if (/^\{"level":[456]0/.test(line)) console.error(shortly(line))
+      if (/^\{"level":[456]0/.test(line)) console.error(toShortLine(line))
     },
   }
 }
 
-function shortly(line: string): string {
+function toShortLine(line: string): string {
   const { level, msg, err } = JSON.parse(line) as { level: number; msg?: string; err?: { message?: string } }
   return `${level >= 50 ? 'error' : 'warning'}: ${msg ?? ''}${err?.message ? ` (${err.message})` : ''}`
 }
@@ -256,7 +259,7 @@ The wall: ${url}/
   curl -s '${url}/api/frames?kind=cut&tone=dark'${key}
 
 Add your own: npm run -s frames -- add <file> --wait
-Stop with Ctrl-C; the next npm start finds everything as it was.`
+Stop with Ctrl-C. The next npm start continues with the same library.`
 }
 
 function nearby(path: string): string {

@@ -11,115 +11,127 @@ import {
 } from '../library/techniques/techniques.ts'
 import { type CommandContext, print, withContext } from './context.ts'
 
+interface Edit {
+  name?: string
+  description?: string
+  recognise?: string
+  alias?: string[]
+}
+
+interface Change {
+  usage: string
+  description: string
+  act: (context: CommandContext, args: string[], options: Edit) => Promise<TechniqueRow>
+  /** Takes --name, --description, --recognise and --alias. */
+  editable?: boolean
+}
+
+const CHANGES: Change[] = [
+  {
+    usage: 'add <slug>',
+    description: 'add a technique (frames for which a model proposed it take it)',
+    editable: true,
+    act: ({ db }, [slug], options) => {
+      const name = options.name ?? slug!
+      return addTechnique(db, { slug: slug!, name, description: options.description ?? name, ...toEdit(options) })
+    },
+  },
+  {
+    usage: 'edit <slug>',
+    description: 'change the name, the description, how to recognise it or the aliases',
+    editable: true,
+    act: ({ db }, [slug], options) => editTechnique(db, slug!, toEdit(options)),
+  },
+  {
+    usage: 'rename <slug> <new-slug>',
+    description: 'change the slug, also on frames (the old slug redirects to the new one)',
+    act: ({ db }, [slug, to]) => renameTechnique(db, slug!, to!),
+  },
+  {
+    usage: 'merge <slug> <into>',
+    description: 'move all frames of one technique to another (the old slug redirects there)',
+    act: ({ db }, [slug, into]) => mergeTechnique(db, slug!, into!),
+  },
+  {
+    usage: 'retire <slug>',
+    description: 'give the technique to no more frames',
+    act: ({ db }, [slug]) => retireTechnique(db, slug!),
+  },
+  {
+    usage: 'restore <slug>',
+    description: 'undo retire',
+    act: ({ db }, [slug]) => retireTechnique(db, slug!, false),
+  },
+]
+
 /** `frames techniques …`: the governed vocabulary. */
 export function addTechniqueCommands(program: Command): void {
-  const group = program
-    .command('techniques')
-    .description('the vocabulary of techniques: list, add, edit, rename, merge, retire, review what models proposed')
+  const group = program.command('techniques').description('list, change and review the vocabulary of techniques')
 
   group
     .command('list', { isDefault: true })
-    .description('the whole vocabulary')
-    .option('--json', 'one JSON object')
-    .action((options: { json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const rows = await db.select().from(techniques).orderBy(asc(techniques.slug))
-        print(options.json, { techniques: rows.map(toEntry) }, () =>
-          rows.map(
-            (row) => `${row.slug.padEnd(28)} ${row.retiredAt ? '(retired) ' : ''}${row.name}: ${row.description}`,
-          ),
-        )
-      }),
-    )
+    .description('list all techniques')
+    .option('--json', 'print one JSON object')
+    .action((options: { json?: boolean }) => withContext((context) => list(context, options)))
 
-  const change = (
-    usage: string,
-    description: string,
-    act: (context: CommandContext, args: string[], options: Edit) => Promise<TechniqueRow>,
-    setup: (command: Command) => Command = (command) => command,
-  ) =>
-    setup(group.command(usage).description(description).option('--json', 'one JSON object')).action(
-      (...given: unknown[]) => {
-        const command = given.at(-1) as Command
-        const options = command.opts<Edit & { json?: boolean }>()
-        return withContext(async (context) => {
-          const row = await act(context, command.args, options)
-          const adopted = await adoptProposals(context.db)
-          print(options.json, { technique: toEntry(row), adopted_frames: adopted }, () => [
-            `${row.slug}: ${row.name}${row.retiredAt ? ' (retired)' : ''}`,
-            ...(adopted > 0 ? [`${adopted} frames take the technique that their model proposed`] : []),
-          ])
-        })
-      },
-    )
+  for (const change of CHANGES) addChange(group, change)
 
-  interface Edit {
-    name?: string
-    description?: string
-    recognise?: string
-    alias?: string[]
-  }
-  const edits = (command: Command) =>
+  group
+    .command('suggestions')
+    .description('list techniques that models proposed outside the vocabulary, most frequent first')
+    .option('--dismiss <slug>', 'reject a proposal')
+    .option('--json', 'print one JSON object')
+    .action((options: { dismiss?: string; json?: boolean }) =>
+      withContext((context) => reviewSuggestions(context, options)),
+    )
+}
+
+function addChange(group: Command, { usage, description, act, editable }: Change): void {
+  const command = group.command(usage).description(description).option('--json', 'print one JSON object')
+  if (editable)
     command
       .option('--name <text>', 'its name')
       .option('--description <text>', 'what it is')
-      .option('--recognise <text>', 'how to see it in one frame')
+      .option('--recognise <text>', 'how to recognise it in one frame')
       .option('--alias <slug...>', 'other words for it')
-  const toEdit = ({ name, description, recognise, alias }: Edit) => ({
+  command.action(() => {
+    const options = command.opts<Edit & { json?: boolean }>()
+    return withContext(async (context) => {
+      const row = await act(context, command.args, options)
+      const adopted = await adoptProposals(context.db)
+      print(options.json, { technique: toEntry(row), adopted_frames: adopted }, () => [
+        `${row.slug}: ${row.name}${row.retiredAt ? ' (retired)' : ''}`,
+        ...(adopted > 0 ? [`${adopted} frames take the technique that their model proposed`] : []),
+      ])
+    })
+  })
+}
+
+async function list({ db }: CommandContext, options: { json?: boolean }): Promise<void> {
+  const rows = await db.select().from(techniques).orderBy(asc(techniques.slug))
+  print(options.json, { techniques: rows.map(toEntry) }, () =>
+    rows.map((row) => `${row.slug.padEnd(28)} ${row.retiredAt ? '(retired) ' : ''}${row.name}: ${row.description}`),
+  )
+}
+
+async function reviewSuggestions({ db }: CommandContext, options: { dismiss?: string; json?: boolean }): Promise<void> {
+  if (options.dismiss) await dismissSuggestion(db, options.dismiss)
+  const suggestions = await listSuggestions(db)
+  print(options.json, { suggestions }, () => {
+    if (suggestions.length === 0) return 'Nothing waits for review.'
+    return suggestions.map(
+      ({ slug, count, frame_ids }) => `${String(count).padStart(5)}  ${slug}  ${frame_ids.slice(0, 3).join(' ')}`,
+    )
+  })
+}
+
+function toEdit({ name, description, recognise, alias }: Edit) {
+  return {
     ...(name === undefined ? {} : { name }),
     ...(description === undefined ? {} : { description }),
     ...(recognise === undefined ? {} : { recognise }),
     ...(alias === undefined ? {} : { aliases: alias }),
-  })
-
-  change(
-    'add <slug>',
-    'a new technique; frames whose model proposed it take it',
-    ({ db }, [slug], options) =>
-      addTechnique(db, {
-        slug: slug!,
-        name: options.name ?? slug!,
-        description: options.description ?? options.name ?? slug!,
-        ...toEdit(options),
-      }),
-    edits,
-  )
-  change(
-    'edit <slug>',
-    'change name, description, how to recognise it, aliases',
-    ({ db }, [slug], options) => editTechnique(db, slug!, toEdit(options)),
-    edits,
-  )
-  change('rename <slug> <new-slug>', 'frames follow; the old slug goes on working', ({ db }, [slug, to]) =>
-    renameTechnique(db, slug!, to!),
-  )
-  change(
-    'merge <slug> <into>',
-    'all frames of one become frames of the other; the old slug leads there',
-    ({ db }, [slug, into]) => mergeTechnique(db, slug!, into!),
-  )
-  change('retire <slug>', 'takes no new frames', ({ db }, [slug]) => retireTechnique(db, slug!))
-  change('restore <slug>', 'takes frames again', ({ db }, [slug]) => retireTechnique(db, slug!, false))
-
-  group
-    .command('suggestions')
-    .description('what models proposed outside the vocabulary, most frequent first')
-    .option('--dismiss <slug>', 'turn one down')
-    .option('--json', 'one JSON object')
-    .action((options: { dismiss?: string; json?: boolean }) =>
-      withContext(async ({ db }) => {
-        if (options.dismiss) await dismissSuggestion(db, options.dismiss)
-        const list = await listSuggestions(db)
-        print(options.json, { suggestions: list }, () =>
-          list.length === 0
-            ? 'Nothing waits for review.'
-            : list.map(
-                (entry) =>
-                  `${String(entry.count).padStart(5)}  ${entry.slug}  ${entry.frame_ids.slice(0, 3).join(' ')}`,
-              ),
-        )
-      }),
-    )
+  }
 }
 
 function toEntry(row: TechniqueRow) {

@@ -7,8 +7,8 @@ export interface Claim {
 }
 
 /**
- * Takes the data folder for this process alone; undefined when another process has it. The lock is SQLite's, which is the kernel's: it ends with the process,
- * however that dies, and no stale file has to be judged.
+ * Takes the data folder for this process alone. Undefined when another process has it.
+ * SQLite's lock is a lock of the kernel, so it ends with the process and leaves no stale file.
  */
 export function claimDataDir(dir: string): Claim | undefined {
   mkdirSync(dir, { recursive: true, mode: 0o700 })

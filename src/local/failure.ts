@@ -1,2 +1,2 @@
-/** A local part cannot run here. The message is one line for the person at the terminal and says what to do. */
+/** PostgreSQL or Redis cannot run on this machine. The message is one line and says what to do. */
 export class LocalFailure extends Error {}

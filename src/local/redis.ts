@@ -9,7 +9,7 @@ import { stopChild, untilGone } from './processes.ts'
 export interface LocalRedis {
   url: string
   pid: number
-  /** Resolves when the server has ended, for whatever reason. */
+  /** Resolves when the server has ended. */
   exited: Promise<void>
   stop(): Promise<void>
 }
@@ -20,8 +20,8 @@ interface Running {
 }
 
 /**
- * Starts the machine's redis-server on a free loopback port, behind a password, with an append-only file in `dir`. A server that an earlier run left behind on the same
- * folder is stopped first. Resolves when it answers.
+ * Starts redis-server on a free loopback port with a password and an append-only file in `dir`.
+ * A server that an earlier run left on the same folder is stopped first. Resolves when it answers.
  * @throws LocalFailure
  */
 export async function startLocalRedis(options: { dir: string; persistent?: boolean }): Promise<LocalRedis> {
@@ -32,7 +32,8 @@ export async function startLocalRedis(options: { dir: string; persistent?: boole
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
     const password = randomBytes(18).toString('base64url')
-    // Detached: Ctrl-C in the terminal reaches us alone. Settings by standard input: a password among the arguments could be read by every user.
+    // Detached, so that Ctrl-C does not reach it. The settings go through standard input,
+    // because every user could read a password among the arguments.
     const child = spawn('redis-server', ['-'], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] })
     let log = ''
     child.stdout.on('data', (chunk: Buffer) => {
@@ -49,7 +50,7 @@ export async function startLocalRedis(options: { dir: string; persistent?: boole
       })
     })
     const url = `redis://:${password}@127.0.0.1:${port}`
-    // Before it answers: whoever finds it after our death must know it.
+    // Before it answers, so that the next start recognises it if we are killed.
     if (child.pid)
       writeFileSync(runningFile, JSON.stringify({ pid: child.pid, url } satisfies Running), { mode: 0o600 })
     const ended = () => failure !== undefined || child.exitCode !== null || child.signalCode !== null
@@ -76,7 +77,8 @@ export async function startLocalRedis(options: { dir: string; persistent?: boole
 }
 
 const MISSING =
-  'redis-server is missing: install it (Debian: apt-get install redis-server, macOS: brew install redis) or set REDIS_URL to a running one.'
+  'redis-server is missing. Install it (Debian: apt-get install redis-server, macOS: brew install redis) ' +
+  'or set REDIS_URL to a running one.'
 
 function settings({
   dir,
@@ -102,7 +104,7 @@ function settings({
   ].join('\n')
 }
 
-/** A server left behind by a run that was killed. Ours beyond doubt: it takes the password we made up for it, and says itself that it works in our folder. */
+/** Stops a server that a killed run left behind: it accepts our password and reports our folder. */
 async function stopOrphan(dir: string, runningFile: string): Promise<void> {
   let running: Running
   try {

@@ -7,33 +7,36 @@ import { drainable, stopInOrder } from '../../src/shutdown.ts'
 
 const silent = pino({ level: 'silent' })
 
-test('a draining server finishes the request in flight, sends clients away and lets go of kept connections', async () => {
-  let answer: (() => void) | undefined
-  const server: Server = createServer((req, res) => {
-    if (req.url === '/slow') {
-      answer = () => res.end('whole')
-      server.emit('slow')
-    } else res.end('quick')
-  })
-  const arrived = once(server, 'slow')
-  const drain = drainable(server)
-  const url = await listening(server)
-  const agent = new Agent({ keepAlive: true })
-  expect((await fetched(`${url}/`, agent)).text).toBe('quick')
-  const slow = fetched(`${url}/slow`, agent)
-  await arrived
-  const idle = await fetched(`${url}/`, agent)
-  expect(idle.response.headers.connection).toBe('keep-alive')
+test(
+  'a draining server finishes the request in flight, ' + 'sends clients away and lets go of kept connections',
+  async () => {
+    let answer: (() => void) | undefined
+    const server: Server = createServer((req, res) => {
+      if (req.url === '/slow') {
+        answer = () => res.end('whole')
+        server.emit('slow')
+      } else res.end('quick')
+    })
+    const arrived = once(server, 'slow')
+    const drain = drainable(server)
+    const url = await listening(server)
+    const agent = new Agent({ keepAlive: true })
+    expect((await fetched(`${url}/`, agent)).text).toBe('quick')
+    const slow = fetched(`${url}/slow`, agent)
+    await arrived
+    const idle = await fetched(`${url}/`, agent)
+    expect(idle.response.headers.connection).toBe('keep-alive')
 
-  const drained = drain.drain({ graceMs: 0, deadlineMs: 10_000 })
-  await expect(fetched(`${url}/`, new Agent())).rejects.toThrow()
-  answer!()
-  const { text, response } = await slow
-  expect(text).toBe('whole')
-  expect(response.headers.connection).toBe('close')
-  await drained
-  agent.destroy()
-})
+    const drained = drain.drain({ graceMs: 0, deadlineMs: 10_000 })
+    await expect(fetched(`${url}/`, new Agent())).rejects.toThrow()
+    answer!()
+    const { text, response } = await slow
+    expect(text).toBe('whole')
+    expect(response.headers.connection).toBe('close')
+    await drained
+    agent.destroy()
+  },
+)
 
 test('a client that hangs is cut off at the deadline', async () => {
   const server = createServer(() => undefined)
@@ -45,26 +48,30 @@ test('a client that hangs is cut off at the deadline', async () => {
   expect(await hanging).toBeInstanceOf(Error)
 })
 
-test('parts stop in order, a failing one does not keep the next from stopping, a hanging one does not outlast the deadline', async () => {
-  const stopped: string[] = []
-  const part = (
-    name: string,
-    act: () => Promise<unknown> = async () => undefined,
-  ): [string, () => Promise<unknown>] => [
-    name,
-    () => {
-      stopped.push(name)
-      return act()
-    },
-  ]
-  const broken = part('b', () => Promise.reject(new Error('no')))
-  expect(await stopInOrder([part('a'), part('c')], { logger: silent })).toBe(true)
-  expect(await stopInOrder([broken, part('d')], { logger: silent })).toBe(false)
-  expect(
-    await stopInOrder([part('e', () => new Promise(() => undefined)), part('f')], { logger: silent, deadlineMs: 20 }),
-  ).toBe(false)
-  expect(stopped).toEqual(['a', 'c', 'b', 'd', 'e'])
-})
+test(
+  'parts stop in order, a failing one does not keep the next from stopping, ' +
+    'a hanging one does not outlast the deadline',
+  async () => {
+    const stopped: string[] = []
+    const part = (
+      name: string,
+      act: () => Promise<unknown> = async () => undefined,
+    ): [string, () => Promise<unknown>] => [
+      name,
+      () => {
+        stopped.push(name)
+        return act()
+      },
+    ]
+    const broken = part('b', () => Promise.reject(new Error('no')))
+    expect(await stopInOrder([part('a'), part('c')], { logger: silent })).toBe(true)
+    expect(await stopInOrder([broken, part('d')], { logger: silent })).toBe(false)
+    expect(
+      await stopInOrder([part('e', () => new Promise(() => undefined)), part('f')], { logger: silent, deadlineMs: 20 }),
+    ).toBe(false)
+    expect(stopped).toEqual(['a', 'c', 'b', 'd', 'e'])
+  },
+)
 
 async function listening(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1')

@@ -9,7 +9,8 @@ import { memoryFolder } from '../support/memory-folder.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { until } from '../support/until.ts'
 
-// `npm start` as its user meets it: whole processes, one library that lives through every kind of end. The tests build on one another, in order.
+// `npm start` as its user sees it: whole processes, and one library that survives every way to end. Each test continues
+// where the one before it stopped.
 
 const dataDir = mkdtempSync(join(memoryFolder(), 'frames-start-'))
 let service: Service | undefined
@@ -30,7 +31,7 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     expect(service.output()).toContain(`The service runs at ${api} `)
     expect(mode('run.json')).toBe(0o600)
     expect(mode('operator-key')).toBe(0o600)
-    // `ready` is told by the record; the wall follows a moment later.
+    // The database says `ready` first. The wall follows a moment later.
     await until(async () => {
       firstFrames = await framesOf(api)
       return firstFrames.length > 5
@@ -53,16 +54,19 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     expect((await fetch(`${runFile().api}/livez`)).status).toBe(200)
   })
 
-  test('Ctrl-C in mid-ingest, which a terminal and npm both pass on, stops everything it started and nothing else', async () => {
-    const bystander = createServer((_req, res) => res.end()).listen(0)
-    service!.signal('SIGINT')
-    service!.signal('SIGINT')
-    expect(await service!.exit()).toBe(0)
-    expect(processesOf(dataDir)).toEqual([])
-    expect(existsSync(join(dataDir, 'run.json'))).toBe(false)
-    expect(bystander.listening).toBe(true)
-    bystander.close()
-  })
+  test(
+    'Ctrl-C in mid-ingest, which a terminal and npm both pass on, ' + 'stops everything it started and nothing else',
+    async () => {
+      const bystander = createServer((_req, res) => res.end()).listen(0)
+      service!.signal('SIGINT')
+      service!.signal('SIGINT')
+      expect(await service!.exit()).toBe(0)
+      expect(processesOf(dataDir)).toEqual([])
+      expect(existsSync(join(dataDir, 'run.json'))).toBe(false)
+      expect(bystander.listening).toBe(true)
+      bystander.close()
+    },
+  )
 
   test('the next start finds everything as it was', async () => {
     const key = operatorKey()
@@ -102,7 +106,7 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     })
     const answered = once(upload, 'response')
     upload.flushHeaders()
-    // The server has it in hand.
+    // The server is reading the upload.
     await once(upload, 'continue')
     upload.write(Buffer.alloc(200_000, 1))
     service!.signal('SIGTERM')

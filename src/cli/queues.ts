@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { findHeldBack } from '../events/read.ts'
+import { findAnnotatorStatus } from '../library/annotator/annotator-status.ts'
+import { QUEUES, type QueueName } from '../queue/jobs.ts'
+import type { Queues } from '../queue/queues.ts'
+import { NEVER_REACHED } from '../queue/work.ts'
+import { type CommandContext, print, requireKnown, withContext } from './context.ts'
+import { describeAnnotator } from './video-lines.ts'
+
+/** Readers of the event log wait for the oldest open transaction. Up to this time that is usual and not shown. */
+const USUAL_WAIT_MS = 10_000
+
+/** `frames pause | resume | queues` */
+export function addQueueCommands(program: Command): void {
+  addSwitch(program, 'pause', 'stop starting jobs (running jobs finish)')
+  addSwitch(program, 'resume', 'start jobs again')
+  program
+    .command('queues')
+    .description('show the waiting, running and failed jobs of each queue')
+    .option('--drain', 'wait until every queue is empty')
+    .option('--json', 'print one JSON object')
+    .action((options: { drain?: boolean; json?: boolean }) => withContext((context) => showQueues(context, options)))
+}
+
+function addSwitch(program: Command, name: 'pause' | 'resume', description: string): void {
+  program
+    .command(name)
+    .description(description)
+    .argument('[queue...]', `one or more of ${QUEUES.join(', ')} (default: all)`)
+    .option('--json', 'print one JSON object')
+    .action((given: string[], options: { json?: boolean }) =>
+      withContext(async ({ queues }) => {
+        const names = given.length > 0 ? given.map((queue) => requireKnown('queue', queue, QUEUES)) : [...QUEUES]
+        await queues.ready()
+        for (const queue of names) await (name === 'pause' ? queues.get(queue).pause() : resume(queues, queue))
+        const done = name === 'pause' ? 'Paused' : 'Resumed'
+        print(options.json, { queues: names, paused: name === 'pause' }, () => `${done}: ${names.join(', ')}`)
+      }),
+    )
+}
+
+async function resume(queues: Queues, name: QueueName): Promise<void> {
+  await queues.get(name).resume()
+  // Also ends the delay after a refused key or a spent budget.
+  await queues.get(name).removeRateLimitKey()
+}
+
+async function showQueues({ db, queues }: CommandContext, options: { drain?: boolean; json?: boolean }): Promise<void> {
+  await queues.ready()
+  let counts = await countJobs(queues)
+  while (options.drain && counts.some((queue) => remaining(queue) > 0)) {
+    await sleep(500)
+    counts = await countJobs(queues)
+  }
+  const annotator = await findAnnotatorStatus(db)
+  const held = await findHeldBack(db)
+  const heldBack = held && { events: held.events, since: held.since.toISOString() }
+  print(options.json, { queues: counts, annotator, events_held_back: heldBack }, () => [
+    ...counts.map(toLine),
+    ...describeAnnotator(annotator),
+    ...(held && Date.now() - held.since.getTime() > USUAL_WAIT_MS ? [describeHeldBack(held)] : []),
+  ])
+}
+
+type JobCounts = Awaited<ReturnType<typeof countJobs>>[number]
+
+function countJobs(queues: Queues) {
+  return Promise.all(
+    QUEUES.map(async (name) => {
+      const queue = queues.get(name)
+      const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
+      return {
+        queue: name,
+        paused: await queue.isPaused(),
+        rests_ms: Math.max(0, await queue.getRateLimitTtl(NEVER_REACHED)),
+        waiting: counts.waiting ?? 0,
+        prioritized: counts.prioritized ?? 0,
+        delayed: counts.delayed ?? 0,
+        active: counts.active ?? 0,
+        failed: counts.failed ?? 0,
+      }
+    }),
+  )
+}
+
+function remaining({ waiting, prioritized, active, delayed }: JobCounts): number {
+  return waiting + prioritized + active + delayed
+}
+
+function toLine(counts: JobCounts): string {
+  const parts = [`${String(remaining(counts)).padStart(6)} to do`, `${counts.active} running`]
+  if (counts.failed > 0) parts.push(`${counts.failed} failed`)
+  if (counts.paused) parts.push('paused')
+  if (counts.rests_ms > 0) parts.push(`waits ${Math.ceil(counts.rests_ms / 1000)} s`)
+  return `${counts.queue.padEnd(18)} ${parts.join(', ')}`
+}
+
+function describeHeldBack({ events, since }: { events: number; since: Date }): string {
+  return (
+    `! ${events} events have waited since ${since.toISOString()} for an open transaction on this PostgreSQL server.` +
+    ' See pg_stat_activity (backend_xid) and pg_prepared_xacts.'
+  )
+}

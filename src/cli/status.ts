@@ -1,0 +1,55 @@
+import type { Command } from 'commander'
+import { VIDEO_STATUSES } from '../db/schema/videos.ts'
+import { findAnnotatorStatus } from '../library/annotator/annotator-status.ts'
+import { explainFrames, listVideos, reportVideo } from '../library/videos/video-status.ts'
+import { type CommandContext, parseInteger, print, requireKnown, withContext } from './context.ts'
+import { describeAnnotator, describeVideo, toVideoLine } from './video-lines.ts'
+
+interface StatusOptions {
+  explain?: boolean
+  status?: string
+  limit: string
+  json?: boolean
+}
+
+/** `frames status` */
+export function addStatusCommand(program: Command): void {
+  program
+    .command('status')
+    .description('show the newest videos, or everything about one')
+    .argument('[video]', 'video id')
+    .option('--explain', 'say for each frame why it was kept')
+    .option('--status <status>', `only videos with this status: ${VIDEO_STATUSES.join(', ')}`)
+    .option('--limit <n>', 'number of videos', '20')
+    .option('--json', 'print one JSON object')
+    .action((id: string | undefined, options: StatusOptions) =>
+      withContext((context) => (id === undefined ? showVideos(context, options) : showVideo(context, id, options))),
+    )
+}
+
+async function showVideos({ db }: CommandContext, options: StatusOptions): Promise<void> {
+  const status = options.status === undefined ? undefined : requireKnown('status', options.status, VIDEO_STATUSES)
+  const limit = parseInteger('--limit', options.limit, { min: 1, max: 1_000 })
+  const videos = await listVideos(db, { status, limit })
+  const annotator = await findAnnotatorStatus(db)
+  print(options.json, { annotator, videos }, () => [
+    ...describeAnnotator(annotator),
+    ...(videos.length === 0 ? ['No videos yet: frames add <file> --wait'] : videos.map(toVideoLine)),
+  ])
+}
+
+async function showVideo({ db }: CommandContext, id: string, options: StatusOptions): Promise<void> {
+  const video = await reportVideo(db, id)
+  const frames = options.explain ? await explainFrames(db, id) : undefined
+  print(options.json, { video, ...(frames ? { frames } : {}) }, () => [
+    ...describeVideo(video),
+    ...(frames ?? []).map((frame) => `  ${toClock(frame.t_ms)}  ${frame.kind.padEnd(5)}  ${frame.id}  ${frame.reason}`),
+  ])
+}
+
+/** `mm:ss.mmm` */
+function toClock(ms: number): string {
+  const minutes = String(Math.floor(ms / 60_000)).padStart(2, '0')
+  const seconds = String(Math.floor(ms / 1_000) % 60).padStart(2, '0')
+  return `${minutes}:${seconds}.${String(ms % 1_000).padStart(3, '0')}`
+}

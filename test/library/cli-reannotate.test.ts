@@ -1,0 +1,111 @@
+import { sql } from 'drizzle-orm'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { publishAnnotator } from '../../src/library/annotator/active-annotator.ts'
+import { DEFAULT_PREFIX } from '../../src/queue/queues.ts'
+import { startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
+import type { Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { addVideo, extractFromNumber, frameRows, frames, openScripted, scriptedAnnotator, values } from './support.ts'
+
+// Every command is a process of its own.
+vi.setConfig({ testTimeout: 600_000 })
+
+/** The command uses the default names in Redis. A numbered database keeps them apart from every other test. */
+const redisUrl = `${inject('redisUrl').replace(/\/\d*$/, '')}/8`
+const annotator = scriptedAnnotator('measured@1', () => ({ values: values({ subject: 'ui', caption: 'old words' }) }))
+let service: Service
+const run = (...args: string[]) => frames(service, redisUrl, args)
+const withEnv = (env: Record<string, string>, ...args: string[]) => frames(service, redisUrl, args, env)
+beforeAll(async () => {
+  const redis = new Redis(redisUrl)
+  // A run that was killed may have left jobs there, where Redis is kept between runs.
+  await redis.flushdb()
+  redis.disconnect()
+  service = await openScripted(annotator, {
+    workerOptions: { redisUrl, prefix: DEFAULT_PREFIX, extract: extractFromNumber },
+  })
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+test('reannotate: a preview changes nothing, then the frames wait, and may be taken back', async () => {
+  const { db } = service.stores
+  annotator.answer = () => ({ values: values({ caption: 'old words' }) })
+  const id = await addVideo(service, 3)
+  await service.drain()
+  const nothing = await run('reannotate', '--video', id)
+  expect(nothing).toMatchObject({ code: 0, stdout: expect.stringMatching(/is described by measured@1 already/) })
+  // Described by yesterday's annotator.
+  await db.execute(sql`update annotations set annotator = 'yesterday@1' where frame_id like ${`${id}-%`}`)
+  const before = await frameRows(service, id)
+  await run('pause', 'annotate-backfill')
+  const preview = await run('reannotate', '--video', id, '--sample', '2', '--json')
+  expect(preview.stderr).toBe('')
+  expect(preview).toMatchObject({
+    code: 0,
+    json: { annotator: 'measured@1', frames: 3, videos: 1, sample: { frames: 2, calls: 0 }, estimate: { cost_usd: 0 } },
+  })
+  // The measuring annotator knows more about these images than the script, and removes no caption.
+  expect(preview.json.sample.changes.length).toBeGreaterThan(0)
+  expect(await frameRows(service, id)).toEqual(before)
+  expect((await run('reannotate', '--video', id, '--dry-run')).stdout).toMatch(/Nothing was stored/)
+  expect(
+    await withEnv({ VISION_BASE_URL: 'http://127.0.0.1:9/v1', VISION_MODEL: 'm' }, 'reannotate', '--dry-run'),
+  ).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/Set the same VISION_\* variables for both\.$/m),
+  })
+
+  expect(
+    (await run('reannotate', '--video', id, '--where', 'subject=missing', 'technique=missing', '--json')).json,
+  ).toMatchObject({
+    frames: 3,
+    queued: 3,
+  })
+  expect((await run('status', id)).stdout).toContain('3 frames wait for a new description')
+  expect((await run('reannotate', '--stop', '--video', id, '--json')).json).toEqual({ stopped: 3 })
+  annotator.answer = () => ({ values: values({ caption: 'new words' }) })
+  expect((await run('reannotate', '--where', 'annotator=yesterday@1', '--json')).json).toMatchObject({ queued: 3 })
+  await run('resume')
+  await until(async () => (await run('queues', '--json')).json.annotator.waiting === 0)
+  expect((await frameRows(service, id)).map((row) => row.caption)).toEqual(Array(3).fill('new words'))
+  for (const args of [
+    ['--where', 'tone=missing'],
+    ['--sample', '0'],
+    ['--sample', 'many'],
+  ])
+    expect(await run('reannotate', ...args), args.join(' ')).toMatchObject({ code: 1, stdout: '' })
+})
+
+test(
+  'reannotate: looked at twice, the second time from the cache, ' + 'the estimate of the rest stays what it was',
+  async () => {
+    const { db } = service.stores
+    await using endpoint = await startFakeVisionEndpoint()
+    const id = await addVideo(service, 6)
+    await service.drain()
+    await db.execute(sql`update annotations set annotator = 'yesterday@1' where frame_id like ${`${id}-%`}`)
+    const vision = {
+      VISION_BASE_URL: endpoint.baseUrl,
+      VISION_MODEL: 'fake-vl',
+      VISION_PRICE_IN: '1',
+      VISION_PRICE_OUT: '10',
+    }
+    const look = () => withEnv(vision, 'reannotate', '--video', id, '--sample', '3', '--json')
+    const said = /workers use (\S+), this command (.+)\. Set/.exec((await look()).stderr)!
+    await publishAnnotator(db, { version: said[2]!, model: 'fake-vl', batchSize: 8 })
+    try {
+      const first = await look()
+      expect(first.json.sample.calls).toBeGreaterThan(0)
+      expect(first.json.estimate.cost_usd).toBeCloseTo(first.json.sample.cost_usd * 2, 9)
+      const asked = endpoint.calls.length
+      const second = await look()
+      expect(endpoint.calls.length).toBe(asked)
+      expect(second.json.sample).toMatchObject({ frames: 3, calls: 0, cost_usd: 0 })
+      expect(second.json.estimate.cost_usd).toBeCloseTo(first.json.estimate.cost_usd, 9)
+      expect(second.json.estimate.calls).toBe(first.json.estimate.calls)
+    } finally {
+      await publishAnnotator(db, { version: said[1]!, model: 'measured', batchSize: 4 })
+    }
+  },
+)
