@@ -14,7 +14,7 @@ interface JobContract {
   queues: { live: string; backfill: string }
   /** The role of the worker processes that run it. */
   role: Role
-  /** Failures of the work before it is given up. A killed worker is a stall, with a limit of its own (work.ts). */
+  /** Attempts before the job fails for good. A killed worker is a stall, which has its own limit (work.ts). */
   attempts: number
   /** Jobs that one process runs at once, per queue. */
   concurrency: (capacity: Capacity) => { live: number; backfill: number }

@@ -6,37 +6,40 @@ import { expect, inject, test } from 'vitest'
 import { openDb } from '../../src/db/client.ts'
 import { isConnectionLoss } from '../../src/db/connection-loss.ts'
 
-test('a connection that dies before or within a transaction is an outage, and its place in the pool is free again', async () => {
-  const db = openDb({ url: inject('postgresUrl'), max: 1 })
-  const cut = (client: unknown) => (client as { connection: { stream: Socket } }).connection.stream.destroy()
-  try {
-    const client = await db.$client.connect()
-    client.release()
-    cut(client)
-    const begun = db.transaction((tx) => tx.execute(sql`select 1`)).catch((error: unknown) => error)
-    expect(isConnectionLoss(await begun)).toBe(true)
+test(
+  'a connection that dies before or within a transaction is an outage, ' + 'and its place in the pool is free again',
+  async () => {
+    const db = openDb({ url: inject('postgresUrl'), max: 1 })
+    const cut = (client: unknown) => (client as { connection: { stream: Socket } }).connection.stream.destroy()
+    try {
+      const client = await db.$client.connect()
+      client.release()
+      cut(client)
+      const begun = db.transaction((tx) => tx.execute(sql`select 1`)).catch((error: unknown) => error)
+      expect(isConnectionLoss(await begun)).toBe(true)
 
-    let lent: unknown
-    db.$client.once('acquire', (acquired) => {
-      lent = acquired
-    })
-    const within = db
-      .transaction(async (tx) => {
-        await tx.execute(sql`select 1`)
-        cut(lent)
-        // Nobody asks anything of it when it dies.
-        await new Promise((resolve) => setImmediate(resolve))
-        await tx.execute(sql`select 2`)
+      let lent: unknown
+      db.$client.once('acquire', (acquired) => {
+        lent = acquired
       })
-      .catch((error: unknown) => error)
-    expect(isConnectionLoss(await within)).toBe(true)
+      const within = db
+        .transaction(async (tx) => {
+          await tx.execute(sql`select 1`)
+          cut(lent)
+          // The connection dies while no query runs.
+          await new Promise((resolve) => setImmediate(resolve))
+          await tx.execute(sql`select 2`)
+        })
+        .catch((error: unknown) => error)
+      expect(isConnectionLoss(await within)).toBe(true)
 
-    const { rows } = await db.transaction((tx) => tx.execute<{ n: number }>(sql`select 3 as n`))
-    expect(rows).toEqual([{ n: 3 }])
-  } finally {
-    await db.$client.end()
-  }
-})
+      const { rows } = await db.transaction((tx) => tx.execute<{ n: number }>(sql`select 3 as n`))
+      expect(rows).toEqual([{ n: 3 }])
+    } finally {
+      await db.$client.end()
+    }
+  },
+)
 
 test('a Redis that does not answer in time is an outage', async () => {
   const silent = createServer().listen(0, '127.0.0.1')

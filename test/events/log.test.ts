@@ -19,54 +19,58 @@ function write(subject: string) {
   )
 }
 
-test('under eight writers with slow and rolled-back transactions no committed event is missed, and a naive cursor does miss some', async () => {
-  const committed = new Set<string>()
-  let writing = true
-  const random = mulberry(7)
-  const writers = Array.from({ length: 8 }, async (_, w) => {
-    for (let n = 0; n < 40; n++) {
-      const subject = `w${w}-${n}`
-      const slow = random() * 6
-      const rollBack = random() < 0.05
-      try {
-        await stores.db.transaction(async (tx) => {
-          await appendEvent(tx, { type: 'key.revoked', subject, accountId: null, data: { key_id: subject } })
-          await tx.execute(`select pg_sleep(${slow / 1000})`)
-          if (rollBack) throw new Error('rolled back on purpose')
-        })
-        committed.add(subject)
-      } catch {}
-    }
-  })
-  const done = Promise.all(writers).then(() => {
-    writing = false
-  })
+test(
+  'under eight writers with slow and rolled-back transactions no committed event is missed, ' +
+    'and a naive cursor does miss some',
+  async () => {
+    const committed = new Set<string>()
+    let writing = true
+    const random = mulberry(7)
+    const writers = Array.from({ length: 8 }, async (_, w) => {
+      for (let n = 0; n < 40; n++) {
+        const subject = `w${w}-${n}`
+        const slow = random() * 6
+        const rollBack = random() < 0.05
+        try {
+          await stores.db.transaction(async (tx) => {
+            await appendEvent(tx, { type: 'key.revoked', subject, accountId: null, data: { key_id: subject } })
+            await tx.execute(`select pg_sleep(${slow / 1000})`)
+            if (rollBack) throw new Error('rolled back on purpose')
+          })
+          committed.add(subject)
+        } catch {}
+      }
+    })
+    const done = Promise.all(writers).then(() => {
+      writing = false
+    })
 
-  const seen: string[] = []
-  const naive: string[] = []
-  let cursor = START
-  let last = 0
-  let turnsAfter = 0
-  // Any transaction under way on the server holds the reader back, also one of another test file's database: what is
-  // committed is waited for, and three empty turns after it show that nothing comes twice.
-  const deadline = Date.now() + 120_000
-  while (Date.now() < deadline && (writing || seen.length < committed.size || turnsAfter++ < 3)) {
-    const page = await readEvents(stores.db, { after: cursor, limit: 50 })
-    seen.push(...page.events.map((event) => event.subject))
-    cursor = page.next
-    const { rows } = await stores.db.$client.query(
-      'select seq, subject from events where seq > $1 order by seq limit 50',
-      [last],
-    )
-    naive.push(...rows.map((row) => row.subject))
-    last = Number(rows.at(-1)?.seq ?? last)
-    if (page.events.length > 0) turnsAfter = 0
-  }
-  await done
-  expect(new Set(seen)).toEqual(committed)
-  expect(seen).toHaveLength(committed.size)
-  expect(naive.length).toBeLessThan(committed.size)
-})
+    const seen: string[] = []
+    const naive: string[] = []
+    let cursor = START
+    let last = 0
+    let turnsAfter = 0
+    // An open transaction in any database of the server, also another test file's, delays the reader. So this waits for
+    // the committed events; three empty reads after them show that none comes twice.
+    const deadline = Date.now() + 120_000
+    while (Date.now() < deadline && (writing || seen.length < committed.size || turnsAfter++ < 3)) {
+      const page = await readEvents(stores.db, { after: cursor, limit: 50 })
+      seen.push(...page.events.map((event) => event.subject))
+      cursor = page.next
+      const { rows } = await stores.db.$client.query(
+        'select seq, subject from events where seq > $1 order by seq limit 50',
+        [last],
+      )
+      naive.push(...rows.map((row) => row.subject))
+      last = Number(rows.at(-1)?.seq ?? last)
+      if (page.events.length > 0) turnsAfter = 0
+    }
+    await done
+    expect(new Set(seen)).toEqual(committed)
+    expect(seen).toHaveLength(committed.size)
+    expect(naive.length).toBeLessThan(committed.size)
+  },
+)
 
 test('what waits for an open transaction is told, with its age', async () => {
   const since = new Date('2020-01-01T00:00:00Z')
@@ -85,30 +89,33 @@ test('what waits for an open transaction is told, with its age', async () => {
   expect(await findHeldBack(stores.db)).toBeNull()
 })
 
-test('of two consumers of one name one waits; it takes over when the first stops, and nothing is handled twice', async () => {
-  const handled: string[] = []
-  const consumer = (name: string) => ({
-    name: 'pair',
-    async handle(events: StoredEvent[]) {
-      handled.push(...events.map((event) => `${name}:${event.subject}`))
-      return undefined
-    },
-  })
-  const context = { db: stores.db, url: stores.databaseUrl, logger, pollMs: 20 }
-  const first = startConsumer(context, consumer('first'))
-  await until(() => first.active())
-  const second = startConsumer(context, consumer('second'))
-  handled.length = 0
-  await write('a')
-  await first.drain()
-  expect(second.active()).toBe(false)
-  await first[Symbol.asyncDispose]()
-  await write('b')
-  await until(() => second.active())
-  await second.drain()
-  await second[Symbol.asyncDispose]()
-  expect(handled.filter((entry) => /:(a|b)$/.test(entry))).toEqual(['first:a', 'second:b'])
-})
+test(
+  'of two consumers of one name one waits; ' + 'it takes over when the first stops, and nothing is handled twice',
+  async () => {
+    const handled: string[] = []
+    const consumer = (name: string) => ({
+      name: 'pair',
+      async handle(events: StoredEvent[]) {
+        handled.push(...events.map((event) => `${name}:${event.subject}`))
+        return undefined
+      },
+    })
+    const context = { db: stores.db, url: stores.databaseUrl, logger, pollMs: 20 }
+    const first = startConsumer(context, consumer('first'))
+    await until(() => first.active())
+    const second = startConsumer(context, consumer('second'))
+    handled.length = 0
+    await write('a')
+    await first.drain()
+    expect(second.active()).toBe(false)
+    await first[Symbol.asyncDispose]()
+    await write('b')
+    await until(() => second.active())
+    await second.drain()
+    await second[Symbol.asyncDispose]()
+    expect(handled.filter((entry) => /:(a|b)$/.test(entry))).toEqual(['first:a', 'second:b'])
+  },
+)
 
 test('a consumer that dies after its effect and before its checkpoint sees the events again', async () => {
   const handled: string[] = []
@@ -127,7 +134,7 @@ test('a consumer that dies after its effect and before its checkpoint sees the e
     },
   }
   await write('twice')
-  // Else the consumer could die of the events before it.
+  // Otherwise the consumer could fail on the events before it.
   await untilReadable(stores.db)
   const running = startConsumer(context, consumer)
   await running.drain()
@@ -184,7 +191,7 @@ test('a predecessor that only slept cannot move the checkpoint back', async () =
   }
   const running = startConsumer(context, consumer)
   await inside
-  // Somebody else claims the name meanwhile (the lock's session may be gone without the sleeper knowing) and reads to the end.
+  // Another process takes the name meanwhile and reads to the end: the sleeper may not know that its lock is gone.
   await stores.db.$client.query(
     `update checkpoints set epoch = epoch + 1, xid = '99999999', seq = 7 where consumer = 'fence'`,
   )

@@ -36,7 +36,7 @@ test('Redis wiped while videos are in work: all finish, nothing is done twice', 
   const worker = launchWorker(library)
   try {
     for (const path of clips.paths) await addVideo(library, path)
-    // Once with jobs waiting and running, once more while frames are described or recorded.
+    // First while jobs wait and run, then while frames are described or recorded.
     for (const state of ['extracting', 'annotating']) {
       await until(async () => {
         const { rows } = await stores.db.execute(sql`select 1 from videos where status in (${state}, 'ready')`)
@@ -108,7 +108,7 @@ test('PostgreSQL restarted under writes: what was acknowledged is there, with it
   const { boards } = (await (await call({ method: 'GET' })).json()) as { boards: { name: string }[] }
   const names = boards.map(({ name }) => name)
   expect(acknowledged.filter((name) => !names.includes(name))).toEqual([])
-  // An unanswered write may have happened, but once and with its event.
+  // A write without a response may have happened, but only once and with its event.
   expect(new Set(names).size).toBe(names.length)
   const { rows } = await db.execute<{ name: string }>(
     sql`select data->>'name' as name from events where type = 'board.created'`,

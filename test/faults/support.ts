@@ -24,14 +24,14 @@ export interface Library {
 
 export interface WorkerProcess {
   readonly child: ChildProcess
-  /** Resolves when it takes up jobs. */
+  /** Resolves when it takes jobs. */
   working: Promise<void>
-  /** Resolves with its end: the exit code, or the signal that ended it. */
+  /** Resolves at its end, with the exit code or the signal. */
   ended: Promise<number | NodeJS.Signals>
   log(): string
 }
 
-/** A worker of its own process over this library; with `faultAt` it kills itself at that step. */
+/** A worker process over this library. With `faultAt` it kills itself at that step. */
 export function launchWorker(library: Library, faultAt = ''): WorkerProcess {
   const child = spawn(process.execPath, [entry, library.prefix], {
     env: {
@@ -58,7 +58,7 @@ export function launchWorker(library: Library, faultAt = ''): WorkerProcess {
   return { child, working, ended, log: () => log }
 }
 
-/** A folder of small clips, each of other pictures: three shots of a second. */
+/** A folder of small, different clips of three shots, a second each. */
 export function makeClips(count: number): { paths: string[]; remove(): void } {
   const dir = mkdtempSync(join(tmpdir(), 'frames-clips-'))
   const paths = Array.from({ length: count }, (_, n) => {
@@ -96,7 +96,7 @@ export async function addVideo(library: Library, path: string): Promise<string> 
   return video.id
 }
 
-/** What a library came to: the same for the same clips, however often its workers died. */
+/** The final state of a library: the same for the same clips, however often its workers were killed. */
 export async function outcomeOf({ db }: Library) {
   const rows = async (query: ReturnType<typeof sql>) => (await db.execute(query)).rows
   return {
@@ -107,18 +107,21 @@ export async function outcomeOf({ db }: Library) {
       sql`select frame_id, annotator, status from annotations order by frame_id collate "C", annotator`,
     ),
     documents: await rows(
-      sql`select id, doc->>'caption' as caption from library_search.documents where kind = 'frames' and doc is not null order by id collate "C"`,
+      sql`select id, doc->>'caption' as caption from library_search.documents
+           where kind = 'frames' and doc is not null order by id collate "C"`,
     ),
     events: await rows(sql`select type, subject, count(*)::int as times from events
-      where type in ('video.submitted', 'frames.extracted', 'video.ready', 'video.failed') group by 1, 2 order by type collate "C", subject collate "C"`),
+      where type in ('video.submitted', 'frames.extracted', 'video.ready', 'video.failed')
+      group by 1, 2 order by type collate "C", subject collate "C"`),
     annotated: await rows(sql`select frame as id, count(*)::int as times from events,
-      jsonb_array_elements_text(data->'frame_ids') frame where type = 'frames.annotated' group by 1 order by frame collate "C"`),
+      jsonb_array_elements_text(data->'frame_ids') frame
+      where type = 'frames.annotated' group by 1 order by frame collate "C"`),
   }
 }
 
 export type Outcome = Awaited<ReturnType<typeof outcomeOf>>
 
-/** Everything is ready, and every fact was told once. */
+/** Every video is ready, and every event was appended once. */
 export function expectWhole(outcome: Outcome, videos: number): void {
   expect(outcome.videos).toHaveLength(videos)
   for (const video of outcome.videos) expect(video).toMatchObject({ status: 'ready', failure_code: null })
@@ -135,7 +138,7 @@ export function expectWhole(outcome: Outcome, videos: number): void {
   expect(outcome.documents.map(({ id }) => id)).toEqual(ids)
 }
 
-/** Waits until no video is in work and search shows every frame. */
+/** Waits until no video is in progress and search has every frame. */
 export async function settled({ db }: Library): Promise<void> {
   await until(async () => {
     const { rows } = await db.execute<{ left: number }>(sql`select

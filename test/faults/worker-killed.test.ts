@@ -21,7 +21,7 @@ import {
 const VIDEOS = 10
 const KILLS = 20
 let clips: ReturnType<typeof makeClips>
-/** The same clips in a library whose worker nobody killed. */
+/** The same clips in a library whose worker was not killed. */
 let undisturbed: Outcome
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ test('a worker killed at each named step leaves nothing undone and does nothing 
   await withLibrary(async (library) => {
     for (const [n, step] of STEPS.entries()) {
       await addVideo(library, clips.paths[n % VIDEOS]!)
-      // Some of an earlier victim's work is left for this one: it may come to its step by either video.
+      // An earlier victim left some work for this one, so either video may bring it to its step.
       const worker = launchWorker(library, `${step}:1`)
       expect([step, await worker.ended]).toEqual([step, 'SIGKILL'])
     }
@@ -74,7 +74,7 @@ test('two workers killed twenty times at random while ten videos arrive', { time
       workers[victim] = launchWorker(library)
     }
     await settled(library)
-    // The last one may not have come so far as to heed a signal.
+    // The last one may not handle signals yet.
     for (const worker of workers) await worker.working
     for (const worker of workers) worker.child.kill('SIGTERM')
     for (const worker of workers) expect(await worker.ended).toBe(0)
@@ -117,12 +117,12 @@ async function withLibrary(act: (library: Library) => Promise<void>): Promise<vo
   }
 }
 
-/** When to strike: the kills are spread over the work by design, nothing is asserted of the time. */
+/** When to kill: spread over the work by design. No time is asserted. */
 function aMoment(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** A small seeded generator (mulberry32), so that a failing run can be had again. */
+/** A small seeded generator (mulberry32), so that a failing run can be repeated. */
 function mulberry32(seed: number): () => number {
   let state = seed
   return () => {

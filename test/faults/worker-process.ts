@@ -4,7 +4,8 @@ import { untilSignalled } from '../../src/shutdown.ts'
 import type { Annotator } from '../../src/vision/annotator.ts'
 import { openWorker } from '../../src/workers/main.ts'
 
-// A worker in a process of its own, to be killed. Everything is real but the annotator, which costs nothing; jobs of the dead are taken over after a second.
+// A worker process to be killed. Everything is real except the annotator, which makes no paid calls. A second after its
+// death another worker takes over its jobs.
 
 const annotator: Annotator = {
   version: 'test@1',

@@ -24,63 +24,72 @@ async function publicFrame(id: string) {
   return (await service.get(`/api/frames/${id}`)).json.frame
 }
 
-/** Another annotator's answer, as a re-annotation leaves it. */
+/** Another annotator's answer, as a re-annotation stores it. */
 async function answer(videoId: string, by: string, given: ReturnType<typeof values>, frameIds: string[]) {
   const { revision } = (await videoRow(service, videoId)) as { revision: number }
   const list = frameIds.map((frameId) => ({ frameId, status: 'annotated' as const, values: given, issues: [] }))
   return recordAnnotations(service.stores.db, { videoId, revision, annotator: by, model: by.split('@')[0]!, list })
 }
 
-test('a correction is locked: it shows at once and survives re-annotation and re-index; null gives back the best other value', async () => {
-  const video = await addVideo(service, 2)
-  await service.drain()
-  const [first] = await frameRows(service, video)
-  const id = first!.id
-  expect(await publicFrame(id)).toMatchObject({ subject: 'ui', annotation: { model: 'scripted', reviewed: false } })
+test(
+  'a correction is locked: it shows at once and survives re-annotation and re-index; ' +
+    'null gives back the best other value',
+  async () => {
+    const video = await addVideo(service, 2)
+    await service.drain()
+    const [first] = await frameRows(service, video)
+    const id = first!.id
+    expect(await publicFrame(id)).toMatchObject({ subject: 'ui', annotation: { model: 'scripted', reviewed: false } })
 
-  expect((await patch(id, { subject: 'chart', caption: 'A chart of sales' })).status).toBe(200)
-  expect(await publicFrame(id)).toMatchObject({
-    subject: 'chart',
-    caption: 'A chart of sales',
-    annotation: { reviewed: true },
-  })
+    expect((await patch(id, { subject: 'chart', caption: 'A chart of sales' })).status).toBe(200)
+    expect(await publicFrame(id)).toMatchObject({
+      subject: 'chart',
+      caption: 'A chart of sales',
+      annotation: { reviewed: true },
+    })
 
-  await answer(video, 'scripted@2', values({ subject: 'terminal', caption: 'a terminal', zone: 'none' }), [id])
-  expect(await publicFrame(id)).toMatchObject({ subject: 'chart', caption: 'A chart of sales', zone: 'none' })
-  await rebuildAll({ config: service.config, db: service.stores.db })
-  expect(await publicFrame(id)).toMatchObject({
-    subject: 'chart',
-    caption: 'A chart of sales',
-    annotation: { reviewed: true },
-  })
-  const [row] = await frameRows(service, video)
-  expect(row).toMatchObject({
-    subject_provenance: { source: 'person', confidence: 1, by: expect.stringMatching(/^person:/) },
-  })
+    await answer(video, 'scripted@2', values({ subject: 'terminal', caption: 'a terminal', zone: 'none' }), [id])
+    expect(await publicFrame(id)).toMatchObject({ subject: 'chart', caption: 'A chart of sales', zone: 'none' })
+    await rebuildAll({ config: service.config, db: service.stores.db })
+    expect(await publicFrame(id)).toMatchObject({
+      subject: 'chart',
+      caption: 'A chart of sales',
+      annotation: { reviewed: true },
+    })
+    const [row] = await frameRows(service, video)
+    expect(row).toMatchObject({
+      subject_provenance: { source: 'person', confidence: 1, by: expect.stringMatching(/^person:/) },
+    })
 
-  expect((await patch(id, { subject: null, caption: null })).status).toBe(200)
-  expect(await publicFrame(id)).toMatchObject({
-    subject: 'terminal',
-    caption: 'a terminal',
-    annotation: { reviewed: false },
-  })
-})
+    expect((await patch(id, { subject: null, caption: null })).status).toBe(200)
+    expect(await publicFrame(id)).toMatchObject({
+      subject: 'terminal',
+      caption: 'a terminal',
+      annotation: { reviewed: false },
+    })
+  },
+)
 
-test('an answer said twice, also by two workers at once, is one event; another answer of the same annotator is a second', async () => {
-  const video = await addVideo(service, 1)
-  await service.drain()
-  const [frame] = await frameRows(service, video)
-  const told = () =>
-    countOf(
-      service,
-      sql`select count(*) as n from events where type = 'frames.annotated' and subject = ${video} and data->>'annotator' = 'scripted@3'`,
-    )
-  const said = values({ subject: 'logo', caption: 'a mark' })
-  await Promise.all([answer(video, 'scripted@3', said, [frame!.id]), answer(video, 'scripted@3', said, [frame!.id])])
-  expect(await told()).toBe(1)
-  await answer(video, 'scripted@3', values({ subject: 'logo', caption: 'another mark' }), [frame!.id])
-  expect(await told()).toBe(2)
-})
+test(
+  'an answer said twice, also by two workers at once, is one event; ' +
+    'another answer of the same annotator is a second',
+  async () => {
+    const video = await addVideo(service, 1)
+    await service.drain()
+    const [frame] = await frameRows(service, video)
+    const told = () =>
+      countOf(
+        service,
+        sql`select count(*) as n from events
+           where type = 'frames.annotated' and subject = ${video} and data->>'annotator' = 'scripted@3'`,
+      )
+    const said = values({ subject: 'logo', caption: 'a mark' })
+    await Promise.all([answer(video, 'scripted@3', said, [frame!.id]), answer(video, 'scripted@3', said, [frame!.id])])
+    expect(await told()).toBe(1)
+    await answer(video, 'scripted@3', values({ subject: 'logo', caption: 'another mark' }), [frame!.id])
+    expect(await told()).toBe(2)
+  },
+)
 
 test('every correction is told once; setting the same value or unlocking what is open tells nothing', async () => {
   const video = await addVideo(service, 1)
@@ -194,52 +203,59 @@ test('a failure takes nothing back that was described before', async () => {
   })
 })
 
-test('a hostile annotator: nothing outside the lists reaches a column, and nothing of it breaks the others', async () => {
-  const long = `${'x'.repeat(5_000)}😀`
-  annotator.answer = () =>
-    ({
-      status: 'annotated',
-      reason: 'a\u0000b',
-      copiedFrom: "'; drop table frames; --",
-      values: {
-        subject: { value: 'SELECT', source: 'model', confidence: 0.9 },
-        surface: { value: 'slide', source: 'person', confidence: Number.NaN },
-        shot: { value: 'constructor', source: 'root', confidence: 7 },
-        zone: { value: 'top-left', source: 'model', confidence: -3 },
-        technique: { value: '../../etc/passwd', source: 'model', confidence: 1 },
-        caption: { value: `<script>alert(1)</script>\u0000\u0007\ud800 ${long}`, source: 'model', confidence: 1 },
-        steal: { value: '\u0000', source: 'model', confidence: 1 },
-        __proto__: { value: 'polluted', source: 'model', confidence: 1 },
-        tone: { value: 'bright', source: 'model', confidence: 1 },
-      },
-      issues: [{ code: 'x\\u0000', message: 'NUL \u0000, backslash \\u0000, half \ud83d' }],
-      suggestedTechnique: { slug: 'Zoom & enhance\u0000!' },
-    }) as never
-  const video = await addVideo(service, 2)
-  await service.drain()
-  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
-  for (const row of await frameRows(service, video)) {
-    expect(row).toMatchObject({
-      subject: null,
-      subject_provenance: { source: 'model', reason: 'out_of_list' },
-      surface: 'slide',
-      surface_provenance: { source: 'model', confidence: null },
-      shot: null,
-      zone: 'top-left',
-      zone_provenance: { confidence: 0 },
-      technique: null,
-      steal: null,
-      tone: 'dark',
+test(
+  'a hostile annotator: nothing outside the lists reaches a column, ' + 'and nothing of it breaks the others',
+  async () => {
+    const long = `${'x'.repeat(5_000)}😀`
+    annotator.answer = () =>
+      ({
+        status: 'annotated',
+        reason: 'a\u0000b',
+        copiedFrom: "'; drop table frames; --",
+        values: {
+          subject: { value: 'SELECT', source: 'model', confidence: 0.9 },
+          surface: { value: 'slide', source: 'person', confidence: Number.NaN },
+          shot: { value: 'constructor', source: 'root', confidence: 7 },
+          zone: { value: 'top-left', source: 'model', confidence: -3 },
+          technique: { value: '../../etc/passwd', source: 'model', confidence: 1 },
+          caption: { value: `<script>alert(1)</script>\u0000\u0007\ud800 ${long}`, source: 'model', confidence: 1 },
+          steal: { value: '\u0000', source: 'model', confidence: 1 },
+          __proto__: { value: 'polluted', source: 'model', confidence: 1 },
+          tone: { value: 'bright', source: 'model', confidence: 1 },
+        },
+        issues: [{ code: 'x\\u0000', message: 'NUL \u0000, backslash \\u0000, half \ud83d' }],
+        suggestedTechnique: { slug: 'Zoom & enhance\u0000!' },
+      }) as never
+    const video = await addVideo(service, 2)
+    await service.drain()
+    expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+    for (const row of await frameRows(service, video)) {
+      expect(row).toMatchObject({
+        subject: null,
+        subject_provenance: { source: 'model', reason: 'out_of_list' },
+        surface: 'slide',
+        surface_provenance: { source: 'model', confidence: null },
+        shot: null,
+        zone: 'top-left',
+        zone_provenance: { confidence: 0 },
+        technique: null,
+        steal: null,
+        tone: 'dark',
+      })
+      expect(String(row.caption)).toMatch(/^<script>alert\(1\)<\/script>/)
+      expect(String(row.caption).length).toBeLessThanOrEqual(2_000)
+      expect(String(row.caption)).not.toMatch(/[\u0000\u0007]/)
+    }
+    const suggestions = await service.call('GET', '/api/technique-suggestions')
+    expect(suggestions.json.suggestions).toContainEqual({
+      slug: 'zoom-enhance',
+      count: 2,
+      frame_ids: expect.any(Array),
     })
-    expect(String(row.caption)).toMatch(/^<script>alert\(1\)<\/script>/)
-    expect(String(row.caption).length).toBeLessThanOrEqual(2_000)
-    expect(String(row.caption)).not.toMatch(/[\u0000\u0007]/)
-  }
-  const suggestions = await service.call('GET', '/api/technique-suggestions')
-  expect(suggestions.json.suggestions).toContainEqual({ slug: 'zoom-enhance', count: 2, frame_ids: expect.any(Array) })
-  const wall = await service.get('/api/frames?subject=ui')
-  expect(wall.status).toBe(200)
-})
+    const wall = await service.get('/api/frames?subject=ui')
+    expect(wall.status).toBe(200)
+  },
+)
 
 test('the database itself refuses values outside the lists and techniques that do not exist', async () => {
   const video = await addVideo(service, 1)

@@ -23,7 +23,7 @@ import {
   videoRow,
 } from './support.ts'
 
-/** A library described by yesterday's annotator; today's is another. */
+/** A library that yesterday's annotator has described. Today's is a different one. */
 const old = scriptedAnnotator('old@1', (frame) => ({
   values: values({ subject: frame.tSec === 0 ? null : 'ui', caption: 'old words' }),
 }))
@@ -43,7 +43,7 @@ beforeEach(async () => {
   today.answer = () => ({ values: values({ subject: 'chart', caption: 'new words' }) })
 })
 
-/** A worker with today's annotator beside the old one, for as long as the test needs it. */
+/** Runs a worker with today's annotator beside the old one during the act. */
 async function withToday(act: () => Promise<void>): Promise<void> {
   const { config, logger, stores } = service
   const { databaseUrl, redisUrl, prefix } = stores
@@ -55,7 +55,8 @@ async function withToday(act: () => Promise<void>): Promise<void> {
     reconcileMs: 100,
     roles: ['annotate', 'events'],
   })
-  // The old worker goes on, as in a rolling deployment: it takes some of today's jobs off the queue and must leave their frames alone.
+  // The old worker keeps running, as in a rolling deployment. It takes some of today's jobs off the queue and must
+  // leave their frames alone.
   try {
     await act()
     await service.drain()
@@ -129,7 +130,7 @@ test('what waits can be taken back', async () => {
 test('failed frames may be asked for again, refused ones only by name', async () => {
   const { db } = service.stores
   today.answer = (frame) =>
-    frame.tSec === 0 ? { status: 'failed', reason: 'x' } : frame.tSec === 1 ? { status: 'refused', reason: 'y' } : {}
+    [{ status: 'failed', reason: 'x' } as const, { status: 'refused', reason: 'y' } as const][frame.tSec] ?? {}
   await withToday(async () => {
     await requestReannotation(db, today.version, { videoId: videos[0]! })
     await done()
@@ -140,7 +141,7 @@ test('failed frames may be asked for again, refused ones only by name', async ()
     ),
   )
   expect(sizes.map(({ frames }) => frames)).toEqual([1, 1, 1])
-  // The old words are still there.
+  // The old texts remain.
   for (const frame of await wallOf(videos[0]!)) expect(frame.caption).not.toBeNull()
 })
 

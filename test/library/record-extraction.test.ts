@@ -56,20 +56,23 @@ const KEPT = [
   'updatedAt',
 ]
 
-test('a repeated extraction overwrites every column of a frame but its identity, its annotations and its saves', async () => {
-  await using stores = await openStores()
-  const { db } = stores
-  const video = { id: 'video', sourceKey: 'sha256:0', title: 'Video', platform: 'web', revision: 1 }
-  await db.insert(videos).values(video)
-  await recordExtraction(db, { id: 'video', revision: 1, extraction: extractionOf(1), annotator: 'a@1' })
-  const [before] = await db.select().from(frames)
-  await db.update(videos).set({ status: 'ready' }).where(eq(videos.id, 'video'))
-  await db.update(frames).set({ subject: 'ui', saveCount: 3 })
-  const { revision } = await retryVideo(db, 'video', { again: true })
-  await recordExtraction(db, { id: 'video', revision, extraction: extractionOf(2), annotator: 'a@1' })
-  const [after] = await db.select().from(frames)
-  expect(after).toMatchObject({ id: before!.id, subject: 'ui', saveCount: 3 })
-  const columns = Object.keys(getTableColumns(frames)) as (keyof FrameRow)[]
-  const unchanged = columns.filter((column) => JSON.stringify(before![column]) === JSON.stringify(after![column]))
-  expect(unchanged.filter((column) => !KEPT.includes(column))).toEqual([])
-})
+test(
+  'a repeated extraction overwrites every column of a frame but its identity, ' + 'its annotations and its saves',
+  async () => {
+    await using stores = await openStores()
+    const { db } = stores
+    const video = { id: 'video', sourceKey: 'sha256:0', title: 'Video', platform: 'web', revision: 1 }
+    await db.insert(videos).values(video)
+    await recordExtraction(db, { id: 'video', revision: 1, extraction: extractionOf(1), annotator: 'a@1' })
+    const [before] = await db.select().from(frames)
+    await db.update(videos).set({ status: 'ready' }).where(eq(videos.id, 'video'))
+    await db.update(frames).set({ subject: 'ui', saveCount: 3 })
+    const { revision } = await retryVideo(db, 'video', { again: true })
+    await recordExtraction(db, { id: 'video', revision, extraction: extractionOf(2), annotator: 'a@1' })
+    const [after] = await db.select().from(frames)
+    expect(after).toMatchObject({ id: before!.id, subject: 'ui', saveCount: 3 })
+    const columns = Object.keys(getTableColumns(frames)) as (keyof FrameRow)[]
+    const unchanged = columns.filter((column) => JSON.stringify(before![column]) === JSON.stringify(after![column]))
+    expect(unchanged.filter((column) => !KEPT.includes(column))).toEqual([])
+  },
+)

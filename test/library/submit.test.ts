@@ -52,7 +52,7 @@ test('how a video is fetched is told by its address, not by where it is said to 
       onProgress: () => undefined,
     })
   }
-  // Only the download itself refuses an address, and only yt-dlp is missing.
+  // Only the download refuses addresses, and only yt-dlp is missing.
   await expect(fetched('https://127.0.0.1/launch.mp4', 'youtube')).rejects.toMatchObject({ code: 'refused_address' })
   await expect(fetched('https://www.youtube.com/watch?v=dQw4w9WgXcQ', 'web')).rejects.toMatchObject({
     code: 'ytdlp_required',

@@ -13,16 +13,16 @@ import type { AnnotatedAttribute } from '../../src/vocabulary.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { openService, type Service } from '../support/service.ts'
 
-/** What the test's far end says of a frame. */
+/** The scripted answer about a frame. */
 export type Answerer = (frame: FrameToAnnotate) => Partial<FrameAnnotation> | Promise<Partial<FrameAnnotation>>
 
 export interface ScriptedAnnotator extends Annotator {
-  /** Every frame it was asked about, in order. */
+  /** Ids of the frames it was asked about, in order. */
   asked: string[]
   answer: Answerer
 }
 
-/** An annotator whose answers the test writes; everything around it is real. */
+/** An annotator with scripted answers. Everything around it is real. */
 export function scriptedAnnotator(version: string, answer: Answerer, { batchSize = 4 } = {}): ScriptedAnnotator {
   const annotator: ScriptedAnnotator = {
     version,
@@ -62,7 +62,7 @@ export function values(
   )
 }
 
-/** Frames without a film: as many as the first line of the "file" says, one a second; each has a picture of its own. */
+/** Extracts frames without a film: one a second, as many as the first line of the "file" says, all different. */
 export async function extractFromNumber({ file, scratchDir, signal }: ExtractOptions): Promise<Extraction> {
   signal.throwIfAborted()
   const { readFile } = await import('node:fs/promises')
@@ -126,7 +126,7 @@ function pictureOf(n: number): Promise<Buffer> {
   return picture
 }
 
-/** A service whose far ends are scripted: no decoding, no model. The reconciler runs only when the test says so, unless told. */
+/** A service with scripted far ends: no decoding, no model. The reconciler runs only when a test calls it. */
 export function openScripted(
   annotator: Annotator,
   options: NonNullable<Parameters<typeof openService>[0]> = {},

@@ -19,12 +19,12 @@ afterEach(async () => {
   opened = []
 })
 
-/** What is measured is tested elsewhere; loading its models for every test would cost half a minute. */
+/** Measuring is tested elsewhere. Loading its models for every test would take half a minute. */
 const measuring = scriptedAnnotator('measured@1', () => ({
   values: values({ shot: 'no-face', subject: 'terminal' }, 'measured'),
 }))
 
-/** The whole service as it is configured by its variables, over an endpoint of the test's. */
+/** The whole service, configured by its variables, with the test's vision endpoint. */
 async function open(fake: FakeVisionOptions = {}, env: Record<string, string> = {}) {
   const endpoint = await startFakeVisionEndpoint(fake)
   opened.push(endpoint)
@@ -42,38 +42,42 @@ async function open(fake: FakeVisionOptions = {}, env: Record<string, string> = 
   return endpoint
 }
 
-test('a configured model describes every frame over the measured facts; tokens and cost are in the books and shown per video', async () => {
-  const endpoint = await open({}, { VISION_REASONING_EFFORT: 'low' })
-  const video = await addVideo(service, 5)
-  await service.drain()
-  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
-  const { json } = await service.get(`/api/videos/${video}/frames`)
-  for (const frame of json.frames)
-    expect(frame).toMatchObject({
-      subject: 'ui',
-      technique: 'screen-walkthrough',
-      annotation: { model: 'fake-vl', confidence: { subject: 0.9 } },
-    })
-  for (const row of await frameRows(service, video)) {
-    expect(row.subject_provenance).toMatchObject({ source: 'model', by: expect.stringContaining('fake-vl') })
-    expect(row.tone_provenance).toMatchObject({ source: 'measured' })
-  }
-  const report = await service.call('GET', `/api/videos/${video}/status`)
-  const { calls, input_tokens, output_tokens, cost_usd } = report.json.video.costs
-  expect(calls).toBe(endpoint.calls.length)
-  expect(endpoint.calls[0]!.body.reasoning_effort).toBe('low')
-  expect(input_tokens).toBeGreaterThan(2_000)
-  expect(output_tokens).toBeGreaterThan(0)
-  expect(cost_usd).toBeGreaterThan(0)
+test(
+  'a configured model describes every frame over the measured facts; ' +
+    'tokens and cost are in the books and shown per video',
+  async () => {
+    const endpoint = await open({}, { VISION_REASONING_EFFORT: 'low' })
+    const video = await addVideo(service, 5)
+    await service.drain()
+    expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+    const { json } = await service.get(`/api/videos/${video}/frames`)
+    for (const frame of json.frames)
+      expect(frame).toMatchObject({
+        subject: 'ui',
+        technique: 'screen-walkthrough',
+        annotation: { model: 'fake-vl', confidence: { subject: 0.9 } },
+      })
+    for (const row of await frameRows(service, video)) {
+      expect(row.subject_provenance).toMatchObject({ source: 'model', by: expect.stringContaining('fake-vl') })
+      expect(row.tone_provenance).toMatchObject({ source: 'measured' })
+    }
+    const report = await service.call('GET', `/api/videos/${video}/status`)
+    const { calls, input_tokens, output_tokens, cost_usd } = report.json.video.costs
+    expect(calls).toBe(endpoint.calls.length)
+    expect(endpoint.calls[0]!.body.reasoning_effort).toBe('low')
+    expect(input_tokens).toBeGreaterThan(2_000)
+    expect(output_tokens).toBeGreaterThan(0)
+    expect(cost_usd).toBeGreaterThan(0)
 
-  // The same pictures again, in a new row: answered from what has been paid for.
-  await deleteVideo(service.stores.db, video)
-  const again = await addVideo(service, 5)
-  await service.drain()
-  expect(await videoRow(service, again)).toMatchObject({ status: 'ready' })
-  expect(endpoint.calls.length).toBe(calls)
-  expect((await frameRows(service, again)).map((row) => row.subject)).toEqual(Array(5).fill('ui'))
-})
+    // The same images in a new row are answered from the cache.
+    await deleteVideo(service.stores.db, video)
+    const again = await addVideo(service, 5)
+    await service.drain()
+    expect(await videoRow(service, again)).toMatchObject({ status: 'ready' })
+    expect(endpoint.calls.length).toBe(calls)
+    expect((await frameRows(service, again)).map((row) => row.subject)).toEqual(Array(5).fill('ui'))
+  },
+)
 
 test('answers are forgotten when their pictures have been gone for a month, and not before', async () => {
   await open()
@@ -81,7 +85,7 @@ test('answers are forgotten when their pictures have been gone for a month, and 
   const answers = () => countOf(service, sql`select count(*) as n from vision_answers`)
   const age = () => db.execute(sql`update vision_answers set created_at = now() - interval '31 days'`)
   const gone = await addVideo(service, 2)
-  // Its one picture is the other's first.
+  // Its only image is the first of the other video.
   await addVideo(service, 1)
   await service.drain()
   expect(await answers()).toBe(2)
@@ -116,30 +120,34 @@ test('an endpoint that says to wait is waited for, and every frame ends describe
   expect(await countOf(service, sql`select count(*) as n from annotations where status = 'annotated'`)).toBe(20)
 })
 
-test('a video whose budget is spent ends with what can be measured and the reason; the next video has its own', async () => {
-  // The first call already costs more.
-  await open({}, { VISION_BUDGET_VIDEO: '0.000001', VISION_CONCURRENCY: '1' })
-  const video = await addVideo(service, 40)
-  await service.drain()
-  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
-  const { rows } = await service.stores.db.execute<{ status: string; reason: string | null; n: string }>(
-    sql`select status, reason, count(*) as n from annotations group by 1, 2 order by 1`,
-  )
-  expect(rows.map(({ status, reason }) => [status, reason])).toEqual([
-    ['annotated', null],
-    ['failed', 'video_budget_spent'],
-  ])
-  const unpaid = await countOf(
-    service,
-    sql`select count(*) as n from frames f join annotations a on a.frame_id = f.id where a.status = 'failed' and f.shot is not null`,
-  )
-  // What costs nothing is known all the same.
-  expect(unpaid).toBeGreaterThan(0)
-  const next = await addVideo(service, '1 counting-1')
-  await service.stores.db.execute(sql`delete from vision_answers`)
-  await service.drain()
-  expect((await frameRows(service, next))[0]).toMatchObject({ subject: 'ui' })
-})
+test(
+  'a video whose budget is spent ends with what can be measured and the reason; ' + 'the next video has its own',
+  async () => {
+    // The first call already costs more.
+    await open({}, { VISION_BUDGET_VIDEO: '0.000001', VISION_CONCURRENCY: '1' })
+    const video = await addVideo(service, 40)
+    await service.drain()
+    expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+    const { rows } = await service.stores.db.execute<{ status: string; reason: string | null; n: string }>(
+      sql`select status, reason, count(*) as n from annotations group by 1, 2 order by 1`,
+    )
+    expect(rows.map(({ status, reason }) => [status, reason])).toEqual([
+      ['annotated', null],
+      ['failed', 'video_budget_spent'],
+    ])
+    const unpaid = await countOf(
+      service,
+      sql`select count(*) as n from frames f join annotations a on a.frame_id = f.id
+         where a.status = 'failed' and f.shot is not null`,
+    )
+    // Measured values cost nothing and are stored.
+    expect(unpaid).toBeGreaterThan(0)
+    const next = await addVideo(service, '1 counting-1')
+    await service.stores.db.execute(sql`delete from vision_answers`)
+    await service.drain()
+    expect((await frameRows(service, next))[0]).toMatchObject({ subject: 'ui' })
+  },
+)
 
 test('over the day’s budget everything waits, with one status', async () => {
   const endpoint = await open({}, { VISION_BUDGET_DAY: '0.01' })
@@ -153,10 +161,11 @@ test('over the day’s budget everything waits, with one status', async () => {
   expect((await costsOf(service.stores.db)).cost_usd).toBeCloseTo(0.02)
 })
 
-/** What calls cost is known from two days ago: $0.02, as one of eight frames does here. */
+/** The mean cost of calls is known from two days ago: $0.02, as a call of eight frames costs here. */
 const knownCost = () =>
   service.stores.db.execute(
-    sql`insert into vision_calls (model, frames, cost_usd, duration_ms, outcome, at) values ('fake-vl', 8, 0.02, 1, 'ok', now() - interval '2 days')`,
+    sql`insert into vision_calls (model, frames, cost_usd, duration_ms, outcome, at)
+        values ('fake-vl', 8, 0.02, 1, 'ok', now() - interval '2 days')`,
   )
 
 test('many calls at once, of two workers, cannot spend what is left of the day several times over', async () => {
@@ -167,7 +176,7 @@ test('many calls at once, of two workers, cannot spend what is left of the day s
   const second = await openWorker({ config, databaseUrl, redisUrl, prefix, logger, roles: ['annotate'], measuring })
   opened.push({ [Symbol.asyncDispose]: () => second.stop(5_000) })
   await addVideo(service, 128)
-  // The refusal of the others may be told before the first call has reached the endpoint.
+  // The other calls may be refused before the first call has reached the endpoint.
   let told = false
   await until(async () => {
     told ||= (await findAnnotatorStatus(stores.db)).problem?.code === 'budget_spent'
@@ -210,18 +219,21 @@ test('without a budget such an endpoint may serve', async () => {
   expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
 })
 
-test('a video deleted while a call for it runs: however long it takes, the call is in the books, and none follows it', async () => {
-  // It outlasts several looks at whether the video is still there, and leaves frames out that would be asked for again.
-  const endpoint = await open({ delayMs: 2_500, plan: () => 'missing-frames' })
-  const video = await addVideo(service, 8)
-  await until(() => endpoint.calls.length > 0)
-  await deleteVideo(service.stores.db, video)
-  await service.drain()
-  expect(endpoint.calls.length).toBe(1)
-  const { calls, cost_usd } = await costsOf(service.stores.db)
-  expect(calls).toBe(1)
-  expect(cost_usd).toBeGreaterThan(0)
-})
+test(
+  'a video deleted while a call for it runs: ' + 'however long it takes, the call is in the books, and none follows it',
+  async () => {
+    // It outlasts several checks of the revision, and leaves out frames that would be asked about again.
+    const endpoint = await open({ delayMs: 2_500, plan: () => 'missing-frames' })
+    const video = await addVideo(service, 8)
+    await until(() => endpoint.calls.length > 0)
+    await deleteVideo(service.stores.db, video)
+    await service.drain()
+    expect(endpoint.calls.length).toBe(1)
+    const { calls, cost_usd } = await costsOf(service.stores.db)
+    expect(calls).toBe(1)
+    expect(cost_usd).toBeGreaterThan(0)
+  },
+)
 
 test('two workers share one limit of calls under way', async () => {
   const endpoint = await open({ delayMs: 60 }, { VISION_CONCURRENCY: '3' })
@@ -233,11 +245,11 @@ test('two workers share one limit of calls under way', async () => {
   await service.drain()
   expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
   expect(endpoint.mostAtOnce).toBeLessThanOrEqual(3)
-  // Near-identical pictures may share an answer; none is paid for twice.
+  // Near-identical images may share an answer. None is paid for twice.
   expect([...endpoint.paid.values()].every((times) => times === 1)).toBe(true)
 })
 
-/** One limit as two processes have it. */
+/** One limit, opened as by two processes. */
 async function openTwoLimits(concurrency: number) {
   await open()
   const other = new Redis(service.stores.redisUrl)
@@ -246,78 +258,87 @@ async function openTwoLimits(concurrency: number) {
   return { name: options.name, limits: [sharedLimit(service.stores.redis, options), sharedLimit(other, options)] }
 }
 
-test('the shared limit: never more than allowed over two processes’ worth of holders, a dead one’s place comes back', async () => {
-  const { name, limits } = await openTwoLimits(4)
-  let held = 0
-  let most = 0
-  await Promise.all(
-    Array.from({ length: 60 }, async (_, n) => {
-      const { release } = await limits[n % 2]!.acquire(new AbortController().signal)
-      most = Math.max(most, ++held)
-      await new Promise((resolve) => setImmediate(resolve))
-      held--
-      release()
-      release()
-    }),
-  )
-  expect(most).toBeGreaterThan(1)
-  expect(most).toBeLessThanOrEqual(4)
-  // A holder that never gave back: its lease lies in the past.
-  await service.stores.redis.zadd(
-    `limit:${name}`,
-    Date.now() - 1,
-    'dead-1',
-    Date.now() - 1,
-    'dead-2',
-    Date.now() - 1,
-    'dead-3',
-    Date.now() - 1,
-    'dead-4',
-  )
-  const { release } = await limits[0]!.acquire(new AbortController().signal)
-  release()
-  const stop = new AbortController()
-  const full = await Promise.all(Array.from({ length: 4 }, () => limits[0]!.acquire(stop.signal)))
-  const waiting = limits[1]!.acquire(stop.signal)
-  stop.abort(new Error('stopped'))
-  await expect(waiting).rejects.toThrow()
-  for (const place of full) place.release()
-})
+test(
+  'the shared limit: never more than allowed over two processes’ worth of holders, ' + 'a dead one’s place comes back',
+  async () => {
+    const { name, limits } = await openTwoLimits(4)
+    let held = 0
+    let most = 0
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, n) => {
+        const { release } = await limits[n % 2]!.acquire(new AbortController().signal)
+        most = Math.max(most, ++held)
+        await new Promise((resolve) => setImmediate(resolve))
+        held--
+        release()
+        release()
+      }),
+    )
+    expect(most).toBeGreaterThan(1)
+    expect(most).toBeLessThanOrEqual(4)
+    // A dead holder: its lease has expired.
+    await service.stores.redis.zadd(
+      `limit:${name}`,
+      Date.now() - 1,
+      'dead-1',
+      Date.now() - 1,
+      'dead-2',
+      Date.now() - 1,
+      'dead-3',
+      Date.now() - 1,
+      'dead-4',
+    )
+    const { release } = await limits[0]!.acquire(new AbortController().signal)
+    release()
+    const stop = new AbortController()
+    const full = await Promise.all(Array.from({ length: 4 }, () => limits[0]!.acquire(stop.signal)))
+    const waiting = limits[1]!.acquire(stop.signal)
+    stop.abort(new Error('stopped'))
+    await expect(waiting).rejects.toThrow()
+    for (const place of full) place.release()
+  },
+)
 
-test('the shared limit: of many that take a place in one moment, over two processes, each counts those before it', async () => {
-  const { limits } = await openTwoLimits(16)
-  const places = await Promise.all(
-    Array.from({ length: 16 }, (_, n) => limits[n % 2]!.acquire(new AbortController().signal)),
-  )
-  expect(places.map(({ concurrentBefore }) => concurrentBefore).toSorted((a, b) => a - b)).toEqual(
-    Array.from({ length: 16 }, (_, n) => n),
-  )
-  const waiting = limits[1]!.acquire(new AbortController().signal)
-  places[0]!.release()
-  expect((await waiting).concurrentBefore).toBe(15)
-})
+test(
+  'the shared limit: of many that take a place in one moment, ' + 'over two processes, each counts those before it',
+  async () => {
+    const { limits } = await openTwoLimits(16)
+    const places = await Promise.all(
+      Array.from({ length: 16 }, (_, n) => limits[n % 2]!.acquire(new AbortController().signal)),
+    )
+    expect(places.map(({ concurrentBefore }) => concurrentBefore).toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: 16 }, (_, n) => n),
+    )
+    const waiting = limits[1]!.acquire(new AbortController().signal)
+    places[0]!.release()
+    expect((await waiting).concurrentBefore).toBe(15)
+  },
+)
 
-test('the shared limit while Redis is away: as many as allowed within the process, also when all ask at once', async () => {
-  const away = new Redis('redis://127.0.0.1:1', {
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 1,
-    lazyConnect: true,
-    retryStrategy: null,
-  })
-  away.on('error', () => undefined)
-  opened.push({ [Symbol.asyncDispose]: async () => away.disconnect() })
-  const limit = sharedLimit(away, { name: 't', concurrency: 2, perMinute: 0 })
-  const held: { concurrentBefore: number; release(): void }[] = []
-  const most: number[] = []
-  await Promise.all(
-    Array.from({ length: 10 }, async () => {
-      held.push(await limit.acquire(new AbortController().signal))
-      most.push(held.length)
-      await new Promise((resolve) => setImmediate(resolve))
-      held.pop()!.release()
-    }),
-  )
-  expect(Math.max(...most)).toBe(2)
-  const places = await Promise.all([1, 2].map(() => limit.acquire(new AbortController().signal)))
-  expect(places.map(({ concurrentBefore }) => concurrentBefore)).toEqual([0, 1])
-})
+test(
+  'the shared limit while Redis is away: ' + 'as many as allowed within the process, also when all ask at once',
+  async () => {
+    const away = new Redis('redis://127.0.0.1:1', {
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 1,
+      lazyConnect: true,
+      retryStrategy: null,
+    })
+    away.on('error', () => undefined)
+    opened.push({ [Symbol.asyncDispose]: async () => away.disconnect() })
+    const limit = sharedLimit(away, { name: 't', concurrency: 2, perMinute: 0 })
+    const held: { concurrentBefore: number; release(): void }[] = []
+    const most: number[] = []
+    await Promise.all(
+      Array.from({ length: 10 }, async () => {
+        held.push(await limit.acquire(new AbortController().signal))
+        most.push(held.length)
+        await new Promise((resolve) => setImmediate(resolve))
+        held.pop()!.release()
+      }),
+    )
+    expect(Math.max(...most)).toBe(2)
+    const places = await Promise.all([1, 2].map(() => limit.acquire(new AbortController().signal)))
+    expect(places.map(({ concurrentBefore }) => concurrentBefore)).toEqual([0, 1])
+  },
+)

@@ -41,25 +41,30 @@ async function suggestion(slug: string): Promise<{ count: number; frame_ids: str
   return json.suggestions.find((entry: { slug: string }) => entry.slug === slug)
 }
 
-test('a renamed technique is found by its new and by its old slug, in filters, search and a model’s answers', async () => {
-  await add({ slug: 'old-name', name: 'Flying letters' })
-  const ids = await videoWith(['old-name', 'title-card', 'old-name'])
-  const tagged = [ids[0]!, ids[2]!].sort()
-  expect(await wall('old-name')).toEqual(tagged)
-  expect((await service.call('PATCH', '/api/techniques/old-name', { slug: 'new-name' })).json.technique).toMatchObject({
-    slug: 'new-name',
-  })
-  expect(await wall('new-name')).toEqual(tagged)
-  expect(await wall('old-name')).toEqual(tagged)
-  const found = await service.get('/api/search?q=new-name')
-  expect(found.json.techniques[0]).toMatchObject({ slug: 'new-name', frame_count: 2 })
-  expect((await service.get(`/api/frames/${ids[0]}`)).json.frame.technique).toBe('new-name')
-  const later = await videoWith(['old-name'])
-  expect(await wall('new-name')).toEqual([...tagged, ...later].sort())
-  expect(
-    (await service.get('/api/techniques')).json.techniques.map((entry: { slug: string }) => entry.slug),
-  ).not.toContain('old-name')
-})
+test(
+  'a renamed technique is found by its new and by its old slug, ' + 'in filters, search and a model’s answers',
+  async () => {
+    await add({ slug: 'old-name', name: 'Flying letters' })
+    const ids = await videoWith(['old-name', 'title-card', 'old-name'])
+    const tagged = [ids[0]!, ids[2]!].sort()
+    expect(await wall('old-name')).toEqual(tagged)
+    expect(
+      (await service.call('PATCH', '/api/techniques/old-name', { slug: 'new-name' })).json.technique,
+    ).toMatchObject({
+      slug: 'new-name',
+    })
+    expect(await wall('new-name')).toEqual(tagged)
+    expect(await wall('old-name')).toEqual(tagged)
+    const found = await service.get('/api/search?q=new-name')
+    expect(found.json.techniques[0]).toMatchObject({ slug: 'new-name', frame_count: 2 })
+    expect((await service.get(`/api/frames/${ids[0]}`)).json.frame.technique).toBe('new-name')
+    const later = await videoWith(['old-name'])
+    expect(await wall('new-name')).toEqual([...tagged, ...later].sort())
+    expect(
+      (await service.get('/api/techniques')).json.techniques.map((entry: { slug: string }) => entry.slug),
+    ).not.toContain('old-name')
+  },
+)
 
 test.each([
   ['merged', (slug: string) => service.call('POST', `/api/techniques/${slug}/merge`, { into: 'title-card' })],
@@ -70,7 +75,8 @@ test.each([
       const { db } = service.stores
       const rows = (
         await db.execute<{ id: string; video_id: string; revision: number }>(
-          sql`select f.id, f.video_id, v.revision from frames f join videos v on v.id = f.video_id where f.technique = ${slug} order by f.id desc`,
+          sql`select f.id, f.video_id, v.revision from frames f join videos v on v.id = f.video_id
+               where f.technique = ${slug} order by f.id desc`,
         )
       ).rows
       const list = rows.map(({ id }) => ({
@@ -177,7 +183,7 @@ test('a retired technique keeps its frames and takes no new ones until it is res
   expect(await wall('fading')).toEqual([kept])
   expect((await service.call('PATCH', `/api/frames/${refused}/annotation`, { technique: 'fading' })).status).toBe(400)
   await service.call('PATCH', '/api/techniques/fading', { retired: false })
-  // What was proposed meanwhile is taken in.
+  // Proposals made meanwhile are adopted.
   expect(await wall('fading')).toEqual([kept, refused].sort())
 })
 
@@ -191,26 +197,30 @@ test('proposals wait with counts and frames, are never indexed, and can be turne
   expect((await service.call('DELETE', '/api/technique-suggestions/No%20slug')).status).toBe(400)
 })
 
-test('adding the proposed technique, or one with that alias, gives it to the frames that proposed it, as the model’s word', async () => {
-  const [one, two, three] = await videoWith([
-    { proposed: 'orbit-shot' },
-    { proposed: 'Orbiting' },
-    { proposed: 'something-else' },
-  ])
-  await service.call('PATCH', `/api/frames/${two}/annotation`, { technique: 'title-card' })
-  expect((await add({ slug: 'orbit-shot' })).status).toBe(201)
-  expect(await wall('orbit-shot')).toEqual([one])
-  expect(await suggestion('orbit-shot')).toBeUndefined()
-  const { json } = await service.get(`/api/frames/${one}?provenance=1`)
-  expect(json.frame.provenance.technique).toMatchObject({ source: 'model', by: 'scripted@1' })
+test(
+  'adding the proposed technique, or one with that alias, ' +
+    'gives it to the frames that proposed it, as the model’s word',
+  async () => {
+    const [one, two, three] = await videoWith([
+      { proposed: 'orbit-shot' },
+      { proposed: 'Orbiting' },
+      { proposed: 'something-else' },
+    ])
+    await service.call('PATCH', `/api/frames/${two}/annotation`, { technique: 'title-card' })
+    expect((await add({ slug: 'orbit-shot' })).status).toBe(201)
+    expect(await wall('orbit-shot')).toEqual([one])
+    expect(await suggestion('orbit-shot')).toBeUndefined()
+    const { json } = await service.get(`/api/frames/${one}?provenance=1`)
+    expect(json.frame.provenance.technique).toMatchObject({ source: 'model', by: 'scripted@1' })
 
-  expect((await service.call('PATCH', '/api/techniques/orbit-shot', { aliases: ['orbiting'] })).status).toBe(200)
-  // A person's choice stays; unlocked, the model's proposal is what is left.
-  expect(await wall('orbit-shot')).toEqual([one])
-  await service.call('PATCH', `/api/frames/${two}/annotation`, { technique: null })
-  expect(await wall('orbit-shot')).toEqual([one, two].sort())
-  expect(await suggestion('something-else')).toMatchObject({ frame_ids: [three] })
-})
+    expect((await service.call('PATCH', '/api/techniques/orbit-shot', { aliases: ['orbiting'] })).status).toBe(200)
+    // A person's choice stays. Unlocked, the model's proposal wins.
+    expect(await wall('orbit-shot')).toEqual([one])
+    await service.call('PATCH', `/api/frames/${two}/annotation`, { technique: null })
+    expect(await wall('orbit-shot')).toEqual([one, two].sort())
+    expect(await suggestion('something-else')).toMatchObject({ frame_ids: [three] })
+  },
+)
 
 test('an adoption that was cut off is finished later, and doing it twice changes nothing', async () => {
   const [id] = await videoWith([{ proposed: 'cut-short' }])

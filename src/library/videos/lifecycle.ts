@@ -45,7 +45,7 @@ export async function retryVideo(db: Db, id: string, { again = false }: { again?
 const ACTIVE_STATUSES: readonly VideoStatus[] = ['queued', 'fetching', 'extracting', 'annotating']
 
 /**
- * Stops work on an unfinished video. The raised revision makes the database reject whatever a worker still sends.
+ * Stops work on an unfinished video. After it every write of a worker's old job is rejected.
  * @throws AppError not_found, or conflict for a finished video.
  */
 export async function cancelVideo(db: Db, id: string): Promise<VideoRow> {

@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import {
+  createAccount,
+  deleteAccount,
+  ensureAccount,
+  findAccountByEmail,
+  setPlan,
+} from '../../src/library/accounts/accounts.ts'
+import { runIdempotently } from '../../src/library/accounts/idempotency.ts'
+import {
+  authenticate,
+  createKey,
+  isWellFormedKey,
+  listKeys,
+  MAX_KEYS,
+  recordKeyUse,
+  revokeKey,
+  rotateKey,
+} from '../../src/library/accounts/keys.ts'
+import { createBoard, listBoards } from '../../src/library/collections/boards.ts'
+import { pinFrame, pinFrames } from '../../src/library/collections/pins.ts'
+import { saveFrame, saveFrames } from '../../src/library/collections/saves.ts'
+import { openStores, type Stores } from '../support/stores.ts'
+import { eventsOf, expectCountsToAddUp, typesOf } from './records.ts'
+import { seedAccount, seedFrames } from './seed-frames.ts'
+
+let stores: Stores
+beforeAll(async () => {
+  stores = await openStores()
+})
+afterAll(() => stores[Symbol.asyncDispose]())
+
+describe('keys', () => {
+  test('a key has the shape, the checksum finds every single typo, and only its hash is kept', async () => {
+    const { key, record, account } = await seedAccount(stores.db)
+    expect(key).toMatch(/^flk_live_[0-9A-Za-z]{38}$/)
+    expect(isWellFormedKey(key)).toBe(true)
+    for (let n = 9; n < key.length; n++) {
+      const typo = key.slice(0, n) + (key[n] === 'A' ? 'B' : 'A') + key.slice(n + 1)
+      expect(isWellFormedKey(typo)).toBe(false)
+    }
+    expect(record.hint).toBe(key.slice(-4))
+    expect(JSON.stringify(await listKeys(stores.db, account.id))).not.toContain(key.slice(9, 30))
+  })
+
+  test('missing, malformed, unknown, expired and revoked keys are nobody; a plan change holds at once', async () => {
+    const { key, record, account } = await seedAccount(stores.db)
+    expect(await authenticate(stores.db, key)).toMatchObject({
+      account: { id: account.id, plan: 'pro', role: 'member' },
+      key: { id: record.id },
+    })
+    await setPlan(stores.db, { accountId: account.id, plan: 'free' })
+    expect((await authenticate(stores.db, key))?.account.plan).toBe('free')
+    const short = await createKey(stores.db, {
+      accountId: account.id,
+      name: 'short',
+      expiresAt: new Date(Date.now() + 50),
+    })
+    await stores.db.$client.query(`update api_keys set expires_at = now() where id = $1`, [short.record.id])
+    await revokeKey(stores.db, { accountId: account.id, keyId: record.id })
+    for (const dead of [undefined, '', 'nonsense', `flk_live_${'0'.repeat(38)}`, short.key, key, `${key} `])
+      expect(await authenticate(stores.db, dead)).toBeUndefined()
+    await revokeKey(stores.db, { accountId: account.id, keyId: record.id })
+    const types = (await eventsOf(stores.db, account.id)).map((event) => event.type)
+    expect(types.filter((type) => type === 'key.revoked')).toHaveLength(1)
+  })
+
+  test('whatever is wrong with a key, the check asks the database one question', async () => {
+    const { key, record, account } = await seedAccount(stores.db)
+    const revoked = await createKey(stores.db, { accountId: account.id, name: 'r' })
+    await revokeKey(stores.db, { accountId: account.id, keyId: revoked.record.id })
+    const asked = vi.spyOn(stores.db.$client, 'query')
+    try {
+      for (const presented of [
+        undefined,
+        '',
+        'nonsense',
+        'x'.repeat(100_000),
+        `flk_live_${'0'.repeat(38)}`,
+        revoked.key,
+        key,
+      ]) {
+        asked.mockClear()
+        await authenticate(stores.db, presented)
+        expect(asked).toHaveBeenCalledTimes(1)
+      }
+    } finally {
+      asked.mockRestore()
+    }
+    expect(record.revokedAt).toBeNull()
+  })
+
+  test('a rotated key goes on for its grace period and is replaced once', async () => {
+    const { key, record, account } = await seedAccount(stores.db)
+    const at = { accountId: account.id, keyId: record.id }
+    const outcomes = await Promise.allSettled([rotateKey(stores.db, at), rotateKey(stores.db, at)])
+    const made = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+    expect(made).toHaveLength(1)
+    expect(made[0]!.record.scopes).toEqual(record.scopes)
+    expect(await authenticate(stores.db, key)).toBeDefined()
+    expect(await authenticate(stores.db, made[0]!.key)).toBeDefined()
+    const next = await rotateKey(stores.db, { accountId: account.id, keyId: made[0]!.record.id, graceSec: 0 })
+    expect(await authenticate(stores.db, made[0]!.key)).toBeUndefined()
+    expect(await authenticate(stores.db, next.key)).toBeDefined()
+  })
+
+  test('of a key rotated again and again the last two live, and each that ends early says so', async () => {
+    const { key, record, account } = await seedAccount(stores.db)
+    const line = [{ key, record }]
+    for (let n = 0; n < 3; n++)
+      line.push(await rotateKey(stores.db, { accountId: account.id, keyId: line.at(-1)!.record.id, graceSec: 86_400 }))
+    const alive = await Promise.all(line.map(async (each) => (await authenticate(stores.db, each.key)) !== undefined))
+    expect(alive).toEqual([false, false, true, true])
+    const ended = (await eventsOf(stores.db, account.id)).filter(
+      (event) => event.type === 'key.revoked' && !event.data.effective_at,
+    )
+    expect(ended).toEqual(
+      line.slice(0, 2).map(({ record: { id } }) => ({ type: 'key.revoked', subject: id, data: { key_id: id } })),
+    )
+  })
+
+  test('a key in its grace period counts once its successor is dead', async () => {
+    const { account, record } = await seedAccount(stores.db)
+    const spare = MAX_KEYS - 1
+    for (let n = 0; n < spare; n++) {
+      const { record: old } = await createKey(stores.db, { accountId: account.id, name: `k${n}` })
+      const { record: successor } = await rotateKey(stores.db, { accountId: account.id, keyId: old.id })
+      await revokeKey(stores.db, { accountId: account.id, keyId: successor.id })
+    }
+    await expect(createKey(stores.db, { accountId: account.id, name: 'one more' })).rejects.toMatchObject({
+      code: 'conflict',
+    })
+    await revokeKey(stores.db, { accountId: account.id, keyId: record.id })
+    await createKey(stores.db, { accountId: account.id, name: 'one more' })
+  })
+
+  test('members cannot give operators’ scopes, and the cap holds when many are made at once', async () => {
+    const { account } = await seedAccount(stores.db)
+    await expect(
+      createKey(stores.db, { accountId: account.id, name: 'x', scopes: ['accounts:write'] }),
+    ).rejects.toMatchObject({
+      code: 'invalid_request',
+    })
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: MAX_KEYS + 5 }, (_, n) => createKey(stores.db, { accountId: account.id, name: `k${n}` })),
+    )
+    expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(MAX_KEYS - 1)
+  })
+
+  test('the last use is written at most once a minute', async () => {
+    const { key, record } = await seedAccount(stores.db)
+    const used = async () =>
+      (
+        await stores.db.$client.query<{ last_used_at: Date | null }>(
+          'select last_used_at from api_keys where id = $1',
+          [record.id],
+        )
+      ).rows[0]!.last_used_at
+    const caller = (await authenticate(stores.db, key))!
+    await Promise.all(Array.from({ length: 5 }, () => recordKeyUse(stores.db, caller.key)))
+    const first = await used()
+    expect(first).not.toBeNull()
+    await recordKeyUse(stores.db, caller.key)
+    expect(await used()).toEqual(first)
+    await stores.db.$client.query(`update api_keys set last_used_at = now() - interval '2 minutes' where id = $1`, [
+      record.id,
+    ])
+    await recordKeyUse(stores.db, (await authenticate(stores.db, key))!.key)
+    expect((await used())!.getTime()).toBeGreaterThan(first!.getTime() - 1)
+  })
+})
+
+describe('stored answers', () => {
+  const answer = (body: unknown) => async () => ({ status: 200, body })
+
+  test(
+    'while the first request runs the second is told so; ' + 'what fails or dies half-way leaves the key free',
+    async () => {
+      const { account } = await seedAccount(stores.db)
+      const given = { accountId: account.id, key: 'k', request: 'POST /x' }
+      await expect(
+        runIdempotently(stores.db, given, async (tx) => {
+          await createBoard(tx, { accountId: account.id, name: 'rolled back' })
+          throw new Error('died')
+        }),
+      ).rejects.toThrow('died')
+      expect((await listBoards(stores.db, account.id)).boards).toEqual([])
+
+      const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
+      const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+      const first = runIdempotently(stores.db, given, async () => {
+        begin()
+        await mayEnd
+        return { status: 201, body: { b: 1, a: 2 } }
+      })
+      await begun
+      await expect(runIdempotently(stores.db, given, answer('never'))).rejects.toMatchObject({
+        code: 'conflict',
+        retryAfterSec: 1,
+      })
+      end()
+      expect(await first).toMatchObject({ replayed: false })
+      const again = await runIdempotently(stores.db, given, answer('never'))
+      expect([again.status, JSON.stringify(again.body), again.replayed]).toEqual([201, '{"b":1,"a":2}', true])
+    },
+  )
+
+  test('an account that is deleted meanwhile stores nothing and waits for nobody', async () => {
+    const { account } = await seedAccount(stores.db)
+    const { frameIds } = await seedFrames(stores.db, { count: 6 })
+    const board = await createBoard(stores.db, { accountId: account.id, name: 'mine' })
+    const outcomes = await Promise.allSettled([
+      ...frameIds.map((frameId, n) =>
+        runIdempotently(stores.db, { accountId: account.id, key: `k${n}`, request: frameId }, async (tx) => {
+          await pinFrames(tx, { accountId: account.id, boardId: board.id, frameIds: [frameId] })
+          return { status: 200, body: {} }
+        }),
+      ),
+      deleteAccount(stores.db, account.id),
+    ])
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(['not_found', 'unauthenticated']).toContain(outcome.reason.code)
+    expect(outcomes.at(-1)?.status).toBe('fulfilled')
+  })
+})
+
+describe('accounts', () => {
+  test('an address has one account, however often and concurrently it is made', async () => {
+    const outcomes = await Promise.all(
+      Array.from({ length: 8 }, () => ensureAccount(stores.db, { email: 'Same@Example.org' })),
+    )
+    expect(new Set(outcomes.map(({ account }) => account.id)).size).toBe(1)
+    expect(outcomes.filter(({ created }) => created)).toHaveLength(1)
+    await expect(createAccount(stores.db, { email: 'same@example.org' })).rejects.toMatchObject({ code: 'conflict' })
+  })
+
+  test('a deleted account leaves events under its random id and nothing that ties it to a person', async () => {
+    const { account, key } = await seedAccount(stores.db)
+    const { frameIds } = await seedFrames(stores.db, { count: 3 })
+    await saveFrames(stores.db, { accountId: account.id, frameIds })
+    const board = await createBoard(stores.db, { accountId: account.id, name: 'mine' })
+    await pinFrames(stores.db, { accountId: account.id, boardId: board.id, frameIds: frameIds.slice(0, 2) })
+    await deleteAccount(stores.db, account.id)
+    expect(await findAccountByEmail(stores.db, account.email)).toBeUndefined()
+    expect(await authenticate(stores.db, key)).toBeUndefined()
+    for (const frameId of frameIds) await expectCountsToAddUp(stores.db, frameId, 0)
+    const events = await eventsOf(stores.db, account.id)
+    expect(events.slice(-7).map((event) => event.type)).toEqual([
+      ...Array<string>(3).fill('frame.unsaved'),
+      ...Array<string>(2).fill('board.frame_unpinned'),
+      'board.deleted',
+      'account.deleted',
+    ])
+    expect(JSON.stringify(events)).not.toContain(account.email)
+  })
+
+  test('an account that is deleted while it saves and pins ends with no rows and no deadlock', async () => {
+    const { account } = await seedAccount(stores.db)
+    const { frameIds } = await seedFrames(stores.db, { count: 8 })
+    const board = await createBoard(stores.db, { accountId: account.id, name: 'mine' })
+    const outcomes = await Promise.allSettled([
+      ...frameIds.map((frameId) => saveFrame(stores.db, { accountId: account.id, frameId })),
+      ...frameIds.map((frameId) => pinFrame(stores.db, { accountId: account.id, boardId: board.id, frameId })),
+      deleteAccount(stores.db, account.id),
+      saveFrames(stores.db, { accountId: account.id, frameIds }),
+    ])
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'not_found' })
+    for (const frameId of frameIds) await expectCountsToAddUp(stores.db, frameId, 0)
+    const types = await typesOf(stores.db, account.id)
+    expect(types.filter((type) => type === 'frame.saved').length).toBe(
+      types.filter((type) => type === 'frame.unsaved').length,
+    )
+  })
+})

@@ -1,0 +1,205 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { expect, test } from 'vitest'
+import { MAX_ATTEMPTS } from '../../src/library/videos/ingest-progress.ts'
+import { retryVideo } from '../../src/library/videos/lifecycle.ts'
+import type { MediaStore } from '../../src/media/media-store.ts'
+import { openMediaStore } from '../../src/media/open-store.ts'
+import { type Handlers, startWorker } from '../../src/queue/work.ts'
+import { ingestVideo } from '../../src/workers/ingest-video.ts'
+import type { Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { jobFixture } from './job-fixture.ts'
+import { addVideo, values, videoRow } from './support.ts'
+
+const { annotator, countEvents, ingestDeps, open, openTestQueues, reconcile, revisionOf } = jobFixture()
+let service: Service
+
+test('Redis wiped in the middle: the reconciler finishes from the record', async () => {
+  const gate = Promise.withResolvers<void>()
+  annotator.answer = async () => {
+    await gate.promise
+    return { values: values({ subject: 'ui' }) }
+  }
+  service = await open(annotator)
+  const videos = [
+    await addVideo(service, 9),
+    await addVideo(service, 3),
+    await addVideo(service, 1, { backfill: true }),
+  ]
+  await until(() => annotator.asked.length > 0)
+  const keys = await service.stores.redis.keys(`${service.stores.prefix}:*`)
+  expect(keys.length).toBeGreaterThan(0)
+  await service.stores.redis.del(keys)
+  gate.resolve()
+  await until(async () => {
+    await reconcile()
+    await service.drain()
+    return (await Promise.all(videos.map((video) => videoRow(service, video)))).every((row) => row?.status === 'ready')
+  })
+  for (const video of videos) expect(await countEvents('video.ready', video)).toBe(1)
+  expect(new Set(annotator.asked).size).toBe(13)
+})
+
+test('a job that lost its place in the queue is put back', async () => {
+  service = await open(annotator, { workerOptions: { roles: ['events'] } })
+  const video = await addVideo(service, 2)
+  const queues = openTestQueues()
+  await until(async () => (await queues.depth('ingest')) === 1)
+  // The dispatcher has handled its event.
+  await service.drain()
+  await service.stores.redis.del(queues.get('ingest').toKey('wait'))
+  expect(await reconcile()).toBe(1)
+  expect(await reconcile()).toBe(0)
+  const waiting = await queues.get('ingest').getWaiting()
+  expect(waiting.map((job) => job.data.videoId)).toEqual([video])
+})
+
+test('a finished job of the same name does not swallow the new one', async () => {
+  service = await open(annotator)
+  const video = await addVideo(service, 2)
+  await service.drain()
+  await service.stores.db.execute(sql`delete from annotations`)
+  await service.stores.db.execute(sql`update videos set status = 'annotating'`)
+  expect(await reconcile()).toBe(1)
+  await service.drain()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+})
+
+test('a video that was begun too often is given up with a reason, and the next one is not held up', async () => {
+  service = await open(annotator, { worker: false })
+  const { db } = service.stores
+  const video = await addVideo(service, 3)
+  const deps = ingestDeps()
+  const revision = await revisionOf(video)
+  for (let n = 0; n < MAX_ATTEMPTS; n++) {
+    // A killed worker: the attempt begins and never ends.
+    const stop = new AbortController()
+    const running = ingestVideo({
+      ...deps,
+      faultPoint: (step) => step === 'ingest-begun' && stop.abort(new Error('killed')),
+    })({ videoId: video, revision }, { signal: stop.signal, lastAttempt: false })
+    await expect(running).rejects.toThrow()
+  }
+  expect(await videoRow(service, video)).toMatchObject({ attempts: MAX_ATTEMPTS })
+  await ingestVideo(deps)({ videoId: video, revision }, { signal: new AbortController().signal, lastAttempt: false })
+  expect(await videoRow(service, video)).toMatchObject({ status: 'failed', failure_code: 'gave_up' })
+  const again = await retryVideo(db, video)
+  await ingestVideo(deps)(
+    { videoId: video, revision: again.revision },
+    { signal: new AbortController().signal, lastAttempt: false },
+  )
+  expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
+})
+
+test('however long a store is away, the video waits for it and is not given up', async () => {
+  service = await open(annotator, { worker: false })
+  const video = await addVideo(service, 1)
+  const revision = await revisionOf(video)
+  const away: MediaStore = {
+    ...openMediaStore(service.config),
+    async put() {
+      throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    },
+  }
+  const run = (store?: MediaStore) =>
+    ingestVideo(ingestDeps(store && { store }))(
+      { videoId: video, revision },
+      { signal: new AbortController().signal, lastAttempt: false },
+    )
+  for (let n = 0; n < MAX_ATTEMPTS + 5; n++) await expect(run(away)).rejects.toThrow('ECONNREFUSED')
+  await run()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
+})
+
+test('a full disk: tried again, then a coded failure that says what to do, and nothing left in scratch', async () => {
+  service = await open(annotator, { worker: false })
+  const video = await addVideo(service, 3)
+  const store = openMediaStore(service.config)
+  let puts = 0
+  const full: MediaStore = {
+    ...store,
+    async put(...args) {
+      if (++puts > 2) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+      return store.put(...args)
+    },
+  }
+  const revision = await revisionOf(video)
+  const run = (lastAttempt: boolean) =>
+    ingestVideo(ingestDeps({ store: full }))(
+      { videoId: video, revision },
+      { signal: new AbortController().signal, lastAttempt },
+    )
+  await expect(run(false)).rejects.toThrow(/no space/)
+  expect(await videoRow(service, video)).toMatchObject({ status: 'extracting', failure_code: null })
+  await expect(run(true)).rejects.toThrow(/no space/)
+  expect(await videoRow(service, video)).toMatchObject({ status: 'failed', failure_code: 'disk_full' })
+  const report = await service.call('GET', `/api/videos/${video}/status`)
+  expect(report.json.video.failure).toEqual({ code: 'disk_full', message: expect.stringMatching(/Free some space/) })
+  expect(await readdir(join(service.config.dataDir, 'scratch'))).toEqual([])
+})
+
+test('a stopping worker hands its jobs back at once, uncounted, to the one that is still there', async () => {
+  service = await open(annotator, { worker: false })
+  const queues = openTestQueues()
+  const started = Promise.withResolvers<void>()
+  const finished = Promise.withResolvers<void>()
+  const runs: string[] = []
+  const handlersOf = (name: string, act: (signal: AbortSignal) => Promise<void>): Handlers => {
+    const handler = async (_: unknown, { signal }: { signal: AbortSignal }) => {
+      runs.push(name)
+      await act(signal)
+    }
+    return { 'ingest-video': handler, 'annotate-frames': handler, 'remove-media': handler }
+  }
+  const shared = {
+    url: service.stores.redisUrl,
+    prefix: service.stores.prefix,
+    queue: 'ingest' as const,
+    concurrency: 1,
+    logger: service.logger,
+  }
+  const first = startWorker({
+    ...shared,
+    handlers: handlersOf('first', async (signal) => {
+      started.resolve()
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    }),
+  })
+  await queues.add('ingest-video', { videoId: 'x', revision: 1 })
+  await started.promise
+  // The lock lasts a minute: before that, only a job that was handed back can run again.
+  await first.stop(10_000)
+  const second = startWorker({ ...shared, handlers: handlersOf('second', async () => finished.resolve()) })
+  await finished.promise
+  await until(async () => (await queues.get('ingest').getCompletedCount()) === 1)
+  const [job] = await queues.get('ingest').getCompleted()
+  expect(job!.attemptsMade).toBe(1)
+  expect(job!.failedReason).toBeUndefined()
+  expect(runs).toEqual(['first', 'second'])
+  await second.stop(5_000)
+})
+
+test('a handler that does not heed the stop is left behind by the deadline', async () => {
+  service = await open(annotator, { worker: false })
+  const queues = openTestQueues()
+  const started = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
+  const stubborn = async () => {
+    started.resolve()
+    await release.promise
+  }
+  const worker = startWorker({
+    url: service.stores.redisUrl,
+    prefix: service.stores.prefix,
+    queue: 'ingest',
+    concurrency: 1,
+    logger: service.logger,
+    handlers: { 'ingest-video': stubborn, 'annotate-frames': stubborn, 'remove-media': stubborn },
+  })
+  await queues.add('ingest-video', { videoId: 'x', revision: 1 })
+  await started.promise
+  await worker.stop(100)
+  release.resolve()
+})
