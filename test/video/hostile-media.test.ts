@@ -167,7 +167,8 @@ test('files that name other files or addresses are opened by none of their names
     'concat-http.mkv': `ffconcat version 1.0\nfile '${http}'\n`,
     'dash.mp4':
       '<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" ' +
-      'mediaPresentationDuration="PT1S"><Period><AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1">' +
+      'mediaPresentationDuration="PT1S"><Period><AdaptationSet mimeType="video/mp4">' +
+      '<Representation id="1" bandwidth="1">' +
       `<BaseURL>${http}</BaseURL><SegmentBase/></Representation></AdaptationSet></Period></MPD>`,
     'smooth.mp4':
       '<?xml version="1.0"?><SmoothStreamingMedia MajorVersion="2">' +

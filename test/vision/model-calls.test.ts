@@ -27,25 +27,28 @@ test('books that cannot be written fail the run, but not before the answers were
   expect(handed).toEqual(['frame-0', 'frame-1'])
 })
 
-test('a call whose answer is not in the books yet counts as under way, for every process that shares the limit', async () => {
-  const limiter = openLocalLimiter(4)
-  const others: number[] = []
-  const [answered, booking] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const admit = async (count: number) => void others.push(count)
-  await using first = await start({}, { limiter, admit })
-  await using second = await start({}, { limiter, admit })
-  const onCall = () => {
-    answered.resolve()
-    return booking.promise
-  }
-  const running = first.annotate(await toFrames(1), { onCall })
-  await answered.promise
-  await second.annotate(await toFrames(1))
-  booking.resolve()
-  await running
-  await second.annotate([await noiseFrame(2)])
-  expect(others).toEqual([0, 1, 0])
-})
+test(
+  'a call whose answer is not in the books yet counts as under way, ' + 'for every process that shares the limit',
+  async () => {
+    const limiter = openLocalLimiter(4)
+    const others: number[] = []
+    const [answered, booking] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const admit = async (count: number) => void others.push(count)
+    await using first = await start({}, { limiter, admit })
+    await using second = await start({}, { limiter, admit })
+    const onCall = () => {
+      answered.resolve()
+      return booking.promise
+    }
+    const running = first.annotate(await toFrames(1), { onCall })
+    await answered.promise
+    await second.annotate(await toFrames(1))
+    booking.resolve()
+    await running
+    await second.annotate([await noiseFrame(2)])
+    expect(others).toEqual([0, 1, 0])
+  },
+)
 
 test('of many calls that take their places in one moment exactly as many are made as may be paid for', async () => {
   const [ready, refused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -68,27 +68,33 @@ test.each(['wrong-key', 'no-model'] as const)('%s is told once and nobody asks a
   expect(run.endpoint.calls).toHaveLength(1)
 })
 
-test('an endpoint that takes no question at all, such as a model without eyes, stops the rest after a few', async () => {
-  await using run = await start({ plan: () => 'rejected' }, { limiter: openLocalLimiter(1) })
-  const failed: string[] = []
-  const running = run.annotate(await toFrames(80), { onAnnotated: async ({ frameId }) => void failed.push(frameId) })
-  await expect(running).rejects.toMatchObject({
-    code: 'misconfigured',
-    message: expect.stringContaining('invalid image'),
-  })
-  expect(failed.length).toBeLessThan(32)
-  expect(run.endpoint.calls.length).toBeLessThan(80)
-})
+test(
+  'an endpoint that takes no question at all, such as a model without eyes, ' + 'stops the rest after a few',
+  async () => {
+    await using run = await start({ plan: () => 'rejected' }, { limiter: openLocalLimiter(1) })
+    const failed: string[] = []
+    const running = run.annotate(await toFrames(80), { onAnnotated: async ({ frameId }) => void failed.push(frameId) })
+    await expect(running).rejects.toMatchObject({
+      code: 'misconfigured',
+      message: expect.stringContaining('invalid image'),
+    })
+    expect(failed.length).toBeLessThan(32)
+    expect(run.endpoint.calls.length).toBeLessThan(80)
+  },
+)
 
-test('an endpoint that takes only a few frames at once is asked about fewer, by however many calls side by side', async () => {
-  const fewOnly: FakeVisionOptions['replace'] = async ({ messages }) =>
-    messages.at(-1).content.filter(({ type }: { type: string }) => type === 'image_url').length <= 2
-      ? undefined
-      : { status: 400, body: { error: { message: 'the request exceeds the context size' } } }
-  await using run = await start({ replace: fewOnly }, { limiter: openLocalLimiter(64) })
-  const { annotations } = await run.annotate(await toFrames(400))
-  expect(annotations.every(({ status }) => status === 'annotated')).toBe(true)
-})
+test(
+  'an endpoint that takes only a few frames at once is asked about fewer, ' + 'by however many calls side by side',
+  async () => {
+    const fewOnly: FakeVisionOptions['replace'] = async ({ messages }) =>
+      messages.at(-1).content.filter(({ type }: { type: string }) => type === 'image_url').length <= 2
+        ? undefined
+        : { status: 400, body: { error: { message: 'the request exceeds the context size' } } }
+    await using run = await start({ replace: fewOnly }, { limiter: openLocalLimiter(64) })
+    const { annotations } = await run.annotate(await toFrames(400))
+    expect(annotations.every(({ status }) => status === 'annotated')).toBe(true)
+  },
+)
 
 test('a few frames that are rejected fail alone, however many they are over time', async () => {
   const frames = await toFrames(40)
