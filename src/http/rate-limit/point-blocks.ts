@@ -16,7 +16,7 @@ interface Block {
 export interface PointBlocks {
   /** Points taken and not yet spent. */
   held(subject: string): number
-  /** Spends points of a budget of `limit` points: at once from the block, else after `take`, whose errors it passes on. */
+  /** Spends points of a budget of `limit` points: at once from the block, else after `take`. Errors of `take` pass. */
   spend(
     subject: string,
     points: number,
