@@ -24,7 +24,7 @@ return held + 1`
 const LEASE_MS = 180_000
 const RETRY_MS = 50
 
-export interface Lease {
+interface Lease {
   /** Leases taken earlier in all processes, read atomically with the acquisition. Without Redis: in this process. */
   concurrentBefore: number
   /** Idempotent. */

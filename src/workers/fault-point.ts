@@ -11,7 +11,7 @@ export const STEPS = [
   'dispatch-added',
   'projection-applied',
 ] as const
-export type Step = (typeof STEPS)[number]
+type Step = (typeof STEPS)[number]
 
 export type FaultPoint = (step: Step) => void
 

@@ -22,7 +22,7 @@ import type { FaultPoint } from './fault-point.ts'
 import { makeScratch } from './scratch.ts'
 
 /** A video's bytes in the scratch folder, and the title and author that its source gives. */
-export interface FetchedSource {
+interface FetchedSource {
   file: string
   title: string | null
   author: string | null

@@ -48,7 +48,7 @@ export interface Caller {
  * `flk_live_` + 32 random base62 characters (190 bits) + 6 of their CRC32. The checksum lets scanners and servers
  * recognise a key offline.
  */
-export function generateKey(): string {
+function generateKey(): string {
   const body = PREFIX + randomBase62(32)
   return body + checksum(body)
 }
@@ -143,7 +143,7 @@ export async function createKey(
 }
 
 /** The scopes that keys of this role may hold. */
-export function scopesOf(role: Role): readonly Scope[] {
+function scopesOf(role: Role): readonly Scope[] {
   return role === 'operator' ? SCOPES : MEMBER_SCOPES
 }
 

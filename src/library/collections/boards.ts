@@ -7,7 +7,7 @@ import { isId, randomBase62, randomId, sha256 } from '../ids.ts'
 import { lockBoard } from './board-lock.ts'
 import { removePins } from './pins.ts'
 
-export const MAX_BOARDS = 1_000
+const MAX_BOARDS = 1_000
 export const MAX_BOARD_NAME = 120
 
 export interface Board {
@@ -43,7 +43,7 @@ const boardColumns = sql.raw(`b.id, b.name, b.created_at, b.updated_at, b.shared
   array(select i.frame_id from board_items i where i.board_id = b.id order by i.position limit 4) as cover_frame_ids`)
 
 /** @throws AppError invalid_request. */
-export function parseBoardName(text: string): string {
+function parseBoardName(text: string): string {
   const name = text.normalize('NFC').trim()
   if (name === '' || name.length > MAX_BOARD_NAME || /\p{Cc}/u.test(name) || !name.isWellFormed())
     throw invalid('name', `A board's name has 1 to ${MAX_BOARD_NAME} characters.`)

@@ -33,33 +33,32 @@ interface VideoSubmission {
   sourceUrl: string | null
   uploadKey: string | null
   platform: Platform
-  /** Given by a person. Otherwise the source or the file name decides. */
-  title?: string | undefined
-  author?: string | undefined
+  /** What the source or the file name gives, for a submission without a title. */
   fallbackTitle: string
-  backfill?: boolean
-  priority?: number
+  details: SubmissionDetails
 }
 
 /** Queues a video. A repeated source returns the same video, unchanged, and appends no event. */
 async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video: VideoRow; created: boolean }> {
-  const id = videoIdOf(submission.sourceKey)
+  const { sourceKey, sourceUrl, uploadKey, platform, fallbackTitle, details } = submission
+  const { title, author, backfill = false, priority = 0 } = details
+  const id = videoIdOf(sourceKey)
   return db.transaction(async (tx) => {
     await lockMedia(tx, id)
     const [created] = await tx
       .insert(videos)
       .values({
         id,
-        sourceKey: submission.sourceKey,
-        sourceUrl: submission.sourceUrl,
-        uploadKey: submission.uploadKey,
-        platform: submission.platform,
-        title: (submission.title ?? submission.fallbackTitle).slice(0, MAX_TEXT),
-        author: submission.author?.slice(0, 300) ?? null,
-        titleGiven: submission.title !== undefined,
-        authorGiven: submission.author !== undefined,
-        backfill: submission.backfill ?? false,
-        priority: submission.priority ?? 0,
+        sourceKey,
+        sourceUrl,
+        uploadKey,
+        platform: details.platform ?? platform,
+        title: (title ?? fallbackTitle).slice(0, MAX_TEXT),
+        author: author?.slice(0, 300) ?? null,
+        titleGiven: title !== undefined,
+        authorGiven: author !== undefined,
+        backfill,
+        priority,
         // A source that is added again after a deletion has the same id. The random revision rejects its old jobs.
         revision: randomInt(1, 2 ** 30),
       })
@@ -74,7 +73,7 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
       })
       return { video: created, created: true }
     }
-    const [existing] = await tx.select().from(videos).where(eq(videos.sourceKey, submission.sourceKey))
+    const [existing] = await tx.select().from(videos).where(eq(videos.sourceKey, sourceKey))
     if (!existing) throw new Error('the video was deleted while it was submitted')
     return { video: existing, created: false }
   })
@@ -121,12 +120,9 @@ export async function submitUpload(
     sourceKey: `sha256:${hash.digest('hex')}`,
     sourceUrl: null,
     uploadKey,
-    platform: details.platform ?? 'web',
-    title: details.title,
-    author: details.author,
+    platform: 'web',
     fallbackTitle: titleFromFilename(filename),
-    ...(details.backfill === undefined ? {} : { backfill: details.backfill }),
-    ...(details.priority === undefined ? {} : { priority: details.priority }),
+    details,
   })
   if (!created && !(await replacesLostUpload(db, store, video, uploadKey))) await store.delete(uploadKey)
   return { video, created }
@@ -163,17 +159,14 @@ export async function submitUrl(
     sourceKey: source.key,
     sourceUrl: source.canonicalUrl,
     uploadKey: null,
-    platform: details.platform ?? source.platform,
-    title: details.title,
-    author: details.author,
+    platform: source.platform,
     fallbackTitle: titleFromUrl(source.canonicalUrl),
-    ...(details.backfill === undefined ? {} : { backfill: details.backfill }),
-    ...(details.priority === undefined ? {} : { priority: details.priority }),
+    details,
   })
 }
 
 /** `my-launch_film.mp4` → `my launch film`. */
-export function titleFromFilename(filename: string): string {
+function titleFromFilename(filename: string): string {
   const base = filename.split(/[\\/]/).at(-1) ?? ''
   const words = base
     .replace(/\.[a-z0-9]{1,5}$/i, '')

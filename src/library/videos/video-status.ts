@@ -6,7 +6,7 @@ import { countReannotations } from '../annotator/annotator-status.ts'
 import { type Costs, costsOf } from '../annotator/vision-spending.ts'
 import { requireVideo } from './videos.ts'
 
-export interface StageReport {
+interface StageReport {
   stage: StageProgress['stage']
   started_at: string
   finished_at: string | null

@@ -39,7 +39,7 @@ export function toVideoFacts(video: Pick<VideoRow, 'id' | 'title' | 'author' | '
  */
 export const INGEST_STATUSES = ['queued', 'fetching', 'extracting'] as const satisfies VideoStatus[]
 
-export function isIngesting(status: VideoStatus): boolean {
+function isIngesting(status: VideoStatus): boolean {
   return (INGEST_STATUSES as readonly VideoStatus[]).includes(status)
 }
 
