@@ -13,7 +13,9 @@ const samples = JSON.parse(await readFile(new URL('../../samples/samples.json', 
 }[]
 const sample = await readFile(new URL(`../../samples/${samples[0]!.file}`, import.meta.url))
 
-test('an uploaded video becomes a searchable wall, its images are served, and a second upload changes nothing', async () => {
+test('an uploaded video becomes a searchable wall, its images are served, and a second upload changes nothing', {
+  timeout: 600_000,
+}, async () => {
   const first = await service.upload(sample, '?title=My%20launch&author=Acme')
   expect(first).toMatchObject({ status: 202, created: true })
   await service.drain()
@@ -42,4 +44,4 @@ test('an uploaded video becomes a searchable wall, its images are served, and a 
   await service.drain()
   const unchanged = await service.get('/api/frames', { 'if-none-match': etag })
   expect(unchanged.status).toBe(304)
-}, 600_000)
+})

@@ -8,5 +8,5 @@ export const ENGINES: readonly { engine: Engine }[] = [
   ...(meiliMissing() ? [] : [{ engine: 'meilisearch' as const }]),
 ]
 
-/** In plain words, for the title of what is skipped. */
+/** Why Meilisearch is missing, for the title of what is skipped. */
 export const MEILI_MISSING = meiliMissing()

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import sharp from 'sharp'
 import type { FrameToAnnotate } from '../../src/vision/annotator.ts'
 
-/** The nth frame to ask about: distinct noise, so that no two are near each other. */
+/** The nth frame to ask about: noise, so that no two frames are alike. */
 export async function noiseFrame(n: number, over: Partial<FrameToAnnotate> = {}): Promise<FrameToAnnotate> {
   const hash = createHash('sha256').update(`frame ${n}`).digest()
   const image = await sharp(Buffer.alloc(64 * 36 * 3, hash), { raw: { width: 64, height: 36, channels: 3 } })
@@ -65,14 +65,14 @@ export interface FakeVisionOptions {
   delayMs?: number
   /** Answer for one frame; merged over the default. */
   describe?: (name: string, image: string) => Record<string, unknown>
-  /** The modes of `response_format` that it takes; others get a 400. */
+  /** The modes of `response_format` that it accepts. Others get a 400. */
   takes?: ReadonlyArray<'json_schema' | 'json_object' | 'text'>
-  /** Parameters that it does not take. */
+  /** Parameters that it does not accept. */
   refuses?: readonly string[]
-  /** Asked before all else: an answer of a certain server's own, status and body. */
+  /** Asked first: status and body as a certain server would send them. */
   replace?: (body: Record<string, any>) => Promise<{ status: number; body: unknown } | undefined>
   retryAfterMs?: number
-  /** Answers do not tell what they took. */
+  /** Answers do not report their usage. */
   withoutUsage?: boolean
 }
 
@@ -96,7 +96,10 @@ function random(seed: number, n: number): number {
   return ((t ^ (t >>> 14)) >>> 0) / 4294967296
 }
 
-/** A local OpenAI-compatible endpoint that fails on demand. Counts calls, and for every image how often an answer for it was given, which is what is paid for. */
+/**
+ * A local OpenAI-compatible endpoint that fails on demand. It counts calls, and the answers given for
+ * every image, which is what a user pays for.
+ */
 export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
   const calls: FakeCall[] = []
   const paid = new Map<string, number>()
@@ -131,49 +134,26 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     const refused = (options.refuses ?? []).find((name) => name in body)
     if (refused) return fail(400, { message: `Unsupported parameter: '${refused}'`, param: refused })
 
-    const parts: Array<{ type: string; text?: string; image_url?: { url: string } }> = Array.isArray(
-      body.messages.at(-1).content,
-    )
-      ? body.messages.at(-1).content
-      : []
+    const { content } = body.messages.at(-1)
+    const parts: Part[] = Array.isArray(content) ? content : []
     const images = parts.flatMap((part) => part.image_url?.url ?? [])
     const names = parts.flatMap((part) => /^(f\d+):$/.exec(part.text ?? '')?.[1] ?? [])
     const behaviour = options.plan?.(calls.length) ?? 'well'
     calls.push({ behaviour, names, images, body })
 
+    const failure = FAILURES[behaviour]
+    if (failure) return fail(...failure)
     if (behaviour === 'rate-limited')
       return fail(429, { message: 'slow down' }, { 'retry-after-ms': String(options.retryAfterMs ?? 10) })
-    if (behaviour === 'server-error') return fail(500, {})
-    if (behaviour === 'wrong-key') return fail(401, { message: 'Incorrect API key provided' })
-    if (behaviour === 'no-model') return fail(404, { message: 'The model does not exist', code: 'model_not_found' })
-    if (behaviour === 'rejected') return fail(400, { message: 'invalid image' })
     if (behaviour === 'drop') return void response.destroy()
     if (behaviour === 'hang') return
     if (options.delayMs)
       await new Promise((resolve) => setTimeout(resolve, behaviour === 'slow' ? options.delayMs! * 4 : options.delayMs))
 
     const describe = (name: string, i: number) => ({ ...describeWell(name), ...options.describe?.(name, images[i]!) })
-    let frames: Array<Record<string, unknown>> = names.map(describe)
-    if (behaviour === 'wrong-order') frames.reverse()
-    if (behaviour === 'missing-frames') frames = frames.slice(0, Math.max(1, frames.length - 2))
-    if (behaviour === 'wrong-enums')
-      frames = frames.map((frame) => ({ ...frame, subject: 'spaceship', zone: 7, technique: 'no-such-move' }))
-    let text = JSON.stringify({ frames })
-    let given: Array<Record<string, unknown>> = frames
-    let finish = 'stop'
-    let refusal: string | null = null
-    if (behaviour === 'garbage') [text, given] = ['Sorry, as a language model I would rather write prose.', []]
-    // A quote is missing right at the start, so that no frame can be saved from it.
-    if (behaviour === 'broken-json') [text, given] = [text.replaceAll('"frame":', '"frame:'), []]
-    if (behaviour === 'cut-off') {
-      finish = 'length'
-      text = text.slice(0, Math.floor(text.length * 0.6))
-      given = frames.slice(0, Math.floor(frames.length * 0.6))
-    }
-    if (behaviour === 'refusal') [text, given, refusal] = ['', [], 'I cannot help with that.']
-    if (behaviour === 'content-filter') [text, given, finish] = ['', [], 'content_filter']
-    if (names.length === 0) text = repair(String(body.messages.at(-1).content))
-    for (const frame of given) {
+    const reply = replyOf(behaviour, names.map(describe))
+    if (names.length === 0) reply.text = repair(String(content))
+    for (const frame of reply.given) {
       const image = images[names.indexOf(String(frame.frame))]
       if (image) paid.set(image, (paid.get(image) ?? 0) + 1)
     }
@@ -188,27 +168,10 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     }
     if (behaviour === 'huge-body') {
       for (const image of images) paid.set(image, (paid.get(image) ?? 1) - 1)
-      text = 'x'.repeat(8 * 1024 * 1024)
+      reply.text = 'x'.repeat(8 * 1024 * 1024)
     }
-    const tokens = images.length * 500
-    response.end(
-      JSON.stringify({
-        id: `c${calls.length}`,
-        object: 'chat.completion',
-        model: body.model,
-        choices: [
-          { index: 0, finish_reason: finish, message: { role: 'assistant', content: refusal ? null : text, refusal } },
-        ],
-        usage: options.withoutUsage
-          ? null
-          : {
-              prompt_tokens: 2000 + tokens,
-              completion_tokens: 180 * names.length,
-              total_tokens: 2000 + tokens,
-              prompt_tokens_details: { cached_tokens: 1000 },
-            },
-      }),
-    )
+    const usage = options.withoutUsage ? null : usageOf(images.length, names.length)
+    response.end(JSON.stringify(completion({ id: `c${calls.length}`, model: body.model, reply, usage })))
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -256,7 +219,67 @@ function describeWell(name: string): Record<string, unknown> {
   }
 }
 
-/** What a model would make of a broken JSON text that it is asked to mend. */
+interface Part {
+  type: string
+  text?: string
+  image_url?: { url: string }
+}
+
+type Frame = Record<string, unknown>
+
+const FAILURES: Partial<Record<Behaviour, [status: number, error: Record<string, unknown>]>> = {
+  'server-error': [500, {}],
+  'wrong-key': [401, { message: 'Incorrect API key provided' }],
+  'no-model': [404, { message: 'The model does not exist', code: 'model_not_found' }],
+  rejected: [400, { message: 'invalid image' }],
+}
+
+interface Reply {
+  text: string
+  /** The frames that the text gives an answer for. */
+  given: Frame[]
+  finish: string
+  refusal: string | null
+}
+
+function replyOf(behaviour: Behaviour, described: Frame[]): Reply {
+  let frames = described
+  if (behaviour === 'wrong-order') frames = frames.toReversed()
+  if (behaviour === 'missing-frames') frames = frames.slice(0, Math.max(1, frames.length - 2))
+  if (behaviour === 'wrong-enums')
+    frames = frames.map((frame) => ({ ...frame, subject: 'spaceship', zone: 7, technique: 'no-such-move' }))
+  const good: Reply = { text: JSON.stringify({ frames }), given: frames, finish: 'stop', refusal: null }
+  if (behaviour === 'garbage')
+    return { ...good, text: 'Sorry, as a language model I would rather write prose.', given: [] }
+  // A quote is missing right at the start, so that no frame can be saved from it.
+  if (behaviour === 'broken-json') return { ...good, text: good.text.replaceAll('"frame":', '"frame:'), given: [] }
+  if (behaviour === 'refusal') return { ...good, text: '', given: [], refusal: 'I cannot help with that.' }
+  if (behaviour === 'content-filter') return { ...good, text: '', given: [], finish: 'content_filter' }
+  if (behaviour === 'cut-off') {
+    const text = good.text.slice(0, Math.floor(good.text.length * 0.6))
+    const given = frames.slice(0, Math.floor(frames.length * 0.6))
+    return { ...good, text, given, finish: 'length' }
+  }
+  return good
+}
+
+function usageOf(images: number, frames: number) {
+  const prompt = 2000 + images * 500
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: 180 * frames,
+    total_tokens: prompt,
+    prompt_tokens_details: { cached_tokens: 1000 },
+  }
+}
+
+function completion({ id, model, reply, usage }: { id: string; model: string; reply: Reply; usage: object | null }) {
+  const { text, finish, refusal } = reply
+  const message = { role: 'assistant', content: refusal ? null : text, refusal }
+  return { id, object: 'chat.completion', model, choices: [{ index: 0, finish_reason: finish, message }], usage }
+}
+
+/** The answer of a model that is asked to repair a broken JSON text. */
 function repair(broken: string): string {
   return broken.replaceAll('"frame:', '"frame":')
 }

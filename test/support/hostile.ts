@@ -3,7 +3,7 @@ import type { Operation } from '../../src/http/endpoint.ts'
 import { STATUS } from '../../src/http/problem.ts'
 import { OPERATIONS } from '../../src/server/operations.ts'
 
-/** Hostile requests made from the tables that the service reads its requests by: valid, almost valid, and nothing of the kind. */
+/** Hostile requests from the tables by which the service reads its requests: valid, almost valid and absurd ones. */
 
 export interface HostileRequest {
   method: string
@@ -106,7 +106,7 @@ const text = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 200, max: 3_000 }).map((length) => '𝕏"\' '.repeat(length / 4)) },
   { weight: 1, arbitrary: fc.array(fc.constantFrom(...NASTY), { maxLength: 12 }).map((parts) => parts.join(' ')) },
 )
-/** encodeURIComponent refuses half a surrogate pair; here it goes out as the bytes a careless client sends. */
+/** As encodeURIComponent, which throws on half a surrogate pair. Here it becomes bytes as careless clients send. */
 const encode = (value: string) =>
   [...Buffer.from(value, 'utf8')].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
 const written = fc.oneof(
@@ -225,7 +225,10 @@ function requestOf(entry: Operation, tokens: readonly string[]): fc.Arbitrary<Ho
 const latin1 = (headers: Record<string, string>) =>
   Object.fromEntries(Object.entries(headers).map(([key, value]) => [key, Buffer.from(value).toString('latin1')]))
 
-/** Requests to every documented operation, the open reads most of all. `tokens` are real ids, so that some requests get past the door. */
+/**
+ * Requests to every documented operation, most of them to the open reads. `tokens` are real ids, so that some requests
+ * find something.
+ */
 export function hostileRequests(
   tokens: readonly string[],
   only: (entry: Operation) => boolean = () => true,
@@ -239,7 +242,7 @@ export function hostileRequests(
   )
 }
 
-/** What is wrong with an answer to whatever it was; undefined when nothing is. */
+/** What is wrong with an answer, undefined when nothing is. */
 export function faultOf(
   request: HostileRequest,
   status: number,

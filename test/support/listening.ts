@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createHttpServer } from '../../src/server/main.ts'
 
-/** A server of production's kind that listens on a free loopback port, so that its address is known before it is wired. */
+/** A server as in production on a free loopback port. Its address is known before it is wired. */
 export async function listeningServer(): Promise<{ server: Server; url: string }> {
   const server = createHttpServer()
   server.listen(0, '127.0.0.1')

@@ -9,7 +9,7 @@ export interface TestMeili {
 
 const IMAGE = 'getmeili/meilisearch:v1.53'
 
-/** Why no Meilisearch can be had here; undefined where one can. */
+/** Why no Meilisearch is available, undefined where one is. */
 export function meiliMissing(): string | undefined {
   if (process.env.TEST_MEILI_URL) return undefined
   try {
@@ -20,7 +20,7 @@ export function meiliMissing(): string | undefined {
   }
 }
 
-/** The server TEST_MEILI_URL names, or one in a container. */
+/** Opens the server in TEST_MEILI_URL, or one in a container. */
 export async function openMeili(): Promise<TestMeili> {
   const url = process.env.TEST_MEILI_URL
   if (url) return { url, key: process.env.TEST_MEILI_KEY || undefined, async [Symbol.asyncDispose]() {} }

@@ -43,7 +43,10 @@ export interface SeedVideo {
 
 let counter = 0
 
-/** One ready video with its frames, rows and events as the write path leaves them. Techniques that are named and unknown are added to the vocabulary. */
+/**
+ * Adds one ready video with its frames, rows and events as the write path leaves them. Unknown techniques are added to
+ * the vocabulary.
+ */
 export async function seedVideo(db: Db, seed: SeedVideo = {}): Promise<{ id: string; frameIds: string[] }> {
   const n = ++counter
   const sourceKey = seed.sourceKey ?? `sha256:${createHash('sha256').update(`seed ${n}`).digest('hex')}`

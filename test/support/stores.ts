@@ -8,13 +8,13 @@ export interface Stores {
   db: Db
   databaseUrl: string
   redisUrl: string
-  /** Keeps this file's keys and queues apart from every other's. */
+  /** Separates the keys and queues of this file from all others. */
   prefix: string
   redis: Redis
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A fresh migrated database and a Redis prefix of its own. Disposing drops both and fails if a connection was left open. */
+/** Opens a new migrated database and a new Redis prefix. Disposing drops both. It fails if a connection is open. */
 export async function openStores(): Promise<Stores> {
   const name = `t_${randomBytes(6).toString('hex')}`
   const adminUrl = inject('postgresUrl')
@@ -34,13 +34,13 @@ export async function openStores(): Promise<Stores> {
       const keys = await redis.keys(`*${name}*`)
       if (keys.length > 0) await redis.del(keys)
       redis.disconnect()
-      // Without FORCE: a test that left a connection open fails here.
+      // Without FORCE, so that a test that left a connection open fails here.
       await asAdmin(adminUrl, (admin) => dropWhenFree(admin, name))
     },
   }
 }
 
-/** Until every event written so far can be read: an older transaction, in whatever database of the server, may still hide it. */
+/** Waits until every event can be read. An older transaction in any database of the server may still hide some. */
 export async function untilReadable(db: Db): Promise<void> {
   const hidden = 'select 1 from events where xid >= pg_snapshot_xmin(pg_current_snapshot()) limit 1'
   await vi.waitFor(async () => expect((await db.$client.query(hidden)).rows).toEqual([]), {
@@ -59,13 +59,13 @@ export async function holdTransaction({ databaseUrl }: Pick<Stores, 'databaseUrl
 }
 
 async function createFromTemplate(admin: pg.Client, name: string): Promise<void> {
-  // CREATE DATABASE holds the template alone; several files may ask at once.
+  // CREATE DATABASE needs the template to itself, and several files may ask at once.
   await admin.query('select pg_advisory_lock(42)')
   await admin.query(`create database ${name} template template_frames`)
   await admin.query('select pg_advisory_unlock(42)')
 }
 
-/** A closed connection's backend ends a moment after the client let go of it. */
+/** Retries, because the backend of a closed connection ends a moment later. */
 async function dropWhenFree(admin: pg.Client, name: string): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
