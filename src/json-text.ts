@@ -8,7 +8,7 @@ declare const balanced: unique symbol
 export type JsonText = string & { readonly [balanced]: true }
 
 /** Members in the order they are written; an undefined one is left out, as `JSON.stringify` does. */
-export type JsonMembers = Readonly<Record<string, JsonText | undefined>>
+type JsonMembers = Readonly<Record<string, JsonText | undefined>>
 
 /** The text of a value. @throws TypeError for a value that JSON cannot hold. */
 export function jsonText(value: unknown): JsonText {

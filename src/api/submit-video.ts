@@ -90,7 +90,7 @@ export const submitEndpoints = [
   ),
 ]
 
-export type Submission = { video: VideoRow; created: boolean }
+type Submission = { video: VideoRow; created: boolean }
 
 async function receive(req: Request, deps: SubmitDeps): Promise<Submission> {
   const { db, store, maxUploadBytes: maxBytes, resolveSource, fetchable } = deps

@@ -5,7 +5,7 @@ import { AppError, invalid } from '../errors.ts'
 
 const FIELDS = ['title', 'author', 'platform', 'backfill']
 
-export interface FormFile {
+interface FormFile {
   file: Readable
   filename: string
   /** Resolves at the form's end: fields may stand before or after the file. */

@@ -7,7 +7,7 @@ import { POINTS } from './rate-limit/budgets.ts'
 import type { RateLimits } from './rate-limit/rate-limits.ts'
 import { limitOpenReads, spend } from './rate-limit/spend.ts'
 
-export interface RouterTools extends EndpointTools {
+interface RouterTools extends EndpointTools {
   authentication: Pick<Authentication, 'requireScope'>
   limits: RateLimits
 }

@@ -9,7 +9,7 @@ import {
 import type { Parameter } from '../parameters.ts'
 import type { Operation } from './endpoint.ts'
 
-export const Problem = z
+const Problem = z
   .strictObject({
     code: z.enum([
       'invalid_request',
@@ -43,7 +43,7 @@ export const Problem = z
       },
     ],
   })
-export const Unauthenticated = z
+const Unauthenticated = z
   .strictObject({ code: z.literal('unauthenticated') })
   .meta({ id: 'Unauthenticated', examples: [{ code: 'unauthenticated' }] })
 

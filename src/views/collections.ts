@@ -44,7 +44,7 @@ export const BoardWithItems = z
   .strictObject({ ...boardShape, items: z.array(PinnedFrame).describe('In the owner’s order.') })
   .meta({ id: 'BoardWithItems' })
 
-export type PublicBoard = z.infer<typeof Board>
+type PublicBoard = z.infer<typeof Board>
 export type SavedFrame = PublicFrame & { saved_at: string }
 export type PinnedFrame = PublicFrame & { note: string | null; pinned_at: string }
 
