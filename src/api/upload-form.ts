@@ -55,11 +55,11 @@ export function receiveForm<T>(req: Request, upload: (form: FormFile) => Promise
       uploading = upload({ file, filename: info.filename ?? '', fields: ended.promise })
       uploading.catch(fail)
     })
-    form.on('filesLimit', () => fail(invalid('file', 'one file at a time')))
+    form.on('filesLimit', () => fail(invalid('file', 'a form holds one file; send each video in its own form')))
     form.on('error', () => fail(new AppError('invalid_request', 'The form ends early or is malformed. Send it again.')))
     form.on('close', () => {
       if (settled) return
-      if (!uploading) return fail(invalid('file', 'a file is needed'))
+      if (!uploading) return fail(invalid('file', 'a file is required; send it in the field "file"'))
       ended.resolve(fields)
       uploading.then((value) => {
         settled = true

@@ -22,17 +22,17 @@ export interface Operation {
   parameters?: Parameters
   /** The JSON body. */
   body?: z.ZodType
-  /** Of the body. */
+  /** An example of the body. */
   example?: unknown
   /** An absent body counts as `{}`. */
   bodyOptional?: boolean
-  /** In place of `body`: the body's media types, where the handler itself reads body and query. */
+  /** Instead of `body`: the media types of a body that the handler reads itself, like the query. */
   otherBody?: ZodOpenApiContentObject
   /** JSON of this shape, or another media type. */
   answer: z.ZodType | string
   /** Other media types of the same answer. */
   alternatives?: readonly string[]
-  /** Of a successful answer; 200 if absent. */
+  /** The status of a success; 200 if absent. */
   status?: number
   /** Absent: open to everyone. */
   scope?: Scope
@@ -46,11 +46,11 @@ export interface Operation {
   cached?: boolean
   /** Takes an Idempotency-Key. */
   idempotent?: boolean
-  /** Of an open read: points it takes, and from which budget. One of the address's budget if absent. */
+  /** The points that an open read takes, and their budget. Absent: one point of the address's budget. */
   cost?: { budget?: Budget; points?: number }
   /** Counts against no rate limit and needs no other system: only the `errors` above can happen. */
   plain?: boolean
-  /** On every answer, refusals included. */
+  /** Headers of every answer, refusals included. */
   headers?: Readonly<Record<string, string>>
 }
 
@@ -103,7 +103,7 @@ export function endpoint<D, const O extends Operation>(
  * Declares a POST that runs in one transaction, and at most once per Idempotency-Key.
  * `secret`: the answer holds one, so it is not stored to be repeated.
  */
-export function idempotentPost<D, const O extends Operation>(
+export function idempotentPost<D, const O extends Operation & { method: 'post'; scope: Scope }>(
   operation: O,
   act: (deps: D, input: Input<O> & { tx: Tx }) => Promise<Answer<O>>,
   { secret = false } = {},
@@ -121,7 +121,6 @@ export function idempotentPost<D, const O extends Operation>(
   }
 }
 
-/** What is special about a cached read. */
 interface ReadOptions<O extends Operation> {
   /** The same question in its shortest form, so that equal questions share an answer. */
   canonical?: (query: Input<O>['query']) => Input<O>['query']
@@ -132,7 +131,7 @@ interface ReadOptions<O extends Operation> {
 }
 
 /** Declares a GET whose answer is loaded once for equal questions and cached until the library changes. */
-export function cachedRead<D, const O extends Operation>(
+export function cachedRead<D, const O extends Operation & { method: 'get'; scope?: undefined }>(
   operation: O,
   load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O> | JsonText>,
   { canonical = (query) => query, check, perRequest }: ReadOptions<O> = {},

@@ -58,7 +58,7 @@ const ERRORS: Record<number, string> = {
   422: 'This Idempotency-Key came with another body',
   429: 'Too many requests; see Retry-After',
   500: 'Something went wrong here',
-  503: 'A store is away; see Retry-After',
+  503: 'Unavailable for now; see Retry-After',
 }
 
 export type ApiDocument = ReturnType<typeof describeApi>
@@ -113,19 +113,17 @@ function toParameters({ path, parameters = {}, cached, idempotent }: Operation):
   const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!)
   const all: object[] = names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
   for (const [name, parameter] of Object.entries(parameters)) all.push(toQueryParameter(name, parameter))
-  if (cached) all.push(headerParameter('If-None-Match', 'The ETag of an answer you hold.'))
+  if (cached) all.push(headerParameter('If-None-Match', 'The ETag of your copy.'))
   if (idempotent)
-    all.push(
-      headerParameter('Idempotency-Key', 'The same key and body again are answered as the first time, for 24 hours.'),
-    )
+    all.push(headerParameter('Idempotency-Key', 'Repeating key and body returns the first answer, for 24 hours.'))
   return all
 }
 
 function toResponses(operation: Operation): Record<string, ZodOpenApiResponseObject> {
   const { summary, answer, alternatives = [], cached, problem = Problem } = operation
   const caching = {
-    ETag: header('Names this answer; send it back as If-None-Match.'),
-    'Cache-Control': header('Who may keep it, and how long.'),
+    ETag: header('The version of this answer; send it back as If-None-Match.'),
+    'Cache-Control': header('Which caches may keep it, and how long.'),
   }
   const content = Object.fromEntries([
     typeof answer === 'string' ? [answer, {}] : ['application/json', { schema: answer }],
@@ -134,7 +132,7 @@ function toResponses(operation: Operation): Record<string, ZodOpenApiResponseObj
   const responses: Record<string, ZodOpenApiResponseObject> = {
     [String(operation.status ?? 200)]: { description: summary, ...(cached ? { headers: caching } : {}), content },
   }
-  if (cached) responses['304'] = { description: 'What you hold is still right' }
+  if (cached) responses['304'] = { description: 'Your copy is current' }
   for (const status of errorsOf(operation))
     responses[String(status)] = {
       description: ERRORS[status]!,
