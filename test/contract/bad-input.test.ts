@@ -52,7 +52,7 @@ describe.each(ENGINES)('hostile requests on $engine', ({ engine }) => {
   })
   afterAll(() => library[Symbol.asyncDispose]())
 
-  /** `npm run bench -- fuzz` sends 20,000 of them. */
+  /** `npm run test:fuzz` sends 20,000 of them. */
   async function storm(numRuns: number, requests: fc.Arbitrary<HostileRequest>): Promise<void> {
     const { url } = library.service
     await fc.assert(

@@ -5,7 +5,7 @@ const SLOWEST = 10
 /** Ends a run with its ten slowest files and the line that continuous integration reads: `N passed, N failed`. */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
-    const lines = [...slowest(modules), '', totals(modules, errors)]
+    const lines = [...(modules.length > 0 ? slowest(modules) : []), '', totals(modules, errors)]
     // After the default reporter's summary.
     setImmediate(() => console.log(`\n${lines.join('\n')}`))
   }
