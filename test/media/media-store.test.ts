@@ -27,7 +27,7 @@ async function keys(store: MediaStore, prefix: string): Promise<string[]> {
   return found.sort()
 }
 
-/** What both homes of the images promise. */
+/** The contract of both stores. */
 function contract(open: () => MediaStore, leftovers: () => Promise<string[]>) {
   let store: MediaStore
   beforeAll(() => {
@@ -182,7 +182,7 @@ describe('in an S3 bucket', () => {
       port: 0,
       address: '127.0.0.1',
       silent: true,
-      // It reckons the signature of a listing with a prefix wrongly.
+      // It computes a wrong signature for a listing with a prefix.
       allowMismatchedSignatures: true,
       directory: join(root, 's3'),
       configureBuckets: [{ name: bucket, configs: [] }],
@@ -198,7 +198,7 @@ describe('in an S3 bucket', () => {
 
   contract(
     () => openS3Store({ endpoint, bucket, region: 'us-east-1', accessKey: 'S3RVER', secretKey: 'S3RVER' }),
-    // This server knows no abort of an upload in parts, so what it keeps of one cannot be judged here.
+    // This server cannot abort a multipart upload, so its leftovers are not checked here.
     async () => [],
   )
 
@@ -219,7 +219,7 @@ describe('in an S3 bucket', () => {
 })
 
 describe('a bucket that is away', () => {
-  /** What each act on a store comes to whose far end behaves like this. */
+  /** The outcome of each operation on a store whose server behaves like this. */
   async function failuresOf(answer: RequestListener): Promise<unknown[]> {
     const server = createServer(answer).listen(0, '127.0.0.1')
     await once(server, 'listening')

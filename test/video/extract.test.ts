@@ -98,7 +98,7 @@ test('a video turned by its header comes out upright, with its true colours', as
   expect(probe).toMatchObject({ width: 240, height: 320 })
   expect(probe.rotation % 180).toBe(90)
   expect([frames[0]!.width, frames[0]!.height]).toEqual([240, 320])
-  // ffmpeg writes this tag as a turn to the left: the blue left half ends below.
+  // ffmpeg writes this tag as a turn to the left, so the blue left half ends up below.
   const half = (top: number) =>
     sharp(frames[0]!.imagePath).extract({ left: 60, top, width: 120, height: 80 }).raw().toBuffer()
   const [above, below] = [await half(20), await half(220)]
@@ -122,7 +122,7 @@ test('a small picture is not enlarged and a large one is made 1280 wide', async 
 })
 
 test('time stamps of a variable frame rate are kept', async () => {
-  // A still picture for three seconds, told by its first frame alone, then a cut.
+  // A still picture for three seconds, stored as its first frame only, then a cut.
   const file = make(
     'vfr.mp4',
     ...['-f', 'lavfi', '-i', "testsrc2=s=320x180:r=30:d=3,select='lt(n,20)+gt(t,2.9)'"],

@@ -71,7 +71,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   return (error as MediaError).code
 }
 
-/** Every way we know to write an address that is not public. */
+/** Every known way to write an address that is not public. */
 const INNER_V4 = [
   '127.0.0.1',
   '127.1',
@@ -211,7 +211,7 @@ const SCHEMES = [
     (port) => `https://cdn.films.org:${port}/a.mp4`,
   ),
 ]
-/** Addresses a name may answer with, one of which is inside. */
+/** Answers for a name, each with a private address. */
 const BAD_ANSWERS: Address[][] = [
   ...new Set([...INNER_V4.filter((one) => /^\d+\.\d+\.\d+\.\d+$/.test(one)), ...INNER_V6]),
 ].map((address) => [{ address, family: address.includes(':') ? 6 : 4 }])

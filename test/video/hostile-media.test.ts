@@ -9,7 +9,7 @@ import { type Extraction, extractVideo } from '../../src/video/extract/extract.t
 import { inputOptions } from '../../src/video/extract/ffmpeg.ts'
 import { extractInChild } from '../../src/video/extract/run-extraction.ts'
 
-/** Every code a file may end with. A new one belongs in the documentation too. */
+/** Every failure code of a file. Document a new one too. */
 const CODES = [
   'unreadable',
   'empty_file',
@@ -100,7 +100,7 @@ async function run(
   }
 }
 
-/** The same flips on every machine. */
+/** Flips bytes, the same ones on every machine. */
 function flip(bytes: Buffer, seed: number, count: number, from = 0): Buffer {
   const copy = Buffer.from(bytes)
   let state = seed * 2654435761 + 1
@@ -147,7 +147,7 @@ test('bits turned over: 24 files', async () => {
     ['avi', avi],
   ] as const) {
     for (let seed = 1; seed <= 3; seed++) await run(write(`flip-${seed}.${ending}`, flip(bytes, seed, 40)))
-    // The header alone, where lengths, sizes and offsets stand.
+    // Only the header, which holds the lengths, sizes and offsets.
     for (let seed = 4; seed <= 6; seed++)
       await run(write(`flip-${seed}.${ending}`, flip(bytes.subarray(0, 3000), seed, 25)))
   }
@@ -186,14 +186,14 @@ test('files that name other files or addresses are opened by none of their names
     const outcome = await run(write(name, content))
     expect([name, outcome.code]).toEqual([name, 'not_a_video'])
   }
-  // The same without the sieve of first bytes: ffprobe itself must refuse them.
+  // Without the check of the first bytes ffprobe itself must refuse them.
   for (const name of Object.keys(hostile)) {
     const probe = spawnSync('ffprobe', ['-v', 'error', '-show_format', ...inputOptions(path(name))], {
       encoding: 'utf8',
     })
     expect([name, probe.status === 0, probe.stdout.trim()]).toEqual([name, false, ''])
   }
-  // A path that reads like a protocol is a file name like any other.
+  // A path that looks like a protocol is an ordinary file name.
   for (const name of [
     `concat:${path('clip.mp4')}`,
     `subfile,,start,0,end,0,,:${path('clip.mp4')}`,
@@ -250,7 +250,7 @@ test('what is no video at all', async () => {
   write('one-byte.mp4', 'x')
   for (const name of ['subtitles.mp4', 'zeros.mp4', 'noise.mp4', 'page.mp4', 'archive.mp4', 'one-byte.mp4'])
     expected[name] = 'not_a_video'
-  // A box that says it is four exabytes long.
+  // A box that claims to be four exabytes long.
   write(
     'endless-box.mp4',
     Buffer.concat([
@@ -277,7 +277,7 @@ test('sizes, lengths and rates beyond measure', async () => {
   expect((await run(make('long.mp4', '-f', 'lavfi', '-i', 'color=red:s=64x64:r=1:d=200', ...fast))).code).toBe(
     'too_long',
   )
-  // A header without a length: what is decoded counts.
+  // The header has no length, so the decoded length counts.
   make('long.mkv', '-i', path('long.mp4'), '-c', 'copy', '-f', 'matroska', '-live', '1')
   expect((await run(path('long.mkv'))).code).toBe('too_long')
   expect(

@@ -30,7 +30,7 @@ test.skipIf(process.platform !== 'linux')(
       const modules = ['../../src/video/extract/run-extraction.ts', 'users-of.ts'].map((path) =>
         JSON.stringify(join(import.meta.dirname, path)),
       )
-      // It counts those at work and ends itself in the same step, so that the work cannot be over before.
+      // It counts the working processes and kills itself in the same step, so that the work cannot end earlier.
       writeFileSync(
         script,
         `import { writeSync } from 'node:fs'

@@ -186,7 +186,7 @@ test.each([
       params,
     ])
     const { frames } = await extract(file)
-    // White itself is bent down a little, to leave room for what is brighter.
+    // White itself is lowered a little, to leave room for brighter values.
     expect(await farthest(frames[0]!, plain)).toBeLessThan(26)
     expect(Math.abs(frames[0]!.luma - plain.luma)).toBeLessThan(8)
   },

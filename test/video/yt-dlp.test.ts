@@ -91,25 +91,25 @@ test('time-out and abort end the program and what it started', async () => {
   await expect(aborted).rejects.toThrow('enough')
 })
 
-/** Lets the time run out once the program has told what it started: the process of that. */
+/** Lets the time run out once the program has written down its child's process id. Returns that id. */
 async function ranOut(slow: YtDlpOptions): Promise<number> {
-  const told = join(slow.scratchDir, 'child')
+  const pidFile = join(slow.scratchDir, 'child')
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const ended = failure(fetchWithYtDlp(URL, slow))
-    while (!(existsSync(told) && readFileSync(told, 'utf8').endsWith('\n')))
+    while (!(existsSync(pidFile) && readFileSync(pidFile, 'utf8').endsWith('\n')))
       await new Promise((resolve) => setImmediate(resolve))
     vi.advanceTimersByTime(slow.timeoutMs!)
     expect((await ended).code).toBe('timed_out')
   } finally {
     vi.useRealTimers()
   }
-  return Number(readFileSync(told, 'utf8'))
+  return Number(readFileSync(pidFile, 'utf8'))
 }
 
 function isAlive(pid: number): boolean {
   try {
-    // A zombie still answers to signal 0 until its parent has waited for it.
+    // A zombie still accepts signal 0 until its parent has waited for it.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
   } catch {
     return false

@@ -70,7 +70,7 @@ test('calls refused at the same time teach one step, not one each', async () => 
     {
       takes: ['json_object'],
       refuses: ['max_tokens', 'temperature'],
-      // The first four are all under way before the first is refused.
+      // All four calls are in flight before the first is refused.
       replace: async () => {
         if (++arrived === 4) together.resolve()
         await together.promise

@@ -67,7 +67,7 @@ test('of many calls that take their places in one moment exactly as many are mad
     throw new AnnotatorUnavailable('budget_spent', 'The budget is spent.', 60_000)
   }
   await using run = await start({}, { batchSize: 1, limiter, admit })
-  // No call gives its place back before another was refused.
+  // No call releases its lease before another was refused.
   await expect(run.annotate(await toFrames(16), { onCall: () => refused.promise })).rejects.toMatchObject({
     code: 'budget_spent',
   })
@@ -79,7 +79,7 @@ test('no more calls at once than the limiter allows, and an abort ends a wait', 
   await using run = await start(
     {
       delayMs: 20,
-      // Answers are given when three are under way.
+      // The endpoint answers when three calls are in flight.
       replace: async () => {
         const together = arrived
         if (++asked % 3 === 0) {

@@ -49,7 +49,7 @@ test('Retry-After stops everything after what is paid for was handed over, and t
   const frames = await toFrames(12)
   const running = run.annotate(frames, { onAnnotated: async ({ frameId }) => void handed.push(frameId) })
   await expect(running).rejects.toMatchObject({ name: 'AnnotatorUnavailable', code: 'rate_limited' })
-  // Of batches prepared side by side any may ask first.
+  // Batches are prepared in parallel, and any of them may ask first.
   const first = Number(handed[0]!.slice('frame-'.length))
   expect(first % 4).toBe(0)
   expect(handed).toEqual([0, 1, 2, 3].map((n) => `frame-${first + n}`))

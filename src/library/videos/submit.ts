@@ -7,7 +7,7 @@ import { AppError, invalid, MediaError } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { MediaStore } from '../../media/media-store.ts'
 import { checkUrl } from '../../video/source/checked-connection.ts'
-import { decode, needsYtDlp } from '../../video/source/source.ts'
+import { decodePercent, needsYtDlp } from '../../video/source/source.ts'
 import { MAX_TEXT, type Platform } from '../../vocabulary.ts'
 import { videoIdOf } from './identity.ts'
 import { lockMedia, toVideoFacts } from './videos.ts'
@@ -180,7 +180,7 @@ function titleFromUrl(url: string): string {
   const { hostname, pathname } = new URL(url)
   const last = pathname.split('/').filter(Boolean).at(-1)
   return last && /\.[a-z0-9]{2,5}$/i.test(last)
-    ? titleFromFilename(decode(last))
+    ? titleFromFilename(decodePercent(last))
     : `${hostname.replace(/^www\./, '')}${pathname === '/' ? '' : pathname}`
 }
 

@@ -29,7 +29,7 @@ function cut(tMs: number): Boundary {
   return { type: 'cut', tMs, startMs: tMs - 33, endMs: tMs, strength: 50 }
 }
 
-/** Everything is known from the start, or only as it comes: the picks must be the same. */
+/** The picks must be the same whether everything is known at the start or only as it comes. */
 function pick(candidates: PickCandidate[], boundaries: Boundary[], lagMs = 5000): PickedFrame[] {
   const picker = createPicker()
   const picks: PickedFrame[] = []

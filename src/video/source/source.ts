@@ -27,7 +27,7 @@ export function findSource(text: string): Source | undefined {
  * as a whole, or among other words. Among words only the address of a platform's video counts.
  */
 export function findPasted(text: string): Source | undefined {
-  const term = /^https?%3a%2f%2f/i.test(text.trim()) ? decode(text.trim()) : text.trim()
+  const term = /^https?%3a%2f%2f/i.test(text.trim()) ? decodePercent(text.trim()) : text.trim()
   const [address] = /https?:\/\/\S+/i.exec(term) ?? [term.replace(/^[(<["'“]+/, '').replace(/^\/\/(?=\w)/, 'https://')]
   const bare = withoutEnd(address)
   const source = findSource(bare)
@@ -124,7 +124,7 @@ function vimeo(url: URL, host: string): Source | undefined {
 
 function linkedin(url: URL, host: string): Source | undefined {
   if (host !== 'linkedin.com' && !host.endsWith('.linkedin.com')) return undefined
-  const path = decode(url.pathname + url.search)
+  const path = decodePercent(url.pathname + url.search)
   const found =
     /urn:li:(activity|ugcPost|share):(\d{6,25})/.exec(path) ??
     /\/posts\/[^/]*-(activity|ugcPost|share)-(\d{6,25})(?:-|\/|$)/.exec(path)
@@ -180,7 +180,7 @@ function segments(url: URL): string[] {
   return url.pathname.split('/').filter((part) => part !== '')
 }
 
-export function decode(path: string): string {
+export function decodePercent(path: string): string {
   try {
     return decodeURIComponent(path)
   } catch {

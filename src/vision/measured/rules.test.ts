@@ -12,7 +12,7 @@ import {
   zoneOf,
 } from './rules.ts'
 
-/** A grid whose cells above `until` hold ink. */
+/** A grid with ink in the cells above `until`. */
 const inkUntil = (until: number) =>
   Array.from({ length: INK_COLUMNS * INK_ROWS }, (_, i) => (i < until * INK_ROWS * INK_COLUMNS ? 20 : 0))
 const drawn: Picture = {
