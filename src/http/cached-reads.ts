@@ -6,7 +6,7 @@ import { isAny, isMet } from './etag.ts'
 import type { ReadModelVersion } from './read-model-version.ts'
 import { openVersionedCache, type Versioned } from './versioned-cache.ts'
 
-export const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600'
+const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600'
 
 /** A parsed read. Equal reads have equal keys, however their URLs are written. */
 export interface CacheableRead {

@@ -11,7 +11,7 @@ export function clientIp(req: IncomingMessage, trustProxy: number): string {
 }
 
 /** The address an anonymous request is counted under: an IPv4 address, or the /64 of an IPv6 address. */
-export function toAddress(ip: string): string {
+function toAddress(ip: string): string {
   if (!ipaddr.isValid(ip)) return 'unknown'
   const address = ipaddr.process(ip)
   if (address.kind() === 'ipv4') return address.toString()

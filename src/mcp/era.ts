@@ -6,8 +6,8 @@ import { HEADER_MISMATCH, INVALID_PARAMS, RpcError, UNSUPPORTED_VERSION } from '
  * answers. Revision 2026-07-28 has no `initialize`: every request names its version and the client's capabilities.
  */
 
-export const MODERN = '2026-07-28'
-export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
+const MODERN = '2026-07-28'
+const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 /** The only revision with batches. */
 const BATCHES = '2025-03-26'
 const LIST_TTL_MS = 300_000

@@ -154,7 +154,7 @@ export function clip(text: string, max: number): string {
   return line
 }
 
-export function clock(seconds: number): string {
+function clock(seconds: number): string {
   const whole = Math.floor(seconds)
   const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
   return (parts[0]! > 0 ? parts : parts.slice(1))

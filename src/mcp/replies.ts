@@ -42,7 +42,7 @@ export class RpcError extends Error {
 
 const VERSION = jsonText('2.0')
 
-export function resultPieces(id: RpcId, result: RpcResult): (string | Buffer)[] {
+function resultPieces(id: RpcId, result: RpcResult): (string | Buffer)[] {
   return jsonObjectPieces({ jsonrpc: VERSION, id: jsonText(id), result })
 }
 

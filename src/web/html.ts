@@ -33,7 +33,7 @@ function render(value: Value): string {
   return escapeHtml(String(value))
 }
 
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

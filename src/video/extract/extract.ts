@@ -9,7 +9,7 @@ import { createFrameWriter } from './frame-writer.ts'
 import { type Probe, type ProbedVideo, probeVideo, tooLong } from './probe.ts'
 
 /** The clean part of a shot. What lies between two shots is the transition. */
-export interface ExtractedShot {
+interface ExtractedShot {
   startMs: number
   endMs: number
   /** How the shot begins. */

@@ -19,7 +19,7 @@ export interface GateOptions {
   breakerCoolDownMs: number
 }
 
-export interface Call {
+interface Call {
   request: ModelRequest
   frameCount: number
   /** Ends the wait for a lease. */

@@ -41,7 +41,7 @@ interface PreparedFrame {
   image: string
 }
 
-export interface AskedFrame extends PreparedFrame {
+interface AskedFrame extends PreparedFrame {
   /** The short name that the model knows the frame by. */
   name: string
 }

@@ -1,5 +1,5 @@
 /** The right to make one call. */
-export interface Lease {
+interface Lease {
   /** Calls already in flight, read atomically with the acquisition. */
   concurrentBefore: number
   /** Idempotent. */
