@@ -1,0 +1,99 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+
+// The checks of `npm run check` that are scripts of ours, each against a small repository of its own.
+
+let repository: string
+
+beforeEach(() => {
+  repository = mkdtempSync(join(tmpdir(), 'frames-checks-'))
+  git('init', '--quiet')
+})
+
+afterEach(() => rmSync(repository, { recursive: true, force: true }))
+
+function git(...args: string[]): void {
+  const author = ['-c', 'user.name=Test', '-c', 'user.email=test@example.org']
+  const run = spawnSync('git', [...author, ...args], { cwd: repository, encoding: 'utf8' })
+  expect(run.stderr).not.toMatch(/^(fatal|error)/m)
+}
+
+function write(path: string, content: string): void {
+  mkdirSync(dirname(join(repository, path)), { recursive: true })
+  writeFileSync(join(repository, path), content)
+}
+
+function check(name: string): { status: number | null; lines: string[] } {
+  const { status, stdout } = spawnSync(process.execPath, [resolve('scripts', `${name}.mjs`)], {
+    cwd: repository,
+    encoding: 'utf8',
+  })
+  return { status, lines: stdout.split('\n').filter(Boolean) }
+}
+
+test('an import that runs upward or sideways, and a room without a place, fail the layer check', () => {
+  cpSync('src', join(repository, 'src'), { recursive: true })
+  expect(check('check-layers')).toEqual({ status: 0, lines: [] })
+  write('src/search/upward.ts', "import type { Db } from '../db/client.ts'\nexport type Upward = Db\n")
+  write('src/api/sideways.ts', "export { pageRouter } from '../web/pages.ts'\n")
+  write('src/attic/box.ts', "import '../errors.ts'\n")
+  expect(check('check-layers')).toEqual({
+    status: 1,
+    lines: expect.arrayContaining([
+      'src/search/upward.ts imports src/db/client.ts, but search may not import db.',
+      'src/api/sideways.ts imports src/web/pages.ts, but api may not import web.',
+      'src/attic/box.ts is in no room of the picture: add src/attic to MAY_IMPORT.',
+    ]),
+  })
+})
+
+test('a table that another room writes fails the layer check, by drizzle and in SQL', () => {
+  cpSync('src', join(repository, 'src'), { recursive: true })
+  write('src/workers/a.ts', 'await db.update(frames).set({})\n')
+  write('src/api/b.ts', 'await db.execute(sql`delete from saves where true`)\n')
+  write('src/workers/c.ts', 'await db.execute(sql`update read_models set ready = true`)\n')
+  expect(check('check-layers').lines).toEqual(
+    expect.arrayContaining([
+      'src/workers/a.ts writes frames, but only library may.',
+      'src/api/b.ts writes saves, but only library may.',
+      'src/workers/c.ts writes read_models, but only projections and search may.',
+    ]),
+  )
+})
+
+test('a long file and a wide line fail the size check; a table row and a lone URL do not', () => {
+  write('short.ts', '// fits\n'.repeat(400))
+  write('notes.md', `| ${'x'.repeat(200)} |\n- https://example.org/${'x'.repeat(200)}\n`)
+  write('drizzle/0000_first.sql', `${'x'.repeat(200)}\n`.repeat(500))
+  expect(check('check-sizes')).toEqual({ status: 0, lines: [] })
+  write('long.ts', '// fits\n'.repeat(401))
+  write('wide.sql', `\n${'x'.repeat(121)}\n`)
+  expect(check('check-sizes')).toEqual({
+    status: 1,
+    lines: [
+      'long.ts has 401 lines, the limit is 400.',
+      'wide.sql:2 has 121 columns, the limit is 120.',
+      '2 findings. Split the files and wrap the lines.',
+    ],
+  })
+})
+
+test('a long commit subject fails the commit check from the commit on that brought the check', () => {
+  git('commit', '--quiet', '--allow-empty', '-m', 'x'.repeat(90))
+  expect(check('check-commits')).toEqual({ status: 0, lines: [] })
+  write('scripts/check-commits.mjs', '')
+  git('add', '.')
+  git('commit', '--quiet', '-m', 'Add the check')
+  git('commit', '--quiet', '--allow-empty', '-m', 'x'.repeat(65))
+  expect(check('check-commits')).toEqual({ status: 0, lines: [] })
+  git('commit', '--quiet', '--allow-empty', '-m', 'y'.repeat(66))
+  expect(check('check-commits')).toEqual({
+    status: 1,
+    lines: [
+      expect.stringMatching(/^Commit \w+ y{66} has 66 characters, the limit is 65\. Move the story to the body\.$/),
+    ],
+  })
+})
