@@ -285,7 +285,7 @@ test('the log level changes no answer', async () => {
   }
 })
 
-test('a store that is away is 503 with Retry-After, so that an edge goes on with what it holds (stale-if-error)', async () => {
+test('a store that is away is 503 with Retry-After, so that an edge goes on with what it holds', async () => {
   api.fresh()
   api.engine.failure = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
   const { status, headers, body } = await api.ask('/api/search?q=away')

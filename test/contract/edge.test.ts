@@ -32,7 +32,7 @@ test('CORS: any origin may read, and a preflight says so', async () => {
   expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([400, '*'])
 })
 
-test('OPTIONS without a preflight says what is allowed and, as nothing here is anything but JSON, has no body', async () => {
+test('OPTIONS without a preflight says what is allowed and has no body', async () => {
   for (const [path, allow] of [
     ['/api/frames', 'GET, HEAD'],
     ['/api/boards', 'GET, HEAD, POST'],

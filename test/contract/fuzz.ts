@@ -16,7 +16,7 @@ import { openApi } from '../../src/server/main.ts'
 import { openWorker } from '../../src/workers/main.ts'
 import { faultOf, type HostileRequest, hostileRequests } from '../support/hostile.ts'
 
-// `npm run test:fuzz [-- --requests 20000 --seed 1]`: the long run of the hostile requests of bad-input.test.ts. A third
+// `npm run test:fuzz [-- --requests 20000 --seed 1]`: the long run of the hostile requests of bad-input. A third
 // of them have an operator's key. It fails on any 5xx and on any error in another shape than the interface has. With
 // MEILI_URL and MEILI_KEY Meilisearch answers the reads.
 

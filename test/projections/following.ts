@@ -43,7 +43,7 @@ export function testFollowing(library: ProjectedLibrary): void {
     expect((await library.search.techniques()).map(({ frame_count }) => frame_count)).toEqual([0, 0])
   })
 
-  test('a corrected frame moves from one technique to the other, and the version tells of it; a repeat changes nothing', async () => {
+  test('a corrected frame moves to another technique and changes the version; a repeat changes nothing', async () => {
     const video = await seedVideo(library.stores.db, clip('Moves'))
     await drain()
     const before = await library.search.version()

@@ -8,7 +8,7 @@ import { clip, type ProjectedLibrary } from './library.ts'
 export function testReconciling(library: ProjectedLibrary): void {
   const { deps, drain, readModel, deleteVideo, correct, save } = library
 
-  test('reconcile finds and heals what was lost, changed and left over, and finds nothing the second time', async () => {
+  test('reconcile heals what was lost, changed and left over, and finds nothing the second time', async () => {
     const video = await seedVideo(library.stores.db, clip('Healed', { author: 'Healer' }))
     await drain()
     const before = await readModel()

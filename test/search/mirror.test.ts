@@ -126,7 +126,7 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     }
   })
 
-  test('an index that was emptied is noticed by the first search that finds nothing, and not trusted until it is filled', async () => {
+  test('the first search that finds nothing notices an emptied index, which is not trusted until filled', async () => {
     const meilisearch = await open()
     const search = resilientSearch({ primary: meilisearch, fallback: openPostgresSearch(stores.db.$client), logger })
     await client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 60_000 })
@@ -155,7 +155,7 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     expect(after.held).toEqual(after.wanted)
   })
 
-  test('an index emptied in part, or with strangers in it, is healed by the next look, and what was answered meanwhile is answered anew', async () => {
+  test('an index emptied in part, or with foreign documents, is repaired at the next look; answers are renewed', async () => {
     const index = client.index(`${prefix}_frames`)
     const { held } = await both()
     const harms = [
@@ -247,7 +247,7 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     }
   }
 
-  test('frames of a long batch are there before the batch has ended, and all that is there survives an index lost meanwhile', async () => {
+  test('frames of a long batch are found before its end, and all of them survive an index lost meanwhile', async () => {
     for (const isLost of [false, true]) {
       const after = await checkpointOf(stores.db, 'search')
       const [before, videos] = [await sink.count('frames'), await sink.count('videos')]

@@ -22,7 +22,7 @@ describeContract('PostgreSQL', async () => {
   }
 })
 
-test('words that stand nearly everywhere are ranked in part, find the same, and count for less than the others', async () => {
+test('words of nearly every frame are ranked in part, find the same, and count less than others', async () => {
   const stores = await openStores()
   const captions = Array.from(
     { length: 60 },

@@ -74,7 +74,7 @@ export function describeWords(name: string, open: () => Promise<Engine>): void {
       })
     })
 
-    test('the wall asks for every word; a word in any of the four fields counts, titles and authors do not', async () => {
+    test('the wall asks for every word, in any of the four fields; titles and authors do not count', async () => {
       expect((await found('red kite')).toSorted()).toEqual([0, 1])
       expect(await found('red lamp')).toEqual([4])
       expect(await found('red unicorns')).toEqual([])
@@ -136,7 +136,7 @@ export function describeWords(name: string, open: () => Promise<Engine>): void {
       expect((await search.search({ q: 'kite', limit: 1 })).frames).toHaveLength(1)
     })
 
-    test('of several words, what has more of them comes first, wherever in the query they stand; a name is found by any of them', async () => {
+    test('what has more of several words comes first, in any order; a name is found by any of them', async () => {
       const { search } = engine()
       const groups = await search.search({ q: 'paper lamp terminal creme', limit: 6 })
       const order = groups.frames.map(({ document }) => document.t_sec)
