@@ -10,7 +10,7 @@ const stores = { globalSetup: 'test/support/global-setup.ts' }
 const PROCESS = [
   'test/{faults,journeys,platform}/**/*.test.ts',
   'test/accounts/{browser,cli,pages}.test.ts',
-  'test/library/cli.test.ts',
+  'test/library/cli*.test.ts',
   'test/library/cli-reannotate.test.ts',
   'test/mcp/{clients,referees}.test.ts',
 ]

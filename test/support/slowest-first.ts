@@ -3,12 +3,14 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** The files that take longest, longest first. Started last, one of them would keep a single core busy at the end. */
 const SLOWEST = [
   'test/faults/worker-killed.test.ts',
-  'test/library/cli.test.ts',
   'test/platform/start.test.ts',
   'test/journeys/video.test.ts',
-  'test/library/vision.test.ts',
+  'test/library/cli.test.ts',
   'test/video/hostile-media.test.ts',
-  'test/library/jobs.test.ts',
+  'test/library/cli-reannotate.test.ts',
+  'test/library/vision.test.ts',
+  'test/video/extract.test.ts',
+  'test/vision/measuring-annotator.test.ts',
 ]
 
 export default class SlowestFirst extends BaseSequencer {
