@@ -44,7 +44,7 @@ export function receiveForm<T>(req: Request, upload: (form: FormFile) => Promise
       else fail(invalid(name.slice(0, 60), `unknown field; allowed are file, ${FIELDS.join(', ')}`))
     })
     form.on('file', (name, stream, info) => {
-      // The stream fails together with the form. Whoever reads it sees the error too.
+      // The stream fails with the form, and the upload that reads it sees the error.
       stream.on('error', () => undefined)
       if (settled || name !== 'file') {
         stream.resume()

@@ -5,7 +5,7 @@ import { textsOf, toStored } from '../search/meilisearch/settings.ts'
 import { toFrame, toHitText } from './frame.ts'
 import { toHit } from './hit.ts'
 
-// What somebody would write who knows where the stored text is cut.
+// Texts of an attacker who knows where the stored text is spliced.
 const hostile = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.constantFrom(

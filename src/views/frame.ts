@@ -103,7 +103,7 @@ export const FRAME_EXAMPLE = {
 }
 export const Frame = z
   .strictObject(frameShape)
-  .meta({ id: 'Frame', description: 'A value that nobody measured or named is null.', examples: [FRAME_EXAMPLE] })
+  .meta({ id: 'Frame', description: 'A value that was neither measured nor named is null.', examples: [FRAME_EXAMPLE] })
 
 export const FrameHit = z.strictObject({ ...frameShape, ...matchShape }).meta({
   id: 'FrameHit',
