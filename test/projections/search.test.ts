@@ -36,7 +36,7 @@ test('a mirror that another version filled is not asked before it is filled anew
   await db.execute(sql`delete from read_models where engine = 'meilisearch'`)
 })
 
-test('a read model with words of an older version is rebuilt once when workers start; an empty one is not', async () => {
+test('a read model with words of an older version is rebuilt once by workers; an empty one is not', async () => {
   await using own = await openStores()
   const { db } = own
   const found = openPostgresSearch(db.$client)

@@ -155,7 +155,7 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     expect(after.held).toEqual(after.wanted)
   })
 
-  test('an index emptied in part, or with foreign documents, is repaired at the next look; answers are renewed', async () => {
+  test('an index emptied in part, or with foreign documents, is repaired, and its answers renewed', async () => {
     const index = client.index(`${prefix}_frames`)
     const { held } = await both()
     const harms = [
