@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import express, { type Request, type Response, Router } from 'express'
+import { type Request, type Response, Router } from 'express'
 import type { Authentication } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import { budgetOf } from '../http/rate-limit/budgets.ts'
@@ -8,6 +8,7 @@ import { spend } from '../http/rate-limit/spend.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import type { CallContext, Dispatch } from './dispatcher.ts'
 import { originGuard, postOnly } from './origin.ts'
+import { MAX_BODY_BYTES, readBody } from './read-body.ts'
 import { type McpReply, refusalReply } from './replies.ts'
 import { sendReply } from './send-reply.ts'
 
@@ -18,8 +19,6 @@ export interface McpRouteOptions {
   /** The one budget that HTTP uses too. */
   limits: RateLimits
 }
-
-const MAX_BODY_BYTES = 256 * 1024
 
 /**
  * `POST /api/mcp` (docs/interface.md §4.4): what HTTP adds before and after the protocol. Every answer is JSON; only
@@ -44,7 +43,7 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRo
     // A caller without a key is identified at once: the usual call waits for nothing before its body.
     const caller = req.headers.authorization === undefined ? undefined : await authentication.identify(req, res)
     if (!isJson(req)) return sendReply(res, WRONG_TYPE)
-    readText(req, res, (error) => {
+    readBody(req, res, (error) => {
       if (error) {
         // The rest of the body stays unread, so the connection cannot be used again.
         res.setHeader('Connection', 'close')
@@ -60,8 +59,6 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRo
   router.route('/api/mcp').all(originGuard(publicUrl), postOnly).post(answer)
   return router
 }
-
-const readText = express.text({ type: () => true, limit: MAX_BODY_BYTES, defaultCharset: 'utf-8' })
 
 /** Aborted when the connection closes before the answer is sent. */
 function whenGone(res: ServerResponse): AbortSignal {

@@ -1,0 +1,27 @@
+import express, { type Request, type Response } from 'express'
+
+export const MAX_BODY_BYTES = 256 * 1024
+
+const expressText = express.text({ type: () => true, limit: MAX_BODY_BYTES, defaultCharset: 'utf-8' })
+const utf8 = new TextDecoder()
+
+/**
+ * Reads the body as text into `req.body`. A plain body of known length needs nothing that Express' parser adds,
+ * which costs a fifth of a cached call (34 instead of 45 µs of CPU time; `npm run bench -- mcp`).
+ */
+export function readBody(req: Request, res: Response, done: (error?: unknown) => void): void {
+  const length = Number(req.headers['content-length'])
+  if (req.headers['content-encoding'] !== undefined || !(length <= MAX_BODY_BYTES)) return expressText(req, res, done)
+  const chunks: Buffer[] = []
+  req.on('data', (chunk: Buffer) => chunks.push(chunk))
+  req.on('end', () => {
+    req.body = toText(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+    done()
+  })
+  req.on('error', done)
+}
+
+/** JSON has no byte order mark, so it is removed. */
+function toText(bytes: Buffer): string {
+  return bytes[0] === 0xef ? utf8.decode(bytes) : bytes.toString('utf8')
+}
