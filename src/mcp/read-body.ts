@@ -10,8 +10,12 @@ const utf8 = new TextDecoder()
  * which costs a fifth of a cached call (34 instead of 45 µs of CPU time; `npm run bench -- mcp`).
  */
 export function readBody(req: Request, res: Response, done: (error?: unknown) => void): void {
-  const length = Number(req.headers['content-length'])
-  if (req.headers['content-encoding'] !== undefined || !(length <= MAX_BODY_BYTES)) return expressText(req, res, done)
+  const isPlain = req.headers['content-encoding'] === undefined
+  const isShort = Number(req.headers['content-length']) <= MAX_BODY_BYTES
+  if (!isPlain || !isShort) {
+    expressText(req, res, done)
+    return
+  }
   const chunks: Buffer[] = []
   req.on('data', (chunk: Buffer) => chunks.push(chunk))
   req.on('end', () => {

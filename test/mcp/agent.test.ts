@@ -5,7 +5,10 @@ import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextpr
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openToolService, seedLaunches, type ToolService } from './service.ts'
 
-/** An agent's whole job with the clients that agents are built on, over HTTP. The clients check every structured result against the output schema. */
+/**
+ * An agent's whole job over HTTP with the clients that agents are built on.
+ * The clients check every structured result against the output schema.
+ */
 
 let service: ToolService
 beforeAll(async () => {

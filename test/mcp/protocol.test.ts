@@ -185,7 +185,14 @@ describe('calls', () => {
     const socket = createConnection(Number(port), '127.0.0.1')
     await once(socket, 'connect')
     socket.write(
-      `POST /api/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      [
+        'POST /api/mcp HTTP/1.1',
+        'Host: x',
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        '',
+        body,
+      ].join('\r\n'),
     )
     socket.end()
     socket.destroySoon()
@@ -194,6 +201,8 @@ describe('calls', () => {
 })
 
 describe('hostile bodies', () => {
+  const echoWith = (args: string) =>
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":${args}}}`
   test.each([
     ['duplicate keys', '{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', 200],
     [
@@ -203,16 +212,8 @@ describe('hostile bodies', () => {
     ],
     ['__proto__ around it', '{"__proto__":{"jsonrpc":"2.0","id":1,"method":"ping"}}', 400],
     ['deep nesting', `{"id":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 400],
-    [
-      'deep arguments',
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}}`,
-      200,
-    ],
-    [
-      'lone surrogates',
-      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"word":"\\ud800\\udc00\\ud800"}}}',
-      200,
-    ],
+    ['deep arguments', echoWith(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`), 200],
+    ['lone surrogates', echoWith('{"word":"\\ud800\\udc00\\ud800"}'), 200],
     [
       'NUL',
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"word":"\\u0000"}}}',

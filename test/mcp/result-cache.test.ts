@@ -62,7 +62,10 @@ describe('an answer that is kept', () => {
     expect(spent).toEqual([2, 2, 2, 2])
   })
 
-  test('excuses nothing: arguments that are none, an unknown revision and headers of the modern era are looked at each time', async () => {
+  const everyTime =
+    'excuses nothing: arguments that are none, an unknown revision and headers of the modern era ' +
+    'are looked at each time'
+  test(everyTime, async () => {
     const { post } = counting()
     const modern = { ...of(1), params: { _meta: MODERN_META, name: 'count' } }
     const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'count' }

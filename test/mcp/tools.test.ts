@@ -208,7 +208,8 @@ describe('answers that help on', () => {
       [
         { query: 'x', subject: ['cat'] },
         [
-          'subject.0 (got "cat"): must be one of presenter, ui, product, terminal, text-card, b-roll, chart, logo, crowd',
+          'subject.0 (got "cat"): must be one of ' +
+            'presenter, ui, product, terminal, text-card, b-roll, chart, logo, crowd',
         ],
       ],
       [{ query: 'x', tone: 'drak' }, ['tone (got "drak"): must be one of dark, bright']],
