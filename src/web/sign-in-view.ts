@@ -72,7 +72,7 @@ Open this link to sign in to Frame Library. It works once, for ${LINK_MINUTES} m
 
 ${url}
 
-If you did not ask for it, ignore this mail: without the link nobody can sign in.
+If you did not ask for it, ignore this mail: only this link signs in.
 `,
   }
 }

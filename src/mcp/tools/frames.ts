@@ -61,7 +61,7 @@ function browseFrames(deps: LibraryToolDeps): Tool {
     title: 'Browse the frame wall',
     description:
       'Page through frames by attributes alone, newest or strongest first. ' +
-      'counts adds how many frames each attribute value has.',
+      'counts adds the frames per attribute value.',
     annotations: READS,
     points: POINTS.read,
     scope: null,
