@@ -38,6 +38,7 @@ function tooLong(file, content) {
   return [`${file} has ${lines.length} lines, the limit is ${MAX_LINES}.`, ...wide]
 }
 
+/** A text in JSON cannot be wrapped either. */
 function cannotWrap(file, line) {
-  return LONE_URL.test(line) || (file.endsWith('.md') && TABLE_ROW.test(line))
+  return LONE_URL.test(line) || file.endsWith('.json') || (file.endsWith('.md') && TABLE_ROW.test(line))
 }

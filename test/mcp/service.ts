@@ -126,7 +126,10 @@ const OPENINGS: [Subject, Surface, string, string][] = [
 
 const LATER_KINDS = ['beat', 'cut'] as const
 
-/** Launch videos with captions as a vision model writes them: `videos` × 8 frames, and text cards that open in the dark. */
+/**
+ * Launch videos with captions as a vision model writes them: `videos` × 8 frames, and text cards that open in the
+ * dark.
+ */
 export async function seedLaunches(service: ToolService, videos = 8): Promise<{ videoIds: string[] }> {
   const brands = [
     'Northwind',

@@ -12,7 +12,10 @@ export interface Listening {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The real application on a free loopback port. `wire` gets the address first, because addresses are in the answers. */
+/**
+ * The real application on a free loopback port. `wire` gets the address first, because addresses are in the
+ * answers.
+ */
 export async function listen(wire: (url: string) => Router[], logger: Logger = silent): Promise<Listening> {
   // As in the service: a starved test must not meet a connection that the server has just let go.
   const server: Server = createServer({ keepAliveTimeout: 65_000 })

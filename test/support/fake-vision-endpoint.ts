@@ -55,6 +55,7 @@ export interface FakeCall {
   names: string[]
   /** SHA-like identity of each image sent, in order: its data URL. */
   images: string[]
+  // biome-ignore lint/suspicious/noExplicitAny: tests read into requests field by field
   body: Record<string, any>
 }
 
@@ -70,6 +71,7 @@ export interface FakeVisionOptions {
   /** Parameters that it does not accept. */
   refuses?: readonly string[]
   /** Asked first: status and body as a certain server would send them. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read into requests field by field
   replace?: (body: Record<string, any>) => Promise<{ status: number; body: unknown } | undefined>
   retryAfterMs?: number
   /** Answers do not report their usage. */

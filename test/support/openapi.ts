@@ -8,10 +8,8 @@ export function makeDocument(): ApiDocument {
   return openDocuments({ publicUrl: 'http://frames.test', version: '0.0.0', operations: OPERATIONS }).api()
 }
 
-export interface Held {
-  /** @throws when the document has no such operation, no such status, or another shape. */
-  (method: string, path: string, status: number, json: unknown): void
-}
+/** @throws when the document has no such operation, no such status, or another shape. */
+export type Held = (method: string, path: string, status: number, json: unknown) => void
 
 /** Holds JSON answers against the document. */
 export function holdAnswers(document: ApiDocument = makeDocument()): Held {
