@@ -6,11 +6,11 @@ import SlowestFirst from './test/support/slowest-first.ts'
 Object.assign(process.env, NODE_SETTINGS)
 
 const stores = { globalSetup: 'test/support/global-setup.ts' }
-/** Whole processes: services, browsers, MCP clients, the command line. */
+/** Whole processes: services, workers with many jobs, browsers, MCP clients, the command line. */
 const PROCESS = [
   'test/{faults,journeys,platform}/**/*.test.ts',
   'test/accounts/{browser,cli,pages}.test.ts',
-  'test/library/cli*.test.ts',
+  'test/library/{cli*,job*,vision}.test.ts',
   'test/library/cli-reannotate.test.ts',
   'test/mcp/{clients,referees}.test.ts',
 ]
