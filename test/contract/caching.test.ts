@@ -285,14 +285,17 @@ test('the log level changes no answer', async () => {
   }
 })
 
-test('a store that is away is 503 with Retry-After, so that an edge goes on with what it holds', async () => {
-  api.fresh()
-  api.engine.failure = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
-  const { status, headers, body } = await api.ask('/api/search?q=away')
-  api.engine.failure = undefined
-  expect([status, headers['retry-after'], headers['cache-control']]).toEqual([503, '5', 'no-store'])
-  expect(body.toString()).not.toContain('ECONNREFUSED')
-})
+test(
+  'a store that is away is 503 with Retry-After, ' + 'so that an edge goes on with what it holds (stale-if-error)',
+  async () => {
+    api.fresh()
+    api.engine.failure = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    const { status, headers, body } = await api.ask('/api/search?q=away')
+    api.engine.failure = undefined
+    expect([status, headers['retry-after'], headers['cache-control']]).toEqual([503, '5', 'no-store'])
+    expect(body.toString()).not.toContain('ECONNREFUSED')
+  },
+)
 
 test.each([
   '/api/frames?page=0',

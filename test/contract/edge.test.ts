@@ -32,17 +32,20 @@ test('CORS: any origin may read, and a preflight says so', async () => {
   expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([400, '*'])
 })
 
-test('OPTIONS without a preflight says what is allowed and has no body', async () => {
-  for (const [path, allow] of [
-    ['/api/frames', 'GET, HEAD'],
-    ['/api/boards', 'GET, HEAD, POST'],
-    ['/api/mcp', 'POST'],
-  ] as const) {
-    const answer = await fetch(`${service.url}${path}`, { method: 'OPTIONS' })
-    expect([answer.status, answer.headers.get('allow'), await answer.text()], path).toEqual([204, allow, ''])
-  }
-  expect((await fetch(`${service.url}/api/nothing`, { method: 'OPTIONS' })).status).toBe(404)
-})
+test(
+  'OPTIONS without a preflight says what is allowed and, ' + 'as nothing here is anything but JSON, has no body',
+  async () => {
+    for (const [path, allow] of [
+      ['/api/frames', 'GET, HEAD'],
+      ['/api/boards', 'GET, HEAD, POST'],
+      ['/api/mcp', 'POST'],
+    ] as const) {
+      const answer = await fetch(`${service.url}${path}`, { method: 'OPTIONS' })
+      expect([answer.status, answer.headers.get('allow'), await answer.text()], path).toEqual([204, allow, ''])
+    }
+    expect((await fetch(`${service.url}/api/nothing`, { method: 'OPTIONS' })).status).toBe(404)
+  },
+)
 
 test('images never change and say so; a name that is none is 404', async () => {
   for (const name of [

@@ -43,25 +43,29 @@ export function testFollowing(library: ProjectedLibrary): void {
     expect((await library.search.techniques()).map(({ frame_count }) => frame_count)).toEqual([0, 0])
   })
 
-  test('a corrected frame moves to another technique and changes the version; a repeat changes nothing', async () => {
-    const video = await seedVideo(library.stores.db, clip('Moves'))
-    await drain()
-    const before = await library.search.version()
-    await correct(video.frameIds[0]!, { technique: 'logo-reveal' })
-    await drain()
-    expect(await library.search.version()).not.toBe(before)
-    const counts = Object.fromEntries(
-      (await library.search.techniques()).map(({ slug, frame_count }) => [slug, frame_count]),
-    )
-    expect(counts).toEqual({ 'logo-reveal': 2, 'slow-push': 0 })
+  test(
+    'a corrected frame moves from one technique to the other, and the version tells of it; ' +
+      'a repeat changes nothing',
+    async () => {
+      const video = await seedVideo(library.stores.db, clip('Moves'))
+      await drain()
+      const before = await library.search.version()
+      await correct(video.frameIds[0]!, { technique: 'logo-reveal' })
+      await drain()
+      expect(await library.search.version()).not.toBe(before)
+      const counts = Object.fromEntries(
+        (await library.search.techniques()).map(({ slug, frame_count }) => [slug, frame_count]),
+      )
+      expect(counts).toEqual({ 'logo-reveal': 2, 'slow-push': 0 })
 
-    const settled = await library.search.version()
-    const documents = await readModel()
-    await library.stores.db.$client.query(`update checkpoints set xid = '0', seq = 0 where consumer = 'search'`)
-    await drain()
-    expect(await library.search.version()).toBe(settled)
-    expect(await readModel()).toEqual(documents)
-  })
+      const settled = await library.search.version()
+      const documents = await readModel()
+      await library.stores.db.$client.query(`update checkpoints set xid = '0', seq = 0 where consumer = 'search'`)
+      await drain()
+      expect(await library.search.version()).toBe(settled)
+      expect(await readModel()).toEqual(documents)
+    },
+  )
 
   test('a replay from the beginning into an empty read model gives the same documents', async () => {
     await seedVideo(library.stores.db, clip('Replayed', { author: 'Zeta' }))

@@ -8,42 +8,45 @@ import { clip, type ProjectedLibrary } from './library.ts'
 export function testReconciling(library: ProjectedLibrary): void {
   const { deps, drain, readModel, deleteVideo, correct, save } = library
 
-  test('reconcile heals what was lost, changed and left over, and finds nothing the second time', async () => {
-    const video = await seedVideo(library.stores.db, clip('Healed', { author: 'Healer' }))
-    await drain()
-    const before = await readModel()
-    const query = (text: string, values: unknown[] = []) => library.stores.db.$client.query(text, values)
-    // Missing: a document, and the row that finds it.
-    await query(`delete from library_search.documents where kind = 'frames' and id = $1`, [video.frameIds[0]])
-    await query(`delete from library_search.frames where id = $1`, [video.frameIds[0]])
-    // Stale: a damaged text under the right revision, a wrong searchable row, and a brand.
-    await query(
-      `update library_search.documents set doc = replace(doc::text, 'Healed', 'Heeled')::json
+  test(
+    'reconcile finds and heals what was lost, ' + 'changed and left over, and finds nothing the second time',
+    async () => {
+      const video = await seedVideo(library.stores.db, clip('Healed', { author: 'Healer' }))
+      await drain()
+      const before = await readModel()
+      const query = (text: string, values: unknown[] = []) => library.stores.db.$client.query(text, values)
+      // Missing: a document, and the row that finds it.
+      await query(`delete from library_search.documents where kind = 'frames' and id = $1`, [video.frameIds[0]])
+      await query(`delete from library_search.frames where id = $1`, [video.frameIds[0]])
+      // Stale: a damaged text under the right revision, a wrong searchable row, and a brand.
+      await query(
+        `update library_search.documents set doc = replace(doc::text, 'Healed', 'Heeled')::json
         where kind = 'videos' and id = $1`,
-      [video.id],
-    )
-    await query(`update library_search.frames set subject = 'crowd' where id = $1`, [video.frameIds[1]])
-    await query(
-      `update library_search.documents set doc = json_build_object('name', 'Healer', 'revision', 'x')
+        [video.id],
+      )
+      await query(`update library_search.frames set subject = 'crowd' where id = $1`, [video.frameIds[1]])
+      await query(
+        `update library_search.documents set doc = json_build_object('name', 'Healer', 'revision', 'x')
         where kind = 'brands' and doc->>'name' = 'Healer'`,
-    )
-    // Extra: a frame and a video without rows.
-    await query(
-      `insert into library_search.documents (kind, id, revision, version, doc)
+      )
+      // Extra: a frame and a video without rows.
+      await query(
+        `insert into library_search.documents (kind, id, revision, version, doc)
        values ('frames', 'ghost-1', 'r', 0, '{"id":"ghost-1"}')`,
-    )
-    await query(
-      `insert into library_search.documents (kind, id, revision, version, doc)
+      )
+      await query(
+        `insert into library_search.documents (kind, id, revision, version, doc)
        values ('videos', 'ghost', 'r', 0, '{"id":"ghost","revision":"r"}')`,
-    )
-    const found = await reconcileSearch(deps())
-    expect(found).toMatchObject({ missing: 1, extra: 2 })
-    expect(found.stale).toBe(3)
-    const again = await reconcileSearch(deps())
-    expect(again).toMatchObject({ missing: 0, stale: 0, extra: 0 })
-    expect(again.checked).toBeGreaterThan(0)
-    expect(await readModel()).toEqual(before)
-  })
+      )
+      const found = await reconcileSearch(deps())
+      expect(found).toMatchObject({ missing: 1, extra: 2 })
+      expect(found.stale).toBe(3)
+      const again = await reconcileSearch(deps())
+      expect(again).toMatchObject({ missing: 0, stale: 0, extra: 0 })
+      expect(again.checked).toBeGreaterThan(0)
+      expect(await readModel()).toEqual(before)
+    },
+  )
 
   test('saves that wait for their batch are healed by reconcile and told as no fault', async () => {
     const video = await seedVideo(library.stores.db, clip('Waits', { author: 'Waiter' }))

@@ -36,36 +36,40 @@ test('a mirror that another version filled is not asked before it is filled anew
   await db.execute(sql`delete from read_models where engine = 'meilisearch'`)
 })
 
-test('a read model with words of an older version is rebuilt once by workers; an empty one is not', async () => {
-  await using own = await openStores()
-  const { db } = own
-  const found = openPostgresSearch(db.$client)
-  const work = async () => {
-    const open = () => openProjection({ config: parseConfig({}), db, logger, faultPoint: () => {} })
-    const running = [await open(), await open()]
-    for (const one of running) await one.reconcile()
-    for (const one of running) await one[Symbol.asyncDispose]()
-    return (await found.version()).slice(0, 8)
-  }
-  const born = (await found.version()).slice(0, 8)
-  expect(await work()).toBe(born)
-  const video = await seedVideo(db, { title: '新しい東京', frames: [{ caption: '東京の写真' }] })
-  await rebuildSearch({ db, deepLink })
-  await db.execute(
-    sql`update library_search.frames set words = to_tsvector('simple', '東京の写真') where video_id = ${video.id}`,
-  )
-  await db.execute(
-    sql`update library_search.entries set words = to_tsvector('simple', '新しい東京') where id = ${video.id}`,
-  )
-  await db.execute(sql`update read_models set words = 1`)
-  const find = async () => {
-    const { videos: titles, frames: hits } = await found.search({ q: '東京', limit: 5 })
-    return [titles.length, hits.length]
-  }
-  expect(await find()).toEqual([0, 0])
-  const old = (await found.version()).slice(0, 8)
-  const renewed = await work()
-  expect(renewed).not.toBe(old)
-  expect(await find()).toEqual([1, 1])
-  expect(await work()).toBe(renewed)
-})
+test(
+  'a read model whose words were cut by an older version is written anew when the workers start, ' +
+    'once; an empty one is not',
+  async () => {
+    await using own = await openStores()
+    const { db } = own
+    const found = openPostgresSearch(db.$client)
+    const work = async () => {
+      const open = () => openProjection({ config: parseConfig({}), db, logger, faultPoint: () => {} })
+      const running = [await open(), await open()]
+      for (const one of running) await one.reconcile()
+      for (const one of running) await one[Symbol.asyncDispose]()
+      return (await found.version()).slice(0, 8)
+    }
+    const born = (await found.version()).slice(0, 8)
+    expect(await work()).toBe(born)
+    const video = await seedVideo(db, { title: '新しい東京', frames: [{ caption: '東京の写真' }] })
+    await rebuildSearch({ db, deepLink })
+    await db.execute(
+      sql`update library_search.frames set words = to_tsvector('simple', '東京の写真') where video_id = ${video.id}`,
+    )
+    await db.execute(
+      sql`update library_search.entries set words = to_tsvector('simple', '新しい東京') where id = ${video.id}`,
+    )
+    await db.execute(sql`update read_models set words = 1`)
+    const find = async () => {
+      const { videos: titles, frames: hits } = await found.search({ q: '東京', limit: 5 })
+      return [titles.length, hits.length]
+    }
+    expect(await find()).toEqual([0, 0])
+    const old = (await found.version()).slice(0, 8)
+    const renewed = await work()
+    expect(renewed).not.toBe(old)
+    expect(await find()).toEqual([1, 1])
+    expect(await work()).toBe(renewed)
+  },
+)

@@ -126,21 +126,25 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     }
   })
 
-  test('the first search that finds nothing notices an emptied index, which is not trusted until filled', async () => {
-    const meilisearch = await open()
-    const search = resilientSearch({ primary: meilisearch, fallback: openPostgresSearch(stores.db.$client), logger })
-    await client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 60_000 })
-    for (const query of [ask('kite'), { ...ask('kite'), facets: true }, { ...ask('kite'), variety: true }])
-      await expect((await open()).frames(query)).rejects.toThrow(/empty/)
-    await expect((await open()).frames({ ...ask(''), sort: 'newest', facets: true })).rejects.toThrow(/empty/)
-    expect((await search.frames(ask('kite'))).frames).toHaveLength(2)
-    expect((await search.search({ q: 'kite', limit: 6 })).frames).toHaveLength(2)
-    expect(search.engine).toBe('postgres')
-    await expect(meilisearch.probe()).rejects.toThrow(/empty/)
-    expect(await syncMirror(deps())).toEqual({ rebuilt: true })
-    await meilisearch.probe()
-    expect((await meilisearch.frames(ask('no such word'))).frames).toEqual([])
-  })
+  test(
+    'an index that was emptied is noticed by the first search that finds nothing, ' +
+      'and not trusted until it is filled',
+    async () => {
+      const meilisearch = await open()
+      const search = resilientSearch({ primary: meilisearch, fallback: openPostgresSearch(stores.db.$client), logger })
+      await client.index(`${prefix}_frames`).deleteAllDocuments().waitTask({ timeout: 60_000 })
+      for (const query of [ask('kite'), { ...ask('kite'), facets: true }, { ...ask('kite'), variety: true }])
+        await expect((await open()).frames(query)).rejects.toThrow(/empty/)
+      await expect((await open()).frames({ ...ask(''), sort: 'newest', facets: true })).rejects.toThrow(/empty/)
+      expect((await search.frames(ask('kite'))).frames).toHaveLength(2)
+      expect((await search.search({ q: 'kite', limit: 6 })).frames).toHaveLength(2)
+      expect(search.engine).toBe('postgres')
+      await expect(meilisearch.probe()).rejects.toThrow(/empty/)
+      expect(await syncMirror(deps())).toEqual({ rebuilt: true })
+      await meilisearch.probe()
+      expect((await meilisearch.frames(ask('no such word'))).frames).toEqual([])
+    },
+  )
 
   test('reconcile finds and heals what is missing, stale and extra, and nothing the second time', async () => {
     const { held } = await both()
@@ -155,33 +159,37 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     expect(after.held).toEqual(after.wanted)
   })
 
-  test('an index emptied in part, or with foreign documents, is repaired, and its answers renewed', async () => {
-    const index = client.index(`${prefix}_frames`)
-    const { held } = await both()
-    const harms = [
-      () => index.deleteDocuments([held[0]!.split(' ')[0]!]),
-      () => index.addDocuments([{ key: 'ghost', revision: 'r', doc: '{}', caption: 'kite' }]),
-      () =>
-        client
-          .index(`${prefix}_names`)
-          .addDocuments([{ key: 'techniques-ghost', kind: 'techniques', revision: 'r', doc: '{}' }]),
-    ]
-    for (const harm of harms) {
-      const version = await (await open()).version()
-      await harm().waitTask({ timeout: 60_000 })
-      expect(await syncMirror(deps())).toEqual({ rebuilt: false })
-      const search = await open()
-      expect((await search.frames(ask('kite'))).frames).toHaveLength(2)
-      expect(await search.version()).not.toBe(version)
-      const after = await both()
-      expect(after.held).toEqual(after.wanted)
-      // Right documents are not written again.
-      await syncMirror(deps())
-      const settled = await search.version()
-      await syncMirror(deps())
-      expect(await search.version()).toBe(settled)
-    }
-  })
+  test(
+    'an index emptied in part, or with strangers in it, ' +
+      'is healed by the next look, and what was answered meanwhile is answered anew',
+    async () => {
+      const index = client.index(`${prefix}_frames`)
+      const { held } = await both()
+      const harms = [
+        () => index.deleteDocuments([held[0]!.split(' ')[0]!]),
+        () => index.addDocuments([{ key: 'ghost', revision: 'r', doc: '{}', caption: 'kite' }]),
+        () =>
+          client
+            .index(`${prefix}_names`)
+            .addDocuments([{ key: 'techniques-ghost', kind: 'techniques', revision: 'r', doc: '{}' }]),
+      ]
+      for (const harm of harms) {
+        const version = await (await open()).version()
+        await harm().waitTask({ timeout: 60_000 })
+        expect(await syncMirror(deps())).toEqual({ rebuilt: false })
+        const search = await open()
+        expect((await search.frames(ask('kite'))).frames).toHaveLength(2)
+        expect(await search.version()).not.toBe(version)
+        const after = await both()
+        expect(after.held).toEqual(after.wanted)
+        // Right documents are not written again.
+        await syncMirror(deps())
+        const settled = await search.version()
+        await syncMirror(deps())
+        expect(await search.version()).toBe(settled)
+      }
+    },
+  )
 
   test('a read model built anew is followed', async () => {
     await rebuildSearch({ db: stores.db, deepLink })
@@ -247,40 +255,44 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
     }
   }
 
-  test('frames of a long batch are found before its end, and all of them survive an index lost meanwhile', async () => {
-    for (const isLost of [false, true]) {
-      const after = await checkpointOf(stores.db, 'search')
-      const [before, videos] = [await sink.count('frames'), await sink.count('videos')]
-      const { version } = (await mirrorState(stores.db))!
-      for (let n = 0; n < 22; n++)
-        await seedVideo(stores.db, {
-          title: `Long ${isLost} ${n}`,
-          frames: Array.from({ length: 205 }, () => ({ caption: 'a long kite' })),
-        })
-      await untilReadable(stores.db)
-      const { events } = await readEvents(stores.db, { after, types: SEARCH_EVENTS, limit: 500 })
-      const stop = new AbortController()
-      // The read model lacks the last piece, and the mirror waits for its checkpoint.
-      await searchProjection({ db: stores.db, deepLink }).handle(events, stop.signal)
-      if (isLost) await client.deleteIndex(`${prefix}_frames`).waitTask({ timeout: 60_000 })
-      // A worker that has just started has a sink of its own.
-      const fresh = openMeiliSink({ ...meili, prefix })
-      const mirroring = untilSeen(() => meiliProjection({ db: stores.db, sink: fresh }).handle(events, stop.signal))
-      mirroring.catch(() => undefined)
-      if (!isLost) {
-        await vi.waitFor(async () => expect(await sink.count('frames')).toBe(before + 20 * 205), {
-          timeout: 60_000,
-          interval: 50,
-        })
-        expect((await mirrorState(stores.db))!.version).toBe(version)
-        expect(await sink.count('videos')).toBe(videos)
+  test(
+    'frames of a long batch are there before the batch has ended, ' +
+      'and all that is there survives an index lost meanwhile',
+    async () => {
+      for (const isLost of [false, true]) {
+        const after = await checkpointOf(stores.db, 'search')
+        const [before, videos] = [await sink.count('frames'), await sink.count('videos')]
+        const { version } = (await mirrorState(stores.db))!
+        for (let n = 0; n < 22; n++)
+          await seedVideo(stores.db, {
+            title: `Long ${isLost} ${n}`,
+            frames: Array.from({ length: 205 }, () => ({ caption: 'a long kite' })),
+          })
+        await untilReadable(stores.db)
+        const { events } = await readEvents(stores.db, { after, types: SEARCH_EVENTS, limit: 500 })
+        const stop = new AbortController()
+        // The read model lacks the last piece, and the mirror waits for its checkpoint.
+        await searchProjection({ db: stores.db, deepLink }).handle(events, stop.signal)
+        if (isLost) await client.deleteIndex(`${prefix}_frames`).waitTask({ timeout: 60_000 })
+        // A worker that has just started has a sink of its own.
+        const fresh = openMeiliSink({ ...meili, prefix })
+        const mirroring = untilSeen(() => meiliProjection({ db: stores.db, sink: fresh }).handle(events, stop.signal))
+        mirroring.catch(() => undefined)
+        if (!isLost) {
+          await vi.waitFor(async () => expect(await sink.count('frames')).toBe(before + 20 * 205), {
+            timeout: 60_000,
+            interval: 50,
+          })
+          expect((await mirrorState(stores.db))!.version).toBe(version)
+          expect(await sink.count('videos')).toBe(videos)
+        }
+        await drain()
+        await mirroring
+        const { held, wanted } = await both()
+        expect(held).toEqual(wanted)
+        expect(held).toHaveLength(before + 22 * 205)
+        expect(await sink.count('videos')).toBe(videos + 22)
       }
-      await drain()
-      await mirroring
-      const { held, wanted } = await both()
-      expect(held).toEqual(wanted)
-      expect(held).toHaveLength(before + 22 * 205)
-      expect(await sink.count('videos')).toBe(videos + 22)
-    }
-  })
+    },
+  )
 })

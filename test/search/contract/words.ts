@@ -74,13 +74,16 @@ export function describeWords(name: string, open: () => Promise<Engine>): void {
       })
     })
 
-    test('the wall asks for every word, in any of the four fields; titles and authors do not count', async () => {
-      expect((await found('red kite')).toSorted()).toEqual([0, 1])
-      expect(await found('red lamp')).toEqual([4])
-      expect(await found('red unicorns')).toEqual([])
-      expect(await found('launch')).toEqual([])
-      expect(await found('centered')).toEqual([0])
-    })
+    test(
+      'the wall asks for every word; ' + 'a word in any of the four fields counts, titles and authors do not',
+      async () => {
+        expect((await found('red kite')).toSorted()).toEqual([0, 1])
+        expect(await found('red lamp')).toEqual([4])
+        expect(await found('red unicorns')).toEqual([])
+        expect(await found('launch')).toEqual([])
+        expect(await found('centered')).toEqual([0])
+      },
+    )
 
     test('better places first, and the same order on every reading', async () => {
       const once = await engine().search.frames(ask({ q: 'red kite' }))
@@ -136,23 +139,27 @@ export function describeWords(name: string, open: () => Promise<Engine>): void {
       expect((await search.search({ q: 'kite', limit: 1 })).frames).toHaveLength(1)
     })
 
-    test('what has more of several words comes first, in any order; a name is found by any of them', async () => {
-      const { search } = engine()
-      const groups = await search.search({ q: 'paper lamp terminal creme', limit: 6 })
-      const order = groups.frames.map(({ document }) => document.t_sec)
-      expect(order[0]).toBe(4)
-      expect(groups.frames.every(({ score }) => score < 0.5)).toBe(true)
-      expect(groups.brands.map(({ document }) => document.name).toSorted()).toEqual(['Creme', 'Crème & Co'])
-      // All words, one of them mistyped, beat some words as typed, also in the score.
-      const mistyped = (await search.search({ q: 'presentr kite', limit: 6 })).frames
-      expect(mistyped.map(({ score }) => score >= 0.5)).toEqual([true, ...mistyped.slice(1).map(() => false)])
-      expect(mistyped.length).toBeGreaterThan(1)
-      expect(mistyped.map(({ score }) => score)).toEqual(mistyped.map(({ score }) => score).toSorted((a, b) => b - a))
-      const titles = (await search.search({ q: 'presenter paper story', limit: 6 })).videos
-      expect(titles.map(({ document }) => document.title)).toEqual(['Atlas: the presenter story'])
-      const quoted = await search.search({ q: '"launch film" story', limit: 6 })
-      expect(quoted.videos.map(({ document }) => document.id).toSorted()).toEqual(['atlas', 'relay'])
-    })
+    test(
+      'of several words, what has more of them comes first, wherever in the query they stand; ' +
+        'a name is found by any of them',
+      async () => {
+        const { search } = engine()
+        const groups = await search.search({ q: 'paper lamp terminal creme', limit: 6 })
+        const order = groups.frames.map(({ document }) => document.t_sec)
+        expect(order[0]).toBe(4)
+        expect(groups.frames.every(({ score }) => score < 0.5)).toBe(true)
+        expect(groups.brands.map(({ document }) => document.name).toSorted()).toEqual(['Creme', 'Crème & Co'])
+        // All words, one of them mistyped, beat some words as typed, also in the score.
+        const mistyped = (await search.search({ q: 'presentr kite', limit: 6 })).frames
+        expect(mistyped.map(({ score }) => score >= 0.5)).toEqual([true, ...mistyped.slice(1).map(() => false)])
+        expect(mistyped.length).toBeGreaterThan(1)
+        expect(mistyped.map(({ score }) => score)).toEqual(mistyped.map(({ score }) => score).toSorted((a, b) => b - a))
+        const titles = (await search.search({ q: 'presenter paper story', limit: 6 })).videos
+        expect(titles.map(({ document }) => document.title)).toEqual(['Atlas: the presenter story'])
+        const quoted = await search.search({ q: '"launch film" story', limit: 6 })
+        expect(quoted.videos.map(({ document }) => document.id).toSorted()).toEqual(['atlas', 'relay'])
+      },
+    )
 
     test('provenance comes with the hits of a query that asks for it', async () => {
       const { frames } = await engine().search.frames(ask({ q: 'kite', provenance: true }))
