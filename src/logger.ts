@@ -7,7 +7,8 @@ const SECRETS = [
   // Session, sign-in and board-link tokens.
   [/\bfl([slb])_[0-9A-Za-z]{20,}/g, 'fl$1_…'],
   [/\bBearer\s+[^\s"']+/gi, 'Bearer …'],
-  [/([a-z][a-z0-9+.-]*:\/\/)[^\s/@"']+@/gi, '$1…@'],
+  // It begins at `://`, not at the scheme: a run of letters has one beginning, so a long text is read once.
+  [/:\/\/[^\s/@"']+@/g, '://…@'],
 ] as const
 
 /** Removes keys, tokens and passwords in URLs from a text. pino's redaction does not look into messages and errors. */
@@ -17,6 +18,9 @@ export function scrub(text: string): string {
   return clean
 }
 
+/** A request's path may have 16 KB: the log holds its beginning. */
+const MAX_PATH = 256
+
 /** JSON lines on standard output (or `destination`), without secrets. */
 export function createLogger(options: { level: string; name?: string }, destination?: DestinationStream): Logger {
   const sink = destination ?? pino.destination({ sync: true })
@@ -24,6 +28,7 @@ export function createLogger(options: { level: string; name?: string }, destinat
     {
       level: options.level,
       ...(options.name ? { name: options.name } : {}),
+      serializers: { path: (path: unknown) => (typeof path === 'string' ? path.slice(0, MAX_PATH) : path) },
       redact: ['req.headers.authorization', 'req.headers.cookie', '*.password', '*.token', '*.apiKey', '*.secret'],
     },
     { write: (line: string) => sink.write(scrub(line)) },

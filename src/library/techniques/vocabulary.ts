@@ -52,9 +52,9 @@ export function toSlug(phrase: string): string {
     .normalize('NFKD')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-+|-+$/g, '')
+    .replace(/^-|-$/g, '')
     .slice(0, 64)
-    .replace(/-+$/, '')
+    .replace(/-$/, '')
 }
 
 export function toTerm(row: TechniqueRow): TechniqueTerm {

@@ -35,11 +35,18 @@ export function findPasted(text: string): Source | undefined {
   return alone || source?.videoId !== undefined ? source : undefined
 }
 
+const SENTENCE_END = new Set('.,;:!?…\'"”’»>]}')
+
 /** Strips what ends a sentence, a quotation or a bracket that was opened before the address. */
 function withoutEnd(address: string): string {
-  const bare = address.replace(/[.,;:!?…'"”’»>\]}]+$/u, '')
-  const isOpen = (bare.match(/\(/g)?.length ?? 0) < (bare.match(/\)/g)?.length ?? 0)
-  return isOpen && bare.endsWith(')') ? withoutEnd(bare.slice(0, -1)) : bare
+  let unopened = address.split(')').length - address.split('(').length
+  let end = address.length
+  for (; end > 0; end--) {
+    const sign = address[end - 1]!
+    if (sign === ')' && unopened > 0) unopened--
+    else if (!SENTENCE_END.has(sign)) break
+  }
+  return address.slice(0, end)
 }
 
 function toUrl(text: string): URL | undefined {

@@ -139,9 +139,9 @@ function toSlug(text: string): string {
     .toLowerCase()
     .normalize('NFKD')
     .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-+|-+$/g, '')
+    .replace(/^-|-$/g, '')
     .slice(0, MAX_SLUG)
-    .replace(/-+$/, '')
+    .replace(/-$/, '')
 }
 
 function isNothing(value: unknown): boolean {
