@@ -30,6 +30,7 @@ export const healthEndpoints = [
       summary: 'The process runs',
       answer: z.strictObject({ status: z.literal('ok') }),
       plain: true,
+      free: true,
       headers: { 'Cache-Control': 'no-store' },
     },
     () => ({ status: 'ok' as const }),
@@ -45,6 +46,7 @@ export const healthEndpoints = [
       problem: Readiness,
       errors: [503],
       plain: true,
+      cost: { budget: 'probes' },
       headers: { 'Cache-Control': 'no-store' },
     },
     async ({ health, checks }: HealthDeps, { res }) => {

@@ -4,11 +4,14 @@ import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { contextOf, isPreflight, openEdge, sendPreflight } from './edge.ts'
 import { problemHandler } from './problem.ts'
+import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
 
 export interface AppOptions {
   logger: Logger
   /** The number of proxies in front, which decides whose X-Forwarded-For entry is the client. */
   trustProxy: number
+  /** Pays for what no route charges: refusals and OPTIONS. */
+  limits: LocalLimits
   /** Routers in the order they are asked; each holds full paths. */
   routers: readonly Router[]
 }
@@ -17,7 +20,7 @@ export interface AppOptions {
  * The HTTP application: the edge (request context and headers), the routers, then 405 for known paths, 404, and
  * errors as JSON. It holds no state; `server/main.ts` wires it.
  */
-export function createApp({ logger, trustProxy, routers }: AppOptions): RequestListener {
+export function createApp({ logger, trustProxy, limits, routers }: AppOptions): RequestListener {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -25,25 +28,30 @@ export function createApp({ logger, trustProxy, routers }: AppOptions): RequestL
   app.set('query parser', 'simple')
   const allowedMethods = methodTable(routers)
   // Within Express, which replaces the prototypes of request and response: what was touched before makes that slow.
-  app.use(beginRequest(openEdge({ logger, trustProxy }), allowedMethods))
+  app.use(beginRequest(openEdge({ logger, trustProxy }), limits, allowedMethods))
   for (const router of routers) app.use(router)
   app.use(refuseMethod(allowedMethods))
   app.use(() => {
     throw new AppError('not_found', 'There is nothing at this address. See /openapi.json for the API.')
   })
-  app.use(problemHandler(logger))
+  app.use(problemHandler(logger, limits))
   return app
 }
 
 type AllowedMethods = ReturnType<typeof methodTable>
 
 /** Gives the request its context, and answers what no route is asked for: a missing Host and OPTIONS. */
-function beginRequest(edge: ReturnType<typeof openEdge>, allowedMethods: AllowedMethods): RequestHandler {
+function beginRequest(
+  edge: ReturnType<typeof openEdge>,
+  limits: LocalLimits,
+  allowedMethods: AllowedMethods,
+): RequestHandler {
   return (req, res, next) => {
     const context = edge(req, res)
     if (req.headers.host === undefined && req.httpVersion === '1.1')
       throw new AppError('invalid_request', 'The Host header is missing. Send one.')
     if (req.method !== 'OPTIONS') return next()
+    chargeOnce(limits, req)
     if (isPreflight(req, context)) return sendPreflight(res)
     // Express would answer with the methods as plain text.
     const allow = allowedMethods(context.path)

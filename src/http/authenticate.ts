@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts'
 import { authenticate, type Caller, OPERATOR_SCOPES, recordKeyUse, type Scope } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import { contextOf } from './edge.ts'
-import { budgetOf, POINTS } from './rate-limit/budgets.ts'
+import { budgetOf, type Payer, POINTS } from './rate-limit/budgets.ts'
 import type { RateLimits } from './rate-limit/rate-limits.ts'
 import { spend } from './rate-limit/spend.ts'
 
@@ -27,9 +27,9 @@ const PLAN_OF: Partial<Record<Scope, Plan>> = {
 export interface Authentication {
   /**
    * Guards a route, in this order: 401, 429, 403 for the plan, 403 for the scope. The route's own 400 and 404 come
-   * after. No cache may store the answer.
+   * after. No cache may store the answer. Without `points` a read takes one point and a write five.
    */
-  requireScope(scope: Scope): RequestHandler
+  requireScope(scope: Scope, cost?: { points?: number }): RequestHandler
   /**
    * The caller of a request that may come with a key; undefined without an Authorization header.
    * @throws AppError unauthenticated for any key that does not work, rate_limited after too many of them.
@@ -44,6 +44,11 @@ export function callerOf(req: Request): Caller {
   const caller = callers.get(req)
   if (!caller) throw new Error('callerOf is used on a route without requireScope')
   return caller
+}
+
+/** One budget for all keys of an account: a new key is no new budget. */
+export function payerOf({ account }: Pick<Caller, 'account'>): Payer {
+  return { budget: budgetOf(account.plan), subject: account.id }
 }
 
 /** Why this caller may not use what `scope` guards: the plan before the scope. Undefined when it may. */
@@ -86,17 +91,12 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
   }
 
   return {
-    requireScope(scope) {
+    requireScope(scope, cost = {}) {
       return async (req, res, next) => {
         res.set('Cache-Control', 'no-store')
         const caller = await check(req, res)
-        await spend(
-          limits,
-          (name, value) => res.set(name, value),
-          budgetOf(caller.account.plan),
-          caller.key.id,
-          req.method === 'GET' || req.method === 'HEAD' ? POINTS.read : POINTS.write,
-        )
+        const isRead = req.method === 'GET' || req.method === 'HEAD'
+        await spend(limits, { req, res }, payerOf(caller), cost.points ?? (isRead ? POINTS.read : POINTS.write))
         const refusal = refusalOf(caller, scope)
         if (refusal) throw refusal
         callers.set(req, caller)

@@ -11,6 +11,8 @@ export interface RequestContext {
   address: string
   /** The path without its query. */
   path: string
+  /** Whether the request has taken points. A refusal that has not takes one. */
+  charged: boolean
 }
 
 /** The context lies on the request itself: a WeakMap costs each warm read several times as much. */
@@ -33,7 +35,12 @@ export function openEdge(options: { logger: Logger; trustProxy: number }) {
   const addressOf = addressReader(options.trustProxy)
   const newId = requestIds()
   return (req: IncomingMessage, res: ServerResponse): RequestContext => {
-    const context = { requestId: givenId(req) ?? newId(), address: addressOf(req), path: pathOf(req.url!) }
+    const context = {
+      requestId: givenId(req) ?? newId(),
+      address: addressOf(req),
+      path: pathOf(req.url!),
+      charged: false,
+    }
     ;(req as WithContext)[CONTEXT] = context
     res.setHeader('X-Request-Id', context.requestId)
     res.setHeader('X-Content-Type-Options', 'nosniff')

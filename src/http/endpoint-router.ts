@@ -21,25 +21,28 @@ export function endpointRouter<D>(endpoints: readonly Endpoint<D>[], deps: D, to
 }
 
 function guardsOf(operation: Operation, { authentication, limits }: RouterTools): RequestHandler[] {
-  const { headers, scope, plain, cached, cost, body } = operation
+  const { headers, scope, plain, free, cached, cost, body } = operation
   const guards: RequestHandler[] = []
   if (headers)
     guards.push((_req, res, next) => {
       res.set(headers)
       next()
     })
-  if (scope) guards.push(authentication.requireScope(scope))
-  else if (cached && !plain) guards.push(limitOpenReads(limits, cost))
-  else if (!plain) guards.push(limitOpen(limits))
+  if (scope) guards.push(authentication.requireScope(scope, cost))
+  else if (cached || plain) guards.push(...(free ? [] : [limitOpenReads(limits, cost)]))
+  else guards.push(limitOpen(limits, cost))
   // Behind the scope: a caller without a key learns nothing about the body.
   if (body) guards.push(jsonBody)
   return guards
 }
 
 /** Counts an open answer that no edge may cache, across all processes. */
-function limitOpen(limits: RateLimits): RequestHandler {
+function limitOpen(
+  limits: RateLimits,
+  { budget = 'anonymous', points = POINTS.read }: Operation['cost'] = {},
+): RequestHandler {
   return async (req, res, next) => {
-    await spend(limits, (name, value) => res.set(name, value), 'anonymous', contextOf(req).address, POINTS.read)
+    await spend(limits, { req, res }, { budget, subject: contextOf(req).address }, points)
     next()
   }
 }

@@ -46,10 +46,15 @@ export interface Operation {
   cached?: boolean
   /** Takes an Idempotency-Key. */
   idempotent?: boolean
-  /** The points that an open read takes, and their budget. Absent: one point of the address's budget. */
+  /**
+   * The points it takes; if absent, an open answer takes one, and with a key a read takes one and a write five. An open
+   * answer may take them from another of the address's budgets than the usual one.
+   */
   cost?: { budget?: Budget; points?: number }
-  /** Counts against no rate limit and needs no other system: only the `errors` above can happen. */
+  /** Needs no other system: only the `errors` above and 429 can happen. */
   plain?: boolean
+  /** Takes no points. */
+  free?: boolean
   /** Headers of every answer, refusals included. */
   headers?: Readonly<Record<string, string>>
 }

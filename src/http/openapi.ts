@@ -120,7 +120,7 @@ function toParameters({ path, parameters = {}, cached, idempotent }: Operation):
 }
 
 function toResponses(operation: Operation): Record<string, ZodOpenApiResponseObject> {
-  const { summary, answer, alternatives = [], cached, problem = Problem } = operation
+  const { summary, answer, alternatives = [], cached } = operation
   const caching = {
     ETag: header('The version of this answer; send it back as If-None-Match.'),
     'Cache-Control': header('Which caches may keep it, and how long.'),
@@ -137,17 +137,24 @@ function toResponses(operation: Operation): Record<string, ZodOpenApiResponseObj
     responses[String(status)] = {
       description: ERRORS[status]!,
       ...(status === 429 || status === 503 ? { headers: { 'Retry-After': header('Seconds.') } } : {}),
-      content: { 'application/json': { schema: status === 401 ? Unauthenticated : problem } },
+      content: { 'application/json': { schema: schemaOf(status, operation) } },
     }
   return responses
 }
 
-function errorsOf({ errors = [], plain, scope, body, otherBody, idempotent }: Operation): number[] {
+function schemaOf(status: number, { problem = Problem, plain }: Operation): z.ZodType {
+  if (status === 401) return Unauthenticated
+  // A plain operation has a shape of its own for what it reports, not for a refusal.
+  return plain && status === 429 ? Problem : problem
+}
+
+function errorsOf({ errors = [], plain, free, scope, body, otherBody, idempotent }: Operation): number[] {
   const all = new Set(errors)
   const add = (...statuses: number[]) => {
     for (const status of statuses) all.add(status)
   }
-  if (!plain) add(400, 429, 500, 503)
+  if (!free) add(429)
+  if (!plain) add(400, 500, 503)
   if (scope) add(401, 403)
   if (body || otherBody) add(413, 415)
   if (idempotent) add(409, 422)

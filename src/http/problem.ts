@@ -5,6 +5,7 @@ import { isConnectionLoss } from '../db/connection-loss.ts'
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts'
 import { type Logger, scrub } from '../logger.ts'
 import { contextOf } from './edge.ts'
+import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
 
 /** The HTTP status of each error code. */
 export const STATUS: Record<ErrorCode, number> = {
@@ -130,9 +131,25 @@ function bodyOf({ code, message, details }: AppError): string {
   return scrub(JSON.stringify({ code, message, details }))
 }
 
+/** The error that is answered: the given one, or that the address has used up its budget with such requests. */
+function charged(limits: LocalLimits, problem: AppError, req: IncomingMessage): AppError {
+  if (STATUS[problem.code] >= 500) return problem
+  try {
+    chargeOnce(limits, req)
+    return problem
+  } catch (refusal) {
+    return toAppError(refusal)
+  }
+}
+
 /** Logs an error once and answers it. An answer that has begun cannot be mended: its connection closes. */
-function answerProblem(logger: Logger, error: unknown, req: IncomingMessage, res: ServerResponse): void {
-  const problem = toAppError(error)
+function answerProblem(
+  { logger, limits }: { logger: Logger; limits: LocalLimits },
+  error: unknown,
+  req: IncomingMessage,
+  res: ServerResponse,
+): void {
+  const problem = charged(limits, toAppError(error), req)
   const { requestId, path } = contextOf(req)
   const fields = { requestId, method: req.method, path, code: problem.code }
   if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')
@@ -143,7 +160,7 @@ function answerProblem(logger: Logger, error: unknown, req: IncomingMessage, res
 }
 
 /** The error handler at the end of the Express application. */
-export function problemHandler(logger: Logger): ErrorRequestHandler {
+export function problemHandler(logger: Logger, limits: LocalLimits): ErrorRequestHandler {
   // Express knows an error handler by its four parameters.
-  return (error: unknown, req, res, _next) => answerProblem(logger, error, req, res)
+  return (error: unknown, req, res, _next) => answerProblem({ logger, limits }, error, req, res)
 }

@@ -1,7 +1,8 @@
 import type { RequestHandler } from 'express'
 import { AppError } from '../errors.ts'
+import type { LocalLimits } from '../http/rate-limit/spend.ts'
+import { refuse } from './refuse.ts'
 import { refusalReply } from './replies.ts'
-import { sendReply } from './send-reply.ts'
 
 const ALLOWED_HEADERS = [
   'Authorization',
@@ -22,14 +23,14 @@ const EXPOSED_HEADERS = 'WWW-Authenticate, RateLimit, RateLimit-Policy, Retry-Af
  * its visitors' private network (DNS rebinding). A service on loopback belongs to one person, so any page of that
  * machine may call it. Programs send no Origin.
  */
-export function originGuard(publicUrl: string): RequestHandler {
+export function originGuard(publicUrl: string, limits: LocalLimits): RequestHandler {
   const own = new URL(publicUrl)
   return (req, res, next) => {
     const { origin } = req.headers
     res.setHeader('Vary', 'Origin')
     if (origin === undefined) return next()
     if (origin !== own.origin && !(isLoopback(own) && isLoopback(toUrl(origin)))) {
-      sendReply(res, refusalReply(403, 'Forbidden: this origin may not call the tool server'))
+      refuse(limits, req, res, refusalReply(403, 'Forbidden: this origin may not call the tool server'))
       return
     }
     res.setHeader('Access-Control-Allow-Origin', origin)

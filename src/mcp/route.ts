@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Request, type Response, Router } from 'express'
-import type { Authentication } from '../http/authenticate.ts'
+import { type Authentication, payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
-import { budgetOf } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { spend } from '../http/rate-limit/spend.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import type { CallContext, Dispatch } from './dispatcher.ts'
 import { originGuard, postOnly } from './origin.ts'
 import { MAX_BODY_BYTES, readBody } from './read-body.ts'
+import { refuse } from './refuse.ts'
 import { type McpReply, refusalReply } from './replies.ts'
 import { sendReply } from './send-reply.ts'
 
@@ -26,8 +26,7 @@ export interface McpRouteOptions {
  */
 export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRouteOptions): Router {
   function contextFor(req: Request, res: Response, caller: Caller | undefined): CallContext {
-    const budget = caller ? budgetOf(caller.account.plan) : 'anonymous'
-    const subject = caller ? caller.key.id : contextOf(req).address
+    const payer = caller ? payerOf(caller) : ({ budget: 'anonymous', subject: contextOf(req).address } as const)
     let gone: AbortSignal | undefined
     return {
       caller,
@@ -35,19 +34,19 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRo
         gone ??= whenGone(res)
         return gone
       },
-      charge: (points) => spend(limits, (name, value) => res.setHeader(name, value), budget, subject, points),
+      charge: (points) => spend(limits, { req, res }, payer, points),
     }
   }
 
   async function answer(req: Request, res: Response): Promise<void> {
     // A caller without a key is identified at once: the usual call waits for nothing before its body.
     const caller = req.headers.authorization === undefined ? undefined : await authentication.identify(req, res)
-    if (!isJson(req)) return sendReply(res, WRONG_TYPE)
+    if (!isJson(req)) return refuse(limits, req, res, WRONG_TYPE)
     readBody(req, res, (error) => {
       if (error) {
         // The rest of the body stays unread, so the connection cannot be used again.
         res.setHeader('Connection', 'close')
-        return sendReply(res, bodyFault(error))
+        return refuse(limits, req, res, bodyFault(error))
       }
       const reply = dispatch(req.body ?? '', req.headers, contextFor(req, res, caller))
       if (reply instanceof Promise) void reply.then((later) => sendReply(res, later))
@@ -56,7 +55,7 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRo
   }
 
   const router = Router()
-  router.route('/api/mcp').all(originGuard(publicUrl), postOnly).post(answer)
+  router.route('/api/mcp').all(originGuard(publicUrl, limits), postOnly).post(answer)
   return router
 }
 

@@ -108,9 +108,9 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     mcpRouter({ dispatch, publicUrl, authentication, limits }),
     endpointRouter(OTHER_ENDPOINTS, apiDeps, routerTools),
     ...pages.routers,
-    docsPageRouter({ assets: pages.assets, document: documents.api, publicUrl }),
+    docsPageRouter({ assets: pages.assets, document: documents.api, limits, publicUrl }),
   ]
-  const listener = createApp({ logger, trustProxy: config.trustProxy, routers })
+  const listener = createApp({ logger, trustProxy: config.trustProxy, limits, routers })
   return { listener, routers, tools, close: pages.close }
 }
 

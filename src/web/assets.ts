@@ -4,6 +4,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Router } from 'express'
 import { notFound } from '../errors.ts'
+import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
 
 const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
@@ -21,7 +22,7 @@ export interface Assets {
 }
 
 /** Reads the files of `assets/` once. Their addresses name their content, so browsers may cache them for ever. */
-export function loadAssets(): Assets {
+export function loadAssets(limits: LocalLimits): Assets {
   const files = new Map<string, { body: Buffer; type: string }>()
   const urls = new Map<string, string>()
   for (const [name, body] of readAssets()) {
@@ -32,7 +33,7 @@ export function loadAssets(): Assets {
     urls.set(name, `/assets/${hashed}`)
   }
   const router = Router()
-  router.get('/assets/:name', (req, res) => {
+  router.get('/assets/:name', limitOpenReads(limits, { budget: 'media' }), (req, res) => {
     const file = files.get(String(req.params.name))
     if (!file) throw notFound('file')
     res.set({ 'Content-Type': file.type, 'Cache-Control': 'public, max-age=31536000, immutable' }).send(file.body)

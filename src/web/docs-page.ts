@@ -1,5 +1,6 @@
 import { Router } from 'express'
 import type { ApiDocument } from '../http/openapi.ts'
+import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
 import { readParameters } from '../parameters.ts'
 import { withoutTracking } from '../tracking.ts'
 import type { Assets } from './assets.ts'
@@ -48,15 +49,17 @@ interface Operation {
 export function docsPageRouter({
   assets,
   document,
+  limits,
   publicUrl,
 }: {
   assets: Assets
   document: () => ApiDocument
+  limits: LocalLimits
   publicUrl: string
 }): Router {
   const router = Router()
   let page: string | undefined
-  router.get('/docs', (req, res) => {
+  router.get('/docs', limitOpenReads(limits), (req, res) => {
     readParameters(withoutTracking(req.originalUrl), {})
     page ??= layout(assets, { title: 'API reference', current: 'docs', body: reference(document(), publicUrl) })
     res.set('Cache-Control', 'public, max-age=300')

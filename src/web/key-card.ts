@@ -1,4 +1,3 @@
-import type { Usage } from '../http/rate-limit/budgets.ts'
 import { isLive, type KeyRecord } from '../library/accounts/keys.ts'
 import type { Visitor } from './guard.ts'
 import { type Html, html } from './html.ts'
@@ -7,10 +6,7 @@ import { GRACES } from './key-forms.ts'
 const SOON_MS = 7 * 86_400_000
 
 /** A key with its badge, its dates and what can be done with it. `fresh`: it was just created. */
-export function keyCard(
-  key: KeyRecord,
-  { usage, visitor, fresh = false }: { usage?: Usage | undefined; visitor: Visitor; fresh?: boolean },
-): Html {
+export function keyCard(key: KeyRecord, { visitor, fresh = false }: { visitor: Visitor; fresh?: boolean }): Html {
   const id = `key-${key.id}`
   return html`<li class="card key${fresh && ' fresh'}" aria-labelledby="${id}">
   <div class="key-head"><h3 id="${id}">${key.name}</h3>${badge(key)}</div>
@@ -20,19 +16,9 @@ export function keyCard(
     <div><dt>Created</dt><dd>${time(key.createdAt)}</dd></div>
     <div><dt>Last used</dt><dd>${key.lastUsedAt ? time(key.lastUsedAt) : 'never'}</dd></div>
     <div><dt>Expires</dt><dd>${key.expiresAt ? time(key.expiresAt) : 'never'}</dd></div>
-    ${usage && meter(usage)}
   </dl>
   ${isLive(key) && actions(key, visitor)}
 </li>`
-}
-
-function meter({ limit, remaining }: Usage): Html {
-  const used = limit - remaining
-  return html`<div>
-      <dt>This minute</dt>
-      <dd><meter min="0" max="${limit}" value="${used}" aria-label="Points used this minute"></meter>
-        ${number(used)} of ${number(limit)} points</dd>
-    </div>`
 }
 
 function badge(key: KeyRecord): Html {

@@ -1,10 +1,12 @@
 import { type Request, type Response, Router } from 'express'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
-import { budgetOf, POINTS, type Usage } from '../http/rate-limit/budgets.ts'
+import { payerOf } from '../http/authenticate.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { deleteAccount } from '../library/accounts/accounts.ts'
-import { createKey, isLive, listKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
+import { createKey, listKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
 import { formBody, fromOurPages, requireFormVisitor, requireVisitor, sessionCookie, type Visitor } from './guard.ts'
@@ -28,28 +30,30 @@ export function keysPageRouter(deps: KeysPageDeps): Router {
   const router = Router()
   const cookie = sessionCookie(publicUrl)
   const ours = fromOurPages(publicUrl)
+  const paid = limitOpenReads(limits)
   const show = (res: Response, view: KeysView, status?: number) => showKeys(deps, res, view, status)
 
   /** The visitor who sent a form, after it is checked and paid for. */
   async function formVisitor(req: Request): Promise<Visitor> {
     const visitor = await requireFormVisitor(db, cookie, req)
-    await limits.consume(budgetOf(visitor.account.plan), `web:${visitor.account.id}`, POINTS.write)
+    await takePoints(limits, visitor, POINTS.write)
     return visitor
   }
 
-  router.get('/keys', async (req, res) => {
+  router.get('/keys', paid, async (req, res) => {
     const visitor = await requireVisitor(db, cookie, req)
+    await takePoints(limits, visitor, POINTS.read)
     const notice = req.query.done === 'revoked' ? 'The key is revoked. Its next request will be refused.' : undefined
     await show(res, { visitor, notice })
   })
 
-  router.post('/web/keys', ours, formBody, async (req, res) => {
+  router.post('/web/keys', paid, ours, formBody, async (req, res) => {
     const visitor = await formVisitor(req)
     const { status, ...view } = await tryCreateKey(db, visitor, req.body)
     await show(res, { visitor, ...view }, status)
   })
 
-  router.post('/web/keys/:id/rotate', ours, formBody, async (req, res) => {
+  router.post('/web/keys/:id/rotate', paid, ours, formBody, async (req, res) => {
     const visitor = await formVisitor(req)
     const { grace } = RotateForm.parse(req.body)
     const at = { accountId: visitor.account.id, keyId: String(req.params.id) }
@@ -58,13 +62,13 @@ export function keysPageRouter(deps: KeysPageDeps): Router {
     await show(res, { visitor, made: { ...made, replaced } }, 201)
   })
 
-  router.post('/web/keys/:id/revoke', ours, formBody, async (req, res) => {
+  router.post('/web/keys/:id/revoke', paid, ours, formBody, async (req, res) => {
     const visitor = await formVisitor(req)
     await revokeKey(db, { accountId: visitor.account.id, keyId: String(req.params.id) })
     res.set('Cache-Control', 'no-store').redirect(303, '/keys?done=revoked')
   })
 
-  router.post('/web/account/delete', ours, formBody, async (req, res) => {
+  router.post('/web/account/delete', paid, ours, formBody, async (req, res) => {
     const visitor = await formVisitor(req)
     const typed = String(req.body?.email ?? '')
     if (typed.trim().toLowerCase() !== visitor.account.email) {
@@ -78,10 +82,16 @@ export function keysPageRouter(deps: KeysPageDeps): Router {
   })
 
   // A reader may reload or bookmark the address of a form.
-  router.get('/web/*rest', (_req, res) => res.set('Cache-Control', 'no-store').redirect(303, '/keys'))
+  router.get('/web/*rest', paid, (_req, res) => res.set('Cache-Control', 'no-store').redirect(303, '/keys'))
 
   router.use(pageErrors({ assets, publicUrl, logger }))
   return router
+}
+
+/** From the budget that the account's keys use too. */
+async function takePoints(limits: RateLimits, visitor: Visitor, points: number): Promise<void> {
+  const { budget, subject } = payerOf(visitor)
+  await limits.consume(budget, subject, points)
 }
 
 const ACCOUNT_DELETED = html`<section class="narrow card">
@@ -98,9 +108,8 @@ async function showKeys(
 ): Promise<void> {
   const { account, form } = view.visitor
   const keys = await listKeys(db, account.id)
-  const budget = budgetOf(account.plan)
-  const usage = new Map<string, Usage>()
-  for (const key of keys) if (isLive(key)) usage.set(key.id, await limits.peek(budget, key.id))
+  const { budget, subject } = payerOf(view.visitor)
+  const usage = await limits.peek(budget, subject)
   const page = layout(assets, {
     title: 'API keys',
     current: 'keys',

@@ -49,7 +49,8 @@ interface FieldError {
 
 interface KeysData extends KeysView {
   keys: KeyRecord[]
-  usage: Map<string, Usage>
+  /** What the account has left of this minute's points. */
+  usage: Usage
   publicUrl: string
   pointsOf: RateLimits['pointsOf']
 }
@@ -102,13 +103,11 @@ function snippet(id: string, label: string, text: string): Html {
 </div>`
 }
 
-function yourKeys({ keys, usage, visitor, made }: KeysData): Html {
+function yourKeys({ keys, visitor, made }: KeysData): Html {
   const live = keys.filter((key) => isLive(key))
   const dead = keys.filter((key) => !isLive(key))
   const none = dead.length > 0 ? 'No active keys.' : 'No keys yet. Create the first one below.'
-  const cards = live.map((key) =>
-    keyCard(key, { usage: usage.get(key.id), visitor, fresh: key.id === made?.record.id }),
-  )
+  const cards = live.map((key) => keyCard(key, { visitor, fresh: key.id === made?.record.id }))
   return html`<section aria-labelledby="keys-heading">
   <h2 id="keys-heading">Your keys</h2>
   ${live.length === 0 ? html`<p class="empty">${none}</p>` : html`<ul class="keys">${cards}</ul>`}
@@ -172,7 +171,7 @@ function expiryOptions(chosen: number): Html[] {
   )
 }
 
-function limitsSection({ visitor, pointsOf }: KeysData): Html {
+function limitsSection({ visitor, usage, pointsOf }: KeysData): Html {
   const { plan } = visitor.account
   return html`<section aria-labelledby="limits-heading">
   <h2 id="limits-heading">Limits</h2>
@@ -180,13 +179,20 @@ function limitsSection({ visitor, pointsOf }: KeysData): Html {
     <thead><tr><th scope="col">Who</th><th scope="col">Points per minute</th></tr></thead>
     <tbody>
       <tr><th scope="row">No key, per address</th><td>${number(pointsOf('anonymous'))}</td></tr>
-      <tr><th scope="row">A key on free${plan === 'free' && ' (yours)'}</th><td>${number(pointsOf('free'))}</td></tr>
-      <tr><th scope="row">A key on pro${plan === 'pro' && ' (yours)'}</th><td>${number(pointsOf('pro'))}</td></tr>
+      <tr><th scope="row">An account on free${plan === 'free' && ' (yours)'}</th><td>${number(pointsOf('free'))}</td></tr>
+      <tr><th scope="row">An account on pro${plan === 'pro' && ' (yours)'}</th><td>${number(pointsOf('pro'))}</td></tr>
     </tbody>
   </table></div>
   <p class="hint">A read costs ${POINTS.read} point, a search ${POINTS.search}, a write ${POINTS.write}.
-    HTTP and MCP share one budget.</p>
+    Bulk writes cost a point a frame. All keys of an account share its budget, over HTTP, MCP and pages.</p>
+  ${meter(usage)}
 </section>`
+}
+
+function meter({ limit, remaining }: Usage): Html {
+  const used = limit - remaining
+  return html`<p>This minute: <meter min="0" max="${limit}" value="${used}"
+    aria-label="Points used this minute"></meter> ${number(used)} of ${number(limit)} points</p>`
 }
 
 function accountSection({ visitor, error }: KeysData): Html {

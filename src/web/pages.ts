@@ -37,7 +37,7 @@ export interface Pages {
 
 /** The wall, sign-in, keys and shared boards. */
 export function openPages(deps: PagesDeps): Pages {
-  const assets = loadAssets()
+  const assets = loadAssets(deps.limits)
   const { smtpUrl, publicUrl } = deps
   const mailer = deps.mailer ?? (smtpUrl ? openMailer({ smtpUrl, publicUrl }) : undefined)
   // Not through the logger, which would remove the code.

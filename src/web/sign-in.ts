@@ -3,6 +3,7 @@ import type { Db } from '../db/client.ts'
 import { contextOf } from '../http/edge.ts'
 import { LINK_POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { parseEmail } from '../library/accounts/accounts.ts'
 import { createSignInCode, endAllSessions, endSession, redeemSignInCode } from '../library/accounts/sessions.ts'
 import { sha256 } from '../library/ids.ts'
@@ -34,29 +35,30 @@ export function signInUrl(publicUrl: string, code: string): string {
 
 /** Signing in by a link, and signing out. */
 export function signInRouter(deps: SignInDeps): Router {
-  const { db, assets, logger, publicUrl } = deps
+  const { db, assets, limits, logger, publicUrl } = deps
   const router = Router()
   const cookie = sessionCookie(publicUrl)
   const ours = fromOurPages(publicUrl)
+  const paid = limitOpenReads(limits)
 
-  router.get('/sign-in', async (req, res) => {
+  router.get('/sign-in', paid, async (req, res) => {
     if (await visitorOf(db, cookie, req)) return redirect(res, '/keys')
     send(deps, res, { title: 'Sign in', body: signInForm({ by: deliveryOf(deps) }) })
   })
-  router.post('/web/sign-in', ours, formBody, (req, res) => askForLink(deps, req, res))
+  router.post('/web/sign-in', paid, ours, formBody, (req, res) => askForLink(deps, req, res))
 
-  router.get('/sign-in/confirm', (_req, res) => sendConfirm(deps, res))
+  router.get('/sign-in/confirm', paid, (_req, res) => sendConfirm(deps, res))
   // A form, not the link itself, uses up the code: mail scanners open links.
-  router.post('/web/sign-in/confirm', ours, formBody, (req, res) => confirm(deps, cookie, req, res))
+  router.post('/web/sign-in/confirm', paid, ours, formBody, (req, res) => confirm(deps, cookie, req, res))
 
-  router.post('/web/sign-out', ours, formBody, async (req, res) => {
+  router.post('/web/sign-out', paid, ours, formBody, async (req, res) => {
     const visitor = await requireFormVisitor(db, cookie, req)
     await endSession(db, visitor.token)
     cookie.clear(res)
     redirect(res, '/sign-in')
   })
 
-  router.post('/web/sign-out-everywhere', ours, formBody, async (req, res) => {
+  router.post('/web/sign-out-everywhere', paid, ours, formBody, async (req, res) => {
     const visitor = await requireFormVisitor(db, cookie, req)
     await endAllSessions(db, visitor.account)
     cookie.clear(res)

@@ -3,9 +3,16 @@ import type { AddressInfo } from 'node:net'
 import type { Router } from 'express'
 import { pino } from 'pino'
 import { createApp } from '../../src/http/app.ts'
+import { openLocalWindows } from '../../src/http/rate-limit/local-window.ts'
 import type { Logger } from '../../src/logger.ts'
 
 export const silent = pino({ level: 'silent' })
+
+/** Counts as production does, without an end. */
+const count = openLocalWindows(Number.POSITIVE_INFINITY, 60)
+const UNLIMITED = {
+  consumeLocally: (_budget: string, subject: string, points: number) => count(subject, points),
+}
 
 export interface Listening {
   url: string
@@ -21,7 +28,7 @@ export async function listen(wire: (url: string) => Router[], logger: Logger = s
   const server: Server = createServer({ keepAliveTimeout: 65_000 })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  server.on('request', createApp({ logger, trustProxy: 0, routers: wire(url) }))
+  server.on('request', createApp({ logger, trustProxy: 0, limits: UNLIMITED, routers: wire(url) }))
   return {
     url,
     async [Symbol.asyncDispose]() {

@@ -11,6 +11,8 @@ export const BUDGETS = {
   pro: { points: 6_000, windowSec: 60 },
   /** Images are many and cheap: their own budget, so that looking at the wall does not use up the API's. */
   media: { points: 6_000, windowSec: 60 },
+  /** Readiness checks: a busy address must not make an instance look unready. */
+  probes: { points: 600, windowSec: 60 },
   /** Failed key checks per address. */
   failures: { points: 60, windowSec: 60 },
   /** Sign-in: a form costs its address one point, a mail costs its mailbox LINK_POINTS. */
@@ -21,6 +23,13 @@ export const LINK_POINTS = 5
 
 export function budgetOf(plan: Plan): 'free' | 'pro' {
   return plan
+}
+
+/** Who pays for a request. */
+export interface Payer {
+  budget: Budget
+  /** An account or an address. */
+  subject: string
 }
 
 /** What is left of a budget. */

@@ -133,9 +133,9 @@ function openLimiters(redis: Redis, { scale, prefix = 'rate' }: RateLimitOptions
   return limiters
 }
 
-/** A key keeps its count when its account's plan changes. */
+/** An account keeps its count when its plan changes. */
 function familyOf(budget: Budget): string {
-  return budget === 'free' || budget === 'pro' ? 'key' : budget
+  return budget === 'free' || budget === 'pro' ? 'account' : budget
 }
 
 function toUsage({ points, duration }: { points: number; duration: number }, result: RateLimiterRes): Usage {

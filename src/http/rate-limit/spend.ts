@@ -1,48 +1,64 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestHandler } from 'express'
 import { contextOf } from '../edge.ts'
-import { type Budget, POINTS, RateLimited, type Usage } from './budgets.ts'
+import { type Budget, type Payer, POINTS, RateLimited, type Usage } from './budgets.ts'
 import type { RateLimits } from './rate-limits.ts'
-
-type SetHeader = (name: string, value: string) => void
 
 /**
  * Takes points and sets the limit headers (draft-ietf-httpapi-ratelimit-headers): for no-store answers only, because
- * an edge cache would hand one reader's count to another. At once where it can.
+ * an edge cache would hand one reader's count to another. At once where it can. A request that is dearer than the
+ * whole budget takes all of it.
  * @throws RateLimited, with the headers already set
  */
 export function spend(
   limits: RateLimits,
-  setHeader: SetHeader,
-  budget: Budget,
-  subject: string,
+  { req, res }: { req: IncomingMessage; res: ServerResponse },
+  { budget, subject }: Payer,
   points: number,
 ): undefined | Promise<void> {
-  const spending = limits.consume(budget, subject, points)
+  contextOf(req).charged = true
+  const spending = limits.consume(budget, subject, Math.min(points, limits.pointsOf(budget)))
   if (!(spending instanceof Promise)) {
-    setRateLimitHeaders(setHeader, spending)
+    setRateLimitHeaders(res, spending)
     return undefined
   }
   return spending.then(
-    (usage) => setRateLimitHeaders(setHeader, usage),
+    (usage) => setRateLimitHeaders(res, usage),
     (error: unknown) => {
-      if (error instanceof RateLimited) setRateLimitHeaders(setHeader, error.usage)
+      if (error instanceof RateLimited) setRateLimitHeaders(res, error.usage)
       throw error
     },
   )
 }
 
-function setRateLimitHeaders(setHeader: SetHeader, { limit, windowSec, remaining, resetSec }: Usage): void {
-  setHeader('RateLimit-Policy', `"default";q=${limit};w=${windowSec}`)
-  setHeader('RateLimit', `"default";r=${remaining};t=${resetSec}`)
+function setRateLimitHeaders(res: ServerResponse, { limit, windowSec, remaining, resetSec }: Usage): void {
+  res.setHeader('RateLimit-Policy', `"default";q=${limit};w=${windowSec}`)
+  res.setHeader('RateLimit', `"default";r=${remaining};t=${resetSec}`)
 }
 
-/** Precedes cacheable reads: counts by address in this process, and sets no headers. */
+/** What a local charge needs of the limits. */
+export type LocalLimits = Pick<RateLimits, 'consumeLocally'>
+
+/** Precedes cacheable reads and pages: counts by address in this process, and sets no headers. */
 export function limitOpenReads(
-  limits: RateLimits,
+  limits: LocalLimits,
   { budget = 'anonymous', points = POINTS.read }: { budget?: Budget; points?: number } = {},
 ): RequestHandler {
   return (req, _res, next) => {
-    limits.consumeLocally(budget, contextOf(req).address, points)
+    const context = contextOf(req)
+    context.charged = true
+    limits.consumeLocally(budget, context.address, points)
     next()
   }
+}
+
+/**
+ * Takes a point for a request that nothing has charged: a path or method that does not exist, a bad request, OPTIONS.
+ * @throws RateLimited
+ */
+export function chargeOnce(limits: LocalLimits, req: IncomingMessage): void {
+  const context = contextOf(req)
+  if (context.charged) return
+  context.charged = true
+  limits.consumeLocally('anonymous', context.address, POINTS.read)
 }

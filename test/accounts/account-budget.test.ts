@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKey, revokeKey } from '../../src/library/accounts/keys.ts'
+import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { seedAccount } from './seed-frames.ts'
+
+/** A budget belongs to the account: all its keys, the tools and the pages draw on it. */
+
+let visitor: PageVisitor
+beforeAll(async () => {
+  // A Pro account may spend 60 points, a free one 12.
+  visitor = await openPageVisitor({ scale: 0.01 })
+})
+afterAll(() => visitor[Symbol.asyncDispose]())
+
+const remaining = (headers: Headers) => Number(/r=(\d+)/.exec(headers.get('ratelimit')!)![1])
+
+test('all keys of an account share one budget, over HTTP and MCP, and a new key is no new budget', async () => {
+  const { api } = visitor
+  const { key, account } = await seedAccount(api.db)
+  const second = await createKey(api.db, { accountId: account.id, name: 'second' })
+  expect(remaining((await api.call('/api/boards', { key })).headers)).toBe(59)
+  expect(remaining((await api.call('/api/boards', { key: second.key })).headers)).toBe(58)
+  const tools = { method: 'POST', body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }
+  expect(remaining((await api.call('/api/mcp', { ...tools, key })).headers)).toBe(57)
+  for (let n = 0; n < 57; n++) expect((await api.call('/api/boards', { key })).status).toBe(200)
+  await revokeKey(api.db, { accountId: account.id, keyId: second.record.id })
+  const third = await createKey(api.db, { accountId: account.id, name: 'third' })
+  for (const one of [key, third.key]) expect((await api.call('/api/boards', { key: one })).status).toBe(429)
+  expect((await api.call('/api/mcp', { ...tools, key: third.key })).status).toBe(429)
+})
+
+test('the pages draw on the same budget and show what is left of it', async () => {
+  const { api } = visitor
+  const { cookie } = await visitor.signIn('pages@example.org')
+  const page = await api.call('/keys', { headers: { cookie } })
+  expect(page.text).toContain('1 of 12 points')
+  const token = /name="form" value="([^"]+)"/.exec(page.text)![1]!
+  const create = () =>
+    api.call('/web/keys', form({ form: token, name: 'one', scope: 'saves:read', expires: '0' }, { cookie }))
+  expect([(await create()).status, (await create()).status, (await create()).status]).toEqual([201, 201, 429])
+  const { rows } = await api.db.$client.query(`select count(*)::int as made from api_keys where name = 'one'`)
+  expect(rows[0].made).toBe(2)
+})
