@@ -2,6 +2,7 @@ import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgSession, PreparedQueryConfig } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import type { Logger } from '../logger.ts'
+import { type Admission, openAdmission } from './admission.ts'
 
 export type Db = NodePgDatabase & { $client: pg.Pool }
 export type Tx = Parameters<Parameters<Db['transaction']>[0]>[0]
@@ -13,6 +14,12 @@ export interface OpenDbOptions {
   max?: number
   applicationName?: string
   statementTimeoutMs?: number
+  /** How long a statement waits for another transaction's lock; without it, as long as a statement may take. */
+  lockTimeoutMs?: number
+  /** How many transactions may hold a connection at once: the others stay free for reads. All of them if absent. */
+  maxTransactions?: number
+  /** How long a transaction waits for its turn. */
+  turnMs?: number
   logger?: Logger
 }
 
@@ -25,6 +32,9 @@ export function openDb({
   max = 10,
   applicationName = 'frame-library',
   statementTimeoutMs = 30_000,
+  lockTimeoutMs,
+  maxTransactions = max,
+  turnMs = 10_000,
   logger,
 }: OpenDbOptions): Db {
   const pool = new pg.Pool({
@@ -32,6 +42,7 @@ export function openDb({
     max,
     application_name: applicationName,
     statement_timeout: statementTimeoutMs,
+    ...(lockTimeoutMs === undefined ? {} : { lock_timeout: lockTimeoutMs }),
     idle_in_transaction_session_timeout: 15_000,
     connectionTimeoutMillis: 10_000,
   })
@@ -41,7 +52,7 @@ export function openDb({
   // The transaction's next query fails.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const db = drizzle(pool) as Db
-  db.transaction = transactionOf(pool)
+  db.transaction = transactionOf(pool, openAdmission({ max: maxTransactions, waitMs: turnMs }))
   return db
 }
 
@@ -49,16 +60,21 @@ export function openDb({
  * Drizzle's own transaction never releases its connection when `begin` fails, as it does after every restart of the
  * database (0.45, node-postgres/session.ts).
  */
-function transactionOf(pool: pg.Pool): Db['transaction'] {
+function transactionOf(pool: pg.Pool, admission: Admission): Db['transaction'] {
   const byClient = new WeakMap<pg.PoolClient, NodePgDatabase>()
   return async (act, config) => {
-    const client = await pool.connect()
+    const leave = await admission()
     try {
-      const db = byClient.get(client) ?? drizzle(client)
-      byClient.set(client, db)
-      return await db.transaction(act, config)
+      const client = await pool.connect()
+      try {
+        const db = byClient.get(client) ?? drizzle(client)
+        byClient.set(client, db)
+        return await db.transaction(act, config)
+      } finally {
+        client.release()
+      }
     } finally {
-      client.release()
+      leave()
     }
   }
 }

@@ -59,6 +59,11 @@ export function toAppError(error: unknown): AppError {
       retryAfterSec: 5,
       cause: error,
     })
+  if (sqlStateOf(error, LOCK_TIMEOUT))
+    return new AppError('unavailable', 'Other requests are changing the same thing. Try again in a second.', {
+      retryAfterSec: 1,
+      cause: error,
+    })
   return new AppError(
     'internal',
     'Something went wrong on our side. The X-Request-Id of this answer helps us find it.',
@@ -70,6 +75,7 @@ export function toAppError(error: unknown): AppError {
 const MAX_FAULTS = 20
 const UNSTORABLE = ['22021', '22P05']
 const STATEMENT_TIMEOUT = ['57014']
+const LOCK_TIMEOUT = ['55P03']
 
 function sqlStateOf(error: unknown, states: readonly string[]): boolean {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)

@@ -33,12 +33,17 @@ export interface OpenApi {
   stop(options?: { graceMs?: number; deadlineMs?: number }): Promise<void>
 }
 
+const CONNECTIONS = 16
+
 /** Starts the HTTP server. It is stateless: any number of them may run side by side. */
 export async function openApi(options: ApiOptions): Promise<OpenApi> {
   const { config, databaseUrl, logger } = options
   const db = openDb({
     url: databaseUrl,
-    max: 16,
+    max: CONNECTIONS,
+    // Writes that wait for each other leave half of the connections to reads.
+    maxTransactions: CONNECTIONS / 2,
+    lockTimeoutMs: 2_000,
     applicationName: 'frame-library api',
     statementTimeoutMs: 10_000,
     logger,

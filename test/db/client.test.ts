@@ -5,6 +5,7 @@ import { Redis } from 'ioredis'
 import { expect, inject, test } from 'vitest'
 import { openDb } from '../../src/db/client.ts'
 import { isConnectionLoss } from '../../src/db/connection-loss.ts'
+import { toAppError } from '../../src/http/problem.ts'
 
 test(
   'a connection that dies before or within a transaction is an outage, ' + 'and its place in the pool is free again',
@@ -52,5 +53,53 @@ test('a Redis that does not answer in time is an outage', async () => {
   } finally {
     redis.disconnect()
     silent.close()
+  }
+})
+
+test('transactions leave connections to reads; one that waits too long for its turn is refused', async () => {
+  const db = openDb({ url: inject('postgresUrl'), max: 2, maxTransactions: 1, turnMs: 50 })
+  let finish!: () => void
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  try {
+    const first = db.transaction(() => finished)
+    const refused = await db.transaction((tx) => tx.execute(sql`select 1`)).catch((error: unknown) => error)
+    expect(refused).toMatchObject({ code: 'unavailable', retryAfterSec: 1 })
+    expect((await db.execute(sql`select 1 as n`)).rows).toEqual([{ n: 1 }])
+    finish()
+    await first
+    expect((await db.transaction((tx) => tx.execute(sql`select 2 as n`))).rows).toEqual([{ n: 2 }])
+  } finally {
+    finish()
+    await db.$client.end()
+  }
+})
+
+test('a statement that waits too long for a lock is an outage to its caller, not a fault', async () => {
+  const db = openDb({ url: inject('postgresUrl'), max: 2, lockTimeoutMs: 50 })
+  let finish!: () => void
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  const lock = sql`select pg_advisory_xact_lock(7310999)`
+  try {
+    let held!: () => void
+    const holding = new Promise<void>((resolve) => {
+      held = resolve
+    })
+    const first = db.transaction(async (tx) => {
+      await tx.execute(lock)
+      held()
+      await finished
+    })
+    await holding
+    const error = await db.transaction((tx) => tx.execute(lock)).catch((caught: unknown) => caught)
+    expect(toAppError(error)).toMatchObject({ code: 'unavailable', retryAfterSec: 1 })
+    finish()
+    await first
+  } finally {
+    finish()
+    await db.$client.end()
   }
 })
