@@ -179,12 +179,12 @@ function limitsSection({ visitor, usage, pointsOf }: KeysData): Html {
     <thead><tr><th scope="col">Who</th><th scope="col">Points per minute</th></tr></thead>
     <tbody>
       <tr><th scope="row">No key, per address</th><td>${number(pointsOf('anonymous'))}</td></tr>
-      <tr><th scope="row">An account on free${plan === 'free' && ' (yours)'}</th><td>${number(pointsOf('free'))}</td></tr>
-      <tr><th scope="row">An account on pro${plan === 'pro' && ' (yours)'}</th><td>${number(pointsOf('pro'))}</td></tr>
+      <tr><th scope="row">Account on free${plan === 'free' && ' (yours)'}</th><td>${number(pointsOf('free'))}</td></tr>
+      <tr><th scope="row">Account on pro${plan === 'pro' && ' (yours)'}</th><td>${number(pointsOf('pro'))}</td></tr>
     </tbody>
   </table></div>
   <p class="hint">A read costs ${POINTS.read} point, a search ${POINTS.search}, a write ${POINTS.write}.
-    Bulk writes cost a point a frame. All keys of an account share its budget, over HTTP, MCP and pages.</p>
+    All keys of an account share its budget, over HTTP, MCP and pages.</p>
   ${meter(usage)}
 </section>`
 }
