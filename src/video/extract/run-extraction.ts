@@ -27,10 +27,12 @@ const MAX_ERROR_OUTPUT = 8000
 export async function extractInChild(options: ExtractOptions): Promise<Extraction> {
   const { signal, onProgress, ...rest } = options
   signal.throwIfAborted()
+  const { PATH = '/usr/bin:/bin', NODE_COMPILE_CACHE } = process.env
   const child = fork(ENTRY, [], {
     detached: true,
     execArgv: CHILD_FLAGS,
-    env: { PATH: process.env.PATH ?? '/usr/bin:/bin', UV_THREADPOOL_SIZE: '4', ...CHILD_ENV },
+    // These variables only: no secret of the worker reaches a process that reads strangers' files.
+    env: { PATH, NODE_COMPILE_CACHE, UV_THREADPOOL_SIZE: '4', ...CHILD_ENV },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   const killGroup = () => {
