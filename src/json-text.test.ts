@@ -5,6 +5,7 @@ import {
   jsonArray,
   jsonObject,
   jsonObjectPieces,
+  jsonObjectWithList,
   jsonText,
   prefixMember,
   withMembers,
@@ -103,4 +104,18 @@ test('an object without the member is not touched', () => {
 
 test('a value without a JSON text is refused', () => {
   expect(() => jsonText(undefined)).toThrow(TypeError)
+})
+
+test('an object with a list in batches is the text of the whole object, however the batches are cut', async () => {
+  await fc.assert(
+    fc.asyncProperty(fields, fc.array(fc.array(value, { maxLength: 3 }), { maxLength: 4 }), async (members, lists) => {
+      const { items: _, ...about } = members
+      async function* batches() {
+        for (const list of lists) yield list.map(jsonText)
+      }
+      let text = ''
+      for await (const piece of jsonObjectWithList(texts(about), 'items', batches())) text += piece
+      expect(parsed(text)).toEqual(plain({ ...about, items: lists.flat() }))
+    }),
+  )
 })

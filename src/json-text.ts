@@ -8,7 +8,7 @@ declare const balanced: unique symbol
 export type JsonText = string & { readonly [balanced]: true }
 
 /** Members in the order they are written; an undefined one is left out, as `JSON.stringify` does. */
-type JsonMembers = Readonly<Record<string, JsonText | undefined>>
+export type JsonMembers = Readonly<Record<string, JsonText | undefined>>
 
 /** The text of a value. @throws TypeError for a value that JSON cannot hold. */
 export function jsonText(value: unknown): JsonText {
@@ -56,6 +56,22 @@ export function jsonObjectPieces(members: Readonly<Record<string, JsonText | Buf
   }
   pieces.push(`${text}}`)
   return pieces
+}
+
+/** As `jsonObject` in pieces, with an array of that name at its end whose items come in batches. */
+export async function* jsonObjectWithList(
+  members: JsonMembers,
+  name: string,
+  batches: AsyncIterable<readonly JsonText[]>,
+): AsyncGenerator<string> {
+  const head = toMembers(members)
+  let separator = `{${head}${head === '' ? '' : ','}${JSON.stringify(name)}:[`
+  for await (const items of batches) {
+    if (items.length === 0) continue
+    yield `${separator}${items.join(',')}`
+    separator = ','
+  }
+  yield separator === ',' ? ']}' : `${separator}]}`
 }
 
 /**

@@ -1,24 +1,36 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
+import { POINTS, pointsForFrames, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { jsonText } from '../json-text.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import {
+  BOARD_PAGE,
   createBoard,
   deleteBoard,
   listBoards,
   loadBoard,
   loadSharedBoard,
   MAX_BOARD_NAME,
+  type Pin,
   renameBoard,
   shareBoard,
   unshareBoard,
 } from '../library/collections/boards.ts'
 import { MAX_NOTE, MAX_PINS, pinFrame, pinFrames, unpinFrames } from '../library/collections/pins.ts'
-import { Board, BoardWithItems, type CollectionDeps, toBoards, toBoardWithItems } from '../views/collections.ts'
+import type { Parameters } from '../parameters.ts'
+import {
+  Board,
+  BoardWithItems,
+  type CollectionDeps,
+  toBoards,
+  toBoardWithItems,
+  toPinnedFrames,
+} from '../views/collections.ts'
 import { exportShape, toExportRow } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/ok.ts'
-import { exportParameters, toDownload } from './download.ts'
+import { BATCH, exportParameters, sendDownload } from './download.ts'
 import { linkNext, pageParameters } from './paging.ts'
 
 interface BoardsDeps extends CollectionDeps {
@@ -34,6 +46,16 @@ function boardOf({ caller, params }: { caller: Caller; params: { id: string } })
   return { accountId: caller.account.id, boardId: params.id }
 }
 
+const nextCursor = z.string().nullable().describe('The cursor of the next page; null at the end.')
+const itemParameters = {
+  after: { schema: z.string().max(20), description: 'The `next` of the previous page.' },
+} as const satisfies Parameters
+
+async function* rowsOf(deps: CollectionDeps, pins: readonly Pin[]) {
+  for (let from = 0; from < pins.length; from += BATCH)
+    yield (await toPinnedFrames(deps, pins.slice(from, from + BATCH))).map(toExportRow)
+}
+
 const boards = [
   endpoint(
     {
@@ -43,10 +65,12 @@ const boards = [
       summary: 'This account’s boards with their item counts',
       parameters: pageParameters,
       answer: z.strictObject({ boards: z.array(Board) }),
+      long: true,
       scope: 'boards:read',
     },
-    async ({ db, search, publicUrl }: BoardsDeps, { caller, query: { limit, after }, req, res }) => {
+    async ({ db, search, publicUrl }: BoardsDeps, { caller, query: { limit, after }, req, res, charge }) => {
       const { boards, next } = await listBoards(db, caller.account.id, { limit, after })
+      await charge(pointsForItems(boards.length) - POINTS.read)
       linkNext({ req, res }, publicUrl, { limit, next })
       return { boards: await toBoards({ search, publicUrl }, boards) }
     },
@@ -76,15 +100,18 @@ const boards = [
       method: 'get',
       path: '/api/boards/:id',
       tag: 'Account',
-      summary: 'One board with its frames in the owner’s order',
-      parameters: {},
-      answer: z.strictObject({ board: BoardWithItems }),
+      summary: `One board with its frames in the owner’s order, ${BOARD_PAGE} a page`,
+      parameters: itemParameters,
+      answer: z.strictObject({ board: BoardWithItems, next: nextCursor }),
+      long: true,
       scope: 'boards:read',
       errors: [404],
     },
-    async ({ db, search, publicUrl }: BoardsDeps, input) => ({
-      board: await toBoardWithItems({ search, publicUrl }, await loadBoard(db, boardOf(input))),
-    }),
+    async ({ db, search, publicUrl }: BoardsDeps, input) => {
+      const stored = await loadBoard(db, boardOf(input), { after: input.query.after, limit: BOARD_PAGE })
+      linkNext(input, publicUrl, { limit: undefined, next: stored.next })
+      return { board: await toBoardWithItems({ search, publicUrl }, stored), next: stored.next }
+    },
   ),
 
   endpoint(
@@ -133,12 +160,16 @@ const boards = [
       scope: 'boards:read',
       errors: [404],
     },
-    async ({ db, search, publicUrl }: BoardsDeps, input) => {
-      const { query, res } = input
-      const { items, ...board } = await toBoardWithItems({ search, publicUrl }, await loadBoard(db, boardOf(input)))
-      const rows = items.map(toExportRow)
-      const file = toDownload(res, { format: query.format, name: `board-${board.id}`, rows })
-      return file && { board, ...file }
+    async (deps: BoardsDeps, input) => {
+      const { board: stored, pins } = await loadBoard(deps.db, boardOf(input))
+      await input.charge(pointsForItems(stored.itemCount) - POINTS.read)
+      const [board] = await toBoards(deps, [stored])
+      return sendDownload(input, {
+        format: input.query.format,
+        name: `board-${stored.id}`,
+        about: { board: jsonText(board) },
+        batches: rowsOf(deps, pins),
+      })
     },
   ),
 ]
@@ -160,6 +191,7 @@ const pins = [
       const { pinned, already } = await pinFrames(input.tx, { ...boardOf(input), ...input.body })
       return { ok: true as const, pinned, already }
     },
+    { pointsOf: ({ frameIds }) => pointsForFrames(frameIds.length) },
   ),
 
   endpoint(
@@ -243,16 +275,18 @@ const sharing = [
       path: '/api/shared/:token',
       tag: 'Account',
       summary: 'A shared board, for everyone who has the link',
-      parameters: {},
-      answer: z.strictObject({ board: BoardWithItems.omit({ shared_at: true }) }),
+      parameters: itemParameters,
+      answer: z.strictObject({ board: BoardWithItems.omit({ shared_at: true }), next: nextCursor }),
+      long: true,
       errors: [404],
       // Not cached: the link ends as soon as it is revoked.
       headers: { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' },
     },
-    async ({ db, search, publicUrl }: BoardsDeps, { params }) => {
-      const stored = await loadSharedBoard(db, params.token)
+    async ({ db, search, publicUrl }: BoardsDeps, { params, query, req, res }) => {
+      const stored = await loadSharedBoard(db, params.token, { after: query.after, limit: BOARD_PAGE })
+      linkNext({ req, res }, publicUrl, { limit: undefined, next: stored.next })
       const { shared_at: _, ...board } = await toBoardWithItems({ search, publicUrl }, stored)
-      return { board }
+      return { board, next: stored.next }
     },
   ),
 ]

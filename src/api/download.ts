@@ -1,7 +1,9 @@
-import type { Response } from 'express'
+import type { Request, Response } from 'express'
 import { z } from 'zod'
+import { sendPieces } from '../http/stream-body.ts'
+import { type JsonMembers, jsonObjectWithList, jsonText } from '../json-text.ts'
 import type { Parameters } from '../parameters.ts'
-import { type ExportRow, toCsv } from '../views/export.ts'
+import { CSV_HEAD, type ExportRow, toCsvLines } from '../views/export.ts'
 
 /** What the exports share: one collection as a file, in JSON or CSV. */
 
@@ -9,13 +11,46 @@ export const exportParameters = {
   format: { schema: z.enum(['json', 'csv']), description: 'json (default) or csv.' },
 } as const satisfies Parameters
 
-/** Names the file. Sends CSV itself; the JSON answer is returned. */
-export function toDownload(
-  res: Response,
-  { format = 'json', name, rows }: { format?: 'json' | 'csv'; name: string; rows: ExportRow[] },
-): { exported_at: string; items: ExportRow[] } | undefined {
-  res.set('Content-Disposition', `attachment; filename="${name}.${format}"`)
-  if (format === 'json') return { exported_at: new Date().toISOString(), items: rows }
-  res.type('text/csv; charset=utf-8').send(toCsv(rows))
-  return undefined
+/** Rows that are loaded at once, while a long list is sent. */
+export const BATCH = 500
+
+interface Download {
+  format?: 'json' | 'csv' | undefined
+  name: string
+  /** What the JSON says before its items. */
+  about?: JsonMembers
+  batches: AsyncIterable<readonly ExportRow[]>
+}
+
+/** Sends a file in batches. */
+export async function sendDownload(
+  exchange: { req: Request; res: Response },
+  { format = 'json', name, about = {}, batches }: Download,
+): Promise<undefined> {
+  exchange.res.set('Content-Disposition', `attachment; filename="${name}.${format}"`)
+  if (format === 'json') return sendList(exchange, { ...about, exported_at: jsonText(new Date()) }, 'items', batches)
+  await sendPieces(exchange.req, exchange.res, csvPieces(batches), 'text/csv; charset=utf-8')
+}
+
+/** Sends an object with a long list at its end, in batches. */
+export async function sendList(
+  { req, res }: { req: Request; res: Response },
+  about: JsonMembers,
+  name: string,
+  batches: AsyncIterable<readonly object[]>,
+): Promise<undefined> {
+  await sendPieces(req, res, jsonObjectWithList(about, name, asTexts(batches)), 'application/json; charset=utf-8')
+}
+
+async function* csvPieces(batches: AsyncIterable<readonly ExportRow[]>) {
+  let head = CSV_HEAD
+  for await (const rows of batches) {
+    yield head + toCsvLines(rows)
+    head = ''
+  }
+  if (head !== '') yield head
+}
+
+async function* asTexts(batches: AsyncIterable<readonly object[]>) {
+  for await (const rows of batches) yield rows.map(jsonText)
 }

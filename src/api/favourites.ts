@@ -1,16 +1,30 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
-import { listSaves, saveFrame, unsaveFrames } from '../library/collections/saves.ts'
+import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { countSaves, listSaves, saveFrame, unsaveFrames } from '../library/collections/saves.ts'
 import { type CollectionDeps, SavedFrame, toSavedFrames } from '../views/collections.ts'
 import { exportShape, toExportRow } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/ok.ts'
-import { exportParameters, toDownload } from './download.ts'
+import { BATCH, exportParameters, sendDownload, sendList } from './download.ts'
 import { linkNext, pageParameters } from './paging.ts'
 
 interface FavouritesDeps extends CollectionDeps {
   db: Db
+}
+
+async function* allSaves({ db, search, publicUrl }: FavouritesDeps, accountId: string) {
+  let after: string | undefined
+  do {
+    const { saves, next } = await listSaves(db, accountId, { limit: BATCH, after })
+    yield await toSavedFrames({ search, publicUrl }, saves)
+    after = next ?? undefined
+  } while (after !== undefined)
+}
+
+async function* asRows(batches: AsyncIterable<SavedFrame[]>) {
+  for await (const frames of batches) yield frames.map(toExportRow)
 }
 
 /** The saves of the calling account (docs/interface.md §4.5 and §4.6), and their export. */
@@ -26,8 +40,14 @@ export const favouriteEndpoints = [
       answer: z.strictObject({ frames: z.array(SavedFrame) }),
       scope: 'saves:read',
     },
-    async ({ db, search, publicUrl }: FavouritesDeps, { caller, query: { limit, after }, req, res }) => {
+    async (deps: FavouritesDeps, { caller, query: { limit, after }, req, res, charge }) => {
+      const { db, search, publicUrl } = deps
+      if (limit === undefined && after === undefined) {
+        await charge(pointsForItems(await countSaves(db, caller.account.id)) - POINTS.read)
+        return sendList({ req, res }, {}, 'frames', allSaves(deps, caller.account.id))
+      }
       const { saves, next } = await listSaves(db, caller.account.id, { limit, after })
+      await charge(pointsForItems(saves.length) - POINTS.read)
       linkNext({ req, res }, publicUrl, { limit, next })
       return { frames: await toSavedFrames({ search, publicUrl }, saves) }
     },
@@ -62,10 +82,10 @@ export const favouriteEndpoints = [
       alternatives: ['text/csv'],
       scope: 'saves:read',
     },
-    async ({ db, search, publicUrl }: FavouritesDeps, { caller, query: { format }, res }) => {
-      const { saves } = await listSaves(db, caller.account.id)
-      const frames = await toSavedFrames({ search, publicUrl }, saves)
-      return toDownload(res, { format, name: 'saves', rows: frames.map(toExportRow) })
+    async (deps: FavouritesDeps, { caller, query: { format }, req, res, charge }) => {
+      await charge(pointsForItems(await countSaves(deps.db, caller.account.id)) - POINTS.read)
+      const batches = asRows(allSaves(deps, caller.account.id))
+      return sendDownload({ req, res }, { format, name: 'saves', batches })
     },
   ),
 

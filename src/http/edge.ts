@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../logger.ts'
 import { addressReader } from './client-address.ts'
+import type { Payer } from './rate-limit/budgets.ts'
 
 /** What every answer needs to know of its request, computed once, before any route runs. */
 export interface RequestContext {
@@ -13,6 +14,8 @@ export interface RequestContext {
   path: string
   /** Whether the request has taken points. A refusal that has not takes one. */
   charged: boolean
+  /** Who has paid from a budget that all processes share. */
+  payer?: Payer
 }
 
 /** The context lies on the request itself: a WeakMap costs each warm read several times as much. */
@@ -35,7 +38,7 @@ export function openEdge(options: { logger: Logger; trustProxy: number }) {
   const addressOf = addressReader(options.trustProxy)
   const newId = requestIds()
   return (req: IncomingMessage, res: ServerResponse): RequestContext => {
-    const context = {
+    const context: RequestContext = {
       requestId: givenId(req) ?? newId(),
       address: addressOf(req),
       path: pathOf(req.url!),

@@ -9,7 +9,6 @@ import { limitOpenReads, spend } from './rate-limit/spend.ts'
 
 interface RouterTools extends EndpointTools {
   authentication: Pick<Authentication, 'requireScope'>
-  limits: RateLimits
 }
 
 /** The router of declared endpoints: guards, body, handler. Express passes on what a handler throws. */

@@ -7,8 +7,11 @@ import type { Caller, Scope } from '../library/accounts/keys.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
 import { callerOf } from './authenticate.ts'
 import type { CacheableRead, CachedReads } from './cached-reads.ts'
+import { CompressibleBody, encodingReader, sendBody } from './compressed-body.ts'
 import { answerPost } from './idempotent-write.ts'
-import type { Budget } from './rate-limit/budgets.ts'
+import { type Budget, POINTS } from './rate-limit/budgets.ts'
+import type { RateLimits } from './rate-limit/rate-limits.ts'
+import { spendMore } from './rate-limit/spend.ts'
 
 /** What the router, OpenAPI, /docs, /llms.txt and the authorisation tests know about an endpoint. */
 export interface Operation {
@@ -55,6 +58,8 @@ export interface Operation {
   plain?: boolean
   /** Takes no points. */
   free?: boolean
+  /** Its answer may be long: it is compressed. */
+  long?: boolean
   /** Headers of every answer, refusals included. */
   headers?: Readonly<Record<string, string>>
 }
@@ -68,6 +73,7 @@ export interface Endpoint<D> extends Operation {
 export interface EndpointTools {
   db: Db
   cache: CachedReads
+  limits: RateLimits
 }
 
 type PathParams<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -84,6 +90,8 @@ export interface Input<O extends Operation> {
   caller: O extends { scope: Scope } ? Caller : undefined
   req: Request
   res: Response
+  /** Takes points beyond the operation's own, for work that the request shows. @throws RateLimited */
+  charge(points: number): undefined | Promise<void>
 }
 
 /** The answer as the operation's schema has it. */
@@ -96,31 +104,48 @@ export function endpoint<D, const O extends Operation>(
 ): Endpoint<D> {
   return {
     ...operation,
-    toHandler: (deps) => async (req, res) => {
-      const answer = await handle(deps, readInput(operation, req, res))
-      if (operation.status !== undefined) res.status(operation.status)
-      if (answer !== undefined) res.json(answer)
+    toHandler: (deps, { limits }) => {
+      const encodingOf = encodingReader()
+      return async (req, res) => {
+        const answer = await handle(deps, readInput(operation, limits, req, res))
+        if (operation.status !== undefined) res.status(operation.status)
+        if (answer === undefined) return
+        if (!operation.long) {
+          res.json(answer)
+          return
+        }
+        res.vary('Accept-Encoding')
+        await sendBody(req, res, new CompressibleBody(JSON.stringify(answer)), {
+          type: 'application/json; charset=utf-8',
+          encoding: encodingOf(req),
+        })
+      }
     },
   }
 }
 
-/**
- * Declares a POST that runs in one transaction, and at most once per Idempotency-Key.
- * `secret`: the answer holds one, so it is not stored to be repeated.
- */
+interface PostOptions<O extends Operation> {
+  /** The answer holds a secret, so it is not stored to be repeated. */
+  secret?: boolean
+  /** What the write costs by its body. */
+  pointsOf?: (body: Input<O>['body']) => number
+}
+
+/** Declares a POST that runs in one transaction, and at most once per Idempotency-Key. */
 export function idempotentPost<D, const O extends Operation & { method: 'post'; scope: Scope }>(
   operation: O,
   act: (deps: D, input: Input<O> & { tx: Tx }) => Promise<Answer<O>>,
-  { secret = false } = {},
+  { secret = false, pointsOf }: PostOptions<O> = {},
 ): Endpoint<D> {
   const { status = 200 } = operation
   return {
     ...operation,
     idempotent: true,
     toHandler:
-      (deps, { db }) =>
+      (deps, { db, limits }) =>
       async (req, res) => {
-        const input = readInput(operation, req, res)
+        const input = readInput(operation, limits, req, res)
+        if (pointsOf) await input.charge(pointsOf(input.body) - POINTS.write)
         await answerPost(db, req, res, async (tx) => ({ status, body: await act(deps, { ...input, tx }), secret }))
       },
   }
@@ -161,7 +186,7 @@ export function cachedRead<D, const O extends Operation & { method: 'get'; scope
   }
 }
 
-function readInput<O extends Operation>(operation: O, req: Request, res: Response): Input<O> {
+function readInput<O extends Operation>(operation: O, limits: RateLimits, req: Request, res: Response): Input<O> {
   const { parameters, body, bodyOptional, otherBody, scope } = operation
   const input: Record<keyof Input<O>, unknown> = {
     params: req.params,
@@ -170,6 +195,7 @@ function readInput<O extends Operation>(operation: O, req: Request, res: Respons
     caller: scope && callerOf(req),
     req,
     res,
+    charge: (points: number) => spendMore(limits, { req, res }, points),
   }
   return input as Input<O>
 }

@@ -68,7 +68,12 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   }
 
   return {
-    pointsOf: (call) => (call.method === 'tools/call' ? toolOf(call)?.points : undefined) ?? 1,
+    pointsOf(call) {
+      const tool = call.method === 'tools/call' ? toolOf(call) : undefined
+      if (!tool) return 1
+      const args = argumentsOf(call)
+      return tool.pointsOf && isFields(args) ? tool.pointsOf(args) : tool.points
+    },
 
     recall(call, era) {
       const tool = toolOf(call)

@@ -15,6 +15,8 @@ export interface Tool {
   output: z.ZodType
   /** Rate-limit points of one call. */
   points: number
+  /** Instead of `points`, where the work depends on the arguments: they are not checked yet. */
+  pointsOf?: (args: Record<string, unknown>) => number
   /** The key scope that it needs, on a Pro account; null for an open tool. */
   scope: Scope | null
   /** Equal arguments get the same answer for every caller until the read model changes. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Pin, Board as StoredBoard } from '../library/collections/boards.ts'
+import type { LoadedBoard, Pin, Board as StoredBoard } from '../library/collections/boards.ts'
 import type { Save } from '../library/collections/saves.ts'
 import type { FrameDocument, LibrarySearch } from '../search/library-search.ts'
 import { FRAME_EXAMPLE, frameShape, type PublicFrame, toFrame } from './frame.ts'
@@ -70,20 +70,41 @@ export async function toBoards(
   return boards.map((board) => toBoard(board, documents, publicUrl))
 }
 
-/** One board with its frames in the owner's order: `item_count` is the number of `items`. */
+/**
+ * One board with a page of its frames in the owner's order. Where the page is the whole board, `item_count` is the
+ * number of `items`.
+ */
 export async function toBoardWithItems(
   { search, publicUrl }: CollectionDeps,
-  { board, pins }: { board: StoredBoard; pins: readonly Pin[] },
+  { board, pins }: Pick<LoadedBoard, 'board' | 'pins'>,
 ): Promise<PublicBoard & { items: PinnedFrame[] }> {
+  const documents = await documentsOf(search, [...new Set([...pins.map((pin) => pin.frameId), ...board.coverFrameIds])])
+  const items = pinnedFrames(pins, documents, publicUrl)
+  const isWhole = pins.length === board.itemCount
+  const shown = toBoard(board, documents, publicUrl)
+  return { ...shown, item_count: isWhole ? items.length : shown.item_count, items }
+}
+
+export async function toPinnedFrames(
+  { search, publicUrl }: CollectionDeps,
+  pins: readonly Pin[],
+): Promise<PinnedFrame[]> {
   const documents = await documentsOf(
     search,
     pins.map((pin) => pin.frameId),
   )
-  const items = pins.flatMap(({ frameId, note, pinnedAt }) => {
+  return pinnedFrames(pins, documents, publicUrl)
+}
+
+function pinnedFrames(
+  pins: readonly Pin[],
+  documents: ReadonlyMap<string, FrameDocument>,
+  publicUrl: string,
+): PinnedFrame[] {
+  return pins.flatMap(({ frameId, note, pinnedAt }) => {
     const document = documents.get(frameId)
     return document ? [{ ...toFrame(document, publicUrl), note, pinned_at: pinnedAt.toISOString() }] : []
   })
-  return { ...toBoard(board, documents, publicUrl), item_count: items.length, items }
 }
 
 function toBoard(board: StoredBoard, documents: ReadonlyMap<string, FrameDocument>, publicUrl: string): PublicBoard {

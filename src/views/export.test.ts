@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { csvCell, toCsv, toExportRow } from './export.ts'
+import { CSV_HEAD, csvCell, toCsvLines, toExportRow } from './export.ts'
 
 test('a cell that a spreadsheet would run as a formula is text', () => {
   for (const value of ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '  =1', '\r=1', '＝1'])
@@ -42,7 +42,7 @@ test('a row carries credit and source', () => {
     },
   } as never)
   expect(row.credit).toBe('“Launch” by Acme, Inc., youtube, at 1:12.5')
-  const csv = toCsv([row])
+  const csv = CSV_HEAD + toCsvLines([row])
   expect(csv.split('\r\n')).toHaveLength(3)
   expect(csv).toContain('"said ""so"""')
   expect(csv).toContain("'=evil")

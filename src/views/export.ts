@@ -48,13 +48,14 @@ export function creditOf({ video, t_sec }: Pick<SavedFrame, 'video' | 't_sec'>):
   return `“${video.title}”${video.author ? ` by ${video.author}` : ''}, ${video.platform}, at ${minutes}:${seconds}`
 }
 
+/** The first line, behind a byte order mark, so that spreadsheets read UTF-8. */
+export const CSV_HEAD = `\uFEFF${COLUMNS.join(',')}\r\n`
+
 /**
- * RFC 4180 with a byte order mark, so that spreadsheets read UTF-8. An apostrophe precedes a text that a spreadsheet
- * would take for a formula.
+ * The lines of RFC 4180. An apostrophe precedes a text that a spreadsheet would take for a formula.
  */
-export function toCsv(rows: readonly ExportRow[]): string {
-  const lines = [COLUMNS.join(','), ...rows.map((row) => COLUMNS.map((column) => csvCell(row[column])).join(','))]
-  return `\uFEFF${lines.join('\r\n')}\r\n`
+export function toCsvLines(rows: readonly ExportRow[]): string {
+  return rows.map((row) => `${COLUMNS.map((column) => csvCell(row[column])).join(',')}\r\n`).join('')
 }
 
 export function csvCell(value: string | number | null): string {

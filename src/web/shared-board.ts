@@ -1,10 +1,13 @@
 import { Router } from 'express'
+import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { contextOf } from '../http/edge.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
-import { loadSharedBoard } from '../library/collections/boards.ts'
+import { BOARD_PAGE, loadSharedBoard } from '../library/collections/boards.ts'
 import type { Logger } from '../logger.ts'
+import { type Parameters, readParameters } from '../parameters.ts'
+import { withoutTracking } from '../tracking.ts'
 import { type CollectionDeps, type PinnedFrame, toBoardWithItems } from '../views/collections.ts'
 import { creditOf } from '../views/export.ts'
 import type { Assets } from './assets.ts'
@@ -26,18 +29,43 @@ export function sharedBoardRouter({
   router.get('/shared/:token', async (req, res) => {
     res.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
     await limits.consume('anonymous', contextOf(req).address, POINTS.read)
-    const board = await toBoardWithItems({ search, publicUrl }, await loadSharedBoard(db, String(req.params.token)))
-    sendPage(res, { publicUrl, page: layout(assets, { title: board.name, noIndex: true, body: boardPage(board) }) })
+    const { after } = readParameters(withoutTracking(req.originalUrl), pageParameters)
+    const stored = await loadSharedBoard(db, String(req.params.token), { after, limit: BOARD_PAGE })
+    const board = await toBoardWithItems({ search, publicUrl }, stored)
+    const body = boardPage(board, { after, next: stored.next })
+    sendPage(res, { publicUrl, page: layout(assets, { title: board.name, noIndex: true, body }) })
   })
 
   router.use(pageErrors({ assets, publicUrl, logger }))
   return router
 }
 
-function boardPage({ name, item_count, items }: { name: string; item_count: number; items: PinnedFrame[] }): Html {
+const pageParameters = {
+  after: { schema: z.string().max(20), description: 'The cursor of the previous page.' },
+} as const satisfies Parameters
+
+interface BoardSteps {
+  after: string | undefined
+  next: string | null
+}
+
+function boardPage(
+  { name, item_count, items }: { name: string; item_count: number; items: PinnedFrame[] },
+  steps: BoardSteps,
+): Html {
   return html`<h1>${name}</h1>
 <p class="lead">A board of ${item_count} ${item_count === 1 ? 'frame' : 'frames'}.</p>
-${items.length === 0 ? html`<p class="empty">Nothing is pinned here yet.</p>` : frameList(items)}`
+${items.length === 0 ? html`<p class="empty">Nothing is pinned here yet.</p>` : frameList(items)}
+${pageSteps(steps)}`
+}
+
+/** Links to the other pages: they need no script. */
+function pageSteps({ after, next }: BoardSteps): Html | false {
+  if (after === undefined && next === null) return false
+  return html`<nav class="pages" aria-label="Pages">
+  ${after !== undefined && html`<a href="?">First page</a>`}
+  ${next !== null && html`<a rel="next" href="?after=${next}">Next page</a>`}
+</nav>`
 }
 
 function frameList(items: readonly PinnedFrame[]): Html {

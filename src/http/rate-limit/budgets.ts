@@ -4,6 +4,18 @@ import { AppError } from '../../errors.ts'
 /** What a request costs. */
 export const POINTS = { read: 1, search: 2, write: 5 } as const
 
+/** A list costs what its pages would cost. */
+const ITEMS_PER_READ = 120
+
+export function pointsForItems(items: number): number {
+  return Math.max(1, Math.ceil(items / ITEMS_PER_READ)) * POINTS.read
+}
+
+/** A write of many frames appends an event for each. */
+export function pointsForFrames(frames: number): number {
+  return Math.max(POINTS.write, frames)
+}
+
 /** Points per window, before RATE_LIMIT_SCALE. */
 export const BUDGETS = {
   anonymous: { points: 600, windowSec: 60 },

@@ -13,10 +13,13 @@ import type { RateLimits } from './rate-limits.ts'
 export function spend(
   limits: RateLimits,
   { req, res }: { req: IncomingMessage; res: ServerResponse },
-  { budget, subject }: Payer,
+  payer: Payer,
   points: number,
 ): undefined | Promise<void> {
-  contextOf(req).charged = true
+  const { budget, subject } = payer
+  const context = contextOf(req)
+  context.charged = true
+  context.payer = payer
   const spending = limits.consume(budget, subject, Math.min(points, limits.pointsOf(budget)))
   if (!(spending instanceof Promise)) {
     setRateLimitHeaders(res, spending)
@@ -34,6 +37,17 @@ export function spend(
 function setRateLimitHeaders(res: ServerResponse, { limit, windowSec, remaining, resetSec }: Usage): void {
   res.setHeader('RateLimit-Policy', `"default";q=${limit};w=${windowSec}`)
   res.setHeader('RateLimit', `"default";r=${remaining};t=${resetSec}`)
+}
+
+/** Takes more points from the budget that has paid for the request: its work is known now. @throws RateLimited */
+export function spendMore(
+  limits: RateLimits,
+  exchange: { req: IncomingMessage; res: ServerResponse },
+  points: number,
+): undefined | Promise<void> {
+  const { payer } = contextOf(exchange.req)
+  if (!payer) throw new Error('spendMore was called on a request that nothing has charged')
+  return points > 0 ? spend(limits, exchange, payer, points) : undefined
 }
 
 /** What a local charge needs of the limits. */

@@ -112,35 +112,66 @@ export async function listBoards(
   return { boards: page, next: rows.length > page.length && last ? `${last.createdAt.getTime()}.${last.id}` : null }
 }
 
-/** One board with its pins in the owner's order. @throws AppError not_found, also for another account's board. */
+/** Pins per page of a board. */
+export const BOARD_PAGE = 120
+
+/** Which pins: a page behind a cursor, or a page of another size by its number of pins before. */
+export interface PinPage {
+  /** `next` of the page before. */
+  after?: string | undefined
+  limit: number
+  skip?: number
+}
+
+export interface LoadedBoard {
+  board: Board
+  pins: Pin[]
+  /** The cursor of the next page; null at the end. */
+  next: string | null
+}
+
+/**
+ * One board with its pins in the owner's order: all of them, or a page.
+ * @throws AppError not_found, also for another account's board; invalid_request for a bad cursor.
+ */
 export async function loadBoard(
   db: DbOrTx,
   { accountId, boardId }: { accountId: string; boardId: string },
-): Promise<{ board: Board; pins: Pin[] }> {
+  page?: PinPage,
+): Promise<LoadedBoard> {
   if (!isId(boardId)) throw notFound('board')
-  return loadOne(db, sql`b.id = ${boardId} and b.account_id = ${accountId}`)
+  return loadOne(db, sql`b.id = ${boardId} and b.account_id = ${accountId}`, page)
 }
 
-/** The board behind a share link. @throws AppError not_found: unknown and revoked links look alike. */
-export async function loadSharedBoard(db: DbOrTx, token: string): Promise<{ board: Board; pins: Pin[] }> {
-  return loadOne(db, sql`b.share_hash = ${sha256(token.slice(0, 200))}`)
+/** The board behind a share link. @throws as loadBoard: unknown and revoked links look alike. */
+export async function loadSharedBoard(db: DbOrTx, token: string, page?: PinPage): Promise<LoadedBoard> {
+  return loadOne(db, sql`b.share_hash = ${sha256(token.slice(0, 200))}`, page)
 }
 
-async function loadOne(db: DbOrTx, where: SQL): Promise<{ board: Board; pins: Pin[] }> {
+async function loadOne(db: DbOrTx, where: SQL, page?: PinPage): Promise<LoadedBoard> {
+  const { after, limit, skip = 0 } = page ?? {}
+  if (after !== undefined && !/^\d{1,9}$/.test(after))
+    throw invalid('after', 'after: not a cursor of this board. Use the `next` of an earlier page.')
+  const behind = after === undefined ? sql`` : sql`and i.position > ${after}::int`
+  const cut = limit === undefined ? sql`` : sql`order by i.position limit ${limit + 1} offset ${skip}`
   // One statement, so that the count and the pins agree.
   const { rows } = await db.execute<
-    BoardRow & { pins: { frame_id: string; note: string | null; pinned_at: string }[] }
+    BoardRow & { pins: { frame_id: string; note: string | null; pinned_at: string; position: number }[] }
   >(sql`
     select ${boardColumns},
            coalesce((select json_agg(json_build_object(
-                              'frame_id', i.frame_id, 'note', i.note, 'pinned_at', i.pinned_at) order by i.position)
-                       from board_items i where i.board_id = b.id), '[]') as pins
+                              'frame_id', p.frame_id, 'note', p.note, 'pinned_at', p.pinned_at,
+                              'position', p.position) order by p.position)
+                       from (select * from board_items i where i.board_id = b.id ${behind} ${cut}) p), '[]') as pins
       from boards b where ${where}`)
   const row = rows[0]
   if (!row) throw notFound('board')
+  const shown = row.pins.slice(0, limit)
+  const last = shown.at(-1)
   return {
     board: toBoard(row),
-    pins: row.pins.map((pin) => ({ frameId: pin.frame_id, note: pin.note, pinnedAt: new Date(pin.pinned_at) })),
+    pins: shown.map((pin) => ({ frameId: pin.frame_id, note: pin.note, pinnedAt: new Date(pin.pinned_at) })),
+    next: last && shown.length < row.pins.length ? String(last.position) : null,
   }
 }
 
@@ -161,7 +192,7 @@ export async function renameBoard(
         data: { board_id: boardId, name, previous_name: board.name },
       })
     }
-    return (await loadBoard(tx, { accountId, boardId })).board
+    return (await loadBoard(tx, { accountId, boardId }, { limit: 0 })).board
   })
 }
 

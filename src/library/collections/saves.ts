@@ -110,6 +110,13 @@ export async function listSaves(
   }
 }
 
+export async function countSaves(db: DbOrTx, accountId: string): Promise<number> {
+  const { rows } = await db.execute<{ held: number }>(
+    sql`select count(*)::int as held from saves where account_id = ${accountId}`,
+  )
+  return rows[0]!.held
+}
+
 /** Part of deleting an account. The caller has locked the account's row. */
 export async function deleteAllSaves(tx: Tx, accountId: string): Promise<void> {
   await lockFrames(tx, sql`f.id in (select frame_id from saves where account_id = ${accountId})`, 'no key update')

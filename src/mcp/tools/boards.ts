@@ -13,6 +13,7 @@ import {
   lateNote,
   linesOf,
   MAX_IDS,
+  pointsOfFrames,
   withCursorNamed,
   withFrames,
 } from './collection.ts'
@@ -69,9 +70,11 @@ function getBoard({ db, search, publicUrl }: AccountToolDeps): Tool {
     }),
     async run(args, context) {
       const page = readCursor('get_board', args, args.cursor)
-      const { board, pins } = await loadBoard(db, { accountId: accountOf(context), boardId: args.board_id })
-      const { shown, late } = await withFrames(search, pins.slice((page - 1) * args.limit, page * args.limit))
-      const next = page * args.limit < pins.length ? toCursor('get_board', args, page + 1) : null
+      const skip = (page - 1) * args.limit
+      const at = { accountId: accountOf(context), boardId: args.board_id }
+      const { board, pins, next: more } = await loadBoard(db, at, { limit: args.limit, skip })
+      const { shown, late } = await withFrames(search, pins)
+      const next = more === null ? null : toCursor('get_board', args, page + 1)
       const lines = shown.map(({ row, frame }) => linesOf(frame, publicUrl) + noteLine(row.note))
       const frames = shown.map(({ row, frame }) => ({
         ...toCompactFrame(frame, publicUrl),
@@ -117,6 +120,7 @@ function pinFrame({ db }: AccountToolDeps): Tool {
       'Frames already there stay as they are; unpin_frame undoes it.',
     annotations: ADDS,
     points: POINTS.write,
+    pointsOf: pointsOfFrames,
     scope: 'boards:write',
     cacheable: false,
     input: z.strictObject({
@@ -143,6 +147,7 @@ function unpinFrame({ db }: AccountToolDeps): Tool {
       'Remove frames and their notes from a board. Frames that are not on it are skipped; pin_frame undoes it.',
     annotations: REMOVES,
     points: POINTS.write,
+    pointsOf: pointsOfFrames,
     scope: 'boards:write',
     cacheable: false,
     input: z.strictObject({ board_id: boardIdArgument, frame_ids: frameIdsArgument }),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { AppError, invalid } from '../../errors.ts'
+import { pointsForFrames } from '../../http/rate-limit/budgets.ts'
 import type { LibrarySearch, ShownFrame } from '../../search/library-search.ts'
 import { frameLines, plural } from '../present.ts'
 import { atMost, Id, splitCommas, type ToolContext } from '../tool.ts'
@@ -18,6 +19,12 @@ export const MAX_IDS = 100
 export const frameIdsArgument = z
   .preprocess((value) => atMost(MAX_IDS, splitCommas(value)), z.array(Id).min(1).max(MAX_IDS))
   .describe('One or many frame ids')
+/** A write of many frames costs a point a frame. */
+export function pointsOfFrames({ frame_ids }: Record<string, unknown>): number {
+  const ids = splitCommas(frame_ids)
+  return pointsForFrames(Array.isArray(ids) ? Math.min(ids.length, MAX_IDS) : 1)
+}
+
 export const frameIdList = z.array(z.string())
 
 export function accountOf({ caller }: ToolContext): string {

@@ -11,6 +11,7 @@ import {
   lateNote,
   linesOf,
   MAX_IDS,
+  pointsOfFrames,
   withCursorNamed,
   withFrames,
 } from './collection.ts'
@@ -63,6 +64,7 @@ function saveFrame({ db }: AccountToolDeps): Tool {
     description: `Save up to ${MAX_IDS} frames to this account. Saving twice changes nothing; unsave_frame undoes it.`,
     annotations: ADDS,
     points: POINTS.write,
+    pointsOf: pointsOfFrames,
     scope: 'saves:write',
     cacheable: false,
     input: z.strictObject({ frame_ids: frameIdsArgument }),
@@ -83,6 +85,7 @@ function unsaveFrame({ db }: AccountToolDeps): Tool {
     description: 'Remove frames from the saved ones. Frames that are not saved are skipped; save_frame undoes it.',
     annotations: REMOVES,
     points: POINTS.write,
+    pointsOf: pointsOfFrames,
     scope: 'saves:write',
     cacheable: false,
     input: z.strictObject({ frame_ids: frameIdsArgument }),

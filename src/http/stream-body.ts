@@ -1,0 +1,49 @@
+import { Readable, type Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { constants, createBrotliCompress, createGzip } from 'node:zlib'
+import type { Request, Response } from 'express'
+import { type Encoding, encodingReader } from './compressed-body.ts'
+
+const compressors: Record<Encoding, () => Transform> = {
+  br: () => createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  gzip: () => createGzip(),
+}
+const encodingOf = encodingReader()
+
+/**
+ * Sends a body of any length without holding it: the next piece is made when the client has read the one before.
+ * The first piece is made before the headers go out, so that an error there has an answer of its own.
+ */
+export async function sendPieces(
+  req: Request,
+  res: Response,
+  pieces: AsyncIterable<string>,
+  type: string,
+): Promise<void> {
+  const iterator = pieces[Symbol.asyncIterator]()
+  const first = await iterator.next()
+  const encoding = encodingOf(req)
+  res.vary('Accept-Encoding')
+  res.setHeader('Content-Type', type)
+  if (encoding) res.setHeader('Content-Encoding', encoding)
+  if (req.method === 'HEAD') {
+    await iterator.return?.()
+    res.end()
+    return
+  }
+  const body = Readable.from(from(first, iterator))
+  try {
+    await (encoding ? pipeline(body, compressors[encoding](), res) : pipeline(body, res))
+  } catch (error) {
+    // A client that leaves is no error of the service.
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+  }
+}
+
+async function* from(first: IteratorResult<string>, iterator: AsyncIterator<string>): AsyncGenerator<string> {
+  try {
+    for (let next = first; !next.done; next = await iterator.next()) yield next.value
+  } finally {
+    await iterator.return?.()
+  }
+}
