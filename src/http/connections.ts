@@ -59,6 +59,9 @@ function answerUnparsed(error: ParseError, socket: Socket, logger: Logger): void
   socket.end(`${head.join('\r\n')}\r\n\r\n${isHead ? '' : body}`)
 }
 
+/** As the router matches it: without regard to letter case and a slash at the end. */
+const UPLOAD = /^\/api\/videos\/?$/i
+
 function watchBody(req: IncomingMessage, res: ServerResponse, bodyMs: number): void {
   const cut = () => {
     if (!req.complete) req.socket.destroy()
@@ -66,7 +69,7 @@ function watchBody(req: IncomingMessage, res: ServerResponse, bodyMs: number): v
   const linger = () => {
     if (!req.complete) setTimeout(cut, LINGER_MS).unref()
   }
-  const isUpload = req.method === 'POST' && req.url?.split('?', 1)[0] === '/api/videos'
+  const isUpload = req.method === 'POST' && UPLOAD.test(req.url?.split('?', 1)[0] ?? '')
   const timer = isUpload ? undefined : setTimeout(cut, bodyMs).unref()
   req.once('end', () => clearTimeout(timer))
   res.once('close', () => clearTimeout(timer))

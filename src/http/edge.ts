@@ -85,8 +85,11 @@ const EXPOSED_HEADERS = 'ETag, Link, Location, RateLimit, RateLimit-Policy, Retr
  * origins itself.
  */
 function isOpenToAnyOrigin(path: string): boolean {
-  return (path.startsWith('/api/') && path !== '/api/mcp') || path === '/openapi.json'
+  return OPEN_TO_ANY_ORIGIN.test(path)
 }
+
+/** Routes ignore letter case and a slash at the end, so this does too. */
+const OPEN_TO_ANY_ORIGIN = /^\/(?:api\/(?!mcp\/?$)|openapi\.json\/?$)/i
 
 /** Whether this is a CORS preflight of a path that any origin may call. */
 export function isPreflight(req: IncomingMessage, { path }: RequestContext): boolean {

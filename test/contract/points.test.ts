@@ -83,3 +83,18 @@ test('an address has one budget over HTTP and the tool server where all processe
   expect([(await shared()).status, (await tools()).status, (await shared()).status]).toEqual([404, 200, 404])
   expect([(await tools()).status, (await shared()).status]).toEqual([429, 429])
 })
+
+test('a slash at the end and letter case change neither the cost nor who may read from a page', async () => {
+  const origin = 'https://elsewhere.example'
+  const preflight = { origin, 'access-control-request-method': 'POST' }
+  for (const path of ['/api/search', '/api/search/', '/API/Search'])
+    expect(await statuses({ method: 'GET', path }, 3), path).toEqual([200, 429, 429])
+  for (const path of ['/api/frames', '/api/frames/', '/API/FRAMES', '/openapi.json/']) {
+    const answer = await fetch(service.url + path, { headers: { origin, 'x-forwarded-for': '192.0.2.77' } })
+    expect([path, answer.headers.get('access-control-allow-origin')]).toEqual([path, '*'])
+  }
+  for (const path of ['/api/mcp', '/api/mcp/', '/API/MCP', '/Api/Mcp/']) {
+    const answer = await fetch(service.url + path, { method: 'OPTIONS', headers: preflight })
+    expect([path, answer.headers.get('access-control-allow-origin')]).toEqual([path, null])
+  }
+})
