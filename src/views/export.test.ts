@@ -9,13 +9,21 @@ test('a cell that a spreadsheet would run as a formula is text', () => {
   expect(csvCell(null)).toBe('')
 })
 
+test('no part of a cell becomes a formula where a semicolon, a tab or a line begins a new cell', () => {
+  expect(csvCell('a;=1+1')).toBe("a;'=1+1")
+  expect(csvCell('a; @SUM(A1);-1')).toBe("a; '@SUM(A1);'-1")
+  expect(csvCell('a\n=1')).toBe(`"a\n'=1"`)
+  expect(csvCell('a;b; c')).toBe('a;b; c')
+})
+
 test('any text comes back from its cell', () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       const cell = csvCell(text)
       const read = cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell
       expect(cell.startsWith('"') || !/[",\r\n]/.test(cell)).toBe(true)
-      expect(read === text || read === `'${text}`).toBe(true)
+      if (/[;\t\r\n]/.test(text)) expect(read.replaceAll("'", '')).toBe(text.replaceAll("'", ''))
+      else expect(read === text || read === `'${text}`).toBe(true)
     }),
   )
 })

@@ -52,7 +52,8 @@ export function creditOf({ video, t_sec }: Pick<SavedFrame, 'video' | 't_sec'>):
 export const CSV_HEAD = `\uFEFF${COLUMNS.join(',')}\r\n`
 
 /**
- * The lines of RFC 4180. An apostrophe precedes a text that a spreadsheet would take for a formula.
+ * The lines of RFC 4180. An apostrophe precedes what a spreadsheet would take for a formula: at the start of a cell,
+ * and behind a sign at which the spreadsheets of some countries begin a new one.
  */
 export function toCsvLines(rows: readonly ExportRow[]): string {
   return rows.map((row) => `${COLUMNS.map((column) => csvCell(row[column])).join(',')}\r\n`).join('')
@@ -61,6 +62,7 @@ export function toCsvLines(rows: readonly ExportRow[]): string {
 export function csvCell(value: string | number | null): string {
   if (value === null) return ''
   if (typeof value === 'number') return String(value)
-  const safe = /^[\s]*[=+\-@\t\r\n＝＋－＠]/u.test(value) ? `'${value}` : value
+  const inside = value.replace(/([;\t\r\n] *)(?=[=+\-@＝＋－＠])/gu, "$1'")
+  const safe = /^[\s]*[=+\-@\t\r\n＝＋－＠]/u.test(value) ? `'${inside}` : inside
   return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
