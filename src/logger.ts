@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { omit } from './omit.ts'
 
 export type { Logger } from 'pino'
 
@@ -18,6 +19,20 @@ export function scrub(text: string): string {
   return clean
 }
 
+/** An error without the values of its failed query: they may be personal. */
+function withoutParameters(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const shown = omit(pino.stdSerializers.err(error), 'params', 'detail')
+  let { message, stack } = shown
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    const { params } = cause as { params?: unknown }
+    if (!Array.isArray(params) || params.length === 0) continue
+    message = message.replaceAll(`params: ${params}`, 'params: …')
+    stack = stack.replaceAll(`params: ${params}`, 'params: …')
+  }
+  return { ...shown, message, stack }
+}
+
 /** A request's path may have 16 KB: the log holds its beginning. */
 const MAX_PATH = 256
 
@@ -28,7 +43,10 @@ export function createLogger(options: { level: string; name?: string }, destinat
     {
       level: options.level,
       ...(options.name ? { name: options.name } : {}),
-      serializers: { path: (path: unknown) => (typeof path === 'string' ? path.slice(0, MAX_PATH) : path) },
+      serializers: {
+        err: withoutParameters,
+        path: (path: unknown) => (typeof path === 'string' ? path.slice(0, MAX_PATH) : path),
+      },
       redact: ['req.headers.authorization', 'req.headers.cookie', '*.password', '*.token', '*.apiKey', '*.secret'],
     },
     { write: (line: string) => sink.write(scrub(line)) },
