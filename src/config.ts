@@ -15,6 +15,10 @@ const httpUrl = z
 
 const Env = z.object({
   PORT: port.default(3000),
+  HOST: z
+    .string()
+    .regex(/^[\w.:-]+$/, 'must be an IP address or a host name of this machine')
+    .optional(),
   DATA_DIR: z.string().min(1).default('.data'),
   PUBLIC_URL: httpUrl.optional(),
   TRUST_PROXY: z.coerce.number().int().min(0).max(10).default(0),
@@ -86,6 +90,8 @@ export interface VisionConfig {
 
 export interface Config {
   port: number
+  /** Where to listen. Undefined: loopback under `frames start`, every interface under `frames api`. */
+  host: string | undefined
   dataDir: string
   publicUrl: string
   trustProxy: number
@@ -137,6 +143,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   const [step, passage] = e.FAULT_AT?.split(':') ?? []
   return {
     port: e.PORT,
+    host: e.HOST,
     dataDir: resolve(e.DATA_DIR),
     publicUrl: e.PUBLIC_URL ?? `http://localhost:${e.PORT}`,
     trustProxy: e.TRUST_PROXY,

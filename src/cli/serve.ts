@@ -35,7 +35,7 @@ export function addServeCommands(program: Command): void {
       const { config, logger, databaseUrl, redisUrl } = settings('api')
       const signalled = untilSignalled()
       const { openApi } = await import('../server/main.ts')
-      const api = await openApi({ config, databaseUrl, redisUrl, logger })
+      const api = await openApi({ config, databaseUrl, redisUrl, logger, host: config.host })
       logger.info({ port: api.port }, 'API listening')
       await signalled
       await finish(logger, [['api', () => api.stop({ graceMs: DRAIN_GRACE_MS, deadlineMs: 20_000 })]])

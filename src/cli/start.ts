@@ -16,6 +16,7 @@ import { openApi } from '../server/main.ts'
 import { STOP_DEADLINE_MS, stopInOrder, untilSignalled } from '../shutdown.ts'
 import { CHILD_ENV } from '../video/extract/run-extraction.ts'
 import { CliError, type RunFile, readRunFile } from './context.ts'
+import { hostToListenOn, isLoopback, localUrl } from './listening.ts'
 import { ensureOperator } from './operator.ts'
 import { addSamples } from './samples.ts'
 
@@ -67,7 +68,8 @@ interface Running {
 }
 
 async function run(given: Config, { logger, logFd, parts, pids, signal, end }: Running): Promise<void> {
-  await refuseBusyPort(given.port)
+  const host = hostToListenOn(given)
+  await refuseBusyPort(given.port, host)
   const { databaseUrl, redisUrl } = await openStores(given, { parts, pids, end })
   // Left by killed workers. The claim on the folder keeps other services out.
   rmSync(join(given.dataDir, 'scratch'), { recursive: true, force: true })
@@ -85,15 +87,16 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
 
   // Not earlier: another program could take a free port while the databases start.
   const config = await settlePort(given)
-  const api = await openApi({ config, databaseUrl, redisUrl, logger })
+  const api = await openApi({ config, databaseUrl, redisUrl, logger, host })
   const worker = superviseWorker(config, { databaseUrl, redisUrl, logFd, logger, pids })
   // Both at once, so that requests and jobs finish side by side.
   parts.push(['API and worker', () => Promise.all([api.stop({ deadlineMs: STOP_MS }), worker.stop()])])
-  const url = `http://localhost:${config.port}`
+  const url = localUrl(host, config.port)
   writeRunFile(config.dataDir, { pid: process.pid, api: url, database: databaseUrl, redis: redisUrl })
   parts.push(['run file', async () => rmSync(join(config.dataDir, 'run.json'), { force: true })])
 
   console.log(`The service runs at ${url} (log: ${nearby(join(config.dataDir, 'service.log'))})`)
+  if (!isLoopback(host)) console.log(`Other machines can reach it on ${host ?? 'every interface'}. ${KEEP_LOCAL}`)
   await addSamples({ db, store: openMediaStore(config), config }, signal)
   if (signal.aborted) return
   console.log(welcome(url, join(config.dataDir, 'operator-key')))
@@ -198,12 +201,16 @@ async function settlePort(config: Config): Promise<Config> {
   }
 }
 
-async function refuseBusyPort(port: number): Promise<void> {
-  const trouble = await portTrouble(port)
+const KEEP_LOCAL = 'Set HOST=127.0.0.1 to keep it on this machine.'
+
+async function refuseBusyPort(port: number, host: string | undefined): Promise<void> {
+  const trouble = await portTrouble(port, host)
   if (trouble === 'EADDRINUSE')
     throw new CliError(`Port ${port} is in use. Stop the program that uses it, or set PORT to another port.`)
   if (trouble === 'EACCES')
     throw new CliError(`Port ${port} needs more rights than this user has. Set PORT to a port above 1023.`)
+  if (trouble === 'EADDRNOTAVAIL' || trouble === 'ENOTFOUND')
+    throw new CliError(`HOST: ${host} is no address of this machine. Set it to one, or leave it unset.`)
   if (trouble) throw new CliError(`Port ${port} cannot be used (${trouble}). Set PORT to another port.`)
 }
 

@@ -10,11 +10,11 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
-/** The error code when the port cannot be listened on now (`EADDRINUSE`, `EACCES`). Undefined when it can. */
-export async function portTrouble(port: number): Promise<string | undefined> {
+/** Why nothing can listen there now (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`). Undefined when it can. */
+export async function portTrouble(port: number, host: string | undefined): Promise<string | undefined> {
   const server = createServer()
   return new Promise((resolve) => {
     server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
-    server.listen(port, () => server.close(() => resolve(undefined)))
+    server.listen(port, host, () => server.close(() => resolve(undefined)))
   })
 }

@@ -44,6 +44,13 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     expect((await fetch(`${api}/readyz`)).status).toBe(200)
   })
 
+  test('only this machine reaches a service that has neither HOST nor PUBLIC_URL', async () => {
+    const { port } = new URL(runFile().api)
+    expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200)
+    // All of 127.0.0.0/8 is loopback on Linux, so a service on every interface would answer here too.
+    await expect(fetch(`http://127.0.0.2:${port}/livez`)).rejects.toThrow()
+  })
+
   test('a second service on the same folder, or on its port, is refused in one line', async () => {
     expect(refused({})).toMatch(/runs on .* already .*DATA_DIR/)
     const other = mkdtempSync(join(tmpdir(), 'frames-other-'))
@@ -123,6 +130,9 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
   test('a variable that makes no sense is one line that names it', () => {
     expect(refused({ LOG_LEVEL: 'loud' })).toMatch(/^LOG_LEVEL: /)
     expect(refused({ PORT: 'ninety' })).toMatch(/^PORT: /)
+    expect(refused({ HOST: 'http://0.0.0.0' })).toMatch(/^HOST: must be an IP address/)
+    // An address for documentation (RFC 5737) that no machine has.
+    expect(refused({ HOST: '192.0.2.1' })).toMatch(/^HOST: 192\.0\.2\.1 is no address of this machine/)
     expect(refused({ DATABASE_URL: 'mysql://x' })).toMatch(/^DATABASE_URL: /)
     expect(refused({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })).toMatch(/database.*ECONNREFUSED/)
     expect(processesOf(dataDir)).toEqual([])

@@ -1,0 +1,21 @@
+import type { Config } from '../config.ts'
+
+/**
+ * The address that `frames start` listens on: `HOST`, else loopback, else every interface (undefined) when
+ * `PUBLIC_URL` names another host.
+ */
+export function hostToListenOn({ host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>): string | undefined {
+  return host ?? (isLoopback(new URL(publicUrl).hostname) ? '127.0.0.1' : undefined)
+}
+
+/** Whether only programs on this machine reach it. */
+export function isLoopback(host: string | undefined): boolean {
+  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host ?? '')
+}
+
+/** The URL for programs on this machine. */
+export function localUrl(host: string | undefined, port: number): string {
+  const answersOnLocalhost = [undefined, '0.0.0.0', '::', '127.0.0.1', '::1'].includes(host)
+  if (answersOnLocalhost) return `http://localhost:${port}`
+  return `http://${host!.includes(':') ? `[${host}]` : host}:${port}`
+}
