@@ -4,6 +4,7 @@ import type { Db, Tx } from '../db/client.ts'
 import { isConnectionLoss } from '../db/connection-loss.ts'
 import type { Logger } from '../logger.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
+import { createOutage } from './outage.ts'
 import { createPoller, type Poller } from './poller.ts'
 import { readEvents } from './read.ts'
 
@@ -54,6 +55,7 @@ export function startConsumer(
   const log = logger.child({ consumer: consumer.name })
   const poller = createPoller(stop.signal)
   const progress: Progress = { failures: 0, batchSize: consumer.batchSize ?? DEFAULT_BATCH_SIZE }
+  const outage = createOutage()
   let session: Session | undefined
   const lose = (client: pg.Client) => {
     if (session?.client === client) session = undefined
@@ -64,6 +66,17 @@ export function startConsumer(
     const ended = session
     session = undefined
     await ended?.client.end().catch(() => undefined)
+  }
+
+  /** Logs a failure. Returns the milliseconds to wait before the next attempt. */
+  function noteFailure(error: unknown): number {
+    if (!isOutage(consumer, error)) {
+      log.warn({ err: error }, 'consumer waits after a failure')
+      return Math.min(100 * 2 ** progress.failures, 5_000)
+    }
+    const attempt = outage.failed()
+    if (attempt.log) log.warn({ err: error, ...attempt.log }, 'consumer waits for the end of an outage')
+    return attempt.pauseMs
   }
 
   async function run(): Promise<void> {
@@ -78,16 +91,15 @@ export function startConsumer(
         poller.reset()
         while (session && !stop.signal.aborted) {
           const handled = await handleBatch({ db, consumer, log, signal: stop.signal }, progress, session.epoch)
+          const ended = outage.over()
+          if (ended) log.info(ended, 'consumer continues after an outage')
           if (!handled) break
         }
         await poller.wait(pollMs)
       } catch (error) {
         if (stop.signal.aborted) break
         if (error instanceof Fenced) await endSession()
-        log.warn({ err: error }, 'consumer waits after a failure')
-        poller.reset()
-        await poller.wait(Math.min(100 * 2 ** progress.failures, 5_000))
-        poller.reset()
+        await poller.pause(noteFailure(error))
       }
     }
     await endSession()
@@ -100,7 +112,6 @@ export function startConsumer(
     drain: () => drain(db, consumer.name, poller),
     async [Symbol.asyncDispose]() {
       stop.abort()
-      poller.wake()
       await running
     },
   }
@@ -164,7 +175,7 @@ async function handleBatch(
     progress.batchSize = consumer.batchSize ?? DEFAULT_BATCH_SIZE
   } catch (error) {
     if (signal.aborted) throw error
-    if (error instanceof Fenced || isConnectionLoss(error) || consumer.isOutage?.(error)) throw error
+    if (error instanceof Fenced || isOutage(consumer, error)) throw error
     progress.failures++
     log.error({ err: error, failures: progress.failures, eventId: wanted[0]?.id }, 'consumer failed on events')
     // Retry one event at a time to isolate the failing one.
@@ -178,7 +189,7 @@ async function handleBatch(
 
 async function drain(db: Db, consumer: string, poller: Poller): Promise<void> {
   for (;;) {
-    poller.wake()
+    poller.hurry()
     // Not readEvents: an open older transaction, in any database of the server, hides events that exist.
     const { xid, seq } = await checkpointOf(db, consumer)
     const { rows } = await db.execute(
@@ -187,6 +198,10 @@ async function drain(db: Db, consumer: string, poller: Poller): Promise<void> {
     if (rows.length === 0) return
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
+}
+
+function isOutage(consumer: Consumer, error: unknown): boolean {
+  return isConnectionLoss(error) || consumer.isOutage?.(error) === true
 }
 
 /** Another process has taken the consumer's lock and raised the epoch. */

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
+import { createOutage } from '../events/outage.ts'
 import type { Logger } from '../logger.ts'
 import { projectVocabulary } from '../projections/search/groups.ts'
 import { rebuildMirror, reconcileMirror, syncMirror } from '../projections/search/mirror.ts'
@@ -61,12 +62,21 @@ export async function openProjection({
   // Early versions seeded the vocabulary without events.
   await projectVocabulary({ db })
   let syncing: Promise<unknown> | undefined
+  const mirrorOutage = createOutage()
   const syncMirrorNow = () => {
     if (!mirror || syncing || stop.signal.aborted) return
     syncing = syncMirror(mirror)
-      .catch((error: unknown) => {
-        if (!stop.signal.aborted) logger.warn({ err: error }, 'search mirror sync failed')
-      })
+      .then(
+        () => {
+          const ended = mirrorOutage.over()
+          if (ended) logger.info(ended, 'search mirror sync succeeds again')
+        },
+        (error: unknown) => {
+          if (stop.signal.aborted) return
+          const { log } = mirrorOutage.failed()
+          if (log) logger.warn({ err: error, ...log }, 'search mirror sync failed')
+        },
+      )
       .finally(() => {
         syncing = undefined
       })

@@ -142,6 +142,36 @@ test('a consumer that dies after its effect and before its checkpoint sees the e
   expect(handled.filter((subject) => subject === 'twice')).toHaveLength(2)
 })
 
+test('an outage is logged when it begins and when it ends, and counts against no event', async () => {
+  const lines: { level: number; msg: string; attempts?: number }[] = []
+  const recorder = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  let failures = 0
+  let isDown = true
+  const running = startConsumer(
+    { db: stores.db, url: stores.databaseUrl, logger: recorder, pollMs: 1 },
+    {
+      name: 'outage',
+      async handle() {
+        if (!isDown) return undefined
+        failures++
+        throw new Error('the engine is away')
+      },
+      isOutage: () => true,
+    },
+  )
+  await write('during an outage')
+  await until(() => failures >= 4)
+  expect(lines).toMatchObject([{ level: 40, msg: 'consumer waits for the end of an outage', attempts: 1 }])
+  isDown = false
+  await running.drain()
+  await until(() => lines.length > 1)
+  await running[Symbol.asyncDispose]()
+  expect(lines).toHaveLength(2)
+  expect(lines[1]).toMatchObject({ level: 30, msg: 'consumer continues after an outage', attempts: failures })
+  const { rows } = await stores.db.$client.query(`select 1 from dead_events where consumer = 'outage'`)
+  expect(rows).toEqual([])
+})
+
 test('an event that can never be handled is put aside, and those behind it go on', async () => {
   const handled: string[] = []
   const running = startConsumer(

@@ -1,0 +1,45 @@
+/** A failed attempt of an outage: how long to wait, and what to log now, if anything. */
+export interface FailedAttempt {
+  pauseMs: number
+  log: OutageFields | undefined
+}
+
+export interface OutageFields {
+  attempts: number
+  outageSec: number
+}
+
+/** Counts the attempts of one outage, which is not the fault of what is attempted. */
+export interface Outage {
+  /** The first failure of an outage is logged, and then at most one a minute. */
+  failed(): FailedAttempt
+  /** An attempt succeeded. Returns what ended. Undefined when there was no outage. */
+  over(): OutageFields | undefined
+}
+
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 5_000
+const LOG_EVERY_MS = 60_000
+
+export function createOutage(now: () => number = () => performance.now()): Outage {
+  let attempts = 0
+  let since = 0
+  let loggedAt = 0
+  const fields = () => ({ attempts, outageSec: Math.round((now() - since) / 1_000) })
+  return {
+    failed() {
+      if (attempts === 0) since = now()
+      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** attempts, LONGEST_PAUSE_MS)
+      attempts++
+      if (attempts > 1 && now() - loggedAt < LOG_EVERY_MS) return { pauseMs, log: undefined }
+      loggedAt = now()
+      return { pauseMs, log: fields() }
+    },
+    over() {
+      if (attempts === 0) return undefined
+      const ended = fields()
+      attempts = 0
+      return ended
+    },
+  }
+}
