@@ -140,6 +140,7 @@ const boards = [
       summary: 'Delete a board and its pins',
       answer: Ok,
       scope: 'boards:write',
+      everyPlan: true,
       errors: [404],
     },
     async ({ db }: BoardsDeps, input) => {
@@ -158,6 +159,7 @@ const boards = [
       answer: z.strictObject({ board: Board, ...exportShape }).meta({ id: 'BoardExport' }),
       alternatives: ['text/csv'],
       scope: 'boards:read',
+      everyPlan: true,
       errors: [404],
     },
     async (deps: BoardsDeps, input) => {
@@ -222,6 +224,7 @@ const pins = [
       summary: 'Unpin a frame; a second time changes nothing',
       answer: Ok,
       scope: 'boards:write',
+      everyPlan: true,
       errors: [404],
     },
     async ({ db }: BoardsDeps, input) => {
@@ -261,6 +264,7 @@ const sharing = [
       summary: 'End the share link',
       answer: Ok,
       scope: 'boards:write',
+      everyPlan: true,
       errors: [404],
     },
     async ({ db }: BoardsDeps, input) => {

@@ -81,6 +81,7 @@ export const favouriteEndpoints = [
       answer: z.strictObject(exportShape).meta({ id: 'SavesExport' }),
       alternatives: ['text/csv'],
       scope: 'saves:read',
+      everyPlan: true,
     },
     async (deps: FavouritesDeps, { caller, query: { format }, req, res, charge }) => {
       await charge(pointsForItems(await countSaves(deps.db, caller.account.id)) - POINTS.read)
@@ -97,6 +98,7 @@ export const favouriteEndpoints = [
       summary: 'Remove a save; a second time changes nothing',
       answer: Ok,
       scope: 'saves:write',
+      everyPlan: true,
     },
     async ({ db }: FavouritesDeps, { caller, params }) => {
       await unsaveFrames(db, { accountId: caller.account.id, frameIds: [params.frameId] })

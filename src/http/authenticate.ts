@@ -29,7 +29,7 @@ export interface Authentication {
    * Guards a route, in this order: 401, 429, 403 for the plan, 403 for the scope. The route's own 400 and 404 come
    * after. No cache may store the answer. Without `points` a read takes one point and a write five.
    */
-  requireScope(scope: Scope, cost?: { points?: number }): RequestHandler
+  requireScope(scope: Scope, asked?: { points?: number; everyPlan?: boolean | undefined }): RequestHandler
   /**
    * The caller of a request that may come with a key; undefined without an Authorization header.
    * @throws AppError unauthenticated for any key that does not work, rate_limited after too many of them.
@@ -51,10 +51,17 @@ export function payerOf({ account }: Pick<Caller, 'account'>): Payer {
   return { budget: budgetOf(account.plan), subject: account.id }
 }
 
-/** Why this caller may not use what `scope` guards: the plan before the scope. Undefined when it may. */
-export function refusalOf(caller: Caller, scope: Scope): AppError | undefined {
+/**
+ * Why this caller may not use what `scope` guards: the plan before the scope. Undefined when it may.
+ * `everyPlan`: the plan does not matter.
+ */
+export function refusalOf(
+  caller: Caller,
+  scope: Scope,
+  { everyPlan = false }: { everyPlan?: boolean | undefined } = {},
+): AppError | undefined {
   const plan = PLAN_OF[scope]
-  if (plan && caller.account.plan !== plan)
+  if (!everyPlan && plan && caller.account.plan !== plan)
     return new AppError('plan_required', `This needs the ${plan} plan; the account is on ${caller.account.plan}.`, {
       details: [{ path: 'plan', message: `must be ${plan}`, allowed: [plan] }],
     })
@@ -91,13 +98,13 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
   }
 
   return {
-    requireScope(scope, cost = {}) {
+    requireScope(scope, asked = {}) {
       return async (req, res, next) => {
         res.set('Cache-Control', 'no-store')
         const caller = await check(req, res)
         const isRead = req.method === 'GET' || req.method === 'HEAD'
-        await spend(limits, { req, res }, payerOf(caller), cost.points ?? (isRead ? POINTS.read : POINTS.write))
-        const refusal = refusalOf(caller, scope)
+        await spend(limits, { req, res }, payerOf(caller), asked.points ?? (isRead ? POINTS.read : POINTS.write))
+        const refusal = refusalOf(caller, scope, asked)
         if (refusal) throw refusal
         callers.set(req, caller)
         next()

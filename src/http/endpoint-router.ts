@@ -20,14 +20,14 @@ export function endpointRouter<D>(endpoints: readonly Endpoint<D>[], deps: D, to
 }
 
 function guardsOf(operation: Operation, { authentication, limits }: RouterTools): RequestHandler[] {
-  const { headers, scope, plain, free, cached, cost, body } = operation
+  const { headers, scope, everyPlan, plain, free, cached, cost, body } = operation
   const guards: RequestHandler[] = []
   if (headers)
     guards.push((_req, res, next) => {
       res.set(headers)
       next()
     })
-  if (scope) guards.push(authentication.requireScope(scope, cost))
+  if (scope) guards.push(authentication.requireScope(scope, { ...cost, everyPlan }))
   else if (cached || plain) guards.push(...(free ? [] : [limitOpenReads(limits, cost)]))
   else guards.push(limitOpen(limits, cost))
   // Behind the scope: a caller without a key learns nothing about the body.

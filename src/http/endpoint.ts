@@ -39,6 +39,8 @@ export interface Operation {
   status?: number
   /** Absent: open to everyone. */
   scope?: Scope
+  /** The scope is enough: what takes back and what exports stay open when a plan has lapsed. */
+  everyPlan?: boolean
   /** Open to everyone, and a key adds to it. */
   keyOptional?: boolean
   /** Statuses beyond those that every operation of its kind may answer. */

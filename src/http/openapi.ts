@@ -87,8 +87,11 @@ export function describeApi({
 }
 
 function toOperationObject(operation: Operation): ZodOpenApiOperationObject {
-  const { method, path, tag, scope, summary } = operation
-  const sentences = [operation.description, scope && `Needs a key with the scope \`${scope}\`.`]
+  const { method, path, tag, scope, everyPlan, summary } = operation
+  const sentences = [
+    operation.description,
+    scope && `Needs a key with the scope \`${scope}\`${everyPlan ? ', on any plan' : ''}.`,
+  ]
   const description = sentences.filter(Boolean).join(' ')
   const content = toBody(operation)
   const name = path.replace(/^\/api/, '').replace(/[/:.-]+(\w)/g, (_, letter: string) => letter.toUpperCase())

@@ -112,8 +112,9 @@ function noTool({ params }: RpcCall): never {
 /** Why this caller may not use this tool; checked in the order key, plan, scope. */
 export function refusalOfTool(tool: Tool, caller: Caller | undefined): AppError | undefined {
   if (tool.scope === null) return undefined
-  if (!caller) return new AppError('unauthenticated', 'It needs an API key of a Pro account.')
-  return refusalOf(caller, tool.scope)
+  if (!caller)
+    return new AppError('unauthenticated', `It needs an API key${tool.everyPlan ? '' : ' of a Pro account'}.`)
+  return refusalOf(caller, tool.scope, tool)
 }
 
 function keyHelp(keysUrl: string, tool: Tool): string {

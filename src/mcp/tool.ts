@@ -19,6 +19,8 @@ export interface Tool {
   pointsOf?: (args: Record<string, unknown>) => number
   /** The key scope that it needs, on a Pro account; null for an open tool. */
   scope: Scope | null
+  /** The scope is enough, on any plan: the tool only takes back. */
+  everyPlan?: boolean
   /** Equal arguments get the same answer for every caller until the read model changes. */
   cacheable: boolean
   run(args: unknown, context: ToolContext): Promise<ToolAnswer>

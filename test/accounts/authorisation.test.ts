@@ -68,6 +68,16 @@ interface Place {
   frameId: string
 }
 
+/** What takes back, and every export: they stay open when a plan has lapsed. */
+const ON_EVERY_PLAN = [
+  'DELETE /api/boards/:id',
+  'DELETE /api/boards/:id/frames/:frameId',
+  'DELETE /api/boards/:id/share',
+  'DELETE /api/favourites/:frameId',
+  'GET /api/boards/:id/export',
+  'GET /api/favourites/export',
+]
+
 const isMembers = (scope: Scope) => (MEMBER_SCOPES as readonly Scope[]).includes(scope)
 const isScope = (access: Access): access is Scope => (SCOPES as readonly string[]).includes(access)
 
@@ -164,8 +174,14 @@ describe('guarded routes', () => {
 
     if (isMembers(scope)) {
       const free = await seedAccount(db, { plan: 'free', scopes: [scope] })
-      const refused = await send(route, { key: free.key, place, body: broken })
-      expect([refused.status, codeOf(refused.text)]).toEqual([403, 'plan_required'])
+      if (ON_EVERY_PLAN.includes(route)) {
+        const own = await createBoard(db, { accountId: free.account.id, name: 'kept' })
+        const answer = await send(route, { key: free.key, place: { ...place, boardId: own.id } })
+        expect([route, answer.status]).toEqual([route, 200])
+      } else {
+        const refused = await send(route, { key: free.key, place, body: broken })
+        expect([refused.status, codeOf(refused.text)]).toEqual([403, 'plan_required'])
+      }
     } else {
       // A key made while its account was an operator's.
       const former = await seedAccount(db, { role: 'operator', plan: 'pro', scopes: [scope] })
@@ -192,6 +208,44 @@ describe('guarded routes', () => {
     else expect([401, 403, 429, 500]).not.toContain(own.status)
     expect(own.cache).toBe('no-store')
   })
+})
+
+test('every route that takes back or exports, and no other, is open on every plan', () => {
+  const marked = OPERATIONS.filter((operation) => operation.everyPlan).map(routeOf)
+  expect(marked.sort()).toEqual(ON_EVERY_PLAN)
+  const members = OPERATIONS.filter(({ tag, scope }) => tag === 'Account' && scope).map(routeOf)
+  expect(members.filter((route) => /^DELETE |\/export$/.test(route)).sort()).toEqual(ON_EVERY_PLAN)
+})
+
+test('an account whose plan has lapsed ends its share link, takes pins and saves back, and exports', async () => {
+  const { db } = service.stores
+  const { account, key } = await seedAccount(db, { plan: 'pro' })
+  const { frameIds } = await seedFrames(db, { count: 1 })
+  const frameId = frameIds[0]!
+  const headers = { authorization: `Bearer ${key}` }
+  const { board } = (await service.call('POST', '/api/boards', { name: 'kept' }, headers)).json
+  await service.call('PUT', `/api/boards/${board.id}/frames/${frameId}`, {}, headers)
+  await service.call('POST', '/api/favourites', { frameId }, headers)
+  const { json_url } = (await service.call('POST', `/api/boards/${board.id}/share`, {}, headers)).json
+  const shared = new URL(json_url).pathname
+  await db.$client.query(`update accounts set plan = 'free' where id = $1`, [account.id])
+  expect((await service.get(shared)).status).toBe(200)
+  expect((await service.call('POST', '/api/boards', { name: 'more' }, headers)).json.code).toBe('plan_required')
+
+  const saves = await service.call('GET', '/api/favourites/export', undefined, headers)
+  expect([saves.status, Object.keys(saves.json)]).toEqual([200, ['exported_at', 'items']])
+  const exported = await service.call('GET', `/api/boards/${board.id}/export`, undefined, headers)
+  expect(exported.json.board).toMatchObject({ id: board.id, name: 'kept' })
+  expect((await service.call('DELETE', `/api/boards/${board.id}/share`, undefined, headers)).status).toBe(200)
+  expect((await service.get(shared)).status).toBe(404)
+  for (const path of [
+    `/api/boards/${board.id}/frames/${frameId}`,
+    `/api/favourites/${frameId}`,
+    `/api/boards/${board.id}`,
+  ])
+    expect([path, (await service.call('DELETE', path, undefined, headers)).status]).toEqual([path, 200])
+  const { rows } = await db.$client.query('select 1 from saves where account_id = $1', [account.id])
+  expect(rows).toEqual([])
 })
 
 test('open routes answer alike whatever key or cookie comes along', async () => {

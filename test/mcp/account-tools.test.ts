@@ -13,11 +13,14 @@ beforeAll(async () => {
 })
 afterAll(() => library[Symbol.asyncDispose]())
 
+/** They stay when a plan has lapsed. */
+const TAKING_BACK = ['unsave_frame', 'unpin_frame']
+
 describe('who sees what', () => {
   test('open tools for everybody, account tools by plan and scope', async () => {
     expect((await listed()).map((tool) => tool.name)).toEqual(OPEN)
     const free = await service.keyOf('free')
-    expect((await listed(free.bearer)).map((tool) => tool.name)).toEqual(OPEN)
+    expect((await listed(free.bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...TAKING_BACK])
     const pro = await service.keyOf('pro')
     expect((await listed(pro.bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...ACCOUNT])
     const reader = await service.keyOf('pro', ['boards:read'])
@@ -28,7 +31,9 @@ describe('who sees what', () => {
     expect((await call('list_saves', {}, bearer)).isError).toBeUndefined()
     await service.stores.db.$client.query(`update accounts set plan = 'free' where id = $1`, [accountId])
     expect((await call('list_saves', {}, bearer))._meta.code).toBe('plan_required')
-    expect(await listed(bearer)).toHaveLength(OPEN.length)
+    expect((await listed(bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...TAKING_BACK])
+    expect((await call('save_frame', { frame_ids: 'x' }, bearer))._meta.code).toBe('plan_required')
+    expect((await call('unsave_frame', { frame_ids: 'x' }, bearer)).structuredContent).toEqual({ removed: [] })
     await service.stores.db.$client.query(`update api_keys set revoked_at = now() where account_id = $1`, [accountId])
     const refused = await post(service.mcp, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, bearer)
     expect([refused.status, refused.json]).toEqual([401, { code: 'unauthenticated' }])

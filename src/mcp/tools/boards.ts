@@ -149,6 +149,7 @@ function unpinFrame({ db }: AccountToolDeps): Tool {
     points: POINTS.write,
     pointsOf: pointsOfFrames,
     scope: 'boards:write',
+    everyPlan: true,
     cacheable: false,
     input: z.strictObject({ board_id: boardIdArgument, frame_ids: frameIdsArgument }),
     output: z.object({ unpinned: frameIdList }),

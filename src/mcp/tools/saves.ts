@@ -87,6 +87,7 @@ function unsaveFrame({ db }: AccountToolDeps): Tool {
     points: POINTS.write,
     pointsOf: pointsOfFrames,
     scope: 'saves:write',
+    everyPlan: true,
     cacheable: false,
     input: z.strictObject({ frame_ids: frameIdsArgument }),
     output: z.object({ removed: frameIdList }),
