@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
+import { isConnectionLoss } from '../db/connection-loss.ts'
 import { videos } from '../db/schema/videos.ts'
 import { submitUpload } from '../library/videos/submit.ts'
 import { reportVideo, type VideoReport } from '../library/videos/video-status.ts'
@@ -51,7 +52,15 @@ async function follow(db: Db, ids: readonly string[], signal: AbortSignal): Prom
     await sleep(300, undefined, { signal }).catch(() => undefined)
     working = 0
     for (const id of ids) {
-      const report = await reportVideo(db, id)
+      const report = await reportVideo(db, id).catch((error: unknown) => {
+        if (!isConnectionLoss(error)) throw error
+        // The database is being restarted.
+        return undefined
+      })
+      if (!report) {
+        working++
+        continue
+      }
       if (!['ready', 'failed', 'cancelled'].includes(report.status)) working++
       // In steps of ten percent, and never backwards: more lines would hide the others.
       const percent = Math.floor(percentOf(report) / 10) * 10

@@ -19,6 +19,7 @@ import { CliError, type RunFile, readRunFile } from './context.ts'
 import { hostToListenOn, isLoopback, localUrl } from './listening.ts'
 import { ensureOperator } from './operator.ts'
 import { addSamples } from './samples.ts'
+import { type Supervision, superviseServer } from './supervise.ts'
 
 /** For requests in flight and for jobs. The databases stop after them. */
 const STOP_MS = 20_000
@@ -70,7 +71,7 @@ interface Running {
 async function run(given: Config, { logger, logFd, parts, pids, signal, end }: Running): Promise<void> {
   const host = hostToListenOn(given)
   await refuseBusyPort(given.port, host)
-  const { databaseUrl, redisUrl } = await openStores(given, { parts, pids, end })
+  const { databaseUrl, redisUrl } = await openStores(given, { logger, parts, pids, end })
   // Left by killed workers. The claim on the folder keeps other services out.
   rmSync(join(given.dataDir, 'scratch'), { recursive: true, force: true })
   if (signal.aborted) return
@@ -102,31 +103,20 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   console.log(welcome(url, join(config.dataDir, 'operator-key')))
 }
 
-/** Starts a local database for each URL that is not set. If one ends by itself, the service ends too. */
-async function openStores(config: Config, { parts, pids, end }: Pick<Running, 'parts' | 'pids' | 'end'>) {
-  const local = async (
-    name: string,
-    start: () => Promise<{ url: string; pid: number; exited: Promise<void>; stop(): Promise<void> }>,
-  ) => {
-    const server = await start()
-    pids.add(server.pid)
-    let stopping = false
-    parts.push([
-      name,
-      () => {
-        stopping = true
-        return server.stop()
-      },
-    ])
-    server.exited.then(() => {
-      pids.delete(server.pid)
-      if (!stopping) end(`${name} ended unexpectedly`)
-    })
+/** Starts a local database for each URL that is not set, and again if it ends by itself. */
+async function openStores(config: Config, { logger, parts, pids, end }: Omit<Running, 'logFd' | 'signal'>) {
+  const local = async (name: string, start: Supervision['start']) => {
+    const server = await superviseServer({ name, start, logger, pids, giveUp: end })
+    parts.push([name, server.stop])
     return server.url
   }
+  const postgres: Supervision['start'] = (before) =>
+    startLocalPostgres({ dir: join(config.dataDir, 'postgres'), port: before && Number(new URL(before.url).port) })
+  const redis: Supervision['start'] = (before) =>
+    startLocalRedis({ dir: join(config.dataDir, 'redis'), url: before?.url })
   const both = await Promise.allSettled([
-    config.databaseUrl ?? local('PostgreSQL', () => startLocalPostgres({ dir: join(config.dataDir, 'postgres') })),
-    config.redisUrl ?? local('Redis', () => startLocalRedis({ dir: join(config.dataDir, 'redis') })),
+    config.databaseUrl ?? local('PostgreSQL', postgres),
+    config.redisUrl ?? local('Redis', redis),
   ])
   const failed = both.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
@@ -251,8 +241,14 @@ function openLog(dataDir: string): { file: string; fd: number; silence(): void; 
 }
 
 function toShortLine(line: string): string {
-  const { level, msg, err } = JSON.parse(line) as { level: number; msg?: string; err?: { message?: string } }
-  return `${level >= 50 ? 'error' : 'warning'}: ${msg ?? ''}${err?.message ? ` (${err.message})` : ''}`
+  const { level, msg, err, server } = JSON.parse(line) as {
+    level: number
+    msg?: string
+    err?: { message?: string }
+    server?: string
+  }
+  const details = [server, err?.message].filter(Boolean).join(': ')
+  return `${level >= 50 ? 'error' : 'warning'}: ${msg ?? ''}${details && ` (${details})`}`
 }
 
 function welcome(url: string, keyFile: string): string {

@@ -46,7 +46,7 @@ interface Unprivileged {
 export async function startLocalPostgres(options: {
   dir: string
   settings?: Record<string, string>
-  port?: number
+  port?: number | undefined
 }): Promise<LocalPostgres> {
   mkdirSync(dirname(options.dir), { recursive: true, mode: 0o700 })
   // The real path: a server that was left behind is recognised by it.
@@ -178,7 +178,9 @@ async function stopOrphan(dir: string): Promise<void> {
   const file = join(dir, 'postmaster.pid')
   const pid = existsSync(file) ? Number(readFileSync(file, 'utf8').split('\n')[0]) : NaN
   if (!Number.isInteger(pid) || pid <= 1) return
-  const command = commandLine(pid) ?? ''
+  const command = commandLine(pid)
+  // PostgreSQL takes over the stale file itself: the file says which backends of the dead server must end first.
+  if (command === undefined) return
   if (!`${command} `.includes(` -D ${dir} `)) {
     // Another program has this pid now. PostgreSQL would take it for a running server.
     if (!command.includes('postgres')) rmSync(file)

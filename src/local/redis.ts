@@ -22,16 +22,22 @@ interface Running {
 /**
  * Starts redis-server on a free loopback port with a password and an append-only file in `dir`.
  * A server that an earlier run left on the same folder is stopped first. Resolves when it answers.
+ * `url`: that of a server which ended; the new one has its port and password.
  * @throws LocalFailure
  */
-export async function startLocalRedis(options: { dir: string; persistent?: boolean }): Promise<LocalRedis> {
+export async function startLocalRedis(options: {
+  dir: string
+  persistent?: boolean
+  url?: string | undefined
+}): Promise<LocalRedis> {
   mkdirSync(options.dir, { recursive: true, mode: 0o700 })
   const dir = realpathSync(options.dir)
   const runningFile = `${dir}.json`
   await stopOrphan(dir, runningFile)
   for (let attempt = 1; ; attempt++) {
-    const port = await freePort()
-    const password = randomBytes(18).toString('base64url')
+    const before = options.url === undefined ? undefined : new URL(options.url)
+    const port = before ? Number(before.port) : await freePort()
+    const password = before?.password ?? randomBytes(18).toString('base64url')
     // Detached, so that Ctrl-C does not reach it. The settings go through standard input,
     // because every user could read a password among the arguments.
     const child = spawn('redis-server', ['-'], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] })

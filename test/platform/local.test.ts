@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { superviseServer } from '../../src/cli/supervise.ts'
 import { claimDataDir } from '../../src/local/claim.ts'
 import { type LocalPostgres, startLocalPostgres } from '../../src/local/postgres.ts'
 import { alive, untilGone } from '../../src/local/processes.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
+import { createLogger } from '../../src/logger.ts'
 
 let dir: string
 
@@ -81,6 +83,33 @@ test('what a killed run left behind is stopped by the next start, and only that'
     await untilGone(stranger.pid!, 60_000)
     await bystander.stop()
   }
+})
+
+test('a local database that does not come back is given up after five failures, with what to do', async () => {
+  const pids = new Set<number>()
+  const lines: string[] = []
+  let giveUp: (why: string) => void = () => undefined
+  const given = new Promise<string>((resolve) => {
+    giveUp = resolve
+  })
+  const redis = await superviseServer({
+    name: 'Redis',
+    start: (before) => startLocalRedis({ dir: join(dir, 'redis'), url: before?.url }),
+    logger: createLogger({ level: 'error' }, { write: (line) => void lines.push(line) }),
+    pids,
+    giveUp,
+  })
+  const [pid] = [...pids]
+  // Nothing can be kept in its folder any more.
+  rmSync(join(dir, 'redis'), { recursive: true })
+  writeFileSync(join(dir, 'redis'), '')
+  process.kill(pid!, 'SIGKILL')
+  expect(await given).toMatch(
+    /^Redis ended unexpectedly, 5 failures in a row: .*EEXIST.* start again, or set REDIS_URL/,
+  )
+  expect(lines).toHaveLength(5)
+  expect([...pids]).toEqual([])
+  await redis.stop()
 })
 
 test('a data folder has one holder at a time, and a dead one holds nothing', () => {

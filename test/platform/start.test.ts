@@ -87,6 +87,41 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     expect((await fetch(`${api}/api/boards`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
   })
 
+  test('a killed Redis and a killed PostgreSQL come back at the same address, and the service goes on', async () => {
+    const { api } = runFile()
+    const before = await framesOf(api)
+    const others = processesOf(dataDir).filter((pid) => !/postgres|redis/.test(commandOf(pid)))
+    const redisPid = () => (JSON.parse(read(join(dataDir, 'redis.json')) || '{}') as { pid?: number }).pid
+    const postgresPid = () => Number(read(join(dataDir, 'postgres', 'postmaster.pid')).split('\n')[0])
+    const headers = { Authorization: `Bearer ${operatorKey()}`, 'Content-Type': 'application/json' }
+    let made = 0
+    const makeBoard = async () => {
+      const body = JSON.stringify({ name: `after a kill ${++made}` })
+      const answer = await fetch(`${api}/api/boards`, { method: 'POST', headers, body })
+      await answer.text()
+      return { status: answer.status, retryAfter: answer.headers.get('retry-after') }
+    }
+
+    const firstRedis = redisPid()!
+    process.kill(firstRedis, 'SIGKILL')
+    expect((await makeBoard()).status).toBe(201)
+    await until(() => redisPid() !== firstRedis && redisPid() !== undefined)
+    await service!.says(/local database ended, restarting \(Redis\)/)
+
+    const firstPostgres = postgresPid()
+    process.kill(firstPostgres, 'SIGKILL')
+    await until(async () => {
+      const { status, retryAfter } = await makeBoard()
+      if (status !== 201) expect([status, Number(retryAfter)]).toEqual([503, expect.toSatisfy((sec) => sec > 0)])
+      return status === 201 && postgresPid() !== firstPostgres
+    })
+    await until(async () => (await fetch(`${api}/readyz`)).status === 200)
+    expect(await framesOf(api)).toEqual(before)
+    // The service and its worker are the processes of before.
+    expect(processesOf(dataDir)).toEqual(expect.arrayContaining(others))
+    expect(service!.output()).not.toMatch(/worker died/)
+  })
+
   test('a killed service takes its worker with it, and the next start clears away its stores', async () => {
     const before = processesOf(dataDir)
     service!.signal('SIGKILL')

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from '../logger.ts'
+
+/** A database that `frames start` has started. */
+export interface LocalServer {
+  url: string
+  pid: number
+  /** Resolves when the server has ended. */
+  exited: Promise<void>
+  stop(): Promise<void>
+}
+
+export interface SupervisedServer {
+  url: string
+  stop(): Promise<void>
+}
+
+export interface Supervision {
+  /** What people call the server. */
+  name: string
+  /** Starts it. `before` is the one that ended: the new one must have its URL and its data. */
+  start(before: LocalServer | undefined): Promise<LocalServer>
+  logger: Logger
+  /** Holds the process while it runs. */
+  pids: Set<number>
+  /** Called when it does not stay up. Nothing restarts it after that. */
+  giveUp(why: string): void
+}
+
+const MOST_FAILURES = 5
+const FIRST_PAUSE_MS = 200
+/** A server that ran this long was well. Its end is the first failure of a row. */
+const STEADY_MS = 30_000
+
+/** Starts a local database, and starts it again on the same port and data whenever it ends by itself. */
+export async function superviseServer({ name, start, logger, pids, giveUp }: Supervision): Promise<SupervisedServer> {
+  const stopping = new AbortController()
+  let server = await start(undefined)
+  let failures = 0
+
+  /** Undefined when the service stops meanwhile, or after too many failures in a row. */
+  async function restart(): Promise<LocalServer | undefined> {
+    let reason = 'it was killed, or it failed'
+    for (;;) {
+      if (failures >= MOST_FAILURES) {
+        giveUp(`${name} ended unexpectedly, ${failures} failures in a row: ${reason}. ${remedyFor(name)}`)
+        return undefined
+      }
+      await sleep(FIRST_PAUSE_MS * 2 ** (failures - 1), undefined, { signal: stopping.signal }).catch(() => undefined)
+      if (stopping.signal.aborted) return undefined
+      try {
+        return await start(server)
+      } catch (error) {
+        failures++
+        reason = (error as Error).message
+        logger.error({ err: error, server: name, failures }, 'local database does not start')
+      }
+    }
+  }
+
+  async function keepUp(): Promise<void> {
+    for (;;) {
+      const startedAt = Date.now()
+      pids.add(server.pid)
+      await server.exited
+      pids.delete(server.pid)
+      if (stopping.signal.aborted) return
+      failures = Date.now() - startedAt > STEADY_MS ? 1 : failures + 1
+      logger.error({ server: name, failures }, 'local database ended, restarting')
+      const next = await restart()
+      if (!next) return
+      server = next
+      logger.info({ server: name }, 'local database runs again')
+      // Asked to stop while it started.
+      if (stopping.signal.aborted) return server.stop()
+    }
+  }
+
+  const kept = keepUp()
+  return {
+    url: server.url,
+    async stop() {
+      stopping.abort()
+      await server.stop()
+      await kept
+    },
+  }
+}
+
+function remedyFor(name: string): string {
+  const variable = name === 'Redis' ? 'REDIS_URL' : 'DATABASE_URL'
+  return `Free disk space and memory, then start again, or set ${variable} to another server`
+}
