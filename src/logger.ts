@@ -36,9 +36,9 @@ function withoutParameters(error: unknown): unknown {
 /** A request's path may have 16 KB: the log holds its beginning. */
 const MAX_PATH = 256
 
-/** JSON lines on standard output (or `destination`), without secrets. */
+/** JSON lines on standard output (or `destination`), without secrets. A destination that fails ends nothing. */
 export function createLogger(options: { level: string; name?: string }, destination?: DestinationStream): Logger {
-  const sink = destination ?? pino.destination({ sync: true })
+  const sink = destination ?? openStandardOutput()
   return pino(
     {
       level: options.level,
@@ -49,6 +49,24 @@ export function createLogger(options: { level: string; name?: string }, destinat
       },
       redact: ['req.headers.authorization', 'req.headers.cookie', '*.password', '*.token', '*.apiKey', '*.secret'],
     },
-    { write: (line: string) => sink.write(scrub(line)) },
+    {
+      write(line: string) {
+        try {
+          sink.write(scrub(line))
+        } catch {
+          // A full disk. The line is lost, the request is not.
+        }
+      },
+    },
   )
+}
+
+/** The lines that standard output does not take now. More are dropped. */
+const MAX_WAITING_BYTES = 1024 * 1024
+
+function openStandardOutput(): DestinationStream {
+  const output = pino.destination({ sync: true, maxLength: MAX_WAITING_BYTES })
+  // Without a listener the error would end the process. What waits is written with the next line.
+  output.on('error', () => undefined)
+  return output
 }

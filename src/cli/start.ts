@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Config, childEnv } from '../config.ts'
@@ -19,6 +19,7 @@ import { CliError, type RunFile, readRunFile } from './context.ts'
 import { hostToListenOn, isLoopback, localUrl } from './listening.ts'
 import { ensureOperator } from './operator.ts'
 import { addSamples } from './samples.ts'
+import { openServiceLog } from './service-log.ts'
 import { type Supervision, superviseServer } from './supervise.ts'
 
 /** For requests in flight and for jobs. The databases stop after them. */
@@ -35,7 +36,7 @@ const cli = fileURLToPath(new URL('../cli.ts', import.meta.url))
 export async function startService(config: Config): Promise<number> {
   const claim = claimDataDir(config.dataDir)
   if (!claim) throw new CliError(alreadyRunning(config.dataDir))
-  const log = openLog(config.dataDir)
+  const log = openServiceLog(config.dataDir)
   const logger = createLogger({ level: config.logLevel, name: 'api' }, { write: log.write })
   /** Stopped from the last to the first. */
   const parts: [name: string, stop: () => Promise<unknown>][] = []
@@ -51,10 +52,11 @@ export async function startService(config: Config): Promise<number> {
     if (ending.signal.aborted) console.log('Stopping …')
     log.silence()
     clean = await stopInOrder(parts.reverse(), { logger, deadlineMs: STOP_DEADLINE_MS - 2_000 })
+    log.close()
     claim.release()
   }
   const lost = /ended unexpectedly/.test(String(ending.signal.reason))
-  if (lost) console.error(`${ending.signal.reason}. See the log: ${log.file}`)
+  if (lost) console.error(`${ending.signal.reason}. See the log: ${nearby(log.file)}`)
   return clean && !lost ? 0 : 1
 }
 
@@ -214,41 +216,6 @@ function writeRunFile(dataDir: string, content: RunFile): void {
   const file = join(dataDir, 'run.json')
   writeFileSync(`${file}.new`, JSON.stringify(content), { mode: 0o600 })
   renameSync(`${file}.new`, file)
-}
-
-const MAX_LOG_BYTES = 20 * 1024 * 1024
-
-/** Writes every line to the log file, and warnings and errors to the terminal too. */
-function openLog(dataDir: string): { file: string; fd: number; silence(): void; write(line: string): void } {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const file = join(dataDir, 'service.log')
-  let quiet = false
-  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > MAX_LOG_BYTES) renameSync(file, `${file}.1`)
-  const fd = openSync(file, 'a', 0o600)
-  return {
-    file: nearby(file),
-    fd,
-    /** Stops the output to the terminal: warnings during a stop (closed connections) are expected. */
-    silence() {
-      quiet = true
-    },
-    write(line) {
-      writeSync(fd, line)
-      if (quiet) return
-      if (/^\{"level":[456]0/.test(line)) console.error(toShortLine(line))
-    },
-  }
-}
-
-function toShortLine(line: string): string {
-  const { level, msg, err, server } = JSON.parse(line) as {
-    level: number
-    msg?: string
-    err?: { message?: string }
-    server?: string
-  }
-  const details = [server, err?.message].filter(Boolean).join(': ')
-  return `${level >= 50 ? 'error' : 'warning'}: ${msg ?? ''}${details && ` (${details})`}`
 }
 
 function welcome(url: string, keyFile: string): string {

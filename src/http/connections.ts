@@ -15,7 +15,14 @@ const IDLE_MS = 120_000
  * the server listens.
  */
 export function guardConnections(server: Server, logger: Logger, { bodyMs = BODY_MS }: { bodyMs?: number } = {}): void {
-  server.on('clientError', (error: ParseError, socket: Socket) => answerUnparsed(error, socket, logger))
+  server.on('clientError', (error: ParseError, socket: Socket) => {
+    try {
+      answerUnparsed(error, socket, logger)
+    } catch {
+      // No request handler is around this: an error would end the process.
+      socket.destroy()
+    }
+  })
   // `Expect` with anything but 100-continue is ignored.
   server.on('checkExpectation', (req, res) => server.emit('request', req, res))
   server.setTimeout(IDLE_MS)

@@ -1,0 +1,37 @@
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { openServiceLog } from './service-log.ts'
+
+let dir: string
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'frames-log-'))
+})
+afterEach(() => rmSync(dir, { recursive: true, force: true }))
+
+const line = (n: number) => `{"level":30,"msg":"line ${n}"}\n`
+
+test('the log is moved aside while the service runs, for every writer of the file', async () => {
+  const log = openServiceLog(dir, { maxBytes: 1_000, lookEveryMs: 5 })
+  try {
+    for (let n = 0; n < 40; n++) log.write(line(n))
+    await vi.waitUntil(() => statSync(log.file).size === 0)
+    // The worker's descriptor is of the same file.
+    appendFileSync(log.fd, line(40))
+    log.write(line(41))
+    expect(readFileSync(log.file, 'utf8')).toBe(line(40) + line(41))
+    expect(readFileSync(`${log.file}.1`, 'utf8')).toContain(line(39))
+    for (const file of [log.file, `${log.file}.1`]) expect(statSync(file).mode & 0o777).toBe(0o600)
+  } finally {
+    log.close()
+  }
+})
+
+test.skipIf(!existsSync('/dev/full'))('a full disk loses lines and throws nothing', () => {
+  symlinkSync('/dev/full', join(dir, 'service.log'))
+  const log = openServiceLog(dir)
+  log.write(line(1))
+  log.write(line(2))
+  log.close()
+})

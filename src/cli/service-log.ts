@@ -1,0 +1,94 @@
+import { constants, copyFileSync, fstatSync, ftruncateSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+
+export interface ServiceLog {
+  file: string
+  /** For a child process that appends to the same file. */
+  fd: number
+  /** Stops the output to the terminal: warnings during a stop (closed connections) are expected. */
+  silence(): void
+  write(line: string): void
+  close(): void
+}
+
+const MAX_BYTES = 20 * 1024 * 1024
+const LOOK_EVERY_MS = 5_000
+
+/**
+ * The log of `frames start`: every line goes to `service.log`, warnings and errors to the terminal too.
+ * A file that has grown large is moved to `service.log.1`. A full disk loses lines and ends nothing.
+ */
+export function openServiceLog(
+  dataDir: string,
+  { maxBytes = MAX_BYTES, lookEveryMs = LOOK_EVERY_MS } = {},
+): ServiceLog {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const file = join(dataDir, 'service.log')
+  // Appending, so that the file of another writer stays in order after a rotation.
+  const fd = openSync(file, 'a', 0o600)
+  let quiet = false
+  let lost = 0
+  const append = (line: string) => {
+    try {
+      if (lost > 0) {
+        writeSync(fd, `${JSON.stringify({ level: 40, time: Date.now(), lost, msg: 'log lines were lost' })}\n`)
+        lost = 0
+      }
+      writeSync(fd, line)
+    } catch {
+      lost++
+    }
+  }
+  const rotate = () => {
+    if (sizeOf(fd) > maxBytes) moveAside(file, fd)
+  }
+  rotate()
+  // The worker writes too, so the size is looked at and not counted.
+  const timer = setInterval(rotate, lookEveryMs).unref()
+  return {
+    file,
+    fd,
+    silence() {
+      quiet = true
+    },
+    write(line) {
+      append(line)
+      if (!quiet && /^\{"level":[456]0/.test(line)) console.error(toShortLine(line))
+    },
+    close: () => clearInterval(timer),
+  }
+}
+
+function sizeOf(fd: number): number {
+  try {
+    return fstatSync(fd).size
+  } catch {
+    return 0
+  }
+}
+
+/** Copies and empties the file instead of renaming it: the worker keeps its descriptor of the same file. */
+function moveAside(file: string, fd: number): void {
+  try {
+    copyFileSync(file, `${file}.1`, constants.COPYFILE_FICLONE)
+  } catch {
+    // A full disk. Room is worth more than old lines.
+    rmSync(`${file}.1`, { force: true })
+  }
+  try {
+    ftruncateSync(fd)
+  } catch {
+    // A device or pipe has no length.
+  }
+}
+
+function toShortLine(line: string): string {
+  const { level, msg, err, server } = JSON.parse(line) as {
+    level: number
+    msg?: string
+    err?: { message?: string }
+    server?: string
+  }
+  const details = [server, err?.message].filter(Boolean).join(': ')
+  return `${level >= 50 ? 'error' : 'warning'}: ${msg ?? ''}${details && ` (${details})`}`
+}
