@@ -49,7 +49,7 @@ export function addKeyCommands(program: Command): void {
 
   group
     .command('list')
-    .description('list the keys of an account, including expired and revoked ones')
+    .description('list the keys of an account, with the newest that ended within 30 days')
     .requiredOption('--account <email>', 'email of the account')
     .option('--json', 'print one JSON object')
     .action(({ account: email, json }: { account: string; json?: boolean }) =>

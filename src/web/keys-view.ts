@@ -1,8 +1,10 @@
 import { POINTS, type Usage } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import {
+  DEAD_KEY_DAYS,
   isLive,
   type KeyRecord,
+  MAX_DEAD_KEYS,
   MAX_KEYS,
   MEMBER_SCOPES,
   OPERATOR_SCOPES,
@@ -117,7 +119,8 @@ function yourKeys({ keys, visitor, made }: KeysData): Html {
 
 function deadKeys(keys: readonly KeyRecord[], visitor: Visitor): Html {
   return html`<details class="dead">
-    <summary>Revoked and expired (${keys.length})</summary>
+    <summary>Revoked and expired within ${DEAD_KEY_DAYS} days
+      (${keys.length < MAX_DEAD_KEYS ? '' : 'the newest '}${keys.length})</summary>
     <ul class="keys">${keys.map((key) => keyCard(key, { visitor }))}</ul>
   </details>`
 }

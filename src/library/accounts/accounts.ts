@@ -6,6 +6,7 @@ import { appendEvent } from '../../events/append.ts'
 import { deleteAllBoards } from '../collections/boards.ts'
 import { deleteAllSaves } from '../collections/saves.ts'
 import { isId, randomId } from '../ids.ts'
+import { deleteDeadKeys } from './keys.ts'
 
 export type Account = typeof accounts.$inferSelect
 
@@ -108,9 +109,13 @@ export async function deleteAccount(db: Db, accountId: string): Promise<void> {
   })
 }
 
-/** Deletes expired sessions, sign-in links and idempotent responses. Safe at any time, in any process. */
+/**
+ * Deletes expired sessions, sign-in links and idempotent responses, and keys that ended long ago. Safe at any time, in
+ * any process.
+ */
 export async function deleteExpired(db: Db): Promise<void> {
   await db.execute(sql`delete from sessions where expires_at < now()`)
   await db.execute(sql`delete from sign_in_links where expires_at < now()`)
   await db.execute(sql`delete from idempotency_keys where created_at < now() - interval '24 hours'`)
+  await deleteDeadKeys(db)
 }

@@ -147,14 +147,31 @@ function scopesOf(role: Role): readonly Scope[] {
   return role === 'operator' ? SCOPES : MEMBER_SCOPES
 }
 
-/** Newest first, including invalid ones. */
+/** How long an invalid key is kept and listed. */
+export const DEAD_KEY_DAYS = 30
+/** The most invalid keys that a list holds: keys can be made and revoked without end. */
+export const MAX_DEAD_KEYS = 50
+
+const ended = sql`least(${apiKeys.revokedAt}, ${apiKeys.expiresAt})`
+
+/** Newest first: all that are valid, and the newest of those that ended within DEAD_KEY_DAYS. */
 export async function listKeys(db: DbOrTx, accountId: string): Promise<KeyRecord[]> {
-  const rows = await db
-    .select()
-    .from(apiKeys)
-    .where(eq(apiKeys.accountId, accountId))
-    .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
-  return rows.map(toRecord)
+  const keys = (which: SQL) =>
+    db
+      .select()
+      .from(apiKeys)
+      .where(and(eq(apiKeys.accountId, accountId), which))
+      .orderBy(sql`${ended} desc`, desc(apiKeys.createdAt), desc(apiKeys.id))
+  const live = await keys(sql`coalesce(${ended}, 'infinity') > now()`)
+  const dead = await keys(sql`${ended} <= now() and ${ended} > ${deadSince}`).limit(MAX_DEAD_KEYS)
+  return [...live, ...dead].map(toRecord).sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime())
+}
+
+const deadSince = sql.raw(`now() - interval '${DEAD_KEY_DAYS} days'`)
+
+/** Deletes keys that ended longer ago. */
+export async function deleteDeadKeys(db: Db): Promise<void> {
+  await db.delete(apiKeys).where(sql`${ended} <= ${deadSince}`)
 }
 
 /**
