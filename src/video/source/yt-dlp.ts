@@ -114,12 +114,19 @@ function toFacts(output: string): { title: string | null; author: string | null 
   const line = output.split('\n').find((one) => one.startsWith('{'))
   try {
     const facts = JSON.parse(line ?? '{}') as Record<string, unknown>
-    const text = (value: unknown) =>
-      typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, 300) : null
-    return { title: text(facts.title), author: text(facts.channel) ?? text(facts.uploader) }
+    return { title: toText(facts.title), author: toText(facts.channel) ?? toText(facts.uploader) }
   } catch {
     return { title: null, author: null }
   }
+}
+
+/** Control characters act on a terminal, PostgreSQL refuses NUL, and direction marks turn the text beside them. */
+const UNSEEN = /[\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu
+
+function toText(value: unknown): string | null {
+  if (typeof value !== 'string') return null
+  const text = value.toWellFormed().replace(UNSEEN, ' ').trim().slice(0, 300)
+  return text === '' ? null : text
 }
 
 function toError(text: string, errors: string, { maxBytes, maxDurationSec }: YtDlpOptions): MediaError {
