@@ -119,8 +119,8 @@ function yourKeys({ keys, visitor, made }: KeysData): Html {
 
 function deadKeys(keys: readonly KeyRecord[], visitor: Visitor): Html {
   return html`<details class="dead">
-    <summary>Revoked and expired within ${DEAD_KEY_DAYS} days
-      (${keys.length < MAX_DEAD_KEYS ? '' : 'the newest '}${keys.length})</summary>
+    <summary>Revoked and expired (${keys.length})</summary>
+    <p class="hint">The newest ${MAX_DEAD_KEYS} that ended within ${DEAD_KEY_DAYS} days.</p>
     <ul class="keys">${keys.map((key) => keyCard(key, { visitor }))}</ul>
   </details>`
 }
