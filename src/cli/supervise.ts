@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../logger.ts'
 
 /** A database that `frames start` has started. */
-export interface LocalServer {
+interface LocalServer {
   url: string
   pid: number
   /** Resolves when the server has ended. */

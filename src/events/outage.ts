@@ -1,10 +1,10 @@
 /** A failed attempt of an outage: how long to wait, and what to log now, if anything. */
-export interface FailedAttempt {
+interface FailedAttempt {
   pauseMs: number
   log: OutageFields | undefined
 }
 
-export interface OutageFields {
+interface OutageFields {
   attempts: number
   outageSec: number
 }
