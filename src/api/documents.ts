@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { z } from 'zod'
+import { CompressibleBody, preferredEncoding, sendBody } from '../http/compressed-body.ts'
 import { endpoint, type Operation } from '../http/endpoint.ts'
 import { isMet } from '../http/etag.ts'
 import { type ApiDocument, describeApi } from '../http/openapi.ts'
@@ -14,8 +14,10 @@ export interface DocumentsDeps {
 /** What is written about the API, made at the first request and the same until the next release. */
 export interface Documents {
   api(): ApiDocument
-  send: Record<'openapi' | 'llms', (req: Request, res: Response) => void>
+  send: Record<'openapi' | 'llms', TextSender>
 }
+
+type TextSender = (req: Request, res: Response) => Promise<void>
 
 export function openDocuments(options: {
   operations: readonly Operation[]
@@ -50,8 +52,8 @@ export const documentEndpoints = [
       plain: true,
       cached: true,
     },
-    ({ documents }: DocumentsDeps, { req, res }) => {
-      documents.send.openapi(req, res)
+    async ({ documents }: DocumentsDeps, { req, res }) => {
+      await documents.send.openapi(req, res)
       return undefined
     },
   ),
@@ -68,8 +70,8 @@ export const documentEndpoints = [
       plain: true,
       cached: true,
     },
-    ({ documents }: DocumentsDeps, { req, res }) => {
-      documents.send.llms(req, res)
+    async ({ documents }: DocumentsDeps, { req, res }) => {
+      await documents.send.llms(req, res)
       return undefined
     },
   ),
@@ -98,35 +100,23 @@ const HEAD = {
 }
 
 /** Sends one text, compressed once, with an ETag. */
-function textSender(type: string, make: () => string): (req: Request, res: Response) => void {
-  let kept: ReturnType<typeof encodings> | undefined
-  return (req, res) => {
-    kept ??= encodings(make())
+function textSender(type: string, make: () => string): TextSender {
+  let kept: { body: CompressibleBody; etag: string } | undefined
+  return async (req, res) => {
+    kept ??= withTag(new CompressibleBody(make()))
+    const { body, etag } = kept
     res.set({
-      ETag: kept.etag,
+      ETag: etag,
       'Cache-Control': 'public, max-age=300',
       Vary: 'Accept-Encoding',
       'Access-Control-Allow-Origin': '*',
     })
-    if (isMet(req.headers['if-none-match'], kept.etag)) {
-      res.status(304).end()
-      return
-    }
-    const accepted = req.headers['accept-encoding'] ? req.acceptsEncodings('br', 'gzip') : false
-    const encoding = accepted === 'br' || accepted === 'gzip' ? accepted : 'identity'
-    if (encoding !== 'identity') res.setHeader('Content-Encoding', encoding)
-    res.setHeader('Content-Type', type)
-    res.setHeader('Content-Length', kept[encoding].length)
-    res.end(req.method === 'HEAD' ? undefined : kept[encoding])
+    if (isMet(req.headers['if-none-match'], etag)) res.status(304).end()
+    else await sendBody(req, res, body, { type, encoding: preferredEncoding(req) })
   }
 }
 
-function encodings(text: string) {
-  const identity = Buffer.from(text)
-  return {
-    etag: `W/"${createHash('sha256').update(identity).digest('base64url').slice(0, 22)}"`,
-    identity,
-    br: brotliCompressSync(identity, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
-    gzip: gzipSync(identity),
-  }
+function withTag(body: CompressibleBody) {
+  const digest = createHash('sha256').update(body.bytes).digest('base64url')
+  return { body, etag: `W/"${digest.slice(0, 22)}"` }
 }

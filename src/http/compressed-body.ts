@@ -3,8 +3,11 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 
+/** Brotli's effort for bodies that a client waits for. Its default, 11, is meant for files compressed once. */
+export const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
+
 const compress = {
-  br: (bytes: Buffer) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  br: (bytes: Buffer) => promisify(brotliCompress)(bytes, BROTLI),
   gzip: (bytes: Buffer) => promisify(gzip)(bytes),
 }
 export type Encoding = keyof typeof compress
@@ -30,7 +33,14 @@ export class CompressibleBody {
   }
 }
 
-/** Reads the encoding that a client prefers, with a bounded memory of the headers seen: parsing one costs. */
+/** The encoding that a client prefers; undefined for a body as it is. */
+export function preferredEncoding(req: Request): Encoding | undefined {
+  if (!req.headers['accept-encoding']) return undefined
+  const best = req.acceptsEncodings('br', 'gzip')
+  return best === 'br' || best === 'gzip' ? best : undefined
+}
+
+/** `preferredEncoding` with a bounded memory of the headers seen, for warm reads: parsing one costs. */
 export function encodingReader(): (req: Request) => Encoding | undefined {
   const preferences = new LRUCache<string, Encoding | 'identity'>({
     maxSize: 256 * 1024,
@@ -41,8 +51,7 @@ export function encodingReader(): (req: Request) => Encoding | undefined {
     if (!header) return undefined
     let preferred = preferences.get(header)
     if (preferred === undefined) {
-      const best = req.acceptsEncodings('br', 'gzip')
-      preferred = best === 'br' || best === 'gzip' ? best : 'identity'
+      preferred = preferredEncoding(req) ?? 'identity'
       preferences.set(header, preferred)
     }
     return preferred === 'identity' ? undefined : preferred

@@ -7,7 +7,7 @@ import type { Caller, Scope } from '../library/accounts/keys.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
 import { callerOf } from './authenticate.ts'
 import type { CacheableRead, CachedReads } from './cached-reads.ts'
-import { CompressibleBody, encodingReader, sendBody } from './compressed-body.ts'
+import { CompressibleBody, preferredEncoding, sendBody } from './compressed-body.ts'
 import { answerPost } from './idempotent-write.ts'
 import { type Budget, POINTS } from './rate-limit/budgets.ts'
 import type { RateLimits } from './rate-limit/rate-limits.ts'
@@ -106,9 +106,9 @@ export function endpoint<D, const O extends Operation>(
 ): Endpoint<D> {
   return {
     ...operation,
-    toHandler: (deps, { limits }) => {
-      const encodingOf = encodingReader()
-      return async (req, res) => {
+    toHandler:
+      (deps, { limits }) =>
+      async (req, res) => {
         const answer = await handle(deps, readInput(operation, limits, req, res))
         if (operation.status !== undefined) res.status(operation.status)
         if (answer === undefined) return
@@ -119,10 +119,9 @@ export function endpoint<D, const O extends Operation>(
         res.vary('Accept-Encoding')
         await sendBody(req, res, new CompressibleBody(JSON.stringify(answer)), {
           type: 'application/json; charset=utf-8',
-          encoding: encodingOf(req),
+          encoding: preferredEncoding(req),
         })
-      }
-    },
+      },
   }
 }
 

@@ -1,14 +1,13 @@
 import { Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { constants, createBrotliCompress, createGzip } from 'node:zlib'
+import { createBrotliCompress, createGzip } from 'node:zlib'
 import type { Request, Response } from 'express'
-import { type Encoding, encodingReader } from './compressed-body.ts'
+import { BROTLI, type Encoding, preferredEncoding } from './compressed-body.ts'
 
 const compressors: Record<Encoding, () => Transform> = {
-  br: () => createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  br: () => createBrotliCompress(BROTLI),
   gzip: () => createGzip(),
 }
-const encodingOf = encodingReader()
 
 /**
  * Sends a body of any length without holding it: the next piece is made when the client has read the one before.
@@ -22,7 +21,7 @@ export async function sendPieces(
 ): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]()
   const first = await iterator.next()
-  const encoding = encodingOf(req)
+  const encoding = preferredEncoding(req)
   res.vary('Accept-Encoding')
   res.setHeader('Content-Type', type)
   if (encoding) res.setHeader('Content-Encoding', encoding)
