@@ -2,7 +2,8 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { Db } from '../db/client.ts'
 import type { Plan } from '../db/schema/accounts.ts'
 import { AppError } from '../errors.ts'
-import { authenticate, type Caller, OPERATOR_SCOPES, recordKeyUse, type Scope } from '../library/accounts/keys.ts'
+import { openKeyChecks } from '../library/accounts/key-checks.ts'
+import { type Caller, OPERATOR_SCOPES, prefixOf, recordKeyUse, type Scope } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import { contextOf } from './edge.ts'
 import { budgetOf, type Payer, POINTS } from './rate-limit/budgets.ts'
@@ -77,19 +78,29 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
   const help = `Send Authorization: Bearer <key>. Keys are made at ${publicUrl}/keys`
   const challenge = `Bearer realm="frame-library", error="invalid_token", error_description="${help}"`
 
-  async function check(req: Request, res: Response): Promise<Caller> {
-    const address = contextOf(req).address
-    const waitSec = limits.failureWaitSec(address)
+  const keys = openKeyChecks(db)
+
+  /** A failed check is refused by its address and by its key. A valid key is never refused for others' failures. */
+  async function failure(req: Request, res: Response, bearer: string | undefined): Promise<AppError> {
+    const subjects = [contextOf(req).address, prefixOf(bearer)].filter((subject) => subject !== undefined)
+    const waitSec = Math.max(...subjects.map(limits.failureWaitSec))
     if (waitSec > 0)
-      throw new AppError('rate_limited', `Too many requests came with invalid keys. Try again in ${waitSec} seconds.`, {
-        retryAfterSec: waitSec,
-      })
-    const caller = await authenticate(db, bearerOf(req))
-    if (!caller) {
-      await limits.noteFailure(address)
-      res.set('WWW-Authenticate', challenge)
-      throw new AppError('unauthenticated', 'This endpoint needs a valid key.')
-    }
+      return new AppError(
+        'rate_limited',
+        `Too many requests came with invalid keys. Try again in ${waitSec} seconds.`,
+        {
+          retryAfterSec: waitSec,
+        },
+      )
+    await Promise.all(subjects.map(limits.noteFailure))
+    res.set('WWW-Authenticate', challenge)
+    return new AppError('unauthenticated', 'This endpoint needs a valid key.')
+  }
+
+  async function check(req: Request, res: Response): Promise<Caller> {
+    const bearer = bearerOf(req)
+    const caller = await keys.check(bearer)
+    if (!caller) throw await failure(req, res, bearer)
     // Not awaited, because the answer does not depend on it.
     recordKeyUse(db, caller.key).catch((error: unknown) =>
       logger.warn({ err: error }, 'last use of a key not recorded'),

@@ -25,7 +25,7 @@ export const BUDGETS = {
   media: { points: 6_000, windowSec: 60 },
   /** Readiness checks: a busy address must not make an instance look unready. */
   probes: { points: 600, windowSec: 60 },
-  /** Failed key checks per address. */
+  /** Failed key checks per address and per key prefix. */
   failures: { points: 60, windowSec: 60 },
   /** Sign-in: a form costs its address one point, a mail costs its mailbox LINK_POINTS. */
   links: { points: 30, windowSec: 900 },

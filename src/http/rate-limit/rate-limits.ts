@@ -18,10 +18,13 @@ export interface RateLimits {
   pointsOf(budget: Budget): number
   /** What is left, without taking any. */
   peek(budget: Budget, subject: string): Promise<Usage>
-  /** Seconds this address must wait after too many failed key checks; 0 for none. Known in this process only. */
-  failureWaitSec(address: string): number
+  /**
+   * Seconds for which failed key checks of an address or key prefix are refused, after too many of them; 0 for none.
+   * Known in this process only.
+   */
+  failureWaitSec(subject: string): number
   /** Counts one failed key check. */
-  noteFailure(address: string): Promise<void>
+  noteFailure(subject: string): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -55,7 +58,7 @@ export function openRateLimits(options: RateLimitOptions): RateLimits {
     }
   }
 
-  const block = (address: string, { resetSec }: Usage) => blockedUntilMs.set(address, Date.now() + resetSec * 1000)
+  const block = (subject: string, { resetSec }: Usage) => blockedUntilMs.set(subject, Date.now() + resetSec * 1000)
 
   return {
     consume: (budget, subject, points) =>
@@ -70,14 +73,14 @@ export function openRateLimits(options: RateLimitOptions): RateLimits {
       const usage = toUsage(limiter, result)
       return { ...usage, remaining: usage.remaining + blocks.held(`${budget}:${subject}`) }
     },
-    failureWaitSec: (address) => Math.max(0, Math.ceil(((blockedUntilMs.get(address) ?? 0) - Date.now()) / 1000)),
-    async noteFailure(address) {
+    failureWaitSec: (subject) => Math.max(0, Math.ceil(((blockedUntilMs.get(subject) ?? 0) - Date.now()) / 1000)),
+    async noteFailure(subject) {
       try {
-        const usage = await take('failures', address, 1)
-        if (usage.remaining === 0) block(address, usage)
+        const usage = await take('failures', subject, 1)
+        if (usage.remaining === 0) block(subject, usage)
       } catch (error) {
         if (!(error instanceof RateLimited)) throw error
-        block(address, error.usage)
+        block(subject, error.usage)
       }
     },
     async [Symbol.asyncDispose]() {

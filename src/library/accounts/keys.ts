@@ -22,6 +22,8 @@ const MAX_GRACE_SEC = 30 * 24 * 60 * 60
 const MAX_NAME = 80
 
 const PREFIX = 'flk_live_'
+/** The brand and the first four random characters: enough to tell keys apart, far too few to guess one. */
+const TOLD_BY = PREFIX.length + 4
 const WELL_FORMED = /^flk_live_[0-9A-Za-z]{38}$/
 
 /** What is shown of a key after its creation. The key itself is not stored. */
@@ -67,6 +69,11 @@ export function isWellFormedKey(text: string): boolean {
   return WELL_FORMED.test(text) && checksum(text.slice(0, -6)) === text.slice(-6)
 }
 
+/** The first characters of a well-formed key: what failed checks of it are counted under. */
+export function prefixOf(text: string | undefined): string | undefined {
+  return text !== undefined && isWellFormedKey(text) ? text.slice(0, TOLD_BY) : undefined
+}
+
 interface AuthenticationRow {
   id: string
   scopes: Scope[]
@@ -91,7 +98,7 @@ const AUTHENTICATE = {
  * on, in every process. Every invalid key (missing, malformed, unknown, expired, revoked) takes the same path and the
  * same time, and returns undefined.
  */
-export async function authenticate(db: Db, bearer: string | undefined): Promise<Caller | undefined> {
+export async function authenticate(db: Pick<Db, '$client'>, bearer: string | undefined): Promise<Caller | undefined> {
   const presented = (bearer ?? '').slice(0, 200)
   const wellFormed = isWellFormedKey(presented)
   const { rows } = await db.$client.query<AuthenticationRow>({ ...AUTHENTICATE, values: [sha256(presented)] })

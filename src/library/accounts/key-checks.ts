@@ -1,0 +1,75 @@
+import { LRUCache } from 'lru-cache'
+import type { Db } from '../../db/client.ts'
+import { sha256 } from '../ids.ts'
+import { authenticate, type Caller, isWellFormedKey } from './keys.ts'
+
+export interface KeyChecks {
+  /** The owner of a presented key; undefined for every key that does not work. */
+  check(bearer: string | undefined): Promise<Caller | undefined>
+}
+
+/** Keys that were valid here. Such a key is still looked up at every request. */
+const MAX_KNOWN = 10_000
+/** Keys that were not. A key that has ended never works again. */
+const MAX_DEAD = 20_000
+const DEAD_MS = 60_000
+const MAX_BATCH = 1_000
+
+/**
+ * Checks keys so that wrong ones cost little. A wrong checksum needs no look-up. Keys not seen before are looked for
+ * together, one query at a time, however many arrive: they cannot take the connections of others.
+ */
+export function openKeyChecks(db: Pick<Db, '$client'>): KeyChecks {
+  const known = new LRUCache<string, true>({ max: MAX_KNOWN })
+  const dead = new LRUCache<string, true>({ max: MAX_DEAD, ttl: DEAD_MS })
+  const exists = openExistence(db)
+  return {
+    async check(bearer) {
+      if (bearer === undefined || !isWellFormedKey(bearer)) return undefined
+      const hash = sha256(bearer)
+      if (dead.has(hash)) return undefined
+      const caller = known.has(hash) || (await exists(hash)) ? await authenticate(db, bearer) : undefined
+      if (caller) known.set(hash, true)
+      else {
+        known.delete(hash)
+        dead.set(hash, true)
+      }
+      return caller
+    },
+  }
+}
+
+const EXISTING = {
+  name: 'existing keys',
+  text: 'select hash from api_keys where hash = any(string_to_array($1, $2))',
+}
+
+/** Whether a key of this hash is stored. All who wait share the next query. */
+function openExistence({ $client }: Pick<Db, '$client'>): (hash: string) => Promise<boolean> {
+  const waiting = new Map<string, PromiseWithResolvers<boolean>>()
+  let isAsking = false
+
+  async function ask(): Promise<void> {
+    isAsking = true
+    while (waiting.size > 0) {
+      const batch = [...waiting].slice(0, MAX_BATCH)
+      for (const [hash] of batch) waiting.delete(hash)
+      try {
+        const values = [batch.map(([hash]) => hash).join(' '), ' ']
+        const { rows } = await $client.query<{ hash: string }>({ ...EXISTING, values })
+        const found = new Set(rows.map((row) => row.hash))
+        for (const [hash, { resolve }] of batch) resolve(found.has(hash))
+      } catch (error) {
+        for (const [, { reject }] of batch) reject(error)
+      }
+    }
+    isAsking = false
+  }
+
+  return (hash) => {
+    const answer = waiting.get(hash) ?? Promise.withResolvers<boolean>()
+    waiting.set(hash, answer)
+    if (!isAsking) void ask()
+    return answer.promise
+  }
+}

@@ -1,0 +1,96 @@
+import { crc32 } from 'node:zlib'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openKeyChecks } from '../../src/library/accounts/key-checks.ts'
+import { revokeKey } from '../../src/library/accounts/keys.ts'
+import { BASE62, randomBase62 } from '../../src/library/ids.ts'
+import { openTestApi, type TestApi } from './app.ts'
+import { seedAccount } from './seed-frames.ts'
+
+/** Failed key checks are refused by address and by key. A valid key is never refused for them. */
+
+let api: TestApi
+beforeAll(async () => {
+  // Six failed checks a minute; a Pro account may still spend 600 points.
+  api = await openTestApi({ scale: 0.1 })
+})
+afterAll(() => api[Symbol.asyncDispose]())
+
+/** A key that nobody has, with a correct checksum. */
+function unknownKey(): string {
+  const body = `flk_live_${randomBase62(32)}`
+  let rest = crc32(body)
+  let text = ''
+  for (let n = 0; n < 6; n++) {
+    text = BASE62[rest % 62] + text
+    rest = Math.floor(rest / 62)
+  }
+  return body + text
+}
+
+const wrongKey = (n: number) => (n % 4 === 0 ? `wrong-${n}` : unknownKey())
+
+const CALLS = {
+  HTTP: { path: '/api/boards', call: {} },
+  MCP: { path: '/api/mcp', call: { method: 'POST', body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } } },
+}
+
+test.each(['HTTP', 'MCP'] as const)(
+  'of 1,000 wrong keys and a right one at one address, the right one is always served: %s',
+  async (over) => {
+    const { key } = await seedAccount(api.db)
+    const { path, call } = CALLS[over]
+    const headers = { 'x-forwarded-for': over === 'HTTP' ? '203.0.113.20' : '203.0.113.21' }
+    const ask = async (presented: string) => (await api.call(path, { ...call, key: presented, headers })).status
+    const right: number[] = []
+    const wrong: number[] = []
+    for (let wave = 0; wave < 20; wave++) {
+      const asked = Array.from({ length: 50 }, (_, n) => ask(wrongKey(n)))
+      right.push(await ask(key))
+      wrong.push(...(await Promise.all(asked)))
+    }
+    expect(new Set(right)).toEqual(new Set([200]))
+    expect(new Set(wrong)).toEqual(new Set([401, 429]))
+    expect(new Set(wrong.slice(50))).toEqual(new Set([429]))
+  },
+)
+
+test('a key that has died is refused by itself, from whatever address it comes', async () => {
+  const { key, record, account } = await seedAccount(api.db)
+  const second = await seedAccount(api.db)
+  const from = async (address: number, presented: string) => {
+    const headers = { 'x-forwarded-for': `203.0.113.${address}` }
+    return api.call('/api/boards', { key: presented, headers })
+  }
+  expect((await from(30, key)).status).toBe(200)
+  await revokeKey(api.db, { accountId: account.id, keyId: record.id })
+  const statuses: number[] = []
+  for (let n = 0; n < 8; n++) statuses.push((await from(30 + n, key)).status)
+  expect(statuses).toEqual([401, 401, 401, 401, 401, 401, 429, 429])
+  expect(Number((await from(40, key)).headers.get('retry-after'))).toBeGreaterThan(0)
+  expect((await from(31, second.key)).status).toBe(200)
+})
+
+test('unknown keys share a look-up, malformed and known wrong ones need none, a revoked one is dead', async () => {
+  const { key, record, account } = await seedAccount(api.db)
+  let questions = 0
+  const { $client } = api.db
+  const counted = {
+    query: (...given: Parameters<typeof $client.query>) => {
+      questions++
+      return $client.query(...given)
+    },
+  }
+  const checks = openKeyChecks({ $client: counted } as unknown as typeof api.db)
+  const wrong = Array.from({ length: 1_000 }, unknownKey)
+  const found = await Promise.all([...wrong, key].map((presented) => checks.check(presented)))
+  expect(found.map((caller) => caller !== undefined)).toEqual([...wrong.map(() => false), true])
+  expect(questions).toBeLessThan(10)
+
+  questions = 0
+  await Promise.all([...wrong.slice(-500), 'flk_live_x', undefined].map((presented) => checks.check(presented)))
+  expect(questions).toBe(0)
+  expect(await checks.check(key)).toBeDefined()
+  expect(questions).toBe(1)
+  await revokeKey(api.db, { accountId: account.id, keyId: record.id })
+  expect(await checks.check(key)).toBeUndefined()
+})
