@@ -4,8 +4,12 @@ import pg from 'pg'
 import type { Logger } from '../logger.ts'
 import { type Admission, openAdmission } from './admission.ts'
 
-export type Db = NodePgDatabase & { $client: pg.Pool }
-export type Tx = Parameters<Parameters<Db['transaction']>[0]>[0]
+export type Db = NodePgDatabase & {
+  $client: pg.Pool
+  /** A transaction in the turn of an account. */
+  transactionOf<T>(accountId: string, act: (tx: Tx) => Promise<T>): Promise<T>
+}
+export type Tx = Parameters<Parameters<NodePgDatabase['transaction']>[0]>[0]
 /** Reads accept either. A write with its event needs a `Tx`. */
 export type DbOrTx = Db | Tx
 
@@ -18,6 +22,8 @@ export interface OpenDbOptions {
   lockTimeoutMs?: number
   /** How many transactions may hold a connection at once: the others stay free for reads. All of them if absent. */
   maxTransactions?: number
+  /** How many of them one account may hold at once: the others stay free for other accounts. */
+  maxTransactionsOfOne?: number
   /** How long a transaction waits for its turn. */
   turnMs?: number
   logger?: Logger
@@ -34,6 +40,7 @@ export function openDb({
   statementTimeoutMs = 30_000,
   lockTimeoutMs,
   maxTransactions = max,
+  maxTransactionsOfOne = maxTransactions,
   turnMs = 10_000,
   logger,
 }: OpenDbOptions): Db {
@@ -52,7 +59,12 @@ export function openDb({
   // The transaction's next query fails.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const db = drizzle(pool) as Db
-  db.transaction = transactionOf(pool, openAdmission({ max: maxTransactions, waitMs: turnMs }))
+  const transact = transactions(
+    pool,
+    openAdmission({ max: maxTransactions, ofOne: maxTransactionsOfOne, waitMs: turnMs }),
+  )
+  db.transaction = (act, config) => transact(undefined, act, config)
+  db.transactionOf = transact
   return db
 }
 
@@ -60,10 +72,14 @@ export function openDb({
  * Drizzle's own transaction never releases its connection when `begin` fails, as it does after every restart of the
  * database (0.45, node-postgres/session.ts).
  */
-function transactionOf(pool: pg.Pool, admission: Admission): Db['transaction'] {
+function transactions(pool: pg.Pool, admission: Admission) {
   const byClient = new WeakMap<pg.PoolClient, NodePgDatabase>()
-  return async (act, config) => {
-    const leave = await admission()
+  return async <T>(
+    accountId: string | undefined,
+    act: (tx: Tx) => Promise<T>,
+    config?: Parameters<NodePgDatabase['transaction']>[1],
+  ): Promise<T> => {
+    const leave = await admission(accountId)
     try {
       const client = await pool.connect()
       try {
@@ -82,6 +98,11 @@ function transactionOf(pool: pg.Pool, admission: Admission): Db['transaction'] {
 /** Runs in the caller's transaction if there is one, else in a new one. */
 export function inTransaction<T>(db: DbOrTx, act: (tx: Tx) => Promise<T>): Promise<T> {
   return '$client' in db ? (db as Db).transaction(act) : act(db)
+}
+
+/** The same, in the turn of an account: one account cannot hold every connection that writes may use. */
+export function inTransactionOf<T>(accountId: string, db: DbOrTx, act: (tx: Tx) => Promise<T>): Promise<T> {
+  return '$client' in db ? (db as Db).transactionOf(accountId, act) : act(db)
 }
 
 export interface Statement {

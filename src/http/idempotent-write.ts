@@ -24,16 +24,17 @@ export async function answerPost(
   res: Response,
   act: (tx: Tx) => Promise<StoredResponse>,
 ): Promise<void> {
+  const accountId = callerOf(req).account.id
   const key = req.get('Idempotency-Key')
   if (key === undefined) {
-    const answer = await db.transaction(act)
+    const answer = await db.transactionOf(accountId, act)
     res.status(answer.status).json(answer.body)
     return
   }
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     throw invalid('Idempotency-Key', 'An Idempotency-Key has 1 to 255 visible ASCII characters.')
   const request = `${req.method} ${req.path}\n${JSON.stringify(req.body ?? null)}`
-  const answer = await runIdempotently(db, { accountId: callerOf(req).account.id, key, request }, act)
+  const answer = await runIdempotently(db, { accountId, key, request }, act)
   if (answer.replayed) res.set('Idempotent-Replayed', 'true')
   res.status(answer.status).json(answer.body)
 }

@@ -43,6 +43,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     max: CONNECTIONS,
     // Writes that wait for each other leave half of the connections to reads.
     maxTransactions: CONNECTIONS / 2,
+    maxTransactionsOfOne: CONNECTIONS / 4,
     lockTimeoutMs: 2_000,
     applicationName: 'frame-library api',
     statementTimeoutMs: 10_000,

@@ -49,7 +49,7 @@ export const boardItems = pgTable(
     frameId: text('frame_id')
       .notNull()
       .references(() => frames.id, { onDelete: 'cascade' }),
-    /** The owner's order: dense from 0, rewritten under the lock of the board's row. */
+    /** The owner's order: whole numbers with gaps, changed under the lock of the board's row. */
     position: integer().notNull(),
     note: text(),
     pinnedAt: at('pinned_at').notNull().defaultNow(),

@@ -23,7 +23,7 @@ export async function runIdempotently(
 ): Promise<StoredResponse & { replayed: boolean }> {
   const keyHash = sha256(key)
   const fingerprint = sha256(request)
-  return db.transaction(async (tx) => {
+  return db.transactionOf(accountId, async (tx) => {
     // The lock is released after the transaction's rows are visible: its next holder sees a stored response if there is
     // one.
     const { rows: locks } = await tx.execute<{ taken: boolean }>(

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
-import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
+import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { accounts, apiKeys, type Plan, type Role } from '../../db/schema/accounts.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
@@ -138,7 +138,7 @@ export async function createKey(
     throw invalid('name', `A key's name has 1 to ${MAX_NAME} characters.`)
   if (given.expiresAt && given.expiresAt.getTime() <= Date.now())
     throw invalid('expires_at', 'The expiry must be in the future.')
-  return inTransaction(db, async (tx) => {
+  return inTransactionOf(given.accountId, db, async (tx) => {
     const account = await lockAccount(tx, given.accountId)
     const scopes = given.scopes ?? scopesOf(account.role)
     if (scopes.length === 0) throw invalid('scopes', 'A key needs at least one scope.', scopesOf(account.role))
@@ -193,7 +193,7 @@ export async function rotateKey(
 ): Promise<{ key: string; record: KeyRecord }> {
   if (!Number.isInteger(graceSec) || graceSec < 0 || graceSec > MAX_GRACE_SEC)
     throw invalid('grace', `The grace period must be between 0 and ${MAX_GRACE_SEC} seconds.`)
-  return inTransaction(db, async (tx) => {
+  return inTransactionOf(accountId, db, async (tx) => {
     const account = await lockAccount(tx, accountId)
     const old = await lockKey(tx, accountId, keyId)
     if (old.replacedBy) throw new AppError('conflict', 'This key has already been replaced.')
@@ -234,7 +234,7 @@ export async function rotateKey(
 
 /** The key is refused from the next request on. Idempotent. @throws AppError not_found. */
 export async function revokeKey(db: DbOrTx, { accountId, keyId }: { accountId: string; keyId: string }): Promise<void> {
-  await inTransaction(db, async (tx) => {
+  await inTransactionOf(accountId, db, async (tx) => {
     await lockKey(tx, accountId, keyId)
     await endNow(tx, accountId, sql`id = ${keyId}`)
   })

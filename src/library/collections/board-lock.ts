@@ -3,7 +3,7 @@ import type { Tx } from '../../db/client.ts'
 import { notFound } from '../../errors.ts'
 import { isId } from '../ids.ts'
 
-/* Positions of pins are rewritten under the lock of their board's row. */
+/* Positions of pins change under the lock of their board's row. */
 
 /** @throws AppError not_found, also for another account's board. */
 export async function lockBoard(

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
+import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
@@ -56,7 +56,7 @@ export async function createBoard(
   { accountId, name: given }: { accountId: string; name: string },
 ): Promise<Board> {
   const name = parseBoardName(given)
-  return inTransaction(db, async (tx) => {
+  return inTransactionOf(accountId, db, async (tx) => {
     await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
     const { rows } = await tx.execute<{ held: number }>(
       sql`select count(*)::int as held from boards where account_id = ${accountId}`,
@@ -79,7 +79,7 @@ export async function ensureBoard(
   { accountId, name: given }: { accountId: string; name: string },
 ): Promise<{ board: Board; created: boolean }> {
   const name = parseBoardName(given)
-  return inTransaction(db, async (tx) => {
+  return inTransactionOf(accountId, db, async (tx) => {
     await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
     const { rows } = await tx.execute<BoardRow>(sql`
       select ${boardColumns} from boards b
@@ -181,7 +181,7 @@ export async function renameBoard(
   { accountId, boardId, name: given }: { accountId: string; boardId: string; name: string },
 ): Promise<Board> {
   const name = parseBoardName(given)
-  return inTransaction(db, async (tx) => {
+  return inTransactionOf(accountId, db, async (tx) => {
     const board = await lockBoard(tx, { accountId, boardId })
     if (board.name !== name) {
       await tx.execute(sql`update boards set name = ${name}, updated_at = now() where id = ${boardId}`)
@@ -201,7 +201,7 @@ export async function deleteBoard(
   db: DbOrTx,
   { accountId, boardId }: { accountId: string; boardId: string },
 ): Promise<void> {
-  await inTransaction(db, async (tx) => {
+  await inTransactionOf(accountId, db, async (tx) => {
     const board = await lockBoard(tx, { accountId, boardId })
     await removeBoard(tx, accountId, board, 'board_deleted')
   })
@@ -241,7 +241,7 @@ export async function shareBoard(
   db: DbOrTx,
   { accountId, boardId }: { accountId: string; boardId: string },
 ): Promise<{ token: string }> {
-  return inTransaction(db, async (tx) => {
+  return inTransactionOf(accountId, db, async (tx) => {
     const board = await lockBoard(tx, { accountId, boardId })
     const token = `flb_${randomBase62(32)}`
     await tx.execute(sql`update boards set share_hash = ${sha256(token)}, shared_at = now() where id = ${boardId}`)
@@ -260,7 +260,7 @@ export async function unshareBoard(
   db: DbOrTx,
   { accountId, boardId }: { accountId: string; boardId: string },
 ): Promise<void> {
-  await inTransaction(db, async (tx) => {
+  await inTransactionOf(accountId, db, async (tx) => {
     const board = await lockBoard(tx, { accountId, boardId })
     const { rowCount } = await tx.execute(
       sql`update boards set share_hash = null, shared_at = null where id = ${boardId} and share_hash is not null`,

@@ -1,11 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
+import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { AppError, invalid } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import type { NewEvent } from '../../events/catalogue.ts'
 import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from '../frame-facts.ts'
 import { idArray } from '../ids.ts'
 import { lockBoard, touchBoard } from './board-lock.ts'
+import { GAP, placeAt, placeAtEnd } from './pin-places.ts'
 
 export const MAX_PINS = 5_000
 export const MAX_NOTE = 2_000
@@ -27,23 +28,22 @@ export async function pinFrame(
 ): Promise<{ pinned: boolean; position: number }> {
   const { accountId, boardId, frameId } = pin
   const note = pin.note === undefined ? undefined : parseNote(pin.note)
-  return inTransaction(db, async (tx) => {
+  return inTransactionOf(accountId, db, async (tx) => {
     const [frames, board] = [await holdFrames(tx, [frameId]), await lockBoard(tx, { accountId, boardId })]
     requireAll([frameId], frames)
     const facts = toFacts(frames[0]!)
-    const before = await orderOf(tx, boardId)
-    const from = before.findIndex((item) => item.frame_id === frameId)
-    const existing = before[from]
-    const ids = before.map((item) => item.frame_id)
-    if (existing) ids.splice(from, 1)
-    else if (ids.length >= MAX_PINS) throw tooMany()
-    const to = Math.min(pin.position ?? (existing ? from : ids.length), ids.length)
-    ids.splice(to, 0, frameId)
+    const { existing, from, count } = await findPin(tx, boardId, frameId)
+    if (!existing && count >= MAX_PINS) throw tooMany()
+    const last = existing ? count - 1 : count
+    const to = Math.min(pin.position ?? (existing ? from : last), last)
     if (!existing)
       await tx.execute(sql`
         insert into board_items (board_id, frame_id, position, note)
-        values (${boardId}, ${frameId}, ${to}, ${note ?? null})`)
-    await writeOrder(tx, boardId, ids)
+        values (${boardId}, ${frameId}, ${await placeAt(tx, boardId, frameId, to)}, ${note ?? null})`)
+    else if (to !== from)
+      await tx.execute(sql`
+        update board_items set position = ${await placeAt(tx, boardId, frameId, to)}
+         where board_id = ${boardId} and frame_id = ${frameId}`)
     const events: NewEvent[] = []
     const about = { subject: boardId, accountId }
     if (!existing) events.push({ ...about, type: 'board.frame_pinned', data: { board_id: boardId, ...facts } })
@@ -88,16 +88,18 @@ export async function pinFrames(
 ): Promise<{ pinned: string[]; already: string[] }> {
   const wanted = [...new Set(frameIds)]
   const note = given === undefined ? null : parseNote(given)
-  return inTransaction(db, async (tx) => {
+  return inTransactionOf(accountId, db, async (tx) => {
     const [frames, board] = [await holdFrames(tx, wanted), await lockBoard(tx, { accountId, boardId })]
     requireAll(wanted, frames)
-    const existing = new Set((await orderOf(tx, boardId)).map((item) => item.frame_id))
+    const { already: found, count } = await countPins(tx, boardId, wanted)
+    const existing = new Set(found)
     const pinned = wanted.filter((id) => !existing.has(id))
-    if (existing.size + pinned.length > MAX_PINS) throw tooMany()
+    if (count + pinned.length > MAX_PINS) throw tooMany()
     if (pinned.length > 0) {
+      const place = await placeAtEnd(tx, boardId, pinned.length)
       await tx.execute(sql`
         insert into board_items (board_id, frame_id, position, note)
-        select ${boardId}, frame_id, ${existing.size} + n - 1, ${note}
+        select ${boardId}, frame_id, ${place}::int + (n - 1) * ${GAP}::int, ${note}
           from unnest(${sql.param(pinned)}::text[]) with ordinality as given(frame_id, n)`)
       await touchBoard(tx, board.id)
       const facts = new Map(frames.map((row) => [row.frame_id, toFacts(row)]))
@@ -120,17 +122,14 @@ export async function unpinFrames(
   db: DbOrTx,
   { accountId, boardId, frameIds }: { accountId: string; boardId: string; frameIds: readonly string[] },
 ): Promise<{ unpinned: string[] }> {
-  return inTransaction(db, async (tx) => {
+  return inTransactionOf(accountId, db, async (tx) => {
     await lockBoard(tx, { accountId, boardId })
     const unpinned = await removePins(
       tx,
       sql`i.board_id = ${boardId} and i.frame_id = any(${idArray(frameIds)})`,
       'owner',
     )
-    if (unpinned.length > 0) {
-      await closeGaps(tx, [boardId])
-      await touchBoard(tx, boardId)
-    }
+    if (unpinned.length > 0) await touchBoard(tx, boardId)
     return { unpinned }
   })
 }
@@ -149,7 +148,6 @@ export async function undoPins(
   if (rows.length === 0) return
   const boardIds = rows.map((row) => row.id)
   await removePins(tx, sql`i.frame_id = ${ids}`, cause)
-  await closeGaps(tx, boardIds)
   await tx.execute(sql`update boards set updated_at = now() where id = any(${sql.param(boardIds)}::text[])`)
 }
 
@@ -178,26 +176,24 @@ async function holdFrames(tx: Tx, ids: readonly string[]): Promise<FrameFacts[]>
   return rows
 }
 
-async function orderOf(tx: Tx, boardId: string): Promise<{ frame_id: string; note: string | null }[]> {
-  const { rows } = await tx.execute<{ frame_id: string; note: string | null }>(
-    sql`select frame_id, note from board_items where board_id = ${boardId} order by position`,
-  )
-  return rows
+/** The pin of a frame, and how many pins stand before it. */
+async function findPin(tx: Tx, boardId: string, frameId: string) {
+  const { rows } = await tx.execute<{ note: string | null; pinned: boolean; from: number; count: number }>(sql`
+    select mine.note, mine.frame_id is not null as pinned,
+           (select count(*)::int from board_items where board_id = ${boardId}) as count,
+           (select count(*)::int from board_items
+             where board_id = ${boardId} and position < mine.position) as "from"
+      from (select 1) one left join board_items mine on mine.board_id = ${boardId} and mine.frame_id = ${frameId}`)
+  const { pinned, note, from, count } = rows[0]!
+  return { existing: pinned ? { note } : undefined, from, count }
 }
 
-async function writeOrder(tx: Tx, boardId: string, ids: readonly string[]): Promise<void> {
-  await tx.execute(sql`
-    update board_items i set position = given.n - 1
-      from unnest(${sql.param([...ids])}::text[]) with ordinality as given(frame_id, n)
-     where i.board_id = ${boardId} and i.frame_id = given.frame_id and i.position <> given.n - 1`)
-}
-
-async function closeGaps(tx: Tx, boardIds: readonly string[]): Promise<void> {
-  await tx.execute(sql`
-    update board_items i set position = dense.n - 1
-      from (select board_id, frame_id, row_number() over (partition by board_id order by position) as n
-              from board_items where board_id = any(${sql.param([...boardIds])}::text[])) dense
-     where i.board_id = dense.board_id and i.frame_id = dense.frame_id and i.position <> dense.n - 1`)
+async function countPins(tx: Tx, boardId: string, frameIds: readonly string[]) {
+  const { rows } = await tx.execute<{ already: string[]; count: number }>(sql`
+    select count(*)::int as count,
+           coalesce(array_agg(frame_id) filter (where frame_id = any(${idArray(frameIds)})), '{}') as already
+      from board_items where board_id = ${boardId}`)
+  return rows[0]!
 }
 
 function parseNote(text: string | null): string | null {

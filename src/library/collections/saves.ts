@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { type DbOrTx, executePrepared, inTransaction, type Tx } from '../../db/client.ts'
+import { type DbOrTx, executePrepared, inTransactionOf, type Tx } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import {
@@ -56,7 +56,7 @@ export async function saveFrames(
   { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
 ): Promise<{ saved: string[]; already: string[] }> {
   const wanted = [...new Set(frameIds)]
-  return inTransaction(db, async (tx) => {
+  return inTransactionOf(accountId, db, async (tx) => {
     const one = wanted.length === 1 && isId(wanted[0]!)
     const values = [accountId, one ? wanted[0] : wanted.filter(isId)]
     const { rows: frames } = await executePrepared<FrameFacts>(tx, one ? LOCK_ONE : LOCK_MANY, values)
@@ -77,7 +77,7 @@ export async function unsaveFrames(
   db: DbOrTx,
   { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
 ): Promise<{ removed: string[] }> {
-  return inTransaction(db, async (tx) => {
+  return inTransactionOf(accountId, db, async (tx) => {
     await lockFrames(tx, sql`f.id = any(${idArray(frameIds)})`, 'no key update')
     const removed = await removeSaves(
       tx,
