@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { invalid } from '../errors.ts'
 import { EVENT_TYPES, formatCursor, parseCursor, START, toCloudEvent } from '../events/catalogue.ts'
-import { readEvents } from '../events/read.ts'
+import { findBreak, readEvents } from '../events/read.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { cappedNumber } from './paging.ts'
 
@@ -79,6 +79,13 @@ export const eventEndpoints = [
       const { types, limit = LIMIT.default } = query
       const after = query.after === undefined ? START : parseCursor(query.after)
       if (!after) throw invalid('after', 'after: not a cursor of this log. Use the `next` of a page, or leave it out.')
+      const end = await findBreak(db, after)
+      if (end)
+        throw invalid(
+          'after',
+          'after: the log does not hold this event. It was restored from an earlier backup, or the cursor is of ' +
+            `another library. Go on from ${formatCursor(end)}, or leave it out to read from the beginning.`,
+        )
       const { events, next } = await readEvents(db, { after, types, limit })
       return {
         events: events.map((event) => toCloudEvent(event, publicUrl) as z.infer<typeof Event>),

@@ -8,8 +8,8 @@ import {
   START,
   toCloudEvent,
 } from '../events/catalogue.ts'
-import { readEvents } from '../events/read.ts'
-import { print, withContext } from './context.ts'
+import { findBreak, readEvents } from '../events/read.ts'
+import { CliError, print, withContext } from './context.ts'
 
 /** `frames events` */
 export function addEventCommands(program: Command): void {
@@ -26,6 +26,11 @@ export function addEventCommands(program: Command): void {
     .option('--json', 'print one JSON object { events, next }, as GET /api/events does')
     .action(({ after, types, limit, json }: { after: Cursor; types?: EventType[]; limit: number; json?: boolean }) =>
       withContext(async ({ db, config }) => {
+        const end = await findBreak(db, after)
+        if (end)
+          throw new CliError(
+            `--after: the log does not hold this event. Go on from ${formatCursor(end)}, or leave it out.`,
+          )
         const { events, next } = await readEvents(db, { after, types, limit })
         print(
           json,

@@ -6,7 +6,7 @@ import type { Logger } from '../logger.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
 import { createOutage } from './outage.ts'
 import { createPoller, type Poller } from './poller.ts'
-import { readEvents } from './read.ts'
+import { readEvents, settleLog } from './read.ts'
 
 /** What an event handler wants done in the same transaction that moves its checkpoint. */
 export type Commit = (tx: Tx) => Promise<void>
@@ -79,10 +79,16 @@ export function startConsumer(
     return attempt.pauseMs
   }
 
+  async function begin(): Promise<Session | undefined> {
+    const begun = await takeOver(consumer.name, url, poller, lose)
+    if (begun && (await settleLog(db))) log.info('event log continues in another PostgreSQL cluster')
+    return begun
+  }
+
   async function run(): Promise<void> {
     while (!stop.signal.aborted) {
       try {
-        session ??= await takeOver(consumer.name, url, poller, lose)
+        session ??= await begin()
         if (!session) {
           await poller.wait(pollMs)
           poller.reset()

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
-import type { DbOrTx } from '../db/client.ts'
-import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
+import type { Db, DbOrTx } from '../db/client.ts'
+import { type Cursor, type EventType, START, type StoredEvent } from './catalogue.ts'
 
 interface Row extends Record<string, unknown> {
   seq: string
@@ -28,7 +28,7 @@ export async function readEvents(
     select seq, xid::text as xid_text, id, type, version, subject, account_id, data, time
       from events
      where (xid, seq) > (${after.xid}::xid8, ${after.seq}::bigint)
-       and xid < pg_snapshot_xmin(pg_current_snapshot())
+       and xid < event_log_horizon()
        ${
          types
            ? sql`and type in (${sql.join(
@@ -50,10 +50,42 @@ export async function readEvents(
 export async function findHeldBack(db: DbOrTx): Promise<{ events: number; since: Date } | null> {
   const { rows } = await db.execute<{ n: number; since: Date | string | null }>(
     sql`select count(*)::int as n, min(time) as since from events
-         where xid >= pg_snapshot_xmin(pg_current_snapshot())`,
+         where xid >= event_log_horizon()`,
   )
   const { n, since } = rows[0]!
   return since === null ? null : { events: n, since: new Date(since) }
+}
+
+/**
+ * Undefined when the log holds the event that a cursor names, or for the beginning. Otherwise the cursor is of another
+ * library, or of events that were written after the backup from which this one was restored: then the end of what both
+ * have in common.
+ */
+export async function findBreak(db: DbOrTx, cursor: Cursor): Promise<Cursor | undefined> {
+  const { xid, seq } = cursor
+  if (xid === START.xid && seq === START.seq) return undefined
+  const { rows: same } = await db.execute(sql`select 1 from events where seq = ${seq}::bigint and xid = ${xid}::xid8`)
+  if (same.length > 0) return undefined
+  const { rows } = await db.execute<{ xid_text: string; seq: string }>(
+    sql`select xid::text as xid_text, seq from events
+         where (xid, seq) < (${xid}::xid8, ${seq}::bigint) and xid < event_log_horizon()
+         order by xid desc, seq desc limit 1`,
+  )
+  return rows[0] ? { xid: rows[0].xid_text, seq: Number(rows[0].seq) } : START
+}
+
+/**
+ * Whether the database was brought to this PostgreSQL cluster and no event has been written here since. Writes what
+ * the next writer would write: where new events are placed.
+ */
+export async function settleLog(db: Db): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const { rows } = await tx.execute<{ moved: boolean }>(
+      sql`select not exists (select from event_log where cluster = event_log_cluster()) as moved`,
+    )
+    if (rows[0]!.moved) await tx.execute(sql`select event_log_shift()`)
+    return rows[0]!.moved
+  })
 }
 
 function toStored(row: Row): StoredEvent {

@@ -302,6 +302,11 @@ describe('beyond the specification', () => {
       account_id: person.account.id,
       data: { frame_id: frameIds[0] },
     })
+    // The cursor of an event that this log does not hold: of another library, or lost with a restored backup.
+    const foreign = await api.call('/api/events?after=987654321.987654321', { key: operator.key })
+    expect(foreign.status).toBe(400)
+    const goOn = /Go on from (\S+), or/.exec(foreign.json.message)?.[1]
+    expect((await api.call(`/api/events?after=${goOn}`, { key: operator.key })).json.events).toEqual([])
     for (const query of ['after=x', 'types=nope', 'limit=0'])
       expect((await api.call(`/api/events?${query}`, { key: operator.key })).status).toBe(400)
     expect((await api.call('/api/events', { key: person.key })).status).toBe(403)

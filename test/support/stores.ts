@@ -42,7 +42,7 @@ export async function openStores(): Promise<Stores> {
 
 /** Waits until every event can be read. An older transaction in any database of the server may still hide some. */
 export async function untilReadable(db: Db): Promise<void> {
-  const hidden = 'select 1 from events where xid >= pg_snapshot_xmin(pg_current_snapshot()) limit 1'
+  const hidden = 'select 1 from events where xid >= event_log_horizon() limit 1'
   await vi.waitFor(async () => expect((await db.$client.query(hidden)).rows).toEqual([]), {
     timeout: 120_000,
     interval: 20,

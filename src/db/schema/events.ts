@@ -1,13 +1,16 @@
 import { sql } from 'drizzle-orm'
-import { bigint, index, jsonb, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
+import { bigint, check, index, jsonb, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
 import { at, xid8 } from './columns.ts'
 
 export const events = pgTable(
   'events',
   {
     seq: bigint({ mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    /** The writing transaction. Readers stop before the oldest one that is still open. */
-    xid: xid8().notNull().default(sql`pg_current_xact_id()`),
+    /**
+     * The number of the writing transaction plus the shift of the cluster (`eventLog`). Readers stop before the oldest
+     * transaction that is still open.
+     */
+    xid: xid8().notNull().default(sql`event_log_position()`),
     id: uuid().notNull().unique().defaultRandom(),
     type: text().notNull(),
     version: smallint().notNull().default(1),
@@ -18,6 +21,22 @@ export const events = pgTable(
     time: at('time').notNull().defaultNow(),
   },
   (t) => [index('events_cursor_idx').on(t.xid, t.seq), index('events_type_idx').on(t.type, t.xid, t.seq)],
+)
+
+/**
+ * The PostgreSQL cluster that the log is written in. In another cluster transaction numbers begin again: a new shift
+ * then puts new events behind all others. The functions of the migration keep the row.
+ */
+export const eventLog = pgTable(
+  'event_log',
+  {
+    id: smallint().primaryKey().default(1),
+    /** System identifier and timeline. */
+    cluster: text().notNull(),
+    shift: bigint({ mode: 'bigint' }).notNull(),
+    since: at('since').notNull().defaultNow(),
+  },
+  () => [check('event_log_one_row', sql`id = 1`)],
 )
 
 export const checkpoints = pgTable('checkpoints', {

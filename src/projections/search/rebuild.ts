@@ -126,7 +126,7 @@ async function catchUp({ deepLink, signal }: RebuildDeps, on: Db | Tx, from: Cur
 async function endOfLog(db: Db): Promise<Cursor> {
   const { rows } = await db.execute<{ xid_text: string; seq: string }>(
     sql`select xid::text as xid_text, seq from events
-         where xid < pg_snapshot_xmin(pg_current_snapshot()) order by xid desc, seq desc limit 1`,
+         where xid < event_log_horizon() order by xid desc, seq desc limit 1`,
   )
   return { xid: rows[0]?.xid_text ?? '0', seq: Number(rows[0]?.seq ?? 0) }
 }
