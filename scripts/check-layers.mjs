@@ -26,7 +26,21 @@ const MAY_IMPORT = {
   web: ['base', 'db', 'library', 'search', 'views', 'http'],
   workers: ['base', 'db', 'events', 'queue', 'media', 'video', 'vision', 'search', 'library', 'projections'],
   server: ['base', 'db', 'library', 'media', 'search', 'video', 'http', 'api', 'mcp', 'web'],
-  cli: ['base', 'local', 'db', 'events', 'queue', 'media', 'video', 'vision', 'library', 'web', 'workers', 'server'],
+  cli: [
+    'base',
+    'local',
+    'db',
+    'events',
+    'queue',
+    'media',
+    'video',
+    'vision',
+    'search',
+    'library',
+    'web',
+    'workers',
+    'server',
+  ],
 }
 
 /** Who writes the tables. Every other table belongs to `library`. */

@@ -10,13 +10,20 @@ import {
 } from '../library/accounts/accounts.ts'
 import { createSignInCode, OPERATOR_LINK_SEC } from '../library/accounts/sessions.ts'
 import { signInUrl } from '../web/sign-in.ts'
-import { type CommandContext, print, readRunFile, withContext } from './context.ts'
+import { ageOf } from './age.ts'
+import { type CommandContext, readRunFile, withContext } from './context.ts'
+import { addExamples } from './examples.ts'
+import { type Column, print, table } from './terminal.ts'
 
 /** `frames accounts …` */
-export function addAccountCommands(program: Command): void {
-  const group = program
-    .command('accounts')
-    .description('list, create and delete accounts, change plans, create sign-in links')
+export function defineAccounts(group: Command): void {
+  addExamples(
+    group,
+    'accounts',
+    'accounts create --email ann@example.org --plan pro',
+    'accounts set-plan ann@example.org free',
+    'accounts link ann@example.org',
+  )
 
   group
     .command('list', { isDefault: true })
@@ -25,7 +32,7 @@ export function addAccountCommands(program: Command): void {
     .action((options: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const accounts = await listAccounts(db)
-        print(options.json, { accounts: accounts.map(toEntry) }, () => accounts.map(toLine))
+        print(options.json, { accounts: accounts.map(toEntry) }, () => table(accounts, COLUMNS))
       }),
     )
 
@@ -39,7 +46,7 @@ export function addAccountCommands(program: Command): void {
     .action(({ email, plan, operator, json }: { email: string; plan: Plan; operator?: boolean; json?: boolean }) =>
       withContext(async ({ db }) => {
         const account = await createAccount(db, { email, plan, role: operator ? 'operator' : 'member' })
-        print(json, { account: toEntry(account) }, () => toLine(account))
+        print(json, { account: toEntry(account) }, () => table([account], COLUMNS))
       }),
     )
 
@@ -52,7 +59,7 @@ export function addAccountCommands(program: Command): void {
     .action((email: string, plan: Plan, { json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
         const account = await setPlan(db, { accountId: (await loadAccountByEmail(db, email)).id, plan })
-        print(json, { account: toEntry(account) }, () => toLine(account))
+        print(json, { account: toEntry(account) }, () => table([account], COLUMNS))
       }),
     )
 
@@ -100,6 +107,10 @@ function toEntry({ id, email, role, plan, createdAt }: Account) {
   return { id, email, role, plan, created_at: createdAt.toISOString() }
 }
 
-function toLine({ id, email, role, plan }: Account): string {
-  return `${id}  ${plan.padEnd(4)}  ${role.padEnd(8)}  ${email}`
-}
+const COLUMNS: Column<Account>[] = [
+  { heading: 'ID', cell: ({ id }) => id },
+  { heading: 'PLAN', cell: ({ plan }) => plan },
+  { heading: 'ROLE', cell: ({ role }) => role },
+  { heading: 'AGE', cell: ({ createdAt }) => ageOf(createdAt), align: 'right', terminalOnly: true },
+  { heading: 'EMAIL', cell: ({ email }) => email },
+]

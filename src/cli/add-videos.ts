@@ -10,7 +10,10 @@ import { reportVideo } from '../library/videos/video-status.ts'
 import { tooLarge } from '../media/media-store.ts'
 import { findSource } from '../video/source/source.ts'
 import { PLATFORMS } from '../vocabulary.ts'
-import { CliError, type CommandContext, parseInteger, withContext } from './context.ts'
+import { type CommandContext, parseInteger, withContext } from './context.ts'
+import { addExamples } from './examples.ts'
+import { CliError, usage } from './failure.ts'
+import { print, say } from './terminal.ts'
 import { toVideoLine } from './video-lines.ts'
 import { parsePlatform, readVideoList, type VideoEntry } from './video-list.ts'
 
@@ -33,11 +36,13 @@ interface Outcome {
   error?: string
 }
 
-/** `frames add` */
-export function addAddCommand(program: Command): void {
-  program
-    .command('add')
-    .description('add videos from files or https URLs (adding a source again gives the same video)')
+export function defineAdd(command: Command): void {
+  addExamples(
+    command,
+    'add film.mp4 --author Acme --wait',
+    'add https://example.com/film.mp4 --title "A film"',
+    'add --from list.csv --backfill',
+  )
     .argument('[source...]', 'files or URLs')
     .option('--title <text>', 'title (with one source only)')
     .option('--author <name>', 'brand or channel')
@@ -62,19 +67,19 @@ async function addVideos(context: CommandContext, sources: string[], options: Ad
     ...sources.map((source) => ({ source, details: shared })),
     ...(options.from ? await readVideoList(options.from, shared) : []),
   ]
-  if (entries.length === 0) throw new CliError('Name at least one file or URL, or a list with --from.')
+  if (entries.length === 0) throw usage('Name at least one file or URL, or a list with --from.')
   if (options.title && entries.length > 1)
-    throw new CliError('--title works with one source only. For several, use a list with a title column.')
+    throw usage('--title works with one source only. For several, use a list with a title column.')
   const outcomes: Outcome[] = []
   for (const entry of entries) {
     const outcome = await addOne(context, entry)
     outcomes.push(outcome)
-    if (!options.json) console.log(toOutcomeLine(outcome))
+    if (!options.json) say(toOutcomeLine(outcome))
   }
   if (options.wait) await follow(context, outcomes, options.json ?? false)
   if (outcomes.some((outcome) => outcome.error !== undefined || outcome.video?.status === 'failed'))
     process.exitCode = 1
-  if (options.json) console.log(JSON.stringify({ videos: outcomes }))
+  if (options.json) print(true, { videos: outcomes }, () => [])
 }
 
 async function addOne(context: CommandContext, entry: VideoEntry): Promise<Outcome> {
@@ -142,7 +147,7 @@ async function follow({ db }: CommandContext, outcomes: Outcome[], quiet: boolea
       outcome.video.title = report.title
       if (!['ready', 'failed', 'cancelled'].includes(report.status)) inProgress++
       const line = toVideoLine(report)
-      if (!quiet && shown.get(report.id) !== line) console.log(line)
+      if (!quiet && shown.get(report.id) !== line) say(line)
       shown.set(report.id, line)
     }
     if (inProgress === 0) return

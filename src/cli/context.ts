@@ -6,10 +6,8 @@ import { type Db, openDb } from '../db/client.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
-import { openQueues, type Queues } from '../queue/queues.ts'
-
-/** A mistake that the user can correct: printed as one line without a stack, exit code 1. */
-export class CliError extends Error {}
+import type { Queues } from '../queue/queues.ts'
+import { CliError, EXIT, usage } from './failure.ts'
 
 const RunFile = z.object({ pid: z.number(), api: z.string(), database: z.string(), redis: z.string() })
 export type RunFile = z.infer<typeof RunFile>
@@ -29,14 +27,15 @@ export function readRunFile(dataDir: string): RunFile | undefined {
   }
 }
 
-/** What a command works with. `queues` opens when first used. */
+/** What a command works with. */
 export interface CommandContext {
   config: Config
   logger: Logger
   databaseUrl: string
   redisUrl: string
   db: Db
-  queues: Queues
+  /** Opens them when first called. */
+  openQueues(): Promise<Queues>
   store: MediaStore
 }
 
@@ -51,7 +50,7 @@ export async function withContext<T>(act: (context: CommandContext) => Promise<T
   const databaseUrl = config.databaseUrl ?? running?.database
   const redisUrl = config.redisUrl ?? running?.redis
   if (!databaseUrl || !redisUrl)
-    throw new CliError('No running service found. Run npm start, or set DATABASE_URL and REDIS_URL.')
+    throw new CliError('No running service found. Run npm start, or set DATABASE_URL and REDIS_URL.', EXIT.unavailable)
   const db = openDb({ url: databaseUrl, max: 4, applicationName: 'frames command', logger })
   let queues: Queues | undefined
   try {
@@ -61,7 +60,9 @@ export async function withContext<T>(act: (context: CommandContext) => Promise<T
       databaseUrl,
       redisUrl,
       db,
-      get queues() {
+      async openQueues() {
+        // Not at the top: loading it takes longer than most commands.
+        const { openQueues } = await import('../queue/queues.ts')
         queues ??= openQueues({ url: redisUrl, logger })
         return queues
       },
@@ -77,7 +78,7 @@ export function configOrExit(): Config {
   try {
     return parseConfig(process.env)
   } catch (error) {
-    if (error instanceof ConfigError) throw new CliError(error.message)
+    if (error instanceof ConfigError) throw usage(error.message)
     throw error
   }
 }
@@ -85,26 +86,16 @@ export function configOrExit(): Config {
 /** Logs go to standard error: standard output holds the command's answer. */
 const stderrSink = { write: (line: string) => void process.stderr.write(line) }
 
-/** Prints one JSON object for programs, or lines for people. */
-export function print(json: boolean | undefined, value: unknown, lines: () => string | readonly string[]): void {
-  if (json) {
-    console.log(JSON.stringify(value))
-    return
-  }
-  const text = lines()
-  console.log(typeof text === 'string' ? text : text.join('\n'))
-}
-
 /** One of the `known` values, or a line that lists them. `kind` is what the values are called. */
 export function requireKnown<T extends string>(kind: string, given: string, known: readonly T[]): T {
   const found = known.find((value) => value === given)
-  if (found === undefined) throw new CliError(`No ${kind} is called ${given}. Use one of ${known.join(', ')}.`)
+  if (found === undefined) throw usage(`No ${kind} is called ${given}. Use one of ${known.join(', ')}.`)
   return found
 }
 
 export function parseInteger(option: string, given: string, { min, max }: { min: number; max: number }): number {
   const value = Number(given)
   if (!Number.isInteger(value) || value < min || value > max)
-    throw new CliError(`${option} must be a whole number from ${min} to ${max}.`)
+    throw usage(`${option} must be a whole number from ${min} to ${max}.`)
   return value
 }

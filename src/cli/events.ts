@@ -9,13 +9,14 @@ import {
   toCloudEvent,
 } from '../events/catalogue.ts'
 import { findBreak, readEvents } from '../events/read.ts'
-import { CliError, print, withContext } from './context.ts'
+import { withContext } from './context.ts'
+import { addExamples } from './examples.ts'
+import { CliError } from './failure.ts'
+import { print } from './terminal.ts'
 
 /** `frames events` */
-export function addEventCommands(program: Command): void {
-  program
-    .command('events')
-    .description('print the event log, oldest first (the last line is the cursor for the next call)')
+export function defineEvents(command: Command): void {
+  addExamples(command, 'events --limit 20', 'events --types video.ready,video.failed', 'events --after <cursor> --json')
     .addOption(
       new Option('--after <cursor>', 'only events after this cursor')
         .argParser(parseAfter)

@@ -11,7 +11,9 @@ import {
   SCOPES,
   type Scope,
 } from '../library/accounts/keys.ts'
-import { print, withContext } from './context.ts'
+import { withContext } from './context.ts'
+import { addExamples } from './examples.ts'
+import { print } from './terminal.ts'
 
 interface CreateOptions {
   account: string
@@ -22,8 +24,13 @@ interface CreateOptions {
 }
 
 /** `frames keys …`: what the page /keys does. */
-export function addKeyCommands(program: Command): void {
-  const group = program.command('keys').description('create, list, rotate and revoke API keys')
+export function defineKeys(group: Command): void {
+  addExamples(
+    group,
+    'keys create --account ann@example.org --name ci --scopes saves:read --expires-days 90',
+    'keys list --account ann@example.org',
+    'keys revoke <key> --account ann@example.org',
+  )
 
   group
     .command('create')

@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
 import { checkStorage } from '../library/videos/storage.ts'
-import { print, withContext } from './context.ts'
+import { withContext } from './context.ts'
+import { addExamples } from './examples.ts'
+import { print } from './terminal.ts'
 
-/** `frames reindex | reconcile | storage`: keep the copies equal to the database. */
-export function addLibraryCommands(program: Command): void {
-  program
-    .command('reindex')
-    .description('rebuild the search documents from the database, then swap them in (reads continue)')
+// `frames reindex | reconcile | storage` keep the copies equal to the database.
+
+export function defineReindex(command: Command): void {
+  addExamples(command, 'reindex')
     .option('--json', 'print one JSON object')
     .action((options: { json?: boolean }) =>
       withContext(async (context) => {
@@ -19,10 +20,10 @@ export function addLibraryCommands(program: Command): void {
         )
       }),
     )
+}
 
-  program
-    .command('reconcile')
-    .description('compare the search documents with the database and repair missing, stale and extra ones')
+export function defineReconcile(command: Command): void {
+  addExamples(command, 'reconcile')
     .option('--json', 'print one JSON object')
     .action((options: { json?: boolean }) =>
       withContext(async (context) => {
@@ -35,10 +36,10 @@ export function addLibraryCommands(program: Command): void {
         )
       }),
     )
+}
 
-  program
-    .command('storage')
-    .description('find files in the media store that no row names, and rows whose file is missing')
+export function defineStorage(command: Command): void {
+  addExamples(command, 'storage check', 'storage check --remove')
     .argument('[action]', 'check', 'check')
     .option('--remove', 'remove files that no row names and that are older than an hour')
     .option('--json', 'print one JSON object')

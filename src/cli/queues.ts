@@ -5,32 +5,31 @@ import { findAnnotatorStatus } from '../library/annotator/annotator-status.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
 import type { Queues } from '../queue/queues.ts'
 import { NEVER_REACHED } from '../queue/work.ts'
-import { type CommandContext, print, requireKnown, withContext } from './context.ts'
+import { type CommandContext, requireKnown, withContext } from './context.ts'
+import { addExamples } from './examples.ts'
+import { print } from './terminal.ts'
 import { describeAnnotator } from './video-lines.ts'
 
 /** Readers of the event log wait for the oldest open transaction. Up to this time that is usual and not shown. */
 const USUAL_WAIT_MS = 10_000
 
-/** `frames pause | resume | queues` */
-export function addQueueCommands(program: Command): void {
-  addSwitch(program, 'pause', 'stop starting jobs (running jobs finish)')
-  addSwitch(program, 'resume', 'start jobs again')
-  program
-    .command('queues')
-    .description('show the waiting, running and failed jobs of each queue')
+export function defineQueues(command: Command): void {
+  addExamples(command, 'queues', 'queues --drain')
     .option('--drain', 'wait until every queue is empty')
     .option('--json', 'print one JSON object')
     .action((options: { drain?: boolean; json?: boolean }) => withContext((context) => showQueues(context, options)))
 }
 
-function addSwitch(program: Command, name: 'pause' | 'resume', description: string): void {
-  program
-    .command(name)
-    .description(description)
+export const definePause = (command: Command) => defineSwitch(command, 'pause')
+export const defineResume = (command: Command) => defineSwitch(command, 'resume')
+
+function defineSwitch(command: Command, name: 'pause' | 'resume'): void {
+  addExamples(command, name, `${name} ingest ingest-backfill`)
     .argument('[queue...]', `one or more of ${QUEUES.join(', ')} (default: all)`)
     .option('--json', 'print one JSON object')
     .action((given: string[], options: { json?: boolean }) =>
-      withContext(async ({ queues }) => {
+      withContext(async ({ openQueues }) => {
+        const queues = await openQueues()
         const names = given.length > 0 ? given.map((queue) => requireKnown('queue', queue, QUEUES)) : [...QUEUES]
         await queues.ready()
         for (const queue of names) await (name === 'pause' ? queues.get(queue).pause() : resume(queues, queue))
@@ -46,7 +45,11 @@ async function resume(queues: Queues, name: QueueName): Promise<void> {
   await queues.get(name).removeRateLimitKey()
 }
 
-async function showQueues({ db, queues }: CommandContext, options: { drain?: boolean; json?: boolean }): Promise<void> {
+async function showQueues(
+  { db, openQueues }: CommandContext,
+  options: { drain?: boolean; json?: boolean },
+): Promise<void> {
+  const queues = await openQueues()
   await queues.ready()
   let counts = await countJobs(queues)
   while (options.drain && counts.some((queue) => remaining(queue) > 0)) {

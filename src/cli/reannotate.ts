@@ -18,11 +18,13 @@ import {
 import { sanitizeAnnotation } from '../library/frames/sanitize-annotation.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { requireVideo } from '../library/videos/videos.ts'
-import { DEFAULT_PREFIX } from '../queue/queues.ts'
 import { type Annotator, type AnnotatorCall, AnnotatorUnavailable, type FrameToAnnotate } from '../vision/annotator.ts'
 import { ANNOTATED } from '../vocabulary.ts'
 import { toFrame } from '../workers/annotate-frames.ts'
-import { CliError, type CommandContext, print, withContext } from './context.ts'
+import { type CommandContext, withContext } from './context.ts'
+import { addExamples } from './examples.ts'
+import { CliError, usage } from './failure.ts'
+import { print } from './terminal.ts'
 
 interface Options {
   video?: string
@@ -38,10 +40,14 @@ const MAX_SAMPLE = 500
 const SHOWN_CHANGES = 40
 
 /** `frames reannotate`: describes frames again with the active annotator. A preview shows the changes and the cost. */
-export function addReannotateCommand(program: Command): void {
-  program
-    .command('reannotate')
-    .description('describe frames again with the active annotator, after all live work (corrections by people stay)')
+export function defineReannotate(command: Command): void {
+  addExamples(
+    command,
+    'reannotate --dry-run',
+    'reannotate --where subject=missing --sample 20',
+    'reannotate --video <id>',
+    'reannotate --stop',
+  )
     .option('--video <id>', 'only this video')
     .option(
       '--where <condition...>',
@@ -111,7 +117,7 @@ interface Preview {
  * so what is paid for here is not paid for again.
  */
 async function previewSample(context: CommandContext, version: string, rows: readonly FrameRow[]): Promise<Preview> {
-  const { db, store, config, queues } = context
+  const { db, store, config, openQueues } = context
   const preview: Preview = {
     frames: 0,
     asked: 0,
@@ -128,7 +134,9 @@ async function previewSample(context: CommandContext, version: string, rows: rea
       `The budget of $${config.vision.budgetPerDay} for 24 hours is spent. Try again later or raise VISION_BUDGET_DAY.`,
     )
   const { openConfiguredAnnotator } = await import('../workers/annotator.ts')
-  const { annotator } = await openConfiguredAnnotator({ config, db, redis: queues.redis, prefix: DEFAULT_PREFIX })
+  const { DEFAULT_PREFIX } = await import('../queue/queues.ts')
+  const { redis } = await openQueues()
+  const { annotator } = await openConfiguredAnnotator({ config, db, redis, prefix: DEFAULT_PREFIX })
   try {
     if (annotator.version !== version)
       throw new CliError(
@@ -254,6 +262,6 @@ function frames(n: number): string {
 function toSample(given: string | undefined): number {
   const n = Number(given ?? SAMPLE)
   if (!Number.isInteger(n) || n < 1 || n > MAX_SAMPLE)
-    throw new CliError(`--sample must be a whole number from 1 to ${MAX_SAMPLE}.`)
+    throw usage(`--sample must be a whole number from 1 to ${MAX_SAMPLE}.`)
   return n
 }

@@ -10,6 +10,7 @@ import { submitUpload } from '../library/videos/submit.ts'
 import { reportVideo, type VideoReport } from '../library/videos/video-status.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { PLATFORMS } from '../vocabulary.ts'
+import { say } from './terminal.ts'
 
 const folder = new URL('../../samples/', import.meta.url)
 
@@ -32,7 +33,7 @@ export async function addSamples(
 ): Promise<void> {
   if ((await db.select({ id: videos.id }).from(videos).limit(1)).length > 0) return
   const samples = Samples.parse(JSON.parse(readFileSync(new URL('samples.json', folder), 'utf8')))
-  console.log(`The library is empty: adding ${samples.length} sample videos.`)
+  say(`The library is empty: adding ${samples.length} sample videos.`)
   const ids: string[] = []
   for (const { file, ...details } of samples) {
     const body = createReadStream(fileURLToPath(new URL(file, folder)))
@@ -67,7 +68,7 @@ async function follow(db: Db, ids: readonly string[], signal: AbortSignal): Prom
       const last = shown.get(id)
       if (last && last.status === report.status && percent <= last.percent) continue
       shown.set(id, { status: report.status, percent })
-      console.log(`  ${report.title}: ${describe(report, percent)}`)
+      say(`  ${report.title}: ${describe(report, percent)}`)
     }
   }
 }

@@ -7,43 +7,39 @@ import { migrateDatabase } from '../db/migrate.ts'
 import { createLogger } from '../logger.ts'
 import { ROLES } from '../queue/roles.ts'
 import { stopInOrder, untilSignalled } from '../shutdown.ts'
-import { CliError, configOrExit, requireKnown } from './context.ts'
+import { configOrExit, requireKnown } from './context.ts'
+import { addExamples } from './examples.ts'
+import { usage } from './failure.ts'
 import { ensureOperator } from './operator.ts'
 
 /** Time for a load balancer to notice that `/readyz` fails. */
 const DRAIN_GRACE_MS = 3_000
 const ALIVE_EVERY_MS = 10_000
 
-// Only the commands that run a server import it, so that the other commands start faster.
+// `frames start` runs everything on one machine. `api | worker | migrate` run one part each, as production does.
+// Each imports its servers when it runs.
 
-/** `frames start` runs everything on one machine. `api | worker | migrate` run one part each, as production does. */
-export function addServeCommands(program: Command): void {
-  program
-    .command('start')
-    .description(
-      'run the whole service here, with its own PostgreSQL and Redis unless DATABASE_URL and REDIS_URL are set',
-    )
-    .action(async () => {
-      const { startService } = await import('./start.ts')
-      process.exit(await startService(configOrExit()))
-    })
+export function defineStart(command: Command): void {
+  addExamples(command, 'start').action(async () => {
+    const { startService } = await import('./start.ts')
+    process.exit(await startService(configOrExit()))
+  })
+}
 
-  program
-    .command('api')
-    .description('serve HTTP (needs DATABASE_URL and REDIS_URL)')
-    .action(async () => {
-      const { config, logger, databaseUrl, redisUrl } = settings('api')
-      const signalled = untilSignalled()
-      const { openApi } = await import('../server/main.ts')
-      const api = await openApi({ config, databaseUrl, redisUrl, logger, host: config.host })
-      logger.info({ port: api.port }, 'API listening')
-      await signalled
-      await finish(logger, [['api', () => api.stop({ graceMs: DRAIN_GRACE_MS, deadlineMs: 20_000 })]])
-    })
+export function defineApi(command: Command): void {
+  addExamples(command, 'api').action(async () => {
+    const { config, logger, databaseUrl, redisUrl } = settings('api')
+    const signalled = untilSignalled()
+    const { openApi } = await import('../server/main.ts')
+    const api = await openApi({ config, databaseUrl, redisUrl, logger, host: config.host })
+    logger.info({ port: api.port }, 'API listening')
+    await signalled
+    await finish(logger, [['api', () => api.stop({ graceMs: DRAIN_GRACE_MS, deadlineMs: 20_000 })]])
+  })
+}
 
-  program
-    .command('worker')
-    .description('process jobs and project events (needs DATABASE_URL and REDIS_URL)')
+export function defineWorker(command: Command): void {
+  addExamples(command, 'worker', 'worker --roles ingest', 'worker --roles annotate,events')
     .option('--roles <list>', `comma-separated list of ${ROLES.join(', ')}`, ROLES.join(','))
     .action(async ({ roles }: { roles: string }) => {
       const { config, logger, databaseUrl, redisUrl } = settings('worker')
@@ -60,23 +56,20 @@ export function addServeCommands(program: Command): void {
       clearInterval(alive)
       await finish(logger, [['worker', () => worker.stop(20_000)]])
     })
+}
 
-  program
-    .command('migrate')
-    .description(
-      'migrate the database, and create the operator with a key in DATA_DIR on the first run (needs DATABASE_URL)',
-    )
-    .action(async () => {
-      const config = configOrExit()
-      if (!config.databaseUrl) throw new CliError('Set DATABASE_URL.')
-      const db = openDb({ url: config.databaseUrl, max: 2 })
-      try {
-        await migrateDatabase(db)
-        await ensureOperator(db, config.dataDir)
-      } finally {
-        await db.$client.end()
-      }
-    })
+export function defineMigrate(command: Command): void {
+  addExamples(command, 'migrate').action(async () => {
+    const config = configOrExit()
+    if (!config.databaseUrl) throw usage('Set DATABASE_URL.')
+    const db = openDb({ url: config.databaseUrl, max: 2 })
+    try {
+      await migrateDatabase(db)
+      await ensureOperator(db, config.dataDir)
+    } finally {
+      await db.$client.end()
+    }
+  })
 }
 
 /** For a container's health check, as a worker has no port. The file is touched while the event loop runs. */
@@ -91,7 +84,7 @@ function touchAliveFile(): void {
 function settings(name: string) {
   const config = configOrExit()
   if (!config.databaseUrl || !config.redisUrl)
-    throw new CliError('Set DATABASE_URL and REDIS_URL, or run npm start, which starts both.')
+    throw usage('Set DATABASE_URL and REDIS_URL, or run npm start, which starts both.')
   return {
     config,
     logger: createLogger({ level: config.logLevel, name }),

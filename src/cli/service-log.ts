@@ -1,5 +1,6 @@
 import { constants, copyFileSync, fstatSync, ftruncateSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { complain } from './terminal.ts'
 
 export interface ServiceLog {
   file: string
@@ -53,7 +54,7 @@ export function openServiceLog(
     },
     write(line) {
       append(line)
-      if (!quiet && /^\{"level":[456]0/.test(line)) console.error(toShortLine(line))
+      if (!quiet && /^\{"level":[456]0/.test(line)) complain(toShortLine(line))
     },
     close: () => clearInterval(timer),
   }

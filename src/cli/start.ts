@@ -15,12 +15,14 @@ import { openMediaStore } from '../media/open-store.ts'
 import { openApi } from '../server/main.ts'
 import { STOP_DEADLINE_MS, stopInOrder, untilSignalled } from '../shutdown.ts'
 import { CHILD_ENV } from '../video/extract/run-extraction.ts'
-import { CliError, type RunFile, readRunFile } from './context.ts'
+import { type RunFile, readRunFile } from './context.ts'
+import { CliError } from './failure.ts'
 import { hostToListenOn, isLoopback, localUrl } from './listening.ts'
 import { ensureOperator } from './operator.ts'
 import { addSamples } from './samples.ts'
 import { openServiceLog } from './service-log.ts'
 import { type Supervision, superviseServer } from './supervise.ts'
+import { complain, say } from './terminal.ts'
 
 /** For requests in flight and for jobs. The databases stop after them. */
 const STOP_MS = 20_000
@@ -49,14 +51,14 @@ export async function startService(config: Config): Promise<number> {
     await run(config, { logger, logFd: log.fd, parts, pids, signal: ending.signal, end })
     await aborted(ending.signal)
   } finally {
-    if (ending.signal.aborted) console.log('Stopping …')
+    if (ending.signal.aborted) say('Stopping …')
     log.silence()
     clean = await stopInOrder(parts.reverse(), { logger, deadlineMs: STOP_DEADLINE_MS - 2_000 })
     log.close()
     claim.release()
   }
   const lost = /ended unexpectedly/.test(String(ending.signal.reason))
-  if (lost) console.error(`${ending.signal.reason}. See the log: ${nearby(log.file)}`)
+  if (lost) complain(`${ending.signal.reason}. See the log: ${nearby(log.file)}`)
   return clean && !lost ? 0 : 1
 }
 
@@ -98,11 +100,11 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   writeRunFile(config.dataDir, { pid: process.pid, api: url, database: databaseUrl, redis: redisUrl })
   parts.push(['run file', async () => rmSync(join(config.dataDir, 'run.json'), { force: true })])
 
-  console.log(`The service runs at ${url} (log: ${nearby(join(config.dataDir, 'service.log'))})`)
-  if (!isLoopback(host)) console.log(`Other machines can reach it on ${host ?? 'every interface'}. ${KEEP_LOCAL}`)
+  say(`The service runs at ${url} (log: ${nearby(join(config.dataDir, 'service.log'))})`)
+  if (!isLoopback(host)) say(`Other machines can reach it on ${host ?? 'every interface'}. ${KEEP_LOCAL}`)
   await addSamples({ db, store: openMediaStore(config), config }, signal)
   if (signal.aborted) return
-  console.log(welcome(url, join(config.dataDir, 'operator-key')))
+  say(welcome(url, join(config.dataDir, 'operator-key')))
 }
 
 /** Starts a local database for each URL that is not set, and again if it ends by itself. */

@@ -2,7 +2,9 @@ import type { Command } from 'commander'
 import { VIDEO_STATUSES } from '../db/schema/videos.ts'
 import { findAnnotatorStatus } from '../library/annotator/annotator-status.ts'
 import { explainFrames, listVideos, reportVideo } from '../library/videos/video-status.ts'
-import { type CommandContext, parseInteger, print, requireKnown, withContext } from './context.ts'
+import { type CommandContext, parseInteger, requireKnown, withContext } from './context.ts'
+import { addExamples } from './examples.ts'
+import { print } from './terminal.ts'
 import { describeAnnotator, describeVideo, toVideoLine } from './video-lines.ts'
 
 interface StatusOptions {
@@ -12,11 +14,8 @@ interface StatusOptions {
   json?: boolean
 }
 
-/** `frames status` */
-export function addStatusCommand(program: Command): void {
-  program
-    .command('status')
-    .description('show the newest videos, or everything about one')
+export function defineStatus(command: Command): void {
+  addExamples(command, 'status', 'status --status failed', 'status <video> --explain')
     .argument('[video]', 'video id')
     .option('--explain', 'say for each frame why it was kept')
     .option('--status <status>', `only videos with this status: ${VIDEO_STATUSES.join(', ')}`)

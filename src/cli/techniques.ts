@@ -9,7 +9,9 @@ import {
   renameTechnique,
   retireTechnique,
 } from '../library/techniques/techniques.ts'
-import { type CommandContext, print, withContext } from './context.ts'
+import { type CommandContext, withContext } from './context.ts'
+import { addExamples } from './examples.ts'
+import { print } from './terminal.ts'
 
 interface Edit {
   name?: string
@@ -65,8 +67,14 @@ const CHANGES: Change[] = [
 ]
 
 /** `frames techniques …`: the governed vocabulary. */
-export function addTechniqueCommands(program: Command): void {
-  const group = program.command('techniques').description('list, change and review the vocabulary of techniques')
+export function defineTechniques(group: Command): void {
+  addExamples(
+    group,
+    'techniques',
+    'techniques add split-screen --name "Split screen" --alias side-by-side',
+    'techniques merge old-slug kept-slug',
+    'techniques suggestions',
+  )
 
   group
     .command('list', { isDefault: true })

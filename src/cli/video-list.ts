@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import { parse as parseCsv } from 'csv-parse/sync'
 import { z } from 'zod'
 import type { SubmissionDetails } from '../library/videos/submit.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
-import { CliError, requireKnown } from './context.ts'
+import { requireKnown } from './context.ts'
+import { CliError, usage } from './failure.ts'
 
 export interface VideoEntry {
   source: string
@@ -26,7 +26,7 @@ export async function readVideoList(path: string, shared: SubmissionDetails): Pr
   const content = await readFile(path, 'utf8').catch(() => {
     throw new CliError(`The list ${path} cannot be read.`)
   })
-  const entries: unknown[] = content.trimStart().startsWith('[') ? parseJsonList(content) : parseCsvList(content)
+  const entries = content.trimStart().startsWith('[') ? parseJsonList(content) : await parseCsvList(content)
   return entries.map((entry, index) => toVideoEntry(entry, index + 1, shared))
 }
 
@@ -57,9 +57,10 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }
 
-function parseCsvList(content: string): unknown[] {
+async function parseCsvList(content: string): Promise<unknown[]> {
+  const { parse } = await import('csv-parse/sync')
   try {
-    return parseCsv(content, {
+    return parse(content, {
       bom: true,
       columns: (header: string[]) => header.map((name) => name.trim().toLowerCase()),
       trim: true,
@@ -67,7 +68,7 @@ function parseCsvList(content: string): unknown[] {
     })
   } catch (error) {
     const reason = (error as Error).message
-    throw new CliError(`The list is not a CSV with the header source,title,author,platform: ${reason}`)
+    throw usage(`The list is not a CSV with the header source,title,author,platform: ${reason}`)
   }
 }
 
@@ -75,6 +76,6 @@ function parseJsonList(content: string): unknown[] {
   try {
     return z.array(z.unknown()).parse(JSON.parse(content))
   } catch {
-    throw new CliError('The list is not a JSON array of sources.')
+    throw usage('The list is not a JSON array of sources.')
   }
 }

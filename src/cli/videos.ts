@@ -2,7 +2,9 @@ import type { Command } from 'commander'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
 import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
-import { type CommandContext, print, withContext } from './context.ts'
+import { type CommandContext, withContext } from './context.ts'
+import { addExamples } from './examples.ts'
+import { complain, print } from './terminal.ts'
 
 interface ChangeOptions {
   again?: boolean
@@ -18,24 +20,31 @@ interface Result {
 /** Changes one video. Gives its row, or nothing when it was deleted. */
 type Change = (context: CommandContext, id: string, options: ChangeOptions) => Promise<VideoRow | undefined>
 
-/** `frames retry | cancel | delete`: each takes several videos and goes on after one that cannot be changed. */
-export function addVideoCommands(program: Command): void {
-  const retry: Change = ({ db }, id, { again }) => retryVideo(db, id, { again: again ?? false })
-  addChange(program, 'retry', 'put failed or cancelled videos back into the queue', retry).option(
+// `frames retry | cancel | delete` take several videos and go on after one that cannot be changed.
+
+export function defineRetry(command: Command): void {
+  addExamples(command, 'retry <video>', 'retry --again <video>')
+  defineChange(command, ({ db }, id, { again }) => retryVideo(db, id, { again: again ?? false })).option(
     '--again',
     'ready videos too, for a newer detector (frames that people saved, pinned or corrected stay)',
   )
-  addChange(program, 'cancel', 'stop processing videos', ({ db }, id) => cancelVideo(db, id))
-  addChange(program, 'delete', 'delete videos with their frames, saves and pins', async ({ db }, id) => {
+}
+
+export function defineCancel(command: Command): void {
+  addExamples(command, 'cancel <video>')
+  defineChange(command, ({ db }, id) => cancelVideo(db, id))
+}
+
+export function defineDelete(command: Command): void {
+  addExamples(command, 'delete <video>')
+  defineChange(command, async ({ db }, id) => {
     await deleteVideo(db, id)
     return undefined
   })
 }
 
-function addChange(program: Command, name: string, description: string, change: Change): Command {
-  return program
-    .command(name)
-    .description(description)
+function defineChange(command: Command, change: Change): Command {
+  return command
     .argument('<video...>', 'video ids')
     .option('--json', 'print one JSON object')
     .action((ids: string[], options: ChangeOptions) =>
@@ -61,7 +70,7 @@ async function changeEach(
     }
   }
   const changed = results.filter((result) => !result.error)
-  if (!options.json) for (const result of results) if (result.error) console.error(toLine(result))
+  if (!options.json) for (const result of results) if (result.error) complain(toLine(result))
   if (options.json || changed.length > 0) print(options.json, { videos: results }, () => changed.map(toLine))
 }
 

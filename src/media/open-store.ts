@@ -2,9 +2,31 @@ import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { openDiskStore } from './disk-store.ts'
 import type { MediaStore } from './media-store.ts'
-import { openS3Store } from './s3-store.ts'
 
 /** The S3 bucket when one is configured, otherwise a folder under DATA_DIR. */
 export function openMediaStore(config: Pick<Config, 's3' | 'dataDir'>): MediaStore {
-  return config.s3 ? openS3Store(config.s3) : openDiskStore(join(config.dataDir, 'store'))
+  const { s3 } = config
+  if (!s3) return openDiskStore(join(config.dataDir, 'store'))
+  // Its client takes 40 MB, which a folder does not need.
+  return deferred(async () => (await import('./s3-store.ts')).openS3Store(s3))
+}
+
+/** A store that opens at its first use. */
+function deferred(open: () => Promise<MediaStore>): MediaStore {
+  let opened: Promise<MediaStore> | undefined
+  const store = () => {
+    opened ??= open()
+    return opened
+  }
+  return {
+    put: async (...given) => (await store()).put(...given),
+    get: async (key) => (await store()).get(key),
+    open: async (key) => (await store()).open(key),
+    stat: async (key) => (await store()).stat(key),
+    delete: async (key) => (await store()).delete(key),
+    async *list(prefix) {
+      yield* (await store()).list(prefix)
+    },
+    deletePrefix: async (prefix) => (await store()).deletePrefix(prefix),
+  }
 }

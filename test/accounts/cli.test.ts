@@ -1,11 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Command } from 'commander'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { addAccountCommands } from '../../src/cli/accounts.ts'
-import { addEventCommands } from '../../src/cli/events.ts'
-import { addKeyCommands } from '../../src/cli/keys.ts'
+import { runCommandLine } from '../../src/cli/program.ts'
 import { authenticate, type Caller } from '../../src/library/accounts/keys.ts'
 import { redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { saveFrame } from '../../src/library/collections/saves.ts'
@@ -30,21 +27,24 @@ afterAll(async () => {
 
 /** The commands in this process: starting one for each would be most of the test. */
 async function frames(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const program = new Command('frames').exitOverride().configureOutput({ writeErr: () => undefined })
-  addAccountCommands(program)
-  addKeyCommands(program)
-  addEventCommands(program)
-  for (const group of program.commands)
-    for (const command of [group, ...group.commands])
-      command.exitOverride().configureOutput({ writeErr: () => undefined })
-  const said = vi.spyOn(console, 'log').mockImplementation(() => undefined)
+  const said = { out: '', err: '' }
+  const spies = (
+    [
+      ['stdout', 'out'],
+      ['stderr', 'err'],
+    ] as const
+  ).map(([stream, to]) =>
+    vi.spyOn(process[stream], 'write').mockImplementation((text) => {
+      said[to] += text
+      return true
+    }),
+  )
   try {
-    await program.parseAsync(args, { from: 'user' })
-    return { code: 0, out: said.mock.calls.map(([line]) => `${line}\n`).join(''), err: '' }
-  } catch (error) {
-    return { code: 1, out: said.mock.calls.map(([line]) => `${line}\n`).join(''), err: `${(error as Error).message}\n` }
+    await runCommandLine(args)
+    return { code: Number(process.exitCode ?? 0), ...said }
   } finally {
-    said.mockRestore()
+    process.exitCode = undefined
+    for (const spy of spies) spy.mockRestore()
   }
 }
 const json = async (...args: string[]) => JSON.parse((await frames(...args, '--json')).out)
@@ -71,7 +71,7 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   expect(caller).toMatchObject({ account: { id: made.account.id }, key: { scopes: ['saves:read', 'events:read'] } })
   expect((await frames('keys', 'create', '--account', 'op@example.org')).out).toMatch(/^flk_live_[0-9A-Za-z]{38}\n$/)
   expect(await frames('keys', 'create', '--account', 'op@example.org', '--scopes', 'all')).toMatchObject({
-    code: 1,
+    code: 2,
     out: '',
   })
   expect(await frames('keys', 'create', '--account', 'nobody@example.org')).toMatchObject({
@@ -94,7 +94,7 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   const second = await json('accounts', 'link', 'new@example.org')
   expect(await redeemSignInCode(stores.db, { code: second.url.split('#')[1], signup: true })).toBeDefined()
   expect((await json('accounts', 'set-plan', 'new@example.org', 'pro')).account).toMatchObject({ plan: 'pro' })
-  expect((await frames('accounts', 'set-plan', 'new@example.org', 'gold')).code).toBe(1)
+  expect((await frames('accounts', 'set-plan', 'new@example.org', 'gold')).code).toBe(2)
 
   const { frameIds } = await seedFrames(stores.db, { count: 2 })
   for (const frameId of frameIds) await saveFrame(stores.db, { accountId: made.account.id, frameId })

@@ -74,7 +74,7 @@ test('reannotate: a preview changes nothing, then the frames wait, and may be ta
     ['--sample', '0'],
     ['--sample', 'many'],
   ])
-    expect(await run('reannotate', ...args), args.join(' ')).toMatchObject({ code: 1, stdout: '' })
+    expect(await run('reannotate', ...args), args.join(' ')).toMatchObject({ code: 2, stdout: '' })
 })
 
 test(

@@ -115,7 +115,7 @@ test('what cannot be added is said in one line each, and the rest goes on', asyn
     ['add', good, dir, '--title', 'x'],
   ]) {
     const { code, stderr, stdout } = await run(...args)
-    expect([code, stdout, stderr.trim().split('\n').length], args.join(' ')).toEqual([1, '', 1])
+    expect([code, stdout, stderr.trim().split('\n').length], args.join(' ')).toEqual([2, '', 1])
   }
 })
 
@@ -148,7 +148,7 @@ test('a list as CSV or JSON is reported line by line; a bad line does not stop t
     parsed.json.videos.map((outcome: { created?: boolean; error?: string }) => outcome.created ?? 'refused'),
   ).toEqual([false, false, 'refused', 'refused'])
   const broken = await run('add', '--from', await file('broken.json', '[1,'))
-  expect(broken).toMatchObject({ code: 1, stdout: '', stderr: 'The list is not a JSON array of sources.\n' })
+  expect(broken).toMatchObject({ code: 2, stdout: '', stderr: 'The list is not a JSON array of sources.\n' })
 })
 
 test('retry, cancel, delete: act on what can be acted on; an unknown id is one line and exit 1', async () => {
@@ -178,13 +178,13 @@ test('retry, cancel, delete: act on what can be acted on; an unknown id is one l
   }
   expect(await run('reannotate', '--video', 'nosuchvideo')).toMatchObject({ code: 1, stderr: 'No such video.\n' })
   expect(await run('status', '--status', 'lost')).toMatchObject({
-    code: 1,
+    code: 2,
     stderr: expect.stringMatching(
       /^No status is called lost\. Use one of queued, fetching, extracting, annotating, ready, failed, cancelled\.\n$/,
     ),
   })
   expect(await run('status', '--limit', 'x')).toMatchObject({
-    code: 1,
+    code: 2,
     stderr: '--limit must be a whole number from 1 to 1000.\n',
   })
 })
@@ -221,7 +221,7 @@ test('pause holds one queue, queues shows it, resume goes on', async () => {
   await service.drain()
   expect((await videoRow(service, id))?.status).toBe('ready')
   expect(await run('pause', 'nope')).toMatchObject({
-    code: 1,
+    code: 2,
     stderr: expect.stringMatching(/^No queue is called nope\. Use one of ingest, /),
   })
 })

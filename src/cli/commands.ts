@@ -1,0 +1,146 @@
+import type { Command } from 'commander'
+
+/** What the help lists, and where a command's own options and actions are: loaded only when it is named. */
+export interface CommandEntry {
+  name: string
+  description: string
+  /** The heading above it in the help. */
+  group: string
+  load(): Promise<(command: Command) => void>
+}
+
+const SERVICE = 'Run the service:'
+const VIDEOS = 'Videos:'
+const WORK = 'Work in progress:'
+const LIBRARY = 'Library:'
+const PEOPLE = 'People and programs:'
+
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'start',
+    description: 'run the whole service here, with its own PostgreSQL and Redis unless their URLs are set',
+    group: SERVICE,
+    load: async () => (await import('./serve.ts')).defineStart,
+  },
+  {
+    name: 'api',
+    description: 'serve HTTP (needs DATABASE_URL and REDIS_URL)',
+    group: SERVICE,
+    load: async () => (await import('./serve.ts')).defineApi,
+  },
+  {
+    name: 'worker',
+    description: 'process jobs and project events (needs DATABASE_URL and REDIS_URL)',
+    group: SERVICE,
+    load: async () => (await import('./serve.ts')).defineWorker,
+  },
+  {
+    name: 'migrate',
+    description: 'migrate the database, and create the operator with a key in DATA_DIR on the first run',
+    group: SERVICE,
+    load: async () => (await import('./serve.ts')).defineMigrate,
+  },
+  {
+    name: 'add',
+    description: 'add videos from files or https URLs (adding a source again gives the same video)',
+    group: VIDEOS,
+    load: async () => (await import('./add-videos.ts')).defineAdd,
+  },
+  {
+    name: 'status',
+    description: 'show the newest videos, or everything about one',
+    group: VIDEOS,
+    load: async () => (await import('./status.ts')).defineStatus,
+  },
+  {
+    name: 'retry',
+    description: 'put failed or cancelled videos back into the queue',
+    group: VIDEOS,
+    load: async () => (await import('./videos.ts')).defineRetry,
+  },
+  {
+    name: 'cancel',
+    description: 'stop processing videos',
+    group: VIDEOS,
+    load: async () => (await import('./videos.ts')).defineCancel,
+  },
+  {
+    name: 'delete',
+    description: 'delete videos with their frames, saves and pins',
+    group: VIDEOS,
+    load: async () => (await import('./videos.ts')).defineDelete,
+  },
+  {
+    name: 'queues',
+    description: 'show the waiting, running and failed jobs of each queue, and what holds work up',
+    group: WORK,
+    load: async () => (await import('./queues.ts')).defineQueues,
+  },
+  {
+    name: 'pause',
+    description: 'stop starting jobs (running jobs finish)',
+    group: WORK,
+    load: async () => (await import('./queues.ts')).definePause,
+  },
+  {
+    name: 'resume',
+    description: 'start jobs again',
+    group: WORK,
+    load: async () => (await import('./queues.ts')).defineResume,
+  },
+  {
+    name: 'reannotate',
+    description: 'describe frames again with the active annotator, after all live work (corrections by people stay)',
+    group: WORK,
+    load: async () => (await import('./reannotate.ts')).defineReannotate,
+  },
+  {
+    name: 'techniques',
+    description: 'list, change and review the vocabulary of techniques',
+    group: LIBRARY,
+    load: async () => (await import('./techniques.ts')).defineTechniques,
+  },
+  {
+    name: 'reindex',
+    description: 'rebuild the search documents from the database, then swap them in (reads continue)',
+    group: LIBRARY,
+    load: async () => (await import('./library.ts')).defineReindex,
+  },
+  {
+    name: 'reconcile',
+    description: 'compare the search documents with the database and repair missing, stale and extra ones',
+    group: LIBRARY,
+    load: async () => (await import('./library.ts')).defineReconcile,
+  },
+  {
+    name: 'storage',
+    description: 'find files in the media store that no row names, and rows whose file is missing',
+    group: LIBRARY,
+    load: async () => (await import('./library.ts')).defineStorage,
+  },
+  {
+    name: 'accounts',
+    description: 'list, create and delete accounts, change plans, create sign-in links',
+    group: PEOPLE,
+    load: async () => (await import('./accounts.ts')).defineAccounts,
+  },
+  {
+    name: 'keys',
+    description: 'create, list, rotate and revoke API keys',
+    group: PEOPLE,
+    load: async () => (await import('./keys.ts')).defineKeys,
+  },
+  {
+    name: 'events',
+    description: 'print the event log, oldest first (the last line is the cursor for the next call)',
+    group: PEOPLE,
+    load: async () => (await import('./events.ts')).defineEvents,
+  },
+]
+
+/** Prints a script for the shell, so it needs what every command takes. It is defined by the library that writes it. */
+export const COMPLETION = {
+  name: 'completion',
+  description: 'print a script that completes commands and options in bash, zsh or fish',
+  group: 'Shell:',
+}

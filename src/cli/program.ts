@@ -1,0 +1,94 @@
+import { Command, CommanderError } from 'commander'
+import { VERSION } from '../version.ts'
+import { COMMANDS, COMPLETION } from './commands.ts'
+import { CliError, EXIT, usage } from './failure.ts'
+import { complain } from './terminal.ts'
+
+const DESCRIPTION =
+  'Frame Library: a searchable library of video frames. In a checkout run: npm run -s frames -- <command>'
+
+const EXIT_CODES = `
+Exit codes: ${EXIT.done} done, ${EXIT.failed} failed or partly failed, ${EXIT.usage} called wrongly, ${
+  EXIT.unavailable
+} service unavailable.`
+
+/** Runs one command and sets the exit code. Prints one line for what the user can correct. */
+export async function runCommandLine(args: readonly string[]): Promise<void> {
+  // `frames events | head` closes the pipe early.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(EXIT.done)
+    throw error
+  })
+  try {
+    const program = await openProgram(args)
+    await program.parseAsync(args, { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.usage
+    else if (error instanceof CliError) fail(error.message, error.exitCode)
+    else {
+      const { describeFailure } = await import('./describe-failure.ts')
+      const { text, exitCode } = describeFailure(error)
+      fail(text, exitCode)
+    }
+  }
+}
+
+function fail(text: string, exitCode: number): void {
+  complain(text)
+  process.exitCode = exitCode
+}
+
+/**
+ * The program with the commands that `args` name. The others stand in it by name and description only, so that a
+ * command loads what it needs itself.
+ * @throws CliError for a command that does not exist
+ */
+async function openProgram(args: readonly string[]): Promise<Command> {
+  const named = namedIn(args)
+  const known = [...COMMANDS, COMPLETION].map(({ name }) => name)
+  if (named !== undefined && named !== 'complete' && !known.includes(named)) throw await unknownCommand(named, known)
+  const program = new Command('frames')
+    .description(DESCRIPTION)
+    .version(VERSION)
+    .exitOverride()
+    .configureOutput({ writeErr: (text) => complain(text.trimEnd()) })
+    .addHelpText('afterAll', EXIT_CODES)
+  const isCompletion = named === COMPLETION.name || named === 'complete'
+  const completed = isCompletion ? namedIn(args.slice(args.indexOf('--') + 1)) : undefined
+  for (const entry of COMMANDS) {
+    const command = program.command(entry.name).description(entry.description).helpGroup(entry.group)
+    command.showHelpAfterError(`Run frames ${entry.name} --help for what it takes.`)
+    if (entry.name === (completed ?? named)) (await entry.load())(command)
+    if (entry.name === named) await refuseUnknownPart(command, args)
+  }
+  if (isCompletion) await addCompletion(program)
+  else program.command(COMPLETION.name).description(COMPLETION.description).helpGroup(COMPLETION.group)
+  return program
+}
+
+/** A group such as `accounts` would take a mistyped word for too many arguments of its default command. */
+async function refuseUnknownPart(group: Command, args: readonly string[]): Promise<void> {
+  const [, part] = args.filter((arg) => !arg.startsWith('-'))
+  const known = group.commands.map((command) => `${group.name()} ${command.name()}`)
+  const given = `${group.name()} ${part}`
+  if (part !== undefined && part !== 'help' && known.length > 0 && !known.includes(given) && args[0] !== 'help')
+    throw await unknownCommand(given, known)
+}
+
+/** The first word that is no option, or the one after `help`. */
+function namedIn(args: readonly string[]): string | undefined {
+  const [first, second] = args.filter((arg) => !arg.startsWith('-'))
+  return first === 'help' ? second : first
+}
+
+async function unknownCommand(given: string, known: readonly string[]): Promise<CliError> {
+  const { similarNames } = await import('./similar-names.ts')
+  const near = similarNames(given, known)
+  const hint = near.length > 0 ? ` Did you mean ${near.join(' or ')}?` : ''
+  return usage(`There is no command ${given}.${hint} Run frames --help for the list.`)
+}
+
+async function addCompletion(program: Command): Promise<void> {
+  const { default: tab } = await import('@bomb.sh/tab/commander')
+  tab(program, { completionCommandName: COMPLETION.name })
+}

@@ -1,0 +1,94 @@
+import { styleText } from 'node:util'
+import stringWidth from 'string-width'
+
+// The only file that writes to the terminal, so that no text of others can steer it.
+
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+/** A part of a line: a text, or one with its colour. */
+type Piece = string | { text: string; style: Style | undefined }
+export type Line = string | readonly Piece[]
+
+/** What steers a terminal: C0 but for tabs and line ends, DEL, C1, and what turns the direction of writing. */
+const CONTROLS = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g
+/** The same in JSON, where C0 is escaped already. */
+const UNESCAPED = /[\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g
+
+const isTerminal = (stream: NodeJS.WriteStream = process.stdout): boolean => stream.isTTY === true
+
+export function say(...lines: readonly Line[]): void {
+  for (const line of lines) process.stdout.write(`${toText(line, process.stdout)}\n`)
+}
+
+/** To standard error: standard output holds the command's answer. */
+export function complain(...lines: readonly Line[]): void {
+  for (const line of lines) process.stderr.write(`${toText(line, process.stderr)}\n`)
+}
+
+/** Prints one JSON object for programs, or lines for people. */
+export function print(json: boolean | undefined, value: unknown, lines: () => Line | readonly Line[]): void {
+  if (json) {
+    process.stdout.write(`${toJson(value)}\n`)
+    return
+  }
+  const given = lines()
+  if (typeof given === 'string') say(given)
+  else say(...(given as readonly Line[]))
+}
+
+/** A line without characters that steer a terminal, in colour where `stream` shows it (NO_COLOR turns it off). */
+function toText(line: Line, stream: NodeJS.WriteStream): string {
+  if (typeof line === 'string') return visible(line)
+  return line.map((piece) => toStyled(piece, stream)).join('')
+}
+
+function toStyled(piece: Piece, stream: NodeJS.WriteStream): string {
+  if (typeof piece === 'string') return visible(piece)
+  const text = visible(piece.text)
+  return piece.style === undefined ? text : styleText(piece.style, text, { stream })
+}
+
+function visible(text: string): string {
+  return text.replace(CONTROLS, '')
+}
+
+function toJson(value: unknown): string {
+  return JSON.stringify(value).replace(UNESCAPED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+export interface Column<Row> {
+  heading: string
+  cell(row: Row): Piece
+  align?: 'right'
+  /** For people only: left out where a program reads. */
+  terminalOnly?: true
+}
+
+/** A line for each row. On a terminal a heading stands above them. The last column is not padded. */
+export function table<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  terminal: boolean = isTerminal(),
+): Line[] {
+  const shown = columns.filter((column) => terminal || !column.terminalOnly)
+  const cells = rows.map((row) => shown.map((column) => oneLine(column.cell(row))))
+  const heading = shown.map(({ heading }): Piece => ({ text: heading, style: 'dim' }))
+  const lines = terminal && rows.length > 0 ? [heading, ...cells] : cells
+  const widths = shown.map((_, at) => Math.max(0, ...lines.map((line) => widthOf(line[at]!))))
+  return lines.map((line) => line.flatMap((piece, at) => padded(piece, widths[at]!, shown, at)))
+}
+
+function padded(piece: Piece, width: number, columns: readonly Pick<Column<never>, 'align'>[], at: number): Piece[] {
+  const last = at === columns.length - 1
+  const blanks = ' '.repeat(width - widthOf(piece))
+  if (columns[at]!.align === 'right') return [blanks, piece, ...(last ? [] : ['  '])]
+  return last ? [piece] : [piece, `${blanks}  `]
+}
+
+function oneLine(piece: Piece): Piece {
+  const clean = (text: string) => visible(text).replace(/\s*[\t\n]\s*/g, ' ')
+  return typeof piece === 'string' ? clean(piece) : { ...piece, text: clean(piece.text) }
+}
+
+function widthOf(piece: Piece): number {
+  return stringWidth(typeof piece === 'string' ? piece : piece.text)
+}

@@ -1,0 +1,57 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { NODE_SETTINGS } from '../support/node-settings.ts'
+
+const dataDir = mkdtempSync(join(tmpdir(), 'frames-command-'))
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
+
+function frames(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['src/cli.ts', ...args], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, ...NODE_SETTINGS, DATA_DIR: dataDir },
+  })
+  return { code: status, stdout, stderr }
+}
+
+test('a mistyped command is one line with the command that was meant', () => {
+  expect(frames('stat')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'There is no command stat. Did you mean status? Run frames --help for the list.\n',
+  })
+  expect(frames('quues').stderr).toContain('Did you mean queues?')
+  expect(frames('accounts', 'lst').stderr).toContain('Did you mean accounts list?')
+  expect(frames('xyzzy').stderr).toBe('There is no command xyzzy. Run frames --help for the list.\n')
+})
+
+test('a wrong option is one line and the way to the help', () => {
+  expect(frames('status', '--bogus')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: "error: unknown option '--bogus'\nRun frames status --help for what it takes.\n",
+  })
+})
+
+test('without a service a command is unavailable, which is another exit code than failure', () => {
+  expect(frames('status')).toEqual({
+    code: 3,
+    stdout: '',
+    stderr: 'No running service found. Run npm start, or set DATABASE_URL and REDIS_URL.\n',
+  })
+})
+
+test('the help of every command tells its exit codes and ends with calls that can be copied', () => {
+  const { code, stdout } = frames('--help')
+  expect(code).toBe(0)
+  const names = [...stdout.matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name]) => name!)
+  expect(names.length).toBeGreaterThan(20)
+  expect(stdout).toContain('Exit codes: 0 done, 1 failed')
+  for (const name of names.filter((one) => one !== 'completion')) {
+    const help = frames(name, '--help').stdout
+    expect(help, name).toMatch(new RegExp(`\nExamples:\n  frames ${name}`))
+    expect(help, name).toContain('Exit codes: 0 done, 1 failed')
+  }
+})
