@@ -19,24 +19,47 @@ export function scrub(text: string): string {
   return clean
 }
 
-/** An error without the values of its failed query: they may be personal. */
-function withoutParameters(error: unknown): unknown {
+const PERSONAL = [
+  // An e-mail address, percent-encoded too. It begins where its name does, so a run of letters is read once.
+  [/(?<![\w.+-])[\w.+-]+(?:@|%40)[\w.-]*\w/gi, '…@…'],
+  // The query of an address.
+  [/\?[^\s"'\\?=&]+=[^\s"'\\]*/g, '?…'],
+] as const
+
+/** Removes e-mail addresses and the queries of addresses, which are people's own words. */
+function withoutPersonal(line: string): string {
+  let clean = line
+  for (const [pattern, replacement] of PERSONAL) clean = clean.replace(pattern, replacement)
+  return clean
+}
+
+/** An error without the values of its failed query or command: they may be personal. */
+function withoutValues(error: unknown): unknown {
   if (!(error instanceof Error)) return error
-  const shown = omit(pino.stdSerializers.err(error), 'params', 'detail')
+  const shown = omit(pino.stdSerializers.err(error), 'params', 'detail', 'where', 'command')
   let { message, stack } = shown
+  const replace = (text: string, by: string) => {
+    message = message.replaceAll(text, by)
+    stack = stack.replaceAll(text, by)
+  }
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    const { params } = cause as { params?: unknown }
-    if (!Array.isArray(params) || params.length === 0) continue
-    message = message.replaceAll(`params: ${params}`, 'params: …')
-    stack = stack.replaceAll(`params: ${params}`, 'params: …')
+    const { params, code } = cause as { params?: unknown; code?: unknown }
+    if (Array.isArray(params) && params.length > 0) replace(`params: ${params}`, 'params: …')
+    if (BAD_VALUE.test(String(code))) replace(cause.message, cause.message.replace(/"[^"]*"/g, '"…"'))
   }
   return { ...shown, message, stack }
 }
 
+/** PostgreSQL's states of a value that it cannot use: their messages quote it. */
+const BAD_VALUE = /^22[0-9A-Z]{3}$/
+
 /** A request's path may have 16 KB: the log holds its beginning. */
 const MAX_PATH = 256
 
-/** JSON lines on standard output (or `destination`), without secrets. A destination that fails ends nothing. */
+/**
+ * JSON lines on standard output (or `destination`), without secrets and personal data. A destination that fails ends
+ * nothing.
+ */
 export function createLogger(options: { level: string; name?: string }, destination?: DestinationStream): Logger {
   const sink = destination ?? openStandardOutput()
   return pino(
@@ -44,7 +67,7 @@ export function createLogger(options: { level: string; name?: string }, destinat
       level: options.level,
       ...(options.name ? { name: options.name } : {}),
       serializers: {
-        err: withoutParameters,
+        err: withoutValues,
         path: (path: unknown) => (typeof path === 'string' ? path.slice(0, MAX_PATH) : path),
       },
       redact: ['req.headers.authorization', 'req.headers.cookie', '*.password', '*.token', '*.apiKey', '*.secret'],
@@ -52,7 +75,7 @@ export function createLogger(options: { level: string; name?: string }, destinat
     {
       write(line: string) {
         try {
-          sink.write(scrub(line))
+          sink.write(withoutPersonal(scrub(line)))
         } catch {
           // A full disk. The line is lost, the request is not.
         }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { VideoRow } from '../db/schema/videos.ts'
 import type { VideoReport } from '../library/videos/video-status.ts'
+import { toShownAddress } from '../shown-address.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
 
 /** Videos as operators see them: queued, worked on, done or failed. */
@@ -57,7 +58,7 @@ export function toSubmitted(video: VideoRow): z.infer<typeof SubmittedVideo> {
     title: video.title,
     author: video.author,
     platform: video.platform as Platform,
-    source_url: video.sourceUrl,
+    source_url: video.sourceUrl === null ? null : toShownAddress(video.sourceUrl),
     failure: video.failureCode === null ? null : { code: video.failureCode, message: video.failureMessage! },
     added_at: video.addedAt.toISOString(),
   }

@@ -107,15 +107,20 @@ export function sendPreflight(res: ServerResponse): void {
   res.end()
 }
 
-function logWhenSent(
-  logger: Logger,
-  { requestId, path }: RequestContext,
-  { method }: IncomingMessage,
-  res: ServerResponse,
-): void {
+/**
+ * The path as the log has it: that of the route, such as `/api/boards/:id`, because ids and names in a path tell who
+ * did what. Without a route it is the path as it was asked for.
+ */
+export function loggedPath(req: IncomingMessage): string {
+  const { route } = req as IncomingMessage & { route?: { path: string } }
+  return route?.path ?? contextOf(req).path
+}
+
+function logWhenSent(logger: Logger, { requestId }: RequestContext, req: IncomingMessage, res: ServerResponse): void {
+  const { method } = req
   const started = performance.now()
   res.on('finish', () => {
     const ms = Math.round(performance.now() - started)
-    logger.debug({ requestId, method, path, status: res.statusCode, ms }, 'request')
+    logger.debug({ requestId, method, path: loggedPath(req), status: res.statusCode, ms }, 'request')
   })
 }

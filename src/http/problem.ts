@@ -4,7 +4,7 @@ import { ZodError } from 'zod'
 import { isConnectionLoss } from '../db/connection-loss.ts'
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts'
 import { type Logger, scrub } from '../logger.ts'
-import { contextOf } from './edge.ts'
+import { contextOf, loggedPath } from './edge.ts'
 import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
 
 /** The HTTP status of each error code. */
@@ -156,11 +156,12 @@ function answerProblem(
   res: ServerResponse,
 ): void {
   const problem = charged(limits, toAppError(error), req)
-  const { requestId, path } = contextOf(req)
-  const fields = { requestId, method: req.method, path, code: problem.code }
+  const { requestId } = contextOf(req)
+  const fields = { requestId, method: req.method, path: loggedPath(req), code: problem.code }
   if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')
   else if (problem.code === 'unavailable') logger.warn({ ...fields, err: problem.cause }, 'dependency unavailable')
-  else logger.info({ ...fields, details: problem.details }, 'request refused')
+  // Without the details, which quote the request.
+  else logger.info(fields, 'request refused')
   if (res.headersSent) res.destroy()
   else sendProblem(req, res, problem)
 }

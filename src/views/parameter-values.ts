@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { cleanText } from '../clean-text.ts'
 
 /** Schemas of single parameter values. */
 
@@ -7,15 +8,6 @@ export const freeText = (max: number) =>
     .string()
     .max(max, `must be at most ${max} characters`)
     .transform((value) => cleanText(value))
-
-/** NFC, without control characters and lone surrogates, one space between words: the text that the engines can hold. */
-export function cleanText(value: string): string {
-  return value
-    .toWellFormed()
-    .normalize('NFC')
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
-}
 
 export const wholeNumber = (message: string, digits = 15) =>
   z

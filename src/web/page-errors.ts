@@ -1,4 +1,5 @@
 import type { ErrorRequestHandler, NextFunction, Request, Response } from 'express'
+import { loggedPath } from '../http/edge.ts'
 import { STATUS, toAppError } from '../http/problem.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
@@ -17,7 +18,7 @@ export function pageErrors({
 }): ErrorRequestHandler {
   return (error: unknown, req: Request, res: Response, next: NextFunction) => {
     const problem = toAppError(error)
-    const fields = { requestId: res.get('X-Request-Id'), method: req.method, path: req.path, code: problem.code }
+    const fields = { requestId: res.get('X-Request-Id'), method: req.method, path: loggedPath(req), code: problem.code }
     if (problem.code === 'internal' || problem.code === 'unavailable')
       logger.error({ ...fields, err: error }, 'page failed')
     else logger.info(fields, 'page refused')

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { accounts, apiKeys, type Plan, type Role } from '../../db/schema/accounts.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
@@ -133,8 +134,8 @@ export async function createKey(
   db: DbOrTx,
   given: { accountId: string; name: string; scopes?: readonly Scope[] | undefined; expiresAt?: Date | undefined },
 ): Promise<{ key: string; record: KeyRecord }> {
-  const name = given.name.trim()
-  if (name === '' || name.length > MAX_NAME || /\p{Cc}/u.test(name))
+  const name = cleanText(given.name)
+  if (name === '' || name.length > MAX_NAME || /\p{Cc}/u.test(given.name.trim()))
     throw invalid('name', `A key's name has 1 to ${MAX_NAME} characters.`)
   if (given.expiresAt && given.expiresAt.getTime() <= Date.now())
     throw invalid('expires_at', 'The expiry must be in the future.')

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { cleanText } from '../../clean-text.ts'
 import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
@@ -44,8 +45,8 @@ const boardColumns = sql.raw(`b.id, b.name, b.created_at, b.updated_at, b.shared
 
 /** @throws AppError invalid_request. */
 function parseBoardName(text: string): string {
-  const name = text.normalize('NFC').trim()
-  if (name === '' || name.length > MAX_BOARD_NAME || /\p{Cc}/u.test(name) || !name.isWellFormed())
+  const name = cleanText(text)
+  if (name === '' || name.length > MAX_BOARD_NAME || /\p{Cc}/u.test(text.trim()) || !text.isWellFormed())
     throw invalid('name', `A board's name has 1 to ${MAX_BOARD_NAME} characters.`)
   return name
 }

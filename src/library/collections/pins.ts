@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { cleanLines } from '../../clean-text.ts'
 import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { AppError, invalid } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
@@ -197,7 +198,7 @@ async function countPins(tx: Tx, boardId: string, frameIds: readonly string[]) {
 }
 
 function parseNote(text: string | null): string | null {
-  const note = text?.toWellFormed().normalize('NFC').replaceAll('\0', '').trim() ?? ''
+  const note = cleanLines(text ?? '')
   if (note.length > MAX_NOTE) throw invalid('note', `A note has at most ${MAX_NOTE} characters.`)
   return note === '' ? null : note
 }

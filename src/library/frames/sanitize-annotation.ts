@@ -1,3 +1,4 @@
+import { cleanLines } from '../../clean-text.ts'
 import type { AnnotatedValue, FrameAnnotation } from '../../vision/annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute, MAX_TEXT, SOURCES } from '../../vocabulary.ts'
 import { CLOSED_LISTS } from '../frame-attributes.ts'
@@ -89,13 +90,8 @@ export function adopt(offered: AnnotatedValue | undefined, slug: string): Annota
   return { value: slug, source: offered?.source ?? 'model', confidence: offered?.confidence ?? null }
 }
 
-/** Text that Postgres can store and a page can show: bounded, without control characters. Null when empty. */
+/** Text that PostgreSQL can store and a page can show: bounded and clean. Null when empty. */
 export function plainText(value: string): string | null {
-  const clean = value
-    .toWellFormed()
-    .replace(/[^\P{Cc}\n]/gu, ' ')
-    .trim()
-    .slice(0, MAX_TEXT)
-    .toWellFormed()
+  const clean = cleanLines(value).slice(0, MAX_TEXT).toWellFormed()
   return clean === '' ? null : clean
 }

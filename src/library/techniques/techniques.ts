@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { eq, sql } from 'drizzle-orm'
+import { cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
 import { type TechniqueRow, techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
@@ -19,19 +20,24 @@ export interface NewTechnique {
 /** Maximum lengths of a technique's texts and maximum number of aliases, for HTTP and the command line. */
 export const MAX_TECHNIQUE = { name: 100, description: 1_000, recognise: 1_000, aliases: 50 } as const
 
-function requireTexts(given: Partial<Omit<NewTechnique, 'slug'>>): void {
+/** The texts as they are stored. @throws AppError invalid_request. */
+function cleanTexts<T extends Partial<NewTechnique>>(technique: T): T {
+  const given = { ...technique }
   for (const field of ['name', 'description', 'recognise'] as const) {
-    const text = given[field]
-    if (text !== undefined && (text.trim() === '' || text.length > MAX_TECHNIQUE[field]))
+    if (given[field] === undefined) continue
+    const text = cleanText(given[field])
+    given[field] = text
+    if (text === '' || text.length > MAX_TECHNIQUE[field])
       throw invalid(field, `A technique's ${field} has 1 to ${MAX_TECHNIQUE[field]} characters.`)
   }
   if ((given.aliases?.length ?? 0) > MAX_TECHNIQUE.aliases)
     throw invalid('aliases', `A technique has at most ${MAX_TECHNIQUE.aliases} aliases.`)
+  return given
 }
 
-export async function addTechnique(db: DbOrTx, technique: NewTechnique): Promise<TechniqueRow> {
-  requireSlug(technique.slug)
-  requireTexts(technique)
+export async function addTechnique(db: DbOrTx, given: NewTechnique): Promise<TechniqueRow> {
+  requireSlug(given.slug)
+  const technique = cleanTexts(given)
   const aliases = toAliases(technique.aliases ?? [], technique.slug)
   return changeVocabulary(db, technique.slug, 'added', null, async (tx) => {
     await requireFree(tx, [technique.slug, ...aliases])
@@ -47,9 +53,9 @@ export async function addTechnique(db: DbOrTx, technique: NewTechnique): Promise
 export async function editTechnique(
   db: DbOrTx,
   slug: string,
-  given: Partial<Omit<NewTechnique, 'slug'>>,
+  changes: Partial<Omit<NewTechnique, 'slug'>>,
 ): Promise<TechniqueRow> {
-  requireTexts(given)
+  const given = cleanTexts(changes)
   const edit = { ...given, ...(given.aliases ? { aliases: toAliases(given.aliases, slug) } : {}) }
   return changeVocabulary(db, slug, 'edited', null, async (tx, unchanged) => {
     const row = await requireTechnique(tx, slug)

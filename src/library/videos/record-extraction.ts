@@ -1,4 +1,5 @@
 import { eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
+import { cleanText } from '../../clean-text.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { type FrameRow, frames } from '../../db/schema/frames.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
@@ -146,9 +147,11 @@ async function removeUnpicked(tx: Tx, videoId: string, rows: readonly ExtractedF
 async function updateVideo(
   tx: Tx,
   video: VideoRow,
-  { extraction: { probe, detector, shots }, annotator, title, author }: ExtractionToRecord,
+  { extraction: { probe, detector, shots }, annotator, ...source }: ExtractionToRecord,
   { at, frameCount }: { at: Date; frameCount: number },
 ): Promise<VideoRow> {
+  const title = cleanText(source.title ?? '')
+  const author = cleanText(source.author ?? '')
   const [updated] = await tx
     .update(videos)
     .set({

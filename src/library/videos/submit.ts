@@ -1,11 +1,13 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { type Readable, Transform } from 'node:stream'
 import { and, eq } from 'drizzle-orm'
+import { cleanText } from '../../clean-text.ts'
 import type { Db } from '../../db/client.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
 import { AppError, invalid, MediaError } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { MediaStore } from '../../media/media-store.ts'
+import { toShownAddress } from '../../shown-address.ts'
 import { checkUrl } from '../../video/source/checked-connection.ts'
 import { decodePercent, needsYtDlp } from '../../video/source/source.ts'
 import { MAX_TEXT, type Platform } from '../../vocabulary.ts'
@@ -41,7 +43,9 @@ interface VideoSubmission {
 /** Queues a video. A repeated source returns the same video, unchanged, and appends no event. */
 async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video: VideoRow; created: boolean }> {
   const { sourceKey, sourceUrl, uploadKey, platform, fallbackTitle, details } = submission
-  const { title, author, backfill = false, priority = 0 } = details
+  const { backfill = false, priority = 0 } = details
+  // Forms, JSON, lists, file names and the command line all end here.
+  const [title, author] = [details.title, details.author].map((text) => text && cleanText(text))
   const id = videoIdOf(sourceKey)
   return db.transaction(async (tx) => {
     await lockMedia(tx, id)
@@ -53,10 +57,10 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
         sourceUrl,
         uploadKey,
         platform: details.platform ?? platform,
-        title: (title ?? fallbackTitle).slice(0, MAX_TEXT),
-        author: author?.slice(0, 300) ?? null,
-        titleGiven: title !== undefined,
-        authorGiven: author !== undefined,
+        title: (title || fallbackTitle).slice(0, MAX_TEXT),
+        author: author?.slice(0, 300) || null,
+        titleGiven: Boolean(title),
+        authorGiven: Boolean(author),
         backfill,
         priority,
         // A source that is added again after a deletion has the same id. The random revision rejects its old jobs.
@@ -160,7 +164,7 @@ export async function submitUrl(
     sourceUrl: source.canonicalUrl,
     uploadKey: null,
     platform: source.platform,
-    fallbackTitle: titleFromUrl(source.canonicalUrl),
+    fallbackTitle: titleFromUrl(toShownAddress(source.canonicalUrl)),
     details,
   })
 }
@@ -168,11 +172,7 @@ export async function submitUrl(
 /** `my-launch_film.mp4` → `my launch film`. */
 function titleFromFilename(filename: string): string {
   const base = filename.split(/[\\/]/).at(-1) ?? ''
-  const words = base
-    .replace(/\.[a-z0-9]{1,5}$/i, '')
-    .replace(/[_-]+/g, ' ')
-    .replace(/\p{Cc}/gu, '')
-    .trim()
+  const words = cleanText(base.replace(/\.[a-z0-9]{1,5}$/i, '').replace(/[_-]+/g, ' '))
   return words === '' ? 'Untitled' : words.slice(0, 300)
 }
 

@@ -2,6 +2,7 @@ import { count, desc, eq } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { type StageProgress, type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
+import { toShownAddress } from '../../shown-address.ts'
 import { countReannotations } from '../annotator/annotator-status.ts'
 import { type Costs, costsOf } from '../annotator/vision-spending.ts'
 import { requireVideo } from './videos.ts'
@@ -65,7 +66,7 @@ async function toReport(db: Db, video: VideoRow, now: Date): Promise<VideoReport
     title: video.title,
     author: video.author,
     platform: video.platform,
-    source_url: video.sourceUrl,
+    source_url: video.sourceUrl === null ? null : toShownAddress(video.sourceUrl),
     status: video.status,
     failure: video.failureCode === null ? null : { code: video.failureCode, message: video.failureMessage ?? '' },
     stages: video.stages.map((stage) => toStageReport(stage, now)),

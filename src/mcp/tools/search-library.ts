@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { cleanText } from '../../clean-text.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type {
   BrandDocument,
@@ -7,7 +8,6 @@ import type {
   TechniqueDocument,
   VideoDocument,
 } from '../../search/library-search.ts'
-import { cleanText } from '../../views/parameter-values.ts'
 import { CompactFrame, clip, frameLines, plural, toCompactFrame, toLink } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { cleanText } from '../../clean-text.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { TechniqueDocument } from '../../search/library-search.ts'
-import { cleanText } from '../../views/parameter-values.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import { clip, moreWith, plural } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'

@@ -4,6 +4,7 @@ import type { techniques } from '../../db/schema/techniques.ts'
 import type { videos } from '../../db/schema/videos.ts'
 import { imageNamesOf } from '../../media/image-name.ts'
 import type { BrandDocument, FrameDocument, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
+import { toShownAddress } from '../../shown-address.ts'
 import { ANNOTATED, type AnnotatedAttribute, type Platform } from '../../vocabulary.ts'
 import { frameStrength } from './strength.ts'
 
@@ -81,7 +82,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     width: row.width,
     height: row.height,
     save_count: row.saveCount,
-    source_url: video.sourceUrl === null ? null : deepLink(platform, video.sourceUrl, tSec),
+    source_url: video.sourceUrl === null ? null : deepLink(platform, toShownAddress(video.sourceUrl), tSec),
     annotation: {
       model: row.annotationModel,
       confidence,
@@ -94,7 +95,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
       title: video.title,
       author: video.author,
       platform,
-      source_url: video.sourceUrl,
+      source_url: shownSource(video),
       duration_sec: video.durationSec,
     },
     luma: row.luma,
@@ -116,13 +117,18 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
   })
 }
 
+/** The stored address is for fetching. */
+function shownSource({ sourceUrl }: VideoRow): string | null {
+  return sourceUrl === null ? null : toShownAddress(sourceUrl)
+}
+
 export function toVideoDocument(video: VideoRow, summary: GroupSummary): VideoDocument {
   return revised({
     id: video.id,
     title: video.title,
     author: video.author,
     platform: video.platform as Platform,
-    source_url: video.sourceUrl,
+    source_url: shownSource(video),
     duration_sec: video.durationSec,
     width: video.width,
     height: video.height,

@@ -2,6 +2,7 @@ import { createWriteStream } from 'node:fs'
 import { basename, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { type Agent, type Dispatcher, errors, request } from 'undici'
+import { cleanText } from '../../clean-text.ts'
 import { MediaError } from '../../errors.ts'
 import { type ConnectionOptions, checkUrl, openCheckedAgent } from './checked-connection.ts'
 import { checkMagic, SNIFF_BYTES } from './magic.ts'
@@ -143,11 +144,7 @@ function toTitle(url: URL): string | null {
   } catch {
     // A name that is not UTF-8 is kept as written.
   }
-  const title = name
-    .replace(/\.[a-z0-9]{2,5}$/i, '')
-    .replace(/[\u0000-\u001f\u007f]+/g, '')
-    .replace(/[-_+]+/g, ' ')
-    .trim()
+  const title = cleanText(name.replace(/\.[a-z0-9]{2,5}$/i, '').replace(/[-_+]+/g, ' '))
   return title === '' ? null : title.slice(0, 300)
 }
 

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { cleanText } from '../../clean-text.ts'
 import { MediaError } from '../../errors.ts'
+import { withoutHidden } from '../../shown-address.ts'
 import { tooLarge } from './fetch-source.ts'
 
 export interface YtDlpOptions {
@@ -40,7 +42,7 @@ export async function fetchWithYtDlp(
     if (file.bytes > options.maxBytes) throw tooLarge(options.maxBytes)
     return { file: file.path, ...toFacts(output) }
   }
-  throw toError(`${output}\n${errors}`, errors, options)
+  throw toError(`${output}\n${errors}`, cleanText(withoutHidden(errors, url)), options)
 }
 
 /** The address comes after `--`, and no shell reads the arguments. */
@@ -120,12 +122,9 @@ function toFacts(output: string): { title: string | null; author: string | null 
   }
 }
 
-/** Control characters act on a terminal, PostgreSQL refuses NUL, and direction marks turn the text beside them. */
-const UNSEEN = /[\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu
-
 function toText(value: unknown): string | null {
   if (typeof value !== 'string') return null
-  const text = value.toWellFormed().replace(UNSEEN, ' ').trim().slice(0, 300)
+  const text = cleanText(value).slice(0, 300)
   return text === '' ? null : text
 }
 
@@ -144,7 +143,7 @@ function toError(text: string, errors: string, { maxBytes, maxDurationSec }: YtD
   ) {
     return new MediaError('source_not_found', 'The video is deleted, private or needs an account. Use a public video.')
   }
-  const said = /ERROR:\s*(.{1,200})/.exec(errors)?.[1]?.replace(/[\u0000-\u001f\u007f]+/g, ' ')
+  const said = /ERROR:\s*(.{1,200})/.exec(errors)?.[1]
   return new MediaError('fetch_failed', said ? `yt-dlp failed: ${said}` : 'yt-dlp fetched no file.', {
     retryable: true,
   })

@@ -1,0 +1,23 @@
+/*
+ * Text from outside, as it may be stored, logged and printed. Control characters act on a terminal, PostgreSQL refuses
+ * NUL, and direction marks turn the text beside them.
+ */
+
+/** One line: NFC, without control characters, direction marks and lone surrogates, one space between words. */
+export function cleanText(value: string): string {
+  return value
+    .toWellFormed()
+    .normalize('NFC')
+    .replace(/[\s\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu, ' ')
+    .trim()
+}
+
+/** The same of a text that may have several lines. */
+export function cleanLines(value: string): string {
+  return value
+    .toWellFormed()
+    .normalize('NFC')
+    .replace(/\r\n?/g, '\n')
+    .replace(/[\0-\t\v-\x1f\x7f-\x9f\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/g, ' ')
+    .trim()
+}
