@@ -51,6 +51,7 @@ const Env = z.object({
     .optional(),
   SIGNUP: z.enum(['on', 'off']).default('on'),
   RATE_LIMIT_SCALE: z.coerce.number().positive().max(1e6).default(1),
+  MAX_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(1).default(256),
   YTDLP_PATH: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   MAX_UPLOAD_MB: z.coerce.number().int().min(1).max(100_000).default(500),
@@ -104,6 +105,8 @@ export interface Config {
   smtpUrl: string | undefined
   signup: boolean
   rateLimitScale: number
+  /** Undefined behind a proxy, where all connections come from its address. */
+  connectionsPerAddress: number | undefined
   ytdlpPath: string | undefined
   logLevel: string
   maxUploadBytes: number
@@ -178,6 +181,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     smtpUrl: e.SMTP_URL,
     signup: e.SIGNUP === 'on',
     rateLimitScale: e.RATE_LIMIT_SCALE,
+    connectionsPerAddress: e.TRUST_PROXY > 0 ? undefined : e.MAX_CONNECTIONS_PER_ADDRESS,
     ytdlpPath: e.YTDLP_PATH,
     logLevel: e.LOG_LEVEL,
     maxUploadBytes: e.MAX_UPLOAD_MB * 1024 * 1024,

@@ -3,11 +3,14 @@ import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import proxyaddr from 'proxy-addr'
 
+/** A request, or a connection that has not sent one. */
+type Connected = Pick<IncomingMessage, 'socket'>
+
 /** The client's IP address behind `trustProxy` proxies, as Express's `trust proxy` reads X-Forwarded-For. */
-export function clientIp(req: IncomingMessage, trustProxy: number): string {
+export function clientIp(req: Connected, trustProxy: number): string {
   // Without a trusted proxy the header is a stranger's text: do not parse it.
   if (trustProxy === 0) return req.socket.remoteAddress ?? ''
-  return proxyaddr(req, (_address, hop) => hop < trustProxy) ?? ''
+  return proxyaddr(req as IncomingMessage, (_address, hop) => hop < trustProxy) ?? ''
 }
 
 /** The address an anonymous request is counted under: an IPv4 address, or the /64 of an IPv6 address. */
@@ -20,7 +23,7 @@ function toAddress(ip: string): string {
 }
 
 /** `toAddress(clientIp(req))`, with a bounded memory of the addresses seen. */
-export function addressReader(trustProxy: number): (req: IncomingMessage) => string {
+export function addressReader(trustProxy: number): (req: Connected) => string {
   const addresses = new LRUCache<string, string>({ max: 10_000 })
   return (req) => {
     const ip = clientIp(req, trustProxy)

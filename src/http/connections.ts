@@ -2,30 +2,47 @@ import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from '../logger.ts'
+import { addressReader } from './client-address.ts'
+import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
 
 /** How long an unwanted body is still read after the answer, so that its sender receives that answer. */
 const LINGER_MS = 5_000
-/** How long a body may take to arrive. Uploads are exempt. */
-const BODY_MS = 30_000
-const IDLE_MS = 120_000
+
+export interface ConnectionLimits {
+  /** How long a body may take to arrive. Uploads are exempt. */
+  bodyMs?: number
+  /** How long a connection may stand still within a request: a client that does not read its answer loses it. */
+  idleMs?: number
+  /** Open connections of one address. Absent behind a proxy, because they all come from it. */
+  perAddress?: number | undefined
+}
 
 /**
- * Guards what no route sees: requests that cannot be parsed are answered as JSON, idle connections close, and a
- * body that drips in is cut off after `bodyMs`. Only uploads (`POST /api/videos`) may take longer. Call it before
- * the server listens.
+ * Guards what no route sees: requests that cannot be parsed are answered as JSON, connections that stand still close,
+ * one address holds a bounded number, and a body that drips in is cut off after `bodyMs`. Only uploads
+ * (`POST /api/videos`) may take longer. Call it before the server listens.
  */
-export function guardConnections(server: Server, logger: Logger, { bodyMs = BODY_MS }: { bodyMs?: number } = {}): void {
+export function guardConnections(
+  server: Server,
+  logger: Logger,
+  { bodyMs = 30_000, idleMs = 60_000, perAddress }: ConnectionLimits = {},
+): void {
+  const refused = openRefusalLog(logger)
+  const addressOf = addressReader(0)
   server.on('clientError', (error: ParseError, socket: Socket) => {
     try {
-      answerUnparsed(error, socket, logger)
+      if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy()
+      refused(addressOf({ socket }), { code: error.code }, 'request could not be parsed')
+      answerUnparsed(error, socket)
     } catch {
       // No request handler is around this: an error would end the process.
       socket.destroy()
     }
   })
+  if (perAddress !== undefined) boundConnections(server, perAddress, { addressOf, refused })
   // `Expect` with anything but 100-continue is ignored.
   server.on('checkExpectation', (req, res) => server.emit('request', req, res))
-  server.setTimeout(IDLE_MS)
+  server.setTimeout(idleMs)
   let arrived: [IncomingMessage, ServerResponse][] = []
   server.on('request', (req, res) => {
     if (req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined) return
@@ -39,6 +56,29 @@ export function guardConnections(server: Server, logger: Logger, { bodyMs = BODY
   })
 }
 
+function boundConnections(
+  server: Server,
+  max: number,
+  { addressOf, refused }: { addressOf: ReturnType<typeof addressReader>; refused: RefusalLog },
+): void {
+  const open = new Map<string, number>()
+  server.on('connection', (socket: Socket) => {
+    const address = addressOf({ socket })
+    const count = open.get(address) ?? 0
+    if (count >= max) {
+      refused(address, { connections: count }, 'connection refused')
+      socket.destroy()
+      return
+    }
+    open.set(address, count + 1)
+    socket.once('close', () => {
+      const left = open.get(address)! - 1
+      if (left > 0) open.set(address, left)
+      else open.delete(address)
+    })
+  })
+}
+
 type ParseError = NodeJS.ErrnoException & { rawPacket?: Buffer }
 
 const PARSE_FAULTS: Record<string, [status: number, message: string]> = {
@@ -46,12 +86,7 @@ const PARSE_FAULTS: Record<string, [status: number, message: string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive. Send it again.'],
 }
 
-function answerUnparsed(error: ParseError, socket: Socket, logger: Logger): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  logger.info({ code: error.code }, 'request could not be parsed')
+function answerUnparsed(error: ParseError, socket: Socket): void {
   const [status, message] = PARSE_FAULTS[error.code ?? ''] ?? [400, 'This is not a valid HTTP request.']
   const body = JSON.stringify({ code: 'invalid_request', message })
   const head = [

@@ -6,6 +6,7 @@ import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts'
 import { type Logger, scrub } from '../logger.ts'
 import { contextOf, loggedPath } from './edge.ts'
 import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
+import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
 
 /** The HTTP status of each error code. */
 export const STATUS: Record<ErrorCode, number> = {
@@ -150,24 +151,25 @@ function charged(limits: LocalLimits, problem: AppError, req: IncomingMessage): 
 
 /** Logs an error once and answers it. An answer that has begun cannot be mended: its connection closes. */
 function answerProblem(
-  { logger, limits }: { logger: Logger; limits: LocalLimits },
+  { logger, refused, limits }: { logger: Logger; refused: RefusalLog; limits: LocalLimits },
   error: unknown,
   req: IncomingMessage,
   res: ServerResponse,
 ): void {
   const problem = charged(limits, toAppError(error), req)
-  const { requestId } = contextOf(req)
+  const { requestId, address } = contextOf(req)
   const fields = { requestId, method: req.method, path: loggedPath(req), code: problem.code }
   if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')
   else if (problem.code === 'unavailable') logger.warn({ ...fields, err: problem.cause }, 'dependency unavailable')
   // Without the details, which quote the request.
-  else logger.info(fields, 'request refused')
+  else refused(address, fields, 'request refused')
   if (res.headersSent) res.destroy()
   else sendProblem(req, res, problem)
 }
 
 /** The error handler at the end of the Express application. */
 export function problemHandler(logger: Logger, limits: LocalLimits): ErrorRequestHandler {
+  const refused = openRefusalLog(logger)
   // Express knows an error handler by its four parameters.
-  return (error: unknown, req, res, _next) => answerProblem({ logger, limits }, error, req, res)
+  return (error: unknown, req, res, _next) => answerProblem({ logger, refused, limits }, error, req, res)
 }

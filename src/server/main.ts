@@ -53,7 +53,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
   const health = { stopping: false }
   const app = buildApp({ config, logger, db, limits, health }, options.overrides)
   const server = options.server ?? createHttpServer()
-  guardConnections(server, logger)
+  guardConnections(server, logger, { perAddress: config.connectionsPerAddress })
   const { drain } = drainable(server)
   server.on('request', app.listener)
   const closeStores = async () => {

@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, NextFunction, Request, Response } from 'express'
-import { loggedPath } from '../http/edge.ts'
+import { contextOf, loggedPath } from '../http/edge.ts'
 import { STATUS, toAppError } from '../http/problem.ts'
+import { openRefusalLog } from '../http/refusal-log.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
 import { html } from './html.ts'
@@ -16,12 +17,13 @@ export function pageErrors({
   publicUrl: string
   logger: Logger
 }): ErrorRequestHandler {
+  const refused = openRefusalLog(logger)
   return (error: unknown, req: Request, res: Response, next: NextFunction) => {
     const problem = toAppError(error)
     const fields = { requestId: res.get('X-Request-Id'), method: req.method, path: loggedPath(req), code: problem.code }
     if (problem.code === 'internal' || problem.code === 'unavailable')
       logger.error({ ...fields, err: error }, 'page failed')
-    else logger.info(fields, 'page refused')
+    else refused(contextOf(req).address, fields, 'page refused')
     if (res.headersSent) return next(error)
     res.set('Cache-Control', 'no-store')
     if (problem.code === 'unauthenticated') {

@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { guardConnections } from '../../src/http/connections.ts'
+import { addressReader } from '../../src/http/client-address.ts'
+import { type ConnectionLimits, guardConnections } from '../../src/http/connections.ts'
 import { silent } from '../mcp/support.ts'
 
 let stop = () => {}
@@ -77,4 +79,52 @@ test('bodies in pieces are whole when they come in time, one after the other on 
     await new Promise<void>((resolve) => socket.write(piece, () => setImmediate(resolve)))
   socket.write(`${head('POST', '/api/mcp', 2)}gh`)
   expect(await answerOf(socket, '2 bytes')).toMatch(/6 bytes.*2 bytes$/s)
+})
+
+/** A server that answers more than a connection can hold unread. */
+async function openLong(limits: ConnectionLimits) {
+  const server = createServer((_req, res) => void res.end(Buffer.alloc(64 * 1024 * 1024)))
+  guardConnections(server, silent, limits)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  stop = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  const { port } = server.address() as AddressInfo
+  return {
+    client: (localAddress = '127.0.0.1') => connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {}),
+    count: () => new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count))),
+  }
+}
+
+test('an address holds a bounded number of connections; one that closes makes room; others are not concerned', async () => {
+  const { client, count } = await openLong({ perAddress: 3 })
+  const held = [client(), client(), client()]
+  await expect.poll(count).toBe(3)
+  const refused = client()
+  await once(refused, 'close')
+  const other = client('127.0.0.2')
+  await expect.poll(count).toBe(4)
+  held[0]!.destroy()
+  await expect.poll(count).toBe(3)
+  const next = client()
+  await expect.poll(count).toBe(4)
+  for (const socket of [...held, other, next]) socket.destroy()
+})
+
+test('a client that does not read its answer loses its connection', async () => {
+  const { client, count } = await openLong({ idleMs: 100 })
+  const socket = client()
+  socket.pause()
+  socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  await expect.poll(count).toBe(1)
+  await expect.poll(count).toBe(0)
+  socket.destroy()
+})
+
+test('IPv6 connections of one /64 are of one address', () => {
+  const addressOf = addressReader(0)
+  const of = (remoteAddress: string) => addressOf({ socket: { remoteAddress } as Socket })
+  expect(of('2001:db8::1')).toBe(of('2001:db8::ffff:1'))
+  expect(of('2001:db8:0:1::1')).not.toBe(of('2001:db8::1'))
 })
