@@ -1,17 +1,25 @@
+import type { Request, Response } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
+import { sendJson } from '../http/compressed-body.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
+import type { KeptAnswers } from '../http/kept-answers.ts'
 import { POINTS, pointsForFrames, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { jsonText } from '../json-text.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import {
   BOARD_PAGE,
+  type BoardVersion,
   createBoard,
   deleteBoard,
+  findBoard,
+  findSharedBoard,
+  type LoadedBoard,
   listBoards,
   loadBoard,
-  loadSharedBoard,
+  loadFoundBoard,
   MAX_BOARD_NAME,
+  PIN_CURSOR,
   type Pin,
   renameBoard,
   shareBoard,
@@ -33,8 +41,10 @@ import { OK, Ok } from '../views/ok.ts'
 import { BATCH, exportParameters, sendDownload } from './download.ts'
 import { linkNext, pageParameters } from './paging.ts'
 
-interface BoardsDeps extends CollectionDeps {
+export interface BoardsDeps extends CollectionDeps {
   db: Db
+  /** Pages of boards, by the state of the board. */
+  kept: KeptAnswers
 }
 
 const BoardBody = z.strictObject({ name: z.string().trim().min(1).max(MAX_BOARD_NAME) })
@@ -48,8 +58,27 @@ function boardOf({ caller, params }: { caller: Caller; params: { id: string } })
 
 const nextCursor = z.string().nullable().describe('The cursor of the next page; null at the end.')
 const itemParameters = {
-  after: { schema: z.string().max(20), description: 'The `next` of the previous page.' },
+  after: {
+    schema: z.string().regex(PIN_CURSOR, 'must be the `next` of an earlier page'),
+    description: 'The `next` of the previous page.',
+  },
 } as const satisfies Parameters
+
+/** Sends a page of a board from memory while the board and the library stand still. */
+async function sendBoardPage(
+  { db, kept, publicUrl }: BoardsDeps,
+  { req, res, query: { after } }: { req: Request; res: Response; query: { after?: string | undefined } },
+  board: BoardVersion,
+  { kind, view }: { kind: string; view: (stored: LoadedBoard) => Promise<object> },
+): Promise<undefined> {
+  const { body, next } = await kept.find(`${kind} ${board.id} ${board.version} ${after ?? ''}`, async () => {
+    const stored = await loadFoundBoard(db, board, { after, limit: BOARD_PAGE })
+    return { text: JSON.stringify({ board: await view(stored), next: stored.next }), next: stored.next }
+  })
+  linkNext({ req, res }, publicUrl, { limit: undefined, next })
+  await sendJson(req, res, body)
+  return undefined
+}
 
 async function* rowsOf(deps: CollectionDeps, pins: readonly Pin[]) {
   for (let from = 0; from < pins.length; from += BATCH)
@@ -107,11 +136,11 @@ const boards = [
       scope: 'boards:read',
       errors: [404],
     },
-    async ({ db, search, publicUrl }: BoardsDeps, input) => {
-      const stored = await loadBoard(db, boardOf(input), { after: input.query.after, limit: BOARD_PAGE })
-      linkNext(input, publicUrl, { limit: undefined, next: stored.next })
-      return { board: await toBoardWithItems({ search, publicUrl }, stored), next: stored.next }
-    },
+    async (deps: BoardsDeps, input) =>
+      sendBoardPage(deps, input, await findBoard(deps.db, boardOf(input)), {
+        kind: 'own',
+        view: (stored) => toBoardWithItems(deps, stored),
+      }),
   ),
 
   endpoint(
@@ -144,6 +173,8 @@ const boards = [
       errors: [404],
     },
     async ({ db }: BoardsDeps, input) => {
+      const { board } = await loadBoard(db, boardOf(input), { limit: 0 })
+      await input.charge(pointsForItems(board.itemCount) - POINTS.read)
       await deleteBoard(db, boardOf(input))
       return OK
     },
@@ -163,6 +194,7 @@ const boards = [
       errors: [404],
     },
     async (deps: BoardsDeps, input) => {
+      input.hold('longAnswers')
       const { board: stored, pins } = await loadBoard(deps.db, boardOf(input))
       await input.charge(pointsForItems(stored.itemCount) - POINTS.read)
       const [board] = await toBoards(deps, [stored])
@@ -286,12 +318,14 @@ const sharing = [
       // Not cached: the link ends as soon as it is revoked.
       headers: { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' },
     },
-    async ({ db, search, publicUrl }: BoardsDeps, { params, query, req, res }) => {
-      const stored = await loadSharedBoard(db, params.token, { after: query.after, limit: BOARD_PAGE })
-      linkNext({ req, res }, publicUrl, { limit: undefined, next: stored.next })
-      const { shared_at: _, ...board } = await toBoardWithItems({ search, publicUrl }, stored)
-      return { board, next: stored.next }
-    },
+    async (deps: BoardsDeps, input) =>
+      sendBoardPage(deps, input, await findSharedBoard(deps.db, input.params.token), {
+        kind: 'shared',
+        async view(stored) {
+          const { shared_at: _, ...board } = await toBoardWithItems(deps, stored)
+          return board
+        },
+      }),
   ),
 ]
 

@@ -1,7 +1,7 @@
 import type { Db } from '../db/client.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 import { accountEndpoints } from './accounts.ts'
-import { boardEndpoints } from './boards.ts'
+import { type BoardsDeps, boardEndpoints } from './boards.ts'
 import { brandEndpoints } from './brands.ts'
 import { type DocumentsDeps, documentEndpoints } from './documents.ts'
 import { eventEndpoints } from './events.ts'
@@ -15,7 +15,7 @@ import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
 import { videoEndpoints } from './videos.ts'
 
-export type ApiDeps = ReadDeps & SubmitDeps & MediaDeps & HealthDeps & DocumentsDeps
+export type ApiDeps = ReadDeps & BoardsDeps & SubmitDeps & MediaDeps & HealthDeps & DocumentsDeps
 
 /** The library: what everyone reads and operators curate. */
 export const LIBRARY_ENDPOINTS: readonly Endpoint<ReadDeps & { db: Db }>[] = [

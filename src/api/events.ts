@@ -4,6 +4,7 @@ import { invalid } from '../errors.ts'
 import { EVENT_TYPES, formatCursor, parseCursor, START, toCloudEvent } from '../events/catalogue.ts'
 import { findBreak, readEvents } from '../events/read.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { cappedNumber } from './paging.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
@@ -75,7 +76,7 @@ export const eventEndpoints = [
       answer: z.strictObject({ events: z.array(Event), next: z.string() }),
       scope: 'events:read',
     },
-    async ({ db, publicUrl }: { db: Db; publicUrl: string }, { query }) => {
+    async ({ db, publicUrl }: { db: Db; publicUrl: string }, { query, charge }) => {
       const { types, limit = LIMIT.default } = query
       const after = query.after === undefined ? START : parseCursor(query.after)
       if (!after) throw invalid('after', 'after: not a cursor of this log. Use the `next` of a page, or leave it out.')
@@ -87,6 +88,7 @@ export const eventEndpoints = [
             `another library. Go on from ${formatCursor(end)}, or leave it out to read from the beginning.`,
         )
       const { events, next } = await readEvents(db, { after, types, limit })
+      await charge(pointsForItems(events.length) - POINTS.read)
       return {
         events: events.map((event) => toCloudEvent(event, publicUrl) as z.infer<typeof Event>),
         next: formatCursor(next),

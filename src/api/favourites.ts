@@ -40,9 +40,10 @@ export const favouriteEndpoints = [
       answer: z.strictObject({ frames: z.array(SavedFrame) }),
       scope: 'saves:read',
     },
-    async (deps: FavouritesDeps, { caller, query: { limit, after }, req, res, charge }) => {
+    async (deps: FavouritesDeps, { caller, query: { limit, after }, req, res, charge, hold }) => {
       const { db, search, publicUrl } = deps
       if (limit === undefined && after === undefined) {
+        hold('longAnswers')
         await charge(pointsForItems(await countSaves(db, caller.account.id)) - POINTS.read)
         return sendList({ req, res }, {}, 'frames', allSaves(deps, caller.account.id))
       }
@@ -83,7 +84,8 @@ export const favouriteEndpoints = [
       scope: 'saves:read',
       everyPlan: true,
     },
-    async (deps: FavouritesDeps, { caller, query: { format }, req, res, charge }) => {
+    async (deps: FavouritesDeps, { caller, query: { format }, req, res, charge, hold }) => {
+      hold('longAnswers')
       await charge(pointsForItems(await countSaves(deps.db, caller.account.id)) - POINTS.read)
       const batches = asRows(allSaves(deps, caller.account.id))
       return sendDownload({ req, res }, { format, name: 'saves', batches })

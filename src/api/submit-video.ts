@@ -5,6 +5,7 @@ import type { Db } from '../db/client.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { pointsForBytes } from '../http/rate-limit/budgets.ts'
 import { type ResolvedSource, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { readParameters } from '../parameters.ts'
@@ -82,7 +83,12 @@ export const submitEndpoints = [
       status: 202,
       scope: 'videos:write',
     },
-    async (deps: SubmitDeps, { req, res }) => {
+    async (deps: SubmitDeps, { req, res, charge, hold }) => {
+      if (!req.is('application/json')) {
+        hold('uploads')
+        const { maxUploadBytes } = deps
+        await charge(pointsForBytes(Math.min(declaredBytes(req) ?? maxUploadBytes, maxUploadBytes)))
+      }
       const { video, created } = await receive(req, deps)
       res.set('Location', `/api/videos/${video.id}/status`)
       return { video: toSubmitted(video), created }
@@ -113,13 +119,18 @@ async function receive(req: Request, deps: SubmitDeps): Promise<Submission> {
   )
 }
 
+/** Undefined for a body of unknown length. */
+function declaredBytes(req: Request): number | undefined {
+  const declared = req.headers['content-length']
+  return declared === undefined ? undefined : Number(declared)
+}
+
 /** What a form has beside its file. */
 const FORM_BYTES = 64 * 1024
 
 /** Refuses a body whose declared length is too large before it is read. */
 function refuseTooLarge(req: Request, maxBytes: number): void {
-  const declared = Number(req.headers['content-length'] ?? 0)
-  if (declared <= maxBytes + FORM_BYTES) return
+  if ((declaredBytes(req) ?? 0) <= maxBytes + FORM_BYTES) return
   const maxMb = Math.floor(maxBytes / 1024 / 1024)
   throw new AppError('payload_too_large', `The file is larger than the ${maxMb} MB allowed.`)
 }

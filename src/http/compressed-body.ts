@@ -71,6 +71,12 @@ export function sendBody(
   sendBytes(req, res, form, type, used)
 }
 
+/** Sends JSON in the encoding that the client prefers. */
+export async function sendJson(req: Request, res: Response, body: CompressibleBody): Promise<void> {
+  res.vary('Accept-Encoding')
+  await sendBody(req, res, body, { type: 'application/json; charset=utf-8', encoding: preferredEncoding(req) })
+}
+
 function sendBytes(req: Request, res: Response, bytes: Buffer, type: string, encoding: Encoding | undefined): void {
   res.setHeader('Content-Type', type)
   res.setHeader('Content-Length', bytes.length)

@@ -7,11 +7,11 @@ import type { Caller, Scope } from '../library/accounts/keys.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
 import { callerOf } from './authenticate.ts'
 import type { CacheableRead, CachedReads } from './cached-reads.ts'
-import { CompressibleBody, preferredEncoding, sendBody } from './compressed-body.ts'
+import { CompressibleBody, sendJson } from './compressed-body.ts'
 import { answerPost } from './idempotent-write.ts'
-import { type Budget, POINTS } from './rate-limit/budgets.ts'
+import { type Budget, type Holding, POINTS } from './rate-limit/budgets.ts'
 import type { RateLimits } from './rate-limit/rate-limits.ts'
-import { spendMore } from './rate-limit/spend.ts'
+import { holdUntilSent, spendMore } from './rate-limit/spend.ts'
 
 /** What the router, OpenAPI, /docs, /llms.txt and the authorisation tests know about an endpoint. */
 export interface Operation {
@@ -94,6 +94,8 @@ export interface Input<O extends Operation> {
   res: Response
   /** Takes points beyond the operation's own, for work that the request shows. @throws RateLimited */
   charge(points: number): undefined | Promise<void>
+  /** Holds one of its kind until the answer is sent. @throws AppError rate_limited */
+  hold(kind: Holding): void
 }
 
 /** The answer as the operation's schema has it. */
@@ -112,15 +114,8 @@ export function endpoint<D, const O extends Operation>(
         const answer = await handle(deps, readInput(operation, limits, req, res))
         if (operation.status !== undefined) res.status(operation.status)
         if (answer === undefined) return
-        if (!operation.long) {
-          res.json(answer)
-          return
-        }
-        res.vary('Accept-Encoding')
-        await sendBody(req, res, new CompressibleBody(JSON.stringify(answer)), {
-          type: 'application/json; charset=utf-8',
-          encoding: preferredEncoding(req),
-        })
+        if (operation.long) await sendJson(req, res, new CompressibleBody(JSON.stringify(answer)))
+        else res.json(answer)
       },
   }
 }
@@ -197,6 +192,7 @@ function readInput<O extends Operation>(operation: O, limits: RateLimits, req: R
     req,
     res,
     charge: (points: number) => spendMore(limits, { req, res }, points),
+    hold: (kind: Holding) => holdUntilSent(limits, { req, res }, kind),
   }
   return input as Input<O>
 }

@@ -10,6 +10,7 @@ import { createApp } from '../http/app.ts'
 import { createAuthentication } from '../http/authenticate.ts'
 import { openCachedReads } from '../http/cached-reads.ts'
 import { endpointRouter } from '../http/endpoint-router.ts'
+import { openKeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openReadModelVersion } from '../http/read-model-version.ts'
 import { fetchability } from '../library/videos/submit.ts'
@@ -69,11 +70,13 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const search = overrides.search?.(production) ?? production
   const readModel = openReadModelVersion(search, { ttlMs: overrides.versionTtlMs })
   const cache = openCachedReads(readModel, { maxBytes: overrides.readCacheBytes })
+  const kept = openKeptAnswers(readModel)
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const pages = openPages({
     db,
     search,
     readModel,
+    kept,
     sourceKeyOf,
     publicUrl,
     limits,
@@ -91,6 +94,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     db,
     store,
     search,
+    kept,
     publicUrl,
     sourceKeyOf,
     readImage,

@@ -76,7 +76,7 @@ function accountCorner({ account, formToken, current }: Page): Html | false {
  */
 export function sendPage(
   res: Response,
-  { publicUrl, status = 200, page }: { publicUrl: string; status?: number; page: string },
+  { publicUrl, status = 200, page }: { publicUrl: string; status?: number; page: string | Buffer },
 ): void {
   res.set({
     'Content-Security-Policy': [

@@ -1,5 +1,6 @@
 import type { Router } from 'express'
 import type { Db } from '../db/client.ts'
+import type { KeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import type { ReadModelVersion } from '../http/read-model-version.ts'
 import type { Logger } from '../logger.ts'
@@ -15,6 +16,7 @@ import { wallRouter } from './wall-page.ts'
 export interface PagesDeps extends CollectionDeps {
   search: LibrarySearch
   readModel: ReadModelVersion
+  kept: KeptAnswers
   sourceKeyOf(term: string): string | undefined
   db: Db
   limits: RateLimits

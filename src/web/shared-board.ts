@@ -2,9 +2,10 @@ import { Router } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { contextOf } from '../http/edge.ts'
+import type { KeptAnswers } from '../http/kept-answers.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
-import { BOARD_PAGE, loadSharedBoard } from '../library/collections/boards.ts'
+import { BOARD_PAGE, findSharedBoard, loadFoundBoard, PIN_CURSOR } from '../library/collections/boards.ts'
 import type { Logger } from '../logger.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { withoutTracking } from '../tracking.ts'
@@ -15,25 +16,32 @@ import { type Html, html, safeUrl } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import { pageErrors } from './page-errors.ts'
 
+export interface SharedBoardDeps extends CollectionDeps {
+  db: Db
+  assets: Assets
+  limits: RateLimits
+  logger: Logger
+  /** Finished pages, by the state of the board. */
+  kept: KeptAnswers
+}
+
 /** `/shared/{token}`: a board for everyone with its link. Never cached or indexed; no other site sees the link. */
-export function sharedBoardRouter({
-  db,
-  assets,
-  limits,
-  logger,
-  search,
-  publicUrl,
-}: CollectionDeps & { db: Db; assets: Assets; limits: RateLimits; logger: Logger }): Router {
+export function sharedBoardRouter({ db, assets, limits, logger, search, publicUrl, kept }: SharedBoardDeps): Router {
   const router = Router()
 
   router.get('/shared/:token', async (req, res) => {
     res.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
     await limits.consume('anonymous', contextOf(req).address, POINTS.read)
     const { after } = readParameters(withoutTracking(req.originalUrl), pageParameters)
-    const stored = await loadSharedBoard(db, String(req.params.token), { after, limit: BOARD_PAGE })
-    const board = await toBoardWithItems({ search, publicUrl }, stored)
-    const body = boardPage(board, { after, next: stored.next })
-    sendPage(res, { publicUrl, page: layout(assets, { title: board.name, noIndex: true, body }) })
+    const found = await findSharedBoard(db, String(req.params.token))
+    const page = await kept.find(`page ${found.id} ${found.version} ${after ?? ''}`, async () => {
+      const stored = await loadFoundBoard(db, found, { after, limit: BOARD_PAGE })
+      const { next } = stored
+      const board = await toBoardWithItems({ search, publicUrl }, stored)
+      const body = boardPage(board, { after, next })
+      return { text: layout(assets, { title: board.name, noIndex: true, body }), next }
+    })
+    sendPage(res, { publicUrl, page: page.body.bytes })
   })
 
   router.use(pageErrors({ assets, publicUrl, logger }))
@@ -41,7 +49,7 @@ export function sharedBoardRouter({
 }
 
 const pageParameters = {
-  after: { schema: z.string().max(20), description: 'The cursor of the previous page.' },
+  after: { schema: z.string().regex(PIN_CURSOR), description: 'The cursor of the previous page.' },
 } as const satisfies Parameters
 
 interface BoardSteps {

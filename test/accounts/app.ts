@@ -43,6 +43,7 @@ export async function openTestApi({
 } = {}): Promise<TestApi> {
   const stores = await openStores()
   const { db, prefix } = stores
+  const watch = overrides.search ?? ((search: LibrarySearch) => search)
   const logs: string[] = []
   const logger = createLogger({ level: 'info' }, { write: (line: string) => void logs.push(line) })
   const dataDir = await mkdtemp(join(tmpdir(), 'frames-accounts-'))
@@ -62,7 +63,7 @@ export async function openTestApi({
     server,
     // A busy machine is no unavailable Redis; a Redis of the test's own may be one.
     ...(redisUrl === undefined ? { patienceMs: 15_000 } : {}),
-    overrides: { search: (search) => withRecordedFrames(search, db), ...overrides },
+    overrides: { ...overrides, search: (search) => watch(withRecordedFrames(search, db)) },
   })
   return {
     stores,

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   createBoard,
   deleteBoard,
+  findSharedBoard,
   listBoards,
   loadBoard,
-  loadSharedBoard,
   renameBoard,
   shareBoard,
   unshareBoard,
@@ -206,13 +206,13 @@ describe('boards', () => {
     const { id: boardId } = await createBoard(stores.db, { accountId: account.id, name: 'shared' })
     const at = { accountId: account.id, boardId }
     const first = await shareBoard(stores.db, at)
-    expect((await loadSharedBoard(stores.db, first.token)).board.id).toBe(boardId)
+    expect((await findSharedBoard(stores.db, first.token)).id).toBe(boardId)
     const second = await shareBoard(stores.db, at)
-    await expect(loadSharedBoard(stores.db, first.token)).rejects.toMatchObject({ code: 'not_found' })
-    expect((await loadSharedBoard(stores.db, second.token)).board.id).toBe(boardId)
+    await expect(findSharedBoard(stores.db, first.token)).rejects.toMatchObject({ code: 'not_found' })
+    expect((await findSharedBoard(stores.db, second.token)).id).toBe(boardId)
     await unshareBoard(stores.db, at)
     await unshareBoard(stores.db, at)
-    await expect(loadSharedBoard(stores.db, second.token)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(findSharedBoard(stores.db, second.token)).rejects.toMatchObject({ code: 'not_found' })
     expect(await typesOf(stores.db, account.id)).toEqual([
       'board.created',
       'board.shared',

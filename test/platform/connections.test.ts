@@ -97,7 +97,7 @@ async function openLong(limits: ConnectionLimits) {
   }
 }
 
-test('an address holds a bounded number of connections; one that closes makes room; others are not concerned', async () => {
+test('an address holds a bounded number of connections; one that closes makes room; others go on', async () => {
   const { client, count } = await openLong({ perAddress: 3 })
   const held = [client(), client(), client()]
   await expect.poll(count).toBe(3)

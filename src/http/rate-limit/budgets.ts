@@ -11,6 +11,12 @@ export function pointsForItems(items: number): number {
   return Math.max(1, Math.ceil(items / ITEMS_PER_READ)) * POINTS.read
 }
 
+const BYTES_PER_POINT = 1024 * 1024
+
+export function pointsForBytes(bytes: number): number {
+  return Math.ceil(bytes / BYTES_PER_POINT)
+}
+
 /** A write of many frames appends an event for each. */
 export function pointsForFrames(frames: number): number {
   return Math.max(POINTS.write, frames)
@@ -31,6 +37,14 @@ export const BUDGETS = {
   links: { points: 30, windowSec: 900 },
 } as const
 export type Budget = keyof typeof BUDGETS
+
+/** How many of a kind one account, and one address, may have under way in a process. */
+export const AT_ONCE = {
+  /** Answers that are streamed, because they have no bound: exports and whole lists. */
+  longAnswers: 4,
+  uploads: 4,
+} as const
+export type Holding = keyof typeof AT_ONCE
 export const LINK_POINTS = 5
 
 export function budgetOf(plan: Plan): 'free' | 'pro' {

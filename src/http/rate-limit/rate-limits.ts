@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Logger } from '../../logger.ts'
 import { BUDGETS, type Budget, RateLimited, type Usage } from './budgets.ts'
+import { type Hold, openHoldings } from './holdings.ts'
 import { openLocalWindows } from './local-window.ts'
 import { openPointBlocks } from './point-blocks.ts'
 
@@ -18,6 +19,8 @@ export interface RateLimits {
   pointsOf(budget: Budget): number
   /** What is left, without taking any. */
   peek(budget: Budget, subject: string): Promise<Usage>
+  /** Holds one of what may only be under way a few times at once. */
+  hold: Hold
   /**
    * Seconds for which failed key checks of an address or key prefix are refused, after too many of them; 0 for none.
    * Known in this process only.
@@ -65,6 +68,7 @@ export function openRateLimits(options: RateLimitOptions): RateLimits {
       blocks.spend(`${budget}:${subject}`, points, limiters[budget].points, (wanted) => take(budget, subject, wanted)),
     consumeLocally: (budget, subject, points) => windows.get(budget)!(subject, points),
     pointsOf: (budget) => limiters[budget].points,
+    hold: openHoldings(),
     async peek(budget, subject) {
       const limiter = limiters[budget]
       const { points: limit, duration: windowSec } = limiter

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestHandler } from 'express'
 import { contextOf } from '../edge.ts'
-import { type Budget, type Payer, POINTS, RateLimited, type Usage } from './budgets.ts'
+import { type Budget, type Holding, type Payer, POINTS, RateLimited, type Usage } from './budgets.ts'
 import type { RateLimits } from './rate-limits.ts'
 
 /**
@@ -39,7 +39,11 @@ function setRateLimitHeaders(res: ServerResponse, { limit, windowSec, remaining,
   res.setHeader('RateLimit', `"default";r=${remaining};t=${resetSec}`)
 }
 
-/** Takes more points from the budget that has paid for the request: its work is known now. @throws RateLimited */
+/**
+ * Takes more points from the budget that has paid for the request: its work is known now. Never more than a whole
+ * budget after what a request costs at first, so that the dearest request can be paid.
+ * @throws RateLimited
+ */
 export function spendMore(
   limits: RateLimits,
   exchange: { req: IncomingMessage; res: ServerResponse },
@@ -47,7 +51,20 @@ export function spendMore(
 ): undefined | Promise<void> {
   const { payer } = contextOf(exchange.req)
   if (!payer) throw new Error('spendMore was called on a request that nothing has charged')
-  return points > 0 ? spend(limits, exchange, payer, points) : undefined
+  const most = limits.pointsOf(payer.budget) - POINTS.write
+  return points > 0 ? spend(limits, exchange, payer, Math.max(1, Math.min(points, most))) : undefined
+}
+
+/** Holds one until the answer is sent or its client has gone. @throws AppError rate_limited */
+export function holdUntilSent(
+  { hold }: Pick<RateLimits, 'hold'>,
+  { req, res }: { req: IncomingMessage; res: ServerResponse },
+  kind: Holding,
+): void {
+  const { address, payer } = contextOf(req)
+  const release = hold(kind, payer ? [address, payer.subject] : [address])
+  if (res.closed) release()
+  else res.once('close', release)
 }
 
 /** What a local charge needs of the limits. */

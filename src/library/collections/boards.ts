@@ -115,6 +115,8 @@ export async function listBoards(
 
 /** Pins per page of a board. */
 export const BOARD_PAGE = 120
+/** The cursor of a page: the place of the last pin before it. */
+export const PIN_CURSOR = /^\d{1,9}$/
 
 /** Which pins: a page behind a cursor, or a page of another size by its number of pins before. */
 export interface PinPage {
@@ -144,14 +146,43 @@ export async function loadBoard(
   return loadOne(db, sql`b.id = ${boardId} and b.account_id = ${accountId}`, page)
 }
 
-/** The board behind a share link. @throws as loadBoard: unknown and revoked links look alike. */
-export async function loadSharedBoard(db: DbOrTx, token: string, page?: PinPage): Promise<LoadedBoard> {
-  return loadOne(db, sql`b.share_hash = ${sha256(token.slice(0, 200))}`, page)
+/** A board in one state: every change of it or of its pins gives it another version. */
+export interface BoardVersion {
+  id: string
+  version: string
+}
+
+/** @throws AppError as loadBoard. */
+export async function findBoard(
+  db: DbOrTx,
+  { accountId, boardId }: { accountId: string; boardId: string },
+): Promise<BoardVersion> {
+  if (!isId(boardId)) throw notFound('board')
+  return findOne(db, sql`b.id = ${boardId} and b.account_id = ${accountId}`)
+}
+
+/** The board behind a share link. @throws AppError not_found: unknown and revoked links look alike. */
+export async function findSharedBoard(db: DbOrTx, token: string): Promise<BoardVersion> {
+  return findOne(db, sql`b.share_hash = ${sha256(token.slice(0, 200))}`)
+}
+
+async function findOne(db: DbOrTx, where: SQL): Promise<BoardVersion> {
+  // Each change writes the board's row, so the row's transaction names its state.
+  const { rows } = await db.execute<BoardVersion & Record<string, unknown>>(
+    sql`select b.id, b.xmin::text as version from boards b where ${where}`,
+  )
+  if (!rows[0]) throw notFound('board')
+  return rows[0]
+}
+
+/** A board that the caller may see. @throws AppError not_found, invalid_request for a bad cursor. */
+export async function loadFoundBoard(db: DbOrTx, { id }: BoardVersion, page?: PinPage): Promise<LoadedBoard> {
+  return loadOne(db, sql`b.id = ${id}`, page)
 }
 
 async function loadOne(db: DbOrTx, where: SQL, page?: PinPage): Promise<LoadedBoard> {
   const { after, limit, skip = 0 } = page ?? {}
-  if (after !== undefined && !/^\d{1,9}$/.test(after))
+  if (after !== undefined && !PIN_CURSOR.test(after))
     throw invalid('after', 'after: not a cursor of this board. Use the `next` of an earlier page.')
   const behind = after === undefined ? sql`` : sql`and i.position > ${after}::int`
   const cut = limit === undefined ? sql`` : sql`order by i.position limit ${limit + 1} offset ${skip}`

@@ -1,0 +1,37 @@
+import { CompressibleBody } from './compressed-body.ts'
+import type { ReadModelVersion } from './read-model-version.ts'
+import { openVersionedCache } from './versioned-cache.ts'
+
+/** A finished answer that no cache outside may keep. */
+interface KeptAnswer {
+  body: CompressibleBody
+  /** The cursor of the next page; null at the end. */
+  next: string | null
+}
+
+export interface KeptAnswers {
+  /**
+   * The answer of this key, made once for all who wait and kept until the read model changes. The key names everything
+   * else that it depends on. The caller has checked who may see it.
+   */
+  find(key: string, make: () => Promise<{ text: string; next: string | null }>): Promise<KeptAnswer>
+}
+
+/** Keeps answers in this process, bounded by `maxBytes`. */
+export function openKeptAnswers(readModel: ReadModelVersion, { maxBytes = 32 * 1024 * 1024 } = {}): KeptAnswers {
+  const cache = openVersionedCache<KeptAnswer>({
+    readModel,
+    maxBytes,
+    // Twice the body: its compressed forms are kept beside it.
+    sizeOf: ({ body }) => body.bytes.length * 2,
+  })
+  return {
+    async find(key, make) {
+      const { value } = await cache.getOrLoad(key, async () => {
+        const { text, next } = await make()
+        return { body: new CompressibleBody(text), next }
+      })
+      return value
+    },
+  }
+}
