@@ -5,7 +5,7 @@ import {
   jsonArray,
   jsonObject,
   jsonObjectPieces,
-  jsonObjectWithList,
+  jsonObjectWithLists,
   jsonText,
   prefixMember,
   withMembers,
@@ -106,16 +106,18 @@ test('a value without a JSON text is refused', () => {
   expect(() => jsonText(undefined)).toThrow(TypeError)
 })
 
-test('an object with a list in batches is the text of the whole object, however the batches are cut', async () => {
+test('an object with lists in batches is the text of the whole object, however the batches are cut', async () => {
+  const lists = fc.array(fc.array(value, { maxLength: 3 }), { maxLength: 4 })
   await fc.assert(
-    fc.asyncProperty(fields, fc.array(fc.array(value, { maxLength: 3 }), { maxLength: 4 }), async (members, lists) => {
-      const { items: _, ...about } = members
-      async function* batches() {
-        for (const list of lists) yield list.map(jsonText)
+    fc.asyncProperty(fields, lists, lists, async (members, items, others) => {
+      const { items: _, others: __, ...about } = members
+      async function* batches(cut: readonly unknown[][]) {
+        for (const list of cut) yield list.map(jsonText)
       }
+      const both = { items: batches(items), others: batches(others) }
       let text = ''
-      for await (const piece of jsonObjectWithList(texts(about), 'items', batches())) text += piece
-      expect(parsed(text)).toEqual(plain({ ...about, items: lists.flat() }))
+      for await (const piece of jsonObjectWithLists(texts(about), both)) text += piece
+      expect(parsed(text)).toEqual(plain({ ...about, items: items.flat(), others: others.flat() }))
     }),
   )
 })

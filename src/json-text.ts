@@ -58,20 +58,28 @@ export function jsonObjectPieces(members: Readonly<Record<string, JsonText | Buf
   return pieces
 }
 
-/** As `jsonObject` in pieces, with an array of that name at its end whose items come in batches. */
-export async function* jsonObjectWithList(
+/** As `jsonObject` in pieces, with arrays at its end whose items come in batches. */
+export async function* jsonObjectWithLists(
   members: JsonMembers,
-  name: string,
-  batches: AsyncIterable<readonly JsonText[]>,
+  lists: Readonly<Record<string, AsyncIterable<readonly JsonText[]>>>,
 ): AsyncGenerator<string> {
   const head = toMembers(members)
-  let separator = `{${head}${head === '' ? '' : ','}${JSON.stringify(name)}:[`
-  for await (const items of batches) {
-    if (items.length === 0) continue
-    yield `${separator}${items.join(',')}`
+  /** What stands before the next piece. */
+  let text = `{${head}`
+  let separator = head === '' ? '' : ','
+  for (const [name, batches] of Object.entries(lists)) {
+    text += `${separator}${JSON.stringify(name)}:[`
+    separator = ''
+    for await (const items of batches) {
+      if (items.length === 0) continue
+      yield `${text}${separator}${items.join(',')}`
+      text = ''
+      separator = ','
+    }
+    text += ']'
     separator = ','
   }
-  yield separator === ',' ? ']}' : `${separator}]}`
+  yield `${text}}`
 }
 
 /**

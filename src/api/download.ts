@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import { z } from 'zod'
 import { sendPieces } from '../http/stream-body.ts'
-import { type JsonMembers, jsonObjectWithList, jsonText } from '../json-text.ts'
+import { type JsonMembers, jsonObjectWithLists, jsonText } from '../json-text.ts'
 import type { Parameters } from '../parameters.ts'
 import { CSV_HEAD, type ExportRow, toCsvLines } from '../views/export.ts'
 
@@ -39,7 +39,12 @@ export async function sendList(
   name: string,
   batches: AsyncIterable<readonly object[]>,
 ): Promise<undefined> {
-  await sendPieces(req, res, jsonObjectWithList(about, name, asTexts(batches)), 'application/json; charset=utf-8')
+  await sendPieces(
+    req,
+    res,
+    jsonObjectWithLists(about, { [name]: asTexts(batches) }),
+    'application/json; charset=utf-8',
+  )
 }
 
 async function* csvPieces(batches: AsyncIterable<readonly ExportRow[]>) {

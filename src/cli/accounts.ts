@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { PLANS, type Plan } from '../db/schema/accounts.ts'
+import { type JsonText, jsonObjectWithLists, jsonText } from '../json-text.ts'
+import { exportAccount } from '../library/accounts/account-export.ts'
 import {
   type Account,
   createAccount,
@@ -13,7 +15,7 @@ import { signInUrl } from '../web/sign-in.ts'
 import { ageOf } from './age.ts'
 import { type CommandContext, readRunFile, withContext } from './context.ts'
 import { addExamples } from './examples.ts'
-import { type Column, print, table } from './terminal.ts'
+import { type Column, print, printPieces, table } from './terminal.ts'
 
 /** `frames accounts …` */
 export function defineAccounts(group: Command): void {
@@ -23,6 +25,7 @@ export function defineAccounts(group: Command): void {
     'accounts create --email ann@example.org --plan pro',
     'accounts set-plan ann@example.org free',
     'accounts link ann@example.org',
+    'accounts export ann@example.org > ann.json',
   )
 
   group
@@ -78,6 +81,8 @@ export function defineAccounts(group: Command): void {
       }),
     )
 
+  addExport(group)
+
   group
     .command('delete')
     .description('delete an account with its keys, saves and boards (its events stay under a random id)')
@@ -90,6 +95,29 @@ export function defineAccounts(group: Command): void {
         print(json, { deleted: account.id }, () => `deleted ${account.email}`)
       }),
     )
+}
+
+function addExport(group: Command): void {
+  group
+    .command('export')
+    .description('print everything that is kept about a person as one JSON object')
+    .argument('<email>', 'email of the account')
+    .action((email: string) =>
+      withContext(({ db, config }) =>
+        exportAccount(db, { email, publicUrl: config.publicUrl }, ({ account, lists }) =>
+          printPieces(jsonObjectWithLists({ account: jsonText(account) }, asTexts(lists))),
+        ),
+      ),
+    )
+}
+
+type Batches<T> = Readonly<Record<string, AsyncIterable<readonly T[]>>>
+
+function asTexts(lists: Batches<object>): Batches<JsonText> {
+  async function* texts(batches: AsyncIterable<readonly object[]>) {
+    for await (const rows of batches) yield rows.map(jsonText)
+  }
+  return Object.fromEntries(Object.entries(lists).map(([name, batches]) => [name, texts(batches)]))
 }
 
 /** The address of the local service, or PUBLIC_URL for a service elsewhere. */

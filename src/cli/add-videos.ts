@@ -8,6 +8,7 @@ import { AppError } from '../errors.ts'
 import { fetchability, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import { reportVideo } from '../library/videos/video-status.ts'
 import { tooLarge } from '../media/media-store.ts'
+import { toShownAddress } from '../shown-address.ts'
 import { findSource } from '../video/source/source.ts'
 import { PLATFORMS } from '../vocabulary.ts'
 import { type CommandContext, parseInteger, withContext } from './context.ts'
@@ -84,7 +85,7 @@ async function addVideos(context: CommandContext, sources: string[], options: Ad
 
 async function addOne(context: CommandContext, entry: VideoEntry): Promise<Outcome> {
   const { source, details } = entry
-  const named = { ...(entry.line === undefined ? {} : { line: entry.line }), source }
+  const named = { ...(entry.line === undefined ? {} : { line: entry.line }), source: toShownAddress(source) }
   if (entry.error !== undefined) return { ...named, error: entry.error }
   try {
     const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(source)

@@ -21,12 +21,36 @@ function toFailure(error: unknown): Failure {
   if (error instanceof ConfigError) return { text: error.message, exitCode: EXIT.usage }
   if (error instanceof AppError) return { text: error.message, exitCode: exitCodeOf(error) }
   if (error instanceof LocalFailure) return { text: error.message, exitCode: EXIT.failed }
+  const refused = refusedCredentials(error)
+  if (refused) return { text: refused, exitCode: EXIT.failed }
   if (isConnectionLoss(error))
     return {
       text: 'The database, Redis or the media store is unavailable. Check that the service is running.',
       exitCode: EXIT.unavailable,
     }
   return { text: error instanceof Error ? (error.stack ?? error.message) : String(error), exitCode: EXIT.failed }
+}
+
+/** What PostgreSQL, Redis, a bucket or Meilisearch says to a wrong password or name, as what to correct. */
+const REFUSALS: readonly [what: RegExp, text: string][] = [
+  [/^(28P01|28000)$/, 'PostgreSQL refuses the user or the password of DATABASE_URL. Correct it.'],
+  [/^3D000$/, 'PostgreSQL has no database of the name in DATABASE_URL. Create it, or correct the name.'],
+  [/^(WRONGPASS|NOAUTH)\b/, 'Redis refuses the password of REDIS_URL. Correct it.'],
+  [
+    /^(InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied)$/,
+    'The bucket refuses S3_ACCESS_KEY and S3_SECRET_KEY. Correct them, or allow this key to use the bucket.',
+  ],
+  [/^NoSuchBucket$/, 'There is no bucket of the name in S3_BUCKET. Create it, or correct the name.'],
+  [/^invalid_api_key$/, 'Meilisearch refuses MEILI_KEY. Correct it.'],
+]
+
+function refusedCredentials(error: unknown): string | undefined {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    const { code, name, message } = cause as Error & { code?: unknown }
+    const found = REFUSALS.find(([what]) => [String(code), name, message].some((said) => what.test(said)))
+    if (found) return found[1]
+  }
+  return undefined
 }
 
 function exitCodeOf({ code }: AppError): number {

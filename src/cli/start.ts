@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { type Config, childEnv } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
-import { claimDataDir } from '../local/claim.ts'
+import { claimDataDir, closeToOthers } from '../local/claim.ts'
 import { freePort, portTrouble } from '../local/ports.ts'
 import { startLocalPostgres } from '../local/postgres.ts'
 import { stopChild } from '../local/processes.ts'
@@ -38,6 +38,7 @@ const cli = fileURLToPath(new URL('../cli.ts', import.meta.url))
 export async function startService(config: Config): Promise<number> {
   const claim = claimDataDir(config.dataDir)
   if (!claim) throw new CliError(alreadyRunning(config.dataDir))
+  closeToOthers(config.dataDir)
   const log = openServiceLog(config.dataDir)
   const logger = createLogger({ level: config.logLevel, name: 'api' }, { write: log.write })
   /** Stopped from the last to the first. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { styleText } from 'node:util'
 import stringWidth from 'string-width'
 
@@ -35,6 +36,12 @@ export function print(json: boolean | undefined, value: unknown, lines: () => Li
   else say(...(given as readonly Line[]))
 }
 
+/** Prints one JSON object that comes in pieces, no faster than it is read. */
+export async function printPieces(pieces: AsyncIterable<string>): Promise<void> {
+  for await (const piece of pieces) if (!process.stdout.write(escaped(piece))) await once(process.stdout, 'drain')
+  process.stdout.write('\n')
+}
+
 /** A line without characters that steer a terminal, in colour where `stream` shows it (NO_COLOR turns it off). */
 function toText(line: Line, stream: NodeJS.WriteStream): string {
   if (typeof line === 'string') return visible(line)
@@ -52,7 +59,11 @@ function visible(text: string): string {
 }
 
 function toJson(value: unknown): string {
-  return JSON.stringify(value).replace(UNESCAPED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return escaped(JSON.stringify(value))
+}
+
+function escaped(json: string): string {
+  return json.replace(UNESCAPED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 export interface Column<Row> {

@@ -44,6 +44,21 @@ export async function readEvents(
 }
 
 /**
+ * All events of one account, oldest first, in batches. The log has no index for it: it is read once, from its
+ * beginning.
+ */
+export async function* readAccountEvents(db: DbOrTx, accountId: string, batch: number): AsyncGenerator<StoredEvent[]> {
+  for (let after = 0; ; ) {
+    const { rows } = await db.execute<Row>(sql`
+      select seq, xid::text as xid_text, id, type, version, subject, account_id, data, time
+        from events where account_id = ${accountId} and seq > ${after}::bigint order by seq limit ${batch}`)
+    yield rows.map(toStored)
+    if (rows.length < batch) return
+    after = Number(rows.at(-1)!.seq)
+  }
+}
+
+/**
  * Events that no reader may see yet, because an older transaction is open in some database of the PostgreSQL server.
  * Usually there are none, or they are milliseconds old. `since` is the time of the oldest.
  */

@@ -65,6 +65,15 @@ export function toAppError(error: unknown): AppError {
       retryAfterSec: 1,
       cause: error,
     })
+  if (sqlStateOf(error, DISK_FULL))
+    return new AppError(
+      'unavailable',
+      'The disk of the service is full, so nothing can be changed now. Try again later.',
+      {
+        retryAfterSec: 60,
+        cause: error,
+      },
+    )
   return new AppError(
     'internal',
     'Something went wrong on our side. The X-Request-Id of this answer helps us find it.',
@@ -77,6 +86,7 @@ const MAX_FAULTS = 20
 const UNSTORABLE = ['22021', '22P05']
 const STATEMENT_TIMEOUT = ['57014']
 const LOCK_TIMEOUT = ['55P03']
+const DISK_FULL = ['53100', 'ENOSPC', 'EDQUOT']
 
 function sqlStateOf(error: unknown, states: readonly string[]): boolean {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)

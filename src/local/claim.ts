@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
@@ -21,6 +21,18 @@ export function claimDataDir(dir: string): Claim | undefined {
     throw error
   }
   return { release: () => lock.close() }
+}
+
+/**
+ * Closes what earlier versions left open to other users. The folder itself stays as it is: where PostgreSQL runs as
+ * another user than root, that user passes through it.
+ */
+export function closeToOthers(dir: string): void {
+  for (const name of readdirSync(dir)) {
+    const path = join(dir, name)
+    const found = lstatSync(path)
+    if ((found.mode & 0o077) !== 0 && !found.isSymbolicLink()) chmodSync(path, found.mode & 0o700)
+  }
 }
 
 const SQLITE_BUSY = 5

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import type { Readable } from 'node:stream'
+import { isDiskFull, requireRoom, StorageFull } from './disk-room.ts'
 import { checkKey, checkPrefix, type MediaStore, tooLarge } from './media-store.ts'
 
 /** A media store in a folder. A file appears whole or not at all: temporary name, fsync, rename. */
@@ -34,13 +35,12 @@ export function openDiskStore(root: string): MediaStore {
   return {
     async put(key, body, _contentType, { maxBytes = Number.POSITIVE_INFINITY } = {}) {
       const path = pathOf(key)
-      await mkdir(dirname(path), { recursive: true })
       const temporary = `${path}.${randomBytes(6).toString('hex')}.part`
-      const file = await open(temporary, 'wx')
+      const file = await begin(temporary)
       try {
         const bytes = Buffer.isBuffer(body)
           ? await writeBuffer(file, body, maxBytes)
-          : await writeStream(file, body, maxBytes)
+          : await writeStream(file, dirname(path), body, maxBytes)
         await file.sync()
         await file.close()
         await rename(temporary, path)
@@ -49,7 +49,7 @@ export function openDiskStore(root: string): MediaStore {
       } catch (error) {
         await file.close().catch(() => undefined)
         await rm(temporary, { force: true })
-        throw error
+        throw isDiskFull(error) ? new StorageFull('disk', error) : error
       }
     },
     get: (key) => absent(readFile(pathOf(key))),
@@ -75,6 +75,17 @@ export function openDiskStore(root: string): MediaStore {
   }
 }
 
+/** Creates the file with its folder. @throws StorageFull */
+async function begin(path: string): Promise<FileHandle> {
+  try {
+    await mkdir(dirname(path), { recursive: true })
+    await requireRoom(dirname(path))
+    return await open(path, 'wx')
+  } catch (error) {
+    throw isDiskFull(error) ? new StorageFull('disk', error) : error
+  }
+}
+
 /** A rename is durable only after its folder is synced. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
@@ -91,12 +102,19 @@ async function writeBuffer(file: FileHandle, body: Buffer, maxBytes: number): Pr
   return body.length
 }
 
-async function writeStream(file: FileHandle, body: Readable, maxBytes: number): Promise<number> {
+/** How often a long upload looks at the free space. */
+const LOOK_EVERY_BYTES = 8 * 1024 * 1024
+
+async function writeStream(file: FileHandle, folder: string, body: Readable, maxBytes: number): Promise<number> {
   let bytes = 0
+  let lookedAt = 0
   for await (const chunk of body) {
     bytes += (chunk as Buffer).length
     if (bytes > maxBytes) throw tooLarge(maxBytes)
     await file.write(chunk as Buffer)
+    if (bytes - lookedAt < LOOK_EVERY_BYTES) continue
+    await requireRoom(folder)
+    lookedAt = bytes
   }
   return bytes
 }

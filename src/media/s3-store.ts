@@ -11,6 +11,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
+import { StorageFull } from './disk-room.ts'
 import { checkKey, checkPrefix, type MediaStore, tooLarge } from './media-store.ts'
 
 export interface S3StoreOptions {
@@ -152,18 +153,23 @@ async function deleteObjects(client: S3Client, bucket: string, keys: readonly st
 }
 
 /**
- * Adds an outage's code (see `isConnectionLoss`) to the error when the bucket is overloaded, broken or silent. Then the
- * work waits and no attempt counts. A request that the server does not implement (501) will not succeed later.
+ * A full bucket is StorageFull. Adds an outage's code (see `isConnectionLoss`) to the error when the bucket is
+ * overloaded, broken or silent. Then the work waits and no attempt counts. A request that the server does not implement
+ * (501) will not succeed later.
  */
 function asOutage(error: unknown): unknown {
   if (!(error instanceof Error) || 'code' in error) return error
   const status = statusOf(error) ?? 0
+  if (status === 507 || FULL.test(error.name)) return new StorageFull('bucket', error)
   const isOutage =
     status === 429 ||
     (status >= 500 && status !== 501) ||
     /^(SlowDown|InternalError|RequestTimeout|TimeoutError)$/.test(error.name)
   return isOutage ? Object.assign(error, { code: 'ETIMEDOUT' }) : error
 }
+
+/** How servers name a bucket or a server without room, some of them with a status of the 400s. */
+const FULL = /StorageFull|QuotaExceeded|InsufficientStorage|NotEnoughSpace/
 
 /** The promise's value; undefined when the object does not exist. */
 async function absent<T>(promise: Promise<T>): Promise<T | undefined> {

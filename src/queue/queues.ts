@@ -162,12 +162,18 @@ async function untilReady(redis: Redis): Promise<void> {
   if (redis.status === 'ready') return
   if (redis.status === 'end') throw new Error('the queue is closed')
   await new Promise<void>((resolve, reject) => {
+    let cause: Error | undefined
+    const failed = (error: Error) => {
+      cause = error
+    }
     const timer = setTimeout(() => {
-      redis.off('ready', ready)
-      reject(Object.assign(new Error('Redis is unavailable'), { code: 'ECONNREFUSED' }))
+      redis.off('ready', ready).off('error', failed)
+      reject(Object.assign(new Error('Redis is unavailable', { cause }), { code: 'ECONNREFUSED' }))
     }, 2_000)
+    redis.on('error', failed)
     const ready = () => {
       clearTimeout(timer)
+      redis.off('error', failed)
       resolve()
     }
     redis.once('ready', ready)

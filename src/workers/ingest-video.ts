@@ -14,9 +14,10 @@ import {
 } from '../library/videos/ingest-progress.ts'
 import { recordExtraction } from '../library/videos/record-extraction.ts'
 import type { Logger } from '../logger.ts'
+import { isDiskFull, requireRoom, StorageFull } from '../media/disk-room.ts'
 import { imageKeysOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import type { Handlers } from '../queue/work.ts'
+import { type Handlers, RetryAfter } from '../queue/work.ts'
 import type { Extraction, ExtractOptions } from '../video/extract/extract.ts'
 import type { FaultPoint } from './fault-point.ts'
 import { makeScratch } from './scratch.ts'
@@ -52,6 +53,7 @@ const PROGRESS_MS = 1_000
 export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
   const { db, logger, faultPoint } = deps
   return async ({ videoId, revision }, { signal: stop, lastAttempt }) => {
+    await untilRoom(deps.scratchRoot)
     const video = await beginVideo(db, videoId, revision)
     if (!video) return
     if (video.attempts > MAX_ATTEMPTS) {
@@ -81,6 +83,20 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
       await progress.stop()
       await rm(scratchDir, { recursive: true, force: true })
     }
+  }
+}
+
+/** How soon a full disk is looked at again. */
+const FULL_DISK_DELAY_MS = 10_000
+
+/** A full disk is a delay: no attempt counts and nothing is fetched. @throws RetryAfter */
+async function untilRoom(scratchRoot: string): Promise<void> {
+  try {
+    await mkdir(scratchRoot, { recursive: true })
+    await requireRoom(scratchRoot)
+  } catch (error) {
+    if (!(error instanceof StorageFull) && !isDiskFull(error)) throw error
+    throw new RetryAfter('the disk is full', FULL_DISK_DELAY_MS)
   }
 }
 
@@ -155,7 +171,7 @@ async function handleFailure(
     logger.info({ videoId, code: error.code }, 'video refused')
     return fail(error.code, error.message)
   }
-  if ((error as NodeJS.ErrnoException).code === 'ENOSPC') {
+  if (error instanceof StorageFull || isDiskFull(error)) {
     logger.error({ videoId }, 'disk full')
     if (lastAttempt) await fail('disk_full', 'The disk is full. Free some space, then retry this video.')
   } else if (lastAttempt) {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { sql } from 'drizzle-orm'
 import sharp from 'sharp'
+import type { Config } from '../../src/config.ts'
 import { submitUpload } from '../../src/library/videos/submit.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import type { Extraction, ExtractOptions } from '../../src/video/extract/extract.ts'
@@ -12,6 +13,7 @@ import type { AnnotatedValue, Annotator, FrameAnnotation, FrameToAnnotate } from
 import type { AnnotatedAttribute } from '../../src/vocabulary.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { openService, type Service } from '../support/service.ts'
+import type { Stores } from '../support/stores.ts'
 
 /** The scripted answer about a frame. */
 export type Answerer = (frame: FrameToAnnotate) => Partial<FrameAnnotation> | Promise<Partial<FrameAnnotation>>
@@ -191,7 +193,7 @@ const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
 
 /** The real command line over the service's stores. */
 export function frames(
-  service: Service,
+  service: { stores: Pick<Stores, 'databaseUrl'>; config: Pick<Config, 'dataDir'> },
   redisUrl: string,
   args: readonly string[],
   env: Record<string, string> = {},

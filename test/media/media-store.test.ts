@@ -9,6 +9,7 @@ import { Readable } from 'node:stream'
 import S3rver from '@20minutes/s3rver'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isConnectionLoss } from '../../src/db/connection-loss.ts'
+import { StorageFull } from '../../src/media/disk-room.ts'
 import { openDiskStore } from '../../src/media/disk-store.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { openS3Store } from '../../src/media/s3-store.ts'
@@ -260,6 +261,21 @@ describe('a bucket that is away', () => {
     ['silent', () => undefined],
   ])('%s: every act ends as an outage', async (_, answer) => {
     for (const failure of await failuresOf(answer)) expect(isConnectionLoss(failure), String(failure)).toBe(true)
+  })
+
+  const named = (status: number, code: string): RequestListener => {
+    return (_, res) => res.writeHead(status).end(`<Error><Code>${code}</Code><Message>full</Message></Error>`)
+  }
+  test.each<[string, RequestListener]>([
+    ['507', (_, res) => res.writeHead(507).end()],
+    ['of MinIO', named(507, 'XMinioStorageFull')],
+    ['by its quota', named(403, 'QuotaExceeded')],
+  ])('full %s: what is added is refused with what to do', async (_, answer) => {
+    const [, , , image, upload] = await failuresOf(answer)
+    for (const failure of [image, upload]) {
+      expect(failure).toBeInstanceOf(StorageFull)
+      expect((failure as Error).message).toMatch(/The bucket of the library is full.*Free some space/)
+    }
   })
 
   test('silent in the middle of an image: reading it ends as an outage', async () => {

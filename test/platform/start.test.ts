@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,6 +31,7 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     expect(service.output()).toContain(`The service runs at ${api} `)
     expect(mode('run.json')).toBe(0o600)
     expect(mode('operator-key')).toBe(0o600)
+    expect(openToOthers()).toEqual([])
     // The database says `ready` first. The wall follows a moment later.
     await until(async () => {
       firstFrames = await framesOf(api)
@@ -75,8 +76,9 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     },
   )
 
-  test('the next start finds everything as it was', async () => {
+  test('the next start finds everything as it was, and closes what an earlier version left open', async () => {
     const key = operatorKey()
+    for (const name of ['lock', 'store']) chmodSync(join(dataDir, name), 0o755)
     service = await start()
     await service.says(/The wall: http/)
     expect(service.output()).not.toMatch(/empty/)
@@ -84,6 +86,7 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     expect(service.output()).toContain(`The wall: ${api}/`)
     expect(await framesOf(api)).toEqual(expect.arrayContaining(firstFrames))
     expect(operatorKey()).toBe(key)
+    expect(openToOthers()).toEqual([])
     expect((await fetch(`${api}/api/boards`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
   })
 
@@ -229,6 +232,12 @@ function operatorKey(): string {
 
 function mode(name: string): number {
   return statSync(join(dataDir, name)).mode & 0o777
+}
+
+/** What any other user of the machine could read, list or run. */
+function openToOthers(): string[] {
+  const { stdout } = spawnSync('find', [dataDir, '-mindepth', '1', '-perm', '/077'], { encoding: 'utf8' })
+  return stdout.split('\n').filter((path) => path !== '')
 }
 
 interface Frame {

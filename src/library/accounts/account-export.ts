@@ -1,0 +1,109 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { Db, Tx } from '../../db/client.ts'
+import { toCloudEvent } from '../../events/catalogue.ts'
+import { readAccountEvents } from '../../events/read.ts'
+import { toShownAddress } from '../../shown-address.ts'
+import { loadBoard } from '../collections/boards.ts'
+import { type Account, loadAccountByEmail } from './accounts.ts'
+
+/** Rows that are read at once. */
+const BATCH = 500
+
+type Row = Record<string, unknown>
+type Batches = AsyncGenerator<readonly object[]>
+
+interface AccountExport {
+  account: object
+  lists: Readonly<Record<string, Batches>>
+}
+
+/**
+ * Gives `write` everything that is kept about a person, as lists in batches from one snapshot. Secrets are not in it:
+ * only their hashes are kept. @throws AppError not_found
+ */
+export async function exportAccount(
+  db: Db,
+  { email, publicUrl }: { email: string; publicUrl: string },
+  write: (found: AccountExport) => Promise<void>,
+): Promise<void> {
+  const snapshot = { isolationLevel: 'repeatable read', accessMode: 'read only' } as const
+  await db.transaction(async (tx) => {
+    // The reader of the export may be slow.
+    await tx.execute(sql`set local idle_in_transaction_session_timeout = 0`)
+    const account = await loadAccountByEmail(tx, email)
+    await write({ account: toEntry(account), lists: listsOf(tx, account, publicUrl) })
+  }, snapshot)
+}
+
+function toEntry({ id, email, role, plan, createdAt }: Account): object {
+  return { id, email, role, plan, created_at: createdAt.toISOString() }
+}
+
+function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExport['lists'] {
+  return {
+    keys: whole(
+      tx,
+      sql`select id, name, hint, scopes, created_at, expires_at, last_used_at, revoked_at, replaced_by
+            from api_keys where account_id = ${id} order by created_at, id`,
+    ),
+    sessions: whole(tx, sql`select created_at, expires_at from sessions where account_id = ${id} order by created_at`),
+    sign_in_links: whole(
+      tx,
+      sql`select created_at, expires_at from sign_in_links where email = ${email} order by created_at`,
+    ),
+    stored_answers: whole(
+      tx,
+      sql`select status, body, created_at from idempotency_keys where account_id = ${id} order by created_at`,
+    ),
+    saves: savesOf(tx, id),
+    boards: boardsOf(tx, id),
+    events: eventsOf(tx, id, publicUrl),
+  }
+}
+
+async function* whole(tx: Tx, query: SQL): Batches {
+  const { rows } = await tx.execute<Row>(query)
+  yield rows.map(withTimes)
+}
+
+async function* savesOf(tx: Tx, accountId: string): Batches {
+  for (let after = '0'; ; ) {
+    const { rows } = await tx.execute<Row & { seq: string; source_url: string | null }>(sql`
+      select s.seq, s.frame_id, v.title as video_title, v.source_url, s.created_at as saved_at
+        from saves s join frames f on f.id = s.frame_id join videos v on v.id = f.video_id
+       where s.account_id = ${accountId} and s.seq > ${after}::bigint order by s.seq limit ${BATCH}`)
+    yield rows.map(({ seq: _, source_url, ...row }) =>
+      withTimes({ ...row, source_url: source_url === null ? null : toShownAddress(source_url) }),
+    )
+    if (rows.length < BATCH) return
+    after = rows.at(-1)!.seq
+  }
+}
+
+/** One board a batch: it may have 5,000 notes. */
+async function* boardsOf(tx: Tx, accountId: string): Batches {
+  const { rows } = await tx.execute<{ id: string }>(
+    sql`select id from boards where account_id = ${accountId} order by created_at, id`,
+  )
+  for (const { id } of rows) {
+    const { board, pins } = await loadBoard(tx, { accountId, boardId: id })
+    const { name, createdAt, updatedAt, sharedAt } = board
+    const items = pins.map(({ frameId, note, pinnedAt }) => ({ frame_id: frameId, note, pinned_at: pinnedAt }))
+    yield [{ id, name, created_at: createdAt, updated_at: updatedAt, shared_at: sharedAt, items }]
+  }
+}
+
+async function* eventsOf(tx: Tx, accountId: string, publicUrl: string): Batches {
+  for await (const events of readAccountEvents(tx, accountId, BATCH))
+    yield events.map((event) => toCloudEvent(event, publicUrl))
+}
+
+/** Columns of times come as PostgreSQL writes them. */
+function withTimes(row: Row): Row {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name,
+      name.endsWith('_at') && typeof value === 'string' ? new Date(value).toISOString() : value,
+    ]),
+  )
+}
