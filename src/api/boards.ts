@@ -111,6 +111,9 @@ const boards = [
       path: '/api/boards',
       tag: 'Account',
       summary: 'Create a board',
+      description:
+        'Every call makes a board, also one of a name that the account has already. To repeat a call safely, send an ' +
+        '`Idempotency-Key`. The tool `create_board` returns the board of that name instead.',
       body: BoardBody,
       example: { name: 'Logo reveals' },
       answer: boardAnswer,

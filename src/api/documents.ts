@@ -5,7 +5,7 @@ import { CompressibleBody, preferredEncoding, sendBody } from '../http/compresse
 import { endpoint, type Operation } from '../http/endpoint.ts'
 import { isMet } from '../http/etag.ts'
 import { type ApiDocument, describeApi } from '../http/openapi.ts'
-import { describeForModels } from './llms-text.ts'
+import { describeForModels, type ToolNames } from './llms-text.ts'
 
 export interface DocumentsDeps {
   documents: Documents
@@ -21,10 +21,11 @@ type TextSender = (req: Request, res: Response) => Promise<void>
 
 export function openDocuments(options: {
   operations: readonly Operation[]
+  tools: ToolNames
   publicUrl: string
   version: string
 }): Documents {
-  const { operations, publicUrl, version } = options
+  const { operations, tools, publicUrl, version } = options
   let described: ApiDocument | undefined
   const api = () => {
     described ??= describeApi({ ...HEAD, info: { ...HEAD.info, version }, servers: [{ url: publicUrl }], operations })
@@ -34,7 +35,7 @@ export function openDocuments(options: {
     api,
     send: {
       openapi: textSender('application/json; charset=utf-8', () => JSON.stringify(api())),
-      llms: textSender('text/plain; charset=utf-8', () => describeForModels({ operations, publicUrl })),
+      llms: textSender('text/plain; charset=utf-8', () => describeForModels({ operations, tools, publicUrl })),
     },
   }
 }

@@ -3,9 +3,19 @@ import type { Operation } from '../http/endpoint.ts'
 import type { Parameter } from '../parameters.ts'
 import { filterParameters } from '../views/frame-query.ts'
 
+/** The tools of the tool server: those for everyone and those that need a key. */
+export interface ToolNames {
+  open: readonly string[]
+  account: readonly string[]
+}
+
 /** `/llms.txt` in the form of llmstxt.org: a title, a summary, and what to read next. */
-export function describeForModels(options: { operations: readonly Operation[]; publicUrl: string }): string {
-  const { operations, publicUrl } = options
+export function describeForModels(options: {
+  operations: readonly Operation[]
+  tools: ToolNames
+  publicUrl: string
+}): string {
+  const { operations, tools, publicUrl } = options
   const reads = operations.filter(({ tag, path }) => tag === 'Library' && path.startsWith('/api/'))
   return `# Frame Library
 
@@ -17,9 +27,8 @@ cached for five minutes; send the ETag back as If-None-Match. Image addresses in
 
 ## Tools
 
-- [MCP server](${publicUrl}/api/mcp): POST, JSON-RPC 2.0. Open tools: search_library, search_frames, browse_frames, \
-get_video_frames, find_similar_frames, list_techniques. A Pro key (\`Authorization: Bearer flk_live_…\`) adds saves, \
-boards and pins.
+- [MCP server](${publicUrl}/api/mcp): POST, JSON-RPC 2.0. Open tools: ${tools.open.join(', ')}. \
+A Pro key (\`Authorization: Bearer flk_live_…\`) adds ${tools.account.join(', ')}.
 
 ## Reads
 

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Tx } from '../db/client.ts'
-import { AppError, notFound } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import type { EventData } from '../events/catalogue.ts'
 
 /*
@@ -20,13 +20,13 @@ export function toFacts({ frame_id, video_id, author, technique, subject }: Fram
   return { frame_id, video_id, author, technique, subject }
 }
 
-/** @throws AppError not_found that names the missing ids. */
+/** @throws AppError not_found that names the missing ids. Of several frames none is then written. */
 export function requireAll(wanted: readonly string[], found: readonly { frame_id: string }[]): void {
   if (found.length === wanted.length) return
   const known = new Set(found.map((row) => row.frame_id))
   const missing = wanted.filter((id) => !known.has(id))
-  if (missing.length === 1) throw notFound('frame')
-  throw new AppError('not_found', `No such frames: ${missing.slice(0, 20).join(', ')}.`)
+  const which = `No such frame${missing.length > 1 ? 's' : ''}: ${missing.slice(0, 20).join(', ')}.`
+  throw new AppError('not_found', wanted.length > 1 ? `${which} Nothing was changed.` : which)
 }
 
 export async function lockFrames(tx: Tx, where: SQL, strength: 'update' | 'no key update'): Promise<void> {

@@ -3,35 +3,36 @@ import { toImageKey } from '../media/image-name.ts'
 import type { ShownFrame } from '../search/library-search.ts'
 import type { ImageLink } from './tool.ts'
 
-/** How a frame looks to a model: a line and the image URL as text, a link as citation, some ten fields as data. */
+/**
+ * How a frame looks to a model: a line and the image URL as text, a link as citation, some ten fields as data.
+ * Each of the three costs the model's context, so none repeats at length what another says.
+ */
 
-const textOrNull = z.string().nullable()
-
+/** A value that is not known is left out. A long caption is cut as in the text; `detail: "full"` has all of it. */
 export const CompactFrame = z.object({
   id: z.string(),
   video_id: z.string(),
-  video_title: z.string(),
-  author: textOrNull,
   t_sec: z.number(),
-  subject: textOrNull,
-  surface: textOrNull,
-  shot: textOrNull,
-  technique: textOrNull,
-  tone: z.string(),
-  caption: textOrNull,
+  subject: z.string().optional(),
+  technique: z.string().optional(),
+  caption: z.string().optional(),
   image_url: z.string(),
 })
 
 /** What `detail: "full"` adds. */
 export const DetailedFrame = CompactFrame.extend({
   score: z.number().optional(),
+  shares: z.array(z.string()).optional(),
   kind: z.string().optional(),
-  zone: textOrNull.optional(),
-  composition: textOrNull.optional(),
-  steal: textOrNull.optional(),
-  on_screen_text: textOrNull.optional(),
+  tone: z.string().optional(),
+  surface: z.string().optional(),
+  shot: z.string().optional(),
+  zone: z.string().optional(),
+  composition: z.string().optional(),
+  steal: z.string().optional(),
+  on_screen_text: z.string().optional(),
   palette: z.array(z.string()).optional(),
-  source_url: textOrNull.optional(),
+  source_url: z.string().optional(),
 })
 export type PresentedFrame = z.infer<typeof DetailedFrame>
 
@@ -45,62 +46,100 @@ export function toCompactFrame(frame: ShownFrame, publicUrl: string): z.infer<ty
   return {
     id: frame.id,
     video_id: frame.video_id,
-    video_title: frame.video.title,
-    author: frame.author,
     t_sec: frame.t_sec,
-    subject: frame.subject,
-    surface: frame.surface,
-    shot: frame.shot,
-    technique: frame.technique,
-    tone: frame.tone,
-    caption: frame.caption,
+    subject: frame.subject ?? undefined,
+    technique: frame.technique ?? undefined,
+    caption: frame.caption === null ? undefined : clip(frame.caption, MAX_CAPTION),
     image_url: publicUrl + frame.image_path,
   }
 }
 
-export function toPresentedFrame(frame: ShownFrame, publicUrl: string, detail: Detail, score?: number): PresentedFrame {
+/** The videos of frames, once each: their titles would be most of a page. */
+export const VideoNames = z.array(z.object({ id: z.string(), title: z.string(), author: z.string().optional() }))
+
+export function videosOf(frames: readonly ShownFrame[]): z.infer<typeof VideoNames> {
+  const videos = new Map(frames.map(({ video }) => [video.id, video]))
+  return [...videos.values()].map(({ id, title, author }) => ({ id, title, author: author ?? undefined }))
+}
+
+/** A frame that was found, and why. */
+export interface Presented {
+  document: ShownFrame
+  score?: number | undefined
+  /** What it has in common with the frame that was asked for. */
+  shares?: readonly string[] | undefined
+  /** A person's note with a pin. */
+  note?: string | null | undefined
+}
+
+export function toPresentedFrame(
+  { document: frame, score, shares }: Presented,
+  publicUrl: string,
+  detail: Detail,
+): PresentedFrame {
   const compact = {
     ...toCompactFrame(frame, publicUrl),
-    ...(score === undefined ? {} : { score: Math.round(score * 1000) / 1000 }),
+    score: score === undefined ? undefined : Math.round(score * 1000) / 1000,
+    shares: shares && [...shares],
   }
   if (detail === 'compact') return compact
   return {
     ...compact,
+    caption: frame.caption ?? undefined,
     kind: frame.kind,
-    zone: frame.zone,
-    composition: frame.composition,
-    steal: frame.steal,
-    on_screen_text: frame.on_screen_text,
+    tone: frame.tone,
+    surface: frame.surface ?? undefined,
+    shot: frame.shot ?? undefined,
+    zone: frame.zone ?? undefined,
+    composition: frame.composition ?? undefined,
+    steal: frame.steal ?? undefined,
+    on_screen_text: frame.on_screen_text ?? undefined,
     palette: frame.palette,
-    source_url: frame.source_url,
+    source_url: frame.source_url ?? undefined,
   }
 }
 
 export function toLink(frame: ShownFrame, publicUrl: string): ImageLink {
-  return {
-    uri: publicUrl + frame.image_path,
-    name: frame.id,
-    title: `${clip(frame.video.title, 60)} ${clock(frame.t_sec)}`,
-  }
+  return { uri: publicUrl + frame.image_path, name: clock(frame.t_sec) }
 }
 
-/** What the frame is, then its image URL. `withVideo` is off where the heading names the video. */
+/**
+ * What each frame is, then its image URL. A video is named with the first of its frames; `withVideo` is off where the
+ * heading names it.
+ */
 export function frameLines(
-  frame: ShownFrame,
+  frames: readonly Presented[],
+  publicUrl: string,
+  options: { detail: Detail; withVideo: boolean },
+): string[] {
+  const named = new Set<string>()
+  return frames.map((frame) => {
+    const { video_id } = frame.document
+    const withVideo = options.withVideo && !named.has(video_id)
+    named.add(video_id)
+    return linesOf(frame, publicUrl, { detail: options.detail, withVideo })
+  })
+}
+
+function linesOf(
+  { document: frame, score, shares, note }: Presented,
   publicUrl: string,
   options: { detail: Detail; withVideo: boolean },
 ): string {
   const full = options.detail === 'full'
   const traits = [frame.subject, frame.tone, frame.technique].filter((value) => value !== null).join(' ')
   const video = options.withVideo ? videoOf(frame) : ''
-  const caption = frame.caption ? `: ${clip(frame.caption, full ? MAX_DETAIL : 72)}` : ''
+  const caption = frame.caption ? `: ${clip(frame.caption, full ? MAX_DETAIL : MAX_CAPTION)}` : ''
   return [
     `${frame.id} ${clock(frame.t_sec)} ${traits}${video}${caption}`,
+    ...(shares ? [`  likeness ${score}; shares ${shares.join('; ')}`] : []),
     ...(full ? detailLines(frame) : []),
+    ...(note ? [`  note: ${clip(note, 300)}`] : []),
     publicUrl + frame.image_path,
   ].join('\n')
 }
 
+const MAX_CAPTION = 64
 const MAX_DETAIL = 600
 
 function videoOf({ video, author }: ShownFrame): string {
@@ -154,7 +193,7 @@ export function clip(text: string, max: number): string {
   return line
 }
 
-function clock(seconds: number): string {
+export function clock(seconds: number): string {
   const whole = Math.floor(seconds)
   const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
   return (parts[0]! > 0 ? parts : parts.slice(1))

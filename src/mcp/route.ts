@@ -1,15 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Request, type Response, Router } from 'express'
+import type { AppError } from '../errors.ts'
 import { type Authentication, payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
+import { toAppError } from '../http/problem.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { spend } from '../http/rate-limit/spend.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import type { CallContext, Dispatch } from './dispatcher.ts'
+import { parseBody, type RpcId, readId } from './messages.ts'
 import { originGuard, postOnly } from './origin.ts'
 import { MAX_BODY_BYTES, readBody } from './read-body.ts'
 import { refuse } from './refuse.ts'
-import { type McpReply, refusalReply } from './replies.ts'
+import { budgetReply, type McpReply, refusalReply } from './replies.ts'
 import { sendReply } from './send-reply.ts'
 
 export interface McpRouteOptions {
@@ -38,9 +41,20 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRo
     }
   }
 
+  /** A key that does not work is the HTTP API's 401. That it cannot be checked now is told as the protocol tells it. */
+  async function identify(req: Request, res: Response): Promise<Identified> {
+    try {
+      return { caller: await authentication.identify(req, res) }
+    } catch (error) {
+      const refusal = toAppError(error)
+      if (refusal.code !== 'rate_limited' && refusal.code !== 'unavailable') throw error
+      return { refusal }
+    }
+  }
+
   async function answer(req: Request, res: Response): Promise<void> {
     // A caller without a key is identified at once: the usual call waits for nothing before its body.
-    const caller = req.headers.authorization === undefined ? undefined : await authentication.identify(req, res)
+    const { caller, refusal } = req.headers.authorization === undefined ? ANYONE : await identify(req, res)
     if (!isJson(req)) return refuse(limits, req, res, WRONG_TYPE)
     readBody(req, res, (error) => {
       if (error) {
@@ -48,6 +62,7 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRo
         res.setHeader('Connection', 'close')
         return refuse(limits, req, res, bodyFault(error))
       }
+      if (refusal) return refuse(limits, req, res, budgetReply(idOf(req.body), refusal))
       const reply = dispatch(req.body ?? '', req.headers, contextFor(req, res, caller))
       if (reply instanceof Promise) void reply.then((later) => sendReply(res, later))
       else sendReply(res, reply)
@@ -57,6 +72,20 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRo
   const router = Router()
   router.route('/api/mcp').all(originGuard(publicUrl, limits), postOnly).post(answer)
   return router
+}
+
+interface Identified {
+  caller?: Caller | undefined
+  refusal?: AppError
+}
+const ANYONE: Identified = {}
+
+function idOf(body: unknown): RpcId | null {
+  try {
+    return readId(parseBody(String(body)))
+  } catch {
+    return null
+  }
 }
 
 /** Aborted when the connection closes before the answer is sent. */

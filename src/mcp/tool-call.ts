@@ -5,6 +5,7 @@ import { type JsonText, jsonText } from '../json-text.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import { explainArguments } from './argument-errors.ts'
+import { type ArgumentReader, argumentReader } from './arguments.ts'
 import { CallerGone, DeadlinePassed, withDeadline } from './deadline.ts'
 import type { Era } from './era.ts'
 import { type Fields, isFields, type RpcCall } from './messages.ts'
@@ -38,13 +39,15 @@ export interface ToolCalls {
 export function createToolCalls(options: ToolCallOptions): ToolCalls {
   const { logger, keysUrl, deadlineMs = 15_000 } = options
   const byName = new Map(options.tools.map((tool) => [tool.name, tool]))
+  const readers = new Map<Tool, ArgumentReader>(options.tools.map((tool) => [tool, argumentReader(tool)]))
   const results = createResultCache(options)
 
   function toolOf({ params }: RpcCall): Tool | undefined {
     return typeof params?.name === 'string' ? byName.get(params.name) : undefined
   }
 
-  async function answer(tool: Tool, args: Fields, context: ToolCallContext, era: Era) {
+  async function answer(tool: Tool, given: Fields, context: ToolCallContext, era: Era) {
+    const args = readers.get(tool)!(given)
     const parsed = tool.input.safeParse(args)
     if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
     const answered = await withDeadline(context.signal(), deadlineMs, (signal) =>
@@ -72,7 +75,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       const tool = call.method === 'tools/call' ? toolOf(call) : undefined
       if (!tool) return 1
       const args = argumentsOf(call)
-      return tool.pointsOf && isFields(args) ? tool.pointsOf(args) : tool.points
+      return tool.pointsOf && isFields(args) ? tool.pointsOf(readers.get(tool)!(args)) : tool.points
     },
 
     recall(call, era) {
@@ -124,7 +127,7 @@ function keyHelp(keysUrl: string, tool: Tool): string {
 function toResult({ text, links = [], images = [], structured }: ToolAnswer): object {
   const content = [
     { type: 'text', text },
-    ...links.map((link) => ({ type: 'resource_link', ...link, mimeType: 'image/webp' })),
+    ...links.map((link) => ({ type: 'resource_link', ...link })),
     ...images.map((image) => ({ type: 'image', ...image })),
   ]
   return { content, structuredContent: structured }

@@ -43,7 +43,7 @@ export interface ToolContext {
 export interface ImageLink {
   uri: string
   name: string
-  title: string
+  title?: string
 }
 
 export interface ToolAnswer<T = unknown> {
@@ -86,54 +86,18 @@ export function defineTool<I extends z.ZodType, O extends z.ZodType>(
   return tool as unknown as Tool
 }
 
-const MAX_VALUES = 50
-
 /**
- * A list of values; an empty one filters nothing. Also takes what models write instead: a single value,
- * or a comma-separated list where values contain no commas.
+ * The definition as `tools/list` shows it. Output schemas were half of the list, and few clients show them to a model:
+ * they are described only where they are asked for.
  */
-export function oneOrMany<T extends z.ZodType>(item: T, { commas = true } = {}) {
-  const toList = commas ? splitCommas : wrapSingle
-  return z
-    .preprocess((value) => atMost(MAX_VALUES, toList(value)), z.array(item))
-    .refine((values) => values.length <= MAX_VALUES, `takes at most ${MAX_VALUES} values`)
-    .transform((values) => (values.length > 0 ? values : undefined))
-}
-
-/** Cuts a list to one above the limit, so that it is refused for its length before every item is validated. */
-export function atMost(max: number, value: unknown): unknown {
-  return Array.isArray(value) ? value.slice(0, max + 1) : value
-}
-
-/** Rejects malformed ids early: Postgres cannot store every string (NUL). */
-export const Id = z
-  .string()
-  .min(1)
-  .max(64)
-  .refine((value) => /^[\w-]+$/.test(value), 'is not a valid id; use an id returned by another tool')
-
-/** `"a, b"` as `["a", "b"]`; any other value unchanged. */
-export function splitCommas(value: unknown): unknown {
-  if (typeof value !== 'string') return value
-  return value
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
-}
-
-function wrapSingle(value: unknown): unknown {
-  return typeof value === 'string' ? [value].filter((text) => text !== '') : value
-}
-
-/** The definition as `tools/list` shows it. */
-export function describeTool(tool: Tool, options: { output: boolean } = { output: true }) {
+export function describeTool(tool: Tool, options: { output: boolean } = { output: false }) {
   return {
     name: tool.name,
     title: tool.title,
     description: tool.description,
     inputSchema: toJsonSchema(tool.input, 'input'),
     ...(options.output ? { outputSchema: toJsonSchema(tool.output, 'output') } : {}),
-    annotations: { title: tool.title, ...tool.annotations },
+    annotations: tool.annotations,
   }
 }
 

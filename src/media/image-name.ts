@@ -18,8 +18,16 @@ function imagePair(base: string): { image: string; thumb: string } {
   return { image: `${base}.webp`, thumb: `${base}-480.webp` }
 }
 
+const PUBLIC_NAME = /^([a-z0-9]{8,32})-([a-z0-9]{1,8})-([0-9a-f]{8})(-480)?\.webp$/
+
 /** The media-store key of a public image name; undefined for any other name. */
 export function toImageKey(name: string): string | undefined {
-  const match = /^([a-z0-9]{8,32})-([a-z0-9]{1,8})-([0-9a-f]{8})(-480)?\.webp$/.exec(name)
+  const match = PUBLIC_NAME.exec(name)
   return match ? `frames/${match[1]}/${match[2]}-${match[3]}${match[4] ?? ''}.webp` : undefined
+}
+
+/** The id of the frame that a public image name shows; undefined for any other name. */
+export function frameIdOfImage(name: string): string | undefined {
+  const match = PUBLIC_NAME.exec(name)
+  return match ? `${match[1]}-${match[2]}` : undefined
 }

@@ -37,6 +37,34 @@ function sharedWords(one: FrameDocument, other: FrameDocument): number {
   return both > 0 ? (2 * both) / (a.size + b.size) : 0
 }
 
+/** Below this likeness two frames share no more than any two frames of a library do. */
+export const ENOUGH_LIKENESS = 0.55
+
+/** Shares of a palette and of a picture's structure from which people see them as alike. */
+const LIKE_COLORS = 0.6
+const LIKE_STRUCTURE = 12
+const MAX_SHARED_WORDS = 3
+
+/**
+ * What two frames share, in words: the picture, attributes that both have, colours, telling words. What nearly every
+ * frame shares (`no-face`, no face's place) tells nothing.
+ */
+export function sharedTraits(one: FrameDocument, other: FrameDocument): string[] {
+  const traits: string[] = []
+  if (hammingDistance(one.phash, other.phash) <= LIKE_STRUCTURE) traits.push('picture')
+  for (const attribute of ATTRIBUTES) {
+    const value = one[attribute]
+    if (value !== null && value === other[attribute] && value !== 'no-face' && value !== 'none')
+      traits.push(`${attribute} ${value}`)
+  }
+  if (paletteLikeness(one, other) >= LIKE_COLORS) traits.push('colours')
+  const theirs = wordsOf(other)
+  const words = [...wordsOf(one)].filter((word) => word.length > 3 && theirs.has(word))
+  const telling = words.sort((a, b) => b.length - a.length || (a < b ? -1 : 1)).slice(0, MAX_SHARED_WORDS)
+  if (telling.length > 0) traits.push(`words ${telling.join(', ')}`)
+  return traits
+}
+
 export function wordsOf(frame: FrameDocument): Set<string> {
   return new Set(
     TEXTS.flatMap((field) => lexemesOf(tokenize(frame[field] ?? '').map((token) => token.word))).filter(

@@ -89,7 +89,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   })
   const tools = createTools({ db, search, publicUrl, sourceKeyOf, readImage })
   const dispatch = createToolServer({ tools, publicUrl, version: VERSION, logger, readModel })
-  const documents = openDocuments({ operations: OPERATIONS, publicUrl, version: VERSION })
+  const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
   const apiDeps: ApiDeps = {
     db,
     store,
@@ -116,6 +116,11 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   ]
   const listener = createApp({ logger, trustProxy: config.trustProxy, limits, routers })
   return { listener, routers, tools, close: pages.close }
+}
+
+function namesOf(tools: readonly Tool[]): { open: string[]; account: string[] } {
+  const names = (open: boolean) => tools.filter(({ scope }) => (scope === null) === open).map(({ name }) => name)
+  return { open: names(true), account: names(false) }
 }
 
 /** The key of a pasted video URL. Another URL finds nothing, instead of whatever its letters resemble. */

@@ -107,6 +107,7 @@ test('llms.txt leads to the tool server, the reads and the document', async () =
   expect(text).toMatch(/^# Frame Library\n\n> /)
   for (const path of ['/api/mcp', '/api/search', '/api/frames', '/openapi.json', '/docs'])
     expect(text).toContain(`http://frames.test${path}`)
+  for (const { name } of service.api.app.tools) expect(text).toMatch(new RegExp(`\\b${name}\\b`))
   const reads = OPERATIONS.filter(({ tag, path }) => tag === 'Library' && path.startsWith('/api/'))
   expect(reads.length).toBe(9)
   for (const { path, summary } of reads) {

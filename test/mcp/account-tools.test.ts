@@ -99,7 +99,11 @@ describe('a collection', () => {
       ['unpin_frame', { frame_ids: [frame] }],
     ] as const) {
       const refused = await call(name, { board_id: board.id, ...args }, other.bearer)
-      expect([refused.isError, refused._meta.code, refused.text]).toEqual([true, 'not_found', 'No such board.'])
+      expect([refused.isError, refused._meta.code, refused.text]).toEqual([
+        true,
+        'not_found',
+        `No such board: "${board.id}". list_boards names yours, create_board makes one.`,
+      ])
     }
   })
   test('a note with a line break stays within its line', async () => {

@@ -83,7 +83,7 @@ describe.each<[string, Connect, string]>([
     })
     expect(intros.data.frames).toHaveLength(12)
     for (const frame of intros.data.frames)
-      expect(frame).toMatchObject({ subject: 'text-card', tone: 'dark', t_sec: expect.any(Number) })
+      expect(frame).toMatchObject({ subject: 'text-card', t_sec: expect.any(Number) })
     expect(intros.links[0]).toMatchObject({ type: 'resource_link', uri: intros.data.frames[0].image_url })
 
     const flow = await call('get_video_frames', { video: intros.data.frames[0].id })

@@ -38,6 +38,8 @@ export async function openProtocolServer(): Promise<ProtocolServer> {
         async identify(req) {
           const { authorization } = req.headers
           if (authorization === undefined) return undefined
+          if (authorization === 'Bearer throttled')
+            throw new AppError('rate_limited', 'Too many invalid keys.', { retryAfterSec: 9 })
           const caller = KEYS[authorization.replace('Bearer ', '')]
           if (!caller) throw new AppError('unauthenticated', 'bad key')
           return caller

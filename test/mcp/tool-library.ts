@@ -67,7 +67,7 @@ function caller(service: ToolService) {
     const { result } = json
     expect(result.content[0].type).toBe('text')
     if (!result.isError) {
-      const { outputSchema } = describeTool(service.tools.find((tool) => tool.name === name)!)
+      const { outputSchema } = describeTool(service.tools.find((tool) => tool.name === name)!, { output: true })
       expect(ajv.validate(outputSchema!, result.structuredContent), JSON.stringify(ajv.errors)).toBe(true)
     }
     return {

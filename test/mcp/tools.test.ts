@@ -33,12 +33,15 @@ describe('what search_frames finds is what /api/frames finds', () => {
     [{ query: 'nothing has this' }, 'q=nothing%20has%20this'],
   ])('%j', async (args, query) => {
     const http = await get(`/api/frames?${query}`)
-    const found = await call('search_frames', { ...args, limit: 50 })
+    const found = await call('search_frames', { ...args, limit: 50, detail: 'full' })
     expect(ids(found.structuredContent.frames)).toEqual(ids(http.frames.slice(0, 50)))
     for (const [n, frame] of found.structuredContent.frames.entries()) {
-      const { id, video_id, t_sec, subject, caption, image_url, video } = http.frames[n]
-      expect(frame).toMatchObject({ id, video_id, t_sec, subject, caption, image_url, video_title: video.title })
+      const { id, video_id, t_sec, subject, caption, image_url } = http.frames[n]
+      expect(frame).toMatchObject({ id, video_id, t_sec, subject, caption, image_url })
     }
+    const titles = new Map(http.frames.slice(0, 50).map(({ video }: { video: { id: string } }) => [video.id, video]))
+    for (const video of found.structuredContent.videos) expect(titles.get(video.id)).toMatchObject(video)
+    expect(found.structuredContent.videos).toHaveLength(titles.size)
   })
   test('browse_frames and find_similar_frames are the wall and /similar', async () => {
     const http = await get('/api/frames?surface=camera&sort=strength&facets=1')
@@ -98,12 +101,12 @@ describe('answers', () => {
     ['search_library', { query: 'dark' }],
     ['search_frames', { query: 'dark' }],
     ['browse_frames', { tone: 'dark' }],
-    ['get_video_frames', { video: '' }],
+    ['get_video_frames', { video_id: '' }],
     ['find_similar_frames', { frame_id: '' }],
   ])('%s: text first with the image URLs, then a link per frame, and the same as data', async (name, args) => {
     const { frames } = await get(`/api/videos/${videoIds[0]}/frames`)
     const given: Record<string, unknown> = { ...args }
-    if ('video' in args) given.video = videoIds[0]
+    if ('video_id' in args) given.video_id = videoIds[0]
     if ('frame_id' in args) given.frame_id = frames[0].id
     const answer = await call(name, given)
     const found = answer.structuredContent.frames
@@ -113,7 +116,7 @@ describe('answers', () => {
       ...found.map(() => 'resource_link'),
     ])
     for (const [n, frame] of found.entries()) {
-      expect(answer.links[n]).toMatchObject({ uri: frame.image_url, name: frame.id, mimeType: 'image/webp' })
+      expect(answer.links[n]).toMatchObject({ uri: frame.image_url, name: expect.stringMatching(/^\d+:\d\d$/) })
       expect(frame.image_url).toMatch(new RegExp(`^${service.url}/media/`))
       expect(answer.text).toContain(frame.image_url)
       expect(answer.text).toContain(frame.id)
@@ -159,7 +162,7 @@ describe('answers', () => {
     for (const [name, args] of [
       ['search_frames', { query: 'dark', limit: 7 }],
       ['browse_frames', { limit: 13 }],
-      ['get_video_frames', { video: videoIds[1], limit: 3 }],
+      ['get_video_frames', { video_id: videoIds[1], limit: 3 }],
     ] as const) {
       const all: string[] = []
       let cursor: string | undefined
@@ -214,7 +217,8 @@ describe('answers that help on', () => {
       ],
       [{ query: 'x', tone: 'drak' }, ['tone (got "drak"): must be one of dark, bright']],
       [{ query: 'x', technique: 'kinetic-tipe' }, ['there is no "kinetic-tipe"', 'kinetic-type']],
-      [{ query: 'x', colour: 'red' }, ['unknown argument "colour"', 'color']],
+      [{ query: 'x', hue: 'red' }, ['unknown argument "hue"', 'color']],
+      [{ query: 'x', colour: 'red' }, ['color (got "red")']],
       [{ query: 'x', color: 'red' }, ['hex colour such as #1a73e8']],
       [{ query: 'x', limit: 500 }, ['limit (got 500)', '50']],
       [{}, ['query: is required']],
@@ -244,7 +248,7 @@ describe('answers that help on', () => {
   test('nothing found: each suggestion holds when it is followed', async () => {
     const none = await call('search_frames', { query: 'terminal', subject: 'terminal', tone: 'bright' })
     expect(none.isError).toBeUndefined()
-    expect(none.structuredContent).toEqual({ frames: [], next_cursor: null })
+    expect(none.structuredContent).toEqual({ frames: [], videos: [], next_cursor: null })
     const terminals = (await get('/api/frames?q=terminal&subject=terminal')).frames.length
     expect(none.text).toContain(`- without tone bright: ${terminals} frames`)
     expect(none.text).not.toContain('without subject')

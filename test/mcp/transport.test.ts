@@ -139,6 +139,18 @@ describe('keys', () => {
 })
 
 describe('budget', () => {
+  test('a key that may not be checked now is told so in JSON-RPC, with the id of the call', async () => {
+    for (const [body, id] of [
+      [call('echo', {}, 'here'), 'here'],
+      ['{bad', null],
+    ] as const) {
+      const answer = await post(mcp, body, { authorization: 'Bearer throttled' })
+      expectError(answer, 429, 429, id)
+      expect(answer.headers['retry-after']).toBe('9')
+    }
+    const bad = await post(mcp, call('echo'), { authorization: 'Bearer unknown' })
+    expect([bad.status, bad.json]).toEqual([401, { code: 'unauthenticated' }])
+  })
   test('every message counts, a tool by its points, and nothing runs past the end', async () => {
     server.seen.charged = 0
     await post(mcp, call('write'))

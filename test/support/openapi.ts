@@ -5,7 +5,8 @@ import type { ApiDocument } from '../../src/http/openapi.ts'
 import { OPERATIONS } from '../../src/server/operations.ts'
 
 export function makeDocument(): ApiDocument {
-  return openDocuments({ publicUrl: 'http://frames.test', version: '0.0.0', operations: OPERATIONS }).api()
+  const tools = { open: [], account: [] }
+  return openDocuments({ publicUrl: 'http://frames.test', version: '0.0.0', operations: OPERATIONS, tools }).api()
 }
 
 /** @throws when the document has no such operation, no such status, or another shape. */

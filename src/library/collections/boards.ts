@@ -90,6 +90,18 @@ export async function ensureBoard(
   })
 }
 
+/** The boards that an account may mean by an id or a name: that id, else that name, else that name in other case. */
+export async function findBoardIds(
+  db: DbOrTx,
+  { accountId, idOrName }: { accountId: string; idOrName: string },
+): Promise<string[]> {
+  const name = cleanText(idOrName)
+  const { rows } = await db.execute<{ id: string; rank: number }>(sql`
+    select id, case when id = ${name} then 0 when name = ${name} then 1 else 2 end as rank from boards
+     where account_id = ${accountId} and (id = ${name} or lower(name) = lower(${name})) order by rank, created_at, id`)
+  return rows.filter(({ rank }) => rank === rows[0]!.rank).map(({ id }) => id)
+}
+
 /**
  * Newest first. Without a limit the page holds all boards; `next` is null at the end.
  * @throws AppError invalid_request for a bad cursor.

@@ -1,26 +1,51 @@
 import { z } from 'zod'
+import { invalid, notFound } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
-import { type Board, ensureBoard, listBoards, loadBoard, MAX_BOARD_NAME } from '../../library/collections/boards.ts'
+import {
+  type Board,
+  ensureBoard,
+  findBoardIds,
+  listBoards,
+  loadBoard,
+  MAX_BOARD_NAME,
+} from '../../library/collections/boards.ts'
 import { MAX_NOTE, pinFrames, unpinFrames } from '../../library/collections/pins.ts'
 import { readCursor, toCursor } from '../cursor.ts'
-import { CompactFrame, clip, moreWith, plural, toCompactFrame, toLink } from '../present.ts'
-import { ADDS, defineTool, Id, READS, REMOVES, type Tool } from '../tool.ts'
+import { CompactFrame, clip, moreWith, plural, toCompactFrame, VideoNames } from '../present.ts'
+import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolContext } from '../tool.ts'
+import { limitArgument } from '../values.ts'
 import {
   type AccountToolDeps,
   accountOf,
   frameIdList,
   frameIdsArgument,
-  lateNote,
-  linesOf,
   MAX_IDS,
   pointsOfFrames,
+  presentRows,
   withCursorNamed,
-  withFrames,
 } from './collection.ts'
-import { cursorArgument, limitArgument } from './frame-arguments.ts'
+import { cursorArgument } from './frame-arguments.ts'
 
-const boardIdArgument = Id.describe('From list_boards')
+const boardIdArgument = z.string().trim().min(1).max(300).describe('Id, or name where only one board has it')
 const BoardSummary = z.object({ id: z.string(), name: z.string(), item_count: z.number(), updated_at: z.string() })
+
+/**
+ * The board that `board_id` means, as the calling account's.
+ * @throws AppError not_found, also for another account's board; invalid_request where several boards have the name.
+ */
+async function boardAt(
+  { db }: AccountToolDeps,
+  given: string,
+  context: ToolContext,
+): Promise<{ accountId: string; boardId: string }> {
+  const accountId = accountOf(context)
+  const [boardId, ...more] = await findBoardIds(db, { accountId, idOrName: given })
+  if (boardId === undefined)
+    throw notFound(`board: "${clip(given, 60)}". list_boards names yours, create_board makes one`)
+  if (more.length === 0) return { accountId, boardId }
+  const ids = [boardId, ...more].slice(0, 5).join(', ')
+  throw invalid('board_id', `board_id: ${more.length + 1} boards have this name. Pass the id of one: ${ids}.`)
+}
 
 export function boardTools(deps: AccountToolDeps): Tool[] {
   return [listBoardsTool(deps), getBoard(deps), createBoard(deps), pinFrame(deps), unpinFrame(deps)]
@@ -53,7 +78,7 @@ function listBoardsTool({ db }: AccountToolDeps): Tool {
   })
 }
 
-function getBoard({ db, search, publicUrl }: AccountToolDeps): Tool {
+function getBoard(deps: AccountToolDeps): Tool {
   return defineTool({
     name: 'get_board',
     title: 'Open a board',
@@ -66,26 +91,22 @@ function getBoard({ db, search, publicUrl }: AccountToolDeps): Tool {
     output: z.object({
       board: BoardSummary,
       frames: z.array(CompactFrame.extend({ note: z.string().nullable(), pinned_at: z.string() })),
+      videos: VideoNames,
       next_cursor: z.string().nullable(),
     }),
     async run(args, context) {
       const page = readCursor('get_board', args, args.cursor)
       const skip = (page - 1) * args.limit
-      const at = { accountId: accountOf(context), boardId: args.board_id }
-      const { board, pins, next: more } = await loadBoard(db, at, { limit: args.limit, skip })
-      const { shown, late } = await withFrames(search, pins)
+      const at = await boardAt(deps, args.board_id, context)
+      const { board, pins, next: more } = await loadBoard(deps.db, at, { limit: args.limit, skip })
       const next = more === null ? null : toCursor('get_board', args, page + 1)
-      const lines = shown.map(({ row, frame }) => linesOf(frame, publicUrl) + noteLine(row.note))
+      const { shown, text, links, videos } = await presentRows(deps, pins, boardLine(board) + moreWith(next))
       const frames = shown.map(({ row, frame }) => ({
-        ...toCompactFrame(frame, publicUrl),
+        ...toCompactFrame(frame, deps.publicUrl),
         note: row.note,
         pinned_at: row.pinnedAt.toISOString(),
       }))
-      return {
-        text: [boardLine(board) + moreWith(next), ...lines, ...lateNote(late)].join('\n'),
-        links: shown.map(({ frame }) => toLink(frame, publicUrl)),
-        structured: { board: toSummary(board), frames, next_cursor: next },
-      }
+      return { text, links, structured: { board: toSummary(board), frames, videos, next_cursor: next } }
     },
   })
 }
@@ -94,7 +115,9 @@ function createBoard({ db }: AccountToolDeps): Tool {
   return defineTool({
     name: 'create_board',
     title: 'Create a board',
-    description: 'Make a board. If the account has one of this name, returns that one and changes nothing.',
+    description:
+      'Make a board. If the account has one of this name, returns that one and changes nothing; ' +
+      'the HTTP API would make a second.',
     annotations: ADDS,
     points: POINTS.write,
     scope: 'boards:write',
@@ -111,7 +134,7 @@ function createBoard({ db }: AccountToolDeps): Tool {
   })
 }
 
-function pinFrame({ db }: AccountToolDeps): Tool {
+function pinFrame(deps: AccountToolDeps): Tool {
   return defineTool({
     name: 'pin_frame',
     title: 'Pin frames to a board',
@@ -130,8 +153,8 @@ function pinFrame({ db }: AccountToolDeps): Tool {
     }),
     output: z.object({ pinned: frameIdList, already_pinned: frameIdList }),
     async run({ board_id, frame_ids, note }, context) {
-      const accountId = accountOf(context)
-      const { pinned, already } = await pinFrames(db, { accountId, boardId: board_id, frameIds: frame_ids, note })
+      const at = await boardAt(deps, board_id, context)
+      const { pinned, already } = await pinFrames(deps.db, { ...at, frameIds: frame_ids, note })
       const before = already.length > 0 ? ` ${already.length} pinned before.` : ''
       const text = `Pinned ${plural(pinned.length, 'frame')}.${before}`
       return { text, structured: { pinned, already_pinned: already } }
@@ -139,7 +162,7 @@ function pinFrame({ db }: AccountToolDeps): Tool {
   })
 }
 
-function unpinFrame({ db }: AccountToolDeps): Tool {
+function unpinFrame(deps: AccountToolDeps): Tool {
   return defineTool({
     name: 'unpin_frame',
     title: 'Unpin frames',
@@ -154,8 +177,8 @@ function unpinFrame({ db }: AccountToolDeps): Tool {
     input: z.strictObject({ board_id: boardIdArgument, frame_ids: frameIdsArgument }),
     output: z.object({ unpinned: frameIdList }),
     async run({ board_id, frame_ids }, context) {
-      const accountId = accountOf(context)
-      const { unpinned } = await unpinFrames(db, { accountId, boardId: board_id, frameIds: frame_ids })
+      const at = await boardAt(deps, board_id, context)
+      const { unpinned } = await unpinFrames(deps.db, { ...at, frameIds: frame_ids })
       return { text: `Unpinned ${plural(unpinned.length, 'frame')}.`, structured: { unpinned } }
     },
   })
@@ -167,8 +190,4 @@ function toSummary({ id, name, itemCount, updatedAt }: Board): z.infer<typeof Bo
 
 function boardLine({ id, name, itemCount }: Board): string {
   return `board ${id} "${clip(name, 120)}" (${plural(itemCount, 'frame')})`
-}
-
-function noteLine(note: string | null): string {
-  return note ? `\n  note: ${clip(note, 300)}` : ''
 }

@@ -3,8 +3,9 @@ import type { Db } from '../../db/client.ts'
 import { AppError, invalid } from '../../errors.ts'
 import { pointsForFrames } from '../../http/rate-limit/budgets.ts'
 import type { LibrarySearch, ShownFrame } from '../../search/library-search.ts'
-import { frameLines, plural } from '../present.ts'
-import { atMost, Id, splitCommas, type ToolContext } from '../tool.ts'
+import { frameLines, plural, toLink, videosOf } from '../present.ts'
+import type { ToolContext } from '../tool.ts'
+import { countOf, frameIds } from '../values.ts'
 
 /** What the tools of a person's saves and boards share. They call the same library functions as the HTTP API. */
 
@@ -16,13 +17,11 @@ export interface AccountToolDeps {
 
 /** The most frames one write takes: all or none of them. */
 export const MAX_IDS = 100
-export const frameIdsArgument = z
-  .preprocess((value) => atMost(MAX_IDS, splitCommas(value)), z.array(Id).min(1).max(MAX_IDS))
-  .describe('One or many frame ids')
+export const frameIdsArgument = frameIds(MAX_IDS).describe('Ids or image URLs')
+
 /** A write of many frames costs a point a frame. */
 export function pointsOfFrames({ frame_ids }: Record<string, unknown>): number {
-  const ids = splitCommas(frame_ids)
-  return pointsForFrames(Array.isArray(ids) ? Math.min(ids.length, MAX_IDS) : 1)
+  return pointsForFrames(Math.min(countOf(frame_ids), MAX_IDS))
 }
 
 export const frameIdList = z.array(z.string())
@@ -42,8 +41,15 @@ export async function withCursorNamed<T>(list: Promise<T>): Promise<T> {
   }
 }
 
-/** The frames of `rows`, in their order. `late` counts those that the read model does not hold yet. */
-export async function withFrames<T extends { frameId: string }>(search: LibrarySearch, rows: readonly T[]) {
+/**
+ * The frames of `rows` in their order, as text below `heading`, as links and with their videos. The read model may not
+ * hold some of them yet.
+ */
+export async function presentRows<T extends { frameId: string; note?: string | null }>(
+  { search, publicUrl }: AccountToolDeps,
+  rows: readonly T[],
+  heading: string,
+) {
   const frames = await search.framesByIds(rows.map((row) => row.frameId))
   const found = new Map(frames.map((frame) => [frame.id, frame]))
   const shown: { row: T; frame: ShownFrame }[] = []
@@ -51,13 +57,16 @@ export async function withFrames<T extends { frameId: string }>(search: LibraryS
     const frame = found.get(row.frameId)
     if (frame) shown.push({ row, frame })
   }
-  return { shown, late: rows.length - shown.length }
+  const presented = shown.map(({ row, frame }) => ({ document: frame, note: row.note }))
+  const lines = frameLines(presented, publicUrl, { detail: 'compact', withVideo: true })
+  return {
+    shown,
+    text: [heading, ...lines, ...lateNote(rows.length - shown.length)].join('\n'),
+    links: shown.map(({ frame }) => toLink(frame, publicUrl)),
+    videos: videosOf(shown.map(({ frame }) => frame)),
+  }
 }
 
-export function linesOf(frame: ShownFrame, publicUrl: string): string {
-  return frameLines(frame, publicUrl, { detail: 'compact', withVideo: true })
-}
-
-export function lateNote(late: number): string[] {
+function lateNote(late: number): string[] {
   return late > 0 ? [`(${plural(late, 'frame')} not shown yet: the library is still updating.)`] : []
 }

@@ -1,39 +1,52 @@
-import type { FramePage, FrameQuery, Hit, ShownFrame } from '../../search/library-search.ts'
+import { z } from 'zod'
+import { cleanText } from '../../clean-text.ts'
+import type { FramePage, FrameQuery, LibrarySearch } from '../../search/library-search.ts'
+import { nameKey } from '../../search/text/tokens.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import {
+  clip,
   type Detail,
+  DetailedFrame,
   frameLines,
   loadThumbs,
   moreWith,
-  type PresentedFrame,
+  type Presented,
   plural,
   toLink,
   toPresentedFrame,
+  VideoNames,
+  videosOf,
 } from '../present.ts'
 import { suggest } from '../suggestions.ts'
 import type { ToolAnswer, ToolContext } from '../tool.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
-type FrameAnswer = Pick<ToolAnswer, 'text' | 'links' | 'images'>
+/** Frames as data, with their videos once each. */
+export const FrameList = z.object({ frames: z.array(DetailedFrame), videos: VideoNames })
 
-/** A hit of a search with words, or a frame that was found without a score. */
-type FoundFrame = Hit<ShownFrame> | { document: ShownFrame; score?: undefined }
+interface FrameAnswer {
+  answer: Pick<ToolAnswer, 'text' | 'links' | 'images'>
+  listed: z.infer<typeof FrameList>
+}
 
 /** Frames as text with one link each, and as data; thumbnails where they are wanted. */
 export async function presentFrames(
   { publicUrl, readImage }: Pick<LibraryToolDeps, 'publicUrl' | 'readImage'>,
   heading: string,
-  found: readonly FoundFrame[],
+  found: readonly Presented[],
   options: { detail: Detail; images: number; withVideo: boolean },
-): Promise<{ answer: FrameAnswer; frames: PresentedFrame[] }> {
+): Promise<FrameAnswer> {
   const documents = found.map(({ document }) => document)
   return {
     answer: {
-      text: [heading, ...documents.map((document) => frameLines(document, publicUrl, options))].join('\n'),
+      text: [heading, ...frameLines(found, publicUrl, options)].join('\n'),
       links: documents.map((document) => toLink(document, publicUrl)),
       images: options.images > 0 ? await loadThumbs(documents, options.images, readImage) : undefined,
     },
-    frames: found.map(({ document, score }) => toPresentedFrame(document, publicUrl, options.detail, score)),
+    listed: {
+      frames: found.map((one) => toPresentedFrame(one, publicUrl, options.detail)),
+      videos: videosOf(documents),
+    },
   }
 }
 
@@ -44,9 +57,7 @@ type PageArguments = {
   images: number
 }
 
-interface FrameAnswerPage {
-  answer: FrameAnswer
-  frames: PresentedFrame[]
+interface FrameAnswerPage extends FrameAnswer {
   next: string | null
   found: FramePage
 }
@@ -61,15 +72,45 @@ export async function presentPage(
 ): Promise<FrameAnswerPage> {
   const page = readCursor(tool, args, args.cursor)
   const query: FrameQuery = { ...asked, page, pageSize: args.limit, variety: false }
-  const found = await deps.search.frames(query)
+  const first = await deps.search.frames(query)
+  const brands = first.frames.length > 0 ? undefined : await readBrands(deps.search, query)
+  const found = brands?.found ?? first
   const next = found.frames.length === args.limit ? toCursor(tool, args, page + 1) : null
   const heading =
     found.frames.length > 0
-      ? headingOf(found, page, next)
-      : await emptyHeading(page, () => suggest(deps.search, query, signal))
+      ? [headingOf(found, page, next), ...(brands?.notes ?? [])].join('\n')
+      : await emptyHeading(page, async () => [...(brands?.notes ?? []), ...(await suggest(deps.search, query, signal))])
   // Without words every frame scores the same.
-  const shown = query.q === '' ? found.frames.map(({ document }) => ({ document })) : found.frames
+  const scored = query.q !== '' && args.detail === 'full'
+  const shown = found.frames.map(({ document, score }) => ({ document, score: scored ? score : undefined }))
   return { ...(await presentFrames(deps, heading, shown, { ...args, withVideo: true })), next, found }
+}
+
+/**
+ * Nothing was found, and brands were asked for: they are matched exactly, and models write them their own way. Where
+ * the library knows a brand in another spelling, the frames are asked for again.
+ */
+async function readBrands(
+  search: LibrarySearch,
+  query: FrameQuery,
+): Promise<{ notes: string[]; found?: FramePage } | undefined> {
+  const { author: asked } = query.filters
+  if (!asked || asked.length === 0) return undefined
+  const read = await Promise.all(asked.map((name) => readBrand(search, name)))
+  const notes = read.flatMap(({ note }) => note ?? [])
+  if (!read.some(({ name }, n) => name !== asked[n])) return { notes }
+  const author = read.map(({ name }) => name)
+  return { notes, found: await search.frames({ ...query, filters: { ...query.filters, author } }) }
+}
+
+async function readBrand(search: LibrarySearch, name: string): Promise<{ name: string; note?: string }> {
+  const { brands } = await search.search({ q: cleanText(name), limit: 5 })
+  const names = brands.map(({ document }) => document.name)
+  if (names.includes(name)) return { name }
+  const same = names.find((one) => nameKey(one) === nameKey(name))
+  if (same) return { name: same, note: `(author read as "${clip(same, 60)}")` }
+  const near = names.length > 0 ? ` The nearest: ${names.map((one) => clip(one, 60)).join(', ')}.` : ''
+  return { name, note: `- no brand is called "${clip(name, 60)}".${near}` }
 }
 
 function headingOf({ frames, total }: FramePage, page: number, next: string | null): string {

@@ -1,26 +1,33 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
-import type { FrameFilters, LibrarySearch } from '../../search/library-search.ts'
+import type { FrameFilters, TechniqueDocument } from '../../search/library-search.ts'
 import { currentSlug } from '../../search/techniques.ts'
 import { filterParameters, toFilters } from '../../views/frame-query.ts'
 import { Detail } from '../present.ts'
 import { nearestTechniques } from '../suggestions.ts'
-import { oneOrMany } from '../tool.ts'
+import { kebabCase, oneOrMany } from '../values.ts'
+import type { LibraryToolDeps } from './library-deps.ts'
+import { videoIdOf } from './video-reference.ts'
 
 const parameters = filterParameters
 
-/** The filters of `/api/frames`, by the same schemas. */
+/** A list described without what its items may be: that spares the model's context. The values are checked. */
+function briefly<T extends z.ZodType>(list: T): T {
+  return list.meta({ items: { type: 'string' } })
+}
+
+/** The filters of `/api/frames`, by the same schemas; `video` is called what results call it. */
 export const filterArguments = {
   subject: oneOrMany(parameters.subject.schema).optional(),
   surface: oneOrMany(parameters.surface.schema).optional(),
   shot: oneOrMany(parameters.shot.schema).optional(),
-  technique: oneOrMany(parameters.technique.schema).optional().describe('Slugs from list_techniques'),
+  technique: briefly(oneOrMany(parameters.technique.schema).optional()).describe('Slugs from list_techniques'),
   zone: oneOrMany(parameters.zone.schema).optional().describe('Where the face sits'),
   tone: oneOrMany(parameters.tone.schema).optional(),
   kind: oneOrMany(parameters.kind.schema).optional(),
-  author: oneOrMany(parameters.author.schema, { commas: false }).optional().describe('Exact brand or channel names'),
+  author: briefly(oneOrMany(parameters.author.schema, { commas: false }).optional()).describe('Brands or channels'),
   platform: oneOrMany(parameters.platform.schema).optional(),
-  video: oneOrMany(parameters.video.schema).optional().describe('Video ids'),
+  video_id: briefly(oneOrMany(videoReference()).optional()),
   color: oneOrMany(
     z
       .string()
@@ -31,30 +38,43 @@ export const filterArguments = {
     .describe('Hex colours to be near'),
 }
 
-export const cursorArgument = z.string().max(100).optional().describe('next_cursor of the previous answer')
-export const detailArgument = Detail.default('compact').describe(
-  'full adds composition, what to take from it, on-screen text, colours, source link',
-)
-export const imagesArgument = z.number().int().min(0).max(6).default(0).describe('Attach this many thumbnails inline')
+/** The same filters for a tool that takes them beside its main argument, without their closed lists. */
+export const briefFilterArguments = Object.fromEntries(
+  Object.entries(filterArguments).map(([name, schema]) => [name, briefly(schema)]),
+) as typeof filterArguments
 
-export function limitArgument(fallback: number, max: number) {
-  return z.number().int().min(1).max(max).default(fallback)
+export function videoReference() {
+  return z.string().max(2_000)
 }
+
+export const cursorArgument = z.string().max(100).optional().describe('next_cursor of the last answer')
+export const detailArgument = Detail.default('compact').describe(
+  'full adds on-screen text, composition, colours, source',
+)
+export const imagesArgument = z.number().int().min(0).max(6).default(0).describe('Thumbnails to attach')
+
+type FilterValues = Parameters<typeof toFilters>[0] & { video_id?: string[] | undefined }
 
 /**
  * The filters as the search takes them.
  * @throws AppError invalid_request for an unknown technique, with the nearest slugs: a search would only find nothing.
+ * not_found for an unknown video.
  */
-export async function resolveFilters(
-  search: LibrarySearch,
-  args: Parameters<typeof toFilters>[0],
-): Promise<FrameFilters> {
+export async function resolveFilters(deps: LibraryToolDeps, args: FilterValues): Promise<FrameFilters> {
   const wanted = toFilters(args)
+  if (args.video_id) wanted.video = await Promise.all(args.video_id.map((given) => videoIdOf(deps, given)))
   if (!wanted.technique) return wanted
-  const vocabulary = await search.techniques()
-  const unknown = wanted.technique.find((slug) => currentSlug(vocabulary, slug) === undefined)
-  if (unknown === undefined) return wanted
-  const near = nearestTechniques(vocabulary, unknown, 5).map((technique) => technique.slug)
+  const vocabulary = await deps.search.techniques()
+  return { ...wanted, technique: wanted.technique.map((given) => slugOf(vocabulary, given)) }
+}
+
+/** A technique by its slug, also an earlier one, or by its name. */
+function slugOf(vocabulary: readonly TechniqueDocument[], given: string): string {
+  if (currentSlug(vocabulary, given) !== undefined) return given
+  const slug = kebabCase(given)
+  const named = vocabulary.find((one) => kebabCase(one.name) === slug) ?? vocabulary.find((one) => one.slug === slug)
+  if (named) return named.slug
+  const near = nearestTechniques(vocabulary, given, 5).map((technique) => technique.slug)
   const help = near.length > 0 ? `Nearest: ${near.join(', ')}.` : 'list_techniques returns them all.'
-  throw invalid('technique', `technique: there is no "${unknown.slice(0, 64)}". ${help}`, near)
+  throw invalid('technique', `technique: there is no "${given.slice(0, 64)}". ${help}`, near)
 }

@@ -1,27 +1,26 @@
 import { z } from 'zod'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { listSaves, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
-import { CompactFrame, moreWith, plural, toCompactFrame, toLink } from '../present.ts'
+import { CompactFrame, moreWith, plural, toCompactFrame, VideoNames } from '../present.ts'
 import { ADDS, defineTool, READS, REMOVES, type Tool } from '../tool.ts'
+import { limitArgument } from '../values.ts'
 import {
   type AccountToolDeps,
   accountOf,
   frameIdList,
   frameIdsArgument,
-  lateNote,
-  linesOf,
   MAX_IDS,
   pointsOfFrames,
+  presentRows,
   withCursorNamed,
-  withFrames,
 } from './collection.ts'
-import { cursorArgument, limitArgument } from './frame-arguments.ts'
+import { cursorArgument } from './frame-arguments.ts'
 
 export function saveTools(deps: AccountToolDeps): Tool[] {
   return [listSavesTool(deps), saveFrame(deps), unsaveFrame(deps)]
 }
 
-function listSavesTool({ db, search, publicUrl }: AccountToolDeps): Tool {
+function listSavesTool(deps: AccountToolDeps): Tool {
   return defineTool({
     name: 'list_saves',
     title: 'List your saved frames',
@@ -33,26 +32,23 @@ function listSavesTool({ db, search, publicUrl }: AccountToolDeps): Tool {
     input: z.strictObject({ limit: limitArgument(20, 100), cursor: cursorArgument }),
     output: z.object({
       frames: z.array(CompactFrame.extend({ saved_at: z.string() })),
+      videos: VideoNames,
       next_cursor: z.string().nullable(),
     }),
     async run(args, context) {
       const { saves, next } = await withCursorNamed(
-        listSaves(db, accountOf(context), { limit: args.limit, after: args.cursor }),
+        listSaves(deps.db, accountOf(context), { limit: args.limit, after: args.cursor }),
       )
-      const { shown, late } = await withFrames(search, saves)
       const heading =
         saves.length === 0
           ? 'No saved frames. save_frame saves some.'
           : `${plural(saves.length, 'saved frame')}${moreWith(next)}`
+      const { shown, text, links, videos } = await presentRows(deps, saves, heading)
       const frames = shown.map(({ row, frame }) => ({
-        ...toCompactFrame(frame, publicUrl),
+        ...toCompactFrame(frame, deps.publicUrl),
         saved_at: row.savedAt.toISOString(),
       }))
-      return {
-        text: [heading, ...shown.map(({ frame }) => linesOf(frame, publicUrl)), ...lateNote(late)].join('\n'),
-        links: shown.map(({ frame }) => toLink(frame, publicUrl)),
-        structured: { frames, next_cursor: next },
-      }
+      return { text, links, structured: { frames, videos, next_cursor: next } }
     },
   })
 }

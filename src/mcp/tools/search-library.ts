@@ -11,6 +11,7 @@ import type {
 import { CompactFrame, clip, frameLines, plural, toCompactFrame, toLink } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
+import { limitArgument } from '../values.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
 const Groups = z.object({
@@ -48,7 +49,7 @@ export function searchLibrary({ search, publicUrl, sourceKeyOf }: LibraryToolDep
     cacheable: true,
     input: z.strictObject({
       query: z.string().max(2000).optional(),
-      limit: z.number().int().min(1).max(20).default(5).describe('Rows per group'),
+      limit: limitArgument(5, 20).describe('Rows per group'),
     }),
     output: Groups,
     async run({ query = '', limit }) {
@@ -78,7 +79,14 @@ function groupLines({ videos, frames, brands, techniques }: FoundDocuments, publ
   const lines: string[] = []
   if (videos.length > 0) lines.push('Videos', ...videos.map(videoLine))
   if (frames.length > 0)
-    lines.push('Frames', ...frames.map((frame) => frameLines(frame, publicUrl, { detail: 'compact', withVideo: true })))
+    lines.push(
+      'Frames',
+      ...frameLines(
+        frames.map((document) => ({ document })),
+        publicUrl,
+        { detail: 'compact', withVideo: true },
+      ),
+    )
   if (brands.length > 0) {
     const counted = brands.map(({ name, frame_count }) => `${clip(name, 60)} (${plural(frame_count, 'frame')})`)
     lines.push(`Brands: ${counted.join(', ')}`)

@@ -6,6 +6,8 @@ import { readCursor, toCursor } from '../cursor.ts'
 import { clip, moreWith, plural } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, type ImageLink, READS, type Tool } from '../tool.ts'
+import { limitArgument } from '../values.ts'
+import { cursorArgument } from './frame-arguments.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
 const Technique = z.object({
@@ -30,8 +32,8 @@ export function listTechniques({ search, publicUrl }: LibraryToolDeps): Tool {
     cacheable: true,
     input: z.strictObject({
       query: z.string().max(200).optional().describe('Only those whose name or description has this'),
-      limit: z.number().int().min(1).max(200).default(100),
-      cursor: z.string().max(100).optional(),
+      limit: limitArgument(100, 200),
+      cursor: cursorArgument,
     }),
     output: z.object({ techniques: z.array(Technique), next_cursor: z.string().nullable() }),
     async run(args) {

@@ -1,0 +1,65 @@
+import type { Fields } from './messages.ts'
+import { describeTool, type Tool } from './tool.ts'
+
+/**
+ * What models write instead of an argument's name. The first group is understood everywhere, the second only where the
+ * argument is required: `id` of a tool that needs one thing is that thing.
+ */
+const ALSO_CALLED: Readonly<Record<string, readonly [always: readonly string[], ifRequired?: readonly string[]]>> = {
+  query: [['q', 'search', 'term', 'text']],
+  frame_id: [['frame'], ['id', 'image_url', 'url']],
+  frame_ids: [['frame_id', 'frame', 'frames', 'ids', 'id', 'image_urls', 'image_url', 'urls', 'url']],
+  video_id: [
+    ['video', 'video_ids', 'videos'],
+    ['id', 'frame_id', 'source_url', 'video_url', 'image_url', 'url'],
+  ],
+  board_id: [
+    ['board', 'board_name'],
+    ['id', 'name'],
+  ],
+  name: [['board_name', 'board', 'title']],
+  author: [['authors', 'brand', 'brands', 'channel']],
+  color: [['colors', 'colour', 'colours']],
+  technique: [['techniques']],
+  from_sec: [['from', 'start', 'start_sec', 'after_sec']],
+  to_sec: [['to', 'end', 'end_sec', 'until', 'before_sec']],
+  cursor: [['next_cursor']],
+}
+
+/** The arguments of one call under the names of the tool's schema. A null is an absent argument. */
+export type ArgumentReader = (given: Fields) => Fields
+
+export function argumentReader(tool: Tool): ArgumentReader {
+  const { properties, required } = describeTool(tool).inputSchema
+  const declared = new Set(Object.keys((properties as object | undefined) ?? {}))
+  const meant = new Map<string, string[]>()
+  for (const name of declared) {
+    const [always, ifRequired = []] = ALSO_CALLED[name] ?? [[]]
+    const needed = (required as string[] | undefined)?.includes(name)
+    for (const other of needed ? [...always, ...ifRequired] : always)
+      if (!declared.has(other)) meant.set(other, [...(meant.get(other) ?? []), name])
+  }
+  return (given) => {
+    const read: Fields = {}
+    for (const [written, value] of Object.entries(given)) if (value !== null) read[nameOf(written, given)] = value
+    return read
+  }
+
+  /** A name that could only mean arguments that are given too stays as it was written: one of them is wrong. */
+  function nameOf(written: string, given: Fields): string {
+    if (declared.has(written) || written.length > MAX_NAME) return written
+    const plain = snakeCase(written)
+    const names = declared.has(plain) ? [plain] : (meant.get(plain) ?? [])
+    return names.find((name) => given[name] === undefined || given[name] === null) ?? written
+  }
+}
+
+const MAX_NAME = 60
+
+/** `frameId` and `frame-id` as `frame_id`. */
+function snakeCase(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll('-', '_')
+    .toLowerCase()
+}

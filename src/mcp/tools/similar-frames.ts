@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { notFound } from '../../errors.ts'
+import { POINTS } from '../../http/rate-limit/budgets.ts'
+import { ENOUGH_LIKENESS, sharedTraits } from '../../search/likeness.ts'
+import { plural } from '../present.ts'
+import { defineTool, READS, type Tool } from '../tool.ts'
+import { FrameId, limitArgument } from '../values.ts'
+import { FrameList, presentFrames } from './frame-answer.ts'
+import { briefFilterArguments, detailArgument, imagesArgument, resolveFilters } from './frame-arguments.ts'
+import type { LibraryToolDeps } from './library-deps.ts'
+
+export function findSimilarFrames(deps: LibraryToolDeps): Tool {
+  return defineTool({
+    name: 'find_similar_frames',
+    title: 'Find similar frames',
+    description:
+      'Frames of any video that look or work like the given one, most alike first. Each tells its likeness (0 to 1) ' +
+      'and what it shares. Frames that share little are left out. Filters take the values of search_frames.',
+    annotations: READS,
+    points: POINTS.search,
+    scope: null,
+    cacheable: true,
+    input: z.strictObject({
+      frame_id: FrameId.describe('Id or image URL'),
+      ...briefFilterArguments,
+      limit: limitArgument(12, 50),
+      detail: detailArgument,
+      images: imagesArgument,
+    }),
+    output: FrameList,
+    async run(args) {
+      const filters = await resolveFilters(deps, args)
+      const [hits, [me]] = await Promise.all([
+        deps.search.similar(args.frame_id, { filters, limit: args.limit }),
+        deps.search.framesByIds([args.frame_id]),
+      ])
+      if (!hits || !me) throw notFound(`frame: ${args.frame_id}. Use an id or image URL from another tool`)
+      const alike = hits
+        .filter(({ score }) => score >= ENOUGH_LIKENESS)
+        .map(({ document, score }) => ({ document, score: hundredths(score), shares: sharedTraits(me, document) }))
+      const heading = headingOf(args.frame_id, alike.length, hits.length)
+      const { answer, listed } = await presentFrames(deps, heading, alike, { ...args, withVideo: true })
+      return { ...answer, structured: listed }
+    },
+  })
+}
+
+const hundredths = (score: number) => Math.round(score * 100) / 100
+
+/** Hits that are not shown are those below the cut-off: nothing more would be alike. */
+function headingOf(frameId: string, alike: number, hits: number): string {
+  if (hits === 0) return 'No frames with these filters. Fewer filters may find some.'
+  if (alike === 0) return `No frame shares enough with ${frameId}. Try search_frames with words of its caption.`
+  const rest = alike < hits ? '; all others share little with it' : ''
+  return `${plural(alike, 'frame')} like ${frameId}${rest}`
+}

@@ -1,0 +1,39 @@
+import { cleanText } from '../../clean-text.ts'
+import { notFound } from '../../errors.ts'
+import { clip } from '../present.ts'
+import { frameIdIn, isIdLike } from '../values.ts'
+import type { LibraryToolDeps } from './library-deps.ts'
+
+/** What stands for a video: its id, an address of it or of one of its frames, a frame's id, or its source URL. */
+type Deps = Pick<LibraryToolDeps, 'search' | 'sourceKeyOf' | 'publicUrl'>
+
+/** @throws AppError not_found for a video that is not public, naming what was given. */
+export async function videoIdOf(deps: Deps, given: string): Promise<string> {
+  const id = await findVideo(deps, cleanText(given))
+  if (id === undefined) throw noSuchVideo(given)
+  return id
+}
+
+export function noSuchVideo(given: string): Error {
+  return notFound(`video: "${clip(given, 80)}". search_library finds videos by title or URL`)
+}
+
+async function findVideo(deps: Deps, term: string): Promise<string | undefined> {
+  const { search, sourceKeyOf, publicUrl } = deps
+  const named = ownReference(term, publicUrl)
+  if (named === undefined) {
+    const sourceKey = sourceKeyOf(term)
+    if (sourceKey === undefined) return undefined
+    return (await search.search({ q: term, limit: 1, sourceKey })).videos[0]?.document.id
+  }
+  if ((await search.video(named)) !== undefined) return named
+  return (await search.frame(named))?.frame.video_id
+}
+
+/** The id in a text that is an id or an address of this service; undefined for any other text. */
+function ownReference(term: string, publicUrl: string): string | undefined {
+  const [path = ''] = (term.startsWith(publicUrl) ? term.slice(publicUrl.length) : term).split(/[?#]/)
+  const video = /^\/(?:api\/)?videos\/([\w-]+)(?:\/frames)?\/?$/.exec(path)?.[1]
+  const id = video ?? frameIdIn(term)
+  return isIdLike(id) ? id : undefined
+}

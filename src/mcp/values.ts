@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import { frameIdOfImage } from '../media/image-name.ts'
+
+/** Values of arguments as models write them: one for a list, a list as text, an address for an id. */
+
+const MAX_VALUES = 50
+
+/**
+ * A list of values; an empty one filters nothing. Also takes what models write instead: a single value, a list as JSON
+ * text, or a comma-separated list where values contain no commas. A value of a closed list may be written as words.
+ */
+export function oneOrMany<T extends z.ZodType>(item: T, { commas = true } = {}) {
+  const toList = commas ? splitCommas : wrapSingle
+  const spelled = item instanceof z.ZodEnum ? spelling(item.options as string[]) : (value: unknown) => value
+  return z
+    .preprocess((value) => atMost(MAX_VALUES, toList(value), spelled), z.array(item))
+    .refine((values) => values.length <= MAX_VALUES, `takes at most ${MAX_VALUES} values`)
+    .transform((values) => (values.length > 0 ? values : undefined))
+}
+
+/** Cuts a list to one above the limit, so that it is refused for its length before every item is validated. */
+function atMost(max: number, value: unknown, read: (item: unknown) => unknown = (item) => item): unknown {
+  return Array.isArray(value) ? value.slice(0, max + 1).map(read) : value
+}
+
+/** `Text Card` and `text_card` as `text-card`. */
+export function kebabCase(text: string): string {
+  return text
+    .trim()
+    .toLowerCase()
+    .replace(/[\s_]+/g, '-')
+}
+
+function spelling(options: readonly string[]) {
+  return (value: unknown) => {
+    const plain = typeof value === 'string' && value.length <= 40 ? kebabCase(value) : undefined
+    return plain !== undefined && options.includes(plain) ? plain : value
+  }
+}
+
+/** `"a, b"` and `'["a", "b"]'` as `["a", "b"]`; any other value unchanged. */
+function splitCommas(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  return (
+    jsonList(value) ??
+    value
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== '')
+  )
+}
+
+function wrapSingle(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  return jsonList(value) ?? [value].filter((text) => text !== '')
+}
+
+/** A list written as JSON text. */
+function jsonList(text: string): unknown[] | undefined {
+  if (!/^\s*\[/.test(text)) return undefined
+  try {
+    return JSON.parse(text) as unknown[]
+  } catch {
+    return undefined
+  }
+}
+
+/** A whole number; a model may write it as text. */
+export function limitArgument(fallback: number, max: number) {
+  return z.preprocess(toNumber, z.number().int().min(1).max(max)).default(fallback).meta({ default: fallback })
+}
+
+function toNumber(value: unknown): unknown {
+  return typeof value === 'string' && /^\d{1,9}(\.\d{1,9})?$/.test(value.trim()) ? Number(value) : value
+}
+
+/** A time within a video: seconds, or `1:05` and `65s`. */
+export const seconds = z.preprocess((value) => {
+  if (typeof value !== 'string') return value
+  const clock = /^\s*(?:(\d{1,3}):)?(\d{1,5}):(\d{1,2}(?:\.\d{1,3})?)\s*$/.exec(value)
+  if (clock) return Number(clock[1] ?? 0) * 3600 + Number(clock[2]) * 60 + Number(clock[3])
+  return toNumber(value.replace(/\s*s(ec(onds?)?)?\s*$/i, ''))
+}, z.number().min(0))
+
+/** Longer than any address of ours. */
+const MAX_REFERENCE = 500
+const ID = /^[\w-]{1,64}$/
+
+/** The id in what stands for a frame: an id, the address of its image, or the address of its page. */
+export function frameIdIn(text: string): string {
+  const given = text.trim()
+  const [path = ''] = given.split(/[?#]/)
+  const name = /(?:^|\/)([^/]+\.webp)$/.exec(path)?.[1]
+  return (name && frameIdOfImage(name)) ?? /\/frames\/([\w-]+)(?:\/\w+)?\/?$/.exec(path)?.[1] ?? given
+}
+
+/** The id of a frame. Rejects malformed ids early: Postgres cannot store every string (NUL). */
+export const FrameId = z
+  .string()
+  .max(MAX_REFERENCE)
+  .transform(frameIdIn)
+  .refine((value) => ID.test(value), 'is not the id of a frame; use an id or image address from another tool')
+
+/** Several, all or none: a single one and a list as text are lists too. */
+export function frameIds(max: number) {
+  return z.preprocess((value) => atMost(max, splitCommas(value)), z.array(FrameId).min(1).max(max))
+}
+
+/** How many ids a call names, before they are checked. */
+export function countOf(ids: unknown): number {
+  const list = splitCommas(ids)
+  return Array.isArray(list) ? list.length : 1
+}
+
+export function isIdLike(text: string): boolean {
+  return ID.test(text)
+}

@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seedVideo } from '../support/seed.ts'
+import { ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+
+/** What models write without looking twice is understood; what is wrong is named. */
+
+let library: ToolLibrary
+let service: ToolLibrary['service']
+let videoIds: ToolLibrary['videoIds']
+let call: ToolLibrary['call']
+let get: ToolLibrary['get']
+let frames: { id: string; video_id: string; t_sec: number; image_url: string; thumb_url: string; author: string }[]
+beforeAll(async () => {
+  library = await openToolLibrary()
+  ;({ service, videoIds, call, get } = library)
+  frames = (await get(`/api/videos/${videoIds[3]}/frames`)).frames
+})
+afterAll(() => library[Symbol.asyncDispose]())
+
+async function works(name: string, args: Record<string, unknown>, headers: Record<string, string> = {}) {
+  const answer = await call(name, args, headers)
+  expect(answer.isError, `${name} ${JSON.stringify(args)}: ${answer.text}`).toBeUndefined()
+  return answer
+}
+
+describe('a video', () => {
+  test('is named as results name it, by any name of the argument and by any address', async () => {
+    const [frame] = frames
+    for (const args of [
+      { video_id: videoIds[3] },
+      { video: videoIds[3] },
+      { videoId: videoIds[3] },
+      { id: videoIds[3] },
+      { frame_id: frame!.id },
+      { video_id: frame!.id },
+      { video_id: frame!.image_url },
+      { video_id: frame!.thumb_url },
+      { video_id: `${service.url}/frames/${frame!.id}` },
+      { video_id: `${service.url}/api/videos/${videoIds[3]}/frames` },
+      { url: 'https://youtu.be/launch00003' },
+      { source_url: 'https://www.youtube.com/watch?v=launch00003&t=4s' },
+    ])
+      expect((await works('get_video_frames', args)).structuredContent.video.id).toBe(videoIds[3])
+    for (const [name, args] of [
+      ['search_frames', { query: 'dark' }],
+      ['browse_frames', {}],
+      ['find_similar_frames', { frame_id: frame!.id }],
+    ] as const)
+      for (const given of [videoIds[3], frame!.image_url, 'https://youtu.be/launch00003']) {
+        const found = (await works(name, { ...args, video_id: given })).structuredContent.frames
+        expect(new Set(found.map((one: { video_id: string }) => one.video_id))).toEqual(new Set([videoIds[3]]))
+      }
+  })
+  test('that is not there is named', async () => {
+    const { text, _meta } = await call('browse_frames', { video_id: [videoIds[0], 'nosuchvideo'] })
+    expect([_meta.code, text]).toEqual(['not_found', expect.stringContaining('"nosuchvideo"')])
+    expect(text).not.toContain(videoIds[0])
+    expect((await call('get_video_frames', { video_id: 'https://youtu.be/nothere0000' })).text).toContain(
+      'https://youtu.be/nothere0000',
+    )
+  })
+  test('has a part: the first ten seconds, and those in between', async () => {
+    const seconds = (from: number, to: number) =>
+      frames.filter(({ t_sec }) => t_sec >= from && t_sec <= to).map(({ id }) => id)
+    expect(seconds(0, 10).length).toBeGreaterThan(1)
+    expect(seconds(0, 10).length).toBeLessThan(frames.length)
+    for (const args of [{ to_sec: 10 }, { from_sec: 0, to_sec: '10' }, { start: 0, end: '0:10' }, { until: '10s' }])
+      expect(
+        ids((await works('get_video_frames', { video_id: videoIds[3], ...args })).structuredContent.frames),
+      ).toEqual(seconds(0, 10))
+    const part = await works('get_video_frames', { video_id: videoIds[3], from_sec: 5, to_sec: 15, limit: 2 })
+    expect(part.text).toContain(`of ${seconds(5, 15).length} in this part, ${frames.length} in the video`)
+    const next = await works('get_video_frames', {
+      video_id: videoIds[3],
+      from_sec: 5,
+      to_sec: 15,
+      limit: 2,
+      cursor: part.structuredContent.next_cursor,
+    })
+    expect([...ids(part.structuredContent.frames), ...ids(next.structuredContent.frames)]).toEqual(
+      seconds(5, 15).slice(0, 4),
+    )
+    const none = await works('get_video_frames', { video_id: videoIds[3], from_sec: 900 })
+    expect([none.structuredContent.frames, none.text]).toEqual([[], expect.stringContaining('no frames in this part')])
+    const turned = await call('get_video_frames', { video_id: videoIds[3], from_sec: 9, to_sec: 3 })
+    expect([turned.isError, turned.text]).toEqual([true, expect.stringContaining('to_sec (3)')])
+  })
+})
+
+describe('frames', () => {
+  test('are named by id, image or page, alone or as a list, under either name', async () => {
+    const { bearer } = await service.keyOf('pro')
+    const [one, two] = frames
+    const page = `${service.url}/frames/${two!.id}`
+    for (const [args, expected] of [
+      [{ frame_ids: [one!.id, two!.id] }, [one!.id, two!.id]],
+      [{ frame_id: one!.id }, [one!.id]],
+      [{ frameId: one!.id }, [one!.id]],
+      [{ id: one!.id }, [one!.id]],
+      [{ frame_id: [one!.image_url, page] }, [one!.id, two!.id]],
+      [{ image_url: one!.thumb_url }, [one!.id]],
+      [{ frame_ids: `${one!.id}, ${two!.id}` }, [one!.id, two!.id]],
+      [{ frame_ids: JSON.stringify([one!.id, two!.id]) }, [one!.id, two!.id]],
+      [{ frames: [`${page}?utm_source=x`] }, [two!.id]],
+    ] as [Record<string, unknown>, string[]][]) {
+      expect((await works('save_frame', args, bearer)).structuredContent.saved, JSON.stringify(args)).toEqual(expected)
+      expect((await works('unsave_frame', args, bearer)).structuredContent.removed.toSorted()).toEqual(
+        expected.toSorted(),
+      )
+    }
+  })
+  test('the wrong one of several is named, and nothing is written', async () => {
+    const { bearer } = await service.keyOf('pro')
+    const wrong = await call('save_frame', { frame_ids: [frames[0]!.id, 'nosuch-1'] }, bearer)
+    expect([wrong.isError, wrong._meta.code, wrong.text]).toEqual([
+      true,
+      'not_found',
+      'No such frame: nosuch-1. Nothing was changed.',
+    ])
+    const two = await call('save_frame', { frame_ids: ['nosuch-1', frames[0]!.id, 'nosuch-2'] }, bearer)
+    expect(two.text).toBe('No such frames: nosuch-1, nosuch-2. Nothing was changed.')
+    const malformed = await call('save_frame', { frame_ids: [frames[0]!.id, 'no id at all'] }, bearer)
+    expect(malformed.text).toContain('frame_ids.1 (got "no id at all")')
+    expect((await works('list_saves', {}, bearer)).structuredContent.frames).toEqual([])
+    expect((await call('find_similar_frames', { frame_id: 'nosuch-1' })).text).toContain('No such frame: nosuch-1')
+  })
+  test('a write pays for each of its frames, whatever the argument is called', () => {
+    const save = service.tools.find(({ name }) => name === 'save_frame')!
+    expect(save.pointsOf!({ frame_ids: JSON.stringify(Array.from({ length: 30 }, (_, n) => `f-${n}`)) })).toBe(30)
+  })
+})
+
+describe('a board', () => {
+  test('is named by its id, or by its name where only one has it', async () => {
+    const { bearer } = await service.keyOf('pro')
+    const { board } = (await works('create_board', { title: 'Dark openings' }, bearer)).structuredContent
+    for (const args of [
+      { board_id: board.id, frame_ids: frames[0]!.id },
+      { board: 'Dark openings', frame_id: frames[1]!.image_url },
+      { boardId: 'dark openings', frames: [frames[2]!.id] },
+    ])
+      await works('pin_frame', args, bearer)
+    const opened = await works('get_board', { name: 'Dark openings' }, bearer)
+    expect(ids(opened.structuredContent.frames)).toEqual(ids(frames.slice(0, 3)))
+    await works('unpin_frame', { board_id: 'Dark openings', id: frames[1]!.id }, bearer)
+    const none = await call('get_board', { board_id: 'Bright openings' }, bearer)
+    expect([none._meta.code, none.text]).toEqual(['not_found', expect.stringContaining('"Bright openings"')])
+  })
+  test('of a name that two have is asked for by id', async () => {
+    const { bearer } = await service.keyOf('pro')
+    const made = []
+    for (let n = 0; n < 2; n++)
+      made.push(
+        await fetch(`${service.url}/api/boards`, {
+          method: 'POST',
+          headers: { ...bearer, 'content-type': 'application/json' },
+          body: JSON.stringify({ name: 'Twice' }),
+        }).then((response) => response.json() as Promise<{ board: { id: string } }>),
+      )
+    const { isError, text } = await call('get_board', { board_id: 'Twice' }, bearer)
+    expect(isError).toBe(true)
+    for (const { board } of made) expect(text).toContain(board.id)
+  })
+})
+
+describe('filters', () => {
+  test('take words, other spellings, names of techniques and brands, and null for nothing', async () => {
+    const all = await get('/api/frames?subject=text-card&technique=kinetic-type')
+    for (const args of [
+      { subject: 'Text Card', technique: 'Kinetic Type' },
+      { subjects: undefined, subject: ['text_card'], techniques: ['kinetic_type'], cursor: null, tone: null },
+      { subject: '["text-card"]', technique: 'kinetic-type', limit: '50' },
+    ])
+      expect(ids((await works('browse_frames', { limit: 50, ...args })).structuredContent.frames)).toEqual(
+        ids(all.frames),
+      )
+    const ofBrand = await get('/api/frames?author=Northwind')
+    for (const args of [{ brand: 'Northwind' }, { author: 'northwind' }, { channel: ['NORTHWIND'] }]) {
+      const found = await works('browse_frames', args)
+      expect(ids(found.structuredContent.frames)).toEqual(ids(ofBrand.frames))
+    }
+    const close = await works('browse_frames', { brand: 'Ledgerli' })
+    expect([close.structuredContent.frames, close.text]).toEqual([[], expect.stringContaining('Ledgerly')])
+  })
+})
+
+describe('similar frames', () => {
+  test('say how alike they are and what they share; those that share little are left out', async () => {
+    const other = await seedVideo(service.stores.db, {
+      frames: Array.from({ length: 3 }, (_, n) => ({
+        tSec: n,
+        caption: 'A crowd at noon',
+        subject: 'crowd',
+        technique: null,
+        tone: 'bright',
+        phash: 'f0f0f0f00f0f0f0f',
+        palette: ['#00ff00', '#00ee00', '#00dd00', '#00cc00', '#00bb00'],
+      })),
+    })
+    await service.drain()
+    const mine = (await get('/api/frames?subject=terminal')).frames[0]
+    const within = [other.id, videoIds[0]!, videoIds[1]!]
+    const all = (await get(`/api/frames/${mine.id}/similar?limit=50&${within.map((id) => `video=${id}`).join('&')}`))
+      .frames
+    const asked = { frame_id: mine.id, limit: 50, video_id: within }
+    const { structuredContent, text } = await works('find_similar_frames', asked)
+    const found: { id: string; video_id: string; score: number; shares: string[] }[] = structuredContent.frames
+    expect(all.some((one: { video_id: string }) => one.video_id === other.id)).toBe(true)
+    expect(found.some(({ video_id }) => video_id === other.id)).toBe(false)
+    expect(ids(found)).toEqual(ids(all).slice(0, found.length))
+    expect(text).toContain('; all others share little with it')
+    const scores = new Map(all.map((one: { id: string; score: number }) => [one.id, one.score]))
+    for (const { id, score, shares } of found) {
+      expect(score).toBeCloseTo(scores.get(id) as number, 2)
+      expect(text).toContain(`  likeness ${score}; shares ${shares.join('; ')}`)
+    }
+    expect(found[0]!.shares).toEqual(expect.arrayContaining(['subject terminal', 'tone dark', 'colours']))
+    const none = await works('find_similar_frames', { ...asked, video_id: other.id })
+    expect([none.structuredContent.frames, none.text]).toEqual([[], expect.stringContaining('shares enough')])
+  })
+})
