@@ -12,6 +12,7 @@ import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { seedVideo } from '../test/support/seed.ts'
 import type { About } from './support/bench.ts'
 import { JUDGED_FRAMES, JUDGED_QUERIES } from './support/judged.ts'
+import { PHRASE_FRAMES, PHRASES } from './support/judged-phrases.ts'
 import { seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
 import { mean, round } from './support/stats.ts'
@@ -46,13 +47,17 @@ interface Judged {
 
 /** No aim: a change of the ranking must not lower these. Meilisearch joins with MEILI_URL and MEILI_KEY. */
 export const about: About = {
-  measures: 'How well `/api/search` orders frames for 90 judged queries: nDCG@10 and recall@20 of each engine.',
+  measures: 'How well `/api/search` orders frames for 90 judged queries and 60 phrases: nDCG@10 and recall@20.',
   against: 'the ideal order of the judged frames, which has 1.',
   figures: [
     { what: 'PostgreSQL, nDCG@10', at: ['engines', 'postgres', 'ndcg_at_10'] },
     { what: 'PostgreSQL, recall@20', at: ['engines', 'postgres', 'recall_at_20'] },
+    { what: 'PostgreSQL, phrases, nDCG@10', at: ['engines', 'postgres', 'phrases_ndcg_at_10'] },
+    { what: 'PostgreSQL, 20 phrases held apart, nDCG@10', at: ['engines', 'postgres', 'held_ndcg_at_10'] },
     { what: 'Meilisearch, nDCG@10', at: ['engines', 'meilisearch', 'ndcg_at_10'] },
     { what: 'Meilisearch, recall@20', at: ['engines', 'meilisearch', 'recall_at_20'] },
+    { what: 'Meilisearch, phrases, nDCG@10', at: ['engines', 'meilisearch', 'phrases_ndcg_at_10'] },
+    { what: 'Meilisearch, 20 phrases held apart, nDCG@10', at: ['engines', 'meilisearch', 'held_ndcg_at_10'] },
   ],
 }
 
@@ -65,6 +70,51 @@ export async function run(args: string[]): Promise<object | undefined> {
       json: { type: 'boolean' },
     },
   })
+  const scores: Record<string, Score[]> = {}
+  const note: Note = (engine, score) => {
+    scores[engine] = [...(scores[engine] ?? []), score]
+    if (values.verbose && score.ndcg < 0.9 && score.kind !== 'held')
+      console.log(`${engine}: ${score.q}: nDCG ${score.ndcg.toFixed(2)}, recall ${score.recall.toFixed(2)}`)
+  }
+  await judgeWords(Number(values.frames), note)
+  await judgePhrases(note)
+
+  const results = Object.fromEntries(
+    Object.entries(scores).map(([name, all]) => {
+      const of = (...kinds: Score['kind'][]) => all.filter(({ kind }) => kinds.includes(kind))
+      const ndcg = (list: readonly Score[]) => round(mean(list.map((score) => score.ndcg)))
+      const words = of('words')
+      return [
+        name,
+        {
+          ndcg_at_10: ndcg(words),
+          recall_at_20: round(mean(words.map(({ recall }) => recall))),
+          queries: words.length,
+          phrases_ndcg_at_10: ndcg(of('suggested', 'tuned', 'held')),
+          held_ndcg_at_10: ndcg(of('held')),
+          suggested_ndcg_at_10: ndcg(of('suggested')),
+          phrases: of('suggested', 'tuned', 'held').length,
+        },
+      ]
+    }),
+  )
+  if (!values.json) {
+    console.table(results)
+    if (!parseConfig(process.env).meili) console.log('Meilisearch: not measured, MEILI_URL and MEILI_KEY are not set')
+  }
+  return { bench: 'relevance', engines: results }
+}
+
+interface Score {
+  kind: 'words' | keyof typeof PHRASES
+  q: string
+  ndcg: number
+  recall: number
+}
+type Note = (engine: string, score: Score) => void
+
+/** The ninety queries: words over descriptions and over a generated library. */
+async function judgeWords(frameCount: number, note: Note): Promise<void> {
   await using database = await openTemporaryDatabase()
   const { db } = database
   const { frameIds } = await seedVideo(db, {
@@ -76,6 +126,36 @@ export async function run(args: string[]): Promise<object | undefined> {
       onScreenText: screen ?? null,
     })),
   })
+  const judge = openJudge(db, note)
+  // The clips first, alone: the generator may write about the same things, and nobody judged what it wrote.
+  const ids = new Map(JUDGED_FRAMES.map(({ key }, n) => [key, frameIds[n]!]))
+  await judge('words', JUDGED_QUERIES.map(withIds(ids)))
+  await seedLibrary(db, { frames: frameCount, seed: 3 })
+  await judge('words', await generatedJudgements(db))
+}
+
+/** The sixty phrases, over frames with attributes. */
+async function judgePhrases(note: Note): Promise<void> {
+  await using database = await openTemporaryDatabase()
+  const { db } = database
+  const ids = new Map<string, string>()
+  for (const [platform, list] of Map.groupBy(PHRASE_FRAMES, (frame) => frame.platform ?? 'web')) {
+    const { frameIds } = await seedVideo(db, { title: `Phrases on ${platform}`, platform, frames: list })
+    for (const [n, { key }] of list.entries()) ids.set(key, frameIds[n]!)
+  }
+  const judge = openJudge(db, note)
+  for (const kind of ['suggested', 'tuned', 'held'] as const) await judge(kind, PHRASES[kind].map(withIds(ids)))
+}
+
+const withIds =
+  (ids: ReadonlyMap<string, string>) =>
+  ({ q, wanted }: { q: string; wanted: Record<string, number> }): Judged => ({
+    q,
+    wanted: new Map(Object.entries(wanted).map(([key, grade]) => [ids.get(key)!, grade])),
+  })
+
+/** Brings every engine up to the library and asks it. */
+function openJudge(db: Db, note: Note): (kind: Score['kind'], judged: readonly Judged[]) => Promise<void> {
   const engines: Record<string, LibrarySearch> = { postgres: openPostgresSearch(db.$client) }
   const { meili } = parseConfig(process.env)
   const options = meili && { ...meili, prefix: 'bench_relevance' }
@@ -87,47 +167,16 @@ export async function run(args: string[]): Promise<object | undefined> {
       mirror: () => mirrorState(db),
       timeoutMs: 30_000,
     })
-  const scores = Object.fromEntries(
-    Object.keys(engines).map((name) => [name, { ndcg: [] as number[], recall: [] as number[] }]),
-  )
-
-  async function judge(judged: readonly Judged[]): Promise<void> {
+  return async (kind, judged) => {
     await rebuildSearch({ db, deepLink: () => null })
     if (sink) await rebuildMirror({ db, sink })
     for (const [name, search] of Object.entries(engines)) {
       for (const { q, wanted } of judged) {
         const ids = (await search.search({ q, limit: 20 })).frames.map(({ document }) => document.id)
-        const [ndcg, recall] = [ndcgAt(10, ids, wanted), recallAt(20, ids, wanted)]
-        scores[name]!.ndcg.push(ndcg)
-        scores[name]!.recall.push(recall)
-        if (values.verbose && ndcg < 0.9)
-          console.log(`${name}: ${q}: nDCG ${ndcg.toFixed(2)}, recall ${recall.toFixed(2)}`)
+        note(name, { kind, q, ndcg: ndcgAt(10, ids, wanted), recall: recallAt(20, ids, wanted) })
       }
     }
   }
-
-  // The clips first, alone: the generator may write about the same things, and nobody judged what it wrote.
-  const ids = new Map(JUDGED_FRAMES.map(({ key }, n) => [key, frameIds[n]!]))
-  await judge(
-    JUDGED_QUERIES.map(({ q, wanted }) => ({
-      q,
-      wanted: new Map(Object.entries(wanted).map(([key, grade]) => [ids.get(key)!, grade])),
-    })),
-  )
-  await seedLibrary(db, { frames: Number(values.frames), seed: 3 })
-  await judge(await generatedJudgements(db))
-
-  const results = Object.fromEntries(
-    Object.entries(scores).map(([name, { ndcg, recall }]) => [
-      name,
-      { ndcg_at_10: round(mean(ndcg)), recall_at_20: round(mean(recall)), queries: ndcg.length },
-    ]),
-  )
-  if (!values.json) {
-    console.table(results)
-    if (!meili) console.log('Meilisearch: not measured, MEILI_URL and MEILI_KEY are not set')
-  }
-  return { bench: 'relevance', engines: results }
 }
 
 async function generatedJudgements(db: Db): Promise<Judged[]> {

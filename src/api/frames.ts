@@ -5,6 +5,7 @@ import { cachedRead, endpoint } from '../http/endpoint.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { jsonArray, jsonObject, jsonText } from '../json-text.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
+import type { FramePage } from '../search/library-search.ts'
 import { Frame, FrameHit, toFrame, toHitText } from '../views/frame.ts'
 import {
   filterParameters,
@@ -14,7 +15,7 @@ import {
   toFilters,
   toFrameQuery,
 } from '../views/frame-query.ts'
-import { toHit } from '../views/hit.ts'
+import { ReadAs, toHit } from '../views/hit.ts'
 import { OK, Ok } from '../views/ok.ts'
 import { ANNOTATED, MAX_TEXT, SHOTS, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
 import { checkId, debugField, explained, isDebug, listLimit, type ReadDeps, viewOf } from './library-read.ts'
@@ -26,6 +27,7 @@ const FramesAnswer = z
     hasMore: z.boolean().describe('A full page (120 frames) came back.'),
     facets: z.record(z.string(), z.record(z.string(), z.int())).optional().describe('Only with `facets=1`.'),
     total: z.int().optional().describe('Only with `facets=1`.'),
+    read_as: ReadAs.optional().describe('Only with `facets=1` and `q`.'),
     debug: debugField,
   })
   .meta({ id: 'FramesAnswer' })
@@ -50,6 +52,11 @@ const CorrectionBody = z
   .partial()
   .refine((body) => Object.keys(body).length > 0, `name at least one of ${ANNOTATED.join(', ')}`)
 
+/** What `facets=1` adds. */
+function countsOf({ facets, total, readAs }: FramePage) {
+  return { facets, total, ...(readAs ? { read_as: readAs } : {}) }
+}
+
 export const frameEndpoints = [
   cachedRead(
     {
@@ -59,7 +66,7 @@ export const frameEndpoints = [
       summary: 'The frame wall: filter and page',
       description:
         'Filters combine: AND across attributes, OR within one. 120 frames a page; ' +
-        '`hasMore` is true when a full page came back.',
+        '`hasMore` is true when a full page came back. `q` is read as people write; `read_as` says how.',
       parameters: frameParameters,
       answer: FramesAnswer,
     },
@@ -70,12 +77,17 @@ export const frameEndpoints = [
       if (query.q === '' || query.provenance) {
         const view = viewOf(publicUrl, values)
         const frames = found.frames.map((hit) => (query.q === '' ? view(hit.document) : toHit(hit, view)))
-        const counts = query.facets ? { facets: found.facets, total: found.total } : {}
+        const counts = query.facets ? countsOf(found) : {}
         return { page: query.page, frames, hasMore, ...counts }
       }
       const frames = jsonArray(found.frames.map((hit) => toHitText(hit, publicUrl)))
-      const counts = query.facets ? { facets: jsonText(found.facets), total: jsonText(found.total) } : {}
-      return jsonObject({ page: jsonText(query.page), frames, hasMore: jsonText(hasMore), ...counts })
+      const counts = query.facets ? Object.entries(countsOf(found)).map(([name, value]) => [name, jsonText(value)]) : []
+      return jsonObject({
+        page: jsonText(query.page),
+        frames,
+        hasMore: jsonText(hasMore),
+        ...Object.fromEntries(counts),
+      })
     }),
     {
       canonical: ({ sort, ...rest }) => (sort === impliedSort(rest) ? rest : { sort, ...rest }),

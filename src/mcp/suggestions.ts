@@ -1,12 +1,9 @@
 import { omit } from '../omit.ts'
 import type { FrameFilters, FrameQuery, LibrarySearch, TechniqueDocument } from '../search/library-search.ts'
-import { dictionaryWords } from '../search/text/query.ts'
-import { isCharacter } from '../search/text/tokens.ts'
 import { plural } from './present.ts'
 
 /** Each trial of an empty answer is a small search of its own. */
 const MAX_TRIALS = 8
-const MAX_WORDS = 5
 const COUNTED = 20
 
 interface Trial {
@@ -15,12 +12,12 @@ interface Trial {
 }
 
 /**
- * What to try when nothing was found: the search without each filter and with each word alone, and the nearest
- * techniques. Each suggestion is measured and says how many frames it finds.
+ * What to try when nothing was found: the search without each filter, the words without quotes and minus, and the
+ * nearest techniques. A search lets go of words by itself. Each suggestion says how many frames it finds.
  */
 export async function suggest(search: LibrarySearch, query: FrameQuery, signal: AbortSignal): Promise<string[]> {
   const lines: string[] = []
-  for (const trial of [...withoutFilters(query), ...withOneWord(query)].slice(0, MAX_TRIALS)) {
+  for (const trial of [...withoutFilters(query), ...withoutSigns(query)].slice(0, MAX_TRIALS)) {
     signal.throwIfAborted()
     const { frames } = await search.frames({ ...trial.query, page: 1, pageSize: COUNTED, facets: false })
     const found = frames.length === COUNTED ? `${COUNTED} frames or more` : plural(frames.length, 'frame')
@@ -48,20 +45,17 @@ function withoutFilters(query: FrameQuery): Trial[] {
   return trials
 }
 
-function withOneWord(query: FrameQuery): Trial[] {
-  const words = [...new Set(query.q.split(/\s+/).flatMap(dictionaryWords).filter(isTelling))]
-  if (words.length < 2) return []
-  return words
-    .slice(0, MAX_WORDS)
-    .map((word) => ({ what: `with the query "${word.slice(0, 40)}"`, query: { ...query, q: word } }))
+/** Quotes and what is behind a minus are never let go. */
+function withoutSigns(query: FrameQuery): Trial[] {
+  const words = (text: string) => text.trim().split(/\s+/).join(' ')
+  const q = words(query.q.replace(/["“”„]|(?<=^|\s)-/g, ' '))
+  return q === words(query.q) ? [] : [{ what: 'without quotes and minus signs', query: { ...query, q } }]
 }
 
-/** Words of two letters say little, except in scripts with one character a syllable. */
-function isTelling(word: string): boolean {
-  return word.length > (isCharacter(word) ? 1 : 2)
-}
-
-/** Techniques whose slug, name or alias shares letter pairs with the term (Dice): a misspelling finds its word. */
+/**
+ * Techniques that frames show, whose slug, name or alias shares letter pairs with the term (Dice): a misspelling finds
+ * its word.
+ */
 export function nearestTechniques(
   vocabulary: readonly TechniqueDocument[],
   term: string,
@@ -69,6 +63,7 @@ export function nearestTechniques(
 ): TechniqueDocument[] {
   const pairs = letterPairs(term)
   return vocabulary
+    .filter(({ frame_count }) => frame_count > 0)
     .map((technique) => ({
       technique,
       likeness: Math.max(

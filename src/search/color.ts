@@ -1,3 +1,5 @@
+import { COLOR_NAMES, type ColorName } from '../attribute-words.ts'
+
 /**
  * Colour as the wall's filter sees it. Pure.
  * OKLab (Björn Ottosson, 2020) is cut into cells, which both engines can index with the same result.
@@ -108,4 +110,47 @@ function towards(from: Weighted, to: Weighted): number {
     area += share
   }
   return area > 0 ? sum / area : 0
+}
+
+/** Share of the area from which a colour is one of the picture. Letters in black or white fill little of it. */
+const NAMED_SHARE = 0.05
+const NAMED_PLAIN_SHARE = 0.02
+
+/** What people call the colours of a palette, in the order of the list. */
+export function colorNames(palette: readonly string[], shares: readonly number[]): ColorName[] {
+  const total = shares.reduce((sum, share) => sum + share, 0) || 1
+  const names = new Set<ColorName>()
+  palette.forEach((hex, n) => {
+    const name = colorName(hex)
+    const least = name === 'black' || name === 'white' ? NAMED_PLAIN_SHARE : NAMED_SHARE
+    if ((shares[n] ?? 0) / total >= least) names.add(name)
+  })
+  return COLOR_NAMES.filter((name) => names.has(name))
+}
+
+/** Hues in degrees of OKLab, each up to the next. */
+const HUES: readonly (readonly [number, ColorName])[] = [
+  [8, 'pink'],
+  [42, 'red'],
+  [78, 'orange'],
+  [116, 'yellow'],
+  [168, 'green'],
+  [215, 'teal'],
+  [282, 'blue'],
+  [325, 'purple'],
+  [360, 'pink'],
+]
+
+function colorName(hex: string): ColorName {
+  const { l, a, b } = toOklab(hex)
+  const chroma = Math.hypot(a, b)
+  if (l < 0.22) return 'black'
+  if (chroma < 0.035) {
+    if (l > 0.9) return 'white'
+    return l < 0.3 ? 'black' : 'grey'
+  }
+  const hue = ((Math.atan2(b, a) * 180) / Math.PI + 360) % 360
+  const name = HUES.find(([below]) => hue < below)?.[1] ?? 'pink'
+  const isMuddy = chroma < 0.09 || (l < 0.62 && chroma < 0.13)
+  return (name === 'orange' || name === 'red') && isMuddy ? 'brown' : name
 }

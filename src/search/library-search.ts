@@ -163,7 +163,7 @@ type FrameSort = 'relevance' | 'newest' | 'strength'
 
 export interface FrameQuery {
   filters: FrameFilters
-  /** Free text over caption, composition, steal and on-screen text; empty for none. */
+  /** Plain words, met by a text or by the attribute that they name; empty for none. */
   q: string
   sort: FrameSort
   /** 1-based. */
@@ -174,6 +174,8 @@ export interface FrameQuery {
   variety: boolean
   /** Documents must come with their provenance. */
   provenance?: boolean
+  /** A first page that is not full is followed by the next best. */
+  fill?: boolean
 }
 
 interface Match {
@@ -181,6 +183,8 @@ interface Match {
   score: number
   /** Field → HTML-escaped text with `<em>` around what matched. */
   matched: Record<string, string>
+  /** Words of the query that the document does not meet. Absent where it meets all. */
+  missing?: readonly string[]
 }
 export type Hit<T> = { readonly document: T } & Match
 
@@ -190,8 +194,26 @@ export type Hit<T> = { readonly document: T } & Match
  */
 export type FrameHit = Hit<ShownFrame> & { readonly text?: string }
 
+/** How a query in words was read. */
+export interface ReadAs {
+  /** Each word that counts and what meets it: `text`, `exact text`, or `attribute=value`. */
+  words: { word: string; as: string[] }[]
+  /** What no frame may have. */
+  without: string[]
+  /** What weighs nothing: function words, and words past the tenth. */
+  ignored: string[]
+  /** Words that not every frame of the set meets. Empty where all frames meet all words. */
+  let_go: string[]
+  /** Of `words`, how many each frame of the set meets. */
+  met: number
+}
+
 export interface FramePage {
   frames: FrameHit[]
+  /** Frames outside the set that meet the most words; only of a query with `fill`. */
+  nextBest?: FrameHit[]
+  /** Only of a query with words. */
+  readAs?: ReadAs
   total?: number
   facets?: FacetCounts
 }

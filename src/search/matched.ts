@@ -1,16 +1,22 @@
 import type { FrameDocument } from './library-search.ts'
+import { NAMED_ATTRIBUTES } from './named-values.ts'
 import type { Highlighter } from './text/highlight.ts'
 
 const TEXT_FIELDS = ['caption', 'composition', 'steal', 'on_screen_text'] as const
-export type FrameTexts = Pick<FrameDocument, (typeof TEXT_FIELDS)[number]>
+export type FrameTexts = Pick<FrameDocument, (typeof TEXT_FIELDS)[number] | (typeof NAMED_ATTRIBUTES)[number]>
 
-/** The texts of a frame that the query matched, highlighted, by field. */
+/** The texts and attributes of a frame that the query matched, highlighted, by field. */
 export function matchedInFrame(texts: FrameTexts, highlighter: Highlighter): Record<string, string> {
   const matched: Record<string, string> = {}
   for (const field of TEXT_FIELDS) {
     const text = texts[field]
     const html = text ? highlighter.mark(text, { parts: field === 'on_screen_text' }) : undefined
     if (html !== undefined) matched[field] = html
+  }
+  for (const attribute of NAMED_ATTRIBUTES) {
+    const value = texts[attribute]
+    const html = value === null ? undefined : highlighter.markNamed(attribute, value)
+    if (html !== undefined) matched[attribute] = html
   }
   return matched
 }

@@ -48,7 +48,11 @@ export const frameParameters = {
   ...filterParameters,
   q: {
     schema: freeText(MAX_QUERY),
-    description: 'Free text over caption, composition, steal and on-screen text.',
+    description: [
+      'Plain words: each is met by caption, composition, steal or on-screen text, or by the attribute that it names.',
+      'Function words weigh nothing. Quotes ask for a text exactly, a minus leaves out.',
+      'Where no frame meets every word, those that meet most.',
+    ].join(' '),
     example: 'dark terminal',
     fallback: '',
   },
@@ -67,7 +71,8 @@ export const frameParameters = {
   facets: {
     schema: z.enum(['0', '1']),
     fallback: '0',
-    description: '`1` adds `facets` (counts per value, computed as if its own filter were off) and `total`.',
+    description:
+      '`1` adds `facets` (counts per value, computed as if its own filter were off), `total` and, with `q`, `read_as`.',
   },
   variety: {
     schema: z.enum(['on', 'off']),

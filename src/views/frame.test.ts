@@ -81,8 +81,9 @@ test('a hit put together from the stored text is the hit made from the document,
       expect(JSON.parse(toHitText({ ...hit, text: doc }, publicUrl))).toEqual(
         toHit(hit, (shown) => toFrame(shown, publicUrl)),
       )
-      const { caption, composition, steal, on_screen_text } = kept
-      expect(textsOf(doc)).toEqual({ caption, composition, steal, on_screen_text })
+      const { caption, composition, steal, on_screen_text, kind, technique, tone, platform } = kept
+      const read = { caption, composition, steal, on_screen_text, kind, technique, tone, platform }
+      expect(textsOf(doc)).toMatchObject(read)
       expect(Object.keys(JSON.parse(toHitText({ ...hit, text: doc }, publicUrl)))).toEqual(
         Object.keys(toHit(hit, (shown) => toFrame(shown, publicUrl))),
       )

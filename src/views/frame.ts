@@ -152,7 +152,8 @@ export type PublicFrame = ReturnType<typeof toFrame>
 export function toHitText(hit: FoundFrame, publicUrl: string): JsonText {
   const shown = hit.text === undefined ? undefined : toFrameText(storedJson(hit.text), publicUrl)
   if (shown === undefined) return jsonText(toHit(hit, (document) => toFrame(document, publicUrl)))
-  return withMembers(shown, { score: jsonText(hit.score), matched: jsonText(hit.matched) })
+  const missing = hit.missing ? { missing: jsonText(hit.missing) } : {}
+  return withMembers(shown, { score: jsonText(hit.score), matched: jsonText(hit.matched), ...missing })
 }
 
 /** A stored document has a resource's members in a resource's order, but for the paths of its images. */

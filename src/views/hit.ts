@@ -1,16 +1,48 @@
 import { z } from 'zod'
-import type { Hit } from '../search/library-search.ts'
+import type { Hit, ReadAs as ReadAsOfSearch } from '../search/library-search.ts'
 
 /** What a search hit has beside its resource. */
 export const matchShape = {
   score: z.number().min(0).max(1),
   matched: z.record(z.string(), z.string()).describe('Field → escaped text with `<em>` around what matched.'),
+  missing: z.array(z.string()).optional().describe('Words that it does not meet; absent where it meets all.'),
 }
+
+/** How a query in words was read. */
+export const ReadAs = z
+  .strictObject({
+    words: z
+      .array(z.strictObject({ word: z.string(), as: z.array(z.string()) }))
+      .describe('Each word that counts, with what meets it: `text`, `exact text`, or `attribute=value`.'),
+    without: z.array(z.string()).describe('What no frame may have: the words behind a minus.'),
+    ignored: z.array(z.string()).describe('What weighs nothing: function words, and words past the tenth.'),
+    let_go: z
+      .array(z.string())
+      .describe('No frame meets every word. These are the words that not every frame of the answer meets.'),
+    met: z.int().min(0).describe('Of `words`, how many each frame of the answer meets.'),
+  })
+  .meta({
+    id: 'ReadAs',
+    examples: [
+      {
+        words: [
+          { word: 'dark', as: ['tone=dark', 'text'] },
+          { word: 'terminal', as: ['subject=terminal', 'text'] },
+          { word: 'unicorn', as: ['text'] },
+        ],
+        without: [],
+        ignored: ['with', 'a'],
+        let_go: ['unicorn'],
+        met: 2,
+      },
+    ],
+  }) satisfies z.ZodType<ReadAsOfSearch>
 
 /** A search hit is the resource itself with `score` and `matched`. */
 export function toHit<D, R extends object>(
   hit: Hit<D>,
   view: (document: D) => R,
-): R & { score: number; matched: Record<string, string> } {
-  return { ...view(hit.document), score: hit.score, matched: hit.matched }
+): R & { score: number; matched: Record<string, string>; missing?: string[] } {
+  const found = { ...view(hit.document), score: hit.score, matched: hit.matched }
+  return hit.missing ? { ...found, missing: [...hit.missing] } : found
 }

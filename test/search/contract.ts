@@ -1,5 +1,6 @@
 import { describeChanges, describeEmpty } from './contract/changes.ts'
 import type { Engine } from './contract/engine.ts'
+import { describePhrases } from './contract/phrases.ts'
 import { describeScripts } from './contract/scripts.ts'
 import { describeDuplicates, describeSimilar } from './contract/similar.ts'
 import { describeNames, describeSpellings } from './contract/spellings.ts'
@@ -10,6 +11,7 @@ import { describeWords } from './contract/words.ts'
 export function describeContract(name: string, open: () => Promise<Engine>): void {
   describeEmpty(name, open)
   describeWords(name, open)
+  describePhrases(name, open)
   describeScripts(name, open)
   describeSpellings(name, open)
   describeNames(name, open)

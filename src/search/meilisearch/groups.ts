@@ -1,24 +1,27 @@
 import type { MultiSearchQuery } from 'meilisearch'
 import type { SearchGroups } from '../library-search.ts'
 import { scoreByName } from '../score.ts'
-import type { Term } from '../text/query.ts'
+import type { ReadTerm } from '../text/query.ts'
+import type { Question } from '../text/question.ts'
 import { nameKey } from '../text/tokens.ts'
 import type { MeiliClient } from './client.ts'
 import { renderFilter } from './filter.ts'
 import { allBeforeSome, entryHits, frameHits, type StoredHit } from './hits.ts'
-import { frameQuery, textOf } from './queries.ts'
+import { type Asked, frameQuery, textOf } from './queries.ts'
 import { indexName, NAMED_KINDS, type NamedKind } from './settings.ts'
 
-/** The four groups of a search by words; undefined where nothing was found. */
+/** The four groups of a search by words, of frames those with all words; undefined where nothing was found. */
 export async function searchGroups(
   client: MeiliClient,
   prefix: string,
-  { q, limit, terms }: { q: string; limit: number; terms: readonly Term[] },
+  { q, limit, question }: { q: string; limit: number; question: Question },
 ): Promise<SearchGroups | undefined> {
-  const [frames, names] = await Promise.all([
-    searchFrames(client, prefix, terms, limit),
-    searchNames(client, prefix, terms, limit),
+  const [[all], names] = await Promise.all([
+    client.multiSearch([{ ...frameQuery(prefix, question, {}), limit }]),
+    searchNames(client, prefix, question, limit),
   ])
+  const frames = all!.hits
+  const terms = question.wanted
   const { videos, brands, techniques } = names
   const found = [...frames, ...videos, ...brands, ...techniques]
   await client.requireFilled(found)
@@ -26,7 +29,7 @@ export async function searchGroups(
   const key = nameKey(q)
   return {
     videos: entryHits<'videos'>(videos, terms, { namesOf: ({ title }) => ({ title }) }).slice(0, limit),
-    frames: frameHits(frames.slice(0, limit), terms),
+    frames: frameHits(frames, terms),
     brands: entryHits<'brands'>(brands, terms, {
       namesOf: ({ name }) => ({ name }),
       scoreByNames: ({ name }) => scoreByName([nameKey(name)], key),
@@ -39,34 +42,18 @@ export async function searchGroups(
 }
 
 /**
- * Frames with all words before those with some.
- * Meilisearch drops the most frequent words first, so frames with few of the words are found by each word alone.
- * It never drops a phrase.
+ * Names with all words before those with some. Words are dropped from the end, and each that may be dropped is also
+ * searched alone.
  */
-async function searchFrames(
-  { multiSearch }: MeiliClient,
-  prefix: string,
-  terms: readonly Term[],
-  limit: number,
-): Promise<StoredHit[]> {
-  const query = (of: readonly Term[]): MultiSearchQuery => ({ ...frameQuery(prefix, of, {}), limit })
-  if (terms.length === 1) return (await multiSearch([query(terms)]))[0]!.hits
-  const [together] = await multiSearch([
-    { ...query(terms), matchingStrategy: 'frequency', showRankingScoreDetails: true },
-  ])
-  const alone = together!.hits.length < limit ? await multiSearch(terms.map((term) => query([term]))) : []
-  const byTerm = alone.map(({ hits }, n) => ({ n, hits }))
-  return allBeforeSome(together!.hits, byTerm, terms.length, false)
-}
-
-/** The same for names. Words are dropped from the end, and each that may be dropped is also searched alone. */
 async function searchNames(
   { multiSearch }: MeiliClient,
   prefix: string,
-  terms: readonly Term[],
+  question: Question,
   limit: number,
 ): Promise<Record<NamedKind, StoredHit[]>> {
-  const queries = nameQueries(prefix, terms, limit)
+  const terms = question.wanted
+  if (terms.length === 0) return { techniques: [], brands: [], videos: [] }
+  const queries = nameQueries(prefix, question, limit)
   const [together, ...alone] = queries
   const [[whole], parts] = await Promise.all([
     multiSearch([together!.all]),
@@ -88,7 +75,7 @@ async function searchNames(
   const ranked = (kind: NamedKind) => {
     const ofKind = (hits: readonly StoredHit[]) => hits.filter((hit) => hit.kind === kind)
     const byTerm = rest.map((hits, at) => ({ n: alone[at]!.n, hits: ofKind(hits) }))
-    return allBeforeSome(ofKind(first!), byTerm, terms.length, true)
+    return allBeforeSome(ofKind(first!), byTerm, terms.length)
   }
   return { techniques: ranked('techniques'), brands: ranked('brands'), videos: ranked('videos') }
 }
@@ -107,10 +94,10 @@ const rowsPerKind = (limit: number): Record<NamedKind, number> => ({
   videos: limit,
 })
 
-function nameQueries(prefix: string, terms: readonly Term[], limit: number): NameQuery[] {
-  const base = (of: readonly Term[]): MultiSearchQuery => ({
+function nameQueries(prefix: string, { wanted: terms, excluded }: Asked, limit: number): NameQuery[] {
+  const base = (of: readonly ReadTerm[]): MultiSearchQuery => ({
     indexUid: indexName(prefix, 'names'),
-    q: textOf(of),
+    q: textOf({ wanted: of.map((term) => ({ ...term, named: [] })), excluded }),
     matchingStrategy: 'all',
     showRankingScore: true,
     attributesToRetrieve: ['key', 'doc', 'kind'],

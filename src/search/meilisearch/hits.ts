@@ -2,7 +2,7 @@ import type { DocumentKind, FrameDocument, FrameHit, Hit, LibraryDocuments, Show
 import { matchedInFrame, matchedInNames } from '../matched.ts'
 import { rounded } from '../score.ts'
 import { Highlighter } from '../text/highlight.ts'
-import type { Term } from '../text/query.ts'
+import type { ReadTerm } from '../text/query.ts'
 import { type NamedKind, type StoredDocument, textsOf } from './settings.ts'
 
 export type StoredHit = StoredDocument & {
@@ -19,7 +19,7 @@ export type StoredHit = StoredDocument & {
 /** `documents`: the whole documents by key, where the stored ones do not do. */
 export function frameHits(
   hits: readonly StoredHit[],
-  terms: readonly Term[],
+  terms: readonly ReadTerm[],
   documents?: ReadonlyMap<string, FrameDocument>,
 ): FrameHit[] {
   const highlighter = new Highlighter(terms)
@@ -52,7 +52,7 @@ class StoredFrame implements FrameHit {
 /** Best first. `scoreByNames`: the score of a document whose name is in the query, above the engine's own. */
 export function entryHits<K extends Exclude<DocumentKind, 'frames'>>(
   hits: readonly StoredHit[],
-  terms: readonly Term[],
+  terms: readonly ReadTerm[],
   {
     namesOf,
     scoreByNames = () => undefined,
@@ -73,13 +73,12 @@ export function entryHits<K extends Exclude<DocumentKind, 'frames'>>(
 
 /**
  * Hits with all `of` words, then those with some, ordered and scored by how many.
- * `byTerm`: hits of the nth term alone. `leading`: words were dropped from the end of the query.
+ * Words were dropped from the end of the query. `byTerm`: hits of the nth term alone.
  */
 export function allBeforeSome(
   hits: readonly StoredHit[],
   byTerm: readonly { n: number; hits: readonly StoredHit[] }[],
   of: number,
-  leading: boolean,
 ): StoredHit[] {
   const all = hits.filter((hit) => shareOfWords(hit) === 1)
   const held = new Set(all.map((hit) => hit.key))
@@ -94,7 +93,7 @@ export function allBeforeSome(
     if (held.has(hit.key)) continue
     const known = note(hit)
     known.share = shareOfWords(hit)
-    if (leading) for (let n = 0; n < Math.round(known.share * of); n++) known.terms.add(n)
+    for (let n = 0; n < Math.round(known.share * of); n++) known.terms.add(n)
   }
   for (const one of byTerm) for (const hit of one.hits) if (!held.has(hit.key)) note(hit).terms.add(one.n)
   const some = [...found.values()]

@@ -1,23 +1,29 @@
-import type { FramePage, FrameQuery } from '../library-search.ts'
+import type { FrameHit, FramePage, FrameQuery } from '../library-search.ts'
 import { refuseDepth } from '../limits.ts'
+import { readAsOf } from '../read-as.ts'
 import type { ResilientOptions } from '../resilient.ts'
+import { openTechniqueWords } from '../technique-words.ts'
 import { withCurrentSlugs } from '../techniques.ts'
-import { parseQuery } from '../text/query.ts'
+import { readQuestion } from '../text/question.ts'
 import { type MeiliSearchOptions, openMeiliClient } from './client.ts'
 import { countMatches, findMatches, findVaried } from './frames.ts'
 import { searchGroups } from './groups.ts'
 import { frameHits } from './hits.ts'
+import { isKnown } from './senses.ts'
 
 type Primary = ResilientOptions['primary']
+
+const RANKED = { filters: {}, sort: 'relevance', page: 1, facets: false, variety: false } as const
 
 /** Meilisearch ranks by words and counts facets; `reads` answers the rest. `key` needs only the right to search. */
 export function openMeiliSearch(options: MeiliSearchOptions): Primary {
   const { prefix = 'library', reads, mirror } = options
   const client = openMeiliClient(options)
+  const techniqueWords = openTechniqueWords(reads.techniques)
 
   const handles: Primary['handles'] = {
-    search: ({ q, sourceKey }) => sourceKey === undefined && parseQuery(q).length > 0,
-    frames: ({ q, sort, facets }) => (q.trim() === '' ? facets : sort === 'relevance' && parseQuery(q).length > 0),
+    search: ({ q, sourceKey }) => sourceKey === undefined && asksForWords(q),
+    frames: ({ q, sort, facets }) => (q.trim() === '' ? facets : sort === 'relevance' && asksForWords(q)),
   }
 
   /** A page in a stored order from the read model, its counts from Meilisearch. */
@@ -25,9 +31,18 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
     const counted = withCurrentSlugs({ ...asked, page: 1, pageSize: 0 }, reads.techniques)
     const [{ frames }, { facets, total }] = await Promise.all([
       reads.frames({ ...asked, facets: false }),
-      counted.then((query) => countMatches(client, prefix, query, [])),
+      counted.then((query) => countMatches(client, prefix, query, { wanted: [], excluded: [] })),
     ])
     return { frames, facets, total }
+  }
+
+  /** What follows hits with all words. The read model may find more of those: it forgives more. */
+  async function nextBest(query: FrameQuery, held: readonly FrameHit[]): Promise<FrameHit[]> {
+    const ids = new Set(held.map(({ document }) => document.id))
+    const found = await reads.frames({ ...query, facets: false, fill: true })
+    return [...found.frames, ...(found.nextBest ?? [])]
+      .filter((hit) => (hit.missing || held.length === 0) && !ids.has(hit.document.id))
+      .slice(0, query.pageSize - held.length)
   }
 
   return {
@@ -44,7 +59,14 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
     async search(query) {
       if (!handles.search(query)) return reads.search(query)
       const { q, limit } = query
-      return (await searchGroups(client, prefix, { q, limit, terms: parseQuery(q) })) ?? reads.search({ q, limit })
+      const question = readQuestion(q, await techniqueWords())
+      if (!isKnown(question.wanted, question.excluded)) return reads.search({ q, limit })
+      const groups = await searchGroups(client, prefix, { q, limit, question })
+      if (!groups) return reads.search({ q, limit })
+      const room = limit - groups.frames.length
+      if (question.wanted.length < 2 || room <= 0) return groups
+      const best = await nextBest({ ...RANKED, q, pageSize: limit }, groups.frames)
+      return { ...groups, frames: [...groups.frames, ...best] }
     },
 
     async frames(asked) {
@@ -52,17 +74,29 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
       // The read model pages faster through a stored order, and to any depth.
       // Words in such an order are searched by one engine alone, so that no page repeats a frame.
       if (!handles.frames(asked)) return reads.frames(asked)
-      const terms = parseQuery(asked.q)
-      if (terms.length === 0) return pageWithCounts(asked)
+      if (asked.q.trim() === '') return pageWithCounts(asked)
+      const question = readQuestion(asked.q, await techniqueWords())
+      if (!isKnown(question.wanted, question.excluded)) return reads.frames(asked)
       const query = await withCurrentSlugs(asked, reads.techniques)
-      const { hits, none, ...counts } = await findMatches(client, prefix, query, terms)
-      const varied = query.variety ? await findVaried(client, prefix, query, terms) : undefined
+      const { hits, none, ...counts } = await findMatches(client, prefix, query, question)
+      const varied = query.variety ? await findVaried(client, prefix, query, question) : undefined
       // The read model forgives more: a wrong first letter, and parts of words that are not the last.
       if (varied ? varied.length === 0 : none) return reads.frames(query)
       const found = varied?.slice((query.page - 1) * query.pageSize) ?? hits
-      if (!query.variety && !query.provenance) return { frames: frameHits(found, terms), ...counts }
-      const documents = await reads.framesByIds(found.map((hit) => hit.key))
-      return { frames: frameHits(found, terms, new Map(documents.map((one) => [one.id, one]))), ...counts }
+      const whole = query.variety || query.provenance ? await reads.framesByIds(found.map((hit) => hit.key)) : undefined
+      const frames = frameHits(found, question.wanted, whole && new Map(whole.map((one) => [one.id, one])))
+      const isFilled = query.fill && query.page === 1 && frames.length < query.pageSize
+      return {
+        frames,
+        ...counts,
+        readAs: readAsOf(question),
+        ...(isFilled ? { nextBest: await nextBest(query, frames) } : {}),
+      }
     },
   }
+}
+
+function asksForWords(q: string): boolean {
+  const { wanted, excluded } = readQuestion(q)
+  return wanted.length > 0 || excluded.length > 0
 }

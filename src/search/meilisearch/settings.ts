@@ -4,7 +4,9 @@ import { cellsOf } from '../color.ts'
 import type { DocumentKind, LibraryDocuments, ShownFrame } from '../library-search.ts'
 import { MAX_FACET_VALUES } from '../limits.ts'
 import type { FrameTexts } from '../matched.ts'
+import { namedValues } from '../named-values.ts'
 import { isCharacter, tokenize } from '../text/tokens.ts'
+import { SYNONYMS, valueSignsOf } from './senses.ts'
 
 /** What Meilisearch stores of the library, and its settings. Pure. */
 
@@ -62,8 +64,9 @@ export const indexOf = (kind: DocumentKind): Index => (kind === 'frames' ? 'fram
 export const SETTINGS: Record<Index, Settings> = {
   frames: {
     ...shared,
-    searchableAttributes: [...WHOLE_TEXTS, 'on_screen_parts'],
-    filterableAttributes: [...PLAIN_FILTERS, 'author_key', 'colors'],
+    searchableAttributes: [...WHOLE_TEXTS, 'on_screen_parts', 'named'],
+    filterableAttributes: [...PLAIN_FILTERS, 'author_key', 'colors', 'named'],
+    synonyms: SYNONYMS,
     displayedAttributes: ['key', 'revision', 'doc', 'phash', 'luma'],
     typoTolerance: { ...shared.typoTolerance, disableOnAttributes: ['on_screen_parts'] },
   },
@@ -109,6 +112,7 @@ export function toStored<K extends DocumentKind>(
       colors: cellsOf(frame.palette, frame.palette_shares),
       phash: frame.phash,
       luma: frame.luma,
+      named: valueSignsOf(namedValues(frame)),
       ...Object.fromEntries(WHOLE_TEXTS.map((name) => [name, wordsIn(frame[name])])),
       on_screen_parts: endingsOf(frame.on_screen_text ?? ''),
     }
@@ -170,13 +174,13 @@ function shownText(frame: LibraryDocuments['frames']): string {
   return JSON.stringify(shown)
 }
 
-/** The searched texts of a stored frame, without parsing the rest. */
+/** The searched texts and attributes of a stored frame, without parsing the rest. */
 export function textsOf(doc: string): FrameTexts {
   const from = doc.indexOf(TEXTS_FROM)
   return JSON.parse(`{${doc.slice(from + 1, doc.indexOf(TEXTS_TO, from))}}`) as FrameTexts
 }
 // A JSON string holds no bare quote, so such a name between commas can only be the field.
-const TEXTS_FROM = ',"caption":'
+const TEXTS_FROM = ',"kind":'
 const TEXTS_TO = ',"palette":'
 
 /**

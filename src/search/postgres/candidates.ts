@@ -1,34 +1,38 @@
 import { sql } from 'drizzle-orm'
-import {
-  type ExpandedTerm,
-  expandTerms,
-  isPartSearchable,
-  JOINED_FROM,
-  joinedTerms,
-  type TypoCandidate,
-} from '../text/expand.ts'
-import { parseQuery, type Term } from '../text/query.ts'
+import { expandTerms, isPartSearchable, type TypoCandidate } from '../text/expand.ts'
+import { JOINED_FROM, type ReadTerm } from '../text/query.ts'
+import type { Question } from '../text/question.ts'
 import { typosAllowed } from '../text/typos.ts'
 import { type Executor, rowsOf, WORDS } from './tables.ts'
+import type { ExpandedQuestion } from './tsquery.ts'
 
 export type Scope = 'frames' | 'videos' | 'brands' | 'techniques'
 
-/** The terms of a query with the words of the library that they may stand for, by scope. */
-export async function expandQuery(db: Executor, q: string): Promise<(scope: Scope) => ExpandedTerm[]> {
-  const terms = parseQuery(q)
-  const candidates = await candidatesFor(db, terms)
-  return (scope) => expandTerms(terms, candidates.get(scope) ?? new Map())
+/** A question with the words of the library that its terms may stand for, by scope. Only frames have attributes. */
+export async function expandQuestion(
+  db: Executor,
+  { wanted, excluded }: Question,
+): Promise<(scope: Scope) => ExpandedQuestion> {
+  const candidates = await candidatesFor(db, wanted)
+  return (scope) => {
+    const strip = (terms: readonly ReadTerm[]) =>
+      scope === 'frames' ? terms : terms.map((term) => ({ ...term, named: [], called: [] }))
+    return { terms: expandTerms(strip(wanted), candidates.get(scope) ?? new Map()), excluded: strip(excluded) }
+  }
 }
 
 /** Candidates by the word of the query, in each scope, with one look-up for all words. */
-async function candidatesFor(db: Executor, terms: readonly Term[]): Promise<Map<string, Map<string, TypoCandidate[]>>> {
+async function candidatesFor(
+  db: Executor,
+  terms: readonly ReadTerm[],
+): Promise<Map<string, Map<string, TypoCandidate[]>>> {
   const words = [...new Set(terms.filter((term) => !term.exact).map((term) => term.words[0]!))]
   const typed = words.filter((word) => typosAllowed(word) > 0)
   const parts = words.filter(isPartSearchable)
   // Typed together, written apart: wifi for wi-fi, dont for don't.
   const joined = words.filter((word) => word.length >= JOINED_FROM)
   // Typed apart, written together: signup for sign up. Only words that exist, because ranking by prefixes is slow.
-  const together = joinedTerms(terms).flatMap((one) => one?.word ?? [])
+  const together = [...new Set(terms.flatMap(({ joins }) => joins.map(({ word }) => word)))]
   const byScope = new Map<string, Map<string, TypoCandidate[]>>()
   if (parts.length === 0 && joined.length === 0 && together.length === 0) return byScope
   const rows = await rowsOf<{ asked: string; scope: string; word: string }>(

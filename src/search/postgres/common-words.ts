@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { ExpandedTerm } from '../text/expand.ts'
 import { type Executor, rowsOf } from './tables.ts'
-import { rowOf } from './tsquery.ts'
+import { namedLexeme, rowOf } from './tsquery.ts'
 
 /** The words that very many frames have, with the number of those frames. */
 export type CommonWords = () => Promise<ReadonlyMap<string, number>>
@@ -42,7 +42,8 @@ export function isFrequent(terms: readonly ExpandedTerm[], common: ReadonlyMap<s
   const isCommon = (words: readonly string[]) =>
     rowOf(words).every(({ lexeme, prefix }) => (prefix ? begins(lexeme) : common.has(lexeme)))
   return terms.every(
-    ({ words, prefix, close }) =>
-      (prefix ? begins(words[0]!) : isCommon(words)) || close.some((word) => common.has(word)),
+    ({ words, prefix, close, named }) =>
+      (prefix ? begins(words[0]!) : isCommon(words)) ||
+      [...close, ...named.map(namedLexeme)].some((word) => common.has(word)),
   )
 }

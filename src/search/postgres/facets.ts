@@ -1,7 +1,6 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import { FACETS, type Facet, type FacetCounts, type FrameFilters } from '../library-search.ts'
 import { MAX_FACET_VALUES } from '../limits.ts'
-import type { ExpandedTerm } from '../text/expand.ts'
 import { type Executor, FRAMES, rowsOf } from './tables.ts'
 import { whereOf } from './where.ts'
 
@@ -10,19 +9,16 @@ interface Counted {
   total: number
 }
 
-export async function countFacets(
-  db: Executor,
-  filters: FrameFilters,
-  terms: readonly ExpandedTerm[],
-): Promise<Counted> {
+export async function countFacets(db: Executor, filters: FrameFilters, words: SQL | undefined): Promise<Counted> {
   const filtered = FACETS.filter((facet) => (filters[facet]?.length ?? 0) > 0)
-  const isWhole = filtered.length === 0 && terms.length === 0 && !filters.video?.length && !filters.color?.length
-  const { facets, total } = await (isWhole ? countAll(db) : countSome(db, filters, terms, filtered))
+  const isWhole = filtered.length === 0 && words === undefined && !filters.video?.length && !filters.color?.length
+  const { facets, total } = await (isWhole ? countAll(db) : countSome(db, filters, words, filtered))
   for (const facet of FACETS) facets[facet] = largest(facets[facet])
   return { facets, total }
 }
 
-const noCounts = () => Object.fromEntries(FACETS.map((facet) => [facet, Object.create(null)])) as FacetCounts
+/** Counts of nothing. */
+export const noCounts = () => Object.fromEntries(FACETS.map((facet) => [facet, Object.create(null)])) as FacetCounts
 
 /** Every column has its own index, which is faster to count than the rows. */
 async function countAll(db: Executor): Promise<Counted> {
@@ -47,7 +43,7 @@ async function countAll(db: Executor): Promise<Counted> {
 async function countSome(
   db: Executor,
   filters: FrameFilters,
-  terms: readonly ExpandedTerm[],
+  words: SQL | undefined,
   filtered: readonly Facet[],
 ): Promise<Counted> {
   const facets = noCounts()
@@ -60,7 +56,7 @@ async function countSome(
     const rows = await rowsOf<Record<string, string | number | null>>(
       db,
       sql`select ${sql.raw(columns)}, count(*)::int as n
-            from ${FRAMES} where ${whereOf(filters, terms)} group by grouping sets (${sql.raw(sets)})`,
+            from ${FRAMES} where ${whereOf(filters, words)} group by grouping sets (${sql.raw(sets)})`,
     )
     for (const row of rows) {
       const facet = free.find((name) => row[`no_${name}`] === 0)
@@ -74,7 +70,7 @@ async function countSome(
     const rows = await rowsOf<{ value: string | null; n: number }>(
       db,
       sql`select ${column} as value, count(*)::int as n
-            from ${FRAMES} where ${whereOf({ ...filters, [facet]: [] }, terms)} group by ${column}`,
+            from ${FRAMES} where ${whereOf({ ...filters, [facet]: [] }, words)} group by ${column}`,
     )
     for (const { value, n } of rows) if (value !== null) facets[facet][value] = n
   }

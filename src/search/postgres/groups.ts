@@ -1,7 +1,8 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type {
   DocumentKind,
   FrameDocument,
+  FrameHit,
   Hit,
   LibraryDocuments,
   LibrarySearch,
@@ -9,22 +10,21 @@ import type {
 } from '../library-search.ts'
 import { matchedInNames } from '../matched.ts'
 import { rounded, scoreByPlace } from '../score.ts'
-import type { ExpandedTerm } from '../text/expand.ts'
 import { Highlighter } from '../text/highlight.ts'
+import type { NamedWords } from '../text/named-words.ts'
+import { readQuestion } from '../text/question.ts'
 import { nameKey } from '../text/tokens.ts'
-import { expandQuery } from './candidates.ts'
+import { expandQuestion } from './candidates.ts'
 import { type CommonWords, isFrequent } from './common-words.ts'
 import { documentsOf } from './documents.ts'
+import { FEW_RANKED, type FoundFrame, findNextBest } from './next-best.ts'
 import { BY_STRENGTH, namedScore, partialScoreOf, ranked, scoreOf } from './rank.ts'
 import { DOCUMENTS, ENTRIES, type Executor, FRAMES, rowsOf } from './tables.ts'
-import { allOf, anyOf } from './tsquery.ts'
+import { allOf, anyOf, type ExpandedQuestion, fixedOf } from './tsquery.ts'
 import { frameHits } from './wall.ts'
 import { isStorable } from './where.ts'
 
 type EntryKind = Exclude<DocumentKind, 'frames'>
-
-/** Where a word is in very many frames, only the strongest of them are ranked. */
-const FEW_RANKED = 4_000
 
 const WRITTEN_OUT = /https?(?::|%3a)(?:\/\/|%2f%2f)/i
 const nothing = (): SearchGroups => ({ videos: [], frames: [], brands: [], techniques: [] })
@@ -34,63 +34,56 @@ export async function searchGroups(
   db: Executor,
   commonWords: CommonWords,
   { q, limit, sourceKey }: Parameters<LibrarySearch['search']>[0],
+  techniques: NamedWords,
 ): Promise<SearchGroups> {
   const ofVideo = sourceKey === undefined ? undefined : await findBySource(db, sourceKey, limit)
   // Words with a dot and a slash (node.js/express) look like a URL. Without a video of that URL they are words.
   if (ofVideo && (ofVideo.videos.length > 0 || !sourceKey?.startsWith('url:') || WRITTEN_OUT.test(q))) return ofVideo
   if (q.trim() === '') return strongestGroups(db, limit)
-  const expand = await expandQuery(db, q)
-  if (expand('frames').length === 0) return nothing()
-  const [videos, frames, brands, techniques] = await Promise.all([
+  const question = readQuestion(q, techniques)
+  if (question.wanted.length === 0 && question.excluded.length === 0) return nothing()
+  const expand = await expandQuestion(db, question)
+  const [videos, frames, brands, named] = await Promise.all([
     searchEntries(db, 'videos', expand('videos'), q, limit, ({ title }) => ({ title })),
     searchFrames(db, commonWords, expand('frames'), limit),
     searchEntries(db, 'brands', expand('brands'), q, limit, ({ name }) => ({ name })),
     searchEntries(db, 'techniques', expand('techniques'), q, limit, ({ slug, name }) => ({ slug, name })),
   ])
-  return { videos, frames, brands, techniques }
+  return { videos, frames, brands, techniques: named }
 }
 
+/** Frames with all words, then the next best. */
 async function searchFrames(
   db: Executor,
   commonWords: CommonWords,
-  terms: ExpandedTerm[],
+  question: ExpandedQuestion,
   limit: number,
-): Promise<Hit<FrameDocument>[]> {
-  const common = await commonWords()
-  const all = allOf(terms)
-  const find = (where: SQL, score: SQL, many: boolean, most: number) =>
-    rowsOf<{ id: string; score: number }>(
-      db,
-      sql`select id, ${score} as score from ${ranked(where, many ? FEW_RANKED : undefined)}
-           order by score desc, strength desc, id limit ${most}`,
-    )
-  const best = await find(sql`words @@ ${all}`, scoreOf(terms), isFrequent(terms, common), limit)
-  if (terms.length === 1) return frameHits(db, best, terms)
-  // Frames that have only a very frequent word of the query come last.
-  const rare = terms.filter((term) => !isFrequent([term], common))
-  const hasBoth = rare.length > 0 && rare.length < terms.length
-  const first = hasBoth ? rare : terms
-  if (best.length < limit) {
-    const where = sql`words @@ ${anyOf(first)} and not (words @@ ${all})`
-    best.push(...(await find(where, partialScoreOf(first), rare.length === 0, limit - best.length)))
-  }
-  if (best.length < limit && hasBoth) {
-    const where = sql`words @@ ${anyOf(terms)} and not (words @@ ${anyOf(rare)})`
-    // Below the lowest score of those before.
-    best.push(...(await find(where, sql`(0.04 * ${partialScoreOf(terms)})`, true, limit - best.length)))
-  }
-  return frameHits(db, best, terms)
+): Promise<FrameHit[]> {
+  const { terms } = question
+  const all = allOf(question)
+  const isMany = terms.length === 0 || isFrequent(terms, await commonWords())
+  const best = await rowsOf<FoundFrame>(
+    db,
+    sql`select id, ${scoreOf(terms)} as score from ${ranked(sql`words @@ ${all}`, isMany ? FEW_RANKED : undefined)}
+         order by score desc, strength desc, id limit ${limit}`,
+  )
+  const asked = { filters: {}, question, beyond: all, limit: limit - best.length }
+  return frameHits(db, [...best, ...(await findNextBest(db, commonWords, asked))], terms)
 }
 
 async function searchEntries<K extends EntryKind>(
   db: Executor,
   kind: K,
-  terms: ExpandedTerm[],
+  question: ExpandedQuestion,
   q: string,
   limit: number,
   namesOf: (document: LibraryDocuments[K]) => Record<string, string>,
 ): Promise<Hit<LibraryDocuments[K]>[]> {
+  const { terms } = question
+  if (terms.length === 0) return []
   const key = nameKey(q)
+  const fixed = fixedOf({ terms: [], excluded: question.excluded })
+  const where = sql`kind = ${kind} and words @@ ${anyOf(terms)} ${fixed ? sql`and words @@ ${fixed}` : sql``}`
   const names = kind === 'techniques' ? [sql`name`, sql`replace(id, '-', ' ')`] : [sql`name`]
   const equals = names.map((name) => sql`${name} = ${key}`)
   // Letters of a name that stands whole among the words of the query.
@@ -105,10 +98,10 @@ async function searchEntries<K extends EntryKind>(
     sql`
     select id,
            case when ${sql.join(equals, sql` or `)} then 1
-                when words @@ ${allOf(terms)} then least(0.99, ${scoreOf(terms)})
+                when words @@ ${allOf(question)} then least(0.99, ${scoreOf(terms)})
                 when ${named} > 0 then ${namedScore(named, key)}
                 else ${partialScoreOf(terms)} end as score
-      from ${ENTRIES} where kind = ${kind} and words @@ ${anyOf(terms)}
+      from ${ENTRIES} where ${where}
      order by score desc, strength desc, id limit ${limit}`,
   )
   const ids = found.map(({ id }) => id)

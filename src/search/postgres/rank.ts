@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { NAMED } from '../score.ts'
 import type { ExpandedTerm } from '../text/expand.ts'
 import { FRAMES } from './tables.ts'
-import { allOf, anyOf, asTyped, oneOf } from './tsquery.ts'
+import { allTexts, anyOf, anyText, asTyped, namedOf, oneOf } from './tsquery.ts'
 
 /** Total orders. `newest` is the video's arrival, then its time order. */
 export const ORDERS = {
@@ -23,15 +23,32 @@ const WEIGHTS = sql.raw(`'{0.3, 0.6, 0.7, 1}'::float4[]`)
 
 /** For rows with every word: 0.5–1. Higher where the words stand as typed, in the caption or close together. */
 export function scoreOf(terms: readonly ExpandedTerm[]): SQL {
-  return sql`(0.5 + 0.2 * (words @@ ${asTyped(terms)})::int
-    + 0.3 * least(1, ts_rank(${WEIGHTS}, words, ${allOf(terms)})))::float8`
+  if (terms.length === 0) return sql`0.5::float8`
+  const named = terms.filter((term) => term.named.length > 0)
+  const byText = sql`least(1, ts_rank(${WEIGHTS}, words, ${allTexts(terms)}))`
+  const typed = sql`0.5 + 0.2 * (words @@ ${asTyped(terms)})::int`
+  if (named.length === 0) return sql`(${typed} + 0.3 * ${byText})::float8`
+  // What a frame is counts before what its texts mention.
+  return sql`(${typed} + 0.15 * ${shareOf(named.map(namedOf))} + 0.15 * ${byText})::float8`
 }
 
-/** For rows with some of the words: below 0.5, by how many. */
+/** For names with some of the words: below 0.5, by how many. */
 export function partialScoreOf(terms: readonly ExpandedTerm[]): SQL {
-  const matches = terms.map((term) => sql`(words @@ ${oneOf(term)})::int`)
-  return sql`(0.45 * (${sql.join(matches, sql` + `)}) / ${sql.raw(String(terms.length))}
+  return sql`(0.45 * ${shareOf(terms.map(oneOf))}
     + 0.04 * least(1, ts_rank(${WEIGHTS}, words, ${anyOf(terms)})))::float8`
+}
+
+/** The share of these that a row meets. */
+function shareOf(queries: readonly SQL[]): SQL {
+  const met = queries.map((query) => sql`(words @@ ${query})::int`)
+  return sql`((${sql.join(met, sql` + `)})::float8 / ${sql.raw(String(queries.length))})`
+}
+
+/** 0–1, by the texts and attributes that some of the words meet. */
+export function partialRankOf(terms: readonly ExpandedTerm[]): SQL {
+  const named = terms.filter((term) => term.named.length > 0)
+  const byText = sql`least(1, ts_rank(${WEIGHTS}, words, ${anyText(terms)}))`
+  return named.length === 0 ? byText : sql`(0.5 * ${byText} + 0.5 * ${shareOf(named.map(namedOf))})`
 }
 
 /** `scoreByName` in SQL: the longer the name, the higher. */

@@ -1,8 +1,10 @@
 import { sql } from 'drizzle-orm'
 import { cellsOf } from '../color.ts'
 import type { BrandDocument, FrameDocument, TechniqueDocument, VideoDocument } from '../library-search.ts'
+import { namedValues } from '../named-values.ts'
 import { isCharacter, lexemesOf, nameKey, tokenize } from '../text/tokens.ts'
 import { type Executor, FRAMES, rowsOf } from './tables.ts'
+import { namedLexeme } from './tsquery.ts'
 
 /** Documents as searchable rows. */
 
@@ -98,6 +100,7 @@ function frameRow(frame: FrameDocument, words: WordsByScope) {
     note(words, 'frames', found)
     if (weight === 'C') note(words, 'screen', found)
   }
+  vector.name(namedValues(frame))
   return {
     id: frame.id,
     video_id: frame.video_id,
@@ -171,7 +174,15 @@ class VectorWriter {
     return words.filter((word) => !isCharacter(word))
   }
 
+  /** What is no word of a text and stands nowhere in one. */
+  name(values: readonly string[]): void {
+    for (const value of values) this.#places.set(namedLexeme(value), [])
+  }
+
   toString(): string {
-    return [...this.#places].map(([lexeme, places]) => `'${lexeme}':${places.join(',')}`).join(' ')
+    const placed = [...this.#places].map(([lexeme, places]) =>
+      places.length > 0 ? `'${lexeme}':${places.join(',')}` : `'${lexeme}'`,
+    )
+    return placed.join(' ')
   }
 }

@@ -3,6 +3,7 @@ import { drizzle } from 'drizzle-orm/node-postgres'
 import type pg from 'pg'
 import type { LibrarySearch } from '../library-search.ts'
 import { refuseDepth } from '../limits.ts'
+import { openTechniqueWords } from '../technique-words.ts'
 import { withCurrentSlugs } from '../techniques.ts'
 import { openCommonWords } from './common-words.ts'
 import {
@@ -30,6 +31,7 @@ export function openPostgresSearch(
   const db = drizzle(pool)
   const commonWords = openCommonWords(db, manyFrames)
   const techniques = () => loadTechniques(db)
+  const techniqueWords = openTechniqueWords(techniques)
 
   return {
     engine: 'postgres',
@@ -50,11 +52,11 @@ export function openPostgresSearch(
       return row?.at ? new Date(row.at) : null
     },
 
-    search: (query) => searchGroups(db, commonWords, query),
+    search: async (query) => searchGroups(db, commonWords, query, await techniqueWords()),
 
     async frames(query) {
       refuseDepth(query)
-      return findFrames(db, commonWords, await withCurrentSlugs(query, techniques))
+      return findFrames(db, commonWords, await withCurrentSlugs(query, techniques), await techniqueWords())
     },
 
     videoFrames: (videoId) => loadVideoFrames(db, videoId),

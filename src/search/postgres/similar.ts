@@ -37,7 +37,7 @@ function candidateIds(db: NodePgDatabase, me: FrameDocument, filters: FrameFilte
       sql`select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
                  set_config('max_parallel_workers_per_gather', '0', true)`,
     )
-    const others = sql`${whereOf(filters, [])} and id <> ${me.id}`
+    const others = sql`${whereOf(filters)} and id <> ${me.id}`
     const { narrow, wide } = candidatesLike(me, others, limit)
     const idsOf = async (queries: SQL[]) => {
       if (queries.length === 0) return []

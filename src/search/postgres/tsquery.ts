@@ -1,17 +1,61 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { ExpandedTerm } from '../text/expand.ts'
+import type { ReadTerm } from '../text/query.ts'
 import { isCharacter, lexemesOf } from '../text/tokens.ts'
 
-/** Terms of a query as tsquery. */
+/** Questions as tsquery. */
 
-export const allOf = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(textOf).join(' & ')}::tsquery`
+export interface ExpandedQuestion {
+  terms: readonly ExpandedTerm[]
+  excluded: readonly ReadTerm[]
+}
+
+/** Rows with every term, and nothing that is excluded. */
+export const allOf = ({ terms, excluded }: ExpandedQuestion): SQL =>
+  sql`${[...terms.map(textOf), ...excluded.map(notOf)].join(' & ')}::tsquery`
+
+/** Rows with one of these terms at least. */
 export const anyOf = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(textOf).join(' | ')}::tsquery`
+
+/** Rows with what must not be let go, and `least` of the other terms. */
+export function someOf({ terms, excluded }: ExpandedQuestion, least: number): SQL {
+  const held = terms.filter(({ quoted: isQuoted }) => isQuoted).map(textOf)
+  const choices = choose(
+    terms.filter(({ quoted: isQuoted }) => !isQuoted),
+    least,
+  )
+  const some = least === 0 ? [] : [`(${choices.map((choice) => choice.map(textOf).join(' & ')).join(' | ')})`]
+  return sql`${[...held, ...some, ...excluded.map(notOf)].join(' & ')}::tsquery`
+}
+
+/** What every row of an answer has: quotes, and nothing that is excluded. Undefined where a question has neither. */
+export function fixedOf({ terms, excluded }: ExpandedQuestion): SQL | undefined {
+  const parts = [...terms.filter(({ quoted: isQuoted }) => isQuoted).map(textOf), ...excluded.map(notOf)]
+  return parts.length > 0 ? sql`${parts.join(' & ')}::tsquery` : undefined
+}
+
 export const oneOf = (term: ExpandedTerm): SQL => sql`${textOf(term)}::tsquery`
+
+/** As `allOf` and `anyOf`, in texts alone: for ranking. */
+export const allTexts = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(wordsOf).join(' & ')}::tsquery`
+export const anyText = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(wordsOf).join(' | ')}::tsquery`
+
 /** Without typos, parts and other ways of writing. */
 export const asTyped = (terms: readonly ExpandedTerm[]): SQL =>
-  sql`${terms.map((term) => phraseOf(term.words)).join(' & ')}::tsquery`
+  sql`${terms.map((term) => eitherOf([phraseOf(term.words), ...term.named.map(lexemeOf)])).join(' & ')}::tsquery`
 
-function textOf(term: ExpandedTerm): string {
+/** By the attribute that it names. */
+export const namedOf = (term: ExpandedTerm): SQL => sql`${eitherOf(term.named.map(lexemeOf))}::tsquery`
+
+const textOf = (term: ExpandedTerm): string => eitherOf([wordsOf(term), ...term.named.map(lexemeOf)])
+const notOf = ({ words, named }: ReadTerm): string => `!${eitherOf([phraseOf(words), ...named.map(lexemeOf)])}`
+/** `attribute=value` as a row of a frame has it: no word of a text, nor the beginning of one, equals it. */
+export const namedLexeme = (named: string): string => `=${named}`
+const lexemeOf = (named: string): string => quoted(namedLexeme(named))
+const eitherOf = (options: readonly string[]): string =>
+  options.length === 1 ? options[0]! : `(${options.join(' | ')})`
+
+function wordsOf(term: ExpandedTerm): string {
   if (term.exact) return phraseOf(term.words)
   const word = quoted(term.words[0]!)
   const options = [
@@ -20,8 +64,15 @@ function textOf(term: ExpandedTerm): string {
     ...term.pairs.map(phraseOf),
     ...term.joined.map(quoted),
     ...term.parts.map((part) => `${quoted(part)}:C`),
+    ...term.called.filter((name) => name.length > 1 || name[0] !== term.words[0]).map(phraseOf),
   ]
   return `(${options.join(' | ')})`
+}
+
+/** Every choice of `size` among `all`. */
+function choose<T>(all: readonly T[], size: number): T[][] {
+  if (size === 0) return [[]]
+  return all.flatMap((one, n) => choose(all.slice(n + 1), size - 1).map((rest) => [one, ...rest]))
 }
 
 function phraseOf(words: readonly string[]): string {

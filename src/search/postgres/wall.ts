@@ -1,84 +1,143 @@
 import { type SQL, sql } from 'drizzle-orm'
-import {
-  FACETS,
-  type FacetCounts,
-  type FrameDocument,
-  type FramePage,
-  type FrameQuery,
-  type Hit,
-} from '../library-search.ts'
+import type { FrameDocument, FrameHit, FramePage, FrameQuery } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
 import { MAX_RELEVANCE_DEPTH } from '../limits.ts'
 import { matchedInFrame } from '../matched.ts'
+import { missingOf, readAsOf } from '../read-as.ts'
 import { rounded } from '../score.ts'
 import type { ExpandedTerm } from '../text/expand.ts'
 import { Highlighter } from '../text/highlight.ts'
-import { expandQuery } from './candidates.ts'
+import type { NamedWords } from '../text/named-words.ts'
+import { readQuestion } from '../text/question.ts'
+import { expandQuestion } from './candidates.ts'
 import { type CommonWords, isFrequent } from './common-words.ts'
 import { documentsOf } from './documents.ts'
-import { countFacets } from './facets.ts'
+import { countFacets, noCounts } from './facets.ts'
+import { type FoundFrame, findNextBest } from './next-best.ts'
 import { ORDERS, ranked, scoreOf } from './rank.ts'
+import { type Relaxed, relax } from './relax.ts'
 import { DOCUMENTS, type Executor, FRAMES, rowsOf } from './tables.ts'
+import { allOf, oneOf } from './tsquery.ts'
 import { whereOf } from './where.ts'
 
-/** A page of the wall. Techniques of the query are current slugs. */
-export async function findFrames(db: Executor, commonWords: CommonWords, query: FrameQuery): Promise<FramePage> {
-  const isBlank = query.q.trim() === ''
-  const terms = isBlank ? [] : (await expandQuery(db, query.q))('frames')
-  // The query holds signs only, no word that could be found.
-  if (!isBlank && terms.length === 0) {
-    if (!query.facets) return { frames: [] }
-    return { frames: [], total: 0, facets: Object.fromEntries(FACETS.map((facet) => [facet, {}])) as FacetCounts }
-  }
-  const [frames, counted] = await Promise.all([
-    findPage(db, commonWords, query, terms),
-    query.facets ? countFacets(db, query.filters, terms) : undefined,
-  ])
-  return counted ? { frames, ...counted } : { frames }
+/** What a page of the wall asks the read model for. */
+interface Reading {
+  /** Undefined without words. */
+  words: SQL | undefined
+  score: SQL
+  terms: readonly ExpandedTerm[]
+  /** Even the rarest word is in very many frames. */
+  frequent: boolean
+  relaxed?: Relaxed
 }
 
-async function findPage(
+/** A page of the wall. Techniques of the query are current slugs. */
+export async function findFrames(
   db: Executor,
   commonWords: CommonWords,
   query: FrameQuery,
-  terms: readonly ExpandedTerm[],
-): Promise<Hit<FrameDocument>[]> {
+  techniques: NamedWords,
+): Promise<FramePage> {
+  if (query.q.trim() === '') {
+    const reading = { words: undefined, score: sql`1::float8`, terms: [], frequent: false }
+    const [frames, counted] = await Promise.all([findPage(db, query, reading), countOf(db, query, reading)])
+    return { frames, ...counted }
+  }
+  const question = readQuestion(query.q, techniques)
+  const { wanted, excluded } = question
+  // The query holds signs only, no word that could be found.
+  if (wanted.length === 0 && excluded.length === 0)
+    return { frames: [], readAs: readAsOf(question), ...(query.facets ? { total: 0, facets: noCounts() } : {}) }
+  const expanded = (await expandQuestion(db, question))('frames')
+  const { terms } = expanded
+  const whole: Reading = {
+    words: allOf(expanded),
+    score: scoreOf(terms),
+    terms,
+    frequent: terms.length === 0 || isFrequent(terms, await commonWords()),
+  }
+  let [frames, counted] = await Promise.all([findPage(db, query, whole), countOf(db, query, whole)])
+  const relaxed = frames.length === 0 && (await isEmpty(db, query, whole, counted)) ? await relaxOf() : undefined
+  if (relaxed) {
+    const reading = { ...whole, ...relaxed, relaxed }
+    ;[frames, counted] = await Promise.all([findPage(db, query, reading), countOf(db, query, reading)])
+  }
+  const readAs = readAsOf(question, relaxed?.letGo, relaxed?.met)
+  const nextBest = query.fill ? await fill(relaxed ? relaxed.words : whole.words!) : undefined
+  return { frames, ...counted, readAs, ...(nextBest ? { nextBest } : {}) }
+
+  function relaxOf(): Promise<Relaxed | undefined> {
+    return relax(db, query.filters, expanded)
+  }
+
+  async function fill(beyond: SQL): Promise<FrameHit[]> {
+    const limit = query.page === 1 ? query.pageSize - frames.length : 0
+    const found = await findNextBest(db, commonWords, { filters: query.filters, question: expanded, beyond, limit })
+    return frameHits(db, found, terms)
+  }
+}
+
+const countOf = async (db: Executor, { facets, filters }: FrameQuery, { words }: Reading) =>
+  facets ? countFacets(db, filters, words) : undefined
+
+/** Whether no page has a frame. */
+async function isEmpty(
+  db: Executor,
+  { page, filters }: FrameQuery,
+  { words }: Reading,
+  counted: { total: number } | undefined,
+): Promise<boolean> {
+  if (counted) return counted.total === 0
+  if (page === 1) return true
+  const [row] = await rowsOf<{ some: boolean }>(
+    db,
+    sql`select exists (select from ${FRAMES} where ${whereOf(filters, words)}) as some`,
+  )
+  return !row!.some
+}
+
+async function findPage(db: Executor, query: FrameQuery, reading: Reading): Promise<FrameHit[]> {
   const { page, pageSize } = query
-  const frequent = terms.length > 0 && isFrequent(terms, await commonWords())
-  const isRanked = query.sort === 'relevance' && terms.length > 0
-  const where = whereOf(query.filters, terms)
+  const { words, score, terms, relaxed } = reading
+  const isRanked = query.sort === 'relevance' && words !== undefined
+  const where = whereOf(query.filters, words)
   const { columns, by } = ORDERS[orderOf(query, isRanked)]
   const order = sql.raw(by)
-  if (query.variety) return frameHits(db, await variedIds(db, query, where, order, scoreOrOne(terms)), terms)
+  const flags = relaxed ? sql`array[${sql.join(terms.map(metOf), sql`, `)}]` : sql`null`
+  if (query.variety) return frameHits(db, await variedIds(db, query, where, order, { score, flags }), terms)
+  const most = isRanked && reading.frequent ? MAX_RELEVANCE_DEPTH + pageSize : undefined
+  const ofRow = (column: SQL) => sql`(select ${column} from ${FRAMES} f where f.id = p.id)`
+  const read = words === undefined ? score : ofRow(score)
   // The index alone cuts the page. Documents, and scores that do not order, are read for its rows only.
-  const rows = await rowsOf<{ id: string; score: number; doc: FrameDocument }>(
+  const rows = await rowsOf<{ id: string; score: number; met: boolean[] | null; doc: FrameDocument }>(
     db,
     sql`
-    select p.id, ${pageScore(isRanked, terms)} as score, d.doc
-      from (select id, ${sql.raw(columns)} ${isRanked ? sql`, ${scoreOf(terms)} as score` : sql``}
-              from ${ranked(where, isRanked && frequent ? MAX_RELEVANCE_DEPTH + pageSize : undefined)}
+    select p.id, ${isRanked ? sql`p.score` : read} as score, ${relaxed ? ofRow(flags) : flags} as met, d.doc
+      from (select id, ${sql.raw(columns)} ${isRanked ? sql`, ${score} as score` : sql``}
+              from ${ranked(where, most)}
              order by ${order} limit ${pageSize} offset ${(page - 1) * pageSize}) p
       join ${DOCUMENTS} d on d.kind = 'frames' and d.id = p.id
      order by ${order}`,
   )
   const highlighter = new Highlighter(terms)
-  return rows.map(({ doc, score }) => ({
-    document: doc,
-    score: rounded(score),
-    matched: matchedInFrame(doc, highlighter),
-  }))
+  return rows.map((row) => hitOf(row.doc, row, terms, highlighter))
+}
+
+const metOf = (term: ExpandedTerm): SQL => sql`words @@ ${oneOf(term)}`
+
+function hitOf(
+  document: FrameDocument,
+  { score, met }: { score: number; met?: boolean[] | null },
+  terms: readonly ExpandedTerm[],
+  highlighter: Highlighter,
+): FrameHit {
+  const hit = { document, score: rounded(score), matched: matchedInFrame(document, highlighter) }
+  return met ? { ...hit, missing: missingOf(terms, met)! } : hit
 }
 
 function orderOf(query: FrameQuery, isRanked: boolean): keyof typeof ORDERS {
   if (isRanked) return 'relevance'
   return query.sort === 'strength' ? 'strength' : 'newest'
-}
-
-const scoreOrOne = (terms: readonly ExpandedTerm[]): SQL => (terms.length > 0 ? scoreOf(terms) : sql`1::float8`)
-
-function pageScore(isRanked: boolean, terms: readonly ExpandedTerm[]): SQL {
-  if (isRanked) return sql`p.score`
-  return terms.length > 0 ? sql`(select ${scoreOf(terms)} from ${FRAMES} f where f.id = p.id)` : sql`1::float8`
 }
 
 /** Reads from the top until the page is full, because the frames before it decide what is a near-duplicate. */
@@ -87,20 +146,21 @@ async function variedIds(
   query: FrameQuery,
   where: SQL,
   order: SQL,
-  score: SQL,
-): Promise<{ id: string; score: number }[]> {
+  { score, flags }: { score: SQL; flags: SQL },
+): Promise<FoundFrame[]> {
   const filter = new VarietyFilter()
   const from = (query.page - 1) * query.pageSize
-  const kept: { id: string; score: number }[] = []
+  const kept: FoundFrame[] = []
   let step = Math.max(1_000, (from + query.pageSize) * 2)
   for (let read = 0; read < MAX_RELEVANCE_DEPTH && kept.length < from + query.pageSize; read += step, step = 5_000) {
-    const rows = await rowsOf<{ id: string; score: number; phash: string; luma: number }>(
+    const rows = await rowsOf<FoundFrame & { phash: string; luma: number }>(
       db,
       sql`
-      select id, luma, lpad(to_hex(phash::bigint), 16, '0') as phash, ${score} as score from ${FRAMES}
+      select id, luma, lpad(to_hex(phash::bigint), 16, '0') as phash, ${score} as score, ${flags} as met
+        from ${FRAMES}
        where ${where} order by ${order} limit ${Math.min(step, MAX_RELEVANCE_DEPTH - read)} offset ${read}`,
     )
-    for (const row of rows) if (filter.keep(row)) kept.push({ id: row.id, score: row.score })
+    for (const row of rows) if (filter.keep(row)) kept.push(row)
     if (rows.length < step) break
   }
   return kept.slice(from, from + query.pageSize)
@@ -109,14 +169,14 @@ async function variedIds(
 /** Frames that were found, with their documents and highlights. */
 export async function frameHits(
   db: Executor,
-  found: readonly { id: string; score: number }[],
+  found: readonly FoundFrame[],
   terms: readonly ExpandedTerm[],
-): Promise<Hit<FrameDocument>[]> {
+): Promise<FrameHit[]> {
   const ids = found.map(({ id }) => id)
   const documents = await documentsOf(db, 'frames', ids)
   const highlighter = new Highlighter(terms)
-  return found.flatMap(({ id, score }) => {
-    const document = documents.get(id)
-    return document ? [{ document, score: rounded(score), matched: matchedInFrame(document, highlighter) }] : []
+  return found.flatMap((one) => {
+    const document = documents.get(one.id)
+    return document ? [hitOf(document, one, terms, highlighter)] : []
   })
 }

@@ -1,8 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { cellOf } from '../color.ts'
 import type { FrameFilters } from '../library-search.ts'
-import type { ExpandedTerm } from '../text/expand.ts'
-import { allOf } from './tsquery.ts'
 
 const COLUMNS = {
   subject: 'subject',
@@ -17,8 +15,8 @@ const COLUMNS = {
   video: 'video_id',
 } as const
 
-/** Frames that pass the filters and hold every term. */
-export function whereOf(filters: FrameFilters, terms: readonly ExpandedTerm[]): SQL {
+/** Frames that pass the filters, and have these words. */
+export function whereOf(filters: FrameFilters, words?: SQL): SQL {
   const conditions: SQL[] = []
   for (const [attribute, column] of Object.entries(COLUMNS) as [keyof typeof COLUMNS, string][]) {
     const values = filters[attribute]
@@ -32,7 +30,7 @@ export function whereOf(filters: FrameFilters, terms: readonly ExpandedTerm[]): 
   }
   if (filters.color && filters.color.length > 0)
     conditions.push(sql`colors && ${sql.param(filters.color.map(cellOf))}::smallint[]`)
-  if (terms.length > 0) conditions.push(sql`words @@ ${allOf(terms)}`)
+  if (words) conditions.push(sql`words @@ ${words}`)
   return conditions.length > 0 ? sql.join(conditions, sql` and `) : sql`true`
 }
 

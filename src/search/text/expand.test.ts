@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { expandTerms } from './expand.ts'
-import { parseQuery } from './query.ts'
+import { readQuestion } from './question.ts'
 
 test('short words and words with digits must be right, longer ones may be wrong in one or two letters', () => {
   const close = (typed: string, candidate: string) =>
-    expandTerms(parseQuery(`${typed} x`), new Map([[typed, [{ word: candidate, screen: false }]]]))[0]!.close
+    expandTerms(readQuestion(`${typed} x`).wanted, new Map([[typed, [{ word: candidate, screen: false }]]]))[0]!.close
   expect(close('kyte', 'kite')).toEqual([])
   expect(close('lampe', 'lamps')).toEqual(['lamps'])
   expect(close('lampe', 'stamp')).toEqual([])

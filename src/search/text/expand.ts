@@ -1,8 +1,8 @@
-import type { Term } from './query.ts'
+import type { JoinedTerm, ReadTerm } from './query.ts'
 import { editDistance, typosAllowed } from './typos.ts'
 
-/** A term together with the words of the library that it may stand for. */
-export interface ExpandedTerm extends Term {
+/** What is wanted, together with the words of the library that it may stand for. */
+export interface ExpandedTerm extends ReadTerm {
   /** Whole words that differ by typos. */
   close: string[]
   /** On-screen words that contain it. */
@@ -20,13 +20,6 @@ export interface TypoCandidate {
   screen: boolean
 }
 
-export interface JoinedTerm {
-  word: string
-  prefix: boolean
-}
-
-/** Shortest word that is also found written together or apart. */
-export const JOINED_FROM = 3
 const MAX_CLOSE = 12
 const MAX_PARTS = 40
 
@@ -34,23 +27,12 @@ export function isPartSearchable(word: string): boolean {
   return word.length >= 3 || (word.length === 2 && /[^\p{ASCII}]/u.test(word))
 }
 
-/** The nth term written together with the next: wifi for wi-fi, dont for don't. */
-export function joinedTerms(terms: readonly Term[]): (JoinedTerm | undefined)[] {
-  return terms.map((term, n) => {
-    const next = terms[n + 1]
-    if (!next || term.exact || next.exact) return undefined
-    const word = term.words[0]! + next.words[0]!
-    return word.length >= JOINED_FROM ? { word, prefix: next.prefix } : undefined
-  })
-}
-
 /** `candidates`: the words of the library that resemble a word of the query, by that word. */
 export function expandTerms(
-  terms: readonly Term[],
+  terms: readonly ReadTerm[],
   candidates: ReadonlyMap<string, readonly TypoCandidate[]>,
 ): ExpandedTerm[] {
-  const joined = joinedTerms(terms)
-  return terms.map((term, n) => {
+  return terms.map((term) => {
     const word = term.words[0]!
     if (term.exact) return { ...term, close: [], parts: [], pairs: [], joined: [] }
     const all = candidates.get(word) ?? []
@@ -63,9 +45,7 @@ export function expandTerms(
         .filter((candidate) => candidate.word.includes(' '))
         .map((candidate) => candidate.word.split(' ') as [string, string])
         .slice(0, MAX_CLOSE),
-      joined: [joined[n - 1], joined[n]].flatMap((one) =>
-        one === undefined ? [] : writtenTogether(one, candidates.get(one.word) ?? []),
-      ),
+      joined: term.joins.flatMap((one) => writtenTogether(one, candidates.get(one.word) ?? [])),
     }
   })
 }

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Highlighter } from './highlight.ts'
-import { parseQuery } from './query.ts'
+import { readQuestion } from './question.ts'
 
 test('highlighting escapes everything and marks only what was asked for', () => {
-  const mark = (text: string, q: string, parts = false) => new Highlighter(parseQuery(q)).mark(text, { parts })
+  const mark = (text: string, q: string, parts = false) => new Highlighter(readQuestion(q).wanted).mark(text, { parts })
   expect(mark('A <red> "kite" & more', 'kite')).toBe('A &lt;red&gt; &quot;<em>kite</em>&quot; &amp; more')
   expect(mark('Kites and kiting', 'kit')).toBe('<em>Kites</em> and <em>kiting</em>')
   expect(mark('red kite, kite red', '"kite red"')).toBe('red kite, <em>kite</em> <em>red</em>')
@@ -15,7 +15,7 @@ test('highlighting escapes everything and marks only what was asked for', () => 
 })
 
 test('characters are marked as one stretch, wherever they stand; a long text without spaces is cut around them', () => {
-  const mark = (text: string, q: string) => new Highlighter(parseQuery(q)).mark(text)
+  const mark = (text: string, q: string) => new Highlighter(readQuestion(q).wanted).mark(text)
   expect(mark('新しい東京の写真、東と京', '東京')).toBe('新しい<em>東京</em>の写真、東と京')
   expect(mark('東京 京都', '京')).toBe('東<em>京</em> <em>京</em>都')
   expect(mark('iPhone15を発売', 'iphone15を')).toBe('<em>iPhone15を</em>発売')
@@ -27,7 +27,7 @@ test('characters are marked as one stretch, wherever they stand; a long text wit
 
 test('a long text is cut around its first match, between words', () => {
   const text = `${'lorem ipsum '.repeat(40)}a red kite ${'dolor sit '.repeat(40)}`
-  const html = new Highlighter(parseQuery('kite')).mark(text)!
+  const html = new Highlighter(readQuestion('kite').wanted).mark(text)!
   expect(html.length).toBeLessThan(280)
   expect(html).toMatch(/^…\S.*<em>kite<\/em>.*\S ?…$/)
 })
@@ -38,7 +38,7 @@ test('highlighting loses no sign of the text, whatever text and query', () => {
       fc.string({ unit: 'binary', maxLength: 120 }),
       fc.string({ unit: 'binary', maxLength: 12 }),
       (text, q) => {
-        const html = new Highlighter(parseQuery(q)).mark(text, { parts: true })
+        const html = new Highlighter(readQuestion(q).wanted).mark(text, { parts: true })
         if (html === undefined) return
         const bare = html.replace(/<\/?em>/g, '')
         expect(bare).not.toMatch(/[<>"']/)
@@ -65,7 +65,7 @@ test('marks are the same whether a text is all plain letters or not', () => {
       fc.nat({ max: 6 }),
       fc.boolean(),
       (words, before, cut, parts) => {
-        const highlighter = new Highlighter(parseQuery(words.join(' ')))
+        const highlighter = new Highlighter(readQuestion(words.join(' ')).wanted)
         const plain = `${before} ${words[0]!.slice(0, cut)}-${words[0]!.slice(cut)} ${before}`
         const mark = (of: string) => highlighter.mark(of, { parts })
         // The sign is no word, but makes the text take the path for any script.

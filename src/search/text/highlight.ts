@@ -1,6 +1,6 @@
-import { isPartSearchable, type JoinedTerm, joinedTerms } from './expand.ts'
+import { isPartSearchable } from './expand.ts'
 import { ASCII } from './fold.ts'
-import type { Term } from './query.ts'
+import type { JoinedTerm, ReadTerm } from './query.ts'
 import { isAsciiWordCode, MAX_WORD, type Token, tokenize } from './tokens.ts'
 import { editDistance, hasMoreThan, letterSet, typosAllowed } from './typos.ts'
 
@@ -29,15 +29,17 @@ export class Highlighter {
   readonly #phrases: string[][]
   readonly #singles: { typed: string; typos: number; exact: boolean; prefix: boolean }[]
   readonly #joined: JoinedTerm[]
+  readonly #named: ReadonlySet<string>
   readonly #wanted: Wanted[]
   readonly #judged = new Map<string, Verdict>()
 
-  constructor(terms: readonly Term[]) {
+  constructor(terms: readonly ReadTerm[]) {
     this.#phrases = terms.filter((term) => term.words.length > 1).map((term) => term.words)
     this.#singles = terms
       .filter((term) => term.words.length === 1)
       .map(({ words, exact, prefix }) => ({ typed: words[0]!, typos: typosAllowed(words[0]!), exact, prefix }))
-    this.#joined = joinedTerms(terms).filter((one) => one !== undefined)
+    this.#joined = [...new Set(terms.flatMap(({ joins }) => joins))]
+    this.#named = new Set(terms.flatMap(({ named }) => named))
     this.#wanted = [
       ...this.#singles.map(({ typed, typos, exact }) => ({
         letters: letterSet(typed),
@@ -56,6 +58,11 @@ export class Highlighter {
     if (this.#wanted.length === 0 && this.#phrases.length === 0) return undefined
     const marks = this.#phrases.length === 0 && ASCII.test(text) ? this.#scan(text, parts) : this.#find(text, parts)
     return marks.length === 0 ? undefined : render(text, marks)
+  }
+
+  /** The value of an attribute that a word of the query names. */
+  markNamed(attribute: string, value: string): string | undefined {
+    return this.#named.has(`${attribute}=${value}`) ? `<em>${escapeHtml(value)}</em>` : undefined
   }
 
   #find(text: string, parts: boolean): Token[] {

@@ -1,12 +1,4 @@
-import {
-  CHARACTERS_PER_WORD,
-  hasCharacters,
-  isCharacter,
-  MAX_QUERY_WORDS,
-  MAX_RUN,
-  type Token,
-  tokenize,
-} from './tokens.ts'
+import { isCharacter, MAX_RUN, type Token } from './tokens.ts'
 
 /** One thing a query searches for: a word, or a phrase of several in a row. */
 export interface Term {
@@ -17,39 +9,38 @@ export interface Term {
   prefix: boolean
 }
 
-/**
- * Quoted stretches and runs of characters become phrases, everything else single words.
- * An unclosed quote is still being typed and quotes nothing.
- */
-export function parseQuery(q: string): Term[] {
-  const terms: Term[] = []
-  let room = MAX_QUERY_WORDS
-  const add = (words: readonly string[], exact: boolean) => {
-    const kept: string[] = []
-    for (const word of words) {
-      const size = isCharacter(word) ? 1 / CHARACTERS_PER_WORD : 1
-      if (room < size) break
-      room -= size
-      kept.push(word)
-    }
-    if (kept.length > 0 && terms.length < MAX_QUERY_WORDS) terms.push({ words: kept, exact, prefix: false })
-  }
-  const pieces = q.split(/["“”„]/)
-  pieces.forEach((piece, n) => {
-    const tokens = tokenize(piece)
-    const isQuoted = n % 2 === 1 && n < pieces.length - 1
-    if (isQuoted) {
-      const phrase = tokens.map(({ word }) => word)
-      add(phrase, true)
-    } else for (const words of termsOf(piece, tokens)) add(words, isCharacter(words[0]!))
+export interface JoinedTerm {
+  word: string
+  prefix: boolean
+}
+
+/** A term as a question reads it. */
+export interface ReadTerm extends Term {
+  /** In quotes: exactly so, in a text, and never let go. */
+  quoted: boolean
+  /** `attribute=value`: what also meets it. */
+  named: readonly string[]
+  /** The plain names of what it names: they meet it in a text too. */
+  called: readonly (readonly string[])[]
+  /** This word written together with the one before or after it. */
+  joins: readonly JoinedTerm[]
+}
+
+/** Shortest word that is also found written together or apart. */
+export const JOINED_FROM = 3
+
+/** The nth term written together with the next: wifi for wi-fi, dont for don't. */
+export function joinedTerms(terms: readonly Term[]): (JoinedTerm | undefined)[] {
+  return terms.map((term, n) => {
+    const next = terms[n + 1]
+    if (!next || term.exact || next.exact) return undefined
+    const word = term.words[0]! + next.words[0]!
+    return word.length >= JOINED_FROM ? { word, prefix: next.prefix } : undefined
   })
-  const last = terms.at(-1)
-  if (last && !last.exact) last.prefix = true
-  return terms
 }
 
 /** Words one by one, characters by their runs. */
-function termsOf(text: string, tokens: readonly Token[]): string[][] {
+export function termsOf(text: string, tokens: readonly Token[]): string[][] {
   const terms: string[][] = []
   for (let at = 0; at < tokens.length; ) {
     const from = at++
@@ -60,12 +51,6 @@ function termsOf(text: string, tokens: readonly Token[]): string[][] {
     else terms.push(...wordsOfRun(text, run))
   }
   return terms
-}
-
-/** The words a reader sees in a text without spaces. A text in another script is returned whole. */
-export function dictionaryWords(text: string): string[] {
-  if (!hasCharacters(text)) return [text]
-  return [...SEGMENTER.segment(text)].flatMap(({ segment, isWordLike }) => (isWordLike ? segment : []))
 }
 
 const SEGMENTER = new Intl.Segmenter('ja', { granularity: 'word' })

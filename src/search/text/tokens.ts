@@ -14,7 +14,7 @@ export interface Token {
  * Raise it when words are cut differently or an index holds something else.
  * The workers then rewrite what is stored when they start.
  */
-export const WORDS_VERSION = 4
+export const WORDS_VERSION = 5
 /** Words read of a query. The rest is ignored, as by Meilisearch. */
 export const MAX_QUERY_WORDS = 10
 /** This many characters count as one word: a query may hold forty characters of scripts without spaces. */
@@ -40,8 +40,6 @@ const CHARACTER = new RegExp(
   ].join(''),
   'u',
 )
-
-export const hasCharacters = (text: string): boolean => CHARACTER.test(text)
 
 /** Whether a word is one character of such a script. */
 export function isCharacter(word: string): boolean {

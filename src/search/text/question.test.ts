@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { parseQuery } from './query.ts'
+import { readQuestion } from './question.ts'
+
+const parseQuery = (q: string) => readQuestion(q).wanted.map(({ words, exact, prefix }) => ({ words, exact, prefix }))
 
 test('a run of characters is asked for as it stands, a long one by its words', () => {
   const asked = (q: string) =>

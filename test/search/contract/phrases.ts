@@ -1,0 +1,157 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { FrameQuery } from '../../../src/search/library-search.ts'
+import type { SeedFrame } from '../../support/seed.ts'
+import { ask, changesOf, clip } from './documents.ts'
+import { type Engine, opened, put } from './engine.ts'
+
+const BLACK: SeedFrame = { palette: ['#000000', '#ffffff', '#111111', '#222222', '#333333'], tone: 'dark' }
+const WHITE: SeedFrame = { palette: ['#ffffff', '#101010', '#f2f2f2', '#e6e6e6', '#1a73e8'], tone: 'bright' }
+const drawn = { surface: 'motion-graphics', shot: 'no-face', zone: 'none' } as const
+
+/** Questions as people and agents write them. Half of the frames are described by a model, half are measured. */
+export function describePhrases(name: string, open: () => Promise<Engine>): void {
+  describe(`${name}: phrases`, () => {
+    const engine = opened(open)
+    const clips = [
+      clip('told', { title: 'Told', platform: 'youtube' }, [
+        { subject: 'text-card', ...drawn, ...BLACK, caption: 'Three words promise a release', technique: 'title-card' },
+        { subject: 'text-card', ...drawn, ...WHITE, caption: 'A question opens the film', kind: 'intro' },
+        { subject: 'terminal', surface: 'screen-recording', ...BLACK, caption: 'A deploy log streams by' },
+        { subject: 'terminal', surface: 'screen-recording', ...WHITE, caption: 'Tests pass one by one' },
+        {
+          ...{ subject: 'presenter', surface: 'camera', shot: 'close-presenter', zone: 'top-left' },
+          ...{ tone: 'dark', caption: 'The founder admits a mistake', technique: 'founder-address' },
+        },
+        { subject: 'chart', ...drawn, ...WHITE, caption: 'Revenue climbs', technique: 'house-style' },
+      ]),
+      clip('measured', { title: 'Measured', platform: 'x' }, [
+        { subject: 'text-card', ...drawn, ...BLACK, caption: 'Dark text card, centred; text: Meet Atlas' },
+        { subject: 'text-card', ...drawn, ...WHITE, caption: 'Bright text card, centred; text: Open it' },
+        { subject: 'terminal', ...BLACK, caption: 'Dark terminal, at the left; text: git status' },
+        {
+          ...{ subject: 'presenter', surface: 'camera', shot: 'medium-presenter', zone: 'middle-center' },
+          ...{ tone: 'bright', caption: 'Bright picture of a presenter, medium shot, face middle center' },
+        },
+        { tone: 'bright', caption: 'A newspaper headline about an outage', onScreenText: 'ALL DOWN' },
+      ]),
+    ]
+    beforeAll(() => put(engine(), changesOf(clips, { 'house-style': ['our-look'] })))
+
+    const page = (q: string, more: Partial<FrameQuery> = {}) => engine().search.frames(ask({ q, ...more }))
+    const found = async (q: string, more: Partial<FrameQuery> = {}) =>
+      (await page(q, more)).frames.map(({ document: { video_id, t_sec } }) => `${video_id} ${t_sec}`).toSorted()
+
+    test('a word is met by the attribute that it names as well as by a text', async () => {
+      expect(await found('white headline on black')).toEqual(['measured 0', 'told 0'])
+      expect(await found('headline on white')).toEqual(['measured 1', 'measured 4', 'told 1'])
+      expect(await found('terminal that is dark')).toEqual(['measured 2', 'told 2'])
+      expect(await found('presenter close up')).toEqual(['told 4'])
+      expect(await found('person talking to the camera')).toEqual(['measured 3', 'told 4'])
+      expect(await found('show me a bright chart')).toEqual(['told 5'])
+      expect(await found('command lines')).toEqual(['measured 2', 'told 2', 'told 3'])
+      expect(await found('opening text card on youtube')).toEqual(['told 1'])
+      expect(await found('face at the top left')).toEqual(['told 4'])
+    })
+
+    test('a technique is named by slug, name or alias', async () => {
+      expect(await found('founder address')).toEqual(['told 4'])
+      expect(await found('house style chart')).toEqual(['told 5'])
+      expect(await found('our look')).toEqual(['told 5'])
+    })
+
+    test('function words weigh nothing, unless there is nothing else', async () => {
+      expect(await found('the log that is in a')).toEqual(['told 2'])
+      expect(await found('which')).toEqual([])
+      expect(await found('it')).toEqual(['measured 1'])
+      expect((await page('the log of it')).readAs).toEqual({
+        words: [{ word: 'log', as: ['text'] }],
+        without: [],
+        ignored: ['the', 'of', 'it'],
+        let_go: [],
+        met: 1,
+      })
+    })
+
+    test('quotes are texts exactly, and what is behind a minus is left out by text and attribute', async () => {
+      expect(await found('"headline"')).toEqual(['measured 4'])
+      expect(await found('"terminal" dark')).toEqual(['measured 2'])
+      expect(await found('"terminal" unicorn')).toEqual(['measured 2'])
+      expect(await found('"unicorn" terminal')).toEqual([])
+      expect(await found('terminal -dark')).toEqual(['told 3'])
+      expect(await found('headline -text-card')).toEqual(['measured 4'])
+      expect(await found('terminal -"git status"')).toEqual(['told 2', 'told 3'])
+      expect(await found('dark -unicorn terminal')).toEqual(['measured 2', 'told 2'])
+      expect((await found('-dark')).length).toBe(6)
+      expect((await page('terminal -dark')).readAs).toMatchObject({ words: [{ word: 'terminal' }], without: ['dark'] })
+    })
+
+    test('where no frame meets every word, the wall holds those that meet most, and says so', async () => {
+      const some = await page('dark terminal with a unicorn', { facets: true })
+      expect(some.frames.map(({ document }) => document.subject)).toEqual(['terminal', 'terminal'])
+      expect(some.total).toBe(2)
+      expect(some.facets!.subject).toEqual({ terminal: 2 })
+      expect(some.readAs).toEqual({
+        words: [
+          { word: 'dark', as: ['tone=dark', 'text'] },
+          { word: 'terminal', as: ['subject=terminal', 'text'] },
+          { word: 'unicorn', as: ['text'] },
+        ],
+        without: [],
+        ignored: ['with', 'a'],
+        let_go: ['unicorn'],
+        met: 2,
+      })
+      for (const { score, missing } of some.frames) {
+        expect(score).toBeLessThan(0.5)
+        expect(missing).toEqual(['unicorn'])
+      }
+      // Different frames may meet different words.
+      const either = await page('revenue deploy mistake')
+      expect(either.readAs).toMatchObject({ let_go: ['revenue', 'deploy', 'mistake'], met: 1 })
+      expect(either.frames.map(({ missing }) => missing!.length)).toEqual([2, 2, 2])
+      expect(await found('dark terminal unicorn', { filters: { platform: ['x'] } })).toEqual(['measured 2'])
+      expect(await found('dark terminal unicorn', { sort: 'newest' })).toEqual(['measured 2', 'told 2'])
+      expect((await page('dark terminal', { facets: true })).readAs).toMatchObject({ let_go: [], met: 2 })
+    })
+
+    test('pages of what meets most hold every frame once; past the end there is none', async () => {
+      const whole = (await page('dark unicorn')).frames.map(({ document }) => document.id)
+      expect(whole).toHaveLength(5)
+      const paged: string[] = []
+      for (let n = 1; n <= 4; n++) {
+        const { frames, readAs } = await page('dark unicorn', { page: n, pageSize: 2 })
+        expect(readAs!.let_go).toEqual(['unicorn'])
+        paged.push(...frames.map(({ document }) => document.id))
+      }
+      expect(paged).toEqual(whole)
+      expect((await page('dark terminal', { page: 2 })).frames).toEqual([])
+    })
+
+    test('few rows are filled with the next best, marked, most words first', async () => {
+      const { frames } = await engine().search.search({ q: 'dark terminal log', limit: 6 })
+      expect(frames[0]!.document.caption).toBe('A deploy log streams by')
+      expect(frames[0]!.missing).toBeUndefined()
+      expect(frames[1]).toMatchObject({ document: { video_id: 'measured', t_sec: 2 }, missing: ['log'] })
+      expect(frames.length).toBe(6)
+      const scores = frames.map(({ score }) => score)
+      expect(scores).toEqual(scores.toSorted((a, b) => b - a))
+      expect(scores.slice(1).every((score) => score < 0.5)).toBe(true)
+      const filled = await page('dark terminal log', { fill: true, pageSize: 6 })
+      expect(filled.frames).toHaveLength(1)
+      expect(filled.nextBest!.map(({ document }) => document.id)).toEqual(
+        frames.slice(1).map(({ document }) => document.id),
+      )
+      expect((await page('dark terminal log', { fill: true, pageSize: 6, page: 2 })).nextBest).toEqual([])
+      const none = await engine().search.search({ q: '"deploy log" -deploy chart', limit: 6 })
+      expect(none.frames).toEqual([])
+    })
+
+    test('what was met is shown', async () => {
+      expect((await page('dark terminal git')).frames[0]!.matched).toEqual({
+        caption: '<em>Dark</em> <em>terminal</em>, at the left; text: <em>git</em> status',
+        subject: '<em>terminal</em>',
+        tone: '<em>dark</em>',
+      })
+    })
+  })
+}
