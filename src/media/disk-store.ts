@@ -63,7 +63,8 @@ export function openDiskStore(root: string): MediaStore {
     },
     delete: (key) => rm(pathOf(key), { force: true }),
     async *list(prefix) {
-      for await (const path of walk(base, prefix)) {
+      const folder = prefix.slice(0, Math.max(prefix.lastIndexOf('/'), 0))
+      for await (const path of walk(folder === '' ? base : pathOf(folder), prefix)) {
         const key = toKey(path)
         const found = key.startsWith(prefix) ? await absent(stat(path)) : undefined
         if (found) yield { key, bytes: found.size, modifiedAt: found.mtime }

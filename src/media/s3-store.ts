@@ -18,6 +18,8 @@ export interface S3StoreOptions {
   /** Left out for AWS itself. */
   endpoint?: string
   bucket: string
+  /** What every key in the bucket begins with; it ends with a slash. */
+  prefix?: string
   region: string
   accessKey: string
   secretKey: string
@@ -33,9 +35,9 @@ const DELETE_BATCH = 1000
 
 /** A media store in an S3 bucket of AWS or of a compatible server. `close` ends its connections. */
 export function openS3Store(options: S3StoreOptions): MediaStore & { close(): void } {
-  const { bucket } = options
+  const { bucket, prefix: root = '' } = options
   const client = openClient(options)
-  const at = (key: string) => ({ Bucket: bucket, Key: checkKey(key) })
+  const at = (key: string) => ({ Bucket: bucket, Key: root + checkKey(key) })
 
   async function read(key: string) {
     const found = await absent(client.send(new GetObjectCommand(at(key))))
@@ -68,10 +70,10 @@ export function openS3Store(options: S3StoreOptions): MediaStore & { close(): vo
     async delete(key) {
       await absent(client.send(new DeleteObjectCommand(at(key))))
     },
-    list: (prefix) => listObjects(client, bucket, prefix),
+    list: (prefix) => listObjects(client, { bucket, root }, prefix),
     async deletePrefix(prefix) {
       const keys: string[] = []
-      for await (const { key } of listObjects(client, bucket, checkPrefix(prefix))) keys.push(key)
+      for await (const { key } of listObjects(client, { bucket, root }, checkPrefix(prefix))) keys.push(root + key)
       for (let i = 0; i < keys.length; i += DELETE_BATCH)
         await deleteObjects(client, bucket, keys.slice(i, i + DELETE_BATCH))
     },
@@ -133,14 +135,18 @@ async function uploadStream(
   return bytes
 }
 
-async function* listObjects(client: S3Client, bucket: string, prefix: string): ReturnType<MediaStore['list']> {
+async function* listObjects(
+  client: S3Client,
+  { bucket, root }: { bucket: string; root: string },
+  prefix: string,
+): ReturnType<MediaStore['list']> {
   let token: string | undefined
   do {
     const page = await client.send(
-      new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: token }),
+      new ListObjectsV2Command({ Bucket: bucket, Prefix: root + prefix, ContinuationToken: token }),
     )
     for (const { Key, Size, LastModified } of page.Contents ?? []) {
-      if (Key) yield { key: Key, bytes: Size ?? 0, modifiedAt: LastModified ?? new Date(0) }
+      if (Key) yield { key: Key.slice(root.length), bytes: Size ?? 0, modifiedAt: LastModified ?? new Date(0) }
     }
     token = page.IsTruncated ? page.NextContinuationToken : undefined
   } while (token)

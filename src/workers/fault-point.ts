@@ -11,7 +11,9 @@ export const STEPS = [
   'dispatch-added',
   'projection-applied',
 ] as const
-type Step = (typeof STEPS)[number]
+/** The same for backups and restores: once for each table and each folder of images. */
+type CopyStep = 'backup-tables' | 'backup-images' | 'restore-images' | 'restore-tables'
+type Step = (typeof STEPS)[number] | CopyStep
 
 export type FaultPoint = (step: Step) => void
 

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import type { MediaStore } from '../../media/media-store.ts'
-import { lockMedia } from './videos.ts'
+import { lockMedia, mayRemoveMedia } from './videos.ts'
 
 /** Younger files may belong to a job that has not written its rows yet. */
 const SPARE_MS = 60 * 60 * 1_000
@@ -75,6 +75,7 @@ export async function checkStorage(
 async function removeUnnamed(db: Db, store: MediaStore, key: string): Promise<boolean> {
   const videoId = /^frames\/([^/]+)\//.exec(key)?.[1]
   return db.transaction(async (tx) => {
+    if (!(await mayRemoveMedia(tx))) return false
     if (videoId !== undefined) {
       await lockMedia(tx, videoId)
       const { rows } = await tx.execute(

@@ -1,5 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import type { DbOrTx, Tx } from '../../db/client.ts'
+import { MEDIA_REMOVAL_LOCK } from '../../db/locks.ts'
 import { type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { notFound } from '../../errors.ts'
 
@@ -26,6 +27,17 @@ export async function lockVideo(tx: Tx, id: string): Promise<VideoRow | undefine
  */
 export async function lockMedia(tx: Tx, videoId: string): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`media ${videoId}`}, 0))`)
+}
+
+/**
+ * False while a backup copies the files that its snapshot names. Otherwise no backup begins before this transaction
+ * ends.
+ */
+export async function mayRemoveMedia(tx: Tx): Promise<boolean> {
+  const { rows } = await tx.execute<{ free: boolean }>(
+    sql`select pg_try_advisory_xact_lock_shared(${MEDIA_REMOVAL_LOCK}) as free`,
+  )
+  return rows[0]!.free
 }
 
 /** What every event about a video holds. */

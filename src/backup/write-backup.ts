@@ -1,0 +1,260 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import pg from 'pg'
+import { to as copyTo } from 'pg-copy-streams'
+import { MEDIA_REMOVAL_LOCK, MIGRATION_LOCK } from '../db/locks.ts'
+import { loadMigrations } from '../db/migrate.ts'
+import type { MediaStore } from '../media/media-store.ts'
+import { VERSION } from '../version.ts'
+import { COPIES_AT_ONCE, copyFile, forEachFolder, measureFile } from './copy-files.ts'
+import { BackupFailure } from './failure.ts'
+import { copyOf, type ListedFile, openKnownFiles, openListWriter } from './file-lists.ts'
+import {
+  folderOf,
+  listBackups,
+  type Manifest,
+  nameFor,
+  type StoredFile,
+  type StoredTable,
+  writeManifest,
+} from './manifest.ts'
+import { decompress, forEachAtOnce, linesOf, putCompressed } from './streams.ts'
+import { copyTarget, loadSequences, loadTables } from './tables.ts'
+
+export interface Progress {
+  step: 'tables' | 'images'
+  done: number
+  total: number
+}
+
+export interface BackupOptions {
+  databaseUrl: string
+  media: MediaStore
+  /** The bucket of `media`; null for a folder. */
+  mediaBucket: string | null
+  place: MediaStore
+  images: 'copy' | 'reference' | 'none'
+  /** The file to take along, if there is one. */
+  operatorKeyFile?: string
+  onProgress?: (progress: Progress) => void
+}
+
+export interface BackupReport {
+  backup: string
+  tables: number
+  rows: number
+  /** Of the tables, compressed. */
+  bytes: number
+  images: number
+  image_bytes: number
+  images_copied: number
+  images_missing: number
+  missing_keys: string[]
+}
+
+/** Missing images that are named in the manifest and in the report. */
+const MOST_NAMED = 100
+
+/**
+ * Backs up a library while it runs: every table in one snapshot, then the files that its rows name. The manifest is
+ * written last; without it a backup is not whole, and the next one continues with its files.
+ * @throws BackupFailure
+ */
+export async function writeBackup(options: BackupOptions): Promise<BackupReport> {
+  const { place, images } = options
+  if (images === 'reference' && options.mediaBucket === null)
+    throw new BackupFailure('--images reference needs S3_BUCKET: images in DATA_DIR are copied. Leave it out.')
+  const createdAt = new Date()
+  const name = nameFor(createdAt)
+  const client = new pg.Client({ connectionString: options.databaseUrl, application_name: 'frames backup' })
+  // A lost connection shows at the next query.
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    await client.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0')
+    await keepMedia(client)
+    const snapshot = await copyTables(client, options, name)
+    const files = await copyImages(options, name, snapshot.wanted)
+    const operatorKey = await copyOperatorKey(options, name)
+    const { tables, sequences, migrations, postgres } = snapshot
+    await writeManifest(place, name, {
+      format: 1,
+      version: VERSION,
+      created_at: createdAt.toISOString(),
+      postgres,
+      migrations,
+      tables,
+      sequences,
+      images: files.manifest,
+      operator_key: operatorKey,
+    })
+    await place.delete(wantedKey(name))
+    await removeInterrupted(place, name)
+    return {
+      backup: name,
+      tables: tables.length,
+      rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+      bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
+      images: files.manifest.files,
+      image_bytes: files.manifest.bytes,
+      images_copied: files.copied,
+      images_missing: files.manifest.missing,
+      missing_keys: files.manifest.missing_keys,
+    }
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+/** Until this connection ends nothing is removed from the media store, so every file of the snapshot can be copied. */
+async function keepMedia(client: pg.Client): Promise<void> {
+  const { rows } = await client.query('select pg_try_advisory_lock($1) as taken', [MEDIA_REMOVAL_LOCK])
+  if (!rows[0].taken)
+    throw new BackupFailure(
+      'Another backup of this library is running, or files are being removed. Try again in a minute.',
+    )
+}
+
+interface Snapshot extends Pick<Manifest, 'tables' | 'sequences' | 'migrations' | 'postgres'> {
+  wanted: number
+}
+
+async function copyTables(client: pg.Client, { place, onProgress }: BackupOptions, name: string): Promise<Snapshot> {
+  // Before the snapshot: no migration changes a table between the snapshot and its copy.
+  await client.query('select pg_advisory_lock_shared($1)', [MIGRATION_LOCK])
+  await client.query('begin isolation level repeatable read read only')
+  const migrations = await loadMigrations(client)
+  if (migrations.length === 0) throw new BackupFailure('The database holds no library: it was never migrated.')
+  const list = await loadTables(client)
+  const tables: StoredTable[] = []
+  for (const table of list) {
+    onProgress?.({ step: 'tables', done: tables.length, total: list.length })
+    const rows = client.query(copyTo(`copy ${copyTarget(table)} to stdout`))
+    const stored = await putCompressed(
+      place,
+      `${folderOf(name)}/tables/${table.name.replaceAll('_', '-')}.copy.zst`,
+      rows,
+    )
+    tables.push({ table: table.name, columns: table.columns, ...stored, rows: rows.rowCount })
+  }
+  const named = client.query(copyTo(`copy (${NAMED_FILES}) to stdout`))
+  await putCompressed(place, wantedKey(name), named)
+  const sequences = await loadSequences(client)
+  const { rows: server } = await client.query<{ server_version: string }>('show server_version')
+  await client.query('commit')
+  await client.query('select pg_advisory_unlock_shared($1)', [MIGRATION_LOCK])
+  onProgress?.({ step: 'tables', done: list.length, total: list.length })
+  return { migrations, tables, sequences, postgres: server[0]!.server_version, wanted: named.rowCount }
+}
+
+/** The keys of all files that rows name. */
+const NAMED_FILES = `
+  select key from (
+    select image_key as key from frames
+    union select thumb_key from frames
+    union select upload_key from videos where upload_key is not null) files
+   order by key collate "C"`
+
+/** What the snapshot's rows name. It is there only while the backup runs. */
+function wantedKey(name: string): string {
+  return `${folderOf(name)}/wanted.zst`
+}
+
+async function* readWanted(place: MediaStore, name: string): AsyncGenerator<{ key: string }> {
+  const body = await place.open(wantedKey(name))
+  if (!body) throw new BackupFailure('The backup was removed while it was written. Run it again.')
+  const { content, done } = decompress(body)
+  for await (const key of linesOf(content)) yield { key }
+  await done
+}
+
+interface CopiedImages {
+  manifest: Manifest['images']
+  copied: number
+}
+
+async function copyImages(options: BackupOptions, name: string, total: number): Promise<CopiedImages> {
+  const { place, media, images, mediaBucket, onProgress } = options
+  const lists = openListWriter(place, name)
+  const isCopy = images === 'copy'
+  const known = isCopy ? await openKnownFiles(place) : undefined
+  let done = 0
+  let copied = 0
+  let bytes = 0
+  const missing: string[] = []
+  let missingCount = 0
+  const wanted = images === 'none' ? (async function* () {})() : readWanted(place, name)
+  const present = isCopy ? { store: place, toKey: copyOf } : { store: media, toKey: (key: string) => key }
+  await forEachFolder<{ key: string }>(wanted, present, async (folder, sizes) => {
+    const found = new Map<string, ListedFile>()
+    const before = new Map<string, ListedFile>()
+    for (const { key } of known ? folder : []) {
+      const file = await known!.find(key)
+      if (file) before.set(key, file)
+    }
+    await forEachAtOnce(COPIES_AT_ONCE, folder, async ({ key }) => {
+      const size = sizes.get(isCopy ? copyOf(key) : key)
+      const file = isCopy
+        ? await backUpFile({ media, place, key, size, before: before.get(key) })
+        : size !== undefined && { key, bytes: size, sha256: null, isNew: false }
+      if (file) {
+        found.set(key, { key, bytes: file.bytes, sha256: file.sha256 })
+        if (file.isNew) copied++
+      }
+    })
+    for (const { key } of folder) {
+      const file = found.get(key)
+      done++
+      if (file) {
+        bytes += file.bytes
+        await lists.add(file)
+      } else if (++missingCount <= MOST_NAMED) missing.push(key)
+    }
+    onProgress?.({ step: 'images', done, total })
+  })
+  const written = await lists.end()
+  return {
+    manifest: {
+      mode: images === 'reference' ? 'reference' : 'copy',
+      bucket: images === 'reference' ? mediaBucket : null,
+      files: written.reduce((sum, { files }) => sum + files, 0),
+      bytes,
+      lists: written,
+      missing: missingCount,
+      missing_keys: missing,
+    },
+    copied,
+  }
+}
+
+/** A file that an earlier backup has copied is not read again: its key names its content. */
+async function backUpFile(file: {
+  media: MediaStore
+  place: MediaStore
+  key: string
+  size: number | undefined
+  before: ListedFile | undefined
+}): Promise<(ListedFile & { isNew: boolean }) | undefined> {
+  const { media, place, key, size, before } = file
+  if (before && before.bytes === size) return { ...before, isNew: false }
+  const to = { store: place, key: copyOf(key) }
+  const copied = await copyFile({ store: media, key }, to, { present: size !== undefined })
+  if (copied) return { key, bytes: copied.bytes, sha256: copied.sha256, isNew: copied.isNew }
+  // Lost from the media store, but an earlier backup has it.
+  const kept = size === undefined ? undefined : await measureFile(to)
+  return kept && { key, ...kept, isNew: false }
+}
+
+async function copyOperatorKey({ place, operatorKeyFile }: BackupOptions, name: string): Promise<StoredFile | null> {
+  if (!operatorKeyFile || !existsSync(operatorKeyFile)) return null
+  const file = `${folderOf(name)}/operator-key`
+  await place.put(file, await readFile(operatorKeyFile), 'text/plain')
+  const { bytes, sha256 } = (await measureFile({ store: place, key: file }))!
+  return { file, bytes, sha256 }
+}
+
+/** What is left of interrupted backups, whose files this one has taken over. */
+async function removeInterrupted(place: MediaStore, name: string): Promise<void> {
+  for (const other of await listBackups(place))
+    if (!other.whole && other.name < name) await place.deletePrefix(`${folderOf(other.name)}/`)
+}

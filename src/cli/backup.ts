@@ -1,0 +1,173 @@
+import { join } from 'node:path'
+import { type Command, Option } from 'commander'
+import { BackupFailure, explain } from '../backup/failure.ts'
+import { openPlace, type Place } from '../backup/place.ts'
+import { restoreBackup } from '../backup/restore.ts'
+import { type VerifyReport, verifyBackup } from '../backup/verify.ts'
+import { type BackupReport, type Progress, writeBackup } from '../backup/write-backup.ts'
+import type { Config } from '../config.ts'
+import { openDb } from '../db/client.ts'
+import { openMediaStore } from '../media/open-store.ts'
+import { openFaultPoint } from '../workers/fault-point.ts'
+import { configOrExit } from './context.ts'
+import { addExamples } from './examples.ts'
+import { withDatabase } from './local-database.ts'
+import { complain, print } from './terminal.ts'
+
+const PLACE = 'a folder, or s3://bucket/prefix'
+/** Consumers whose effect a restore builds again. */
+const REBUILT = ['search']
+
+interface BackupOptions {
+  images: 'copy' | 'reference'
+  verify?: boolean
+  json?: boolean
+}
+
+interface ChosenBackup {
+  backup?: string
+  json?: boolean
+}
+
+export function defineBackup(command: Command): void {
+  addExamples(command, 'backup /mnt/backups/frames', 'backup s3://my-backups/frames --images reference --verify')
+    .argument('<place>', PLACE)
+    .addOption(
+      new Option('--images <how>', 'copy them, or leave them in the bucket of the service')
+        .choices(['copy', 'reference'])
+        .default('copy'),
+    )
+    .option('--verify', 'read everything again and compare it with its checksums')
+    .option('--json', 'print one JSON object')
+    .action((at: string, options: BackupOptions) =>
+      inPlace(at, { create: true }, (place, config) => backUp(place, config, options)),
+    )
+}
+
+export function defineVerifyBackup(command: Command): void {
+  withChoice(addExamples(command, 'verify-backup /mnt/backups/frames')).action((at: string, options: ChosenBackup) =>
+    inPlace(at, {}, async ({ store: place }) => {
+      const onProgress = progressTo('Verifying')
+      const report = await verifyBackup({ place, at, backup: options.backup, onProgress })
+      print(options.json, report, () => `The backup ${report.backup} is whole: ${describe(report)}`)
+    }),
+  )
+}
+
+export function defineRestore(command: Command): void {
+  withChoice(addExamples(command, 'restore /mnt/backups/frames')).action((at: string, options: ChosenBackup) =>
+    inPlace(at, {}, (place, config) => restore(place, config, options)),
+  )
+}
+
+function withChoice(command: Command): Command {
+  return command
+    .argument('<place>', PLACE)
+    .option('--backup <name>', 'this one (default: the newest)')
+    .option('--json', 'print one JSON object')
+}
+
+async function inPlace(
+  at: string,
+  options: { create?: boolean },
+  act: (place: Place, config: Config) => Promise<void>,
+): Promise<void> {
+  const config = configOrExit()
+  try {
+    const place = await openPlace(at, config, options)
+    try {
+      await act(place, config)
+    } finally {
+      place.close()
+    }
+  } catch (error) {
+    const known = explain(error, { place: at })
+    throw known === undefined ? error : new BackupFailure(known)
+  }
+}
+
+async function backUp({ at, store: place }: Place, config: Config, options: BackupOptions): Promise<void> {
+  const faultPoint = openFaultPoint(config.faultAt)
+  const show = progressTo('Backing up')
+  const report = await withDatabase(config, { idle: false }, (databaseUrl) =>
+    writeBackup({
+      databaseUrl,
+      ...mediaOf(config),
+      place,
+      images: options.images,
+      operatorKeyFile: join(config.dataDir, 'operator-key'),
+      onProgress(progress) {
+        show(progress)
+        faultPoint(`backup-${progress.step}`)
+      },
+    }),
+  )
+  if (options.verify) await verifyBackup({ place, at, backup: report.backup, onProgress: progressTo('Verifying') })
+  print(options.json, { place: at, ...report, verified: options.verify === true }, () => [
+    `Backed up as ${report.backup}: ${describe(report)}`,
+    ...describeMissing(report),
+    `Restore it with: frames restore ${at}`,
+  ])
+}
+
+async function restore({ at, store: place }: Place, config: Config, options: ChosenBackup) {
+  const faultPoint = openFaultPoint(config.faultAt)
+  const show = progressTo('Restoring')
+  const report = await withDatabase(config, { idle: true }, (databaseUrl) =>
+    restoreBackup({
+      databaseUrl,
+      ...mediaOf(config),
+      place,
+      at,
+      backup: options.backup,
+      operatorKeyFile: join(config.dataDir, 'operator-key'),
+      rebuilt: REBUILT,
+      rebuild: () => rebuildSearchDocuments(config, databaseUrl),
+      onProgress(progress) {
+        show(progress)
+        faultPoint(`restore-${progress.step}`)
+      },
+    }),
+  )
+  print(options.json, { place: at, ...report }, () => [
+    `Restored ${report.backup}: ${report.rows} rows, ${report.images} images. Start the service.`,
+    ...(report.images_missing > 0 ? [`! ${report.images_missing} images are missing. See frames storage check.`] : []),
+  ])
+}
+
+export async function rebuildSearchDocuments(config: Config, databaseUrl: string): Promise<void> {
+  complain('Building the search documents …')
+  const { rebuildAll } = await import('../workers/projection.ts')
+  const db = openDb({ url: databaseUrl, max: 4, applicationName: 'frames restore', statementTimeoutMs: 0 })
+  try {
+    await rebuildAll({ config, db })
+  } finally {
+    await db.$client.end()
+  }
+}
+
+function mediaOf(config: Config) {
+  return { media: openMediaStore(config), mediaBucket: config.s3?.bucket ?? null }
+}
+
+/** Lines for people on standard error, at most one every two seconds. */
+export function progressTo(what: string): (progress: Progress) => void {
+  let last = 0
+  return ({ step, done, total }) => {
+    const now = Date.now()
+    if (now - last < 2_000) return
+    last = now
+    complain(`${what}: ${step} ${done} of ${total}`)
+  }
+}
+
+function describe({ tables, rows, images, image_bytes }: BackupReport | VerifyReport): string {
+  return `${rows} rows of ${tables} tables, ${images} images (${(image_bytes / 1024 / 1024).toFixed(1)} MB)`
+}
+
+function describeMissing({ images_missing, missing_keys }: BackupReport): string[] {
+  if (images_missing === 0) return []
+  return [
+    `! ${images_missing} images are named by rows but not in the media store: ${missing_keys.slice(0, 5).join(', ')}`,
+  ]
+}

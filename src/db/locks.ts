@@ -1,0 +1,8 @@
+/** Numbers of advisory locks that several rooms take. */
+
+/** Held while the schema changes, and shared while it is copied. */
+export const MIGRATION_LOCK = 7_310_001
+/** Held by a backup, and shared by what removes files from the media store. */
+export const MEDIA_REMOVAL_LOCK = 7_310_003
+/** Held by a restore. */
+export const RESTORE_LOCK = 7_310_004

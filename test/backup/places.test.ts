@@ -1,0 +1,310 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import S3rver from '@20minutes/s3rver'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BackupFailure, explain } from '../../src/backup/failure.ts'
+import { openPlace } from '../../src/backup/place.ts'
+import { type RestoreOptions, restoreBackup } from '../../src/backup/restore.ts'
+import { verifyBackup } from '../../src/backup/verify.ts'
+import { type BackupOptions, writeBackup } from '../../src/backup/write-backup.ts'
+import { type Db, openDb } from '../../src/db/client.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { openDiskStore } from '../../src/media/disk-store.ts'
+import type { MediaStore } from '../../src/media/media-store.ts'
+import { openS3Store } from '../../src/media/s3-store.ts'
+import { checksumsOf, filesOf, imageKeys, openCluster, openFolder, queryAt, seedWithImages } from './support.ts'
+
+type Cluster = Awaited<ReturnType<typeof openCluster>>
+let cluster: Cluster
+let url: string
+let db: Db
+let videoId: string
+const mediaFolder = openFolder()
+const media = openDiskStore(mediaFolder.path)
+
+beforeAll(async () => {
+  cluster = await openCluster()
+  url = await cluster.create({ migrated: true })
+  db = openDb({ url, max: 4, applicationName: 'test' })
+  const frames = Array.from({ length: 12 }, (_, tSec) => ({ tSec, caption: `a kite\tby \\the "sea" ${tSec}\n— 凧` }))
+  videoId = (await seedWithImages(db, media, { frames })).id
+  await seedWithImages(db, media, { frames: frames.slice(0, 3) })
+  await createAccount(db, { email: 'operator@example.com', role: 'operator', plan: 'pro' })
+})
+afterAll(async () => {
+  await db.$client.end()
+  await cluster[Symbol.asyncDispose]()
+  mediaFolder[Symbol.dispose]()
+})
+
+const backUp = (place: MediaStore, options: Partial<BackupOptions> = {}) =>
+  writeBackup({ databaseUrl: url, media, mediaBucket: null, place, images: 'copy', ...options })
+
+const restore = (databaseUrl: string, place: MediaStore, options: Partial<RestoreOptions> = {}) =>
+  restoreBackup({
+    databaseUrl,
+    media,
+    mediaBucket: null,
+    place,
+    at: '/the/place',
+    rebuilt: [],
+    rebuild: async () => undefined,
+    ...options,
+  })
+
+const notice = (work: Promise<unknown>) =>
+  work.then(
+    () => 'no failure',
+    (error: unknown) => {
+      const text = error instanceof BackupFailure ? error.message : explain(error, { place: '/the/place' })
+      expect(text, String(error)).toBeDefined()
+      expect(text!.split('\n')).toHaveLength(1)
+      return text!
+    },
+  )
+
+test('a backup of a library at rest is that library, by row and by file; a second copies nothing', async () => {
+  using place = openFolder()
+  using target = openFolder()
+  const store = openDiskStore(place.path)
+  expect(await backUp(store)).toMatchObject({ images: 30, images_copied: 30, images_missing: 0 })
+  expect(await backUp(store)).toMatchObject({ images: 30, images_copied: 0 })
+  expect(await verifyBackup({ place: store, at: place.path })).toMatchObject({ images: 30, images_missing: 0 })
+  const to = await cluster.create()
+  const files = openDiskStore(target.path)
+  expect(await restore(to, store, { media: files })).toMatchObject({ images: 30, images_copied: 30 })
+  expect(await checksumsOf(to)).toEqual(await checksumsOf(url))
+  expect(await filesOf(files)).toEqual(await filesOf(media))
+  const [next] = await queryAt(to, `select nextval(pg_get_serial_sequence('events', 'seq'))::int as n`)
+  const [last] = await queryAt(to, 'select max(seq)::int as n from events')
+  expect(next!.n).toBeGreaterThan(Number(last!.n))
+})
+
+test('a file that the media store has lost is kept from an earlier backup, and told without one', async () => {
+  using place = openFolder()
+  const store = openDiskStore(place.path)
+  await backUp(store)
+  const [lost] = await imageKeys(db, videoId)
+  const body = (await media.get(lost!))!
+  await media.delete(lost!)
+  expect(await backUp(store)).toMatchObject({ images: 30, images_missing: 0 })
+  using other = openFolder()
+  expect(await backUp(openDiskStore(other.path))).toMatchObject({ images: 29, images_missing: 1, missing_keys: [lost] })
+  await media.put(lost!, body, 'image/webp')
+})
+
+test('a damaged, missing, newer or interrupted backup is refused in one line and changes nothing', async () => {
+  using place = openFolder()
+  const store = openDiskStore(place.path)
+  const { backup } = await backUp(store)
+  const at = join(place.path, 'backups', backup)
+  const to = await cluster.create()
+  const attempt = async () => {
+    const text = await notice(restore(to, store))
+    expect(await queryAt(to, `select 1 from pg_class where relnamespace = 'public'::regnamespace`)).toEqual([])
+    return text
+  }
+  const spoilt = async (file: string, change: (bytes: Buffer) => Buffer | undefined) => {
+    const bytes = readFileSync(file)
+    const changed = change(Buffer.from(bytes))
+    if (changed) writeFileSync(file, changed)
+    else rmSync(file)
+    const text = await attempt()
+    writeFileSync(file, bytes)
+    return text
+  }
+  const flip = (n: number) => (bytes: Buffer) => {
+    bytes[n]! ^= 1
+    return bytes
+  }
+  const half = (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)
+  const table = join(at, 'tables', 'frames.copy.zst')
+  const size = readFileSync(table).length
+  expect(await spoilt(table, flip(size - 20))).toMatch(/damaged: .*frames\.copy\.zst .*earlier one/)
+  expect(await spoilt(table, flip(2))).toMatch(/damaged: .*frames\.copy\.zst/)
+  expect(await spoilt(table, half)).toMatch(/frames\.copy\.zst has \d+ bytes instead of/)
+  expect(await spoilt(table, () => undefined)).toMatch(/frames\.copy\.zst is missing/)
+  const image = join(place.path, 'files', (await imageKeys(db, videoId))[0]!)
+  expect(await spoilt(image, () => undefined)).toMatch(/files\/frames\/.* is missing/)
+  using target = openFolder()
+  writeFileSync(image, flip(7)(readFileSync(image)))
+  const files = openDiskStore(target.path)
+  expect(await notice(restore(to, store, { media: files }))).toMatch(/files\/frames\/.* has another checksum/)
+  expect(await notice(verifyBackup({ place: store, at: place.path }))).toMatch(/has another checksum/)
+  writeFileSync(image, flip(7)(readFileSync(image)))
+
+  const manifest = join(at, 'manifest.json')
+  const list = readdirSync(at).find((name) => name.startsWith('files-'))!
+  expect(await spoilt(join(at, list), flip(20))).toMatch(/files-000001\.ndjson\.zst/)
+  expect(await spoilt(manifest, flip(40))).toMatch(/manifest .* is damaged/)
+  expect(await spoilt(manifest, half)).toMatch(/manifest .* is damaged/)
+  expect(await spoilt(manifest, () => undefined)).toMatch(/holds no whole backup.*interrupted.*frames backup again/)
+  expect(await spoilt(manifest, (bytes) => signed(bytes, { format: 2, version: '9.0.0' }))).toMatch(
+    /made by version 9\.0\.0, which is newer. Install that version/,
+  )
+  const later = (bytes: Buffer) => {
+    const { migrations } = JSON.parse(bytes.toString())
+    return signed(bytes, { version: '0.9.0', migrations: [...migrations, { when: 9_999_999_999_999, hash: 'x' }] })
+  }
+  expect(await spoilt(manifest, later)).toMatch(/made by version 0\.9\.0, whose database this version does not know/)
+  expect(await notice(restore(to, store, { backup: 'nope' }))).toMatch(/has no backup nope. It has 2/)
+  using empty = openFolder()
+  expect(await notice(restore(to, openDiskStore(empty.path)))).toMatch(/holds no whole backup. Check the name/)
+  // Nothing of all this was left behind.
+  expect(await restore(to, store)).toMatchObject({ backup })
+})
+
+test('only an empty database that nobody uses is restored into', async () => {
+  using place = openFolder()
+  const store = openDiskStore(place.path)
+  await backUp(store)
+  expect(await notice(restore(url, store))).toMatch(/not empty \(2 videos, 1 accounts\).*DATA_DIR/)
+  const foreign = await cluster.create()
+  await queryAt(foreign, 'create table invoices (n int)')
+  expect(await notice(restore(foreign, store))).toMatch(/tables of another program \(invoices\)/)
+
+  const used = await cluster.create({ migrated: true })
+  const service = openDb({ url: used, max: 1, applicationName: 'frame-library worker' })
+  await service.$client.query('select 1')
+  expect(await notice(restore(used, store))).toMatch(/A service uses this database \(frame-library worker\). Stop it/)
+  // What the first start makes is nothing to lose.
+  await createAccount(service, { email: 'operator@localhost', role: 'operator', plan: 'pro' })
+  await service.$client.end()
+  await expect.poll(async () => (await openSessions(used)).length).toBe(0)
+  await restore(used, store)
+  expect(await checksumsOf(used)).toEqual(await checksumsOf(url))
+})
+
+test('a wrong password, an absent database, a full disk and a folder that is none are told in one line', async () => {
+  using place = openFolder()
+  const store = openDiskStore(place.path)
+  const wrong = url.replace(/:[^:@]+@/, ':wrong@')
+  expect(await notice(backUp(store, { databaseUrl: wrong }))).toMatch(/refuses this user or password.*DATABASE_URL/)
+  const absent = url.replace(/[^/]+$/, 'absent')
+  expect(await notice(backUp(store, { databaseUrl: absent }))).toMatch(/does not exist. Create it/)
+  expect(await notice(backUp(store, { databaseUrl: url.replace(/[^/]+$/, 'postgres') }))).toMatch(/never migrated/)
+  expect(await notice(backUp(store, { images: 'reference' }))).toMatch(/needs S3_BUCKET/)
+  const full: MediaStore = {
+    ...store,
+    put: async (key, body, type) => {
+      if (key.startsWith('files/')) throw Object.assign(new Error('write'), { code: 'ENOSPC' })
+      return store.put(key, body, type)
+    },
+  }
+  expect(await notice(backUp(full))).toMatch(/No space is left.*run this again: it continues/)
+  expect(await notice(restore(await cluster.create(), store))).toMatch(/interrupted/)
+  expect(await backUp(store)).toMatchObject({ images: 30 })
+  expect(readdirSync(join(place.path, 'backups'))).toHaveLength(1)
+
+  writeFileSync(join(place.path, 'file'), '')
+  expect(await notice(openPlace(join(place.path, 'file'), NO_S3, { create: true }))).toMatch(/is not a folder/)
+  expect(await notice(openPlace(join(place.path, 'absent'), NO_S3))).toMatch(/There is no folder/)
+  expect(existsSync(join(place.path, 'absent'))).toBe(false)
+  expect(await notice(openPlace('s3://bucket/x', NO_S3))).toMatch(/BACKUP_S3_ACCESS_KEY/)
+  expect(await notice(openPlace('ftp://host/x', NO_S3))).toMatch(/neither a folder nor/)
+})
+
+describe('in a bucket', () => {
+  const folder = openFolder()
+  const server = new S3rver({
+    port: 0,
+    address: '127.0.0.1',
+    silent: true,
+    // It computes a wrong signature for a listing with a prefix.
+    allowMismatchedSignatures: true,
+    directory: folder.path,
+    configureBuckets: ['backups', 'media'].map((name) => ({ name, configs: [] })),
+  })
+  let access: { endpoint: string; region: string; accessKey: string; secretKey: string }
+  beforeAll(async () => {
+    const { port } = (await server.run()) as AddressInfo
+    access = { endpoint: `http://127.0.0.1:${port}`, region: 'us-east-1', accessKey: 'S3RVER', secretKey: 'S3RVER' }
+  })
+  afterAll(async () => {
+    const { httpServer } = server as unknown as { httpServer?: Server }
+    httpServer?.closeAllConnections()
+    await server.close()
+    folder[Symbol.dispose]()
+  })
+
+  test('a backup goes to a prefix of a bucket and comes back', async () => {
+    const place = await openPlace('s3://backups/Prod/frames/', { backupS3: access })
+    const images = openS3Store({ ...access, bucket: 'media' })
+    for await (const { key } of media.list('')) await images.put(key, (await media.get(key))!, 'image/webp')
+    expect(await backUp(place.store, { media: images })).toMatchObject({ images: 30, images_copied: 30 })
+    expect(await backUp(place.store, { media: images })).toMatchObject({ images: 30, images_copied: 0 })
+    await verifyBackup({ place: place.store, at: place.at })
+    expect(readdirSync(join(folder.path, 'backups', 'Prod', 'frames'))).toEqual(['backups', 'files'])
+    const to = await cluster.create()
+    using target = openFolder()
+    await restore(to, place.store, { media: openDiskStore(target.path) })
+    expect(await checksumsOf(to)).toEqual(await checksumsOf(url))
+    expect(await filesOf(openDiskStore(target.path))).toEqual(await filesOf(media))
+    place.close()
+    images.close()
+  })
+
+  test('images may stay in the bucket of the service; another bucket is refused', async () => {
+    using place = openFolder()
+    const store = openDiskStore(place.path)
+    const images = openS3Store({ ...access, bucket: 'media' })
+    const options = { media: images, mediaBucket: 'media' }
+    expect(await backUp(store, { ...options, images: 'reference' })).toMatchObject({ images: 30, images_copied: 0 })
+    expect(existsSync(join(place.path, 'files'))).toBe(false)
+    await verifyBackup({ place: store, at: place.path })
+    const other = openS3Store({ ...access, bucket: 'backups', prefix: 'elsewhere/' })
+    const to = await cluster.create()
+    expect(await notice(restore(to, store, { media: other, mediaBucket: 'backups' }))).toMatch(
+      /in the bucket media, and backups has none of them. Set S3_BUCKET=media/,
+    )
+    expect(await restore(to, store, options)).toMatchObject({ images: 30, images_missing: 0 })
+    images.close()
+    other.close()
+  })
+
+  test('a bucket that is absent, full or refuses the key is told in one line', async () => {
+    const absent = await openPlace('s3://nowhere/x', { backupS3: access })
+    expect(await notice(backUp(absent.store))).toMatch(/bucket of \/the\/place does not exist/)
+    absent.close()
+    for (const [status, code, said] of [
+      [507, 'XMinioStorageFull', /takes no more data/],
+      [403, 'QuotaExceeded', /takes no more data/],
+      [403, 'SignatureDoesNotMatch', /refuses this key.*BACKUP_S3_ACCESS_KEY/],
+    ] as const) {
+      const refusing = createServer((req, res) => {
+        req.resume()
+        res.writeHead(status, { 'content-type': 'application/xml' })
+        res.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`)
+      }).listen(0, '127.0.0.1')
+      await once(refusing, 'listening')
+      const endpoint = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`
+      const place = await openPlace('s3://full/x', { backupS3: { ...access, endpoint } })
+      expect(await notice(backUp(place.store))).toMatch(said)
+      place.close()
+      refusing.closeAllConnections()
+      refusing.close()
+    }
+  })
+})
+
+const NO_S3 = { backupS3: undefined }
+
+function openSessions(at: string) {
+  return queryAt(
+    at,
+    `select pid from pg_stat_activity where datname = current_database() and application_name = 'frame-library worker'`,
+  )
+}
+
+/** The manifest with other content and a checksum that fits. */
+function signed(bytes: Buffer, change: object): Buffer {
+  const { checksum: _, ...content } = JSON.parse(bytes.toString()) as Record<string, unknown>
+  const changed = { ...content, ...change }
+  return Buffer.from(
+    JSON.stringify({ ...changed, checksum: createHash('sha256').update(JSON.stringify(changed)).digest('hex') }),
+  )
+}

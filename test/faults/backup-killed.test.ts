@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openDb } from '../../src/db/client.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { openDiskStore } from '../../src/media/disk-store.ts'
+import { checksumsOf, filesOf, openCluster, openFolder, queryAt, seedWithImages } from '../backup/support.ts'
+import { NODE_SETTINGS } from '../support/node-settings.ts'
+
+/** `frames <args>` as a process of its own. With `faultAt` it kills itself at that step. */
+async function frames(args: string[], env: Record<string, string>) {
+  const child = spawn(process.execPath, ['src/cli.ts', ...args], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...NODE_SETTINGS, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const said = { out: '', err: '' }
+  child.stdout.on('data', (chunk: Buffer) => {
+    said.out += chunk.toString()
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    said.err += chunk.toString()
+  })
+  const [code, signal] = await once(child, 'close')
+  return { ended: (signal ?? code) as number | string, ...said }
+}
+
+test('a killed backup or restore leaves nothing half done, and the next run continues', async () => {
+  await using cluster = await openCluster()
+  using folder = openFolder()
+  using place = openFolder()
+  const url = await cluster.create({ migrated: true })
+  const dataDir = join(folder.path, 'data')
+  mkdirSync(dataDir)
+  const media = openDiskStore(join(dataDir, 'store'))
+  const db = openDb({ url, max: 2 })
+  for (let n = 0; n < 3; n++)
+    await seedWithImages(db, media, { frames: [{ caption: 'a kite' }, { caption: 'a boat' }] })
+  await createAccount(db, { email: 'person@example.com', role: 'member', plan: 'pro' })
+  await db.$client.end()
+  writeFileSync(join(dataDir, 'operator-key'), 'flk_live_of_the_drill\n')
+  const env = { DATA_DIR: dataDir, DATABASE_URL: url }
+
+  for (const faultAt of ['backup-tables:4', 'backup-images:2']) {
+    expect((await frames(['backup', place.path], { ...env, FAULT_AT: faultAt })).ended).toBe('SIGKILL')
+    const refused = await frames(['verify-backup', place.path], env)
+    expect([refused.ended, refused.err]).toEqual([1, expect.stringMatching(/holds no whole backup.*interrupted/)])
+  }
+  const { out, ...backup } = await frames(['backup', place.path, '--verify', '--json'], env)
+  expect(backup).toMatchObject({ ended: 0 })
+  // Two of the three folders of images were there.
+  expect(JSON.parse(out)).toMatchObject({ images: 12, images_copied: 4, images_missing: 0, verified: true })
+
+  const target = await cluster.create()
+  const restored = { DATA_DIR: join(folder.path, 'restored'), DATABASE_URL: target }
+  mkdirSync(restored.DATA_DIR)
+  for (const faultAt of ['restore-images:2', 'restore-tables:9']) {
+    expect((await frames(['restore', place.path], { ...restored, FAULT_AT: faultAt })).ended).toBe('SIGKILL')
+    await expect.poll(() => queryAt(target, `select 1 from pg_class where relname = 'videos'`)).toEqual([])
+    await expect
+      .poll(() => queryAt(target, `select 1 from pg_stat_activity where application_name = 'frames restore'`))
+      .toEqual([])
+  }
+  const done = await frames(['restore', place.path, '--json'], restored)
+  expect(done.ended, done.err).toBe(0)
+  expect(JSON.parse(done.out)).toMatchObject({ images: 12, images_copied: 0 })
+  expect(await checksumsOf(target)).toEqual(await checksumsOf(url))
+  expect(await filesOf(openDiskStore(join(restored.DATA_DIR, 'store')))).toEqual(await filesOf(media))
+  const again = await frames(['restore', place.path], restored)
+  expect([again.ended, again.err.trim().split('\n')]).toEqual([1, [expect.stringMatching(/not empty \(3 videos/)]])
+})
