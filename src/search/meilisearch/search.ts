@@ -41,8 +41,9 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
     const ids = new Set(held.map(({ document }) => document.id))
     const found = await reads.frames({ ...query, facets: false, fill: true })
     return [...found.frames, ...(found.nextBest ?? [])]
-      .filter((hit) => (hit.missing || held.length === 0) && !ids.has(hit.document.id))
+      .filter(({ document }) => !ids.has(document.id))
       .slice(0, query.pageSize - held.length)
+      .map((hit) => (hit.missing || held.length === 0 ? hit : { ...hit, score: 0.5 }))
   }
 
   return {

@@ -63,7 +63,8 @@ export async function findFrames(
     ;[frames, counted] = await Promise.all([findPage(db, query, reading), countOf(db, query, reading)])
   }
   const readAs = readAsOf(question, relaxed?.letGo, relaxed?.met)
-  const nextBest = query.fill ? await fill(relaxed ? relaxed.words : whole.words!) : undefined
+  const isFilled = query.fill && query.page === 1 && frames.length < query.pageSize
+  const nextBest = isFilled ? await fill(relaxed ? relaxed.words : whole.words!) : undefined
   return { frames, ...counted, readAs, ...(nextBest ? { nextBest } : {}) }
 
   function relaxOf(): Promise<Relaxed | undefined> {
@@ -71,7 +72,7 @@ export async function findFrames(
   }
 
   async function fill(beyond: SQL): Promise<FrameHit[]> {
-    const limit = query.page === 1 ? query.pageSize - frames.length : 0
+    const limit = query.pageSize - frames.length
     const found = await findNextBest(db, commonWords, { filters: query.filters, question: expanded, beyond, limit })
     return frameHits(db, found, terms)
   }
