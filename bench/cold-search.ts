@@ -4,8 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { sql } from 'drizzle-orm'
 import { Client, type Dispatcher } from 'undici'
 import { type Config, parseConfig } from '../src/config.ts'
+import { type Db, openDb } from '../src/db/client.ts'
 import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import { rebuildMirror } from '../src/projections/search/mirror.ts'
@@ -14,7 +16,8 @@ import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openApi } from '../src/server/main.ts'
 import type { About } from './support/bench.ts'
 import { SEED_WORDS, seedLibrary } from './support/library.ts'
-import { openTemporaryDatabase } from './support/postgres.ts'
+import { openTemporaryDatabase, type TemporaryDatabase } from './support/postgres.ts'
+import { answerCosts, measureCosts, type QuestionCost } from './support/question-cost.ts'
 import { median, round } from './support/stats.ts'
 
 /**
@@ -49,67 +52,99 @@ export async function run(args: string[]): Promise<object | undefined> {
     options: {
       frames: { type: 'string', default: '100000' },
       queries: { type: 'string', default: '150' },
+      seeded: { type: 'boolean', default: false },
       json: { type: 'boolean' },
     },
   })
-  const { MEILI_URL, MEILI_KEY } = process.env
-  if (!MEILI_URL || !MEILI_KEY) {
-    console.error('cold-search: set MEILI_URL and MEILI_KEY')
-    process.exitCode = 1
-    return undefined
-  }
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-cold-'))
   const redis = await startLocalRedis({ dir, persistent: false })
-  await using database = await openTemporaryDatabase()
-  const { frames } = await seedLibrary(database.db, { frames: Number(values.frames) })
-  const settings: ApiSettings = {
-    dir,
-    databaseUrl: database.url,
-    redisUrl: redis.url,
-    meili: { url: MEILI_URL, key: MEILI_KEY },
+  await using database = await openLibrary(values.seeded)
+  const { db } = database
+  const settings: ApiSettings = { dir, databaseUrl: database.url, redisUrl: redis.url, meili: undefined }
+  const costs: Record<string, Record<string, QuestionCost>> = {}
+  const costAt = async (frames: number) => {
+    await using api = await openServed(settings)
+    costs[`${frames} frames`] = await measureCosts({ ...api, db })
+    if (!values.json) printCosts(frames, costs[`${frames} frames`]!)
   }
-  const meili = configOf(settings).meili!
-  const sink = openMeiliSink(meili)
-  await rebuildMirror({ db: database.db, sink })
+  let frames = 29
+  if (!values.seeded) {
+    await seedLibrary(db, { frames })
+    await costAt(frames)
+    await seedLibrary(db, { frames: Number(values.frames) })
+  }
+  frames = await countFrames(db)
+  await costAt(frames)
+  const { MEILI_URL, MEILI_KEY } = process.env
+  const meili = MEILI_URL && MEILI_KEY ? { url: MEILI_URL, key: MEILI_KEY } : undefined
+  const compared = meili && (await compareWithEngine({ ...settings, meili }, db, Number(values.queries)))
+  if (!meili) console.error('cold-search: without MEILI_URL and MEILI_KEY the default engine alone is measured')
+  await redis.stop()
+  rmSync(dir, { recursive: true, force: true })
+  if (compared && !values.json) {
+    console.log(`${frames} frames, Meilisearch ${compared.meilisearch}; answered by ${compared.answered_by}`)
+    console.table(compared.cases)
+  }
+  return { bench: 'cold-search', frames, costs, ...compared }
+}
+
+async function openLibrary(seeded: boolean): Promise<TemporaryDatabase> {
+  if (!seeded) return openTemporaryDatabase()
+  const { databaseUrl } = parseConfig(process.env)
+  if (!databaseUrl) throw new Error('cold-search: --seeded needs DATABASE_URL')
+  const db = openDb({ url: databaseUrl, statementTimeoutMs: 0 })
+  return { db, url: databaseUrl, [Symbol.asyncDispose]: () => db.$client.end() }
+}
+
+async function countFrames(db: Db): Promise<number> {
+  const { rows } = await db.execute(sql`select count(*)::int as n from library_search.frames`)
+  return (rows[0] as { n: number }).n
+}
+
+function printCosts(frames: number, costs: Record<string, QuestionCost>): void {
+  console.log(`${frames} frames on PostgreSQL, CPU milliseconds a cold question`)
+  console.table(costs)
+}
+
+/** An API in a process of its own. */
+async function openServed(settings: ApiSettings) {
   const api = fork(join(import.meta.dirname, 'main.ts'), ['cold-search', 'serve', JSON.stringify(settings)])
   const stopped = once(api, 'exit')
   const [port] = (await once(api, 'message')) as [number]
+  return {
+    api,
+    port,
+    async [Symbol.asyncDispose]() {
+      api.send('stop')
+      await stopped
+    },
+  }
+}
+
+async function compareWithEngine(settings: ApiSettings, db: Db, queries: number) {
+  const meili = configOf(settings).meili!
+  const sink = openMeiliSink(meili)
+  await rebuildMirror({ db, sink })
+  await using served = await openServed(settings)
   const key = await searchOnlyKey(meili)
-  const ours = new Client(`http://127.0.0.1:${port}`)
+  const ours = new Client(`http://127.0.0.1:${served.port}`)
   const engine = new Client(meili.url)
+  const asKey = { authorization: `Bearer ${meili.key}` }
+  const json = async (client: Client, path: string) =>
+    JSON.parse((await bytesOf(client, { method: 'GET', path, headers: client === engine ? asKey : {} })).toString())
 
   await warmUp(ours)
-  const cases = casesOf('bench_cold', Number(values.queries))
   const figures: Record<string, Awaited<ReturnType<typeof compare>>> = {}
-  for (const [name, questions] of Object.entries(cases)) figures[name] = await compare(questions, { ours, engine, key })
-  const debug = JSON.parse((await bytesOf(ours, { method: 'GET', path: '/api/frames?q=kite&debug=1' })).toString()) as {
-    debug: { engine: string }
-  }
-  const version = JSON.parse(
-    (
-      await bytesOf(engine, { method: 'GET', path: '/version', headers: { authorization: `Bearer ${meili.key}` } })
-    ).toString(),
-  ) as { pkgVersion: string }
-
+  for (const [name, questions] of Object.entries(casesOf('bench_cold', queries)))
+    figures[name] = await compare(questions, { ours, engine, key })
+  const { debug } = (await json(ours, '/api/frames?q=kite&debug=1')) as { debug: { engine: string } }
+  const version = (await json(engine, '/version')) as { pkgVersion: string }
   await Promise.all([ours.close(), engine.close()])
-  api.send('stop')
-  await stopped
-  await redis.stop()
   for (const index of ['frames', 'names'] as const)
-    await fetch(`${meili.url}/indexes/bench_cold_${index}`, {
-      method: 'DELETE',
-      headers: { authorization: `Bearer ${meili.key}` },
-    })
-  rmSync(dir, { recursive: true, force: true })
-  if (!values.json) {
-    console.log(`${frames} frames, Meilisearch ${version.pkgVersion}; answered by ${debug.debug.engine}`)
-    console.table(figures)
-  }
+    await fetch(`${meili.url}/indexes/bench_cold_${index}`, { method: 'DELETE', headers: asKey })
   return {
-    bench: 'cold-search',
-    frames,
     meilisearch: version.pkgVersion,
-    answered_by: debug.debug.engine,
+    answered_by: debug.engine,
     ratio: Math.max(...Object.values(figures).map(({ ratio }) => ratio)),
     ratio_of: 'slowest kind of cold search through the API against the same asked of Meilisearch straight, medians',
     cases: figures,
@@ -164,7 +199,7 @@ interface ApiSettings {
   dir: string
   databaseUrl: string
   redisUrl: string
-  meili: { url: string; key: string }
+  meili: { url: string; key: string } | undefined
 }
 
 function configOf({ dir, meili }: ApiSettings): Config {
@@ -173,22 +208,24 @@ function configOf({ dir, meili }: ApiSettings): Config {
     DATA_DIR: dir,
     PUBLIC_URL: 'http://frames.test',
     RATE_LIMIT_SCALE: '1000000',
-    MEILI_URL: meili.url,
-    MEILI_KEY: meili.key,
+    ...(meili ? { MEILI_URL: meili.url, MEILI_KEY: meili.key } : {}),
   })
-  return { ...config, meili: { ...config.meili!, prefix: 'bench_cold' } }
+  return config.meili ? { ...config, meili: { ...config.meili, prefix: 'bench_cold' } } : config
 }
 
 async function serve(settings: ApiSettings): Promise<undefined> {
   const { databaseUrl, redisUrl } = settings
   const logger = createLogger({ level: 'silent' })
   const api = await openApi({ config: configOf(settings), databaseUrl, redisUrl, logger, port: 0, host: '127.0.0.1' })
+  const db = openDb({ url: databaseUrl, max: 1 })
+  answerCosts(db.$client)
   process.send!(api.port)
-  await new Promise((resolve) => {
-    process.once('message', resolve)
+  await new Promise<void>((resolve) => {
+    process.on('message', (message) => message === 'stop' && resolve())
     process.once('disconnect', resolve)
   })
   process.disconnect?.()
+  await db.$client.end()
   await api.stop({ deadlineMs: 2_000 })
   return undefined
 }

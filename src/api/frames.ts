@@ -6,7 +6,7 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import { jsonArray, jsonObject, jsonText } from '../json-text.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
 import type { FramePage } from '../search/library-search.ts'
-import { Frame, FrameHit, toFrame, toHitText } from '../views/frame.ts'
+import { Frame, FrameHit, toFrame, toFrameText, toHitText } from '../views/frame.ts'
 import {
   filterParameters,
   frameParameters,
@@ -74,13 +74,14 @@ export const frameEndpoints = [
       const query = toFrameQuery(values)
       const found = await search.frames(query)
       const hasMore = found.frames.length === PAGE_SIZE
-      if (query.q === '' || query.provenance) {
+      if (query.provenance) {
         const view = viewOf(publicUrl, values)
         const frames = found.frames.map((hit) => (query.q === '' ? view(hit.document) : toHit(hit, view)))
         const counts = query.facets ? countsOf(found) : {}
         return { page: query.page, frames, hasMore, ...counts }
       }
-      const frames = jsonArray(found.frames.map((hit) => toHitText(hit, publicUrl)))
+      const toText = query.q === '' ? toFrameText : toHitText
+      const frames = jsonArray(found.frames.map((hit) => toText(hit, publicUrl)))
       const counts = query.facets ? Object.entries(countsOf(found)).map(([name, value]) => [name, jsonText(value)]) : []
       return jsonObject({
         page: jsonText(query.page),

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { FrameDocument, ShownFrame } from '../search/library-search.ts'
-import { textsOf, toStored } from '../search/meilisearch/settings.ts'
+import { toStored } from '../search/meilisearch/settings.ts'
+import { textsOf } from '../search/stored-frame.ts'
 import { toFrame, toHitText } from './frame.ts'
 import { toHit } from './hit.ts'
 

@@ -146,18 +146,22 @@ export function toFrame(document: ShownFrame, publicUrl: string, options: { prov
 }
 export type PublicFrame = ReturnType<typeof toFrame>
 
-/**
- * The same of a frame as JSON text. A stored document is spliced instead of parsed: a wall page has 120 of them.
- */
+/** The same as JSON text. A stored document is spliced instead of parsed: a wall page has 120 of them. */
+export function toFrameText(hit: Pick<FoundFrame, 'text' | 'document'>, publicUrl: string): JsonText {
+  return splicedFrame(hit.text, publicUrl) ?? jsonText(toFrame(hit.document, publicUrl))
+}
+
+/** A hit as JSON text. */
 export function toHitText(hit: FoundFrame, publicUrl: string): JsonText {
-  const shown = hit.text === undefined ? undefined : toFrameText(storedJson(hit.text), publicUrl)
+  const shown = splicedFrame(hit.text, publicUrl)
   if (shown === undefined) return jsonText(toHit(hit, (document) => toFrame(document, publicUrl)))
   const missing = hit.missing ? { missing: jsonText(hit.missing) } : {}
   return withMembers(shown, { score: jsonText(hit.score), matched: jsonText(hit.matched), ...missing })
 }
 
 /** A stored document has a resource's members in a resource's order, but for the paths of its images. */
-function toFrameText(document: JsonText, publicUrl: string): JsonText | undefined {
-  const shown = prefixMember(document, 'image_path', { as: 'image_url', prefix: publicUrl })
+function splicedFrame(text: string | undefined, publicUrl: string): JsonText | undefined {
+  if (text === undefined) return undefined
+  const shown = prefixMember(storedJson(text), 'image_path', { as: 'image_url', prefix: publicUrl })
   return shown && prefixMember(shown, 'thumb_path', { as: 'thumb_url', prefix: publicUrl })
 }

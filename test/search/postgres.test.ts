@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { expect, test } from 'vitest'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
@@ -45,3 +46,46 @@ test(
     await stores[Symbol.asyncDispose]()
   },
 )
+
+test('a search by words asks little of PostgreSQL, and its statements are planned once', async () => {
+  const stores = await openStores()
+  await seedVideo(stores.db, { title: 'Lamps', frames: [{ caption: 'a lamp on a table' }] })
+  await rebuildSearch({ db: stores.db, deepLink: () => null })
+  const pool = new pg.Pool({ connectionString: stores.databaseUrl, max: 1 })
+  let sent = 0
+  const send = pool.query.bind(pool) as (...given: unknown[]) => unknown
+  Object.assign(pool, { query: (...given: unknown[]) => [sent++, send(...given)][1] })
+  const search = openPostgresSearch(pool)
+  const wall = { filters: {}, sort: 'relevance', page: 1, pageSize: 120, facets: false, variety: false } as const
+  for (const word of ['lamp', 'table', 'tabel', 'lmap', 'chair', 'window', 'door', 'carpet', 'lantern', 'stool']) {
+    sent = 0
+    await search.search({ q: `${word} lamp`, limit: 6 })
+    // Once a second and once a minute the techniques and the frequent words are read.
+    expect(sent).toBeLessThanOrEqual(5)
+    await search.frames({ ...wall, q: `${word} tables` })
+    sent = 0
+    await search.search({ q: `${word} tables`, limit: 6 })
+    expect(sent).toBeLessThanOrEqual(3)
+  }
+  const { rows } = (await send(
+    'select name, custom_plans::int as anew, generic_plans::int as kept from pg_prepared_statements order by name',
+  )) as { rows: { name: string; anew: number; kept: number }[] }
+  expect(rows.length).toBeGreaterThan(0)
+  for (const { name, anew, kept } of rows) {
+    expect(anew, name).toBeLessThanOrEqual(5)
+    expect(kept, name).toBeGreaterThan(0)
+  }
+  await pool.end()
+  await stores[Symbol.asyncDispose]()
+})
+
+test('a word that is new to the library is found mistyped at once', async () => {
+  const stores = await openStores()
+  const search = openPostgresSearch(stores.db.$client)
+  const found = async () => (await search.search({ q: 'lanterm', limit: 6 })).frames.length
+  expect(await found()).toBe(0)
+  await seedVideo(stores.db, { title: 'Lamps', frames: [{ caption: 'a lantern on a table' }] })
+  await rebuildSearch({ db: stores.db, deepLink: () => null })
+  expect(await found()).toBe(1)
+  await stores[Symbol.asyncDispose]()
+})

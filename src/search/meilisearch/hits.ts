@@ -1,9 +1,10 @@
-import type { DocumentKind, FrameDocument, FrameHit, Hit, LibraryDocuments, ShownFrame } from '../library-search.ts'
+import type { DocumentKind, FrameDocument, FrameHit, Hit, LibraryDocuments } from '../library-search.ts'
 import { matchedInFrame, matchedInNames } from '../matched.ts'
 import { rounded } from '../score.ts'
+import { StoredFrame } from '../stored-frame.ts'
 import { Highlighter } from '../text/highlight.ts'
 import type { ReadTerm } from '../text/query.ts'
-import { type NamedKind, type StoredDocument, textsOf } from './settings.ts'
+import type { NamedKind, StoredDocument } from './settings.ts'
 
 export type StoredHit = StoredDocument & {
   phash: string
@@ -24,29 +25,10 @@ export function frameHits(
 ): FrameHit[] {
   const highlighter = new Highlighter(terms)
   return hits.flatMap((hit): FrameHit[] => {
-    if (!documents) return [new StoredFrame(hit.doc, scoreOf(hit), matchedInFrame(textsOf(hit.doc), highlighter))]
+    if (!documents) return [new StoredFrame(hit.doc, scoreOf(hit), highlighter)]
     const document = documents.get(hit.key)
     return document ? [{ document, score: scoreOf(hit), matched: matchedInFrame(document, highlighter) }] : []
   })
-}
-
-/** Parses its document only when it is read. */
-class StoredFrame implements FrameHit {
-  readonly text: string
-  readonly score: number
-  readonly matched: Record<string, string>
-  #document: ShownFrame | undefined
-
-  constructor(text: string, score: number, matched: Record<string, string>) {
-    this.text = text
-    this.score = score
-    this.matched = matched
-  }
-
-  get document(): ShownFrame {
-    this.#document ??= JSON.parse(this.text) as ShownFrame
-    return this.#document
-  }
 }
 
 /** Best first. `scoreByNames`: the score of a document whose name is in the query, above the engine's own. */

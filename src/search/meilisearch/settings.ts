@@ -3,7 +3,6 @@ import type { Settings } from 'meilisearch'
 import { cellsOf } from '../color.ts'
 import type { DocumentKind, LibraryDocuments, ShownFrame } from '../library-search.ts'
 import { MAX_FACET_VALUES } from '../limits.ts'
-import type { FrameTexts } from '../matched.ts'
 import { namedValues } from '../named-values.ts'
 import { isCharacter, tokenize } from '../text/tokens.ts'
 import { SYNONYMS, valueSignsOf } from './senses.ts'
@@ -173,15 +172,6 @@ function shownText(frame: LibraryDocuments['frames']): string {
   }
   return JSON.stringify(shown)
 }
-
-/** The searched texts and attributes of a stored frame, without parsing the rest. */
-export function textsOf(doc: string): FrameTexts {
-  const from = doc.indexOf(TEXTS_FROM)
-  return JSON.parse(`{${doc.slice(from + 1, doc.indexOf(TEXTS_TO, from))}}`) as FrameTexts
-}
-// A JSON string holds no bare quote, so such a name between commas can only be the field.
-const TEXTS_FROM = ',"kind":'
-const TEXTS_TO = ',"palette":'
 
 /**
  * An author as a filter value: hexadecimal, or a hash of a long name.

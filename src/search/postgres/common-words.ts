@@ -34,6 +34,10 @@ async function readCommonWords(db: Executor, manyFrames: number): Promise<Map<st
   return new Map(rows.flatMap(({ word, n }) => (word === null ? [] : [[word, n] as const])))
 }
 
+/** Whether one of these terms is in very many frames. Its statement wants a plan of its own. */
+export const hasFrequent = (terms: readonly ExpandedTerm[], common: ReadonlyMap<string, number>): boolean =>
+  terms.length === 0 || terms.some((term) => isFrequent([term], common))
+
 /** Whether even the rarest of these terms is in very many frames. */
 export function isFrequent(terms: readonly ExpandedTerm[], common: ReadonlyMap<string, number>): boolean {
   if (common.size === 0) return false

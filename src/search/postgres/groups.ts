@@ -1,8 +1,7 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type {
   DocumentKind,
   FrameDocument,
-  FrameHit,
   Hit,
   LibraryDocuments,
   LibrarySearch,
@@ -14,14 +13,14 @@ import { Highlighter } from '../text/highlight.ts'
 import type { NamedWords } from '../text/named-words.ts'
 import { readQuestion } from '../text/question.ts'
 import { nameKey } from '../text/tokens.ts'
-import { expandQuestion } from './candidates.ts'
-import { type CommonWords, isFrequent } from './common-words.ts'
-import { documentsOf } from './documents.ts'
-import { FEW_RANKED, type FoundFrame, findNextBest } from './next-best.ts'
+import { hasFrequent, isFrequent } from './common-words.ts'
+import { documentsOf, SHOWN_TEXT } from './documents.ts'
+import { FEW_RANKED, nextBestQueries } from './next-best.ts'
 import { BY_STRENGTH, namedScore, partialScoreOf, ranked, scoreOf } from './rank.ts'
+import type { ReadModel } from './read-model.ts'
 import { DOCUMENTS, ENTRIES, type Executor, FRAMES, rowsOf } from './tables.ts'
 import { allOf, anyOf, type ExpandedQuestion, fixedOf } from './tsquery.ts'
-import { frameHits } from './wall.ts'
+import { type FoundText, toFrameHit } from './wall.ts'
 import { isStorable } from './where.ts'
 
 type EntryKind = Exclude<DocumentKind, 'frames'>
@@ -31,87 +30,105 @@ const nothing = (): SearchGroups => ({ videos: [], frames: [], brands: [], techn
 
 /** The four groups of a search by words. */
 export async function searchGroups(
-  db: Executor,
-  commonWords: CommonWords,
+  readModel: ReadModel,
   { q, limit, sourceKey }: Parameters<LibrarySearch['search']>[0],
   techniques: NamedWords,
 ): Promise<SearchGroups> {
+  const { db, kept, commonWords } = readModel
   const ofVideo = sourceKey === undefined ? undefined : await findBySource(db, sourceKey, limit)
   // Words with a dot and a slash (node.js/express) look like a URL. Without a video of that URL they are words.
   if (ofVideo && (ofVideo.videos.length > 0 || !sourceKey?.startsWith('url:') || WRITTEN_OUT.test(q))) return ofVideo
   if (q.trim() === '') return strongestGroups(db, limit)
   const question = readQuestion(q, techniques)
   if (question.wanted.length === 0 && question.excluded.length === 0) return nothing()
-  const expand = await expandQuestion(db, question)
-  const [videos, frames, brands, named] = await Promise.all([
-    searchEntries(db, 'videos', expand('videos'), q, limit, ({ title }) => ({ title })),
-    searchFrames(db, commonWords, expand('frames'), limit),
-    searchEntries(db, 'brands', expand('brands'), q, limit, ({ name }) => ({ name })),
-    searchEntries(db, 'techniques', expand('techniques'), q, limit, ({ slug, name }) => ({ slug, name })),
-  ])
-  return { videos, frames, brands, techniques: named }
+  const expand = await readModel.expand(question)
+  const common = await commonWords()
+  const { terms } = expand('frames')
+  const on = hasFrequent(terms, common) ? db : kept
+  const rows = await rowsOf<FoundRow>(on, groupsQuery({ expand, common, name: nameKey(q), limit }))
+  const inFrames = new Highlighter(terms)
+  const inNames = new Highlighter(expand('videos').terms)
+  const entries = <K extends EntryKind>(kind: K, namesOf: (document: LibraryDocuments[K]) => Record<string, string>) =>
+    rows.flatMap((row): Hit<LibraryDocuments[K]>[] => {
+      if (row.kind !== kind) return []
+      const document = JSON.parse(row.text) as LibraryDocuments[K]
+      return [{ document, score: rounded(row.score), matched: matchedInNames(namesOf(document), inNames) }]
+    })
+  return {
+    videos: entries('videos', ({ title }) => ({ title })),
+    frames: rows.flatMap((row) => (row.kind === 'frames' ? [toFrameHit(row, terms, inFrames)] : [])),
+    brands: entries('brands', ({ name }) => ({ name })),
+    techniques: entries('techniques', ({ slug, name }) => ({ slug, name })),
+  }
+}
+
+type FoundRow = FoundText & { kind: DocumentKind }
+
+interface GroupsAsked {
+  expand: (kind: DocumentKind) => ExpandedQuestion
+  common: ReadonlyMap<string, number>
+  /** The query as a name is compared with it. */
+  name: string
+  limit: number
+}
+
+/** All groups in one statement, the best of each first. */
+function groupsQuery(asked: GroupsAsked): SQL {
+  const hasTerms = asked.expand('frames').terms.length > 0
+  const entries = hasTerms ? (['videos', 'brands', 'techniques'] as const).map((kind) => entryQuery(asked, kind)) : []
+  const groups = [frameQuery(asked), ...entries].map((query) => sql`(${query})`)
+  // `offset 0` keeps the planner from joining before it has cut.
+  return sql`
+    select found.kind, found.score, found.met, held.text from (${sql.join(groups, sql` union all `)}) found
+     cross join lateral (
+       select case when found.kind = 'frames' then ${SHOWN_TEXT} else doc::text end as text from ${DOCUMENTS} d
+        where d.kind = found.kind and d.id = found.id and d.doc is not null offset 0) held
+     order by found.score desc, found.strength desc, found.id`
 }
 
 /** Frames with all words, then the next best. */
-async function searchFrames(
-  db: Executor,
-  commonWords: CommonWords,
-  question: ExpandedQuestion,
-  limit: number,
-): Promise<FrameHit[]> {
+function frameQuery({ expand, common, limit }: GroupsAsked): SQL {
+  const question = expand('frames')
   const { terms } = question
   const all = allOf(question)
-  const isMany = terms.length === 0 || isFrequent(terms, await commonWords())
-  const best = await rowsOf<FoundFrame>(
-    db,
-    sql`select id, ${scoreOf(terms)} as score from ${ranked(sql`words @@ ${all}`, isMany ? FEW_RANKED : undefined)}
-         order by score desc, strength desc, id limit ${limit}`,
-  )
-  const asked = { filters: {}, question, beyond: all, limit: limit - best.length }
-  return frameHits(db, [...best, ...(await findNextBest(db, commonWords, asked))], terms)
+  const isMany = terms.length === 0 || isFrequent(terms, common)
+  const best = sql`select id, strength, ${scoreOf(terms)} as score, null::bool[] as met
+    from ${ranked(sql`words @@ ${all}`, isMany ? FEW_RANKED : undefined)}
+   order by score desc, strength desc, id limit ${limit}`
+  const steps = [best]
+  for (const query of nextBestQueries({ filters: {}, question, beyond: all }, common)) {
+    const before = steps.map((_, n) => sql`(select count(*) from ${stepName(n)})`)
+    steps.push(query(sql`(${limit}::bigint - ${sql.join(before, sql` - `)})`))
+  }
+  const named = steps.map((step, n) => sql`${stepName(n)} as materialized (${step})`)
+  const every = steps.map((_, n) => sql`select 'frames' as kind, id, strength, score, met from ${stepName(n)}`)
+  return sql`with ${sql.join(named, sql`, `)} ${sql.join(every, sql` union all `)}`
 }
 
-async function searchEntries<K extends EntryKind>(
-  db: Executor,
-  kind: K,
-  question: ExpandedQuestion,
-  q: string,
-  limit: number,
-  namesOf: (document: LibraryDocuments[K]) => Record<string, string>,
-): Promise<Hit<LibraryDocuments[K]>[]> {
+const stepName = (n: number): SQL => sql.raw(`step${n}`)
+
+function entryQuery({ expand, name: key, limit }: GroupsAsked, kind: EntryKind): SQL {
+  const question = expand(kind)
   const { terms } = question
-  if (terms.length === 0) return []
-  const key = nameKey(q)
   const fixed = fixedOf({ terms: [], excluded: question.excluded })
-  const where = sql`kind = ${kind} and words @@ ${anyOf(terms)} ${fixed ? sql`and words @@ ${fixed}` : sql``}`
   const names = kind === 'techniques' ? [sql`name`, sql`replace(id, '-', ' ')`] : [sql`name`]
   const equals = names.map((name) => sql`${name} = ${key}`)
   // Letters of a name that stands whole among the words of the query.
   const letters = names.map(
     (name) =>
-      sql`case when ${name} <> '' and position(' ' || ${name} || ' ' in ${` ${key} `}) > 0
+      sql`case when ${name} <> '' and position(' ' || ${name} || ' ' in ${` ${key} `}::text) > 0
                then length(${name}) else 0 end`,
   )
   const named = kind === 'videos' ? sql`0` : sql`greatest(${sql.join(letters, sql`, `)})`
-  const found = await rowsOf<{ id: string; score: number }>(
-    db,
-    sql`
-    select id,
+  return sql`
+    select kind, id, strength,
            case when ${sql.join(equals, sql` or `)} then 1
                 when words @@ ${allOf(question)} then least(0.99, ${scoreOf(terms)})
                 when ${named} > 0 then ${namedScore(named, key)}
-                else ${partialScoreOf(terms)} end as score
-      from ${ENTRIES} where ${where}
-     order by score desc, strength desc, id limit ${limit}`,
-  )
-  const ids = found.map(({ id }) => id)
-  const documents = await documentsOf(db, kind, ids)
-  const highlighter = new Highlighter(terms)
-  return found.flatMap(({ id, score }) => {
-    const document = documents.get(id)
-    if (!document) return []
-    return [{ document, score: rounded(score), matched: matchedInNames(namesOf(document), highlighter) }]
-  })
+                else ${partialScoreOf(terms)} end as score, null::bool[] as met
+      from ${ENTRIES} where kind = ${sql.raw(`'${kind}'`)} and words @@ ${anyOf(terms)}
+       ${fixed ? sql`and words @@ ${fixed}` : sql``}
+     order by score desc, strength desc, id limit ${limit}`
 }
 
 async function strongestGroups(db: Executor, limit: number): Promise<SearchGroups> {

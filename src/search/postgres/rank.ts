@@ -53,4 +53,4 @@ export function partialRankOf(terms: readonly ExpandedTerm[]): SQL {
 
 /** `scoreByName` in SQL: the longer the name, the higher. */
 export const namedScore = (letters: SQL, key: string): SQL =>
-  sql`(${NAMED} + 0.04 * ${letters} / ${key.length})::float8`
+  sql`(${sql.raw(String(NAMED))} + 0.04 * ${letters} / length(${key}::text))::float8`

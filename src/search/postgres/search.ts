@@ -5,6 +5,7 @@ import type { LibrarySearch } from '../library-search.ts'
 import { refuseDepth } from '../limits.ts'
 import { openTechniqueWords } from '../technique-words.ts'
 import { withCurrentSlugs } from '../techniques.ts'
+import { openExpand } from './candidates.ts'
 import { openCommonWords } from './common-words.ts'
 import {
   documentsOf,
@@ -16,6 +17,7 @@ import {
   loadVideos,
 } from './documents.ts'
 import { searchGroups } from './groups.ts'
+import { keepingPlans } from './prepared.ts'
 import { findSimilar } from './similar.ts'
 import { rowsOf } from './tables.ts'
 import { findFrames } from './wall.ts'
@@ -29,7 +31,8 @@ export function openPostgresSearch(
   { manyFrames = MANY_FRAMES }: { manyFrames?: number } = {},
 ): LibrarySearch {
   const db = drizzle(pool)
-  const commonWords = openCommonWords(db, manyFrames)
+  const kept = keepingPlans(pool)
+  const readModel = { db, kept, commonWords: openCommonWords(db, manyFrames), expand: openExpand(kept) }
   const techniques = () => loadTechniques(db)
   const techniqueWords = openTechniqueWords(techniques)
 
@@ -52,11 +55,11 @@ export function openPostgresSearch(
       return row?.at ? new Date(row.at) : null
     },
 
-    search: async (query) => searchGroups(db, commonWords, query, await techniqueWords()),
+    search: async (query) => searchGroups(readModel, query, await techniqueWords()),
 
     async frames(query) {
       refuseDepth(query)
-      return findFrames(db, commonWords, await withCurrentSlugs(query, techniques), await techniqueWords())
+      return findFrames(readModel, await withCurrentSlugs(query, techniques), await techniqueWords())
     },
 
     videoFrames: (videoId) => loadVideoFrames(db, videoId),

@@ -1,20 +1,20 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { FrameDocument, FrameHit, FramePage, FrameQuery } from '../library-search.ts'
+import type { FrameFilters, FrameHit, FramePage, FrameQuery } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
 import { MAX_RELEVANCE_DEPTH } from '../limits.ts'
-import { matchedInFrame } from '../matched.ts'
 import { missingOf, readAsOf } from '../read-as.ts'
 import { rounded } from '../score.ts'
+import { StoredFrame } from '../stored-frame.ts'
 import type { ExpandedTerm } from '../text/expand.ts'
 import { Highlighter } from '../text/highlight.ts'
 import type { NamedWords } from '../text/named-words.ts'
 import { readQuestion } from '../text/question.ts'
-import { expandQuestion } from './candidates.ts'
-import { type CommonWords, isFrequent } from './common-words.ts'
-import { documentsOf } from './documents.ts'
+import { hasFrequent, isFrequent } from './common-words.ts'
+import { SHOWN_TEXT } from './documents.ts'
 import { countFacets, noCounts } from './facets.ts'
 import { type FoundFrame, findNextBest } from './next-best.ts'
 import { ORDERS, ranked, scoreOf } from './rank.ts'
+import type { ReadModel } from './read-model.ts'
 import { type Relaxed, relax } from './relax.ts'
 import { DOCUMENTS, type Executor, FRAMES, rowsOf } from './tables.ts'
 import { allOf, oneOf } from './tsquery.ts'
@@ -32,12 +32,8 @@ interface Reading {
 }
 
 /** A page of the wall. Techniques of the query are current slugs. */
-export async function findFrames(
-  db: Executor,
-  commonWords: CommonWords,
-  query: FrameQuery,
-  techniques: NamedWords,
-): Promise<FramePage> {
+export async function findFrames(readModel: ReadModel, query: FrameQuery, techniques: NamedWords): Promise<FramePage> {
+  const { db, kept, commonWords } = readModel
   if (query.q.trim() === '') {
     const reading = { words: undefined, score: sql`1::float8`, terms: [], frequent: false }
     const [frames, counted] = await Promise.all([findPage(db, query, reading), countOf(db, query, reading)])
@@ -48,15 +44,19 @@ export async function findFrames(
   // The query holds signs only, no word that could be found.
   if (wanted.length === 0 && excluded.length === 0)
     return { frames: [], readAs: readAsOf(question), ...(query.facets ? { total: 0, facets: noCounts() } : {}) }
-  const expanded = (await expandQuestion(db, question))('frames')
+  const expanded = (await readModel.expand(question))('frames')
   const { terms } = expanded
+  const common = await commonWords()
   const whole: Reading = {
     words: allOf(expanded),
     score: scoreOf(terms),
     terms,
-    frequent: terms.length === 0 || isFrequent(terms, await commonWords()),
+    frequent: terms.length === 0 || isFrequent(terms, common),
   }
-  let [frames, counted] = await Promise.all([findPage(db, query, whole), countOf(db, query, whole)])
+  // A stored order or a filter may be quicker than the words: that depends on how rare they are.
+  const isByWords = query.sort === 'relevance' && !hasFrequent(terms, common) && isUnfiltered(query.filters)
+  const on = isByWords ? kept : db
+  let [frames, counted] = await Promise.all([findPage(on, query, whole), countOf(db, query, whole)])
   const relaxed = frames.length === 0 && (await isEmpty(db, query, whole, counted)) ? await relaxOf() : undefined
   if (relaxed) {
     const reading = { ...whole, ...relaxed, relaxed }
@@ -68,15 +68,17 @@ export async function findFrames(
   return { frames, ...counted, readAs, ...(nextBest ? { nextBest } : {}) }
 
   function relaxOf(): Promise<Relaxed | undefined> {
-    return relax(db, query.filters, expanded)
+    return relax(on, query.filters, expanded)
   }
 
   async function fill(beyond: SQL): Promise<FrameHit[]> {
     const limit = query.pageSize - frames.length
-    const found = await findNextBest(db, commonWords, { filters: query.filters, question: expanded, beyond, limit })
-    return frameHits(db, found, terms)
+    const found = await findNextBest(readModel, { filters: query.filters, question: expanded, beyond, limit })
+    return frameHits(db, query, found, terms)
   }
 }
+
+const isUnfiltered = (filters: FrameFilters): boolean => Object.values(filters).every((values) => !values?.length)
 
 const countOf = async (db: Executor, { facets, filters }: FrameQuery, { words }: Reading) =>
   facets ? countFacets(db, filters, words) : undefined
@@ -104,36 +106,53 @@ async function findPage(db: Executor, query: FrameQuery, reading: Reading): Prom
   const where = whereOf(query.filters, words)
   const { columns, by } = ORDERS[orderOf(query, isRanked)]
   const order = sql.raw(by)
-  const flags = relaxed ? sql`array[${sql.join(terms.map(metOf), sql`, `)}]` : sql`null`
-  if (query.variety) return frameHits(db, await variedIds(db, query, where, order, { score, flags }), terms)
+  const flags = relaxed ? sql`array[${sql.join(terms.map(metOf), sql`, `)}]` : sql`null::bool[]`
+  if (query.variety) return frameHits(db, query, await variedIds(db, query, where, order, { score, flags }), terms)
   const most = isRanked && reading.frequent ? MAX_RELEVANCE_DEPTH + pageSize : undefined
   const ofRow = (column: SQL) => sql`(select ${column} from ${FRAMES} f where f.id = p.id)`
   const read = words === undefined ? score : ofRow(score)
   // The index alone cuts the page. Documents, and scores that do not order, are read for its rows only.
-  const rows = await rowsOf<{ id: string; score: number; met: boolean[] | null; doc: FrameDocument }>(
+  const rows = await rowsOf<FoundText>(
     db,
     sql`
-    select p.id, ${isRanked ? sql`p.score` : read} as score, ${relaxed ? ofRow(flags) : flags} as met, d.doc
+    select p.id, ${isRanked ? sql`p.score` : read} as score, ${relaxed ? ofRow(flags) : flags} as met, d.text
       from (select id, ${sql.raw(columns)} ${isRanked ? sql`, ${score} as score` : sql``}
               from ${ranked(where, most)}
              order by ${order} limit ${pageSize} offset ${(page - 1) * pageSize}) p
-      join ${DOCUMENTS} d on d.kind = 'frames' and d.id = p.id
+     cross join lateral (
+       select ${textOf(query)} as text from ${DOCUMENTS} held where held.kind = 'frames' and held.id = p.id offset 0) d
      order by ${order}`,
   )
-  const highlighter = new Highlighter(terms)
-  return rows.map((row) => hitOf(row.doc, row, terms, highlighter))
+  return hitsOf(query, rows, terms)
 }
 
 const metOf = (term: ExpandedTerm): SQL => sql`words @@ ${oneOf(term)}`
 
-function hitOf(
-  document: FrameDocument,
-  { score, met }: { score: number; met?: boolean[] | null },
+const textOf = ({ provenance }: FrameQuery): SQL => (provenance ? sql`doc::text` : SHOWN_TEXT)
+
+/** A frame that was found, with its document as text. */
+export interface FoundText {
+  score: number
+  met: boolean[] | null
+  text: string
+}
+
+/** Without a highlighter the query has no words. */
+export function toFrameHit(
+  { score, met, text }: FoundText,
   terms: readonly ExpandedTerm[],
-  highlighter: Highlighter,
-): FrameHit {
-  const hit = { document, score: rounded(score), matched: matchedInFrame(document, highlighter) }
-  return met ? { ...hit, missing: missingOf(terms, met)! } : hit
+  highlighter: Highlighter | undefined,
+): StoredFrame {
+  return new StoredFrame(text, rounded(score), highlighter, missingOf(terms, met ?? undefined))
+}
+
+function hitsOf({ q, provenance }: FrameQuery, rows: readonly FoundText[], terms: readonly ExpandedTerm[]): FrameHit[] {
+  const highlighter = q.trim() === '' ? undefined : new Highlighter(terms)
+  const hits = rows.map((row) => toFrameHit(row, terms, highlighter))
+  // The text holds more than responses show.
+  return provenance
+    ? hits.map(({ document, score, matched, missing }) => ({ document, score, matched, missing }))
+    : hits
 }
 
 function orderOf(query: FrameQuery, isRanked: boolean): keyof typeof ORDERS {
@@ -168,16 +187,19 @@ async function variedIds(
 }
 
 /** Frames that were found, with their documents and highlights. */
-export async function frameHits(
+async function frameHits(
   db: Executor,
+  query: FrameQuery,
   found: readonly FoundFrame[],
   terms: readonly ExpandedTerm[],
 ): Promise<FrameHit[]> {
-  const ids = found.map(({ id }) => id)
-  const documents = await documentsOf(db, 'frames', ids)
-  const highlighter = new Highlighter(terms)
-  return found.flatMap((one) => {
-    const document = documents.get(one.id)
-    return document ? [hitOf(document, one, terms, highlighter)] : []
-  })
+  if (found.length === 0) return []
+  const ids = sql.param(found.map(({ id }) => id))
+  const rows = await rowsOf<{ id: string; text: string }>(
+    db,
+    sql`select id, ${textOf(query)} as text from ${DOCUMENTS} where kind = 'frames' and id = any(${ids})`,
+  )
+  const texts = new Map(rows.map(({ id, text }) => [id, text]))
+  const held = found.flatMap((one) => (texts.has(one.id) ? [{ ...one, text: texts.get(one.id)! }] : []))
+  return hitsOf(query, held, terms)
 }
