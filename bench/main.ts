@@ -18,6 +18,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   picks: () => import('./picks.ts'),
   annotation: () => import('./annotation.ts'),
   'annotation-throughput': () => import('./annotation-throughput.ts'),
+  idle: () => import('./idle.ts'),
 }
 
 const USAGE = `npm run bench -- <name> [arguments] [--json] [--save[=<result>]]

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
+import { returnMemoryWhenIdle } from '../idle-memory.ts'
 import { createLogger } from '../logger.ts'
 import { ROLES } from '../queue/roles.ts'
 import { stopInOrder, untilSignalled } from '../shutdown.ts'
@@ -33,6 +34,7 @@ export function defineApi(command: Command): void {
     const { openApi } = await import('../server/main.ts')
     const api = await openApi({ config, databaseUrl, redisUrl, logger, host: config.host })
     logger.info({ port: api.port }, 'API listening')
+    returnMemoryWhenIdle()
     await signalled
     await finish(logger, [['api', () => api.stop({ graceMs: DRAIN_GRACE_MS, deadlineMs: 20_000 })]])
   })
@@ -50,6 +52,7 @@ export function defineWorker(command: Command): void {
       const { openWorker } = await import('../workers/main.ts')
       const worker = await openWorker({ config, databaseUrl, redisUrl, logger, roles: wanted })
       logger.info({ roles: wanted }, 'worker started')
+      returnMemoryWhenIdle()
       const alive = setInterval(touchAliveFile, ALIVE_EVERY_MS)
       touchAliveFile()
       await signalled

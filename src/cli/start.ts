@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { type Config, childEnv } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
+import { returnMemoryWhenIdle } from '../idle-memory.ts'
 import { claimDataDir, closeToOthers } from '../local/claim.ts'
 import { freePort, portTrouble } from '../local/ports.ts'
 import { startLocalPostgres } from '../local/postgres.ts'
@@ -105,6 +106,7 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   if (!isLoopback(host)) say(`Other machines can reach it on ${host ?? 'every interface'}. ${KEEP_LOCAL}`)
   await addSamples({ db, store: openMediaStore(config), config }, signal)
   if (signal.aborted) return
+  returnMemoryWhenIdle()
   say(welcome(url, join(config.dataDir, 'operator-key')))
 }
 

@@ -4,10 +4,10 @@ import type { Db } from '../db/client.ts'
 import { answerCache } from '../library/annotator/answer-cache.ts'
 import { costsOf, expectedCostOf, repliesWithoutUsage } from '../library/annotator/vision-spending.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
+import { CHILD_ENV } from '../video/extract/run-extraction.ts'
 import { type Annotator, AnnotatorUnavailable } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
-import { openMeasuringAnnotator } from '../vision/measured/measuring-annotator.ts'
-import { openModelAnnotator } from '../vision/model/model-annotator.ts'
+import { measureInChild } from '../vision/measured/measure-in-child.ts'
 import type { Admit } from './annotate-frames.ts'
 
 export interface ConfiguredAnnotator {
@@ -34,18 +34,20 @@ export async function openConfiguredAnnotator({
   prefix,
   ...given
 }: AnnotatorParts): Promise<ConfiguredAnnotator> {
-  const measuring = given.measuring ?? (await openMeasuringAnnotator({}))
+  const measuring = given.measuring ?? measureInChild({ env: CHILD_ENV })
   if (!config.vision) return { annotator: measuring }
   return {
-    annotator: composeAnnotators(measuring, openModel(config.vision, { db, redis, prefix })),
+    annotator: composeAnnotators(measuring, await openModel(config.vision, { db, redis, prefix })),
     measuringAnnotator: measuring,
   }
 }
 
-function openModel(
+async function openModel(
   vision: VisionConfig,
   { db, redis, prefix }: Pick<AnnotatorParts, 'db' | 'redis' | 'prefix'>,
-): Annotator {
+): Promise<Annotator> {
+  // Not at the top: the client for models takes 20 MB, which measuring alone does not need.
+  const { openModelAnnotator } = await import('../vision/model/model-annotator.ts')
   const { baseUrl, model, apiKey, reasoningEffort, concurrency, perMinute, priceIn, priceOut } = vision
   const admit = withinBudget(db, vision)
   return openModelAnnotator({

@@ -3,9 +3,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { MediaError } from '../errors.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import { fetchSource } from '../video/source/fetch-source.ts'
 import { findSource, needsYtDlp } from '../video/source/source.ts'
-import { fetchWithYtDlp } from '../video/source/yt-dlp.ts'
 import type { Platform } from '../vocabulary.ts'
 import type { IngestDeps } from './ingest-video.ts'
 
@@ -30,8 +28,12 @@ export function fetchVideo({ store, ytdlpPath, maxBytes, maxDurationSec }: Fetch
     if (video.sourceUrl === null)
       throw new MediaError('upload_missing', 'This video has neither a file nor a URL. Upload the file.')
     // The URL alone decides: an operator may have named another platform, where the video was published.
-    if (needsYtDlp(findSource(video.sourceUrl) ?? { platform: video.platform as Platform }))
+    if (needsYtDlp(findSource(video.sourceUrl) ?? { platform: video.platform as Platform })) {
+      const { fetchWithYtDlp } = await import('../video/source/yt-dlp.ts')
       return fetchWithYtDlp(video.sourceUrl, { ytdlpPath, scratchDir, signal, maxBytes, maxDurationSec })
+    }
+    // Not at the top: its HTTP client takes 10 MB, which uploads do not need.
+    const { fetchSource } = await import('../video/source/fetch-source.ts')
     const fetched = await fetchSource(video.sourceUrl, { scratchDir, signal, maxBytes, onProgress })
     return { file: fetched.file, title: fetched.title, author: null }
   }

@@ -4,7 +4,7 @@ import {
   type MultiSearchQuery,
   type SearchResponse,
 } from 'meilisearch'
-import { Pool } from 'undici'
+import type { Pool } from 'undici'
 import type { FrameQuery, LibrarySearch } from '../library-search.ts'
 import type { MeiliOptions } from './connection.ts'
 import type { StoredHit } from './hits.ts'
@@ -51,13 +51,8 @@ export function openMeiliClient({
   mirror,
   timeoutMs = 1_000,
 }: MeiliSearchOptions): MeiliClient {
-  // A plain pool: the package's client sends head and body apart, which costs 40 ms with delayed acknowledgements.
-  const pool = new Pool(new URL(url).origin, {
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    connect: { timeout: timeoutMs },
-  })
   const path = `${new URL(url).pathname.replace(/\/$/, '')}/multi-search`
+  const pool = pooled(url, timeoutMs)
   let headers: Record<string, string> | undefined
   let filledAt = -Infinity
   let known: { at: number; state: MirrorState | undefined } | undefined
@@ -79,7 +74,7 @@ export function openMeiliClient({
 
   async function multiSearch(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]> {
     await requireReady()
-    const { statusCode, body } = await pool.request({
+    const { statusCode, body } = await (await pool()).request({
       method: 'POST',
       path,
       headers: await connected(),
@@ -115,4 +110,23 @@ export function openMeiliClient({
   }
 
   return { multiSearch, requireFilled, probe }
+}
+
+/**
+ * A plain pool, opened with the first search: the package's client sends head and body apart, which costs 40 ms with
+ * delayed acknowledgements.
+ */
+function pooled(url: string, timeoutMs: number): () => Promise<Pool> {
+  let opened: Promise<Pool> | undefined
+  return () => {
+    opened ??= import('undici').then(
+      (undici) =>
+        new undici.Pool(new URL(url).origin, {
+          headersTimeout: timeoutMs,
+          bodyTimeout: timeoutMs,
+          connect: { timeout: timeoutMs },
+        }),
+    )
+    return opened
+  }
 }

@@ -2,19 +2,22 @@
  * The process that `extractInChild` forks: it extracts one video and ends. It leads its own process group, so that
  * killing the group leaves no ffmpeg behind.
  */
-import { MediaError } from '../../errors.ts'
-import { type ExtractOptions, extractVideo } from './extract.ts'
+import { startQuickly } from '../../quick-start.ts'
+import type { Extraction, ExtractOptions } from './extract.ts'
 
 export type ToChild = Omit<ExtractOptions, 'signal' | 'onProgress'>
 export type FromChild =
   | { type: 'progress'; progress: Parameters<NonNullable<ExtractOptions['onProgress']>>[0] }
-  | { type: 'done'; extraction: Awaited<ReturnType<typeof extractVideo>> }
+  | { type: 'done'; extraction: Extraction }
   | { type: 'failed'; code: string | null; message: string; retryable: boolean; errno?: string }
 
+startQuickly()
 const stopping = new AbortController()
 
 // The parent was killed: nothing waits for the result.
 process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'))
+const { MediaError } = await import('../../errors.ts')
+const { extractVideo } = await import('./extract.ts')
 
 process.once('message', (options: ToChild) => {
   const onProgress: ExtractOptions['onProgress'] = (progress) => send({ type: 'progress', progress })

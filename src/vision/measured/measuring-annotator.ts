@@ -10,6 +10,7 @@ import {
 } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 import { describeFrame } from './describe-frame.ts'
+import { MEASURED } from './identity.ts'
 import type { Measurement, MeasureReply } from './measure-worker.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { openTextReader, type Word } from './read-text.ts'
@@ -32,9 +33,6 @@ export interface FrameTiming {
   readMs: number
   read: boolean
 }
-
-/** Change it with every change of a model, a threshold or a rule. */
-const VERSION = 'measured@1'
 
 /**
  * The annotator that needs neither a vision model nor a key. It fills what can be measured, read or concluded by a sure
@@ -69,9 +67,7 @@ export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions 
   }
 
   return {
-    version: VERSION,
-    model: 'measured',
-    batchSize: 8,
+    ...MEASURED,
     async annotate(
       _video: VideoContext,
       frames: readonly FrameToAnnotate[],

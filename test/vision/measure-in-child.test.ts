@@ -1,0 +1,80 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { afterEach, expect, test } from 'vitest'
+import { TECHNIQUE_SEED } from '../../src/library/techniques/technique-seed.ts'
+import { type Annotator, AnnotatorUnavailable, type FrameToAnnotate } from '../../src/vision/annotator.ts'
+import { measureInChild } from '../../src/vision/measured/measure-in-child.ts'
+
+const video = { id: 'v1', title: 'A film', author: null, durationSec: 10 }
+let annotator: Annotator
+afterEach(() => annotator[Symbol.asyncDispose]())
+
+async function frame(id: string): Promise<FrameToAnnotate> {
+  const image = await readFile(new URL('./fixtures/text-card.webp', import.meta.url))
+  const imageSha256 = createHash('sha256').update(image).digest('hex')
+  const rest = { tSec: 1, kind: 'cut', luma: 20, tone: 'dark', motion: 0, phash: '0000000000000000', reason: 'cut' }
+  return { id, image, imageSha256, width: 1280, height: 720, ...rest } as FrameToAnnotate
+}
+
+const options = (signal = AbortSignal.timeout(180_000)) => ({ signal, techniques: TECHNIQUE_SEED })
+
+/** The measuring processes that this test has started. */
+function measurers(): number[] {
+  const lines = execFileSync('ps', ['-eo', 'pid,ppid,args'], { encoding: 'utf8' }).split('\n')
+  return lines
+    .map((line) => /^ *(\d+) +(\d+) .*measuring-process\.ts/.exec(line))
+    .filter((found) => found !== null && Number(found[2]) === process.pid)
+    .map((found) => Number(found![1]))
+}
+
+test('it describes frames in a process that ends once there is nothing to do, and in another one afterwards', async () => {
+  annotator = measureInChild({ idleMs: 300 })
+  expect(measurers()).toEqual([])
+  const stored: string[] = []
+  const [first, second] = await Promise.all([
+    annotator.annotate(video, [await frame('a'), await frame('b')], {
+      ...options(),
+      onAnnotated: async ({ frameId }) => void stored.push(frameId),
+    }),
+    annotator.annotate(video, [await frame('c')], options()),
+  ])
+  expect(first.annotations.map(({ frameId, status }) => [frameId, status])).toEqual([
+    ['a', 'annotated'],
+    ['b', 'annotated'],
+  ])
+  expect(stored).toEqual(['a', 'b'])
+  expect(second.annotations[0]?.values.on_screen_text).toMatchObject({ value: 'Available today\nrelay.example' })
+  await expect.poll(measurers).toEqual([])
+  const { annotations } = await annotator.annotate(video, [await frame('d')], options())
+  expect(annotations[0]).toMatchObject({ frameId: 'd', status: 'annotated' })
+  await annotator[Symbol.asyncDispose]()
+  await expect.poll(measurers).toEqual([])
+})
+
+test('killed while it measures it fails that job only, and the next one has a new process', async () => {
+  annotator = measureInChild()
+  const busy = annotator.annotate(video, await Promise.all(['b', 'c', 'd', 'e'].map(frame)), {
+    ...options(),
+    onAnnotated: async () => {
+      for (const pid of measurers()) process.kill(pid, 'SIGKILL')
+    },
+  })
+  await expect(busy).rejects.toThrow('the measuring process ended')
+  const { annotations } = await annotator.annotate(video, [await frame('f')], options())
+  expect(annotations[0]).toMatchObject({ frameId: 'f', status: 'annotated' })
+})
+
+test('an aborted job is over at once', async () => {
+  annotator = measureInChild()
+  const stop = new AbortController()
+  const running = annotator.annotate(video, [await frame('a'), await frame('b')], options(stop.signal))
+  await expect.poll(() => measurers().length).toBe(1)
+  stop.abort(new Error('superseded'))
+  await expect(running).rejects.toThrow('superseded')
+})
+
+test('frames wait where the process cannot start', async () => {
+  annotator = measureInChild({ env: { NODE_OPTIONS: '--no-such-option' } })
+  await expect(annotator.annotate(video, [await frame('a')], options())).rejects.toBeInstanceOf(AnnotatorUnavailable)
+})
