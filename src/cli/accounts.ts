@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { Argument, type Command, Option } from 'commander'
 import { PLANS, type Plan } from '../db/schema/accounts.ts'
 import { type JsonText, jsonObjectWithLists, jsonText } from '../json-text.ts'
 import { exportAccount } from '../library/accounts/account-export.ts'
@@ -9,10 +9,12 @@ import {
   listAccounts,
   loadAccountByEmail,
   setPlan,
+  whatAccountHolds,
 } from '../library/accounts/accounts.ts'
 import { createSignInCode, OPERATOR_LINK_SEC } from '../library/accounts/sessions.ts'
 import { signInUrl } from '../web/sign-in.ts'
 import { ageOf } from './age.ts'
+import { count, requireConsent } from './consent.ts'
 import { type CommandContext, readRunFile, withContext } from './context.ts'
 import { addExamples } from './examples.ts'
 import { type Column, print, printPieces, table } from './terminal.ts'
@@ -43,7 +45,7 @@ export function defineAccounts(group: Command): void {
     .command('create')
     .description('create an account (the address must not have one yet)')
     .requiredOption('--email <address>', 'email address')
-    .option('--plan <plan>', `one of ${PLANS.join(', ')}`, parsePlan, 'free' as Plan)
+    .addOption(new Option('--plan <plan>', 'its plan').choices(PLANS).default('free'))
     .option('--operator', 'let the account add videos, correct annotations and change plans')
     .option('--json', 'print one JSON object')
     .action(({ email, plan, operator, json }: { email: string; plan: Plan; operator?: boolean; json?: boolean }) =>
@@ -57,7 +59,7 @@ export function defineAccounts(group: Command): void {
     .command('set-plan')
     .description('change the plan, from the next request on')
     .argument('<email>', 'email of the account')
-    .argument('<plan>', `one of ${PLANS.join(', ')}`, parsePlan)
+    .addArgument(new Argument('<plan>', 'its new plan').choices(PLANS))
     .option('--json', 'print one JSON object')
     .action((email: string, plan: Plan, { json }: { json?: boolean }) =>
       withContext(async ({ db }) => {
@@ -87,10 +89,14 @@ export function defineAccounts(group: Command): void {
     .command('delete')
     .description('delete an account with its keys, saves and boards (its events stay under a random id)')
     .argument('<email>', 'email of the account')
+    .option('-y, --yes', 'do not ask')
     .option('--json', 'print one JSON object')
-    .action((email: string, { json }: { json?: boolean }) =>
+    .action((email: string, { yes, json }: { yes?: boolean; json?: boolean }) =>
       withContext(async ({ db }) => {
         const account = await loadAccountByEmail(db, email)
+        const { keys, saves, boards } = await whatAccountHolds(db, account.id)
+        const held = `${count(keys, 'key')}, ${count(saves, 'save')} and ${count(boards, 'board')}`
+        await requireConsent(`the account ${account.email} with ${held}`, yes)
         await deleteAccount(db, account.id)
         print(json, { deleted: account.id }, () => `deleted ${account.email}`)
       }),
@@ -123,12 +129,6 @@ function asTexts(lists: Batches<object>): Batches<JsonText> {
 /** The address of the local service, or PUBLIC_URL for a service elsewhere. */
 function addressOf({ config }: CommandContext): string {
   return (config.databaseUrl ? undefined : readRunFile(config.dataDir)?.api) ?? config.publicUrl
-}
-
-function parsePlan(text: string): Plan {
-  const plan = PLANS.find((one) => one === text)
-  if (!plan) throw new InvalidArgumentError(`It must be one of ${PLANS.join(', ')}.`)
-  return plan
 }
 
 function toEntry({ id, email, role, plan, createdAt }: Account) {

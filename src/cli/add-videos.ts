@@ -1,27 +1,26 @@
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { VideoStatus } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
 import { fetchability, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
-import { reportVideo } from '../library/videos/video-status.ts'
 import { tooLarge } from '../media/media-store.ts'
 import { toShownAddress } from '../shown-address.ts'
+import { CONTAINERS, HEAD_BYTES, looksLikeVideo } from '../video/source/container.ts'
 import { findSource } from '../video/source/source.ts'
-import { PLATFORMS } from '../vocabulary.ts'
+import { PLATFORMS, type Platform } from '../vocabulary.ts'
 import { type CommandContext, parseInteger, withContext } from './context.ts'
 import { addExamples } from './examples.ts'
 import { CliError, usage } from './failure.ts'
+import { followVideos } from './follow.ts'
 import { print, say } from './terminal.ts'
-import { toVideoLine } from './video-lines.ts'
-import { parsePlatform, readVideoList, type VideoEntry } from './video-list.ts'
+import { readVideoList, type VideoEntry } from './video-list.ts'
 
 interface AddOptions {
   title?: string
   author?: string
-  platform?: string
+  platform?: Platform
   backfill?: boolean
   priority: string
   from?: string
@@ -32,6 +31,7 @@ interface AddOptions {
 interface Outcome {
   source: string
   line?: number
+  entry?: number
   video?: { id: string; status: VideoStatus; title: string }
   created?: boolean
   error?: string
@@ -47,7 +47,7 @@ export function defineAdd(command: Command): void {
     .argument('[source...]', 'files or URLs')
     .option('--title <text>', 'title (with one source only)')
     .option('--author <name>', 'brand or channel')
-    .option('--platform <name>', `one of ${PLATFORMS.join(', ')}`)
+    .addOption(new Option('--platform <name>', 'where it was published').choices(PLATFORMS))
     .option('--backfill', 'process after all live work')
     .option('--priority <n>', 'from 0 (first) to 1000 (last)', '0')
     .option('--from <file>', 'read sources from a CSV with header source,title,author,platform or from a JSON array')
@@ -60,7 +60,7 @@ async function addVideos(context: CommandContext, sources: string[], options: Ad
   const shared: SubmissionDetails = {
     title: options.title,
     author: options.author,
-    platform: parsePlatform(options.platform),
+    platform: options.platform,
     backfill: options.backfill,
     priority: parseInteger('--priority', options.priority, { min: 0, max: 1_000 }),
   }
@@ -84,9 +84,9 @@ async function addVideos(context: CommandContext, sources: string[], options: Ad
 }
 
 async function addOne(context: CommandContext, entry: VideoEntry): Promise<Outcome> {
-  const { source, details } = entry
-  const named = { ...(entry.line === undefined ? {} : { line: entry.line }), source: toShownAddress(source) }
-  if (entry.error !== undefined) return { ...named, error: entry.error }
+  const { source, details, error: refusal, ...place } = entry
+  const named = { ...place, source: toShownAddress(source) }
+  if (refusal !== undefined) return { ...named, error: refusal }
   try {
     const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(source)
     const { video, created } = isUrl ? await addUrl(context, source, details) : await addFile(context, source, details)
@@ -108,6 +108,8 @@ async function addFile({ db, store, config }: CommandContext, path: string, deta
   if (!found?.isFile()) throw new CliError('There is no such file, or it cannot be read.')
   // Before gigabytes are read and hashed.
   if (found.size > config.maxUploadBytes) throw tooLarge(config.maxUploadBytes)
+  if (found.size > 0 && !looksLikeVideo(await readHead(path)))
+    throw new CliError(`This is no video. Add files in ${CONTAINERS.slice(0, -1).join(', ')} or ${CONTAINERS.at(-1)}.`)
   const stream = createReadStream(path)
   try {
     return await submitUpload(db, store, stream, {
@@ -117,7 +119,6 @@ async function addFile({ db, store, config }: CommandContext, path: string, deta
     })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EACCES') throw new CliError('The file cannot be read.')
     if (code === 'ENOSPC') throw new CliError('The disk that holds the library is full.')
     throw error
   } finally {
@@ -125,33 +126,32 @@ async function addFile({ db, store, config }: CommandContext, path: string, deta
   }
 }
 
-function toOutcomeLine({ source, line, video, created, error }: Outcome): string {
-  if (error !== undefined) return `✗ ${line === undefined ? '' : `line ${line}, `}${source}: ${error}`
+/** The first bytes of a file, before all of it is copied. */
+async function readHead(path: string): Promise<Uint8Array> {
+  const file = await open(path).catch(() => {
+    throw new CliError('The file cannot be read.')
+  })
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+function toOutcomeLine({ source, line, entry, video, created, error }: Outcome): string {
+  const place = [line === undefined ? [] : `line ${line}, `, entry === undefined ? [] : `entry ${entry}, `].flat()
+  if (error !== undefined) return `✗ ${place.join('')}${source}: ${error}`
   const { id, title, status } = video!
   return created ? `+ ${id}  ${title}` : `= ${id}  ${title} (already here, ${status})`
 }
 
-/** Prints a line whenever a video moves on, until none is in progress. */
+/** Waits for the videos that were added, and keeps in the outcomes how they ended. */
 async function follow({ db }: CommandContext, outcomes: Outcome[], quiet: boolean): Promise<void> {
-  const shown = new Map<string, string>()
-  for (;;) {
-    let inProgress = 0
-    for (const outcome of outcomes) {
-      if (!outcome.video) continue
-      const report = await reportVideo(db, outcome.video.id).catch((error: unknown) => {
-        // Deleted in the meantime.
-        if (error instanceof AppError) return undefined
-        throw error
-      })
-      if (!report) continue
-      outcome.video.status = report.status
-      outcome.video.title = report.title
-      if (!['ready', 'failed', 'cancelled'].includes(report.status)) inProgress++
-      const line = toVideoLine(report)
-      if (!quiet && shown.get(report.id) !== line) say(line)
-      shown.set(report.id, line)
-    }
-    if (inProgress === 0) return
-    await sleep(300)
+  const ids = outcomes.flatMap(({ video }) => video?.id ?? [])
+  const reports = new Map((await followVideos(db, ids, { quiet })).map((report) => [report.id, report]))
+  for (const { video } of outcomes) {
+    const report = video && reports.get(video.id)
+    if (report) Object.assign(video, { status: report.status, title: report.title })
   }
 }

@@ -10,7 +10,7 @@ export function ageOf(time: Date | string, now = new Date()): string {
 }
 
 /** Seconds in their largest whole unit. */
-function duration(seconds: number): string {
+export function duration(seconds: number): string {
   const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ['s', 1]
   return `${Math.max(0, Math.floor(seconds / size))} ${unit}`
 }

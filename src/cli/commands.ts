@@ -163,7 +163,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
 ]
 
-/** Prints a script for the shell, so it needs what every command takes. It is defined by the library that writes it. */
+/** Writes what every command takes into a script, so it loads them all. */
 export const COMPLETION = {
   name: 'completion',
   description: 'print a script that completes commands and options in bash, zsh or fish',

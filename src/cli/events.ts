@@ -6,13 +6,14 @@ import {
   formatCursor,
   parseCursor,
   START,
+  type StoredEvent,
   toCloudEvent,
 } from '../events/catalogue.ts'
 import { findBreak, readEvents } from '../events/read.ts'
 import { withContext } from './context.ts'
 import { addExamples } from './examples.ts'
 import { CliError } from './failure.ts'
-import { print } from './terminal.ts'
+import { type Column, print, table } from './terminal.ts'
 
 /** `frames events` */
 export function defineEvents(command: Command): void {
@@ -36,16 +37,18 @@ export function defineEvents(command: Command): void {
         print(
           json,
           { events: events.map((event) => toCloudEvent(event, config.publicUrl)), next: formatCursor(next) },
-          () => [
-            ...events.map((event) =>
-              [event.time.toISOString(), event.type.padEnd(22), event.subject, JSON.stringify(event.data)].join('  '),
-            ),
-            formatCursor(next),
-          ],
+          () => [...table(events, COLUMNS), formatCursor(next)],
         )
       }),
     )
 }
+
+const COLUMNS: Column<StoredEvent>[] = [
+  { heading: 'TIME', cell: ({ time }) => time.toISOString() },
+  { heading: 'TYPE', cell: ({ type }) => type },
+  { heading: 'SUBJECT', cell: ({ subject }) => subject },
+  { heading: 'DATA', cell: ({ data }) => JSON.stringify(data) },
+]
 
 function parseAfter(text: string): Cursor {
   const cursor = parseCursor(text)

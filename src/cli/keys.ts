@@ -11,9 +11,10 @@ import {
   SCOPES,
   type Scope,
 } from '../library/accounts/keys.ts'
+import { ageOf } from './age.ts'
 import { withContext } from './context.ts'
 import { addExamples } from './examples.ts'
-import { print } from './terminal.ts'
+import { type Column, print, table } from './terminal.ts'
 
 interface CreateOptions {
   account: string
@@ -62,7 +63,7 @@ export function defineKeys(group: Command): void {
     .action(({ account: email, json }: { account: string; json?: boolean }) =>
       withContext(async ({ db }) => {
         const keys = await listKeys(db, (await loadAccountByEmail(db, email)).id)
-        print(json, { keys: keys.map(toEntry) }, () => (keys.length > 0 ? keys.map(toLine) : 'no keys'))
+        print(json, { keys: keys.map(toEntry) }, () => (keys.length > 0 ? table(keys, COLUMNS) : 'no keys'))
       }),
     )
 
@@ -123,9 +124,19 @@ function toEntry(key: KeyRecord) {
   }
 }
 
-function toLine(key: KeyRecord): string {
-  return `${key.id}  …${key.hint}  ${stateOf(key)}  ${key.name}  (${key.scopes.join(' ')})`
-}
+const COLUMNS: Column<KeyRecord>[] = [
+  { heading: 'ID', cell: ({ id }) => id },
+  { heading: 'KEY', cell: ({ hint }) => `…${hint}` },
+  { heading: 'STATE', cell: (key) => ({ text: stateOf(key), style: isLive(key) ? 'green' : 'dim' }) },
+  { heading: 'AGE', cell: ({ createdAt }) => ageOf(createdAt), align: 'right', terminalOnly: true },
+  {
+    heading: 'USED',
+    cell: ({ lastUsedAt }) => (lastUsedAt ? `${ageOf(lastUsedAt)} ago` : 'never'),
+    terminalOnly: true,
+  },
+  { heading: 'NAME', cell: ({ name }) => name },
+  { heading: 'SCOPES', cell: ({ scopes }) => `(${scopes.join(' ')})` },
+]
 
 function stateOf(key: KeyRecord): string {
   if (!isLive(key)) return 'dead'

@@ -46,23 +46,24 @@ function fail(text: string, exitCode: number): void {
 async function openProgram(args: readonly string[]): Promise<Command> {
   const named = namedIn(args)
   const known = [...COMMANDS, COMPLETION].map(({ name }) => name)
-  if (named !== undefined && named !== 'complete' && !known.includes(named)) throw await unknownCommand(named, known)
+  if (named !== undefined && !known.includes(named)) throw await unknownCommand(named, known)
   const program = new Command('frames')
     .description(DESCRIPTION)
     .version(VERSION)
     .exitOverride()
     .configureOutput({ writeErr: (text) => complain(text.trimEnd()) })
     .addHelpText('afterAll', EXIT_CODES)
-  const isCompletion = named === COMPLETION.name || named === 'complete'
-  const completed = isCompletion ? namedIn(args.slice(args.indexOf('--') + 1)) : undefined
   for (const entry of COMMANDS) {
     const command = program.command(entry.name).description(entry.description).helpGroup(entry.group)
     command.showHelpAfterError(`Run frames ${entry.name} --help for what it takes.`)
-    if (entry.name === (completed ?? named)) (await entry.load())(command)
+    if (entry.name === named || named === COMPLETION.name) (await entry.load())(command)
     if (entry.name === named) await refuseUnknownPart(command, args)
   }
-  if (isCompletion) await addCompletion(program)
-  else program.command(COMPLETION.name).description(COMPLETION.description).helpGroup(COMPLETION.group)
+  const completion = program.command(COMPLETION.name).description(COMPLETION.description).helpGroup(COMPLETION.group)
+  if (named === COMPLETION.name) {
+    const { defineCompletion } = await import('./completion.ts')
+    defineCompletion(completion, program)
+  }
   return program
 }
 
@@ -86,9 +87,4 @@ async function unknownCommand(given: string, known: readonly string[]): Promise<
   const near = similarNames(given, known)
   const hint = near.length > 0 ? ` Did you mean ${near.join(' or ')}?` : ''
   return usage(`There is no command ${given}.${hint} Run frames --help for the list.`)
-}
-
-async function addCompletion(program: Command): Promise<void> {
-  const { default: tab } = await import('@bomb.sh/tab/commander')
-  tab(program, { completionCommandName: COMPLETION.name })
 }

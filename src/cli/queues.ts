@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Command } from 'commander'
+import { Argument, type Command } from 'commander'
 import { findHeldBack } from '../events/read.ts'
 import { findAnnotatorStatus } from '../library/annotator/annotator-status.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
 import type { Queues } from '../queue/queues.ts'
 import { NEVER_REACHED } from '../queue/work.ts'
-import { type CommandContext, requireKnown, withContext } from './context.ts'
+import { type CommandContext, withContext } from './context.ts'
 import { addExamples } from './examples.ts'
 import { print } from './terminal.ts'
 import { describeAnnotator } from './video-lines.ts'
@@ -25,12 +25,12 @@ export const defineResume = (command: Command) => defineSwitch(command, 'resume'
 
 function defineSwitch(command: Command, name: 'pause' | 'resume'): void {
   addExamples(command, name, `${name} ingest ingest-backfill`)
-    .argument('[queue...]', `one or more of ${QUEUES.join(', ')} (default: all)`)
+    .addArgument(new Argument('[queue...]', 'queues (default: all)').choices(QUEUES))
     .option('--json', 'print one JSON object')
-    .action((given: string[], options: { json?: boolean }) =>
+    .action((given: QueueName[], options: { json?: boolean }) =>
       withContext(async ({ openQueues }) => {
         const queues = await openQueues()
-        const names = given.length > 0 ? given.map((queue) => requireKnown('queue', queue, QUEUES)) : [...QUEUES]
+        const names = given.length > 0 ? given : [...QUEUES]
         await queues.ready()
         for (const queue of names) await (name === 'pause' ? queues.get(queue).pause() : resume(queues, queue))
         const done = name === 'pause' ? 'Paused' : 'Resumed'

@@ -1,15 +1,15 @@
-import type { Command } from 'commander'
-import { VIDEO_STATUSES } from '../db/schema/videos.ts'
+import { type Command, Option } from 'commander'
+import { VIDEO_STATUSES, type VideoStatus } from '../db/schema/videos.ts'
 import { findAnnotatorStatus } from '../library/annotator/annotator-status.ts'
 import { explainFrames, listVideos, reportVideo } from '../library/videos/video-status.ts'
-import { type CommandContext, parseInteger, requireKnown, withContext } from './context.ts'
+import { type CommandContext, parseInteger, withContext } from './context.ts'
 import { addExamples } from './examples.ts'
 import { print } from './terminal.ts'
-import { describeAnnotator, describeVideo, toVideoLine } from './video-lines.ts'
+import { describeAnnotator, describeVideo, videoTable } from './video-lines.ts'
 
 interface StatusOptions {
   explain?: boolean
-  status?: string
+  status?: VideoStatus
   limit: string
   json?: boolean
 }
@@ -18,7 +18,7 @@ export function defineStatus(command: Command): void {
   addExamples(command, 'status', 'status --status failed', 'status <video> --explain')
     .argument('[video]', 'video id')
     .option('--explain', 'say for each frame why it was kept')
-    .option('--status <status>', `only videos with this status: ${VIDEO_STATUSES.join(', ')}`)
+    .addOption(new Option('--status <status>', 'only videos with this status').choices(VIDEO_STATUSES))
     .option('--limit <n>', 'number of videos', '20')
     .option('--json', 'print one JSON object')
     .action((id: string | undefined, options: StatusOptions) =>
@@ -27,13 +27,12 @@ export function defineStatus(command: Command): void {
 }
 
 async function showVideos({ db }: CommandContext, options: StatusOptions): Promise<void> {
-  const status = options.status === undefined ? undefined : requireKnown('status', options.status, VIDEO_STATUSES)
   const limit = parseInteger('--limit', options.limit, { min: 1, max: 1_000 })
-  const videos = await listVideos(db, { status, limit })
+  const videos = await listVideos(db, { status: options.status, limit })
   const annotator = await findAnnotatorStatus(db)
   print(options.json, { annotator, videos }, () => [
     ...describeAnnotator(annotator),
-    ...(videos.length === 0 ? ['No videos yet: frames add <file> --wait'] : videos.map(toVideoLine)),
+    ...(videos.length === 0 ? ['No videos yet: frames add <file> --wait'] : videoTable(videos)),
   ])
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../library/techniques/techniques.ts'
 import { type CommandContext, withContext } from './context.ts'
 import { addExamples } from './examples.ts'
-import { print } from './terminal.ts'
+import { print, table } from './terminal.ts'
 
 interface Edit {
   name?: string
@@ -118,7 +118,13 @@ function addChange(group: Command, { usage, description, act, editable }: Change
 async function list({ db }: CommandContext, options: { json?: boolean }): Promise<void> {
   const rows = await db.select().from(techniques).orderBy(asc(techniques.slug))
   print(options.json, { techniques: rows.map(toEntry) }, () =>
-    rows.map((row) => `${row.slug.padEnd(28)} ${row.retiredAt ? '(retired) ' : ''}${row.name}: ${row.description}`),
+    table(rows, [
+      { heading: 'SLUG', cell: ({ slug, retiredAt }) => ({ text: slug, style: retiredAt ? 'dim' : undefined }) },
+      {
+        heading: 'NAME',
+        cell: ({ name, description, retiredAt }) => `${retiredAt ? '(retired) ' : ''}${name}: ${description}`,
+      },
+    ]),
   )
 }
 
@@ -127,9 +133,11 @@ async function reviewSuggestions({ db }: CommandContext, options: { dismiss?: st
   const suggestions = await listSuggestions(db)
   print(options.json, { suggestions }, () => {
     if (suggestions.length === 0) return 'Nothing waits for review.'
-    return suggestions.map(
-      ({ slug, count, frame_ids }) => `${String(count).padStart(5)}  ${slug}  ${frame_ids.slice(0, 3).join(' ')}`,
-    )
+    return table(suggestions, [
+      { heading: 'FRAMES', cell: ({ count }) => String(count), align: 'right' },
+      { heading: 'SLUG', cell: ({ slug }) => slug },
+      { heading: 'SUCH AS', cell: ({ frame_ids }) => frame_ids.slice(0, 3).join(' ') },
+    ])
   })
 }
 

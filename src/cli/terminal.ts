@@ -4,7 +4,7 @@ import stringWidth from 'string-width'
 
 // The only file that writes to the terminal, so that no text of others can steer it.
 
-type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 /** A part of a line: a text, or one with its colour. */
 type Piece = string | { text: string; style: Style | undefined }
 export type Line = string | readonly Piece[]
@@ -14,7 +14,7 @@ const CONTROLS = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u20
 /** The same in JSON, where C0 is escaped already. */
 const UNESCAPED = /[\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g
 
-const isTerminal = (stream: NodeJS.WriteStream = process.stdout): boolean => stream.isTTY === true
+export const isTerminal = (stream: NodeJS.WriteStream = process.stdout): boolean => stream.isTTY === true
 
 export function say(...lines: readonly Line[]): void {
   for (const line of lines) process.stdout.write(`${toText(line, process.stdout)}\n`)
@@ -64,6 +64,34 @@ function toJson(value: unknown): string {
 
 function escaped(json: string): string {
   return json.replace(UNESCAPED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+export interface Redraw {
+  /** Takes the place of what was drawn before. */
+  draw(lines: readonly Line[]): void
+  /** Leaves the last drawing where it is. */
+  end(): void
+}
+
+/** Lines on a terminal that are drawn again and again in one place. */
+export async function openRedraw(stream: NodeJS.WriteStream): Promise<Redraw> {
+  const { createLogUpdate } = await import('log-update')
+  const screen = createLogUpdate(stream)
+  return {
+    draw: (lines) => screen(lines.map((line) => toText(line, stream)).join('\n')),
+    end: () => screen.done(),
+  }
+}
+
+/** Asks a person. Only `y` or `yes` means yes. */
+export async function agreed(question: string): Promise<boolean> {
+  const { createInterface } = await import('node:readline/promises')
+  const asking = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return /^y(es)?$/i.test((await asking.question(`${toText(question, process.stderr)} [y/N] `)).trim())
+  } finally {
+    asking.close()
+  }
 }
 
 export interface Column<Row> {

@@ -1,28 +1,37 @@
 import type { AnnotatorStatus } from '../library/annotator/annotator-status.ts'
 import type { VideoReport } from '../library/videos/video-status.ts'
+import { ageOf, duration } from './age.ts'
+import { type Line, type Style, table } from './terminal.ts'
 
 type Stage = VideoReport['stages'][number]
 
-/** A video in one line: id, status, how far it is or what it gave, title. */
-export function toVideoLine(video: VideoReport): string {
-  const outcome = toOutcome(video)
-  return `${video.id}  ${video.status.padEnd(10)}${outcome ? `  ${outcome}` : ''}  ${video.title}`
+const STYLES: Partial<Record<VideoReport['status'], Style>> = { ready: 'green', failed: 'red', cancelled: 'dim' }
+
+/** A line for each video: id, status, how far it is or what it gave, title. */
+export function videoTable(videos: readonly VideoReport[]): Line[] {
+  return table(videos, [
+    { heading: 'ID', cell: ({ id }) => id },
+    { heading: 'STATUS', cell: ({ status }) => ({ text: status, style: STYLES[status] ?? 'cyan' }) },
+    { heading: 'PROGRESS', cell: toOutcome },
+    { heading: 'AGE', cell: ({ added_at }) => ageOf(added_at), align: 'right', terminalOnly: true },
+    { heading: 'TITLE', cell: ({ title }) => title },
+  ])
 }
 
-function toOutcome({ status, frame_count, failure, stages }: VideoReport): string | undefined {
-  if (status === 'ready') return `${frame_count} frames`
+function toOutcome({ status, frame_count, failure, stages }: VideoReport): string {
+  if (status === 'ready') return `${frame_count} ${frame_count === 1 ? 'frame' : 'frames'}`
   if (failure) return `${failure.code}: ${failure.message}`
   const stage = stages.at(-1)
-  if (stage?.stage !== status) return undefined
-  return toProgress(stage) + (stage.left_sec ? `, ${stage.left_sec} s left` : '')
+  if (stage?.stage !== status) return '–'
+  return toProgress(stage) + (stage.left_sec ? `, about ${duration(stage.left_sec)} left` : '')
 }
 
 /** Everything about one video. */
-export function describeVideo(video: VideoReport): string[] {
+export function describeVideo(video: VideoReport): Line[] {
   const { costs } = video
   const tokens = costs.input_tokens + costs.output_tokens
-  const lines = [
-    toVideoLine(video),
+  const lines: Line[] = [
+    ...videoTable([video]),
     `  source    ${video.source_url ?? 'a file'} (${video.platform}${video.author ? `, ${video.author}` : ''})`,
     `  attempts  ${video.attempts}${video.backfill ? ', back-fill' : ''}`,
   ]

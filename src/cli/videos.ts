@@ -1,13 +1,15 @@
 import type { Command } from 'commander'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
-import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
+import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../library/videos/lifecycle.ts'
+import { count, requireConsent } from './consent.ts'
 import { type CommandContext, withContext } from './context.ts'
 import { addExamples } from './examples.ts'
 import { complain, print } from './terminal.ts'
 
 interface ChangeOptions {
   again?: boolean
+  yes?: boolean
   json?: boolean
 }
 
@@ -36,11 +38,35 @@ export function defineCancel(command: Command): void {
 }
 
 export function defineDelete(command: Command): void {
-  addExamples(command, 'delete <video>')
-  defineChange(command, async ({ db }, id) => {
+  addExamples(command, 'delete <video>', 'delete --yes <video>')
+  const remove: Change = async ({ db }, id) => {
     await deleteVideo(db, id)
     return undefined
-  })
+  }
+  command
+    .argument('<video...>', 'video ids')
+    .option('-y, --yes', 'do not ask')
+    .option('--json', 'print one JSON object')
+    .action((ids: string[], options: ChangeOptions) =>
+      withContext(async (context) => {
+        await requireConsentTo(context, ids, options)
+        await changeEach(context, ids, options, remove)
+      }),
+    )
+}
+
+/** Deletes nothing before it was said what goes with the videos. */
+async function requireConsentTo(
+  context: CommandContext,
+  ids: readonly string[],
+  { yes }: ChangeOptions,
+): Promise<void> {
+  const lost = await whatGoesWith(context.db, ids)
+  // None of the ids is a video: the report of each says so.
+  if (lost.videos === 0) return
+  const people = lost.accounts > 0 ? ` of ${count(lost.accounts, 'account')}` : ''
+  const parts = `${count(lost.frames, 'frame')}, ${count(lost.saves, 'save')} and ${count(lost.pins, 'pin')}`
+  await requireConsent(`${count(lost.videos, 'video')} with ${parts}${people}`, yes)
 }
 
 function defineChange(command: Command, change: Change): Command {

@@ -102,9 +102,14 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   const first = await json('events', '--types', 'frame.saved', '--limit', '1')
   const rest = await json('events', '--types', 'frame.saved', '--after', first.next)
   expect([...first.events, ...rest.events].map((event: { subject: string }) => event.subject)).toEqual(frameIds)
-  expect((await frames('events', '--after', 'x')).code).toBe(1)
+  expect((await frames('events', '--after', 'x')).code).toBe(2)
 
-  await json('accounts', 'delete', 'op@example.org')
+  expect(await frames('accounts', 'delete', 'op@example.org')).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringMatching(/^This deletes the account op@example\.org with \d keys?, .* Add --yes to do it\.\n$/),
+  })
+  await json('accounts', 'delete', 'op@example.org', '--yes')
   const { accounts } = await json('accounts')
   expect(accounts.map((account: { email: string }) => account.email)).toEqual(['new@example.org'])
 })

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -64,11 +64,17 @@ export function values(
   )
 }
 
+/** The beginning of every film here: the command line looks at it before it adds a file. */
+export const FILM_HEAD = '\0\0\0\x14ftypisom'
+
 /** Extracts frames without a film: one a second, as many as the first line of the "file" says, all different. */
 export async function extractFromNumber({ file, scratchDir, signal }: ExtractOptions): Promise<Extraction> {
   signal.throwIfAborted()
   const { readFile } = await import('node:fs/promises')
-  const [count, detector = 'counting-1', ...skipped] = (await readFile(file, 'utf8')).split('\n')[0]!.split(' ')
+  const [count, detector = 'counting-1', ...skipped] = (await readFile(file, 'utf8'))
+    .replace(FILM_HEAD, '')
+    .split('\n')[0]!
+    .split(' ')
   const frames: Extraction['frames'] = []
   for (let n = 0; n < Number(count); n++) {
     if (skipped.includes(String(n))) continue
@@ -191,38 +197,46 @@ export interface CommandResult {
 
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
 
+/** A command that runs: resolves when it ends. */
+export interface RunningCommand extends Promise<CommandResult> {
+  child: ChildProcess
+  /** What it has printed so far. */
+  seen(): string
+}
+
 /** The real command line over the service's stores. */
 export function frames(
   service: { stores: Pick<Stores, 'databaseUrl'>; config: Pick<Config, 'dataDir'> },
   redisUrl: string,
   args: readonly string[],
   env: Record<string, string> = {},
-): Promise<CommandResult> {
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [CLI, ...args],
-      {
-        env: {
-          PATH: process.env.PATH,
-          ...NODE_SETTINGS,
-          DATABASE_URL: service.stores.databaseUrl,
-          REDIS_URL: redisUrl,
-          DATA_DIR: service.config.dataDir,
-          ...env,
-        },
-        maxBuffer: 16 * 1024 * 1024,
-      },
-      (error, stdout, stderr) => {
-        const code = error ? Number((error as { code?: unknown }).code ?? 1) : 0
-        let json: unknown
-        try {
-          json = JSON.parse(stdout)
-        } catch {
-          // Not every answer is meant for a program.
-        }
-        resolve({ code, stdout, stderr, json })
-      },
-    )
+): RunningCommand {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    env: {
+      PATH: process.env.PATH,
+      ...NODE_SETTINGS,
+      DATABASE_URL: service.stores.databaseUrl,
+      REDIS_URL: redisUrl,
+      DATA_DIR: service.config.dataDir,
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
+  const said = { stdout: '', stderr: '' }
+  for (const stream of ['stdout', 'stderr'] as const)
+    child[stream].setEncoding('utf8').on('data', (text: string) => {
+      said[stream] += text
+    })
+  const ended = new Promise<CommandResult>((resolve) => {
+    child.once('close', (code) => {
+      let json: unknown
+      try {
+        json = JSON.parse(said.stdout)
+      } catch {
+        // Not every answer is meant for a program.
+      }
+      resolve({ code: code ?? 1, ...said, json })
+    })
+  })
+  return Object.assign(ended, { child, seen: () => said.stdout })
 }

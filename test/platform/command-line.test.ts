@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -43,13 +43,35 @@ test('without a service a command is unavailable, which is another exit code tha
   })
 })
 
+test('completion scripts are sound, and bash completes commands, options and their values', () => {
+  const script = frames('completion', 'bash').stdout
+  const completed = (...words: string[]) => {
+    const typed = words.map((word) => `'${word}'`).join(' ')
+    const call = `COMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _frames; echo "\${COMPREPLY[@]}"`
+    return spawnSync('bash', ['-c', `${script}\n${call}`], { encoding: 'utf8' }).stdout.trim()
+  }
+  expect(completed('frames', 'sta')).toBe('start status')
+  expect(completed('frames', 'accounts', 'cr')).toBe('create')
+  expect(completed('frames', 'accounts', 'create', '--op')).toBe('--operator')
+  expect(completed('frames', 'add', '--platform', 'yo')).toBe('youtube')
+  // Nothing of ours: the shell completes files.
+  expect(completed('frames', 'add', 'film')).toBe('')
+  for (const shell of ['zsh', 'fish']) {
+    const file = join(dataDir, `completion.${shell}`)
+    writeFileSync(file, frames('completion', shell).stdout)
+    const { error, status, stderr } = spawnSync(shell, ['-n', file])
+    if (!error) expect([shell, status, String(stderr)]).toEqual([shell, 0, ''])
+  }
+  expect(frames('completion', 'tcsh')).toMatchObject({ code: 2, stdout: '' })
+})
+
 test('the help of every command tells its exit codes and ends with calls that can be copied', () => {
   const { code, stdout } = frames('--help')
   expect(code).toBe(0)
   const names = [...stdout.matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name]) => name!)
   expect(names.length).toBeGreaterThan(20)
   expect(stdout).toContain('Exit codes: 0 done, 1 failed')
-  for (const name of names.filter((one) => one !== 'completion')) {
+  for (const name of names) {
     const help = frames(name, '--help').stdout
     expect(help, name).toMatch(new RegExp(`\nExamples:\n  frames ${name}`))
     expect(help, name).toContain('Exit codes: 0 done, 1 failed')

@@ -28,7 +28,7 @@ function measurers(): number[] {
     .map((found) => Number(found![1]))
 }
 
-test('it describes frames in a process that ends once there is nothing to do, and in another one afterwards', async () => {
+test('it describes frames in a process that ends with the work, and in another one afterwards', async () => {
   annotator = measureInChild({ idleMs: 300 })
   expect(measurers()).toEqual([])
   const stored: string[] = []

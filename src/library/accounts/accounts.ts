@@ -89,6 +89,20 @@ export async function setPlan(db: DbOrTx, { accountId, plan }: { accountId: stri
   })
 }
 
+/** What `deleteAccount` would take. Keys that have ended count no more. */
+export async function whatAccountHolds(
+  db: Db,
+  accountId: string,
+): Promise<{ keys: number; saves: number; boards: number }> {
+  const { rows } = await db.execute<Record<'keys' | 'saves' | 'boards', string>>(sql`
+    select (select count(*) from api_keys where account_id = ${accountId}
+             and (revoked_at is null or revoked_at > now()) and (expires_at is null or expires_at > now())) as keys,
+           (select count(*) from saves where account_id = ${accountId}) as saves,
+           (select count(*) from boards where account_id = ${accountId}) as boards`)
+  const [row] = rows
+  return { keys: Number(row!.keys), saves: Number(row!.saves), boards: Number(row!.boards) }
+}
+
 /**
  * Deletes the account with its keys, sessions, saves and boards, and appends an event for each save, pin and board. The
  * events stay, but the only row that ties their account id to an address is gone. @throws AppError not_found.

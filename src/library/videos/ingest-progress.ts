@@ -2,7 +2,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { type StageProgress, type VideoRow, videos } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
-import { advanceStage } from './stages.ts'
+import { advanceStage, finishStages } from './stages.ts'
 import { INGEST_STATUSES, lockVideo, takesIngest, toVideoFacts } from './videos.ts'
 
 /** More attempts than this mean that something in the file crashes the worker. */
@@ -58,7 +58,13 @@ export async function recordFailure(
     if (!takesIngest(video, revision)) return
     await tx
       .update(videos)
-      .set({ status: 'failed', failureCode: code, failureMessage: message, updatedAt: new Date() })
+      .set({
+        status: 'failed',
+        failureCode: code,
+        failureMessage: message,
+        stages: finishStages(video.stages, new Date().toISOString()),
+        updatedAt: new Date(),
+      })
       .where(eq(videos.id, id))
     await appendEvent(tx, {
       type: 'video.failed',

@@ -1,10 +1,12 @@
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { undoFrameReferences } from '../collections/frame-references.ts'
+import { idArray } from '../ids.ts'
+import { finishStages } from './stages.ts'
 import { lockVideo, toVideoFacts } from './videos.ts'
 
 /**
@@ -56,12 +58,45 @@ export async function cancelVideo(db: Db, id: string): Promise<VideoRow> {
       throw new AppError('conflict', `Only a video in progress can be cancelled; this one is ${video.status}.`)
     const [cancelled] = await tx
       .update(videos)
-      .set({ status: 'cancelled', revision: video.revision + 1, updatedAt: new Date() })
+      .set({
+        status: 'cancelled',
+        stages: finishStages(video.stages, new Date().toISOString()),
+        revision: video.revision + 1,
+        updatedAt: new Date(),
+      })
       .where(eq(videos.id, id))
       .returning()
     await appendEvent(tx, { type: 'video.cancelled', subject: id, accountId: null, data: toVideoFacts(video) })
     return cancelled!
   })
+}
+
+export interface Loss {
+  videos: number
+  frames: number
+  saves: number
+  pins: number
+  /** Who loses a save or a pin. */
+  accounts: number
+}
+
+/** What `deleteVideo` would take from the library and from people. */
+export async function whatGoesWith(db: Db, ids: readonly string[]): Promise<Loss> {
+  const { rows } = await db.execute<Record<keyof Loss, string>>(sql`
+    with gone as (select id from frames where video_id = any(${idArray(ids)})),
+      lost_saves as (select account_id from saves where frame_id in (select id from gone)),
+      lost_pins as (
+        select b.account_id from board_items i join boards b on b.id = i.board_id
+         where i.frame_id in (select id from gone))
+    select (select count(*) from videos where id = any(${idArray(ids)})) as videos,
+           (select count(*) from gone) as frames,
+           (select count(*) from lost_saves) as saves,
+           (select count(*) from lost_pins) as pins,
+           (select count(*) from (select * from lost_saves union select * from lost_pins) a) as accounts`)
+  const [row] = rows
+  const loss = { videos: 0, frames: 0, saves: 0, pins: 0, accounts: 0 }
+  for (const name of Object.keys(loss) as (keyof Loss)[]) loss[name] = Number(row![name])
+  return loss
 }
 
 /**

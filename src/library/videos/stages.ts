@@ -9,9 +9,11 @@ export function advanceStage(
 ): StageProgress[] {
   const now = new Date().toISOString()
   const at = stages.findIndex((entry) => entry.stage === stage)
-  const startedAt = at < 0 ? now : stages[at]!.startedAt
+  const before = stages[at]
+  const startedAt = before?.startedAt ?? now
+  const movedAt = before?.done === done ? (before.movedAt ?? startedAt) : now
   const earlier = at < 0 ? stages : stages.slice(0, at)
-  return [...finishStages(earlier, now), { stage, startedAt, finishedAt: null, done, total }]
+  return [...finishStages(earlier, now), { stage, startedAt, finishedAt: null, movedAt, done, total }]
 }
 
 export function finishStages(stages: readonly StageProgress[], now: string): StageProgress[] {

@@ -15,7 +15,7 @@ interface StageReport {
   total: number | null
   /** Units per second since the stage began; null before the first unit. */
   rate_per_sec: number | null
-  /** Seconds left at that rate; null when the total is unknown or the stage is over. */
+  /** Seconds left by the steps so far; null when that is unknown or the stage is over. */
   left_sec: number | null
 }
 
@@ -69,7 +69,7 @@ async function toReport(db: Db, video: VideoRow, now: Date): Promise<VideoReport
     source_url: video.sourceUrl === null ? null : toShownAddress(video.sourceUrl),
     status: video.status,
     failure: video.failureCode === null ? null : { code: video.failureCode, message: video.failureMessage ?? '' },
-    stages: video.stages.map((stage) => toStageReport(stage, now)),
+    stages: video.stages.map((stage) => toStageReport(stage, video, now)),
     attempts: video.attempts,
     backfill: video.backfill,
     frame_count: n,
@@ -82,19 +82,38 @@ async function toReport(db: Db, video: VideoRow, now: Date): Promise<VideoReport
   }
 }
 
-function toStageReport({ stage, startedAt, finishedAt, done, total }: StageProgress, now: Date): StageReport {
+const IN_WORK: readonly VideoStatus[] = ['fetching', 'extracting', 'annotating']
+
+/** A stage that the video left unfinished, as early versions kept it, ended when the video failed or was cancelled. */
+function endOf({ finishedAt }: StageProgress, video: VideoRow): string | null {
+  return finishedAt ?? (IN_WORK.includes(video.status) ? null : video.updatedAt.toISOString())
+}
+
+function toStageReport(progress: StageProgress, video: VideoRow, now: Date): StageReport {
+  const { stage, startedAt, done, total } = progress
+  const finishedAt = endOf(progress, video)
   const seconds = (new Date(finishedAt ?? now).getTime() - new Date(startedAt).getTime()) / 1000
-  const rate = done > 0 && seconds > 0 ? Math.round((done / seconds) * 100) / 100 : null
-  const isRunning = finishedAt === null
   return {
     stage,
     started_at: startedAt,
     finished_at: finishedAt,
     done,
     total,
-    rate_per_sec: rate,
-    left_sec: rate && total !== null && isRunning ? Math.max(0, Math.ceil((total - done) / rate)) : null,
+    rate_per_sec: done > 0 && seconds > 0 ? Math.round((done / seconds) * 100) / 100 : null,
+    left_sec: finishedAt === null ? secondsLeft(progress, now) : null,
   }
+}
+
+/**
+ * What is left at the rate until the last step, less the time since then: it counts down while a step takes its time.
+ * Null without a step, and when a step takes longer than all that was left: then nobody knows.
+ */
+function secondsLeft({ startedAt, movedAt, done, total }: StageProgress, now: Date): number | null {
+  if (done === 0 || total === null) return null
+  const moved = new Date(movedAt ?? now).getTime()
+  const perStep = (moved - new Date(startedAt).getTime()) / done
+  const left = (perStep * (total - done) - (now.getTime() - moved)) / 1_000
+  return left > 0 ? Math.ceil(left) : null
 }
 
 /** Why each frame of a video was kept, in time order. */
