@@ -247,7 +247,7 @@ if (process.argv[1] === SELF) {
       file: file!,
       scratchDir: scratchDir!,
       signal: new AbortController().signal,
-      limits: { maxDurationSec: Number(maxDurationSec), timeoutMs: 7_200_000 },
+      limits: { maxDurationSec: Number(maxDurationSec), cpuSec: 14_400 },
     })
   }
   if (what === 'encode') {

@@ -18,8 +18,10 @@ export interface DecodeOptions extends MediaTools {
   signal: AbortSignal
   limits: {
     maxDurationSec: number
-    /** Wall-clock limit. Default: three times the video's length, at least a minute. */
-    timeoutMs?: number
+    /** CPU seconds of ffmpeg. Default: six times the video's length, at least two minutes. */
+    cpuSec?: number
+    /** How long no picture may arrive. The length of the whole pass has no limit: a busy machine decodes slowly. */
+    standstillMs?: number
     /** Address space of ffmpeg, KiB. */
     memoryKb?: number
   }
@@ -59,7 +61,7 @@ export async function decodeVideo(
 ): Promise<void> {
   const { limits } = options
   const size = toImageSize(probe)
-  const timeoutMs = limits.timeoutMs ?? Math.max(60_000, 3000 * (probe.durationSec || limits.maxDurationSec))
+  const cpuSec = limits.cpuSec ?? Math.max(120, Math.ceil(6 * (probe.durationSec || limits.maxDurationSec)))
   const ffmpeg = options.ffmpegPath ?? 'ffmpeg'
   const toneMap = await toneMapFilters(ffmpeg, probe.hdrTransfer)
   const args = decodeArguments(options.file, probe, { size, maxDurationSec: limits.maxDurationSec, toneMap })
@@ -67,18 +69,23 @@ export async function decodeVideo(
   const child = startLimited(ffmpeg, args, {
     stdio: ['ignore', small!.writeFd, 'pipe', full!.writeFd, 'pipe'],
     memoryKb: limits.memoryKb ?? 3_000_000,
-    cpuSec: Math.ceil(timeoutMs / 500),
+    cpuSec,
   })
   // The child has its own copies of these ends. Ours would keep the pipes from ending.
   closeSync(small!.writeFd)
   closeSync(full!.writeFd)
   const tail = collectTail(child)
   const end = ended(child)
-  const guard = guardChild(child, options.signal, timeoutMs)
+  const guard = guardChild(child, options.signal)
   const sources: Array<Socket | Readable> = []
   const colorSpace = toneMap ? 'bt709' : probe.colorSpace
   const sinks = start({ colorSpace, stop: guard.stop, hold: holdSources(sources) })
   const pairs = pairFrames(sinks)
+  const watch = watchProgress(
+    () => pairs.arrived,
+    limits.standstillMs ?? STANDSTILL_MS,
+    () => guard.stop(new MediaError('timed_out', 'The machine was too busy to decode the video.', { retryable: true })),
+  )
 
   const stampData = child.stdio[4] as Readable
   readStamps(stampData, probe.fps, pairs.addStamp)
@@ -97,16 +104,29 @@ export async function decodeVideo(
     if (guard.failure) throw guard.failure
     if (outcome.failed) throw outcome.failed
     if (outcome.code === 127 || outcome.code === 126) throw new Error('ffmpeg was not found. Install ffmpeg.')
-    if (pairs.count === 0 || outcome.code !== 0) throw toDecodeError(tail(), outcome.signal)
+    if (pairs.count === 0 || outcome.code !== 0) throw toDecodeError(tail(), outcome)
   } finally {
+    watch.stop()
     guard.release()
     smallData.socket.destroy()
     fullData.socket.destroy()
   }
 }
 
-/** Kills the child on abort, on time-out and on `stop`, and keeps the first reason. */
-function guardChild(child: ChildProcess, signal: AbortSignal, timeoutMs: number) {
+const STANDSTILL_MS = 120_000
+
+/** Calls `onStandstill` when `count` has not grown for `ms`. */
+function watchProgress(count: () => number, ms: number, onStandstill: () => void) {
+  let seen = 0
+  const timer = setInterval(() => {
+    if (count() === seen) onStandstill()
+    seen = count()
+  }, ms)
+  return { stop: () => clearInterval(timer) }
+}
+
+/** Kills the child on abort and on `stop`, and keeps the first reason. */
+function guardChild(child: ChildProcess, signal: AbortSignal) {
   let failure: unknown = null
   const stop = (reason: unknown) => {
     failure ??= reason
@@ -115,14 +135,12 @@ function guardChild(child: ChildProcess, signal: AbortSignal, timeoutMs: number)
   const abort = () => stop(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
   if (signal.aborted) abort()
-  const timer = setTimeout(() => stop(new MediaError('timed_out', 'Decoding the video took too long.')), timeoutMs)
   return {
     stop,
     get failure() {
       return failure
     },
     release() {
-      clearTimeout(timer)
       signal.removeEventListener('abort', abort)
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     },
@@ -144,6 +162,7 @@ function pairFrames(sinks: DecodeSinks) {
   const pictures: Uint8Array[] = []
   const spare: Uint8Array[] = []
   let count = 0
+  let arrived = 0
 
   function pair(): void {
     while (pictures.length > 0 && stamps.length > 0) {
@@ -159,20 +178,31 @@ function pairFrames(sinks: DecodeSinks) {
     get count() {
       return count
     },
+    /** Also those whose stamps ffmpeg still buffers. */
+    get arrived() {
+      return arrived
+    },
     allocate: () => spare.pop() ?? new Uint8Array(PICTURE_BYTES),
     addStamp(stamp: Stamp): void {
       stamps.push(stamp)
       pair()
     },
     addPicture(data: Uint8Array): void {
+      arrived++
       pictures.push(data)
       pair()
     },
   }
 }
 
-function toDecodeError(stderr: string, signal: NodeJS.Signals | null): Error {
-  if (signal === 'SIGXCPU') return new MediaError('timed_out', 'Decoding the video took too much computing time.')
+/** ffmpeg's exit code after a signal that it handles, which SIGXCPU is. */
+const FFMPEG_SIGNALLED = 255
+
+function toDecodeError(stderr: string, { code, signal }: { code: number | null; signal: string | null }): Error {
+  if (signal === 'SIGXCPU' || code === FFMPEG_SIGNALLED)
+    return new MediaError('timed_out', 'Decoding the video took too much computing time.')
+  // A container without memory kills its largest process.
+  if (signal === 'SIGKILL') return new MediaError('crashed', 'The decoder was killed.', { retryable: true })
   if (/Cannot allocate memory|malloc/i.test(stderr))
     return new MediaError('too_large', 'The video needs more memory to decode than is allowed.')
   return new MediaError('truncated', 'The video cannot be decoded: the file is cut off or damaged.', {

@@ -26,6 +26,8 @@ export interface Extraction {
 
 /** `scratchDir` is an empty private folder, which the caller removes. */
 export interface ExtractOptions extends DecodeOptions {
+  /** How long reading the header may take. */
+  probeTimeoutMs?: number
   onProgress?: (progress: { stage: 'probe' | 'shots' | 'images'; done: number; total: number | null }) => void
 }
 

@@ -22,7 +22,9 @@ export function startLimited(
   options: { stdio: Array<IOType | number>; memoryKb: number; cpuSec: number },
 ): ChildProcess {
   // macOS has no limit on address space, so only the time limit applies there.
-  const limits = ['-c 0', `-v ${Math.round(options.memoryKb)}`, `-t ${Math.ceil(options.cpuSec)}`]
+  // At the soft limit the kernel sends SIGXCPU, at the hard one SIGKILL.
+  const cpuSec = Math.ceil(options.cpuSec)
+  const limits = ['-c 0', `-v ${Math.round(options.memoryKb)}`, `-H -t ${cpuSec + 10}`, `-S -t ${cpuSec}`]
   const script = [...limits.map((limit) => `ulimit ${limit} 2>/dev/null`), 'exec "$0" "$@"'].join('; ')
   return spawn('/bin/sh', ['-c', script, program, ...args], {
     stdio: options.stdio,

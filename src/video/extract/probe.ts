@@ -68,7 +68,7 @@ interface ProbedStream {
  */
 export async function probeVideo(
   file: string,
-  options: MediaTools & { maxDurationSec: number; signal?: AbortSignal; timeoutMs?: number },
+  options: MediaTools & { maxDurationSec: number; signal?: AbortSignal; probeTimeoutMs?: number },
 ): Promise<Probe> {
   await checkReadable(file)
   const output = await runProbe(file, options)
@@ -164,7 +164,7 @@ interface ProbeOutput {
 
 async function runProbe(
   file: string,
-  options: MediaTools & { signal?: AbortSignal; timeoutMs?: number },
+  options: MediaTools & { signal?: AbortSignal; probeTimeoutMs?: number },
 ): Promise<ProbeOutput> {
   options.signal?.throwIfAborted()
   const args = ['-v', 'error', '-hide_banner', '-print_format', 'json', '-show_format', '-show_streams']
@@ -185,7 +185,7 @@ async function runProbe(
   const timer = setTimeout(() => {
     timedOut = true
     child.kill('SIGKILL')
-  }, options.timeoutMs ?? PROBE_TIMEOUT_MS)
+  }, options.probeTimeoutMs ?? PROBE_TIMEOUT_MS)
   const abort = () => child.kill('SIGKILL')
   options.signal?.addEventListener('abort', abort, { once: true })
   const end = await ended(child)
@@ -194,7 +194,10 @@ async function runProbe(
   options.signal?.throwIfAborted()
   if (end.failed) throw end.failed
   if (end.code === 127 || end.code === 126) throw new Error('ffprobe was not found. Install ffmpeg.')
-  if (timedOut) throw new MediaError('timed_out', "Reading the file's header took too long.")
+  if (timedOut) {
+    const message = 'The machine was too busy to read the header of the file.'
+    throw new MediaError('timed_out', message, { retryable: true })
+  }
   if (size > MAX_OUTPUT) throw new MediaError('not_a_video', "The file's header is too large.")
   if (end.code !== 0) throw toProbeError(tail())
   try {

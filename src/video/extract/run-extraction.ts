@@ -46,7 +46,8 @@ export async function extractInChild(options: ExtractOptions): Promise<Extractio
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     stderr = (stderr + chunk).slice(-MAX_ERROR_OUTPUT)
   })
-  const timeoutMs = (options.limits.timeoutMs ?? Math.max(60_000, 3000 * options.limits.maxDurationSec)) + 60_000
+  // CPU time and standstills end a decode earlier. This ends a process that hangs.
+  const timeoutMs = 6000 * options.limits.maxDurationSec + 120_000
   let timedOut = false
   const timer = setTimeout(() => {
     timedOut = true
@@ -88,7 +89,10 @@ function toResult(
     if (outcome.code !== null) throw new MediaError(outcome.code, outcome.message, { retryable: outcome.retryable })
     throw Object.assign(new Error(outcome.message), outcome.errno ? { code: outcome.errno } : {})
   }
-  if (end.timedOut) throw new MediaError('timed_out', 'Decoding the video took too long.')
+  if (end.timedOut) {
+    const message = 'The machine was too busy to decode the video.'
+    throw new MediaError('timed_out', message, { retryable: true })
+  }
   throw new MediaError('crashed', 'The decoder crashed on this video.', {
     retryable: true,
     cause: end.startFailure ?? new Error(end.stderr.slice(-1000)),
