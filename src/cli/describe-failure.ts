@@ -4,6 +4,7 @@ import { isConnectionLoss } from '../db/connection-loss.ts'
 import { AppError } from '../errors.ts'
 import { LocalFailure } from '../local/failure.ts'
 import { scrub } from '../logger.ts'
+import { describeAccess } from './describe-access.ts'
 import { CliError, EXIT } from './failure.ts'
 
 interface Failure {
@@ -30,13 +31,23 @@ function toFailure(error: unknown): Failure {
       text: 'The database, Redis or the media store is unavailable. Check that the service is running.',
       exitCode: EXIT.unavailable,
     }
+  const known = describeAccess(error)
+  if (known) return { text: known, exitCode: EXIT.failed }
   return { text: error instanceof Error ? (error.stack ?? error.message) : String(error), exitCode: EXIT.failed }
 }
 
 /** What PostgreSQL, Redis, a bucket or Meilisearch says to a wrong password or name, as what to correct. */
 const REFUSALS: readonly [what: RegExp, text: string][] = [
-  [/^(28P01|28000)$/, 'PostgreSQL refuses the user or the password of DATABASE_URL. Correct it.'],
-  [/^3D000$/, 'PostgreSQL has no database of the name in DATABASE_URL. Create it, or correct the name.'],
+  [
+    /^(28P01|28000)$/,
+    'PostgreSQL refuses the user or the password of DATABASE_URL. Correct it. A new POSTGRES_PASSWORD in .env applies ' +
+      'at the first start of a database only: use the old one, or change it with ALTER ROLE.',
+  ],
+  [
+    /^3D000$/,
+    'PostgreSQL has no database of the name in DATABASE_URL. Create it, or correct the name. In a container whose ' +
+      'first start was interrupted, remove its volume.',
+  ],
   [/^(WRONGPASS|NOAUTH)\b/, 'Redis refuses the password of REDIS_URL. Correct it.'],
   [
     /^(InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied)$/,

@@ -1,6 +1,3 @@
-import { writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Command } from 'commander'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
@@ -8,14 +5,16 @@ import { returnMemoryWhenIdle } from '../idle-memory.ts'
 import { createLogger } from '../logger.ts'
 import { ROLES } from '../queue/roles.ts'
 import { stopInOrder, untilSignalled } from '../shutdown.ts'
+import { keepAliveFile } from './alive-file.ts'
 import { configOrExit, requireKnown } from './context.ts'
 import { addExamples } from './examples.ts'
 import { usage } from './failure.ts'
 import { ensureOperator } from './operator.ts'
+import { requireWritable } from './require-writable.ts'
+import { complain } from './terminal.ts'
 
 /** Time for a load balancer to notice that `/readyz` fails. */
 const DRAIN_GRACE_MS = 3_000
-const ALIVE_EVERY_MS = 10_000
 
 // `frames start` runs everything on one machine. `api | worker | migrate` run one part each, as production does.
 // Each imports its servers when it runs.
@@ -30,9 +29,10 @@ export function defineStart(command: Command): void {
 export function defineApi(command: Command): void {
   addExamples(command, 'api').action(async () => {
     const { config, logger, databaseUrl, redisUrl } = settings('api')
+    if (!config.s3) requireWritable(config.dataDir)
     const signalled = untilSignalled()
     const { openApi } = await import('../server/main.ts')
-    const api = await openApi({ config, databaseUrl, redisUrl, logger, host: config.host })
+    const api = await orExit(openApi({ config, databaseUrl, redisUrl, logger, host: config.host }))
     logger.info({ port: api.port }, 'API listening')
     returnMemoryWhenIdle()
     await signalled
@@ -45,18 +45,18 @@ export function defineWorker(command: Command): void {
     .option('--roles <list>', `comma-separated list of ${ROLES.join(', ')}`, ROLES.join(','))
     .action(async ({ roles }: { roles: string }) => {
       const { config, logger, databaseUrl, redisUrl } = settings('worker')
+      requireWritable(config.dataDir)
       const wanted = roles.split(',').map((role) => requireKnown('role', role.trim(), ROLES))
       // Our `frames start` was killed and its database goes with it. Exit at once: every step survives a kill.
       process.once('disconnect', () => process.exit(1))
       const signalled = untilSignalled()
       const { openWorker } = await import('../workers/main.ts')
-      const worker = await openWorker({ config, databaseUrl, redisUrl, logger, roles: wanted })
+      const worker = await orExit(openWorker({ config, databaseUrl, redisUrl, logger, roles: wanted }))
       logger.info({ roles: wanted }, 'worker started')
       returnMemoryWhenIdle()
-      const alive = setInterval(touchAliveFile, ALIVE_EVERY_MS)
-      touchAliveFile()
+      const alive = keepAliveFile()
       await signalled
-      clearInterval(alive)
+      alive[Symbol.dispose]()
       await finish(logger, [['worker', () => worker.stop(20_000)]])
     })
 }
@@ -65,6 +65,7 @@ export function defineMigrate(command: Command): void {
   addExamples(command, 'migrate').action(async () => {
     const config = configOrExit()
     if (!config.databaseUrl) throw usage('Set DATABASE_URL.')
+    requireWritable(config.dataDir)
     const db = openDb({ url: config.databaseUrl, max: 2 })
     try {
       await migrateDatabase(db)
@@ -75,12 +76,15 @@ export function defineMigrate(command: Command): void {
   })
 }
 
-/** For a container's health check, as a worker has no port. The file is touched while the event loop runs. */
-function touchAliveFile(): void {
+/** Ends the process when a server cannot start: the connections that it has opened would keep it alive. */
+async function orExit<T>(opening: Promise<T>): Promise<T> {
   try {
-    writeFileSync(join(tmpdir(), 'worker.alive'), String(Date.now()))
-  } catch {
-    // The health check fails; the work goes on.
+    return await opening
+  } catch (error) {
+    const { describeFailure } = await import('./describe-failure.ts')
+    const { text, exitCode } = describeFailure(error)
+    complain(text)
+    process.exit(exitCode)
   }
 }
 

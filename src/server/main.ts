@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Config } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import { guardConnections } from '../http/connections.ts'
+import { warnOfOtherHost } from '../http/other-host.ts'
 import { openRateLimits, type RateLimitOptions } from '../http/rate-limit/rate-limits.ts'
 import type { Logger } from '../logger.ts'
 import { drainable } from '../shutdown.ts'
@@ -55,6 +56,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
   const server = options.server ?? createHttpServer()
   guardConnections(server, logger, { perAddress: config.connectionsPerAddress })
   const { drain } = drainable(server)
+  warnOfOtherHost(server, { ...config, logger })
   server.on('request', app.listener)
   const closeStores = async () => {
     app.close()
