@@ -40,8 +40,8 @@ function toFailure(error: unknown): Failure {
 const REFUSALS: readonly [what: RegExp, text: string][] = [
   [
     /^(28P01|28000)$/,
-    'PostgreSQL refuses the user or the password of DATABASE_URL. Correct it. A new POSTGRES_PASSWORD in .env applies ' +
-      'at the first start of a database only: use the old one, or change it with ALTER ROLE.',
+    'PostgreSQL refuses the user or the password of DATABASE_URL. Correct it. A new POSTGRES_PASSWORD in .env ' +
+      'applies at the first start of a database only: use the old one, or change it with ALTER ROLE.',
   ],
   [
     /^3D000$/,

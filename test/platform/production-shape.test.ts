@@ -1,14 +1,18 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { parseConfig } from '../../src/config.ts'
 
-// No container engine runs here: these tests hold the files to what can be read from them.
+// What can be read from the files, without a container engine. containers.test.ts runs them where there is one.
 
 interface Service {
   image?: string
-  build?: string
+  build?: { context: string; target: string }
+  tmpfs?: string[]
+  pull_policy?: string
   command?: string[]
   ports?: string[]
   environment?: Record<string, string>
@@ -23,12 +27,13 @@ interface Service {
 const compose = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
   services: Record<string, Service>
   volumes: Record<string, unknown>
-  networks: Record<string, { internal?: boolean } | null>
+  networks: Record<string, { internal?: boolean; enable_ipv6?: string } | null>
 }
 const services = Object.entries(compose.services)
 const dockerfile = readFileSync('Dockerfile', 'utf8')
 const stages = dockerfile.split(/^FROM /m)
-const final = stages.at(-1)!
+const stageOf = (name: string) => stages.find((stage) => stage.split('\n')[0]!.endsWith(` AS ${name}`))!
+const service = stageOf('service')
 
 describe('docker-compose.yml', () => {
   const here = spawnSync('docker-compose', ['version'], { stdio: 'ignore' }).status === 0
@@ -44,6 +49,44 @@ describe('docker-compose.yml', () => {
     expect(compose.networks.inside?.internal).toBe(true)
     for (const name of ['postgres', 'redis', 'meilisearch'])
       expect(compose.services[name]!.networks, name).toEqual(['inside'])
+  })
+
+  test('one service builds the image, which no registry has', () => {
+    const built = services.filter(([, service]) => service.build)
+    expect(built.map(([name, { build }]) => [name, withDefaults(build!.target)])).toEqual([['migrate', 'service']])
+    expect(stages.map((stage) => / AS (\S+)/.exec(stage)?.[1])).toEqual(
+      expect.arrayContaining(['service', 'with-yt-dlp']),
+    )
+    for (const role of ['api', 'worker']) expect(compose.services[role]!.pull_policy).toBe('never')
+  })
+
+  test('the password of no store has a default, and the check of PostgreSQL needs its database', () => {
+    const text = readFileSync('docker-compose.yml', 'utf8')
+    for (const name of ['POSTGRES_PASSWORD', 'REDIS_PASSWORD', 'MEILI_MASTER_KEY'])
+      expect(text.match(new RegExp(`\\$\\{${name}:(?!\\?)`, 'g')), name).toBeNull()
+    expect(compose.services.postgres!.healthcheck!.test.join(' ')).toMatch(/psql .*-d frames .*select 1/)
+  })
+
+  test('the line of the page for operators makes passwords once, and keeps them from others', () => {
+    const page = readFileSync('docs/production.md', 'utf8')
+    const line = /^\(umask 77;[\s\S]+?> \.env\)$/m.exec(page)![0]
+    const folder = mkdtempSync(join(tmpdir(), 'frames-env-'))
+    try {
+      const made = () => spawnSync('sh', ['-c', line], { cwd: folder }).status
+      expect(made()).toBe(0)
+      const first = readFileSync(join(folder, '.env'), 'utf8')
+      expect(first).toMatch(
+        /^POSTGRES_PASSWORD=[0-9a-f]{48}\nREDIS_PASSWORD=[0-9a-f]{48}\nMEILI_MASTER_KEY=[0-9a-f]{48}\n$/,
+      )
+      expect(statSync(join(folder, '.env')).mode & 0o777).toBe(0o600)
+      expect(made()).not.toBe(0)
+      expect(readFileSync(join(folder, '.env'), 'utf8')).toBe(first)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+    const ignored = spawnSync('git', ['check-ignore', '-q', '.env'])
+    expect(ignored.status).toBe(0)
+    expect(readFileSync('.dockerignore', 'utf8')).not.toMatch(/^!.*\.env/m)
   })
 
   test('stores are pinned, checked, kept on declared volumes and waited for', () => {
@@ -71,16 +114,17 @@ describe('docker-compose.yml', () => {
       expect(service.image).toBe('frame-library')
       expect(service.read_only).toBe(true)
       expect(service.cap_drop).toEqual(['ALL'])
+      expect(service.tmpfs).toEqual([expect.stringMatching(/^\/tmp:size=\d+m/)])
       const settings = Object.fromEntries(
         Object.entries(service.environment!).map(([name, value]) => [name, withDefaults(value)]),
       )
       const config = parseConfig(settings)
-      expect(config.databaseUrl, role).toBe('postgres://frames:frames-inside-only@postgres:5432/frames')
+      expect(config.databaseUrl, role).toBe('postgres://frames:POSTGRES_PASSWORD@postgres:5432/frames')
       expect(config.meili).toEqual({
         url: 'http://meilisearch:7700',
         key: withDefaults(compose.services.meilisearch!.environment!.MEILI_MASTER_KEY!),
       })
-      expect(config.redisUrl, role).toBe('redis://:frames-inside-only@redis:6379')
+      expect(config.redisUrl, role).toBe('redis://:REDIS_PASSWORD@redis:6379')
       const source = readFileSync('src/config.ts', 'utf8')
       for (const name of Object.keys(settings)) expect(source).toMatch(new RegExp(`^  ${name}:`, 'm'))
     }
@@ -102,11 +146,40 @@ test('every setting of .env reaches API and worker', () => {
 
 describe('Dockerfile', () => {
   test('one image of Node 24 that runs as an ordinary user with ffmpeg and an init', () => {
-    for (const stage of stages.slice(1)) expect(stage).toMatch(/^node:24[\w.-]*-slim/)
-    expect(final).toMatch(/apt-get install .*ffmpeg/)
-    expect(final).toMatch(/^USER 10001$/m)
-    expect(final).toMatch(/^ENTRYPOINT \["tini", "--", "frames"\]$/m)
-    expect(final).toContain('/livez')
+    const bases = stages.slice(1).map((stage) => /^\S+/.exec(stage)![0])
+    const own = stages.map((stage) => / AS (\S+)/.exec(stage)?.[1])
+    for (const base of bases) expect(['node:24-trixie-slim', 'debian:trixie-slim', ...own]).toContain(base)
+    // The default target is the last stage.
+    expect(stages.at(-1)!.trim()).toBe('service')
+    expect(service).toMatch(/^COPY --from=packages \/usr\/local\/bin\/node /m)
+    expect(service).toMatch(/^ENTRYPOINT \["tini", "--", "frames"\]$/m)
+    expect(service).toMatch(/^HEALTHCHECK .*CMD \["frames", "healthcheck"\]$/m)
+    for (const name of ['service', 'with-yt-dlp'])
+      expect(
+        stageOf(name)
+          .match(/^USER .*$/gm)!
+          .at(-1),
+      ).toBe('USER 10001')
+  })
+
+  test('ffmpeg decodes every codec and container that the service takes, and has the filters it uses', () => {
+    const flags = (kind: string) =>
+      [...stageOf('ffmpeg').matchAll(new RegExp(`--enable-${kind}=(\\S+)`, 'g'))].flatMap(([, list]) =>
+        list!.split(','),
+      )
+    const source = (path: string) => readFileSync(`src/video/extract/${path}`, 'utf8')
+    const codecs = [.../^const CODECS = \[(.*)\]/m.exec(source('probe.ts'))![1]!.matchAll(/'(\w+)'/g)].map(
+      ([, name]) => name!,
+    )
+    expect(codecs.length).toBeGreaterThan(5)
+    expect(flags('decoder').sort()).toEqual(codecs.map((name) => (name === 'av1' ? 'libdav1d' : name)).sort())
+    const demuxers = flags('demuxer')
+    const formats = /^const FORMATS = '(.*)'/m.exec(source('ffmpeg.ts'))![1]!.split(',')
+    // The others are further names of the first two.
+    expect(formats.filter((name) => demuxers.includes(name)).sort()).toEqual(demuxers.sort())
+    const graphs = source('decode-arguments.ts') + source('stamps.ts')
+    const used = flags('filter').filter((name) => new RegExp(`\\b${name}=`).test(graphs))
+    expect(used.sort()).toEqual(flags('filter').sort())
   })
 
   test('copies what is there, and everything the code reads at run time', () => {
@@ -128,5 +201,5 @@ describe('Dockerfile', () => {
 })
 
 function withDefaults(value: string): string {
-  return value.replace(/\$\{\w+:-([^}]*)\}/g, '$1')
+  return value.replace(/\$\{\w+:-([^}]*)\}/g, '$1').replace(/\$\{(\w+):\?[^}]*\}/g, '$1')
 }
