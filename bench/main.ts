@@ -9,6 +9,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'cold-search': () => import('./cold-search.ts'),
   paging: () => import('./paging.ts'),
   relevance: () => import('./relevance.ts'),
+  starve: () => import('./starve.ts'),
   save: () => import('./save.ts'),
   'key-check': () => import('./key-check.ts'),
   projection: () => import('./projection.ts'),

@@ -1,6 +1,5 @@
-import type { Request, Response } from 'express'
+import type { Response } from 'express'
 import { z } from 'zod'
-import { sendPieces } from '../http/stream-body.ts'
 import { type JsonMembers, jsonObjectWithLists, jsonText } from '../json-text.ts'
 import type { Parameters } from '../parameters.ts'
 import { CSV_HEAD, type ExportRow, toCsvLines } from '../views/export.ts'
@@ -12,7 +11,12 @@ export const exportParameters = {
 } as const satisfies Parameters
 
 /** Rows that are loaded at once, while a long list is sent. */
-export const BATCH = 500
+export const BATCH = 100
+
+interface Exchange {
+  res: Response
+  sendPieces(pieces: AsyncIterable<string>, type: string): Promise<void>
+}
 
 interface Download {
   format?: 'json' | 'csv' | undefined
@@ -24,27 +28,22 @@ interface Download {
 
 /** Sends a file in batches. */
 export async function sendDownload(
-  exchange: { req: Request; res: Response },
+  exchange: Exchange,
   { format = 'json', name, about = {}, batches }: Download,
 ): Promise<undefined> {
   exchange.res.set('Content-Disposition', `attachment; filename="${name}.${format}"`)
   if (format === 'json') return sendList(exchange, { ...about, exported_at: jsonText(new Date()) }, 'items', batches)
-  await sendPieces(exchange.req, exchange.res, csvPieces(batches), 'text/csv; charset=utf-8')
+  await exchange.sendPieces(csvPieces(batches), 'text/csv; charset=utf-8')
 }
 
 /** Sends an object with a long list at its end, in batches. */
 export async function sendList(
-  { req, res }: { req: Request; res: Response },
+  { sendPieces }: Pick<Exchange, 'sendPieces'>,
   about: JsonMembers,
   name: string,
   batches: AsyncIterable<readonly object[]>,
 ): Promise<undefined> {
-  await sendPieces(
-    req,
-    res,
-    jsonObjectWithLists(about, { [name]: asTexts(batches) }),
-    'application/json; charset=utf-8',
-  )
+  await sendPieces(jsonObjectWithLists(about, { [name]: asTexts(batches) }), 'application/json; charset=utf-8')
 }
 
 async function* csvPieces(batches: AsyncIterable<readonly ExportRow[]>) {

@@ -40,12 +40,12 @@ export const favouriteEndpoints = [
       answer: z.strictObject({ frames: z.array(SavedFrame) }),
       scope: 'saves:read',
     },
-    async (deps: FavouritesDeps, { caller, query: { limit, after }, req, res, charge, hold }) => {
+    async (deps: FavouritesDeps, { caller, query: { limit, after }, req, res, charge, hold, sendPieces }) => {
       const { db, search, publicUrl } = deps
       if (limit === undefined && after === undefined) {
         hold('longAnswers')
         await charge(pointsForItems(await countSaves(db, caller.account.id)) - POINTS.read)
-        return sendList({ req, res }, {}, 'frames', allSaves(deps, caller.account.id))
+        return sendList({ sendPieces }, {}, 'frames', allSaves(deps, caller.account.id))
       }
       const { saves, next } = await listSaves(db, caller.account.id, { limit, after })
       await charge(pointsForItems(saves.length) - POINTS.read)
@@ -84,11 +84,11 @@ export const favouriteEndpoints = [
       scope: 'saves:read',
       everyPlan: true,
     },
-    async (deps: FavouritesDeps, { caller, query: { format }, req, res, charge, hold }) => {
+    async (deps: FavouritesDeps, { caller, query: { format }, res, charge, hold, sendPieces }) => {
       hold('longAnswers')
       await charge(pointsForItems(await countSaves(deps.db, caller.account.id)) - POINTS.read)
       const batches = asRows(allSaves(deps, caller.account.id))
-      return sendDownload({ req, res }, { format, name: 'saves', batches })
+      return sendDownload({ res, sendPieces }, { format, name: 'saves', batches })
     },
   ),
 

@@ -1,70 +1,79 @@
 import { AppError } from '../errors.ts'
 
-/** Admits one act of an account, or of no one; the returned function ends it. @throws AppError unavailable */
-export type Admission = (accountId?: string) => Promise<() => void>
+/** Admits one act of a subject, or of no one; the returned function ends it. @throws AppError unavailable */
+export type Admission = (subject?: string) => Promise<() => void>
+
+export interface AdmissionOptions {
+  max: number
+  ofOne: number
+  waitMs: number
+  /** What waits, as an error names it. */
+  what: 'writes' | 'searches'
+}
 
 interface Waiting {
-  accountId: string | undefined
+  subject: string | undefined
   admit: () => void
 }
 
 /**
- * At most `max` acts at a time and `ofOne` of one account. The next is the one whose account runs the fewest, and of
+ * At most `max` acts at a time and `ofOne` of one subject. The next is the one whose subject runs the fewest, and of
  * those the first that asked. An act that waits longer than `waitMs` is refused.
  */
-export function openAdmission({ max, ofOne, waitMs }: { max: number; ofOne: number; waitMs: number }): Admission {
+export function openAdmission({ max, ofOne, waitMs, what }: AdmissionOptions): Admission {
   let free = max
   const running = new Map<string, number>()
   const waiting = new Set<Waiting>()
 
-  const runningOf = (accountId: string | undefined) => (accountId === undefined ? 0 : (running.get(accountId) ?? 0))
+  const runningOf = (subject: string | undefined) => (subject === undefined ? 0 : (running.get(subject) ?? 0))
 
-  function enter(accountId: string | undefined): void {
+  function enter(subject: string | undefined): void {
     free--
-    if (accountId !== undefined) running.set(accountId, runningOf(accountId) + 1)
+    if (subject !== undefined) running.set(subject, runningOf(subject) + 1)
   }
 
-  function leave(accountId: string | undefined): void {
+  function leave(subject: string | undefined): void {
     free++
-    if (accountId !== undefined) {
-      const left = runningOf(accountId) - 1
-      if (left > 0) running.set(accountId, left)
-      else running.delete(accountId)
+    if (subject !== undefined) {
+      const left = runningOf(subject) - 1
+      if (left > 0) running.set(subject, left)
+      else running.delete(subject)
     }
     const next = nextOf(waiting)
     if (!next) return
     waiting.delete(next)
-    enter(next.accountId)
+    enter(next.subject)
     next.admit()
   }
 
   function nextOf(candidates: Iterable<Waiting>): Waiting | undefined {
     let next: Waiting | undefined
     for (const candidate of candidates) {
-      const count = runningOf(candidate.accountId)
-      if (count < ofOne && (!next || count < runningOf(next.accountId))) next = candidate
+      const count = runningOf(candidate.subject)
+      if (count < ofOne && (!next || count < runningOf(next.subject))) next = candidate
     }
     return next
   }
 
-  function turn(accountId: string | undefined): Promise<void> {
+  function turn(subject: string | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         waiting.delete(place)
-        reject(new AppError('unavailable', 'Too many writes are waiting. Try again in a second.', { retryAfterSec: 1 }))
+        const message = `Too many ${what} are waiting. Try again in a second.`
+        reject(new AppError('unavailable', message, { retryAfterSec: 1 }))
       }, waitMs)
       const admit = () => {
         clearTimeout(timer)
         resolve()
       }
-      const place = { accountId, admit }
+      const place = { subject, admit }
       waiting.add(place)
     })
   }
 
-  return async (accountId) => {
-    if (free > 0 && runningOf(accountId) < ofOne) enter(accountId)
-    else await turn(accountId)
-    return () => leave(accountId)
+  return async (subject) => {
+    if (free > 0 && runningOf(subject) < ofOne) enter(subject)
+    else await turn(subject)
+    return () => leave(subject)
   }
 }

@@ -61,7 +61,7 @@ export function openDb({
   const db = drizzle(pool) as Db
   const transact = transactions(
     pool,
-    openAdmission({ max: maxTransactions, ofOne: maxTransactionsOfOne, waitMs: turnMs }),
+    openAdmission({ max: maxTransactions, ofOne: maxTransactionsOfOne, waitMs: turnMs, what: 'writes' }),
   )
   db.transaction = (act, config) => transact(undefined, act, config)
   db.transactionOf = transact

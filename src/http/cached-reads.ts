@@ -2,8 +2,10 @@ import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import { CompressibleBody, encodingReader, sendBody } from './compressed-body.ts'
+import { contextOf } from './edge.ts'
 import { isAny, isMet } from './etag.ts'
 import type { ReadModelVersion } from './read-model-version.ts'
+import type { TakeTurn } from './turns.ts'
 import { openVersionedCache, type Versioned } from './versioned-cache.ts'
 
 const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600'
@@ -26,7 +28,10 @@ export interface CachedReads {
 }
 
 /** Caches the answers of open reads, bounded by `maxBytes`, for one version of the read model. */
-export function openCachedReads(readModel: ReadModelVersion, { maxBytes = 64 * 1024 * 1024 } = {}): CachedReads {
+export function openCachedReads(
+  readModel: ReadModelVersion,
+  { takeTurn, maxBytes = 64 * 1024 * 1024 }: { takeTurn: TakeTurn; maxBytes?: number | undefined },
+): CachedReads {
   const cache = openVersionedCache<CompressibleBody>({
     readModel,
     maxBytes,
@@ -52,18 +57,22 @@ export function openCachedReads(readModel: ReadModelVersion, { maxBytes = 64 * 1
     return sendBody(req, res, value, { type: JSON_TYPE, encoding: encodingOf(req) })
   }
 
+  function loadInTurn(req: Request, load: CacheableRead['load']): Promise<CompressibleBody> {
+    return takeTurn(contextOf(req).address, async () => new CompressibleBody(toJson(await load())))
+  }
+
   /** 304 from the version alone, without a load; else the answer. */
   async function find(req: Request, res: Response, name: string, load: CacheableRead['load']): Promise<void> {
     const etag = tagOf(await cache.version(), name)
     const condition = req.headers['if-none-match']
     // `*` asks whether there is an answer at all, which the version does not say.
     if (isMet(condition, etag) && !isAny(condition)) return sendNotModified(res, etag)
-    const found = await cache.getOrLoad(name, async () => new CompressibleBody(toJson(await load())))
+    const found = await cache.getOrLoad(name, () => loadInTurn(req, load))
     await send(req, res, name, found)
   }
 
   async function answerOnce(req: Request, res: Response, { load }: CacheableRead): Promise<void> {
-    const value = new CompressibleBody(toJson(await load()))
+    const value = await loadInTurn(req, load)
     await send(req, res, '', { value, version: undefined })
   }
 

@@ -12,6 +12,7 @@ import { answerPost } from './idempotent-write.ts'
 import { type Budget, type Holding, POINTS } from './rate-limit/budgets.ts'
 import type { RateLimits } from './rate-limit/rate-limits.ts'
 import { holdUntilSent, spendMore } from './rate-limit/spend.ts'
+import type { LongAnswers } from './stream-body.ts'
 
 /** What the router, OpenAPI, /docs, /llms.txt and the authorisation tests know about an endpoint. */
 export interface Operation {
@@ -76,6 +77,7 @@ export interface EndpointTools {
   db: Db
   cache: CachedReads
   limits: RateLimits
+  longAnswers: LongAnswers
 }
 
 type PathParams<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -96,6 +98,8 @@ export interface Input<O extends Operation> {
   charge(points: number): undefined | Promise<void>
   /** Holds one of its kind until the answer is sent. @throws AppError rate_limited */
   hold(kind: Holding): void
+  /** Sends a body of any length. `hold` a long answer before. */
+  sendPieces(pieces: AsyncIterable<string>, type: string): Promise<void>
 }
 
 /** The answer as the operation's schema has it. */
@@ -108,15 +112,13 @@ export function endpoint<D, const O extends Operation>(
 ): Endpoint<D> {
   return {
     ...operation,
-    toHandler:
-      (deps, { limits }) =>
-      async (req, res) => {
-        const answer = await handle(deps, readInput(operation, limits, req, res))
-        if (operation.status !== undefined) res.status(operation.status)
-        if (answer === undefined) return
-        if (operation.long) await sendJson(req, res, new CompressibleBody(JSON.stringify(answer)))
-        else res.json(answer)
-      },
+    toHandler: (deps, tools) => async (req, res) => {
+      const answer = await handle(deps, readInput(operation, tools, req, res))
+      if (operation.status !== undefined) res.status(operation.status)
+      if (answer === undefined) return
+      if (operation.long) await sendJson(req, res, new CompressibleBody(JSON.stringify(answer)))
+      else res.json(answer)
+    },
   }
 }
 
@@ -137,13 +139,11 @@ export function idempotentPost<D, const O extends Operation & { method: 'post'; 
   return {
     ...operation,
     idempotent: true,
-    toHandler:
-      (deps, { db, limits }) =>
-      async (req, res) => {
-        const input = readInput(operation, limits, req, res)
-        if (pointsOf) await input.charge(pointsOf(input.body) - POINTS.write)
-        await answerPost(db, req, res, async (tx) => ({ status, body: await act(deps, { ...input, tx }), secret }))
-      },
+    toHandler: (deps, tools) => async (req, res) => {
+      const input = readInput(operation, tools, req, res)
+      if (pointsOf) await input.charge(pointsOf(input.body) - POINTS.write)
+      await answerPost(tools.db, req, res, async (tx) => ({ status, body: await act(deps, { ...input, tx }), secret }))
+    },
   }
 }
 
@@ -182,7 +182,12 @@ export function cachedRead<D, const O extends Operation & { method: 'get'; scope
   }
 }
 
-function readInput<O extends Operation>(operation: O, limits: RateLimits, req: Request, res: Response): Input<O> {
+function readInput<O extends Operation>(
+  operation: O,
+  { limits, longAnswers }: EndpointTools,
+  req: Request,
+  res: Response,
+): Input<O> {
   const { parameters, body, bodyOptional, otherBody, scope } = operation
   const input: Record<keyof Input<O>, unknown> = {
     params: req.params,
@@ -193,6 +198,7 @@ function readInput<O extends Operation>(operation: O, limits: RateLimits, req: R
     res,
     charge: (points: number) => spendMore(limits, { req, res }, points),
     hold: (kind: Holding) => holdUntilSent(limits, { req, res }, kind),
+    sendPieces: (pieces: AsyncIterable<string>, type: string) => longAnswers.send(req, res, pieces, type),
   }
   return input as Input<O>
 }

@@ -12,9 +12,13 @@ export interface ReadModelVersion {
   epoch(): number
 }
 
+/** How many lifetimes a version is still given out while the next look is under way. */
+const STALE_LIFETIMES = 5
+
 /**
- * Looks up the version at most every `ttlMs`, and again as soon as another engine answers. The lifetime is what one
- * process may lag, far below the five minutes of an edge cache.
+ * Looks up the version at most every `ttlMs`, and again as soon as another engine answers. While a look is under way
+ * the last version is given out for some more lifetimes: readers of kept answers never wait for the database. That is
+ * what one process may lag, far below the five minutes of an edge cache.
  */
 export function openReadModelVersion(source: VersionSource, { ttlMs = 1_000 } = {}): ReadModelVersion {
   let known: { version: string; untilMs: number; epoch: number } | undefined
@@ -39,8 +43,13 @@ export function openReadModelVersion(source: VersionSource, { ttlMs = 1_000 } = 
     epoch,
     current() {
       const now = epoch()
-      if (known?.epoch === now && performance.now() < known.untilMs) return known.version
-      return looking?.epoch === now ? looking.version : look(now)
+      const lateMs = known?.epoch === now ? performance.now() - known.untilMs : Number.POSITIVE_INFINITY
+      if (lateMs < 0) return known!.version
+      const version = looking?.epoch === now ? looking.version : look(now)
+      if (lateMs >= ttlMs * STALE_LIFETIMES) return version
+      // This caller does not wait. Those who do see the error.
+      version.catch(() => undefined)
+      return known!.version
     },
   }
 }

@@ -1,5 +1,6 @@
 import { Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createBrotliCompress, createGzip } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { BROTLI, type Encoding, preferredEncoding } from './compressed-body.ts'
@@ -9,16 +10,54 @@ const compressors: Record<Encoding, () => Transform> = {
   gzip: () => createGzip(),
 }
 
+export interface LongAnswers {
+  /**
+   * Sends a body of any length without holding it: the next piece is made when the client has read the one before. The
+   * first piece is made before the headers go out, so that an error there has an answer of its own.
+   */
+  send(req: Request, res: Response, pieces: AsyncIterable<string>, type: string): Promise<void>
+}
+
 /**
- * Sends a body of any length without holding it: the next piece is made when the client has read the one before.
- * The first piece is made before the headers go out, so that an error there has an answer of its own.
+ * Long answers of one process. One piece is made at a time, followed by a pause as long: however many are sent, half of
+ * the time is left to other requests.
  */
-export async function sendPieces(
-  req: Request,
-  res: Response,
+export function openLongAnswers(): LongAnswers {
+  let turn: Promise<unknown> = Promise.resolve()
+
+  function inTurn<T>(make: () => Promise<T>): Promise<T> {
+    const made = turn.then(async () => {
+      const started = performance.now()
+      const piece = await make()
+      return { piece, tookMs: performance.now() - started }
+    })
+    turn = made.then(
+      ({ tookMs }) => sleep(tookMs),
+      () => undefined,
+    )
+    return made.then(({ piece }) => piece)
+  }
+
+  return { send: (req, res, pieces, type) => sendPieces(req, res, paced(pieces, inTurn), type) }
+}
+
+async function* paced(
   pieces: AsyncIterable<string>,
-  type: string,
-): Promise<void> {
+  inTurn: <T>(make: () => Promise<T>) => Promise<T>,
+): AsyncGenerator<string> {
+  const iterator = pieces[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const next = await inTurn(() => iterator.next())
+      if (next.done) return
+      yield next.value
+    }
+  } finally {
+    await iterator.return?.()
+  }
+}
+
+async function sendPieces(req: Request, res: Response, pieces: AsyncIterable<string>, type: string): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]()
   const first = await iterator.next()
   const encoding = preferredEncoding(req)

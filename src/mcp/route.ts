@@ -6,6 +6,7 @@ import { contextOf } from '../http/edge.ts'
 import { toAppError } from '../http/problem.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { spend } from '../http/rate-limit/spend.ts'
+import type { TakeTurn } from '../http/turns.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import type { CallContext, Dispatch } from './dispatcher.ts'
 import { parseBody, type RpcId, readId } from './messages.ts'
@@ -21,13 +22,14 @@ export interface McpRouteOptions {
   authentication: Pick<Authentication, 'identify'>
   /** The one budget that HTTP uses too. */
   limits: RateLimits
+  takeTurn: TakeTurn
 }
 
 /**
  * `POST /api/mcp` (docs/interface.md §4.4): what HTTP adds before and after the protocol. Every answer is JSON; only
  * 202 and a preflight have no body.
  */
-export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRouteOptions): Router {
+export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTurn }: McpRouteOptions): Router {
   function contextFor(req: Request, res: Response, caller: Caller | undefined): CallContext {
     const payer = caller ? payerOf(caller) : ({ budget: 'anonymous', subject: contextOf(req).address } as const)
     let gone: AbortSignal | undefined
@@ -37,6 +39,7 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits }: McpRo
         gone ??= whenGone(res)
         return gone
       },
+      inTurn: (act) => takeTurn(contextOf(req).address, act),
       charge: (points) => spend(limits, { req, res }, payer, points),
     }
   }

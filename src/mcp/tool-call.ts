@@ -17,6 +17,8 @@ export interface ToolCallContext {
   caller: Caller | undefined
   /** Asked for where there is work to abort. */
   signal(): AbortSignal
+  /** Runs a tool in the turn of the caller's address. */
+  inTurn<T>(act: () => Promise<T>): Promise<T>
 }
 
 export interface ToolCallOptions extends ResultCacheOptions {
@@ -51,7 +53,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     const parsed = tool.input.safeParse(args)
     if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
     const answered = await withDeadline(context.signal(), deadlineMs, (signal) =>
-      tool.run(parsed.data, { caller: context.caller, signal }),
+      context.inTurn(() => tool.run(parsed.data, { caller: context.caller, signal })),
     )
     return { text: jsonText(era.wrap(toResult(answered))), keep: !answered.images }
   }

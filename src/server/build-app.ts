@@ -13,6 +13,8 @@ import { endpointRouter } from '../http/endpoint-router.ts'
 import { openKeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openReadModelVersion } from '../http/read-model-version.ts'
+import { openLongAnswers } from '../http/stream-body.ts'
+import { openTurns } from '../http/turns.ts'
 import { fetchability } from '../library/videos/submit.ts'
 import type { Logger } from '../logger.ts'
 import { mcpRouter } from '../mcp/route.ts'
@@ -69,13 +71,15 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const production = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
   const search = overrides.search?.(production) ?? production
   const readModel = openReadModelVersion(search, { ttlMs: overrides.versionTtlMs })
-  const cache = openCachedReads(readModel, { maxBytes: overrides.readCacheBytes })
+  const takeTurn = openTurns()
+  const cache = openCachedReads(readModel, { takeTurn, maxBytes: overrides.readCacheBytes })
   const kept = openKeptAnswers(readModel)
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const pages = openPages({
     db,
     search,
     readModel,
+    takeTurn,
     kept,
     sourceKeyOf,
     publicUrl,
@@ -105,11 +109,11 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     resolveSource: findSource,
     fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }),
   }
-  const routerTools = { db, cache, authentication, limits }
+  const routerTools = { db, cache, authentication, limits, longAnswers: openLongAnswers() }
   const routers = [
     // The library comes first: warm reads cost little more than the way to their route. The tools come next.
     endpointRouter(LIBRARY_ENDPOINTS, apiDeps, routerTools),
-    mcpRouter({ dispatch, publicUrl, authentication, limits }),
+    mcpRouter({ dispatch, publicUrl, authentication, limits, takeTurn }),
     endpointRouter(OTHER_ENDPOINTS, apiDeps, routerTools),
     ...pages.routers,
     docsPageRouter({ assets: pages.assets, document: documents.api, limits, publicUrl }),

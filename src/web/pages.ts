@@ -3,6 +3,7 @@ import type { Db } from '../db/client.ts'
 import type { KeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import type { ReadModelVersion } from '../http/read-model-version.ts'
+import type { TakeTurn } from '../http/turns.ts'
 import type { Logger } from '../logger.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import type { CollectionDeps } from '../views/collections.ts'
@@ -16,6 +17,7 @@ import { wallRouter } from './wall-page.ts'
 export interface PagesDeps extends CollectionDeps {
   search: LibrarySearch
   readModel: ReadModelVersion
+  takeTurn: TakeTurn
   kept: KeptAnswers
   sourceKeyOf(term: string): string | undefined
   db: Db

@@ -1,8 +1,11 @@
 import { Router } from 'express'
 import { notFound } from '../errors.ts'
+import { contextOf } from '../http/edge.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import type { ReadModelVersion } from '../http/read-model-version.ts'
+import type { TakeTurn } from '../http/turns.ts'
 import { openVersionedCache } from '../http/versioned-cache.ts'
 import type { Logger } from '../logger.ts'
 import { canonicalKey, readParameters } from '../parameters.ts'
@@ -21,6 +24,7 @@ export interface WallDeps {
   search: LibrarySearch
   readModel: ReadModelVersion
   limits: RateLimits
+  takeTurn: TakeTurn
   logger: Logger
   publicUrl: string
   /** The canonical key of a pasted video address; undefined for anything else. */
@@ -34,9 +38,9 @@ const PAGE_CACHE = 'public, max-age=60, stale-while-revalidate=60'
 
 /** `/` and `/frames/{id}`. */
 export function wallRouter(deps: WallDeps): Router {
-  const { assets, readModel, limits, logger, publicUrl } = deps
+  const { assets, readModel, limits, takeTurn, logger, publicUrl } = deps
   const router = Router()
-  const limit = limitOpenReads(limits)
+  const limit = limitOpenReads(limits, { points: POINTS.search })
   const pages = openVersionedCache<{ page: string }>({
     readModel,
     maxBytes: MAX_CACHE_BYTES,
@@ -50,16 +54,16 @@ export function wallRouter(deps: WallDeps): Router {
       res.set('Cache-Control', 'no-store').redirect(302, `/?video=${videoId}`)
       return
     }
-    const { value } = await pages.getOrLoad(canonicalKey(values), async () => ({
-      page: await renderWall(deps, values),
-    }))
+    const { value } = await pages.getOrLoad(canonicalKey(values), () =>
+      takeTurn(contextOf(req).address, async () => ({ page: await renderWall(deps, values) })),
+    )
     res.set('Cache-Control', PAGE_CACHE)
     sendPage(res, { publicUrl, page: value.page })
   })
 
   router.get('/frames/:id', limit, async (req, res) => {
     readParameters(withoutTracking(req.originalUrl), {})
-    const page = await renderFrame(deps, String(req.params.id))
+    const page = await takeTurn(contextOf(req).address, () => renderFrame(deps, String(req.params.id)))
     res.set('Cache-Control', PAGE_CACHE)
     sendPage(res, { publicUrl, page })
   })

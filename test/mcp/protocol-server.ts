@@ -33,6 +33,7 @@ export async function openProtocolServer(): Promise<ProtocolServer> {
         logger: silent,
         deadlineMs: 150,
       }),
+      takeTurn: (_subject, act) => act(),
       publicUrl,
       authentication: {
         async identify(req) {

@@ -37,6 +37,7 @@ describe('an answer that is kept', () => {
       const { status, body } = await dispatch(JSON.stringify(message), headers, {
         caller: undefined,
         signal: () => new AbortController().signal,
+        inTurn: (act) => act(),
         charge: (points) => {
           spent.push(points)
           return undefined
@@ -102,7 +103,12 @@ describe('a store that is away', () => {
     const { status, body } = await dispatch(
       JSON.stringify(call('echo')),
       {},
-      { caller: undefined, signal: () => new AbortController().signal, charge: async () => {} },
+      {
+        caller: undefined,
+        signal: () => new AbortController().signal,
+        inTurn: (act) => act(),
+        charge: async () => {},
+      },
     )
     expect([status, JSON.parse(body!.join('')).result]).toEqual([
       200,

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { openTurns } from './turns.ts'
+
+test('one address runs a few searches at a time, and another is next however many of the first wait', async () => {
+  const takeTurn = openTurns({ ofOne: 2 })
+  const running: string[] = []
+  const order: string[] = []
+  const ends = new Map<string, () => void>()
+  const search = (address: string, name: string) =>
+    takeTurn(address, async () => {
+      running.push(name)
+      await new Promise<void>((resolve) => ends.set(name, resolve))
+      order.push(name)
+    })
+  const all = Array.from({ length: 6 }, (_, n) => search('192.0.2.1', `a${n}`))
+  const other = search('192.0.2.2', 'b')
+  await expect.poll(() => running).toEqual(['a0', 'a1', 'b'])
+  ends.get('b')!()
+  await other
+  for (let n = 0; n < 6; n++) {
+    await expect.poll(() => ends.has(`a${n}`)).toBe(true)
+    expect(running.length - order.length).toBeLessThanOrEqual(2)
+    ends.get(`a${n}`)!()
+  }
+  await Promise.all(all)
+  expect(order).toEqual(['b', 'a0', 'a1', 'a2', 'a3', 'a4', 'a5'])
+})

@@ -1,0 +1,25 @@
+import { availableParallelism } from 'node:os'
+import { openAdmission } from '../db/admission.ts'
+
+/** Runs an act in the turn of a subject. @throws AppError unavailable */
+export type TakeTurn = <T>(subject: string, act: () => Promise<T>) => Promise<T>
+
+/** Of the 16 connections these leave some to key checks and to the version of the read model. */
+const MAX = 12
+const WAIT_MS = 10_000
+
+/**
+ * Turns for what must be searched for. One address runs few searches at a time, because more than there are processors
+ * delay everyone and end no sooner; the next turn is for the address that runs the fewest.
+ */
+export function openTurns({ ofOne = Math.min(MAX / 2, Math.max(2, availableParallelism())) } = {}): TakeTurn {
+  const admit = openAdmission({ max: MAX, ofOne, waitMs: WAIT_MS, what: 'searches' })
+  return async (subject, act) => {
+    const leave = await admit(subject)
+    try {
+      return await act()
+    } finally {
+      leave()
+    }
+  }
+}
