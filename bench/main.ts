@@ -14,6 +14,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'key-check': () => import('./key-check.ts'),
   projection: () => import('./projection.ts'),
   seed: () => import('./seed.ts'),
+  backup: () => import('./backup.ts'),
   ingest: () => import('./ingest.ts'),
   shots: () => import('./shots.ts'),
   picks: () => import('./picks.ts'),

@@ -19,7 +19,8 @@ interface Side {
 
 /**
  * Copies one file. Undefined when the source does not have it. A file that is there already stays when it has the
- * content of the source, or the given one.
+ * content of the source, or the given one. A source without the given content is not copied: its own checksum is
+ * returned.
  */
 export async function copyFile(
   from: Side,
@@ -31,28 +32,36 @@ export async function copyFile(
     if (there && there.sha256 === wanted) return { ...there, isNew: false }
   }
   // Images are small. What people upload may be large and is streamed.
-  const copied = from.key.includes('uploads/') ? await stream(from, to) : await copyWhole(from, to)
+  const copied = from.key.includes('uploads/') ? await stream(from, to, sha256) : await copyWhole(from, to, sha256)
   return copied && { ...copied, isNew: true }
 }
 
-async function copyWhole(from: Side, to: Side): Promise<{ bytes: number; sha256: string } | undefined> {
-  const body = await from.store.get(from.key)
-  if (!body) return undefined
-  await to.store.put(to.key, body, 'image/webp')
-  return { bytes: body.length, sha256: createHash('sha256').update(body).digest('hex') }
+interface Content {
+  bytes: number
+  sha256: string
 }
 
-async function stream(from: Side, to: Side): Promise<{ bytes: number; sha256: string } | undefined> {
+async function copyWhole(from: Side, to: Side, expected: string | undefined): Promise<Content | undefined> {
+  const body = await from.store.get(from.key)
+  if (!body) return undefined
+  const content = { bytes: body.length, sha256: createHash('sha256').update(body).digest('hex') }
+  if (expected === undefined || expected === content.sha256) await to.store.put(to.key, body, 'image/webp')
+  return content
+}
+
+async function stream(from: Side, to: Side, expected: string | undefined): Promise<Content | undefined> {
   const body = await from.store.open(from.key)
   if (!body) return undefined
   const measure = new Measure()
   body.once('error', (error) => measure.destroy(error))
   await to.store.put(to.key, body.pipe(measure), 'application/octet-stream')
-  return { bytes: measure.bytes, sha256: measure.sha256() }
+  const content = { bytes: measure.bytes, sha256: measure.sha256() }
+  if (expected !== undefined && expected !== content.sha256) await to.store.delete(to.key)
+  return content
 }
 
 /** Reads a file for its size and checksum. Undefined when it is not there. */
-export async function measureFile({ store, key }: Side): Promise<{ bytes: number; sha256: string } | undefined> {
+export async function measureFile({ store, key }: Side): Promise<Content | undefined> {
   const body = await store.open(key)
   if (!body) return undefined
   const hash = createHash('sha256')

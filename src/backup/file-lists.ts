@@ -34,6 +34,8 @@ export function openListWriter(place: MediaStore, name: string): ListWriter {
   let lines: string[] = []
   async function flush(): Promise<void> {
     if (lines.length === 0) return
+    // What a list names is on the disk.
+    await place.settle?.()
     const body = Readable.from([Buffer.from(`${lines.join('\n')}\n`)])
     const files = lines.length
     lines = []

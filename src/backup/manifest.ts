@@ -56,7 +56,9 @@ function manifestKey(name: string): string {
 /** Writes the manifest, which makes the backup whole. */
 export async function writeManifest(place: MediaStore, name: string, manifest: Manifest): Promise<void> {
   const text = JSON.stringify({ ...manifest, checksum: checksumOf(manifest) }, null, 2)
+  await place.settle?.()
   await place.put(manifestKey(name), Buffer.from(`${text}\n`), 'application/json')
+  await place.settle?.()
 }
 
 /** @throws BackupFailure for a missing, damaged or newer manifest */

@@ -39,5 +39,5 @@ export async function openPlace(
   if (create) await mkdir(folder, { recursive: true, mode: 0o700 })
   else if (!(await stat(folder).catch(() => undefined))?.isDirectory())
     throw new BackupFailure(`There is no folder ${at}. Check the name of the place.`)
-  return { at, store: openDiskStore(folder), close: () => undefined }
+  return { at, store: openDiskStore(folder, { syncLater: true }), close: () => undefined }
 }

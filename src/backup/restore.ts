@@ -82,6 +82,9 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   }
 }
 
+/** Files that are made durable together. */
+const SETTLE_FILES = 10_000
+
 interface RestoredFiles {
   copied: number
   missing: number
@@ -90,21 +93,25 @@ interface RestoredFiles {
 async function restoreFiles({ place, media, onProgress }: RestoreOptions, manifest: Manifest): Promise<RestoredFiles> {
   let done = 0
   let copied = 0
+  let unsettled = 0
   const target = { store: media, toKey: (key: string) => key }
   await forEachFolder<ListedFile>(listFiles(place, manifest), target, async (folder, sizes) => {
     await forEachAtOnce(COPIES_AT_ONCE, folder, async ({ key, bytes, sha256 }) => {
       const expected = { present: sizes.get(key) === bytes, sha256: sha256 ?? undefined }
       const file = await copyFile({ store: place, key: copyOf(key) }, { store: media, key }, expected)
       if (!file) throw damaged(`${copyOf(key)} is missing`)
-      if (file.sha256 !== sha256) {
-        await media.delete(key)
-        throw damaged(`${copyOf(key)} has another checksum`)
-      }
+      if (file.sha256 !== sha256) throw damaged(`${copyOf(key)} has another checksum`)
       if (file.isNew) copied++
     })
     done += folder.length
+    unsettled += folder.length
+    if (unsettled >= SETTLE_FILES) {
+      await media.settle?.()
+      unsettled = 0
+    }
     onProgress?.({ step: 'images', done, total: manifest.images.files })
   })
+  await media.settle?.()
   return { copied, missing: 0 }
 }
 

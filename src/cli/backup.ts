@@ -147,7 +147,7 @@ export async function rebuildSearchDocuments(config: Config, databaseUrl: string
 }
 
 function mediaOf(config: Config) {
-  return { media: openMediaStore(config), mediaBucket: config.s3?.bucket ?? null }
+  return { media: openMediaStore(config, { syncLater: true }), mediaBucket: config.s3?.bucket ?? null }
 }
 
 /** Lines for people on standard error, at most one every two seconds. */

@@ -24,6 +24,8 @@ export interface MediaStore {
   list(prefix: string): AsyncIterable<{ key: string; bytes: number; modifiedAt: Date }>
   /** Deletes everything below a folder. `prefix` ends with a slash. */
   deletePrefix(prefix: string): Promise<void>
+  /** Makes durable what was put since the last call. Absent where each `put` does so itself. */
+  settle?(): Promise<void>
 }
 
 const KEY = /^[a-z0-9]+(?:[a-z0-9._-]*[a-z0-9])?(?:\/[a-z0-9]+(?:[a-z0-9._-]*[a-z0-9])?)*$/

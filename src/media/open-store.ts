@@ -4,9 +4,12 @@ import { openDiskStore } from './disk-store.ts'
 import type { MediaStore } from './media-store.ts'
 
 /** The S3 bucket when one is configured, otherwise a folder under DATA_DIR. */
-export function openMediaStore(config: Pick<Config, 's3' | 'dataDir'>): MediaStore {
+export function openMediaStore(
+  config: Pick<Config, 's3' | 'dataDir'>,
+  options?: Parameters<typeof openDiskStore>[1],
+): MediaStore {
   const { s3 } = config
-  if (!s3) return openDiskStore(join(config.dataDir, 'store'))
+  if (!s3) return openDiskStore(join(config.dataDir, 'store'), options)
   // Its client takes 40 MB, which a folder does not need.
   return deferred(async () => (await import('./s3-store.ts')).openS3Store(s3))
 }

@@ -70,7 +70,8 @@ const notice = (work: Promise<unknown>) =>
 test('a backup of a library at rest is that library, by row and by file; a second copies nothing', async () => {
   using place = openFolder()
   using target = openFolder()
-  const store = openDiskStore(place.path)
+  // As the command opens it.
+  const { store } = await openPlace(place.path, NO_S3)
   expect(await backUp(store)).toMatchObject({ images: 30, images_copied: 30, images_missing: 0 })
   expect(await backUp(store)).toMatchObject({ images: 30, images_copied: 0 })
   expect(await verifyBackup({ place: store, at: place.path })).toMatchObject({ images: 30, images_missing: 0 })
