@@ -90,6 +90,11 @@ export async function openKnownFiles(place: MediaStore): Promise<KnownFiles> {
   const sources: AsyncGenerator<ListedFile>[] = []
   for (const { name, whole } of all.slice(Math.max(newest, 0)))
     sources.push(readAll(place, await listsOf(place, name, whole)))
+  return findIn(sources)
+}
+
+/** Finds files in sorted lists, which are read side by side. */
+export async function findIn(sources: readonly AsyncGenerator<ListedFile>[]): Promise<KnownFiles> {
   const heads = await Promise.all(sources.map(advance))
   return {
     async find(key) {

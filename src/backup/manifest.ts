@@ -49,7 +49,7 @@ export function nameFor(time: Date): string {
     .toLowerCase()
 }
 
-function manifestKey(name: string): string {
+export function manifestKey(name: string): string {
   return `${folderOf(name)}/manifest.json`
 }
 

@@ -1,4 +1,5 @@
-import { renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
@@ -10,11 +11,11 @@ import { COPIES_AT_ONCE, copyFile, forEachFolder } from './copy-files.ts'
 import { BackupFailure } from './failure.ts'
 import { copyOf, type ListedFile } from './file-lists.ts'
 import { chooseBackup, type Manifest, readManifest, type StoredTable } from './manifest.ts'
+import type { Progress } from './streams.ts'
 import { decompress, forEachAtOnce } from './streams.ts'
 import { copyTarget, quote } from './tables.ts'
 import { dropLibrary, requireFreeDatabase, requireKnownSchema } from './target.ts'
 import { damaged, listFiles, requireFiles } from './verify.ts'
-import type { Progress } from './write-backup.ts'
 
 export interface RestoreOptions {
   databaseUrl: string
@@ -30,7 +31,7 @@ export interface RestoreOptions {
   operatorKeyFile?: string
   /** Consumers whose effect is not in the backup: they begin at the start until `rebuild` has resolved. */
   rebuilt: readonly string[]
-  /** Builds that effect. */
+  /** Builds that effect. If it fails the library is whole all the same: the consumers build it from the log. */
   rebuild(): Promise<void>
   onProgress?: (progress: Progress) => void
 }
@@ -43,6 +44,8 @@ export interface RestoreReport {
   images: number
   images_copied: number
   images_missing: number
+  /** Why the effect of the consumers is not built yet; null when it is. */
+  rebuild_failed: string | null
 }
 
 /**
@@ -66,8 +69,11 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
       manifest.images.mode === 'copy' ? await restoreFiles(options, manifest) : await findFiles(options, manifest)
     const cursors = await restoreTables(client, options, manifest)
     await client.query('analyze')
-    await options.rebuild()
-    await returnCheckpoints(client, cursors)
+    const failure = await options.rebuild().then(
+      () => null,
+      (error: unknown) => error as Error,
+    )
+    if (failure === null) await returnCheckpoints(client, cursors)
     return {
       backup: name,
       created_at: manifest.created_at,
@@ -76,6 +82,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
       images: manifest.images.files,
       images_copied: images.copied,
       images_missing: images.missing + manifest.images.missing,
+      rebuild_failed: failure?.message ?? null,
     }
   } finally {
     await client.end().catch(() => undefined)
@@ -189,6 +196,7 @@ async function restoreOperatorKey(
   if (!operator_key || !operatorKeyFile) return () => undefined
   const key = await place.get(operator_key.file)
   if (!key) throw damaged(`${operator_key.file} is missing`)
+  mkdirSync(dirname(operatorKeyFile), { recursive: true, mode: 0o700 })
   const unfinished = `${operatorKeyFile}.new`
   writeFileSync(unfinished, key, { mode: 0o600 })
   return () => renameSync(unfinished, operatorKeyFile)

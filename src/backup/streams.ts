@@ -4,6 +4,13 @@ import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import type { MediaStore } from '../media/media-store.ts'
 
+/** How far a backup or restore is. */
+export interface Progress {
+  step: 'tables' | 'images'
+  done: number
+  total: number
+}
+
 /** Passes bytes on, and knows their number and SHA-256 at the end. */
 export class Measure extends Transform {
   bytes = 0

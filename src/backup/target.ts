@@ -68,12 +68,13 @@ export async function dropLibrary(client: pg.ClientBase): Promise<void> {
   await client.query('drop schema if exists library_search, library_search_next, library_search_old, drizzle cascade')
   const own = `not exists (select from pg_depend d where d.objid = o.oid and d.deptype = 'e')`
   const { rows: tables } = await client.query<{ name: string }>(
-    `select relname as name from pg_class o where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
-        and ${own}`,
+    `select relname as name from pg_class o where relnamespace = 'public'::regnamespace
+        and relkind in ('r', 'p') and pg_has_role(relowner, 'member') and ${own}`,
   )
   for (const { name } of tables) await client.query(`drop table if exists public.${quote(name)} cascade`)
   const { rows: functions } = await client.query<{ name: string }>(
-    `select oid::regprocedure::text as name from pg_proc o where pronamespace = 'public'::regnamespace and ${own}`,
+    `select oid::regprocedure::text as name from pg_proc o where pronamespace = 'public'::regnamespace
+        and pg_has_role(proowner, 'member') and ${own}`,
   )
   for (const { name } of functions) await client.query(`drop function if exists ${name} cascade`)
 }

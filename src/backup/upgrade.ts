@@ -3,8 +3,9 @@ import { knownMigrations, loadMigrations } from '../db/migrate.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { BackupFailure } from './failure.ts'
 import { restoreBackup } from './restore.ts'
+import type { Progress } from './streams.ts'
 import { loadTables, quote, type Table } from './tables.ts'
-import { type Progress, writeBackup } from './write-backup.ts'
+import { writeBackup } from './write-backup.ts'
 
 /**
  * Copies a library from one database into another, over compressed files in `place`, and compares both. Images stay

@@ -3,8 +3,8 @@ import { COPIES_AT_ONCE, forEachFolder, measureFile } from './copy-files.ts'
 import { BackupFailure } from './failure.ts'
 import { copyOf, type ListedFile, MissingList, readList } from './file-lists.ts'
 import { chooseBackup, type Manifest, readManifest } from './manifest.ts'
+import type { Progress } from './streams.ts'
 import { forEachAtOnce } from './streams.ts'
-import type { Progress } from './write-backup.ts'
 
 export function damaged(what: string): BackupFailure {
   return new BackupFailure(`The backup is damaged: ${what}. Choose an earlier one with --backup, or make a new one.`)

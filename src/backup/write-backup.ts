@@ -18,14 +18,9 @@ import {
   type StoredTable,
   writeManifest,
 } from './manifest.ts'
-import { decompress, forEachAtOnce, linesOf, putCompressed } from './streams.ts'
+import { pruneBackups } from './prune.ts'
+import { decompress, forEachAtOnce, linesOf, type Progress, putCompressed } from './streams.ts'
 import { copyTarget, loadSequences, loadTables } from './tables.ts'
-
-export interface Progress {
-  step: 'tables' | 'images'
-  done: number
-  total: number
-}
 
 export interface BackupOptions {
   databaseUrl: string
@@ -36,11 +31,15 @@ export interface BackupOptions {
   images: 'copy' | 'reference' | 'none'
   /** The file to take along, if there is one. */
   operatorKeyFile?: string
+  /** Removes older backups of the place, but for the newest ones. */
+  keep?: number | undefined
   onProgress?: (progress: Progress) => void
 }
 
 export interface BackupReport {
   backup: string
+  /** Older backups. */
+  removed: number
   tables: number
   rows: number
   /** Of the tables, compressed. */
@@ -90,8 +89,10 @@ export async function writeBackup(options: BackupOptions): Promise<BackupReport>
     })
     await place.delete(wantedKey(name))
     await removeInterrupted(place, name)
+    const removed = options.keep === undefined ? 0 : await pruneBackups(place, options.keep)
     return {
       backup: name,
+      removed,
       tables: tables.length,
       rows: tables.reduce((sum, { rows }) => sum + rows, 0),
       bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),

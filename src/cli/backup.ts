@@ -3,13 +3,14 @@ import { type Command, Option } from 'commander'
 import { BackupFailure, explain } from '../backup/failure.ts'
 import { openPlace, type Place } from '../backup/place.ts'
 import { restoreBackup } from '../backup/restore.ts'
+import type { Progress } from '../backup/streams.ts'
 import { type VerifyReport, verifyBackup } from '../backup/verify.ts'
-import { type BackupReport, type Progress, writeBackup } from '../backup/write-backup.ts'
+import { type BackupReport, writeBackup } from '../backup/write-backup.ts'
 import type { Config } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { openFaultPoint } from '../workers/fault-point.ts'
-import { configOrExit } from './context.ts'
+import { configOrExit, parseInteger } from './context.ts'
 import { addExamples } from './examples.ts'
 import { withDatabase } from './local-database.ts'
 import { complain, print } from './terminal.ts'
@@ -20,6 +21,7 @@ const REBUILT = ['search']
 
 interface BackupOptions {
   images: 'copy' | 'reference'
+  keep?: number
   verify?: boolean
   json?: boolean
 }
@@ -36,6 +38,11 @@ export function defineBackup(command: Command): void {
       new Option('--images <how>', 'copy them, or leave them in the bucket of the service')
         .choices(['copy', 'reference'])
         .default('copy'),
+    )
+    .addOption(
+      new Option('--keep <n>', 'then remove older backups of the place, but for the newest n').argParser((given) =>
+        parseInteger('--keep', given, { min: 1, max: 10_000 }),
+      ),
     )
     .option('--verify', 'read everything again and compare it with its checksums')
     .option('--json', 'print one JSON object')
@@ -95,6 +102,7 @@ async function backUp({ at, store: place }: Place, config: Config, options: Back
       ...mediaOf(config),
       place,
       images: options.images,
+      keep: options.keep,
       operatorKeyFile: join(config.dataDir, 'operator-key'),
       onProgress(progress) {
         show(progress)
@@ -106,6 +114,7 @@ async function backUp({ at, store: place }: Place, config: Config, options: Back
   print(options.json, { place: at, ...report, verified: options.verify === true }, () => [
     `Backed up as ${report.backup}: ${describe(report)}`,
     ...describeMissing(report),
+    ...(report.removed > 0 ? [`Removed ${report.removed} older backups.`] : []),
     `Restore it with: frames restore ${at}`,
   ])
 }
@@ -131,6 +140,9 @@ async function restore({ at, store: place }: Place, config: Config, options: Cho
   )
   print(options.json, { place: at, ...report }, () => [
     `Restored ${report.backup}: ${report.rows} rows, ${report.images} images. Start the service.`,
+    ...(report.rebuild_failed === null
+      ? []
+      : [`! The search documents are not built (${report.rebuild_failed}). The worker builds them when it runs.`]),
     ...(report.images_missing > 0 ? [`! ${report.images_missing} images are missing. See frames storage check.`] : []),
   ])
 }

@@ -201,3 +201,36 @@ test('a library that was backed up under writes and destroyed comes back whole, 
     await again.stop()
   }
 })
+
+test('where the search documents could not be built, the worker builds them from the log', async () => {
+  using folder = openFolder()
+  using place = openFolder()
+  await using cluster = await openCluster()
+  const url = await cluster.create({ migrated: true })
+  const db = openDb({ url, max: 2 })
+  const store = openDiskStore(place.path)
+  const media = openDiskStore(join(folder.path, 'store'))
+  const { frameIds } = await seedWithImages(db, media, { frames: [{ caption: 'a kite' }, { caption: 'a kite too' }] })
+  // The consumer has read them all: without a step back it would never look at them again.
+  await db.$client.query(
+    `insert into checkpoints (consumer, xid, seq)
+       select 'search', xid, seq from events order by xid desc, seq desc limit 1`,
+  )
+  await db.$client.end()
+  await writeBackup({ databaseUrl: url, media, mediaBucket: null, place: store, images: 'copy' })
+  const target = await cluster.create()
+  const report = await restoreBackup({
+    databaseUrl: target,
+    media,
+    mediaBucket: null,
+    place: store,
+    at: place.path,
+    rebuilt: ['search'],
+    rebuild: () => Promise.reject(new Error('the engine is away')),
+  })
+  expect(report.rebuild_failed).toBe('the engine is away')
+  const again = await openLibrary({ url: target, dataDir: folder.path, prefix: prefixes[0]! })
+  await again.drain()
+  expect((await again.ids('kite')).toSorted()).toEqual(frameIds.toSorted())
+  await again.stop()
+})

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
@@ -104,6 +104,33 @@ test('a log that is moved back goes on behind all that was written elsewhere', a
   await write(home.db, 'home again')
   await untilReadable(home.db)
   expect(await readAll(home.db, end)).toEqual(['home again'])
+})
+
+test('a log is read on a standby, and goes on when that becomes the primary', async () => {
+  const place = join(dir, 'standby')
+  const first = await startLocalPostgres({ dir: place, settings: { fsync: 'off' } })
+  const before = openDb({ url: first.url, max: 1 })
+  await migrateDatabase(before)
+  for (let n = 0; n < 3; n++) await write(before, `primary ${n}`)
+  const end = await endOf(before)
+  await before.$client.end()
+  await first.stop()
+  writeFileSync(join(place, 'standby.signal'), '')
+  const second = await startLocalPostgres({ dir: place, settings: { fsync: 'off' } })
+  const after = openDb({ url: second.url, max: 2 })
+  try {
+    expect((await after.$client.query('select pg_is_in_recovery() as standby')).rows).toEqual([{ standby: true }])
+    expect(await readAll(after, START)).toEqual(['primary 0', 'primary 1', 'primary 2'])
+    await after.$client.query('select pg_promote()')
+    expect(await readAll(after, START)).toHaveLength(3)
+    await write(after, 'promoted')
+    expect(await readAll(after, end)).toEqual(['promoted'])
+    const { rows } = await after.$client.query('select cluster, shift > 0 as shifted from event_log')
+    expect(rows).toEqual([{ cluster: expect.stringMatching(/\/00000002$/), shifted: true }])
+  } finally {
+    await after.$client.end()
+    await second.stop()
+  }
 })
 
 test('a role without special rights reads and writes the log', async () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openDb } from '../../src/db/client.ts'
@@ -54,7 +54,6 @@ test('a killed backup or restore leaves nothing half done, and the next run cont
 
   const target = await cluster.create()
   const restored = { DATA_DIR: join(folder.path, 'restored'), DATABASE_URL: target }
-  mkdirSync(restored.DATA_DIR)
   for (const faultAt of ['restore-images:2', 'restore-tables:9']) {
     expect((await frames(['restore', place.path], { ...restored, FAULT_AT: faultAt })).ended).toBe('SIGKILL')
     await expect.poll(() => queryAt(target, `select 1 from pg_class where relname = 'videos'`)).toEqual([])
@@ -69,4 +68,30 @@ test('a killed backup or restore leaves nothing half done, and the next run cont
   expect(await filesOf(openDiskStore(join(restored.DATA_DIR, 'store')))).toEqual(await filesOf(media))
   const again = await frames(['restore', place.path], restored)
   expect([again.ended, again.err.trim().split('\n')]).toEqual([1, [expect.stringMatching(/not empty \(3 videos/)]])
+})
+
+test('without DATABASE_URL both commands start the database of DATA_DIR for themselves', async () => {
+  await using cluster = await openCluster()
+  using folder = openFolder()
+  using place = openFolder()
+  const url = await cluster.create({ migrated: true })
+  const media = openDiskStore(join(folder.path, 'source', 'store'))
+  const db = openDb({ url, max: 2 })
+  await seedWithImages(db, media, { frames: [{ caption: 'a kite' }] })
+  await db.$client.end()
+  const source = { DATA_DIR: join(folder.path, 'source'), DATABASE_URL: url }
+  expect(await frames(['backup', join(place.path, 'one')], source)).toMatchObject({ ended: 0 })
+
+  const local = { DATA_DIR: join(folder.path, 'local') }
+  const absent = await frames(['backup', join(place.path, 'two')], local)
+  expect([absent.ended, absent.err.trim().split('\n')]).toEqual([1, [expect.stringMatching(/There is no library in/)]])
+  const restored = await frames(['restore', join(place.path, 'one')], local)
+  expect(restored.ended, restored.err).toBe(0)
+  expect(restored.out).toMatch(/Restored .* 2 images. Start the service/)
+  const saved = await frames(['backup', join(place.path, 'two'), '--json'], local)
+  expect(JSON.parse(saved.out)).toMatchObject({ images: 2, images_missing: 0 })
+  expect(existsSync(join(local.DATA_DIR, 'postgres', 'postmaster.pid'))).toBe(false)
+  const rows = async (at: string) =>
+    JSON.parse((await frames(['verify-backup', join(place.path, at), '--json'], local)).out).rows
+  expect(await rows('two')).toBe(await rows('one'))
 })
