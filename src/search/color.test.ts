@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { cellOf, cellsOf, distance, paletteLikeness, toOklab } from './color.ts'
+import { cellOf, cellsOf, colorNames, distance, paletteLikeness, toOklab } from './color.ts'
 
 const hex = fc.integer({ min: 0, max: 0xffffff }).map((value) => `#${value.toString(16).padStart(6, '0')}`)
 
@@ -64,4 +64,16 @@ test('a palette is most like itself, and likeness goes both ways', () => {
       expect(paletteLikeness(one, other)).toBeLessThanOrEqual(1 + 1e-9)
     }),
   )
+})
+
+test('colours have the names that people give them; a spot has none, letters in black or white have', () => {
+  const called = (hex: string) => colorNames([hex], [1]).join()
+  expect(['#000000', '#808080', '#ffffff', '#101820', '#f4f1ea'].map(called)).toEqual([
+    ...['black', 'grey', 'white', 'black', 'white'],
+  ])
+  expect(['#d02020', '#ff8800', '#f9d423', '#188038', '#00897b', '#1a73e8'].map(called)).toEqual([
+    ...['red', 'orange', 'yellow', 'green', 'teal', 'blue'],
+  ])
+  expect(['#7b1fa2', '#ff69b4', '#8a6f5c'].map(called)).toEqual(['purple', 'pink', 'brown'])
+  expect(colorNames(['#000000', '#ffffff', '#d02020'], [0.94, 0.03, 0.03])).toEqual(['black', 'white'])
 })

@@ -5,6 +5,7 @@ import { filterParameters, frameParameters, impliedSort, MAX_QUERY, PAGE_SIZE } 
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { frameCard, swatch } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
+import { readingLine } from './wall-reading.ts'
 
 /** The parameters of `/api/frames` that make sense on a page. */
 export const wallParameters = omit(frameParameters, 'facets', 'debug', 'provenance')
@@ -23,6 +24,7 @@ export function wallPage(data: WallData): Html {
   return html`<h1 class="visually-hidden">Library</h1>
 ${searchForm(data)}
 <p class="count" role="status">${counted(found)}${page > 1 && `, page ${page}`}</p>
+${readingLine(found.readAs, (q) => wallUrl({ ...values, q }, 1))}
 ${found.frames.length > 0 ? frameList(found) : emptyWall(values)}
 ${pager(values, found.frames.length === PAGE_SIZE)}`
 }

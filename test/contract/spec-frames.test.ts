@@ -29,6 +29,28 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
         expect(Object.keys((await get(`/api/frames${query}`)).json)).toEqual(['page', 'frames', 'hasMore'])
     })
 
+    test('read_as says how q was read, with facets=1 only', async () => {
+      const asked = 'q=heron+that+is+bright+unicorn'
+      const { json } = await get(`/api/frames?facets=1&${asked}`)
+      expect(Object.keys(json)).toEqual(['page', 'frames', 'hasMore', 'facets', 'total', 'read_as'])
+      expect(json.read_as).toEqual({
+        words: [
+          { word: 'heron', as: ['text'] },
+          { word: 'bright', as: ['tone=bright', 'text'] },
+          { word: 'unicorn', as: ['text'] },
+        ],
+        without: [],
+        ignored: ['that', 'is'],
+        let_go: expect.arrayContaining(['unicorn']),
+        met: expect.any(Number),
+      })
+      expect(json.frames.length).toBe(Math.min(120, json.total))
+      for (const frame of json.frames) expect(frame.missing).toContain('unicorn')
+      expect(Object.keys((await get(`/api/frames?${asked}`)).json)).toEqual(['page', 'frames', 'hasMore'])
+      expect((await get('/api/frames?facets=1')).json.read_as).toBeUndefined()
+      expect((await get(`/api/frames?facets=1&provenance=1&${asked}`)).json.read_as).toEqual(json.read_as)
+    })
+
     test.each([
       ['subject', SUBJECTS],
       ['surface', SURFACES],

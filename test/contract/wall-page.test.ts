@@ -73,3 +73,19 @@ test('one question in two orders is one page and one search', async () => {
   expect((await api.call('/?author=Words&subject=ui')).text).toBe(page)
   expect(asked.filter((name) => name === 'frames')).toHaveLength(1)
 })
+
+test('the page says how a question was read, with a link to the exact words', async () => {
+  const page = await textOf('?q=dark+terminal+of+a+unicorn&subject=terminal')
+  const line = /<p class="reading">(.*?)<\/p>/s.exec(page)![1]!
+  expect(line).toContain('<b>dark</b> (tone dark or text), <b>terminal</b> (subject terminal or text)')
+  expect(line).toContain('No frame meets every word; some lack')
+  expect(line).toContain('unicorn')
+  expect(line).toContain('Ignored: of, a.')
+  expect(new URL(links(page).get('Search for exactly these words')!, library.service.url).searchParams.get('q')).toBe(
+    '"dark" "terminal" "unicorn"',
+  )
+  expect(await textOf('?q=heron')).not.toContain('class="reading"')
+  expect(await textOf('')).not.toContain('class="reading"')
+  const left = await textOf('?q=chart+-dark')
+  expect(left).toContain('Left out: dark.')
+})

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { ATTRIBUTE_WORDS } from '../../attribute-words.ts'
 import { readQuestion } from './question.ts'
 
 const parseQuery = (q: string) => readQuestion(q).wanted.map(({ words, exact, prefix }) => ({ words, exact, prefix }))
@@ -35,4 +36,36 @@ test('a query is words and phrases; the last word may be a beginning, an open qu
   ])
   expect(parseQuery(' "" !? ')).toEqual([])
   expect(parseQuery('a b c d e f g h i j k l')).toHaveLength(10)
+})
+
+test('every phrase of the table names its value, also with function words between and in the plural', () => {
+  const named = (q: string) => readQuestion(q).wanted.map((term) => [term.words.join(' '), ...term.named])
+  for (const [attribute, values] of Object.entries(ATTRIBUTE_WORDS))
+    for (const [value, phrases] of Object.entries(values as Record<string, string>))
+      for (const phrase of phrases.split(',').map((one) => one.trim()))
+        for (const [, ...names] of named(phrase))
+          expect([phrase, names]).toEqual([phrase, expect.arrayContaining([`${attribute}=${value}`])])
+  expect(named('talking into a camera')).toEqual(named('talking camera'))
+  expect(named('terminals')).toEqual([['terminals', 'subject=terminal']])
+  expect(named('on black')).toEqual([['black', 'tone=dark']])
+  expect(named('black')).toEqual([['black', 'color=black']])
+})
+
+test('what weighs nothing and what is left out', () => {
+  const read = (q: string) => {
+    const { wanted, excluded, ignored } = readQuestion(q)
+    return [wanted, excluded].map((terms) => terms.map(({ words }) => words.join(' '))).concat([ignored])
+  }
+  expect(read('show me frames of a red kite')).toEqual([['red', 'kite'], [], ['show', 'me', 'frames', 'of', 'a']])
+  expect(read('to be or not')).toEqual([['not'], [], ['to', 'be', 'or']])
+  expect(read('to be')).toEqual([['to', 'be'], [], []])
+  expect(read("it's the founder's cut")).toEqual([['founder', 'cut'], [], ['it', 's', 'the']])
+  expect(read('kite -red -close-up -"blue sky" well-known - lamp')).toEqual([
+    ['kite', 'well', 'known', 'lamp'],
+    ['red', 'close up', 'blue sky'],
+    [],
+  ])
+  expect(read('-東京 npm --save')).toEqual([['npm', 'save'], ['東 京'], []])
+  expect(read('a b c d e f g h i j k l m n')[0]).toHaveLength(10)
+  expect(readQuestion('log in').wanted[0]!.joins.map(({ word }) => word)).toEqual(['login'])
 })
