@@ -22,6 +22,7 @@ function toPublicAccount({ id, email, role, plan, createdAt }: Account): z.infer
 export const accountEndpoints = [
   endpoint(
     {
+      id: 'setAccountPlan',
       method: 'patch',
       path: '/api/accounts/:id',
       tag: 'Operators',

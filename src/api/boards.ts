@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
+import { AppError } from '../errors.ts'
 import { sendJson } from '../http/compressed-body.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import type { KeptAnswers } from '../http/kept-answers.ts'
@@ -22,6 +23,7 @@ import {
   PIN_CURSOR,
   type Pin,
   renameBoard,
+  type Board as StoredBoard,
   shareBoard,
   unshareBoard,
 } from '../library/collections/boards.ts'
@@ -35,11 +37,11 @@ import {
   toBoardWithItems,
   toPinnedFrames,
 } from '../views/collections.ts'
-import { exportShape, toExportRow } from '../views/export.ts'
+import { type ExportRow, exportShape, toExportRow } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/ok.ts'
-import { BATCH, exportParameters, sendDownload } from './download.ts'
-import { linkNext, pageParameters } from './paging.ts'
+import { BATCH, exportParameters, sendDownload, sendList } from './download.ts'
+import { cursorParameter, LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
 
 export interface BoardsDeps extends CollectionDeps {
   db: Db
@@ -56,13 +58,7 @@ function boardOf({ caller, params }: { caller: Caller; params: { id: string } })
   return { accountId: caller.account.id, boardId: params.id }
 }
 
-const nextCursor = z.string().nullable().describe('The cursor of the next page; null at the end.')
-const itemParameters = {
-  after: {
-    schema: z.string().regex(PIN_CURSOR, 'must be the `next` of an earlier page'),
-    description: 'The `next` of the previous page.',
-  },
-} as const satisfies Parameters
+const itemParameters = { after: cursorParameter(PIN_CURSOR) } as const satisfies Parameters
 
 /** Sends a page of a board from memory while the board and the library stand still. */
 async function sendBoardPage(
@@ -85,15 +81,63 @@ async function* rowsOf(deps: CollectionDeps, pins: readonly Pin[]) {
     yield (await toPinnedFrames(deps, pins.slice(from, from + BATCH))).map(toExportRow)
 }
 
+/** One board at a time: each may have 5,000 pins. */
+async function* everyBoard(deps: BoardsDeps, accountId: string, stored: readonly StoredBoard[]) {
+  for (const { id } of stored) {
+    const found = await loadBoard(deps.db, { accountId, boardId: id }).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'not_found') return undefined
+      throw error
+    })
+    // Deleted meanwhile.
+    if (!found) continue
+    const [shown] = await toBoards(deps, [found.board])
+    const items: ExportRow[] = []
+    for await (const rows of rowsOf(deps, found.pins)) items.push(...rows)
+    yield [{ ...shown!, items }]
+  }
+}
+
 const boards = [
+  // Before the board of an id: `export` is none.
   endpoint(
     {
+      id: 'exportBoards',
+      method: 'get',
+      path: '/api/boards/export',
+      tag: 'Account',
+      summary: 'Every board with its notes and credits, as a file',
+      parameters: {},
+      answer: z
+        .strictObject({
+          exported_at: exportShape.exported_at,
+          boards: z.array(Board.extend({ items: exportShape.items })),
+        })
+        .meta({ id: 'BoardsExport' }),
+      scope: 'boards:read',
+      everyPlan: true,
+    },
+    async (deps: BoardsDeps, { caller: { account }, res, charge, hold, sendPieces }) => {
+      hold('longAnswers')
+      const { boards: stored } = await listBoards(deps.db, account.id)
+      const points = stored.reduce((sum, { itemCount }) => sum + pointsForItems(itemCount), 0)
+      await charge(points - POINTS.read)
+      res.set('Content-Disposition', 'attachment; filename="boards.json"')
+      const about = { exported_at: jsonText(new Date()) }
+      return sendList({ sendPieces }, about, 'boards', everyBoard(deps, account.id, stored))
+    },
+  ),
+
+  endpoint(
+    {
+      id: 'listBoards',
       method: 'get',
       path: '/api/boards',
       tag: 'Account',
-      summary: 'This account’s boards with their item counts',
-      parameters: pageParameters,
-      answer: z.strictObject({ boards: z.array(Board) }),
+      summary: 'This account’s boards with their item counts, newest first',
+      description: 'Everything at once; with `limit` a page, whose `next` leads to the one after.',
+      parameters: pageParameters(/^[0-9]{1,14}\.[0-9A-Za-z]{1,32}$/),
+      answer: z.strictObject({ boards: z.array(Board), next: nextCursor.optional() }).meta({ id: 'BoardsAnswer' }),
+      answerHeaders: LINK,
       long: true,
       scope: 'boards:read',
     },
@@ -101,12 +145,13 @@ const boards = [
       const { boards, next } = await listBoards(db, caller.account.id, { limit, after })
       await charge(pointsForItems(boards.length) - POINTS.read)
       linkNext({ req, res }, publicUrl, { limit, next })
-      return { boards: await toBoards({ search, publicUrl }, boards) }
+      return { boards: await toBoards({ search, publicUrl }, boards), ...nextOf({ limit, after }, next) }
     },
   ),
 
   idempotentPost(
     {
+      id: 'createBoard',
       method: 'post',
       path: '/api/boards',
       tag: 'Account',
@@ -125,16 +170,19 @@ const boards = [
       const board = await createBoard(tx, { accountId: caller.account.id, name: body.name })
       return { board: (await toBoards({ search, publicUrl }, [board]))[0]! }
     },
+    { locationOf: ({ board }) => `/api/boards/${board.id}` },
   ),
 
   endpoint(
     {
+      id: 'getBoard',
       method: 'get',
       path: '/api/boards/:id',
       tag: 'Account',
       summary: `One board with its frames in the owner’s order, ${BOARD_PAGE} a page`,
       parameters: itemParameters,
-      answer: z.strictObject({ board: BoardWithItems, next: nextCursor }),
+      answer: z.strictObject({ board: BoardWithItems, next: nextCursor }).meta({ id: 'BoardAnswer' }),
+      answerHeaders: LINK,
       long: true,
       scope: 'boards:read',
       errors: [404],
@@ -148,6 +196,7 @@ const boards = [
 
   endpoint(
     {
+      id: 'renameBoard',
       method: 'patch',
       path: '/api/boards/:id',
       tag: 'Account',
@@ -166,6 +215,7 @@ const boards = [
 
   endpoint(
     {
+      id: 'deleteBoard',
       method: 'delete',
       path: '/api/boards/:id',
       tag: 'Account',
@@ -185,6 +235,7 @@ const boards = [
 
   endpoint(
     {
+      id: 'exportBoard',
       method: 'get',
       path: '/api/boards/:id/export',
       tag: 'Account',
@@ -214,6 +265,7 @@ const boards = [
 const pins = [
   idempotentPost(
     {
+      id: 'pinFrames',
       method: 'post',
       path: '/api/boards/:id/frames',
       tag: 'Account',
@@ -233,6 +285,7 @@ const pins = [
 
   endpoint(
     {
+      id: 'pinFrame',
       method: 'put',
       path: '/api/boards/:id/frames/:frameId',
       tag: 'Account',
@@ -253,6 +306,7 @@ const pins = [
 
   endpoint(
     {
+      id: 'unpinFrame',
       method: 'delete',
       path: '/api/boards/:id/frames/:frameId',
       tag: 'Account',
@@ -272,6 +326,7 @@ const pins = [
 const sharing = [
   idempotentPost(
     {
+      id: 'shareBoard',
       method: 'post',
       path: '/api/boards/:id/share',
       tag: 'Account',
@@ -288,11 +343,12 @@ const sharing = [
       const { token } = await shareBoard(input.tx, boardOf(input))
       return { url: `${publicUrl}/shared/${token}`, json_url: `${publicUrl}/api/shared/${token}` }
     },
-    { secret: true },
+    { secret: true, locationOf: ({ json_url }) => new URL(json_url).pathname },
   ),
 
   endpoint(
     {
+      id: 'unshareBoard',
       method: 'delete',
       path: '/api/boards/:id/share',
       tag: 'Account',
@@ -310,12 +366,14 @@ const sharing = [
 
   endpoint(
     {
+      id: 'getSharedBoard',
       method: 'get',
       path: '/api/shared/:token',
       tag: 'Account',
       summary: 'A shared board, for everyone who has the link',
       parameters: itemParameters,
       answer: z.strictObject({ board: BoardWithItems.omit({ shared_at: true }), next: nextCursor }),
+      answerHeaders: LINK,
       long: true,
       errors: [404],
       // Not cached: the link ends as soon as it is revoked.

@@ -43,6 +43,7 @@ export function openDocuments(options: {
 export const documentEndpoints = [
   endpoint(
     {
+      id: 'getOpenApiDocument',
       method: 'get',
       path: '/openapi.json',
       tag: 'Service',
@@ -61,6 +62,7 @@ export const documentEndpoints = [
 
   endpoint(
     {
+      id: 'getLlmsText',
       method: 'get',
       path: '/llms.txt',
       tag: 'Service',

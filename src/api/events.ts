@@ -5,7 +5,8 @@ import { EVENT_TYPES, formatCursor, parseCursor, START, toCloudEvent } from '../
 import { findBreak, readEvents } from '../events/read.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
-import { cappedNumber } from './paging.ts'
+import { limitUpTo } from '../views/parameter-values.ts'
+import { cursorParameter } from './paging.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
 
@@ -51,13 +52,14 @@ const Event = z
 export const eventEndpoints = [
   endpoint(
     {
+      id: 'listEvents',
       method: 'get',
       path: '/api/events',
       tag: 'Operators',
       summary: 'The event log, oldest first, as CloudEvents',
       parameters: {
         after: {
-          schema: z.string().max(60),
+          ...cursorParameter(/^[0-9]{1,20}\.[0-9]{1,16}$/),
           description:
             'The `next` of the previous page: strictly later events. Without it the log starts at its beginning.',
         },
@@ -69,7 +71,7 @@ export const eventEndpoints = [
           example: 'frame.saved,frame.unsaved',
         },
         limit: {
-          schema: cappedNumber(LIMIT.max),
+          schema: limitUpTo(LIMIT.max),
           description: `Events per page; default ${LIMIT.default}, at most ${LIMIT.max} (more is capped).`,
         },
       },

@@ -8,7 +8,7 @@ import { exportShape, toExportRow } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/ok.ts'
 import { BATCH, exportParameters, sendDownload, sendList } from './download.ts'
-import { linkNext, pageParameters } from './paging.ts'
+import { LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
 
 interface FavouritesDeps extends CollectionDeps {
   db: Db
@@ -31,13 +31,15 @@ async function* asRows(batches: AsyncIterable<SavedFrame[]>) {
 export const favouriteEndpoints = [
   endpoint(
     {
+      id: 'listSavedFrames',
       method: 'get',
       path: '/api/favourites',
       tag: 'Account',
       summary: 'Every frame this account has saved, newest save first',
-      description: 'Everything at once; with `limit` a page, and the rest behind `Link: <…>; rel="next"`.',
-      parameters: pageParameters,
-      answer: z.strictObject({ frames: z.array(SavedFrame) }),
+      description: 'Everything at once; with `limit` a page, whose `next` leads to the one after.',
+      parameters: pageParameters(/^[0-9]{1,15}$/),
+      answer: z.strictObject({ frames: z.array(SavedFrame), next: nextCursor.optional() }).meta({ id: 'SavesAnswer' }),
+      answerHeaders: LINK,
       scope: 'saves:read',
     },
     async (deps: FavouritesDeps, { caller, query: { limit, after }, req, res, charge, hold, sendPieces }) => {
@@ -50,12 +52,13 @@ export const favouriteEndpoints = [
       const { saves, next } = await listSaves(db, caller.account.id, { limit, after })
       await charge(pointsForItems(saves.length) - POINTS.read)
       linkNext({ req, res }, publicUrl, { limit, next })
-      return { frames: await toSavedFrames({ search, publicUrl }, saves) }
+      return { frames: await toSavedFrames({ search, publicUrl }, saves), ...nextOf({ limit, after }, next) }
     },
   ),
 
   idempotentPost(
     {
+      id: 'saveFrame',
       method: 'post',
       path: '/api/favourites',
       tag: 'Account',
@@ -74,6 +77,7 @@ export const favouriteEndpoints = [
 
   endpoint(
     {
+      id: 'exportSavedFrames',
       method: 'get',
       path: '/api/favourites/export',
       tag: 'Account',
@@ -94,6 +98,7 @@ export const favouriteEndpoints = [
 
   endpoint(
     {
+      id: 'unsaveFrame',
       method: 'delete',
       path: '/api/favourites/:frameId',
       tag: 'Account',

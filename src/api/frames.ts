@@ -6,7 +6,7 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import { jsonArray, jsonObject, jsonText } from '../json-text.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
 import type { FramePage } from '../search/library-search.ts'
-import { Frame, FrameHit, toFrame, toFrameText, toHitText } from '../views/frame.ts'
+import { Frame, FrameHit, toFrame, toFrameText, toHitText, WallFrame } from '../views/frame.ts'
 import {
   filterParameters,
   frameParameters,
@@ -23,7 +23,7 @@ import { checkId, debugField, explained, isDebug, listLimit, type ReadDeps, view
 const FramesAnswer = z
   .strictObject({
     page: z.int().min(1),
-    frames: z.array(z.union([Frame, FrameHit])),
+    frames: z.array(WallFrame),
     hasMore: z.boolean().describe('A full page (120 frames) came back.'),
     facets: z.record(z.string(), z.record(z.string(), z.int())).optional().describe('Only with `facets=1`.'),
     total: z.int().optional().describe('Only with `facets=1`.'),
@@ -51,6 +51,7 @@ const CorrectionBody = z
   })
   .partial()
   .refine((body) => Object.keys(body).length > 0, `name at least one of ${ANNOTATED.join(', ')}`)
+  .meta({ minProperties: 1 })
 
 /** What `facets=1` adds. */
 function countsOf({ facets, total, readAs }: FramePage) {
@@ -60,6 +61,7 @@ function countsOf({ facets, total, readAs }: FramePage) {
 export const frameEndpoints = [
   cachedRead(
     {
+      id: 'listFrames',
       method: 'get',
       path: '/api/frames',
       tag: 'Library',
@@ -98,6 +100,7 @@ export const frameEndpoints = [
 
   cachedRead(
     {
+      id: 'getFrame',
       method: 'get',
       path: '/api/frames/:id',
       tag: 'Library',
@@ -121,6 +124,7 @@ export const frameEndpoints = [
 
   cachedRead(
     {
+      id: 'findSimilarFrames',
       method: 'get',
       path: '/api/frames/:id/similar',
       tag: 'Library',
@@ -140,6 +144,7 @@ export const frameEndpoints = [
 
   endpoint(
     {
+      id: 'correctFrame',
       method: 'patch',
       path: '/api/frames/:id/annotation',
       tag: 'Operators',

@@ -24,6 +24,7 @@ type Status = z.infer<typeof Readiness>['status']
 export const healthEndpoints = [
   endpoint(
     {
+      id: 'checkLiveness',
       method: 'get',
       path: '/livez',
       tag: 'Service',
@@ -38,6 +39,7 @@ export const healthEndpoints = [
 
   endpoint(
     {
+      id: 'checkReadiness',
       method: 'get',
       path: '/readyz',
       tag: 'Service',

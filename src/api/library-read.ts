@@ -3,7 +3,8 @@ import { notFound } from '../errors.ts'
 import type { JsonText } from '../json-text.ts'
 import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { toFrame } from '../views/frame.ts'
-import { limitUpTo, plainName } from '../views/parameter-values.ts'
+import { limitUpTo } from '../views/parameter-values.ts'
+import { cursorParameter } from './paging.ts'
 
 /** What the open reads of the library share. */
 
@@ -30,8 +31,7 @@ export const listLimit = (fallback: number, max: number) =>
     fallback,
   }) as const
 
-export const afterParameter = { schema: plainName(4_000), description: 'The `next` of the previous answer.' } as const
-export const nextField = z.string().nullable().describe('Pass it as `after` for the next page; null at the end.')
+export const afterParameter = cursorParameter(/^[A-Za-z0-9_-]{1,4000}$/)
 
 export const debugField = z
   .strictObject({
@@ -44,12 +44,12 @@ export const debugField = z
 
 type Debug = NonNullable<z.infer<typeof debugField>>
 
-export const isDebug = ({ debug }: { debug?: string }): boolean => debug === '1'
+export const isDebug = ({ debug }: { debug?: boolean }): boolean => debug ?? false
 
 /** Adds engine, time and age of the read model to an answer that is asked for with `debug=1`. */
 export function explained<
   D extends { search: LibrarySearch },
-  I extends { query: { debug?: string } },
+  I extends { query: { debug?: boolean } },
   A extends object,
 >(
   load: (deps: D, input: I) => Promise<A | JsonText>,
@@ -66,6 +66,6 @@ export function explained<
 }
 
 /** How a frame is shown for the parameters of a request. */
-export function viewOf(publicUrl: string, { provenance }: { provenance?: string }) {
-  return (document: ShownFrame) => toFrame(document, publicUrl, { provenance: provenance === '1' })
+export function viewOf(publicUrl: string, { provenance }: { provenance?: boolean }) {
+  return (document: ShownFrame) => toFrame(document, publicUrl, { provenance: provenance ?? false })
 }

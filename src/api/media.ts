@@ -9,6 +9,7 @@ export interface MediaDeps {
 export const mediaEndpoints = [
   endpoint(
     {
+      id: 'getImage',
       method: 'get',
       path: '/media/:name',
       tag: 'Library',

@@ -1,27 +1,36 @@
 import type { Request, Response } from 'express'
 import { z } from 'zod'
-import type { Parameters } from '../parameters.ts'
+import type { Parameter, Parameters } from '../parameters.ts'
+import { limitUpTo } from '../views/parameter-values.ts'
 
 /** What the account's lists share: everything at once, or a page with a link to the next. */
 
 const MAX_LIMIT = 500
 
-/** A whole number from 1; a number above `max` counts as `max`. */
-export function cappedNumber(max: number) {
-  return z
-    .string()
-    .regex(/^[1-9][0-9]{0,8}$/, 'must be a whole number from 1')
-    .transform((value) => Math.min(Number(value), max))
+/** `after`, with the form of this list's cursors. */
+export function cursorParameter(form: RegExp) {
+  const schema = z.string().regex(form, 'not a cursor of this list. Use the `next` of an earlier page')
+  return { schema, description: 'The `next` of the previous page.' } as const satisfies Parameter
 }
 
-export const pageParameters = {
-  limit: {
-    schema: cappedNumber(MAX_LIMIT),
-    description: `Rows per page, at most ${MAX_LIMIT} (more is capped). Without it the answer holds everything.`,
-    example: '50',
-  },
-  after: { schema: z.string().max(100), description: 'The cursor of the previous page’s `Link: rel="next"`.' },
-} as const satisfies Parameters
+export const nextCursor = z.string().nullable().describe('Pass it as `after` for the next page; null at the end.')
+
+export const pageParameters = (form: RegExp) =>
+  ({
+    limit: {
+      schema: limitUpTo(MAX_LIMIT),
+      description: `Rows per page, at most ${MAX_LIMIT} (more is capped). Without it the answer holds everything.`,
+      example: '50',
+    },
+    after: cursorParameter(form),
+  }) as const satisfies Parameters
+
+/** What a page of a list says beside its rows; nothing where the answer holds everything. */
+export function nextOf(query: { limit?: number; after?: string }, next: string | null): { next?: string | null } {
+  return query.limit === undefined && query.after === undefined ? {} : { next }
+}
+
+export const LINK = { Link: 'The next page as `<…>; rel="next"`; absent at the end.' } as const
 
 /** Sets the absolute link to the rest of a list. */
 export function linkNext(

@@ -23,6 +23,7 @@ const SearchAnswer = z
 export const searchEndpoints = [
   cachedRead(
     {
+      id: 'searchLibrary',
       method: 'get',
       path: '/api/search',
       tag: 'Library',

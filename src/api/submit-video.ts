@@ -9,6 +9,7 @@ import { pointsForBytes } from '../http/rate-limit/budgets.ts'
 import { type ResolvedSource, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { readParameters } from '../parameters.ts'
+import { flag } from '../views/parameter-values.ts'
 import { PLATFORMS } from '../vocabulary.ts'
 import { receiveForm } from './upload-form.ts'
 import { SubmittedVideo, toSubmitted } from './video-status.ts'
@@ -45,14 +46,16 @@ const uploadParameters = {
   title: { schema: z.string().max(300), description: 'Title; by default the file name.' },
   author: { schema: z.string().max(300), description: 'Brand or channel.' },
   platform: { schema: z.enum(PLATFORMS), description: 'Where it was published; `web` by default.' },
-  backfill: { schema: z.enum(['0', '1']), description: '`1` queues it behind all live work.' },
+  backfill: { schema: flag, description: '`1` queues it behind all live work.' },
 } as const
 
 const text = { type: 'string' as const }
+const binary = { type: 'string' as const, format: 'binary' }
 
 export const submitEndpoints = [
   endpoint(
     {
+      id: 'submitVideo',
       method: 'post',
       path: '/api/videos',
       tag: 'Operators',
@@ -68,7 +71,7 @@ export const submitEndpoints = [
             type: 'object',
             required: ['file'],
             properties: {
-              file: { type: 'string', format: 'binary' },
+              file: binary,
               title: text,
               author: text,
               platform: text,
@@ -76,11 +79,12 @@ export const submitEndpoints = [
             },
           },
         },
-        'application/octet-stream': {},
-        'video/*': {},
+        'application/octet-stream': { schema: binary },
+        'video/*': { schema: binary },
       },
       answer: z.strictObject({ video: SubmittedVideo, created: z.boolean() }),
       status: 202,
+      answerHeaders: { Location: 'Where its status is told.' },
       scope: 'videos:write',
     },
     async (deps: SubmitDeps, { req, res, charge, hold }) => {
@@ -137,7 +141,10 @@ function refuseTooLarge(req: Request, maxBytes: number): void {
 
 function parsedDetails({ backfill, ...rest }: Record<string, unknown>): SubmissionDetails {
   const parsed = z.object(details).parse(rest)
-  return { ...parsed, ...(backfill === undefined ? {} : { backfill: backfill === '1' || backfill === 'true' }) }
+  return {
+    ...parsed,
+    ...(backfill === undefined ? {} : { backfill: backfill === true || backfill === '1' || backfill === 'true' }),
+  }
 }
 
 const parseJson = express.json({ limit: '64kb', strict: true })

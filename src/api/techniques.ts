@@ -2,9 +2,10 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import type { TechniqueRow } from '../db/schema/techniques.ts'
 import { AppError } from '../errors.ts'
-import { cachedRead, endpoint } from '../http/endpoint.ts'
+import { cachedRead, endpoint, LOCATION } from '../http/endpoint.ts'
 import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
 import { addTechnique, MAX_TECHNIQUE, mergeTechnique, patchTechnique } from '../library/techniques/techniques.ts'
+import { SLUG } from '../library/techniques/vocabulary.ts'
 import { OK, Ok } from '../views/ok.ts'
 import { Technique, toTechnique } from '../views/resources.ts'
 import type { ReadDeps } from './library-read.ts'
@@ -33,7 +34,10 @@ function toVocabularyEntry(row: TechniqueRow): z.infer<typeof VocabularyEntry> {
   }
 }
 
-const slug = z.string().min(1).max(64)
+const slug = z
+  .string()
+  .max(64)
+  .regex(SLUG, 'must have lower-case letters, digits and single hyphens only, such as split-screen')
 const technique = {
   name: z.string().trim().min(1).max(MAX_TECHNIQUE.name),
   description: z.string().trim().min(1).max(MAX_TECHNIQUE.description),
@@ -54,6 +58,7 @@ const TechniquePatchBody = z
     (body) => Object.keys(body).length > 0,
     'name at least one of slug, name, description, recognise, aliases, retired',
   )
+  .meta({ minProperties: 1 })
 const MergeBody = z.strictObject({ into: slug })
 
 const Suggestions = z
@@ -65,6 +70,7 @@ const Suggestions = z
 const vocabulary = [
   cachedRead(
     {
+      id: 'listTechniques',
       method: 'get',
       path: '/api/techniques',
       tag: 'Library',
@@ -79,6 +85,7 @@ const vocabulary = [
 
   endpoint(
     {
+      id: 'addTechnique',
       method: 'post',
       path: '/api/techniques',
       tag: 'Operators',
@@ -91,18 +98,21 @@ const vocabulary = [
       },
       answer: entryAnswer,
       status: 201,
+      answerHeaders: LOCATION,
       scope: 'library:write',
       errors: [409],
     },
-    async ({ db }: { db: Db }, { body }) => {
+    async ({ db }: { db: Db }, { body, res }) => {
       const row = await addTechnique(db, body)
       await adoptProposals(db)
+      res.location(`/api/techniques/${row.slug}`)
       return { technique: toVocabularyEntry(row) }
     },
   ),
 
   endpoint(
     {
+      id: 'updateTechnique',
       method: 'patch',
       path: '/api/techniques/:slug',
       tag: 'Operators',
@@ -123,6 +133,7 @@ const vocabulary = [
 
   endpoint(
     {
+      id: 'mergeTechnique',
       method: 'post',
       path: '/api/techniques/:slug/merge',
       tag: 'Operators',
@@ -142,6 +153,7 @@ const vocabulary = [
 const suggestions = [
   endpoint(
     {
+      id: 'listTechniqueSuggestions',
       method: 'get',
       path: '/api/technique-suggestions',
       tag: 'Operators',
@@ -154,6 +166,7 @@ const suggestions = [
 
   endpoint(
     {
+      id: 'dismissTechniqueSuggestion',
       method: 'delete',
       path: '/api/technique-suggestions/:slug',
       tag: 'Operators',

@@ -7,7 +7,7 @@ import { explainFrames, reportVideo } from '../library/videos/video-status.ts'
 import { Frame } from '../views/frame.ts'
 import { frameParameters } from '../views/frame-query.ts'
 import { OK, Ok } from '../views/ok.ts'
-import { plainName } from '../views/parameter-values.ts'
+import { flag, plainName } from '../views/parameter-values.ts'
 import { toVideo, Video } from '../views/resources.ts'
 import { PLATFORMS } from '../vocabulary.ts'
 import {
@@ -17,10 +17,10 @@ import {
   explained,
   isDebug,
   listLimit,
-  nextField,
   type ReadDeps,
   viewOf,
 } from './library-read.ts'
+import { nextCursor } from './paging.ts'
 import { SubmittedVideo, toStatusReport, toSubmitted, VideoStatusReport } from './video-status.ts'
 
 const VideoFramesAnswer = z
@@ -43,6 +43,7 @@ const submittedAnswer = z.strictObject({ video: SubmittedVideo })
 const openReads = [
   cachedRead(
     {
+      id: 'listVideos',
       method: 'get',
       path: '/api/videos',
       tag: 'Library',
@@ -53,7 +54,7 @@ const openReads = [
         author: { schema: plainName(300), description: 'Brand or channel name, exact.' },
         platform: { schema: z.enum(PLATFORMS), description: 'Where the video was published.' },
       },
-      answer: z.strictObject({ videos: z.array(Video), next: nextField }).meta({ id: 'VideosAnswer' }),
+      answer: z.strictObject({ videos: z.array(Video), next: nextCursor }).meta({ id: 'VideosAnswer' }),
     },
     async ({ search, publicUrl }: ReadDeps, { query: { after, limit = 60, author, platform } }) => {
       const { items, next } = await search.videos({ after, limit, author, platform })
@@ -63,6 +64,7 @@ const openReads = [
 
   cachedRead(
     {
+      id: 'getVideo',
       method: 'get',
       path: '/api/videos/:id',
       tag: 'Library',
@@ -81,6 +83,7 @@ const openReads = [
 
   cachedRead(
     {
+      id: 'listVideoFrames',
       method: 'get',
       path: '/api/videos/:id/frames',
       tag: 'Library',
@@ -101,12 +104,13 @@ const openReads = [
 const operators = [
   endpoint(
     {
+      id: 'getVideoStatus',
       method: 'get',
       path: '/api/videos/:id/status',
       tag: 'Operators',
       summary: 'Where a video stands, stage by stage',
       parameters: {
-        explain: { schema: z.enum(['0', '1']), description: '`1` adds why each frame was kept.' },
+        explain: { schema: flag, description: '`1` adds why each frame was kept.' },
       },
       answer: z.strictObject({ video: VideoStatusReport, frames: z.array(ExplainedFrame).optional() }),
       scope: 'videos:write',
@@ -114,13 +118,14 @@ const operators = [
     },
     async ({ db }: { db: Db }, { params, query }) => {
       const report = await reportVideo(db, params.id)
-      const frames = query.explain === '1' ? { frames: await explainFrames(db, report.id) } : {}
+      const frames = query.explain ? { frames: await explainFrames(db, report.id) } : {}
       return { video: toStatusReport(report), ...frames }
     },
   ),
 
   endpoint(
     {
+      id: 'retryVideo',
       method: 'post',
       path: '/api/videos/:id/retry',
       tag: 'Operators',
@@ -135,6 +140,7 @@ const operators = [
 
   endpoint(
     {
+      id: 'cancelVideo',
       method: 'post',
       path: '/api/videos/:id/cancel',
       tag: 'Operators',
@@ -148,6 +154,7 @@ const operators = [
 
   endpoint(
     {
+      id: 'deleteVideo',
       method: 'delete',
       path: '/api/videos/:id',
       tag: 'Operators',

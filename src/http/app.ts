@@ -29,6 +29,7 @@ export function createApp({ logger, trustProxy, limits, routers }: AppOptions): 
   const allowedMethods = methodTable(routers)
   // Within Express, which replaces the prototypes of request and response: what was touched before makes that slow.
   app.use(beginRequest(openEdge({ logger, trustProxy }), limits, allowedMethods))
+  app.use(keepLiteralPaths(routers, allowedMethods))
   for (const router of routers) app.use(router)
   app.use(refuseMethod(allowedMethods))
   app.use(() => {
@@ -84,13 +85,35 @@ function methodTable(routers: readonly Router[]): (path: string) => string | und
   const layers = layersOf(routers)
   return (path) => {
     const methods = new Set<string>()
-    for (const layer of layers) {
-      if (!layer.match(path)) continue
+    const matching = layers.filter((layer) => layer.match(path))
+    // `/api/favourites/export` is a place of its own, not the frame of that name.
+    const literal = matching.filter(isLiteral)
+    for (const layer of literal.length > 0 ? literal : matching) {
       if (layer.route!.methods._all) return undefined
       for (const method of Object.keys(layer.route!.methods)) methods.add(method.toUpperCase())
     }
     if (methods.has('GET')) methods.add('HEAD')
     return methods.size === 0 ? undefined : [...methods].sort().join(', ')
+  }
+}
+
+const isLiteral = ({ route }: Layer) => !/[:*{]/.test(route!.path)
+
+/** Refuses a method that only a route with a parameter in this place has: it would take the word for an id. */
+function keepLiteralPaths(routers: readonly Router[], allowedMethods: AllowedMethods): RequestHandler {
+  const layers = layersOf(routers)
+  const shadowed = new Map<string, Set<string>>()
+  for (const layer of layers.filter(isLiteral)) {
+    const { path } = layer.route!
+    if (layers.some((other) => !isLiteral(other) && other.match(path)))
+      shadowed.set(path, new Set(allowedMethods(path)?.split(', ')))
+  }
+  return (req, res, next) => {
+    const { path } = contextOf(req)
+    // The router ignores letter case and a slash at the end.
+    const allowed = shadowed.get(/[A-Z]|\/$/.test(path) ? path.toLowerCase().replace(/\/$/, '') : path)
+    if (!allowed || allowed.has(req.method)) return next()
+    refuseMethod(allowedMethods)(req, res, next)
   }
 }
 

@@ -20,8 +20,8 @@ export class CompressibleBody {
   readonly bytes: Buffer
   readonly #forms: { [encoding in Encoding]?: Buffer | Promise<Buffer> } = {}
 
-  constructor(text: string) {
-    this.bytes = Buffer.from(text)
+  constructor(content: string | Buffer) {
+    this.bytes = typeof content === 'string' ? Buffer.from(content) : content
   }
 
   as(encoding: Encoding): Buffer | Promise<Buffer> {

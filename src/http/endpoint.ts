@@ -16,6 +16,8 @@ import type { LongAnswers } from './stream-body.ts'
 
 /** What the router, OpenAPI, /docs, /llms.txt and the authorisation tests know about an endpoint. */
 export interface Operation {
+  /** What generated clients call it. It never changes. */
+  id: string
   method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   /** As mounted: `/api/videos/:id/frames`. */
   path: string
@@ -38,6 +40,10 @@ export interface Operation {
   alternatives?: readonly string[]
   /** The status of a success; 200 if absent. */
   status?: number
+  /** Headers of a success, each with its meaning. */
+  answerHeaders?: Readonly<Record<string, string>>
+  /** Other statuses of a success, without a body, each with its meaning. */
+  emptyAnswers?: Readonly<Record<number, string>>
   /** Absent: open to everyone. */
   scope?: Scope
   /** The scope is enough: what takes back and what exports stay open when a plan has lapsed. */
@@ -127,25 +133,36 @@ interface PostOptions<O extends Operation> {
   secret?: boolean
   /** What the write costs by its body. */
   pointsOf?: (body: Input<O>['body']) => number
+  /** The path of what was created. */
+  locationOf?: (answer: Answer<O>) => string
 }
 
 /** Declares a POST that runs in one transaction, and at most once per Idempotency-Key. */
 export function idempotentPost<D, const O extends Operation & { method: 'post'; scope: Scope }>(
   operation: O,
   act: (deps: D, input: Input<O> & { tx: Tx }) => Promise<Answer<O>>,
-  { secret = false, pointsOf }: PostOptions<O> = {},
+  { secret = false, pointsOf, locationOf }: PostOptions<O> = {},
 ): Endpoint<D> {
   const { status = 200 } = operation
+  const sent = { locationOf: locationOf as ((body: unknown) => string) | undefined }
   return {
     ...operation,
+    ...(locationOf ? { answerHeaders: { ...operation.answerHeaders, ...LOCATION } } : {}),
     idempotent: true,
     toHandler: (deps, tools) => async (req, res) => {
       const input = readInput(operation, tools, req, res)
       if (pointsOf) await input.charge(pointsOf(input.body) - POINTS.write)
-      await answerPost(tools.db, req, res, async (tx) => ({ status, body: await act(deps, { ...input, tx }), secret }))
+      await answerPost(tools.db, { req, res, ...sent }, async (tx) => ({
+        status,
+        body: await act(deps, { ...input, tx }),
+        secret,
+      }))
     },
   }
 }
+
+/** Of an answer that tells of something new. */
+export const LOCATION = { Location: 'The path of what was created.' } as const
 
 interface ReadOptions<O extends Operation> {
   /** The same question in its shortest form, so that equal questions share an answer. */

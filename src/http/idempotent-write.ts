@@ -17,24 +17,29 @@ export const jsonBody: RequestHandler = (req, res, next) => {
   parse(req, res, next)
 }
 
+/** The form of an `Idempotency-Key`. */
+export const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
+
 /** Runs a POST in one transaction and answers it; with an `Idempotency-Key` at most once. */
 export async function answerPost(
   db: Db,
-  req: Request,
-  res: Response,
+  { req, res, locationOf }: { req: Request; res: Response; locationOf: ((body: unknown) => string) | undefined },
   act: (tx: Tx) => Promise<StoredResponse>,
 ): Promise<void> {
+  const send = ({ status, body }: StoredResponse) => {
+    if (locationOf) res.location(locationOf(body))
+    res.status(status).json(body)
+  }
   const accountId = callerOf(req).account.id
   const key = req.get('Idempotency-Key')
   if (key === undefined) {
-    const answer = await db.transactionOf(accountId, act)
-    res.status(answer.status).json(answer.body)
+    send(await db.transactionOf(accountId, act))
     return
   }
-  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+  if (!IDEMPOTENCY_KEY.test(key))
     throw invalid('Idempotency-Key', 'An Idempotency-Key has 1 to 255 visible ASCII characters.')
   const request = `${req.method} ${req.path}\n${JSON.stringify(req.body ?? null)}`
   const answer = await runIdempotently(db, { accountId, key, request }, act)
   if (answer.replayed) res.set('Idempotent-Replayed', 'true')
-  res.status(answer.status).json(answer.body)
+  send(answer)
 }

@@ -8,6 +8,7 @@ import {
 } from 'zod-openapi'
 import type { Parameter } from '../parameters.ts'
 import type { Operation } from './endpoint.ts'
+import { IDEMPOTENCY_KEY } from './idempotent-write.ts'
 
 const Problem = z
   .strictObject({
@@ -52,11 +53,13 @@ const ERRORS: Record<number, string> = {
   401: 'No key, or one that does not work',
   403: 'The plan or the key’s scopes do not include this',
   404: 'No such thing',
+  408: 'The request took too long to arrive',
   409: 'Not possible in this state',
   413: 'Too large',
   415: 'Another content type is needed',
   422: 'This Idempotency-Key came with another body',
   429: 'Too many requests; see Retry-After',
+  431: 'Address and headers are longer than 16 KiB together',
   500: 'Something went wrong here',
   503: 'Unavailable for now; see Retry-After',
 }
@@ -87,22 +90,21 @@ export function describeApi({
 }
 
 function toOperationObject(operation: Operation): ZodOpenApiOperationObject {
-  const { method, path, tag, scope, everyPlan, summary } = operation
+  const { id, tag, scope, everyPlan, summary, bodyOptional = false } = operation
   const sentences = [
     operation.description,
     scope && `Needs a key with the scope \`${scope}\`${everyPlan ? ', on any plan' : ''}.`,
   ]
   const description = sentences.filter(Boolean).join(' ')
   const content = toBody(operation)
-  const name = path.replace(/^\/api/, '').replace(/[/:.-]+(\w)/g, (_, letter: string) => letter.toUpperCase())
   return {
-    operationId: `${method}${name}`,
+    operationId: id,
     tags: [tag],
     summary,
     ...(description ? { description } : {}),
     security: toSecurity(operation),
     parameters: toParameters(operation) as NonNullable<ZodOpenApiOperationObject['parameters']>,
-    ...(content ? { requestBody: { required: true, content } } : {}),
+    ...(content ? { requestBody: { required: !bodyOptional, content } } : {}),
     responses: toResponses(operation) as ZodOpenApiOperationObject['responses'],
   }
 }
@@ -114,32 +116,77 @@ function toSecurity({ scope, keyOptional }: Operation): Record<string, string[]>
 
 function toParameters({ path, parameters = {}, cached, idempotent }: Operation): object[] {
   const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!)
-  const all: object[] = names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
+  const all: object[] = names.map((name) => ({ name, in: 'path', required: true, ...PATH_VALUES[name] }))
   for (const [name, parameter] of Object.entries(parameters)) all.push(toQueryParameter(name, parameter))
   if (cached) all.push(headerParameter('If-None-Match', 'The ETag of your copy.'))
   if (idempotent)
-    all.push(headerParameter('Idempotency-Key', 'Repeating key and body returns the first answer, for 24 hours.'))
+    all.push(
+      headerParameter(
+        'Idempotency-Key',
+        'Repeating key and body returns the first answer, for 24 hours.',
+        IDEMPOTENCY_KEY,
+      ),
+    )
   return all
 }
 
+const text = (description: string, pattern: RegExp) => ({
+  description,
+  schema: { type: 'string' as const, pattern: pattern.source },
+})
+
+/** The values in paths, by their names there. Another value is 404. */
+const PATH_VALUES: Readonly<Record<string, ReturnType<typeof text>>> = {
+  id: text('Its id.', /^[0-9A-Za-z-]{1,64}$/),
+  frameId: text('The id of a frame.', /^[0-9A-Za-z-]{1,64}$/),
+  slug: text('The slug of a technique.', /^[a-z0-9]+(-[a-z0-9]+)*$/),
+  token: text('The token at the end of a share link.', /^[0-9A-Za-z_]{1,200}$/),
+  name: text('The name of an image, from `image_url` or `thumb_url`.', /^[0-9a-z-]{1,60}\.webp$/),
+}
+
+const RATE_LIMIT = {
+  RateLimit: 'What is left of the budget, and the seconds until it is whole again.',
+  'RateLimit-Policy': 'The budget: points and seconds.',
+}
+
+/** Headers of a success, each with its meaning. */
+function headersOf({ cached, plain, answerHeaders }: Operation): Record<string, string> {
+  if (cached)
+    return {
+      ETag: 'The version of this answer; send it back as If-None-Match.',
+      'Cache-Control': 'Which caches may keep it, and how long.',
+      ...answerHeaders,
+    }
+  return { ...answerHeaders, ...(plain ? {} : RATE_LIMIT) }
+}
+
+function toHeaders(headers: Readonly<Record<string, string>>) {
+  const entries = Object.entries(headers)
+  if (entries.length === 0) return {}
+  return { headers: Object.fromEntries(entries.map(([name, description]) => [name, header(description)])) }
+}
+
+/** Headers of an error. */
+function errorHeaders(status: number): Record<string, string> {
+  if (status === 429) return { 'Retry-After': 'Seconds.', ...RATE_LIMIT }
+  return status === 503 ? { 'Retry-After': 'Seconds.' } : {}
+}
+
 function toResponses(operation: Operation): Record<string, ZodOpenApiResponseObject> {
-  const { summary, answer, alternatives = [], cached } = operation
-  const caching = {
-    ETag: header('The version of this answer; send it back as If-None-Match.'),
-    'Cache-Control': header('Which caches may keep it, and how long.'),
-  }
+  const { summary, answer, alternatives = [], cached, emptyAnswers = {} } = operation
   const content = Object.fromEntries([
     typeof answer === 'string' ? [answer, {}] : ['application/json', { schema: answer }],
     ...alternatives.map((type) => [type, { schema: { type: 'string' as const } }]),
   ])
   const responses: Record<string, ZodOpenApiResponseObject> = {
-    [String(operation.status ?? 200)]: { description: summary, ...(cached ? { headers: caching } : {}), content },
+    [String(operation.status ?? 200)]: { description: summary, ...toHeaders(headersOf(operation)), content },
   }
   if (cached) responses['304'] = { description: 'Your copy is current' }
+  for (const [status, description] of Object.entries(emptyAnswers)) responses[status] = { description }
   for (const status of errorsOf(operation))
     responses[String(status)] = {
       description: ERRORS[status]!,
-      ...(status === 429 || status === 503 ? { headers: { 'Retry-After': header('Seconds.') } } : {}),
+      ...toHeaders(errorHeaders(status)),
       content: { 'application/json': { schema: schemaOf(status, operation) } },
     }
   return responses
@@ -148,11 +195,12 @@ function toResponses(operation: Operation): Record<string, ZodOpenApiResponseObj
 function schemaOf(status: number, { problem = Problem, plain }: Operation): z.ZodType {
   if (status === 401) return Unauthenticated
   // A plain operation has a shape of its own for what it reports, not for a refusal.
-  return plain && status === 429 ? Problem : problem
+  return status === 408 || status === 431 || (plain && status === 429) ? Problem : problem
 }
 
 function errorsOf({ errors = [], plain, free, scope, body, otherBody, idempotent }: Operation): number[] {
-  const all = new Set(errors)
+  // The connection refuses what is too long or too slow before any route is asked.
+  const all = new Set([408, 431, ...errors])
   const add = (...statuses: number[]) => {
     for (const status of statuses) all.add(status)
   }
@@ -169,17 +217,19 @@ function toBody({ body, otherBody, example }: Operation) {
 }
 
 const header = (description: string) => ({ description, schema: { type: 'string' as const } })
-const headerParameter = (name: string, description: string) => ({
+const headerParameter = (name: string, description: string, pattern?: RegExp) => ({
   name,
   in: 'header',
   description,
-  schema: { type: 'string' },
+  schema: { type: 'string', ...(pattern ? { pattern: pattern.source } : {}) },
 })
 
 function toQueryParameter(name: string, { schema: given, description, example, many, fallback }: Parameter) {
   const { $schema: _, ...schema } = z.toJSONSchema(given, { io: 'input' }) as Record<string, unknown>
   // An integer needs no pattern for its digits.
   if (schema.type === 'integer') delete schema.pattern
+  // The wire takes 0 and 1 as well.
+  if (schema.type === 'boolean') delete schema.enum
   if (fallback !== undefined) schema.default = fallback
   const shown = schema.type === 'integer' && example !== undefined ? Number(example) : example
   return {

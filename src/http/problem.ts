@@ -5,7 +5,8 @@ import { isConnectionLoss } from '../db/connection-loss.ts'
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts'
 import { type Logger, scrub } from '../logger.ts'
 import { contextOf, loggedPath } from './edge.ts'
-import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
+import { RateLimited } from './rate-limit/budgets.ts'
+import { chargeOnce, type LocalLimits, setRateLimitHeaders } from './rate-limit/spend.ts'
 import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
 
 /** The HTTP status of each error code. */
@@ -133,6 +134,8 @@ function sendProblem(req: IncomingMessage, res: ServerResponse, error: AppError)
   for (const header of OF_THE_ANSWER) res.removeHeader(header)
   res.setHeader('Cache-Control', 'no-store')
   if (error.retryAfterSec !== undefined) res.setHeader('Retry-After', String(Math.ceil(error.retryAfterSec)))
+  // Also of reads that are cached, whose answers have none.
+  if (error instanceof RateLimited) setRateLimitHeaders(res, error.usage)
   if (error.code === 'unauthenticated' && !res.hasHeader('WWW-Authenticate'))
     res.setHeader('WWW-Authenticate', 'Bearer realm="frame-library", error="invalid_token"')
   const body = Buffer.from(bodyOf(error))

@@ -3,7 +3,7 @@ import { batchFault, type RequestHeaders } from './era.ts'
 import { type Message, type RpcCall, readMessage } from './messages.ts'
 import { ACCEPTED, errorReply, errorText, INVALID_REQUEST, type McpReply, RpcError } from './replies.ts'
 
-const MAX_BATCH = 20
+export const MAX_BATCH = 20
 
 export interface BatchOptions {
   headers: RequestHeaders

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Operation } from '../http/endpoint.ts'
+import { MAX_BATCH } from './batch.ts'
 
 const rpcId = z.union([z.string(), z.number(), z.null()])
 const RpcRequest = z
@@ -21,6 +22,7 @@ const RpcResponse = z
 
 /** The tool server as the API's documents describe it. Its own router mounts it. */
 export const TOOL_SERVER = {
+  id: 'callToolServer',
   method: 'post',
   path: '/api/mcp',
   tag: 'Tool server',
@@ -28,16 +30,18 @@ export const TOOL_SERVER = {
   description: [
     'Six library tools are open; a Pro key adds saves, boards and pins.',
     'It speaks the revisions 2026-07-28 (stateless) and 2025-03-26 to 2025-11-25.',
+    `A list of up to ${MAX_BATCH} requests is a batch, in revision 2025-03-26 only.`,
     'Errors are JSON-RPC errors, except a 401 and a 405.',
   ].join(' '),
-  body: RpcRequest,
+  body: z.union([RpcRequest, z.array(RpcRequest).min(1).max(MAX_BATCH)]),
   example: {
     jsonrpc: '2.0',
     id: 1,
     method: 'tools/call',
     params: { name: 'search_frames', arguments: { query: 'dark terminal' } },
   },
-  answer: RpcResponse,
+  answer: z.union([RpcResponse, z.array(RpcResponse)]),
+  emptyAnswers: { 202: 'Taken: there was nothing to answer, only notifications' },
   keyOptional: true,
   errors: [401, 403, 404],
   problem: RpcResponse,

@@ -3,7 +3,7 @@ import { invalid } from '../errors.ts'
 import type { Parameter, Parameters, Values } from '../parameters.ts'
 import type { FrameQuery } from '../search/library-search.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
-import { colorSchema, freeText, plainName, wholeNumber } from './parameter-values.ts'
+import { colorSchema, flag, freeText, plainName, wholeNumber } from './parameter-values.ts'
 
 /** The parameters of the wall: one table for the API, the tools, the pages and OpenAPI. */
 
@@ -69,8 +69,8 @@ export const frameParameters = {
       'or `strength`.',
   },
   facets: {
-    schema: z.enum(['0', '1']),
-    fallback: '0',
+    schema: flag,
+    fallback: false,
     description:
       '`1` adds `facets` (counts per value, computed as if its own filter were off), `total` and, with `q`, `read_as`.',
   },
@@ -80,13 +80,13 @@ export const frameParameters = {
     description: '`on` keeps one frame of each group of near-duplicates across videos.',
   },
   provenance: {
-    schema: z.enum(['0', '1']),
-    fallback: '0',
+    schema: flag,
+    fallback: false,
     description: '`1` adds the full provenance of every attribute.',
   },
   debug: {
-    schema: z.enum(['0', '1']),
-    fallback: '0',
+    schema: flag,
+    fallback: false,
     description: '`1` adds engine, time and age of the read model; such an answer is not cached.',
   },
 } as const satisfies Parameters
@@ -107,9 +107,9 @@ export function toFrameQuery(values: Values<typeof frameParameters>): FrameQuery
     sort: values.sort ?? impliedSort(values),
     page: values.page ?? 1,
     pageSize: PAGE_SIZE,
-    facets: values.facets === '1',
+    facets: values.facets ?? false,
     variety: values.variety === 'on',
-    provenance: values.provenance === '1',
+    provenance: values.provenance ?? false,
   }
 }
 

@@ -23,6 +23,12 @@ export const limitUpTo = (max: number) =>
     Math.min(value, max),
   )
 
+/** On or off. OpenAPI calls it a boolean, and generated clients send `true`; people write `1`. */
+export const flag = z
+  .enum(['0', '1', 'false', 'true'])
+  .transform((value) => value === '1' || value === 'true')
+  .meta({ type: 'boolean' })
+
 export const plainName = (max: number) =>
   z
     .string()

@@ -4,6 +4,8 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Router } from 'express'
 import { notFound } from '../errors.ts'
+import { CompressibleBody, preferredEncoding, sendBody } from '../http/compressed-body.ts'
+import { isMet } from '../http/etag.ts'
 import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
 
 const TYPES: Record<string, string> = {
@@ -23,20 +25,26 @@ export interface Assets {
 
 /** Reads the files of `assets/` once. Their addresses name their content, so browsers may cache them for ever. */
 export function loadAssets(limits: LocalLimits): Assets {
-  const files = new Map<string, { body: Buffer; type: string }>()
+  const files = new Map<string, { body: CompressibleBody; type: string; etag: string }>()
   const urls = new Map<string, string>()
   for (const [name, body] of readAssets()) {
     const extension = extname(name)
     const hash = createHash('sha256').update(body).digest('hex').slice(0, 8)
     const hashed = `${name.slice(0, -extension.length)}-${hash}${extension}`
-    files.set(hashed, { body, type: TYPES[extension]! })
+    files.set(hashed, { body: new CompressibleBody(body), type: TYPES[extension]!, etag: `W/"${hash}"` })
     urls.set(name, `/assets/${hashed}`)
   }
   const router = Router()
   router.get('/assets/:name', limitOpenReads(limits, { budget: 'media' }), (req, res) => {
     const file = files.get(String(req.params.name))
     if (!file) throw notFound('file')
-    res.set({ 'Content-Type': file.type, 'Cache-Control': 'public, max-age=31536000, immutable' }).send(file.body)
+    const { body, type, etag } = file
+    res.set({ 'Cache-Control': 'public, max-age=31536000, immutable', ETag: etag, Vary: 'Accept-Encoding' })
+    if (isMet(req.headers['if-none-match'], etag)) {
+      res.status(304).end()
+      return
+    }
+    return sendBody(req, res, body, { type, encoding: preferredEncoding(req) })
   })
   return {
     url(name) {

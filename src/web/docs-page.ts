@@ -1,4 +1,5 @@
 import { Router } from 'express'
+import { CompressibleBody } from '../http/compressed-body.ts'
 import type { ApiDocument } from '../http/openapi.ts'
 import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
 import { readParameters } from '../parameters.ts'
@@ -58,12 +59,14 @@ export function docsPageRouter({
   publicUrl: string
 }): Router {
   const router = Router()
-  let page: string | undefined
+  let page: CompressibleBody | undefined
   router.get('/docs', limitOpenReads(limits), (req, res) => {
     readParameters(withoutTracking(req.originalUrl), {})
-    page ??= layout(assets, { title: 'API reference', current: 'docs', body: reference(document(), publicUrl) })
+    page ??= new CompressibleBody(
+      layout(assets, { title: 'API reference', current: 'docs', body: reference(document(), publicUrl) }),
+    )
     res.set('Cache-Control', 'public, max-age=300')
-    sendPage(res, { publicUrl, page })
+    return sendPage(res, { publicUrl, page })
   })
   return router
 }

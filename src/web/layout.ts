@@ -1,4 +1,7 @@
+import { hash } from 'node:crypto'
 import type { Response } from 'express'
+import { type CompressibleBody, preferredEncoding, sendBody } from '../http/compressed-body.ts'
+import { isMet } from '../http/etag.ts'
 import type { Assets } from './assets.ts'
 import { type Html, html, trusted } from './html.ts'
 
@@ -72,12 +75,13 @@ function accountCorner({ account, formToken, current }: Page): Html | false {
 
 /**
  * Sends a page with its content security policy: it loads and does only what is our own.
- * Not stored by browsers or caches, unless the route has set its own Cache-Control.
+ * Not stored by browsers or caches, unless the route has set its own Cache-Control; then it has an ETag.
+ * A page of a session is a text and is not compressed: the length would tell of the secrets in its forms.
  */
 export function sendPage(
   res: Response,
-  { publicUrl, status = 200, page }: { publicUrl: string; status?: number; page: string | Buffer },
-): void {
+  { publicUrl, status = 200, page }: { publicUrl: string; status?: number; page: string | CompressibleBody },
+): void | Promise<void> {
   res.set({
     'Content-Security-Policy': [
       "default-src 'none'",
@@ -93,5 +97,19 @@ export function sendPage(
     'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
     'Cache-Control': res.get('Cache-Control') ?? 'no-store',
   })
-  res.status(status).type('html').send(page)
+  res.status(status)
+  if (typeof page === 'string') {
+    res.type('html').send(page)
+    return
+  }
+  res.vary('Accept-Encoding')
+  if (res.get('Cache-Control') !== 'no-store') {
+    const etag = `W/"${hash('sha256', page.bytes, 'base64url').slice(0, 22)}"`
+    res.set('ETag', etag)
+    if (isMet(res.req.headers['if-none-match'], etag)) {
+      res.status(304).end()
+      return
+    }
+  }
+  return sendBody(res.req, res, page, { type: 'text/html; charset=utf-8', encoding: preferredEncoding(res.req) })
 }

@@ -41,7 +41,7 @@ export function sharedBoardRouter({ db, assets, limits, logger, search, publicUr
       const body = boardPage(board, { after, next })
       return { text: layout(assets, { title: board.name, noIndex: true, body }), next }
     })
-    sendPage(res, { publicUrl, page: page.body.bytes })
+    return sendPage(res, { publicUrl, page: page.body })
   })
 
   router.use(pageErrors({ assets, publicUrl, logger }))

@@ -1,5 +1,6 @@
 import { Router } from 'express'
 import { notFound } from '../errors.ts'
+import { CompressibleBody } from '../http/compressed-body.ts'
 import { contextOf } from '../http/edge.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
@@ -41,10 +42,11 @@ export function wallRouter(deps: WallDeps): Router {
   const { assets, readModel, limits, takeTurn, logger, publicUrl } = deps
   const router = Router()
   const limit = limitOpenReads(limits, { points: POINTS.search })
-  const pages = openVersionedCache<{ page: string }>({
+  const pages = openVersionedCache<CompressibleBody>({
     readModel,
     maxBytes: MAX_CACHE_BYTES,
-    sizeOf: ({ page }) => page.length * 2,
+    // Twice the body: its compressed forms are kept beside it.
+    sizeOf: ({ bytes }) => bytes.length * 2,
   })
 
   router.get('/', limit, async (req, res) => {
@@ -54,18 +56,19 @@ export function wallRouter(deps: WallDeps): Router {
       res.set('Cache-Control', 'no-store').redirect(302, `/?video=${videoId}`)
       return
     }
-    const { value } = await pages.getOrLoad(canonicalKey(values), () =>
-      takeTurn(contextOf(req).address, async () => ({ page: await renderWall(deps, values) })),
+    const { value: page } = await pages.getOrLoad(canonicalKey(values), () =>
+      takeTurn(contextOf(req).address, async () => new CompressibleBody(await renderWall(deps, values))),
     )
     res.set('Cache-Control', PAGE_CACHE)
-    sendPage(res, { publicUrl, page: value.page })
+    return sendPage(res, { publicUrl, page })
   })
 
   router.get('/frames/:id', limit, async (req, res) => {
     readParameters(withoutTracking(req.originalUrl), {})
-    const page = await takeTurn(contextOf(req).address, () => renderFrame(deps, String(req.params.id)))
+    const text = await takeTurn(contextOf(req).address, () => renderFrame(deps, String(req.params.id)))
+    const page = new CompressibleBody(text)
     res.set('Cache-Control', PAGE_CACHE)
-    sendPage(res, { publicUrl, page })
+    return sendPage(res, { publicUrl, page })
   })
 
   router.use(pageErrors({ assets, publicUrl, logger }))

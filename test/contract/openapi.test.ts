@@ -1,3 +1,4 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -34,13 +35,85 @@ test('the document is valid OpenAPI 3.1', async () => {
   expect(makeDocument().openapi).toBe('3.1.1')
 })
 
-test('operation ids are unique and every operation says what it is', () => {
-  const operations = Object.values(makeDocument().paths ?? {}).flatMap((methods) => Object.values(methods ?? {})) as {
-    operationId: string
-    summary: string
-  }[]
-  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(OPERATIONS.length)
+/** Names that clients have in their code: one may be added, none may change. */
+const OPERATION_IDS = `
+addTechnique callToolServer cancelVideo checkLiveness checkReadiness correctFrame createBoard deleteBoard deleteVideo
+dismissTechniqueSuggestion exportBoard exportBoards exportSavedFrames findSimilarFrames getBoard getFrame getImage
+getLlmsText getOpenApiDocument getSharedBoard getVideo getVideoStatus listBoards listBrands listEvents listFrames
+listSavedFrames listTechniqueSuggestions listTechniques listVideoFrames listVideos mergeTechnique pinFrame pinFrames
+renameBoard retryVideo saveFrame searchLibrary setAccountPlan shareBoard submitVideo unpinFrame unsaveFrame
+unshareBoard updateTechnique`
+
+interface OperationObject {
+  operationId: string
+  summary: string
+  parameters?: { name: string; in: string; description?: string; schema: { type?: string; pattern?: string } }[]
+  requestBody?: { required?: boolean; content: Record<string, { schema?: { minProperties?: number } }> }
+  responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, { schema?: object }> }>
+}
+
+function operationsOf(): (OperationObject & { method: string; path: string })[] {
+  return Object.entries(makeDocument().paths ?? {}).flatMap(([path, methods]) =>
+    Object.entries(methods ?? {}).map(([method, operation]) => ({ method, path, ...(operation as OperationObject) })),
+  )
+}
+
+test('operation ids are those that clients know, and every operation says what it is', () => {
+  const operations = operationsOf()
+  expect(operations.map(({ operationId }) => operationId).toSorted()).toEqual(OPERATION_IDS.trim().split(/\s+/))
   for (const { summary } of operations) expect(summary.length).toBeGreaterThan(5)
+})
+
+test('linters of OpenAPI find nothing', async () => {
+  const source = JSON.stringify(makeDocument())
+  const problems = await lintFromString({ source, config: await createConfig({ extends: ['recommended-strict'] }) })
+  expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([])
+})
+
+test('every parameter says what it means and which values it takes', () => {
+  for (const { operationId, parameters = [], requestBody, responses } of operationsOf()) {
+    for (const { name, description, schema } of parameters) {
+      const label = `${operationId} ${name}`
+      expect(description, label).toMatch(/\w.*[.:)]/)
+      expect(
+        schema.type ?? (schema as { anyOf?: unknown }).anyOf ?? (schema as { enum?: unknown }).enum,
+        label,
+      ).toBeDefined()
+      if (['limit', 'page'].includes(name)) expect(schema.type, label).toBe('integer')
+      if (['facets', 'provenance', 'debug', 'explain', 'backfill'].includes(name))
+        expect(schema, label).toMatchObject({ type: 'boolean' })
+      if (['after', 'Idempotency-Key', 'id', 'frameId', 'slug', 'token', 'name'].includes(name))
+        expect(() => new RegExp(schema.pattern!, 'u'), label).not.toThrow()
+      if (['after', 'Idempotency-Key', 'id', 'frameId', 'slug', 'token', 'name'].includes(name))
+        expect(schema.pattern, label).toMatch(/^\^.+\$$/)
+    }
+    for (const { schema } of Object.values(requestBody?.content ?? {})) expect(schema, operationId).toBeDefined()
+    for (const [status, { content, headers = {} }] of Object.entries(responses)) {
+      if (status === '201') expect(Object.keys(headers), operationId).toContain('Location')
+      if (status === '429') expect(Object.keys(headers)).toEqual(['Retry-After', 'RateLimit', 'RateLimit-Policy'])
+      for (const one of Object.values(content ?? {}))
+        expect(JSON.stringify(one.schema ?? {}), operationId).not.toContain('"oneOf"')
+    }
+    expect(Object.keys(responses), operationId).toEqual(expect.arrayContaining(['408', '431']))
+  }
+})
+
+test('what is optional, paged or a batch is documented as that', () => {
+  const byId = Object.fromEntries(operationsOf().map((operation) => [operation.operationId, operation]))
+  for (const id of ['pinFrame', 'shareBoard']) expect(byId[id]!.requestBody!.required, id).toBe(false)
+  for (const id of ['saveFrame', 'createBoard', 'submitVideo']) expect(byId[id]!.requestBody!.required, id).toBe(true)
+  for (const id of ['listBoards', 'listSavedFrames', 'getBoard', 'getSharedBoard'])
+    expect(Object.keys(byId[id]!.responses['200']!.headers!), id).toContain('Link')
+  const schemas = makeDocument().components!.schemas as Record<string, { properties: Record<string, unknown> }>
+  for (const name of ['BoardsAnswer', 'SavesAnswer']) expect(schemas[name]!.properties.next, name).toBeDefined()
+  for (const id of ['correctFrame', 'updateTechnique'])
+    expect(byId[id]!.requestBody!.content['application/json']!.schema!.minProperties, id).toBe(1)
+  const tools = byId.callToolServer!
+  expect(tools.responses['202']).toEqual({ description: expect.any(String) })
+  expect(JSON.stringify(tools.requestBody)).toContain('"maxItems":20')
+  // One type for the wall, with and without words.
+  expect(JSON.stringify(schemas.FramesAnswer)).toContain('"#/components/schemas/WallFrame"')
+  expect(JSON.stringify(schemas.FramesAnswer)).not.toContain('FrameHit')
 })
 
 test('every example is valid by its own schema, and the resources have one', () => {

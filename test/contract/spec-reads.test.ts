@@ -297,10 +297,8 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       }
       const routes = listRoutes(service.api.app.routers).filter(({ path }) => path.startsWith('/api/'))
       for (const { path } of routes) {
-        // A literal path may also be what a pattern of another route takes.
-        const methods = routes
-          .filter((route) => new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`).test(path))
-          .flatMap((route) => route.methods)
+        // A literal path is a place of its own, also where a pattern of another route would take it.
+        const methods = routes.filter((route) => route.path === path).flatMap((route) => route.methods)
         for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND']) {
           if (methods.includes(method)) continue
           const answer = await service.call(method, path.replace(/:\w+/g, 'x'))

@@ -34,7 +34,8 @@ export function spend(
   )
 }
 
-function setRateLimitHeaders(res: ServerResponse, { limit, windowSec, remaining, resetSec }: Usage): void {
+/** For answers that no cache keeps. */
+export function setRateLimitHeaders(res: ServerResponse, { limit, windowSec, remaining, resetSec }: Usage): void {
   res.setHeader('RateLimit-Policy', `"default";q=${limit};w=${windowSec}`)
   res.setHeader('RateLimit', `"default";r=${remaining};t=${resetSec}`)
 }

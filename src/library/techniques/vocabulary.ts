@@ -99,7 +99,7 @@ export async function lockVocabulary(tx: Tx): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('vocabulary', 0))`)
 }
 
-const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/
+export const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/
 
 export function requireSlug(slug: string): string {
   if (SLUG.test(slug) && slug.length <= 64) return slug

@@ -1,0 +1,167 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
+import { openTestApi, type TestApi } from './app.ts'
+import { seedFrames } from './seed-frames.ts'
+
+let api: TestApi
+let key: string
+let accountId: string
+let frameIds: string[]
+beforeAll(async () => {
+  api = await openTestApi()
+  const { account } = await ensureAccount(api.db, { email: 'shapes@example.org' })
+  await setPlan(api.db, { accountId: account.id, plan: 'pro' })
+  accountId = account.id
+  key = (await createKey(api.db, { accountId, name: 'shapes' })).key
+  frameIds = (await seedFrames(api.db, { count: 5 })).frameIds
+})
+afterAll(() => api[Symbol.asyncDispose]())
+
+const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+  api.call(path, { method: 'POST', key, body, headers })
+
+test('what is created has a Location, also when its answer is repeated', async () => {
+  const first = await post('/api/boards', { name: 'Located' }, { 'Idempotency-Key': 'located' })
+  const { board } = first.json
+  expect([first.status, first.headers.get('location')]).toEqual([201, `/api/boards/${board.id}`])
+  expect((await api.call(first.headers.get('location')!, { key })).json.board.id).toBe(board.id)
+  const again = await post('/api/boards', { name: 'Located' }, { 'Idempotency-Key': 'located' })
+  expect([again.headers.get('idempotent-replayed'), again.headers.get('location')]).toEqual([
+    'true',
+    `/api/boards/${board.id}`,
+  ])
+  const shared = await post(`/api/boards/${board.id}/share`, {})
+  expect(shared.status).toBe(201)
+  expect((await api.call(shared.headers.get('location')!)).json.board.id).toBe(board.id)
+})
+
+test('a page of boards or saves holds `next`, as its Link says; a whole list does not', async () => {
+  for (const frameId of frameIds) await post('/api/favourites', { frameId })
+  for (const name of ['a', 'b', 'c', 'd']) await post('/api/boards', { name })
+  for (const [path, name] of [
+    ['/api/favourites', 'frames'],
+    ['/api/boards', 'boards'],
+  ] as const) {
+    const whole = (await api.call(path, { key })).json
+    expect(Object.keys(whole)).toEqual([name])
+    const found: string[] = []
+    let after: string | null = null
+    do {
+      const query: string = after === null ? '' : `&after=${encodeURIComponent(after)}`
+      const page = await api.call(`${path}?limit=2${query}`, { key })
+      expect(Object.keys(page.json)).toEqual([name, 'next'])
+      found.push(...page.json[name].map((item: { id: string }) => item.id))
+      after = page.json.next
+      const link = page.headers.get('link')
+      if (after === null) expect(link).toBeNull()
+      else expect(new URL(/<(.+)>; rel="next"/.exec(link!)![1]!).searchParams.get('after')).toBe(after)
+    } while (after !== null)
+    expect(found).toEqual(whole[name].map((item: { id: string }) => item.id))
+    const bad = await api.call(`${path}?after=nonsense`, { key })
+    expect([bad.status, bad.json.details[0].path]).toEqual([400, 'after'])
+  }
+})
+
+test('an export is no item of that name: other methods are refused and take nothing back', async () => {
+  for (const path of ['/api/favourites/export', '/api/boards/export', '/api/Favourites/Export/']) {
+    const options = await api.call(path, { method: 'OPTIONS' })
+    expect([options.status, options.headers.get('allow')]).toEqual([204, 'GET, HEAD'])
+    for (const method of ['DELETE', 'PATCH', 'PUT']) {
+      const { status, headers } = await api.call(path, { method, key })
+      expect([path, method, status, headers.get('allow')]).toEqual([path, method, 405, 'GET, HEAD'])
+    }
+  }
+  const other = await api.call(`/api/favourites/${frameIds[0]}`, { method: 'OPTIONS' })
+  expect(other.headers.get('allow')).toBe('DELETE')
+})
+
+test('an account whose plan has lapsed finds in an export what it may unpin, unshare and delete', async () => {
+  const { board } = (await post('/api/boards', { name: 'Kept through a lapse' })).json
+  await post(`/api/boards/${board.id}/frames`, { frameIds: frameIds.slice(0, 2), note: 'mine' })
+  await setPlan(api.db, { accountId, plan: 'free' })
+  try {
+    for (const path of ['/api/boards', '/api/favourites'])
+      expect((await api.call(path, { key })).json).toMatchObject({ code: 'plan_required' })
+    const { status, headers, json } = await api.call('/api/boards/export', { key })
+    expect([status, headers.get('content-disposition')]).toEqual([200, 'attachment; filename="boards.json"'])
+    const found = json.boards.find((one: { id: string }) => one.id === board.id)
+    expect(found).toMatchObject({ name: 'Kept through a lapse', item_count: 2 })
+    expect(found.items.map((item: { frame_id: string; note: string }) => [item.frame_id, item.note])).toEqual([
+      [frameIds[0], 'mine'],
+      [frameIds[1], 'mine'],
+    ])
+    const [item] = found.items
+    const unpinned = await api.call(`/api/boards/${found.id}/frames/${item.frame_id}`, { method: 'DELETE', key })
+    expect(unpinned.status).toBe(200)
+    expect((await api.call(`/api/boards/${found.id}`, { method: 'DELETE', key })).status).toBe(200)
+  } finally {
+    await setPlan(api.db, { accountId, plan: 'pro' })
+  }
+})
+
+test('a flag is written as 1 or true, and both are one answer', async () => {
+  const [one, same, none] = await Promise.all(
+    ['facets=1', 'facets=true', 'facets=false'].map((query) => api.call(`/api/frames?${query}`)),
+  )
+  expect(one!.json.facets).toBeDefined()
+  expect(same!.headers.get('etag')).toBe(one!.headers.get('etag'))
+  expect(none!.headers.get('etag')).toBe((await api.call('/api/frames')).headers.get('etag'))
+  expect((await api.call('/api/frames?facets=yes')).json.message).toMatch(/0, 1, false, true/)
+})
+
+test('pages and style sheets are compressed, have an ETag and answer 304; a page with forms is not', async () => {
+  const page = await api.call('/')
+  const sheet = /href="(\/assets\/style-[^"]+\.css)"/.exec(page.text)![1]!
+  for (const path of ['/', '/docs', sheet]) {
+    const plain = await fetch(api.url + path, { headers: { 'accept-encoding': 'identity' } })
+    const text = await plain.text()
+    for (const [encoding, decode] of [
+      ['br', brotliDecompressSync],
+      ['gzip', gunzipSync],
+    ] as const) {
+      const { status, headers, body } = await raw(path, { 'accept-encoding': encoding })
+      expect([path, status, headers['content-encoding']]).toEqual([path, 200, encoding])
+      expect(headers.vary).toMatch(/Accept-Encoding/)
+      expect(body.length).toBeLessThan(text.length / 2)
+      expect(decode(body).toString()).toBe(text)
+      const again = await raw(path, { 'accept-encoding': encoding, 'if-none-match': headers.etag! })
+      expect([path, again.status, again.body.length, again.headers.etag]).toEqual([path, 304, 0, headers.etag])
+      expect(again.headers.vary).toMatch(/Accept-Encoding/)
+    }
+    const head = await fetch(api.url + path, { method: 'HEAD' })
+    expect([head.status, await head.text()]).toEqual([200, ''])
+  }
+  const forms = await raw('/sign-in', { 'accept-encoding': 'br' })
+  expect([forms.headers['content-encoding'], forms.headers.etag, forms.headers['cache-control']]).toEqual([
+    undefined,
+    undefined,
+    'no-store',
+  ])
+})
+
+async function raw(path: string, headers: Record<string, string>) {
+  const { request } = await import('undici')
+  const answer = await request(api.url + path, { headers })
+  return {
+    status: answer.statusCode,
+    headers: answer.headers as Record<string, string | undefined>,
+    body: Buffer.from(await answer.body.arrayBuffer()),
+  }
+}
+
+test('a refused anonymous read says what its budget is, though an answer that is cached does not', async () => {
+  await using tight = await openTestApi({ scale: 0.01 })
+  const statuses: number[] = []
+  for (let n = 0; n < 8; n++) {
+    const { status, headers } = await tight.call('/api/frames')
+    statuses.push(status)
+    expect(headers.has('ratelimit')).toBe(status === 429)
+    if (status !== 429) continue
+    expect(headers.get('ratelimit-policy')).toBe('"default";q=6;w=60')
+    expect(headers.get('ratelimit')).toMatch(/^"default";r=0;t=\d+$/)
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  }
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 429, 429])
+})

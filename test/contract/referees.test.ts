@@ -1,0 +1,261 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+
+/*
+ * What outside testers of APIs do, from the served document alone: call every operation as it says, then with each
+ * thing wrong in turn, and hold every answer against what it documents.
+ */
+
+interface Parameter {
+  name: string
+  in: 'query' | 'path' | 'header'
+  required?: boolean
+  example?: unknown
+  style?: string
+  schema: Schema
+}
+interface Schema {
+  type?: string | string[]
+  enum?: unknown[]
+  pattern?: string
+  minimum?: number
+  items?: Schema
+  minProperties?: number
+  required?: string[]
+  properties?: Record<string, Schema>
+  $ref?: string
+}
+interface Operation {
+  operationId: string
+  security?: object[]
+  parameters?: Parameter[]
+  requestBody?: { required?: boolean; content: Record<string, { schema?: Schema; example?: unknown }> }
+  responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, { schema?: Schema }> }>
+}
+interface Case extends Operation {
+  method: string
+  path: string
+}
+
+let service: Service
+let cases: Case[]
+let ajv: Ajv2020
+let ids: Record<string, string>
+beforeAll(async () => {
+  service = await openService()
+  const seeded = await seedVideo(service.stores.db, { frames: [{ caption: 'A red kite', technique: 'cursor-zoom' }] })
+  await service.drain()
+  const { board } = (await service.call('POST', '/api/boards', { name: 'Referees' })).json
+  ids = { video: seeded.id, frame: seeded.frameIds[0]!, board: board.id }
+  const document = (await service.get('/openapi.json')).json
+  ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema({ ...document, $id: 'api' })
+  cases = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
+  )
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+/** Ids that exist, by the place of the parameter. */
+function pathOf({ path }: Case): string {
+  return path
+    .replace('{frameId}', ids.frame!)
+    .replace('{slug}', 'cursor-zoom')
+    .replace('{token}', 'flb_absent')
+    .replace('{name}', 'absent-1-0f3c21ab.webp')
+    .replace('{id}', () => {
+      if (path.startsWith('/api/boards')) return ids.board!
+      return path.startsWith('/api/frames') ? ids.frame! : ids.video!
+    })
+}
+
+interface Sent {
+  query?: string
+  headers?: Record<string, string>
+  body?: string
+  method?: string
+  path?: string
+}
+
+/** Sends it with the operator's key, and holds the answer against the document. */
+async function send(one: Case, { query = '', headers = {}, body, method = one.method, path }: Sent = {}) {
+  const response = await fetch(`${service.url}${path ?? pathOf(one)}${query}`, {
+    method,
+    headers: { authorization: `Bearer ${service.operatorKey}`, ...headers },
+    ...(body === undefined ? {} : { body }),
+  })
+  const text = await response.text()
+  const said = `${method} ${one.path}${query} ${body?.slice(0, 80) ?? ''} → ${response.status} ${text.slice(0, 300)}`
+  expect(response.status, said).toBeLessThan(500)
+  expect(response.headers.get('x-request-id'), said).toBeTruthy()
+  if (method === one.method) conforms(one, response, text, said)
+  return { status: response.status, headers: response.headers, text, said }
+}
+
+function conforms(one: Case, response: Response, text: string, said: string): void {
+  const documented = one.responses[String(response.status)]
+  expect(documented, `undocumented status: ${said}`).toBeDefined()
+  if (text === '') return
+  const [type = ''] = (response.headers.get('content-type') ?? '').split(';')
+  expect(Object.keys(documented!.content ?? {}), `undocumented content type: ${said}`).toContain(type)
+  for (const name of ['ETag', 'Location', 'Link', 'RateLimit', 'Retry-After'])
+    if (response.headers.has(name) && (response.ok || name === 'Retry-After'))
+      expect(Object.keys(documented!.headers ?? {}), `${name}: ${said}`).toContain(name)
+  if (type !== 'application/json') return
+  const pointer = [
+    ...['paths', one.path, one.method.toLowerCase(), 'responses', String(response.status)],
+    ...['content', 'application/json', 'schema'],
+  ]
+  const validate = ajv.getSchema(`api#/${pointer.map(escaped).join('/')}`)!
+  expect(validate(JSON.parse(text)), `${ajv.errorsText(validate.errors).slice(0, 400)}: ${said}`).toBe(true)
+}
+
+const escaped = (part: string) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))
+
+/** Those that end or move what the others need come last or not at all. */
+const DESTRUCTIVE = ['deleteVideo', 'deleteBoard', 'retryVideo', 'cancelVideo', 'mergeTechnique', 'submitVideo']
+const harmless = () => cases.filter(({ operationId }) => !DESTRUCTIVE.includes(operationId))
+const jsonBody = ({ requestBody }: Case) => requestBody?.content['application/json']
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+describe('every operation', { timeout: 120_000 }, () => {
+  test('answers its own example as it documents', async () => {
+    for (const one of harmless()) {
+      const example = jsonBody(one)?.example
+      const query = (one.parameters ?? [])
+        .filter((parameter) => parameter.in === 'query' && parameter.example !== undefined)
+        .map(({ name, example: value }) => [value].flat().map((item) => `${name}=${encodeURIComponent(String(item))}`))
+      const asked = query.length > 0 ? `?${query.flat().join('&')}` : ''
+      // A cursor or a file of the example does not exist.
+      const { status, said } = await send(one, {
+        query: one.operationId === 'listFrames' ? '' : asked,
+        ...(example === undefined ? {} : { body: JSON.stringify(example), headers: JSON_TYPE }),
+      })
+      expect([200, 201, 202, 404, 409], said).toContain(status)
+    }
+  })
+
+  test('refuses a method that it does not have with 405 and Allow', async () => {
+    const byPath = Map.groupBy(cases, ({ path }) => path)
+    for (const [, operations] of byPath) {
+      const known = new Set(operations.map(({ method }) => method))
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !known.has(name))) {
+        const { status, headers, said } = await send(operations[0]!, { method })
+        expect(status, said).toBe(405)
+        const allowed = headers.get('allow')!.split(', ')
+        for (const name of known) expect(allowed, said).toContain(name)
+        expect(allowed, said).not.toContain(method)
+      }
+      // TRACE and inventions too.
+      const { status, headers } = await send(operations[0]!, { method: 'PURGE' })
+      expect([status, headers.has('allow')]).toEqual([405, true])
+      const options = await send(operations[0]!, { method: 'OPTIONS' })
+      for (const name of known) expect(options.headers.get('allow')?.split(', '), options.said).toContain(name)
+    }
+  })
+
+  test('refuses a parameter that it does not document, and a documented one of a wrong type', async () => {
+    for (const one of harmless().filter(({ parameters }) => parameters?.some((given) => given.in === 'query'))) {
+      const { status, said } = await send(one, { query: '?surprise=1' })
+      expect(status, said).toBe(400)
+      for (const { name, schema, in: where } of one.parameters!) {
+        if (where !== 'query') continue
+        const wrong = wrongFor(schema.items ?? schema)
+        for (const value of wrong) {
+          const answer = await send(one, { query: `?${name}=${encodeURIComponent(value)}` })
+          expect(answer.status, answer.said).toBe(400)
+        }
+        if (schema.type === 'boolean')
+          for (const value of ['true', 'false', '1', '0']) {
+            const answer = await send(one, { query: `?${name}=${value}` })
+            expect(answer.status, answer.said).toBe(200)
+          }
+      }
+    }
+  })
+
+  test('refuses a body that is missing, not JSON, of another type, or of a wrong shape', async () => {
+    for (const one of harmless().filter((operation) => jsonBody(operation))) {
+      const { example, schema = {} } = jsonBody(one)!
+      const text = JSON.stringify(example)
+      const isTools = one.operationId === 'callToolServer'
+      const refusals: [Sent, number[]][] = [
+        [{ body: text, headers: { 'content-type': 'text/plain' } }, [415]],
+        [{ body: text, headers: { 'content-type': 'application/xml' } }, [415]],
+        [{ body: `${text.slice(0, -1)}`, headers: JSON_TYPE }, [400]],
+        ...['[]', '"text"', '1', 'true'].map((body): [Sent, number[]] => [{ body, headers: JSON_TYPE }, [400]]),
+        ...Object.keys(schema.properties ?? {}).map((name): [Sent, number[]] => [
+          { body: JSON.stringify({ ...(example as object), [name]: { wrong: [1] } }), headers: JSON_TYPE },
+          [400],
+        ]),
+      ]
+      if (one.requestBody!.required && !isTools) refusals.push([{}, [400]])
+      if (!isTools)
+        refusals.push([{ body: JSON.stringify({ ...(example as object), surprise: 1 }), headers: JSON_TYPE }, [400]])
+      for (const name of schema.required ?? []) {
+        const { [name]: _, ...rest } = example as Record<string, unknown>
+        refusals.push([{ body: JSON.stringify(rest), headers: JSON_TYPE }, [400]])
+      }
+      if (schema.minProperties) refusals.push([{ body: '{}', headers: JSON_TYPE }, [400]])
+      for (const [sent, expected] of refusals) {
+        const { status, said } = await send(one, sent)
+        // What wants a thing that is not there may say so first.
+        expect([...expected, 404], said).toContain(status)
+      }
+      if (!one.requestBody!.required) {
+        const { status, said } = await send(one)
+        expect([200, 201, 404, 409], said).toContain(status)
+      }
+    }
+  })
+
+  test('keeps its promises with values that its schema allows', async () => {
+    const reads = harmless().filter(({ method, operationId }) => method === 'GET' && operationId !== 'listEvents')
+    const property = fc.asyncProperty(fc.constantFrom(...reads), fc.infiniteStream(fc.nat()), async (one, stream) => {
+      const query = new URLSearchParams()
+      for (const parameter of one.parameters ?? []) {
+        if (parameter.in !== 'query' || stream.next().value! % 3 > 0) continue
+        const value = rightFor(parameter, stream.next().value!)
+        if (value !== undefined) query.append(parameter.name, value)
+      }
+      const { status, said } = await send(one, { query: query.size > 0 ? `?${query}` : '' })
+      // `sort=relevance` needs `q`, and a cursor of the right form may name nothing.
+      expect([200, 400, 404], said).toContain(status)
+    })
+    await fc.assert(property, { numRuns: 120 })
+  })
+
+  test('asks for a key where it says so, and for none elsewhere', async () => {
+    for (const one of cases) {
+      const needsKey = one.security?.length === 1 && 'key' in one.security[0]!
+      const response = await fetch(service.url + pathOf(one), { method: one.method })
+      const text = await response.text()
+      if (needsKey) expect([one.operationId, response.status, text]).toEqual([one.operationId, 401, UNAUTHENTICATED])
+      else expect([401, 403], one.operationId).not.toContain(response.status)
+    }
+  })
+})
+
+const UNAUTHENTICATED = '{"code":"unauthenticated"}'
+
+/** Texts that a schema refuses. */
+function wrongFor({ type, enum: allowed, pattern, minimum }: Schema): string[] {
+  if (type === 'integer') return ['abc', '1.5', '-1', ...(minimum === 1 ? ['0'] : [])]
+  if (type === 'boolean') return ['maybe', '2']
+  if (allowed) return ['surprise']
+  return pattern ? ['\u0000', '§ ; '] : []
+}
+
+function rightFor({ schema, example }: Parameter, choice: number): string | undefined {
+  const one = schema.items ?? schema
+  if (one.enum) return String(one.enum[choice % one.enum.length])
+  if (one.type === 'boolean') return choice % 2 === 0 ? 'true' : 'false'
+  if (one.type === 'integer') return String((one.minimum ?? 0) + (choice % 5))
+  if (example !== undefined) return String([example].flat()[0])
+  return one.pattern ? undefined : `text ${choice}`
+}
