@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { arch, platform } from 'node:os'
+import { arch, platform, totalmem } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
@@ -57,6 +57,7 @@ export async function startLocalPostgres(options: {
   const settings: Record<string, string> = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
+    shared_buffers: `${sharedBuffersMb(totalmem())}MB`,
     ...options.settings,
   }
   const { initdb, postgres } = options.programs ?? (await findPrograms())
@@ -131,6 +132,14 @@ export function upgradedDir(dir: string): string {
 function finishUpgrade(dir: string): void {
   if (!existsSync(join(dir, 'PG_VERSION')) && existsSync(join(upgradedDir(dir), 'PG_VERSION')))
     renameSync(upgradedDir(dir), dir)
+}
+
+/**
+ * Reading a page again costs a seventh from PostgreSQL's own memory. That memory is taken as pages are read: a small
+ * library needs little of it.
+ */
+function sharedBuffersMb(memoryBytes: number): number {
+  return Math.round(Math.min(1024, Math.max(128, memoryBytes / 16 / 1024 / 1024)))
 }
 
 export function passwordFile(dir: string): string {

@@ -39,6 +39,13 @@ test(
     const wall = { filters: {}, sort: 'relevance', page: 1, pageSize: 120, facets: true, variety: false } as const
     for (const q of ['lamp', 'a lamp', 'lam', 'lamp zebra', '"on a table"'])
       expect(await search.frames({ ...wall, q })).toEqual(await plain.frames({ ...wall, q }))
+    const paged: string[] = []
+    for (let page = 1; page <= 8; page++) {
+      const { frames } = await search.frames({ ...wall, q: 'lamp', page, pageSize: 9 })
+      paged.push(...frames.map(({ document }) => document.id))
+    }
+    const { frames: all } = await plain.frames({ ...wall, q: 'lamp' })
+    expect(paged).toEqual(all.map(({ document }) => document.id))
     const { frames } = await search.search({ q: 'zebra lamp unicorn on a', limit: 20 })
     const hasZebra = frames.map(({ document }) => document.caption!.includes('zebra'))
     expect(hasZebra).toEqual([true, true, true, true, ...Array.from({ length: 16 }, () => false)])

@@ -3,24 +3,29 @@ import type { ExpandedTerm } from '../text/expand.ts'
 import { type Executor, rowsOf } from './tables.ts'
 import { namedLexeme, rowOf } from './tsquery.ts'
 
-/** The words that very many frames have, with the number of those frames. */
-export type CommonWords = () => Promise<ReadonlyMap<string, number>>
+/** The commonest words of the library with the number of frames that have them. */
+export interface Common {
+  counts: ReadonlyMap<string, number>
+  /** More frames than this are not ranked. */
+  many: number
+}
+export type CommonWords = () => Promise<Common>
 
 /** From PostgreSQL's statistics, read once a minute. A small library has no such words. */
-export function openCommonWords(db: Executor, manyFrames: number): CommonWords {
-  let cached = { until: -Infinity, frames: Promise.resolve(new Map<string, number>()) }
+export function openCommonWords(db: Executor, many: number): CommonWords {
+  let cached = { until: -Infinity, common: Promise.resolve<Common>({ counts: new Map(), many }) }
   return () => {
-    if (performance.now() < cached.until) return cached.frames
-    const frames = readCommonWords(db, manyFrames)
-    cached = { until: performance.now() + 60_000, frames }
-    frames.catch(() => {
+    if (performance.now() < cached.until) return cached.common
+    const common = readCommonWords(db, many)
+    cached = { until: performance.now() + 60_000, common }
+    common.catch(() => {
       cached.until = -Infinity
     })
-    return frames
+    return common
   }
 }
 
-async function readCommonWords(db: Executor, manyFrames: number): Promise<Map<string, number>> {
+async function readCommonWords(db: Executor, many: number): Promise<Common> {
   const rows = await rowsOf<{ word: string | null; n: number }>(
     db,
     sql`
@@ -28,26 +33,36 @@ async function readCommonWords(db: Executor, manyFrames: number): Promise<Map<st
       from pg_stats s join pg_class c on c.oid = 'library_search.frames'::regclass
       cross join unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) as m(word, share)
      where s.schemaname = 'library_search' and s.tablename = 'frames' and s.attname = 'words'
-       and m.share * c.reltuples > ${manyFrames}`,
+       and m.share * c.reltuples > ${many / 20}`,
   )
   // The list of shares ends with three figures that belong to no word.
-  return new Map(rows.flatMap(({ word, n }) => (word === null ? [] : [[word, n] as const])))
+  return { counts: new Map(rows.flatMap(({ word, n }) => (word === null ? [] : [[word, n] as const]))), many }
 }
 
-/** Whether one of these terms is in very many frames. Its statement wants a plan of its own. */
-export const hasFrequent = (terms: readonly ExpandedTerm[], common: ReadonlyMap<string, number>): boolean =>
-  terms.length === 0 || terms.some((term) => isFrequent([term], common))
+/** Whether frames that meet all of these terms may be too many to rank: even the rarest term is in very many. */
+export const isFrequent = (terms: readonly ExpandedTerm[], common: Common): boolean =>
+  terms.every((term) => framesWith(term, common.counts) > common.many)
 
-/** Whether even the rarest of these terms is in very many frames. */
-export function isFrequent(terms: readonly ExpandedTerm[], common: ReadonlyMap<string, number>): boolean {
-  if (common.size === 0) return false
-  const held = [...common.keys()]
-  const begins = (beginning: string) => held.some((word) => word.startsWith(beginning))
-  const isCommon = (words: readonly string[]) =>
-    rowOf(words).every(({ lexeme, prefix }) => (prefix ? begins(lexeme) : common.has(lexeme)))
-  return terms.every(
-    ({ words, prefix, close, named }) =>
-      (prefix ? begins(words[0]!) : isCommon(words)) ||
-      [...close, ...named.map(namedLexeme)].some((word) => common.has(word)),
-  )
+/** Whether frames that meet one of these terms may be too many to rank. */
+export const areMany = (terms: readonly ExpandedTerm[], common: Common): boolean =>
+  terms.reduce((sum, term) => sum + framesWith(term, common.counts), 0) > common.many
+
+/** Whether a statement about these terms wants a plan of its own. */
+export const hasFrequent = (terms: readonly ExpandedTerm[], common: Common): boolean =>
+  terms.length === 0 || areMany(terms, common)
+
+/** Frames that meet a term, by its common words: at most so many, but for words that are in few. */
+function framesWith(term: ExpandedTerm, counts: Common['counts']): number {
+  if (counts.size === 0) return 0
+  const begin = (beginning: string) => {
+    let sum = 0
+    for (const [word, n] of counts) if (word.startsWith(beginning)) sum += n
+    return sum
+  }
+  const have = (words: readonly string[]) =>
+    Math.min(...rowOf(words).map(({ lexeme, prefix }) => (prefix ? begin(lexeme) : (counts.get(lexeme) ?? 0))))
+  const { words, prefix, close, joined, named, called } = term
+  const whole = prefix ? begin(words[0]!) : have(words)
+  const others = [...close, ...joined, ...named.map(namedLexeme)].map((word) => counts.get(word) ?? 0)
+  return [whole, ...others, ...called.map(have)].reduce((sum, n) => sum + n, 0)
 }

@@ -13,7 +13,7 @@ import { Highlighter } from '../text/highlight.ts'
 import type { NamedWords } from '../text/named-words.ts'
 import { readQuestion } from '../text/question.ts'
 import { nameKey } from '../text/tokens.ts'
-import { hasFrequent, isFrequent } from './common-words.ts'
+import { type Common, hasFrequent, isFrequent } from './common-words.ts'
 import { documentsOf, SHOWN_TEXT } from './documents.ts'
 import { FEW_RANKED, nextBestQueries } from './next-best.ts'
 import { BY_STRENGTH, namedScore, partialScoreOf, ranked, scoreOf } from './rank.ts'
@@ -66,7 +66,7 @@ type FoundRow = FoundText & { kind: DocumentKind }
 
 interface GroupsAsked {
   expand: (kind: DocumentKind) => ExpandedQuestion
-  common: ReadonlyMap<string, number>
+  common: Common
   /** The query as a name is compared with it. */
   name: string
   limit: number

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { FrameFilters } from '../library-search.ts'
-import { hasFrequent, isFrequent } from './common-words.ts'
+import { areMany, type Common, hasFrequent, isFrequent } from './common-words.ts'
 import { partialRankOf, ranked } from './rank.ts'
 import type { ReadModel } from './read-model.ts'
 import { partialScore } from './relax.ts'
@@ -42,15 +42,15 @@ export async function findNextBest(
 }
 
 /** Queries of `id`, `strength`, `score` and `met` for a limit, those with the better frames first. */
-export function nextBestQueries(asked: Asked, common: ReadonlyMap<string, number>): ((limit: SQL) => SQL)[] {
+export function nextBestQueries(asked: Asked, common: Common): ((limit: SQL) => SQL)[] {
   const { terms } = asked.question
   if (terms.length < 2) return []
   // Frames that have only a very frequent word of the question come last.
   const rare = terms.filter((term) => !isFrequent([term], common))
   if (rare.length === terms.length || rare.length === 0)
-    return [someQuery(asked, sql`words @@ ${anyOf(terms)}`, { isMany: rare.length === 0, share: 1 })]
+    return [someQuery(asked, sql`words @@ ${anyOf(terms)}`, { isMany: areMany(terms, common), share: 1 })]
   return [
-    someQuery(asked, sql`words @@ ${anyOf(rare)}`, { isMany: false, share: 1 }),
+    someQuery(asked, sql`words @@ ${anyOf(rare)}`, { isMany: areMany(rare, common), share: 1 }),
     // Below the lowest score of those before.
     someQuery(asked, sql`words @@ ${anyOf(terms)} and not words @@ ${anyOf(rare)}`, {
       isMany: true,

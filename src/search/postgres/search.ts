@@ -22,8 +22,8 @@ import { findSimilar } from './similar.ts'
 import { rowsOf } from './tables.ts'
 import { findFrames } from './wall.ts'
 
-/** A word in more frames than this says little, and ranking all of them takes long. */
-const MANY_FRAMES = 50_000
+/** More matches than this are not all ranked: reading so many frames takes long. */
+const MANY_FRAMES = 10_000
 
 /** Search and reads on the read model in PostgreSQL. The pool stays the caller's. */
 export function openPostgresSearch(

@@ -26,7 +26,7 @@ interface Reading {
   words: SQL | undefined
   score: SQL
   terms: readonly ExpandedTerm[]
-  /** Even the rarest word is in very many frames. */
+  /** The matches may be too many to rank all of them. */
   frequent: boolean
   relaxed?: Relaxed
 }
@@ -59,7 +59,7 @@ export async function findFrames(readModel: ReadModel, query: FrameQuery, techni
   let [frames, counted] = await Promise.all([findPage(on, query, whole), countOf(db, query, whole)])
   const relaxed = frames.length === 0 && (await isEmpty(db, query, whole, counted)) ? await relaxOf() : undefined
   if (relaxed) {
-    const reading = { ...whole, ...relaxed, relaxed }
+    const reading = { ...whole, ...relaxed, relaxed, frequent: hasFrequent(terms, common) }
     ;[frames, counted] = await Promise.all([findPage(db, query, reading), countOf(db, query, reading)])
   }
   const readAs = readAsOf(question, relaxed?.letGo, relaxed?.met)
@@ -108,22 +108,38 @@ async function findPage(db: Executor, query: FrameQuery, reading: Reading): Prom
   const order = sql.raw(by)
   const flags = relaxed ? sql`array[${sql.join(terms.map(metOf), sql`, `)}]` : sql`null::bool[]`
   if (query.variety) return frameHits(db, query, await variedIds(db, query, where, order, { score, flags }), terms)
-  const most = isRanked && reading.frequent ? MAX_RELEVANCE_DEPTH + pageSize : undefined
+  const tiers = isRanked && reading.frequent ? tiersOf(query) : undefined
   const ofRow = (column: SQL) => sql`(select ${column} from ${FRAMES} f where f.id = p.id)`
   const read = words === undefined ? score : ofRow(score)
+  const byTier = tiers ? sql`tier, ${order}` : order
   // The index alone cuts the page. Documents, and scores that do not order, are read for its rows only.
   const rows = await rowsOf<FoundText>(
     db,
     sql`
     select p.id, ${isRanked ? sql`p.score` : read} as score, ${relaxed ? ofRow(flags) : flags} as met, d.text
-      from (select id, ${sql.raw(columns)} ${isRanked ? sql`, ${score} as score` : sql``}
-              from ${ranked(where, most)}
-             order by ${order} limit ${pageSize} offset ${(page - 1) * pageSize}) p
+      from (select id, ${sql.raw(columns)} ${isRanked ? sql`, ${score} as score` : sql``} ${tiers ? sql`, tier` : sql``}
+              from ${tiers ? tieredFrames(where, tiers) : ranked(where, undefined)}
+             order by ${byTier} limit ${pageSize} offset ${(page - 1) * pageSize - (tiers ? tiers.from : 0)}) p
      cross join lateral (
        select ${textOf(query)} as text from ${DOCUMENTS} held where held.kind = 'frames' and held.id = p.id offset 0) d
-     order by ${order}`,
+     order by ${byTier}`,
   )
   return hitsOf(query, rows, terms)
+}
+
+/** Where the matches are too many, the strongest of them are ranked first, then the next ones: a total order too. */
+const TIER = 4_800
+
+/** The places by strength of the tiers that a page needs. */
+function tiersOf({ page, pageSize }: FrameQuery): { from: number; to: number } {
+  const offset = (page - 1) * pageSize
+  return { from: Math.floor(offset / TIER) * TIER, to: Math.ceil((offset + pageSize) / TIER) * TIER }
+}
+
+function tieredFrames(where: SQL, { from, to }: { from: number; to: number }): SQL {
+  const tier = sql.raw(`(row_number() over (order by ${ORDERS.strength.by}) - 1) / ${TIER}`)
+  return sql`(select * from (select id, strength, words, ${tier} as tier from ${ranked(where, to)}) numbered
+               where tier >= ${sql.raw(String(from / TIER))}) tiers`
 }
 
 const metOf = (term: ExpandedTerm): SQL => sql`words @@ ${oneOf(term)}`
