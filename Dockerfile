@@ -5,7 +5,7 @@
 
 # ffmpeg from Debian's source, with its security fixes, and only what the service decodes (src/video/extract/probe.ts).
 # Debian's package would bring encoders, devices, displays and LLVM: 449 MB instead of 20.
-# The muxers join the sound and picture that yt-dlp fetches.
+# The muxers and aac are for yt-dlp, which joins sound and picture and rewrites the MPEG-TS of streams.
 FROM debian:trixie-slim AS ffmpeg
 RUN sed -i 's/^Types: deb$/Types: deb deb-src/' /etc/apt/sources.list.d/debian.sources \
     && apt-get update \
@@ -17,7 +17,7 @@ RUN sed -i 's/^Types: deb$/Types: deb deb-src/' /etc/apt/sources.list.d/debian.s
         --enable-zlib --enable-libdav1d --enable-libzimg \
         --enable-protocol=file,pipe \
         --enable-demuxer=mov,matroska,avi,mpegts \
-        --enable-decoder=h264,hevc,vp8,vp9,libdav1d,mpeg4,prores \
+        --enable-decoder=aac,h264,hevc,vp8,vp9,libdav1d,mpeg4,prores \
         --enable-parser=h264,hevc,vp8,vp9,av1,mpeg4video,aac,ac3,mpegaudio,opus,vorbis,flac \
         --enable-bsf=aac_adtstoasc,av1_frame_merge,extract_extradata,h264_mp4toannexb,hevc_mp4toannexb \
         --enable-bsf=mpeg4_unpack_bframes,vp9_superframe,vp9_superframe_split \

@@ -172,7 +172,9 @@ describe('Dockerfile', () => {
       ([, name]) => name!,
     )
     expect(codecs.length).toBeGreaterThan(5)
-    expect(flags('decoder').sort()).toEqual(codecs.map((name) => (name === 'av1' ? 'libdav1d' : name)).sort())
+    // aac is for yt-dlp.
+    const decoders = ['aac', ...codecs.map((name) => (name === 'av1' ? 'libdav1d' : name))]
+    expect(flags('decoder').sort()).toEqual(decoders.sort())
     const demuxers = flags('demuxer')
     const formats = /^const FORMATS = '(.*)'/m.exec(source('ffmpeg.ts'))![1]!.split(',')
     // The others are further names of the first two.
