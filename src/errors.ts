@@ -12,6 +12,7 @@ export type ErrorCode =
   | 'conflict'
   | 'payload_too_large'
   | 'unsupported_media_type'
+  | 'range_not_satisfiable'
   | 'idempotency_key_reused'
   | 'rate_limited'
   | 'internal'

@@ -52,6 +52,8 @@ export interface Operation {
   keyOptional?: boolean
   /** Statuses beyond those that every operation of its kind may answer. */
   errors?: readonly number[]
+  /** Honours Range. */
+  ranges?: boolean
   /** The shape of errors, where it is not the usual one. */
   problem?: z.ZodType
   /** Answers carry an ETag and may be cached. */

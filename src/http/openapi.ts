@@ -21,6 +21,7 @@ const Problem = z
       'conflict',
       'payload_too_large',
       'unsupported_media_type',
+      'range_not_satisfiable',
       'idempotency_key_reused',
       'rate_limited',
       'internal',
@@ -57,6 +58,7 @@ const ERRORS: Record<number, string> = {
   409: 'Not possible in this state',
   413: 'Too large',
   415: 'Another content type is needed',
+  416: 'The range lies outside of the image; Content-Range says its size',
   422: 'This Idempotency-Key came with another body',
   429: 'Too many requests; see Retry-After',
   431: 'Address and headers are longer than 16 KiB together',
@@ -182,6 +184,7 @@ function toResponses(operation: Operation): Record<string, ZodOpenApiResponseObj
     [String(operation.status ?? 200)]: { description: summary, ...toHeaders(headersOf(operation)), content },
   }
   if (cached) responses['304'] = { description: 'Your copy is current' }
+  if (operation.ranges) responses['206'] = { description: 'The part that Range asks for', content }
   for (const [status, description] of Object.entries(emptyAnswers)) responses[status] = { description }
   for (const status of errorsOf(operation))
     responses[String(status)] = {
@@ -198,12 +201,13 @@ function schemaOf(status: number, { problem = Problem, plain }: Operation): z.Zo
   return status === 408 || status === 431 || (plain && status === 429) ? Problem : problem
 }
 
-function errorsOf({ errors = [], plain, free, scope, body, otherBody, idempotent }: Operation): number[] {
+function errorsOf({ errors = [], ranges, plain, free, scope, body, otherBody, idempotent }: Operation): number[] {
   // The connection refuses what is too long or too slow before any route is asked.
   const all = new Set([408, 431, ...errors])
   const add = (...statuses: number[]) => {
     for (const status of statuses) all.add(status)
   }
+  if (ranges) add(416)
   if (!free) add(429)
   if (!plain) add(400, 500, 503)
   if (scope) add(401, 403)
