@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parseConfig } from '../config.ts'
-import { hostToListenOn, localUrl } from './listening.ts'
+import { hostToListenOn, isUnknowinglyPublic, localUrl } from './listening.ts'
 
 const hostOf = (env: Record<string, string>) => hostToListenOn(parseConfig(env))
 
@@ -15,6 +15,14 @@ describe('where npm start listens', () => {
     expect(hostOf({ PUBLIC_URL: 'https://127.frames.example' })).toBeUndefined()
     expect(hostOf({ HOST: '127.0.0.1', PUBLIC_URL: 'https://frames.example' })).toBe('127.0.0.1')
     expect(hostOf({ HOST: '0.0.0.0' })).toBe('0.0.0.0')
+  })
+
+  test('every interface is warned of, unless HOST or PUBLIC_URL says that it is meant', () => {
+    const isPublic = (env: Record<string, string>) => isUnknowinglyPublic(parseConfig(env))
+    expect(isPublic({})).toBe(true)
+    expect(isPublic({ PUBLIC_URL: 'http://localhost:8080' })).toBe(true)
+    expect(isPublic({ PUBLIC_URL: 'https://frames.example' })).toBe(false)
+    for (const HOST of ['0.0.0.0', '::', '127.0.0.1']) expect(isPublic({ HOST })).toBe(false)
   })
 
   test('a URL for this machine', () => {

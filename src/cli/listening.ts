@@ -13,6 +13,11 @@ export function isLoopback(host: string | undefined): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host ?? '')
 }
 
+/** Whether every interface is listened on without a setting that says so. */
+export function isUnknowinglyPublic({ host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>): boolean {
+  return host === undefined && isLoopback(new URL(publicUrl).hostname)
+}
+
 /** The URL for programs on this machine. */
 export function localUrl(host: string | undefined, port: number): string {
   const answersOnLocalhost = [undefined, '0.0.0.0', '::', '127.0.0.1', '::1'].includes(host)

@@ -9,6 +9,7 @@ import { keepAliveFile } from './alive-file.ts'
 import { configOrExit, requireKnown } from './context.ts'
 import { addExamples } from './examples.ts'
 import { usage } from './failure.ts'
+import { isUnknowinglyPublic } from './listening.ts'
 import { ensureOperator } from './operator.ts'
 import { requireWritable } from './require-writable.ts'
 import { complain } from './terminal.ts'
@@ -34,6 +35,8 @@ export function defineApi(command: Command): void {
     const { openApi } = await import('../server/main.ts')
     const api = await orExit(openApi({ config, databaseUrl, redisUrl, logger, host: config.host }))
     logger.info({ port: api.port }, 'API listening')
+    if (isUnknowinglyPublic(config))
+      logger.warn('the API listens on every interface, but PUBLIC_URL is loopback: set HOST or PUBLIC_URL')
     returnMemoryWhenIdle()
     await signalled
     await finish(logger, [['api', () => api.stop({ graceMs: DRAIN_GRACE_MS, deadlineMs: 20_000 })]])
