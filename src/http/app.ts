@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import express, { type RequestHandler, type Router } from 'express'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
@@ -28,8 +28,8 @@ export function createApp({ logger, trustProxy, limits, routers }: AppOptions): 
   app.set('query parser', 'simple')
   const allowedMethods = methodTable(routers)
   // Within Express, which replaces the prototypes of request and response: what was touched before makes that slow.
-  app.use(beginRequest(openEdge({ logger, trustProxy }), limits, allowedMethods))
-  app.use(keepLiteralPaths(routers, allowedMethods))
+  const methods = { allowed: allowedMethods, literal: literalMethods(routers, allowedMethods) }
+  app.use(beginRequest(openEdge({ logger, trustProxy }), limits, methods))
   for (const router of routers) app.use(router)
   app.use(refuseMethod(allowedMethods))
   app.use(() => {
@@ -41,21 +41,25 @@ export function createApp({ logger, trustProxy, limits, routers }: AppOptions): 
 
 type AllowedMethods = ReturnType<typeof methodTable>
 
-/** Gives the request its context, and answers what no route is asked for: a missing Host and OPTIONS. */
+/** Gives the request its context, and answers what no route is asked for: a missing Host, OPTIONS, a literal path. */
 function beginRequest(
   edge: ReturnType<typeof openEdge>,
   limits: LocalLimits,
-  allowedMethods: AllowedMethods,
+  methods: { allowed: AllowedMethods; literal: ReturnType<typeof literalMethods> },
 ): RequestHandler {
   return (req, res, next) => {
     const context = edge(req, res)
     if (req.headers.host === undefined && req.httpVersion === '1.1')
       throw new AppError('invalid_request', 'The Host header is missing. Send one.')
-    if (req.method !== 'OPTIONS') return next()
+    if (req.method !== 'OPTIONS') {
+      const literal = methods.literal(context.path)
+      if (literal && !literal.has(req.method)) throw methodNotAllowed(req, res, [...literal].join(', '))
+      return next()
+    }
     chargeOnce(limits, req)
     if (isPreflight(req, context)) return sendPreflight(res)
     // Express would answer with the methods as plain text.
-    const allow = allowedMethods(context.path)
+    const allow = methods.allowed(context.path)
     if (!allow) return next()
     res.writeHead(204, { Allow: allow }).end()
   }
@@ -99,8 +103,11 @@ function methodTable(routers: readonly Router[]): (path: string) => string | und
 
 const isLiteral = ({ route }: Layer) => !/[:*{]/.test(route!.path)
 
-/** Refuses a method that only a route with a parameter in this place has: it would take the word for an id. */
-function keepLiteralPaths(routers: readonly Router[], allowedMethods: AllowedMethods): RequestHandler {
+/**
+ * Finds the methods of a literal path that a route with a parameter would take too: it would take the word for an id.
+ * Undefined for any other path.
+ */
+function literalMethods(routers: readonly Router[], allowedMethods: AllowedMethods) {
   const layers = layersOf(routers)
   const shadowed = new Map<string, Set<string>>()
   for (const layer of layers.filter(isLiteral)) {
@@ -108,20 +115,20 @@ function keepLiteralPaths(routers: readonly Router[], allowedMethods: AllowedMet
     if (layers.some((other) => !isLiteral(other) && other.match(path)))
       shadowed.set(path, new Set(allowedMethods(path)?.split(', ')))
   }
-  return (req, res, next) => {
-    const { path } = contextOf(req)
-    // The router ignores letter case and a slash at the end.
-    const allowed = shadowed.get(/[A-Z]|\/$/.test(path) ? path.toLowerCase().replace(/\/$/, '') : path)
-    if (!allowed || allowed.has(req.method)) return next()
-    refuseMethod(allowedMethods)(req, res, next)
-  }
+  // The router ignores letter case and a slash at the end.
+  return (path: string): ReadonlySet<string> | undefined =>
+    shadowed.get(/[A-Z]|\/$/.test(path) ? path.toLowerCase().replace(/\/$/, '') : path)
 }
 
 function refuseMethod(allowedMethods: AllowedMethods): RequestHandler {
   return (req, res, next) => {
     const allow = allowedMethods(contextOf(req).path)
     if (!allow) return next()
-    res.setHeader('Allow', allow)
-    throw new AppError('method_not_allowed', `${req.method} is not allowed here. Use ${allow}.`)
+    throw methodNotAllowed(req, res, allow)
   }
+}
+
+function methodNotAllowed(req: IncomingMessage, res: ServerResponse, allow: string): AppError {
+  res.setHeader('Allow', allow)
+  return new AppError('method_not_allowed', `${req.method} is not allowed here. Use ${allow}.`)
 }

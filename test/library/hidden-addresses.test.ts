@@ -54,9 +54,13 @@ test('a signed address and an unlisted hash are in no answer, page, tool result,
   for (const [address, id] of [
     [SIGNED, signed.id],
     [UNLISTED, unlisted.id],
+    // And so does what is shown of it, which people copy.
+    ['https://cdn.acme.com/films/launch.mp4', signed.id],
+    ['https://vimeo.com/76979871', unlisted.id],
+    ['https://cdn.acme.com/films/other.mp4', undefined],
   ] as const) {
     const found = await service.get(`/api/search?q=${encodeURIComponent(address)}`)
-    expect(found.json.videos.map((video: { id: string }) => video.id)).toEqual([id])
+    expect(found.json.videos.map((video: { id: string }) => video.id)).toEqual(id === undefined ? [] : [id])
     showsNothing('search', JSON.stringify(found.json))
   }
 

@@ -186,7 +186,33 @@ async function findBySource(db: Executor, sourceKey: string, limit: number): Pro
     sql`select e.id, d.doc from ${ENTRIES} e join ${DOCUMENTS} d on d.kind = 'videos' and d.id = e.id
          where e.source_key = ${sourceKey} and e.kind = 'videos' order by e.id limit 1`,
   )
-  if (!video) return nothing()
+  return video ? withFrames(db, video, limit) : findByShownAddress(db, sourceKey, limit)
+}
+
+/** Addresses that differ in their query only: more are not looked through. */
+const MOST_QUERIES = 50
+
+/** A video by the address that is shown of it, where its query is not: the newest of several. */
+async function findByShownAddress(db: Executor, sourceKey: string, limit: number): Promise<SearchGroups> {
+  if (!sourceKey.startsWith('url:') || sourceKey.includes('?')) return nothing()
+  // `@` follows `?` in the order of bytes, so the index gives all keys with a query.
+  const [video] = await rowsOf<{ id: string; doc: LibraryDocuments['videos'] }>(
+    db,
+    sql`select e.id, d.doc
+          from (select id, added_ms from ${ENTRIES}
+                 where kind = 'videos' and source_key >= ${`${sourceKey}?`} and source_key < ${`${sourceKey}@`}
+                 order by source_key limit ${MOST_QUERIES}) e
+          join ${DOCUMENTS} d on d.kind = 'videos' and d.id = e.id
+         where d.doc ->> 'source_url' = ${sourceKey.slice('url:'.length)} order by e.added_ms desc, e.id limit 1`,
+  )
+  return video ? withFrames(db, video, limit) : nothing()
+}
+
+async function withFrames(
+  db: Executor,
+  video: { id: string; doc: LibraryDocuments['videos'] },
+  limit: number,
+): Promise<SearchGroups> {
   const frames = await rowsOf<{ id: string }>(
     db,
     sql`select id from ${FRAMES} where video_id = ${video.id} order by strength desc, id limit ${limit}`,
