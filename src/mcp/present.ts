@@ -23,6 +23,7 @@ export const CompactFrame = z.object({
 export const DetailedFrame = CompactFrame.extend({
   score: z.number().optional(),
   shares: z.array(z.string()).optional(),
+  missing: z.array(z.string()).optional(),
   kind: z.string().optional(),
   tone: z.string().optional(),
   surface: z.string().optional(),
@@ -68,12 +69,14 @@ export interface Presented {
   score?: number | undefined
   /** What it has in common with the frame that was asked for. */
   shares?: readonly string[] | undefined
+  /** Words of the question that it does not meet. */
+  missing?: readonly string[] | undefined
   /** A person's note with a pin. */
   note?: string | null | undefined
 }
 
 export function toPresentedFrame(
-  { document: frame, score, shares }: Presented,
+  { document: frame, score, shares, missing }: Presented,
   publicUrl: string,
   detail: Detail,
 ): PresentedFrame {
@@ -81,6 +84,7 @@ export function toPresentedFrame(
     ...toCompactFrame(frame, publicUrl),
     score: score === undefined ? undefined : Math.round(score * 1000) / 1000,
     shares: shares && [...shares],
+    missing: missing && [...missing],
   }
   if (detail === 'compact') return compact
   return {
@@ -122,7 +126,7 @@ export function frameLines(
 }
 
 function linesOf(
-  { document: frame, score, shares, note }: Presented,
+  { document: frame, score, shares, missing, note }: Presented,
   publicUrl: string,
   options: { detail: Detail; withVideo: boolean },
 ): string {
@@ -133,6 +137,7 @@ function linesOf(
   return [
     `${frame.id} ${clock(frame.t_sec)} ${traits}${video}${caption}`,
     ...(shares ? [`  likeness ${score}; shares ${shares.join('; ')}`] : []),
+    ...(missing ? [`  misses: ${clip(missing.join(', '), 120)}`] : []),
     ...(full ? detailLines(frame) : []),
     ...(note ? [`  note: ${clip(note, 300)}`] : []),
     publicUrl + frame.image_path,

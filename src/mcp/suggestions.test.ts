@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FrameQuery, LibrarySearch, TechniqueDocument } from '../search/library-search.ts'
-import { suggest } from './suggestions.ts'
+import { openAdvisor, suggest } from './suggestions.ts'
 
 const query: FrameQuery = {
   filters: {},
@@ -23,21 +23,37 @@ function libraryWith(found: Record<string, number>, techniques: TechniqueDocumen
     },
     techniques: async () => techniques,
   } as unknown as LibrarySearch
-  return { asked, search }
+  return { asked, advisor: openAdvisor(search) }
 }
 
 test('quotes and minus signs are the only words advised against: the search lets go of others by itself', async () => {
-  const { asked, search } = libraryWith({ 'red kite that flies': 2 })
-  const lines = await suggest(search, { ...query, q: '"red kite" that -flies' }, AbortSignal.timeout(60_000))
+  const { asked, advisor } = libraryWith({ 'red kite that flies': 2 })
+  const lines = await suggest(advisor, { ...query, q: '"red kite" that -flies' })
   expect(asked).toEqual(['red kite that flies'])
   expect(lines).toEqual(['- without quotes and minus signs: 2 frames'])
   const plain = libraryWith({})
-  await suggest(plain.search, { ...query, q: 'a well-known kite' }, AbortSignal.timeout(60_000))
+  await suggest(plain.advisor, { ...query, q: 'a well-known kite' })
   expect(plain.asked).toEqual([])
 })
 
 test('a technique that no frame shows is not advised', async () => {
-  const { search } = libraryWith({}, [technique('logo-reveal', 0), technique('logo-wall', 3)])
-  const lines = await suggest(search, { ...query, q: 'logoreveal logowall' }, AbortSignal.timeout(60_000))
+  const { advisor } = libraryWith({}, [technique('logo-reveal', 0), technique('logo-wall', 3)])
+  const lines = await suggest(advisor, { ...query, q: 'logoreveal logowall' })
   expect(lines).toEqual(['- nearest techniques: logo-wall (3 frames)'])
+})
+
+test('what the search has counted is told in words, without asking again', async () => {
+  const { asked, advisor } = libraryWith({})
+  const filters = { tone: ['dark'], video: ['a', 'b'] } as const
+  const lines = await suggest(advisor, { ...query, q: 'kite', filters }, [
+    { dropped: 'tone', frames: 1, partly: false },
+    { dropped: 'video', frames: 20, partly: true },
+    { dropped: 'words', frames: 3, partly: false },
+  ])
+  expect(lines).toEqual([
+    '- without tone dark: 1 frame',
+    '- without video_id a, b: 20 frames or more with some of the words',
+    '- with the filters alone (browse_frames): 3 frames',
+  ])
+  expect(asked).toEqual([])
 })

@@ -1,29 +1,35 @@
-import { omit } from '../omit.ts'
-import type { FrameFilters, FrameQuery, LibrarySearch, TechniqueDocument } from '../search/library-search.ts'
+import { keptBriefly } from '../search/kept-briefly.ts'
+import type { FrameQuery, LibrarySearch, Loosened, TechniqueDocument } from '../search/library-search.ts'
+import { MOST_LOOSENED } from '../search/limits.ts'
 import { plural } from './present.ts'
 
-/** Each trial of an empty answer is a small search of its own. */
-const MAX_TRIALS = 8
-const COUNTED = 20
+/** What suggestions are made from. The vocabulary is kept: an empty answer costs hardly more than the search. */
+export interface Advisor {
+  search: LibrarySearch
+  vocabulary(): Promise<readonly TechniqueDocument[]>
+}
 
-interface Trial {
-  what: string
-  query: FrameQuery
+export function openAdvisor(search: LibrarySearch): Advisor {
+  return { search, vocabulary: keptBriefly(() => search.techniques()) }
 }
 
 /**
- * What to try when nothing was found: the search without each filter, the words without quotes and minus, and the
- * nearest techniques. A search lets go of words by itself. Each suggestion says how many frames it finds.
+ * What to try when nothing was found: fewer filters, the words without quotes and minus, and the nearest techniques. A
+ * search lets go of words by itself. Each suggestion says how many frames it finds; the search has counted them.
  */
-export async function suggest(search: LibrarySearch, query: FrameQuery, signal: AbortSignal): Promise<string[]> {
-  const lines: string[] = []
-  for (const trial of [...withoutFilters(query), ...withoutSigns(query)].slice(0, MAX_TRIALS)) {
-    signal.throwIfAborted()
-    const { frames } = await search.frames({ ...trial.query, page: 1, pageSize: COUNTED, facets: false })
-    const found = frames.length === COUNTED ? `${COUNTED} frames or more` : plural(frames.length, 'frame')
-    if (frames.length > 0) lines.push(`- ${trial.what}: ${found}`)
+export async function suggest(
+  { search, vocabulary }: Advisor,
+  query: FrameQuery,
+  loosened: readonly Loosened[] = [],
+): Promise<string[]> {
+  const lines = loosened.map((one) => `- ${droppedIn(query, one)}: ${foundBy(one)}`)
+  const plain = withoutSigns(query)
+  if (plain) {
+    const { frames } = await search.frames({ ...plain, page: 1, pageSize: MOST_LOOSENED, facets: false })
+    const found = foundBy({ frames: frames.length, partly: false })
+    if (frames.length > 0) lines.push(`- without quotes and minus signs: ${found}`)
   }
-  const near = nearestTechniques(await search.techniques(), query.filters.technique?.join(' ') ?? query.q, 3)
+  const near = nearestTechniques(await vocabulary(), query.filters.technique?.join(' ') ?? query.q, 3)
   if (near.length > 0) {
     const counted = near.map(({ slug, frame_count }) => `${slug} (${plural(frame_count, 'frame')})`)
     lines.push(`- nearest techniques: ${counted.join(', ')}`)
@@ -32,24 +38,23 @@ export async function suggest(search: LibrarySearch, query: FrameQuery, signal: 
   return lines
 }
 
-function withoutFilters(query: FrameQuery): Trial[] {
-  const filters = Object.entries(query.filters) as [keyof FrameFilters, readonly string[]][]
-  const trials: Trial[] = filters.map(([name, values]) => ({
-    what: `without ${name} ${values.join(', ')}`.slice(0, 120),
-    query: { ...query, filters: omit(query.filters, name) },
-  }))
-  if (query.q === '') return trials
-  if (filters.length > 1) trials.push({ what: 'with the query alone, no filters', query: { ...query, filters: {} } })
-  if (filters.length > 0)
-    trials.push({ what: 'with the filters alone (browse_frames)', query: { ...query, q: '', sort: 'strength' } })
-  return trials
+function droppedIn({ filters }: FrameQuery, { dropped }: Loosened): string {
+  if (dropped === 'filters') return 'with the query alone, no filters'
+  if (dropped === 'words') return 'with the filters alone (browse_frames)'
+  const name = dropped === 'video' ? 'video_id' : dropped
+  return `without ${name} ${filters[dropped]?.join(', ')}`.slice(0, 120)
 }
 
-/** Quotes and what is behind a minus are never let go. */
-function withoutSigns(query: FrameQuery): Trial[] {
+function foundBy({ frames, partly }: Omit<Loosened, 'dropped'>): string {
+  const found = frames === MOST_LOOSENED ? `${MOST_LOOSENED} frames or more` : plural(frames, 'frame')
+  return partly ? `${found} with some of the words` : found
+}
+
+/** Quotes and what is behind a minus are never let go. Undefined for a query without them. */
+function withoutSigns(query: FrameQuery): FrameQuery | undefined {
   const words = (text: string) => text.trim().split(/\s+/).join(' ')
   const q = words(query.q.replace(/["“”„]|(?<=^|\s)-/g, ' '))
-  return q === words(query.q) ? [] : [{ what: 'without quotes and minus signs', query: { ...query, q } }]
+  return q === words(query.q) ? undefined : { ...query, q, loosen: false }
 }
 
 /**

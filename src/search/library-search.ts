@@ -174,8 +174,10 @@ export interface FrameQuery {
   variety: boolean
   /** Documents must come with their provenance. */
   provenance?: boolean
-  /** A first page that is not full is followed by the next best. */
-  fill?: boolean
+  /** A first page with fewer frames is followed by the next best, up to this number. */
+  fill?: number
+  /** Where nothing is found, say what would be with fewer conditions. */
+  loosen?: boolean
 }
 
 interface Match {
@@ -208,10 +210,21 @@ export interface ReadAs {
   met: number
 }
 
+/** What is found without a filter, without all of them, or without the words. */
+export interface Loosened {
+  dropped: keyof FrameFilters | 'filters' | 'words'
+  /** At most 20 are counted. */
+  frames: number
+  /** They meet some of the words, not always all. */
+  partly: boolean
+}
+
 export interface FramePage {
   frames: FrameHit[]
   /** Frames outside the set that meet the most words; only of a query with `fill`. */
   nextBest?: FrameHit[]
+  /** Only of a query with `loosen` that finds nothing. */
+  loosened?: Loosened[]
   /** Only of a query with words. */
   readAs?: ReadAs
   total?: number

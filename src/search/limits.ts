@@ -18,3 +18,6 @@ export function refuseDepth(query: FrameQuery): void {
     `${what} goes ${MAX_RELEVANCE_DEPTH} matches deep; use sort=newest without variety to read every page.`,
   )
 }
+
+/** Where fewer conditions would find frames, more than this are not counted. */
+export const MOST_LOOSENED = 20

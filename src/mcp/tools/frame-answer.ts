@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
-import type { FramePage, FrameQuery, LibrarySearch } from '../../search/library-search.ts'
+import type { FramePage, FrameQuery, LibrarySearch, ReadAs } from '../../search/library-search.ts'
 import { nameKey } from '../../search/text/tokens.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import {
@@ -18,7 +18,7 @@ import {
   videosOf,
 } from '../present.ts'
 import { suggest } from '../suggestions.ts'
-import type { ToolAnswer, ToolContext } from '../tool.ts'
+import type { ToolAnswer } from '../tool.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
 /** Frames as data, with their videos once each. */
@@ -62,28 +62,50 @@ interface FrameAnswerPage extends FrameAnswer {
   found: FramePage
 }
 
+/** Few frames are followed by the next best, up to this number. */
+const FEW = 6
+
 /** One page of `tool`'s frames, by the cursor in its arguments. */
 export async function presentPage(
   deps: LibraryToolDeps,
   tool: string,
   args: PageArguments,
   asked: Omit<FrameQuery, 'page' | 'pageSize' | 'variety'>,
-  { signal }: ToolContext,
 ): Promise<FrameAnswerPage> {
   const page = readCursor(tool, args, args.cursor)
-  const query: FrameQuery = { ...asked, page, pageSize: args.limit, variety: false }
+  const fill = asked.q === '' ? undefined : Math.min(FEW, args.limit)
+  const query: FrameQuery = { ...asked, page, pageSize: args.limit, variety: false, fill, loosen: true }
   const first = await deps.search.frames(query)
   const brands = first.frames.length > 0 ? undefined : await readBrands(deps.search, query)
   const found = brands?.found ?? first
   const next = found.frames.length === args.limit ? toCursor(tool, args, page + 1) : null
+  const notes = [...(brands?.notes ?? []), ...readingLines(found.readAs)]
   const heading =
     found.frames.length > 0
-      ? [headingOf(found, page, next), ...(brands?.notes ?? [])].join('\n')
-      : await emptyHeading(page, async () => [...(brands?.notes ?? []), ...(await suggest(deps.search, query, signal))])
+      ? [headingOf(found, page, next), ...notes]
+      : await emptyHeading(page, async () => [...notes, ...(await suggest(deps.advisor, query, first.loosened))])
   // Without words every frame scores the same.
   const scored = query.q !== '' && args.detail === 'full'
-  const shown = found.frames.map(({ document, score }) => ({ document, score: scored ? score : undefined }))
-  return { ...(await presentFrames(deps, heading, shown, { ...args, withVideo: true })), next, found }
+  const shown = [...found.frames, ...(found.nextBest ?? [])].map(({ document, score, missing }) => ({
+    document,
+    score: scored ? score : undefined,
+    missing,
+  }))
+  return { ...(await presentFrames(deps, heading.join('\n'), shown, { ...args, withVideo: true })), next, found }
+}
+
+/** How the question was read, where that is not plain: words met by attributes, and words that were let go. */
+function readingLines(readAs: ReadAs | undefined): string[] {
+  if (!readAs) return []
+  const { words, let_go, met } = readAs
+  const named = words.filter(({ as }) => as.some((one) => one.includes('=')))
+  const lines = named.map(({ word, as }) => `${clip(word, 40)} (${as.join(' or ')})`)
+  return [
+    ...(lines.length > 0 ? [`Read as: ${lines.join(', ')}`] : []),
+    ...(let_go.length > 0
+      ? [`No frame meets every word. These meet ${met} of ${words.length}; let go: ${clip(let_go.join(', '), 200)}`]
+      : []),
+  ]
 }
 
 /**
@@ -113,13 +135,14 @@ async function readBrand(search: LibrarySearch, name: string): Promise<{ name: s
   return { name, note: `- no brand is called "${clip(name, 60)}".${near}` }
 }
 
-function headingOf({ frames, total }: FramePage, page: number, next: string | null): string {
+function headingOf({ frames, nextBest = [], total }: FramePage, page: number, next: string | null): string {
   const ofTotal = total === undefined ? '' : ` of ${total}`
   const numbered = page > 1 ? `, page ${page}` : ''
-  return `${plural(frames.length, 'frame')}${ofTotal}${numbered}${moreWith(next)}`
+  const filled = nextBest.length > 0 ? `, then the next best ${nextBest.length}` : ''
+  return `${plural(frames.length, 'frame')}${ofTotal}${numbered}${filled}${moreWith(next)}`
 }
 
-async function emptyHeading(page: number, suggestions: () => Promise<string[]>): Promise<string> {
-  if (page > 1) return 'No more frames.'
-  return ['No frames found. Try:', ...(await suggestions())].join('\n')
+async function emptyHeading(page: number, suggestions: () => Promise<string[]>): Promise<string[]> {
+  if (page > 1) return ['No more frames.']
+  return ['No frames found. Try:', ...(await suggestions())]
 }

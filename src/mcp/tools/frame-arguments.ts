@@ -64,16 +64,24 @@ export async function resolveFilters(deps: LibraryToolDeps, args: FilterValues):
   const wanted = toFilters(args)
   if (args.video_id) wanted.video = await Promise.all(args.video_id.map((given) => videoIdOf(deps, given)))
   if (!wanted.technique) return wanted
+  const kept = await deps.advisor.vocabulary()
+  const technique = wanted.technique.map((given) => slugOf(kept, given))
+  if (technique.every((slug) => slug !== undefined)) return { ...wanted, technique }
   const vocabulary = await deps.search.techniques()
-  return { ...wanted, technique: wanted.technique.map((given) => slugOf(vocabulary, given)) }
+  return {
+    ...wanted,
+    technique: wanted.technique.map((given) => slugOf(vocabulary, given) ?? refuse(vocabulary, given)),
+  }
 }
 
 /** A technique by its slug, also an earlier one, or by its name. */
-function slugOf(vocabulary: readonly TechniqueDocument[], given: string): string {
+function slugOf(vocabulary: readonly TechniqueDocument[], given: string): string | undefined {
   if (currentSlug(vocabulary, given) !== undefined) return given
   const slug = kebabCase(given)
-  const named = vocabulary.find((one) => kebabCase(one.name) === slug) ?? vocabulary.find((one) => one.slug === slug)
-  if (named) return named.slug
+  return (vocabulary.find((one) => kebabCase(one.name) === slug) ?? vocabulary.find((one) => one.slug === slug))?.slug
+}
+
+function refuse(vocabulary: readonly TechniqueDocument[], given: string): never {
   const near = nearestTechniques(vocabulary, given, 5).map((technique) => technique.slug)
   const help = near.length > 0 ? `Nearest: ${near.join(', ')}.` : 'list_techniques returns them all.'
   throw invalid('technique', `technique: there is no "${given.slice(0, 64)}". ${help}`, near)

@@ -38,12 +38,12 @@ function searchFrames(deps: LibraryToolDeps): Tool {
       images: imagesArgument,
     }),
     output: FrameListing,
-    async run(args, context) {
+    async run(args) {
       const filters = await resolveFilters(deps, args)
       const q = cleanText(args.query)
       if (q === '') throw invalid('query', 'query: must contain a word')
       const asked = { q, filters, sort: 'relevance' as const, facets: false }
-      const { answer, listed, next } = await presentPage(deps, 'search_frames', args, asked, context)
+      const { answer, listed, next } = await presentPage(deps, 'search_frames', args, asked)
       return { ...answer, structured: { ...listed, next_cursor: next } }
     },
   })
@@ -73,10 +73,10 @@ function browseFrames(deps: LibraryToolDeps): Tool {
       total: z.number().optional(),
       counts: z.record(z.string(), z.record(z.string(), z.number())).optional(),
     }),
-    async run(args, context) {
+    async run(args) {
       const filters = await resolveFilters(deps, args)
       const asked = { q: '', filters, sort: args.sort, facets: args.counts }
-      const { answer, listed, next, found } = await presentPage(deps, 'browse_frames', args, asked, context)
+      const { answer, listed, next, found } = await presentPage(deps, 'browse_frames', args, asked)
       const counted = args.counts ? { total: found.total, counts: commonestValues(found.facets as FacetCounts) } : {}
       const text = found.facets ? `${answer.text}\n${countLines(found.facets)}` : answer.text
       return { ...answer, text, structured: { ...listed, next_cursor: next, ...counted } }

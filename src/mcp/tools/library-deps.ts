@@ -1,8 +1,10 @@
 import type { LibrarySearch } from '../../search/library-search.ts'
+import type { Advisor } from '../suggestions.ts'
 
 /** What the open tools read from. */
 export interface LibraryToolDeps {
   search: LibrarySearch
+  advisor: Advisor
   publicUrl: string
   /** An image by its media-store key. */
   readImage(key: string): Promise<Buffer | undefined>

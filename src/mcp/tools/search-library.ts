@@ -1,14 +1,8 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
-import type {
-  BrandDocument,
-  SearchGroups,
-  ShownFrame,
-  TechniqueDocument,
-  VideoDocument,
-} from '../../search/library-search.ts'
-import { CompactFrame, clip, frameLines, plural, toCompactFrame, toLink } from '../present.ts'
+import type { BrandDocument, SearchGroups, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
+import { CompactFrame, clip, frameLines, type Presented, plural, toCompactFrame, toLink } from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
 import { limitArgument } from '../values.ts'
@@ -24,19 +18,19 @@ const Groups = z.object({
       image_url: z.string().nullable(),
     }),
   ),
-  frames: z.array(CompactFrame),
+  frames: z.array(CompactFrame.extend({ missing: z.array(z.string()).optional() })),
   brands: z.array(z.object({ name: z.string(), video_count: z.number(), frame_count: z.number() })),
   techniques: z.array(z.object({ slug: z.string(), name: z.string(), frame_count: z.number() })),
 })
 
 interface FoundDocuments {
   videos: VideoDocument[]
-  frames: ShownFrame[]
+  frames: Presented[]
   brands: BrandDocument[]
   techniques: TechniqueDocument[]
 }
 
-export function searchLibrary({ search, publicUrl, sourceKeyOf }: LibraryToolDeps): Tool {
+export function searchLibrary({ search, advisor, publicUrl, sourceKeyOf }: LibraryToolDeps): Tool {
   return defineTool({
     name: 'search_library',
     title: 'Search the library',
@@ -56,10 +50,10 @@ export function searchLibrary({ search, publicUrl, sourceKeyOf }: LibraryToolDep
       const q = cleanText(query)
       const found = documentsOf(await search.search({ q, limit, sourceKey: sourceKeyOf(q) }))
       const lines = groupLines(found, publicUrl)
-      if (lines.length === 0) lines.push('Nothing found.', nearestTechniquesLine(await search.techniques(), q))
+      if (lines.length === 0) lines.push('Nothing found.', nearestTechniquesLine(await advisor.vocabulary(), q))
       return {
         text: lines.join('\n'),
-        links: found.frames.map((frame) => toLink(frame, publicUrl)),
+        links: found.frames.map(({ document }) => toLink(document, publicUrl)),
         structured: toGroups(found, publicUrl),
       }
     },
@@ -69,7 +63,7 @@ export function searchLibrary({ search, publicUrl, sourceKeyOf }: LibraryToolDep
 function documentsOf({ videos, frames, brands, techniques }: SearchGroups): FoundDocuments {
   return {
     videos: videos.map(({ document }) => document),
-    frames: frames.map(({ document }) => document),
+    frames: frames.map(({ document, missing }) => ({ document, missing })),
     brands: brands.map(({ document }) => document),
     techniques: techniques.map(({ document }) => document),
   }
@@ -78,15 +72,7 @@ function documentsOf({ videos, frames, brands, techniques }: SearchGroups): Foun
 function groupLines({ videos, frames, brands, techniques }: FoundDocuments, publicUrl: string): string[] {
   const lines: string[] = []
   if (videos.length > 0) lines.push('Videos', ...videos.map(videoLine))
-  if (frames.length > 0)
-    lines.push(
-      'Frames',
-      ...frameLines(
-        frames.map((document) => ({ document })),
-        publicUrl,
-        { detail: 'compact', withVideo: true },
-      ),
-    )
+  if (frames.length > 0) lines.push('Frames', ...frameLines(frames, publicUrl, { detail: 'compact', withVideo: true }))
   if (brands.length > 0) {
     const counted = brands.map(({ name, frame_count }) => `${clip(name, 60)} (${plural(frame_count, 'frame')})`)
     lines.push(`Brands: ${counted.join(', ')}`)
@@ -112,7 +98,10 @@ function toGroups({ videos, frames, brands, techniques }: FoundDocuments, public
       frame_count,
       image_url: image_path === null ? null : publicUrl + image_path,
     })),
-    frames: frames.map((frame) => toCompactFrame(frame, publicUrl)),
+    frames: frames.map(({ document, missing }) => ({
+      ...toCompactFrame(document, publicUrl),
+      missing: missing && [...missing],
+    })),
     brands: brands.map(({ name, video_count, frame_count }) => ({ name, video_count, frame_count })),
     techniques: techniques.map(({ slug, name, frame_count }) => ({ slug, name, frame_count })),
   }

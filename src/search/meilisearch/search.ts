@@ -29,20 +29,20 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
   /** A page in a stored order from the read model, its counts from Meilisearch. */
   async function pageWithCounts(asked: FrameQuery): Promise<FramePage> {
     const counted = withCurrentSlugs({ ...asked, page: 1, pageSize: 0 }, reads.techniques)
-    const [{ frames }, { facets, total }] = await Promise.all([
+    const [page, { facets, total }] = await Promise.all([
       reads.frames({ ...asked, facets: false }),
       counted.then((query) => countMatches(client, prefix, query, { wanted: [], excluded: [] })),
     ])
-    return { frames, facets, total }
+    return { ...page, facets, total }
   }
 
   /** What follows hits with all words. The read model may find more of those: it forgives more. */
-  async function nextBest(query: FrameQuery, held: readonly FrameHit[]): Promise<FrameHit[]> {
+  async function nextBest(query: FrameQuery, held: readonly FrameHit[], upTo: number): Promise<FrameHit[]> {
     const ids = new Set(held.map(({ document }) => document.id))
-    const found = await reads.frames({ ...query, facets: false, fill: true })
+    const found = await reads.frames({ ...query, facets: false, fill: upTo })
     return [...found.frames, ...(found.nextBest ?? [])]
       .filter(({ document }) => !ids.has(document.id))
-      .slice(0, query.pageSize - held.length)
+      .slice(0, upTo - held.length)
       .map((hit) => (hit.missing || held.length === 0 ? hit : { ...hit, score: 0.5 }))
   }
 
@@ -66,7 +66,7 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
       if (!groups) return reads.search({ q, limit })
       const room = limit - groups.frames.length
       if (question.wanted.length < 2 || room <= 0) return groups
-      const best = await nextBest({ ...RANKED, q, pageSize: limit }, groups.frames)
+      const best = await nextBest({ ...RANKED, q, pageSize: limit }, groups.frames, limit)
       return { ...groups, frames: [...groups.frames, ...best] }
     },
 
@@ -86,12 +86,13 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
       const found = varied?.slice((query.page - 1) * query.pageSize) ?? hits
       const whole = query.variety || query.provenance ? await reads.framesByIds(found.map((hit) => hit.key)) : undefined
       const frames = frameHits(found, question.wanted, whole && new Map(whole.map((one) => [one.id, one])))
-      const isFilled = query.fill && query.page === 1 && frames.length < query.pageSize
+      const { fill = 0 } = query
+      const isFilled = query.page === 1 && frames.length < fill
       return {
         frames,
         ...counts,
         readAs: readAsOf(question),
-        ...(isFilled ? { nextBest: await nextBest(query, frames) } : {}),
+        ...(isFilled ? { nextBest: await nextBest(query, frames, fill) } : {}),
       }
     },
   }

@@ -12,12 +12,13 @@ import { readQuestion } from '../text/question.ts'
 import { hasFrequent, isFrequent } from './common-words.ts'
 import { SHOWN_TEXT } from './documents.ts'
 import { countFacets, noCounts } from './facets.ts'
+import { countLoosened } from './loosened.ts'
 import { type FoundFrame, findNextBest } from './next-best.ts'
 import { ORDERS, ranked, scoreOf } from './rank.ts'
 import type { ReadModel } from './read-model.ts'
 import { type Relaxed, relax } from './relax.ts'
 import { DOCUMENTS, type Executor, FRAMES, rowsOf } from './tables.ts'
-import { allOf, oneOf } from './tsquery.ts'
+import { allOf, type ExpandedQuestion, oneOf } from './tsquery.ts'
 import { whereOf } from './where.ts'
 
 /** What a page of the wall asks the read model for. */
@@ -37,7 +38,7 @@ export async function findFrames(readModel: ReadModel, query: FrameQuery, techni
   if (query.q.trim() === '') {
     const reading = { words: undefined, score: sql`1::float8`, terms: [], frequent: false }
     const [frames, counted] = await Promise.all([findPage(db, query, reading), countOf(db, query, reading)])
-    return { frames, ...counted }
+    return { frames, ...counted, ...(await loosenedOf(db, query, frames, undefined)) }
   }
   const question = readQuestion(query.q, techniques)
   const { wanted, excluded } = question
@@ -63,19 +64,31 @@ export async function findFrames(readModel: ReadModel, query: FrameQuery, techni
     ;[frames, counted] = await Promise.all([findPage(db, query, reading), countOf(db, query, reading)])
   }
   const readAs = readAsOf(question, relaxed?.letGo, relaxed?.met)
-  const isFilled = query.fill && query.page === 1 && frames.length < query.pageSize
-  const nextBest = isFilled ? await fill(relaxed ? relaxed.words : whole.words!) : undefined
-  return { frames, ...counted, readAs, ...(nextBest ? { nextBest } : {}) }
+  const { fill = 0 } = query
+  const room = query.page === 1 && frames.length > 0 ? fill - frames.length : 0
+  const nextBest = room > 0 ? await findMore(relaxed ? relaxed.words : whole.words!, room) : undefined
+  const loosened = await loosenedOf(db, query, frames, expanded)
+  return { frames, ...counted, readAs, ...loosened, ...(nextBest ? { nextBest } : {}) }
 
   function relaxOf(): Promise<Relaxed | undefined> {
     return relax(on, query.filters, expanded)
   }
 
-  async function fill(beyond: SQL): Promise<FrameHit[]> {
-    const limit = query.pageSize - frames.length
+  /** Where nothing was found, no frame meets any of the words, and there is no next best. */
+  async function findMore(beyond: SQL, limit: number): Promise<FrameHit[]> {
     const found = await findNextBest(readModel, { filters: query.filters, question: expanded, beyond, limit })
     return frameHits(db, query, found, terms)
   }
+}
+
+async function loosenedOf(
+  db: Executor,
+  { loosen, page, filters }: FrameQuery,
+  frames: readonly FrameHit[],
+  question: ExpandedQuestion | undefined,
+): Promise<Pick<FramePage, 'loosened'>> {
+  if (!loosen || page > 1 || frames.length > 0) return {}
+  return { loosened: await countLoosened(db, filters, question) }
 }
 
 const isUnfiltered = (filters: FrameFilters): boolean => Object.values(filters).every((values) => !values?.length)

@@ -136,14 +136,48 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       const scores = frames.map(({ score }) => score)
       expect(scores).toEqual(scores.toSorted((a, b) => b - a))
       expect(scores.slice(1).every((score) => score < 0.5)).toBe(true)
-      const filled = await page('dark terminal log', { fill: true, pageSize: 6 })
+      const filled = await page('dark terminal log', { fill: 6, pageSize: 6 })
       expect(filled.frames).toHaveLength(1)
       expect(filled.nextBest!.map(({ document }) => document.id)).toEqual(
         frames.slice(1).map(({ document }) => document.id),
       )
-      expect((await page('dark terminal log', { fill: true, pageSize: 6, page: 2 })).nextBest).toBeUndefined()
+      expect((await page('dark terminal log', { fill: 6, pageSize: 6, page: 2 })).nextBest).toBeUndefined()
       const none = await engine().search.search({ q: '"deploy log" -deploy chart', limit: 6 })
       expect(none.frames).toEqual([])
+    })
+
+    test('nothing found: what would be, with fewer conditions', async () => {
+      const asked: [string, Partial<FrameQuery>][] = [
+        ['dark terminal', { filters: { tone: ['bright'], subject: ['chart'], platform: ['x'] } }],
+        ['deploy zebra', { filters: { platform: ['x'], tone: ['bright'], kind: ['intro'] } }],
+        ['"deploy log"', { filters: { tone: ['bright'] } }],
+        ['', { filters: { subject: ['chart'], platform: ['x'] }, sort: 'newest' }],
+      ]
+      for (const [q, more] of asked) {
+        const none = await page(q, { ...more, loosen: true })
+        expect(none.frames).toEqual([])
+        expect(none.loosened!.length, q).toBeGreaterThan(0)
+        const filters = more.filters!
+        const trials = [
+          ...Object.keys(filters).map((name) => ({
+            dropped: name,
+            asked: { ...more, q, filters: { ...filters, [name]: [] } },
+          })),
+          { dropped: 'filters', asked: { ...more, q, filters: {} } },
+          { dropped: 'words', asked: { ...more, q: '', filters, sort: 'strength' as const } },
+        ]
+        for (const { dropped, asked } of trials) {
+          if (asked.q === '' && (q === '' || Object.keys(filters).length === 0)) continue
+          const { frames, readAs } = await engine().search.frames(ask({ ...asked, pageSize: 20 }))
+          const told = none.loosened!.find((one) => one.dropped === dropped)
+          if (dropped === 'filters' && Object.keys(filters).length === 1) continue
+          if (frames.length === 0) expect(told, `${q} without ${dropped}`).toBeUndefined()
+          else if (!readAs || readAs.words.length === 1) expect(told?.frames).toBe(frames.length)
+          else expect(told, `${q} without ${dropped}`).toMatchObject({ partly: true, frames: expect.any(Number) })
+        }
+      }
+      expect((await page('dark terminal', { loosen: true })).loosened).toBeUndefined()
+      expect((await page('zebra', { loosen: true })).loosened).toEqual([])
     })
 
     test('what was met is shown', async () => {

@@ -1,0 +1,55 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { omit } from '../../omit.ts'
+import type { FrameFilters, Loosened } from '../library-search.ts'
+import { MOST_LOOSENED } from '../limits.ts'
+import { type Executor, FRAMES, rowsOf } from './tables.ts'
+import { type ExpandedQuestion, someOf } from './tsquery.ts'
+import { whereOf } from './where.ts'
+
+/** Of the frames with a word of the question this many are looked at: what they show says enough. */
+const LOOKED_AT = 4_000
+
+/**
+ * What would be found without each filter, without all of them, and without the words: counted in one statement, where
+ * nothing was found. A question with several words finds the frames that meet most, so any word is enough.
+ */
+export async function countLoosened(
+  db: Executor,
+  filters: FrameFilters,
+  question: ExpandedQuestion | undefined,
+): Promise<Loosened[]> {
+  const names = Object.keys(filters) as (keyof FrameFilters)[]
+  if (names.length === 0) return []
+  const dropped: Loosened['dropped'][] = [...names]
+  if (question && names.length > 1) dropped.push('filters')
+  if (question) dropped.push('words')
+  const counts = question
+    ? sql`${countsAmong(names, filters, question)} || array[${countOf(filters)}]`
+    : sql`array[${list(names.map((name) => countOf(omit(filters, name))))}]`
+  const [row] = await rowsOf<{ counts: number[] }>(db, sql`select ${counts} as counts`)
+  const partly = (question?.terms.length ?? 0) > 1
+  return dropped.flatMap((one, n) => {
+    const frames = row!.counts[n]!
+    return frames > 0 ? [{ dropped: one, frames, partly: partly && one !== 'words' }] : []
+  })
+}
+
+/** One look at the frames that have a word serves every filter that may be dropped. */
+function countsAmong(names: readonly (keyof FrameFilters)[], filters: FrameFilters, question: ExpandedQuestion): SQL {
+  const some = someOf(question, question.terms.some((term) => !term.quoted) ? 1 : 0)
+  const flags = names.map((name, n) => sql`${whereOf({ [name]: filters[name] })} as ${sql.raw(`f${n}`)}`)
+  const others = names.map((_, dropped) => names.flatMap((_, n) => (n === dropped ? [] : `f${n}`)))
+  const left = names.length > 1 ? [...others, []] : others
+  const counts = left.map(
+    (held) => `least(count(*) filter (where ${held.join(' and ') || 'true'}), ${MOST_LOOSENED})::int`,
+  )
+  const looked = sql`(select ${list(flags)} from ${FRAMES} where words @@ ${some} limit ${LOOKED_AT})`
+  return sql`(select array[${sql.raw(counts.join(', '))}] from ${looked} looked)`
+}
+
+function countOf(filters: FrameFilters): SQL {
+  const found = sql`(select from ${FRAMES} where ${whereOf(filters)} limit ${MOST_LOOSENED})`
+  return sql`(select count(*)::int from ${found} found)`
+}
+
+const list = (parts: readonly SQL[]): SQL => sql.join([...parts], sql`, `)
