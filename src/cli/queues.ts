@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Argument, type Command } from 'commander'
+import { listOutages } from '../events/outage-record.ts'
 import { findHeldBack } from '../events/read.ts'
 import { findAnnotatorStatus } from '../library/annotator/annotator-status.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
 import type { Queues } from '../queue/queues.ts'
 import { NEVER_REACHED } from '../queue/work.ts'
+import { ageOf } from './age.ts'
 import { type CommandContext, withContext } from './context.ts'
 import { addExamples } from './examples.ts'
-import { print } from './terminal.ts'
+import { type Line, print } from './terminal.ts'
 import { describeAnnotator } from './video-lines.ts'
 
 /** Readers of the event log wait for the oldest open transaction. Up to this time that is usual and not shown. */
@@ -57,11 +59,13 @@ async function showQueues(
     counts = await countJobs(queues)
   }
   const annotator = await findAnnotatorStatus(db)
+  const outages = await listOutages(db)
   const held = await findHeldBack(db)
   const heldBack = held && { events: held.events, since: held.since.toISOString() }
-  print(options.json, { queues: counts, annotator, events_held_back: heldBack }, () => [
+  print(options.json, { queues: counts, annotator, outages: outages.map(toOutage), events_held_back: heldBack }, () => [
     ...counts.map(toLine),
     ...describeAnnotator(annotator),
+    ...outages.map(describeOutage),
     ...(held && Date.now() - held.since.getTime() > USUAL_WAIT_MS ? [describeHeldBack(held)] : []),
   ])
 }
@@ -97,6 +101,17 @@ function toLine(counts: JobCounts): string {
   if (counts.paused) parts.push('paused')
   if (counts.rests_ms > 0) parts.push(`waits ${Math.ceil(counts.rests_ms / 1000)} s`)
   return `${counts.queue.padEnd(18)} ${parts.join(', ')}`
+}
+
+type Outage = Awaited<ReturnType<typeof listOutages>>[number]
+
+function toOutage({ consumer, of, since, lastAttempt, attempts }: Outage) {
+  return { consumer, of, since, last_attempt: lastAttempt, attempts }
+}
+
+function describeOutage({ consumer, of, since, lastAttempt, attempts }: Outage): Line {
+  const tried = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, the last ${ageOf(lastAttempt)} ago`
+  return [{ text: `! ${of} unavailable since ${since}, ${tried}. ${consumer} waits for it.`, style: 'yellow' }]
 }
 
 function describeHeldBack({ events, since }: { events: number; since: Date }): string {

@@ -5,6 +5,7 @@ import { isConnectionLoss } from '../db/connection-loss.ts'
 import type { Logger } from '../logger.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
 import { createOutage } from './outage.ts'
+import { recordOutage, toOutageRecord } from './outage-record.ts'
 import { createPoller, type Poller } from './poller.ts'
 import { readEvents, settleLog } from './read.ts'
 
@@ -22,8 +23,8 @@ export interface Consumer {
    * inside Postgres belong into the returned commit.
    */
   handle(events: StoredEvent[], signal: AbortSignal): Promise<Commit | undefined>
-  /** True for an outage: retried without limit and never counted against an event. */
-  isOutage?(error: unknown): boolean
+  /** What is unavailable: the event is retried without limit, and the failure never counts against it. */
+  outageOf?(error: unknown): string | undefined
 }
 
 export interface RunningConsumer {
@@ -70,12 +71,14 @@ export function startConsumer(
 
   /** Logs a failure. Returns the milliseconds to wait before the next attempt. */
   function noteFailure(error: unknown): number {
-    if (!isOutage(consumer, error)) {
+    const of = outageOf(consumer, error)
+    if (of === undefined) {
       log.warn({ err: error }, 'consumer waits after a failure')
       return Math.min(100 * 2 ** progress.failures, 5_000)
     }
     const attempt = outage.failed()
     if (attempt.log) log.warn({ err: error, ...attempt.log }, 'consumer waits for the end of an outage')
+    void recordOutage(db, consumer.name, toOutageRecord(of, attempt.soFar))
     return attempt.pauseMs
   }
 
@@ -98,7 +101,10 @@ export function startConsumer(
         while (session && !stop.signal.aborted) {
           const handled = await handleBatch({ db, consumer, log, signal: stop.signal }, progress, session.epoch)
           const ended = outage.over()
-          if (ended) log.info(ended, 'consumer continues after an outage')
+          if (ended) {
+            log.info(ended, 'consumer continues after an outage')
+            await recordOutage(db, consumer.name, null)
+          }
           if (!handled) break
         }
         await poller.wait(pollMs)
@@ -146,7 +152,7 @@ async function takeOver(
     await client.query('listen events')
     const claimed = await client.query<{ epoch: string }>(
       `insert into checkpoints (consumer, epoch) values ($1, 1)
-       on conflict (consumer) do update set epoch = checkpoints.epoch + 1 returning epoch`,
+       on conflict (consumer) do update set epoch = checkpoints.epoch + 1, outage = null returning epoch`,
       [name],
     )
     return { client, epoch: Number(claimed.rows[0]?.epoch) }
@@ -181,7 +187,7 @@ async function handleBatch(
     progress.batchSize = consumer.batchSize ?? DEFAULT_BATCH_SIZE
   } catch (error) {
     if (signal.aborted) throw error
-    if (error instanceof Fenced || isOutage(consumer, error)) throw error
+    if (error instanceof Fenced || outageOf(consumer, error) !== undefined) throw error
     progress.failures++
     log.error({ err: error, failures: progress.failures, eventId: wanted[0]?.id }, 'consumer failed on events')
     // Retry one event at a time to isolate the failing one.
@@ -206,8 +212,8 @@ async function drain(db: Db, consumer: string, poller: Poller): Promise<void> {
   }
 }
 
-function isOutage(consumer: Consumer, error: unknown): boolean {
-  return isConnectionLoss(error) || consumer.isOutage?.(error) === true
+function outageOf(consumer: Consumer, error: unknown): string | undefined {
+  return consumer.outageOf?.(error) ?? (isConnectionLoss(error) ? 'PostgreSQL' : undefined)
 }
 
 /** Another process has taken the consumer's lock and raised the epoch. */

@@ -24,7 +24,8 @@ test('pauses grow to five seconds, and the log has the first failure, one a minu
 
   expect(outage.over()).toEqual({ attempts: pauses.length, outageSec: Math.round(clock / 1_000) })
   expect(outage.over()).toBeUndefined()
-  expect(outage.failed()).toEqual({ pauseMs: 100, log: { attempts: 1, outageSec: 0 } })
+  const first = { attempts: 1, outageSec: 0 }
+  expect(outage.failed()).toEqual({ pauseMs: 100, soFar: first, log: first })
 })
 
 test('new events do not shorten the pause between two attempts; hurry and the stop do', async () => {

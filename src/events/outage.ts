@@ -1,10 +1,11 @@
 /** A failed attempt of an outage: how long to wait, and what to log now, if anything. */
 interface FailedAttempt {
   pauseMs: number
+  soFar: OutageFields
   log: OutageFields | undefined
 }
 
-interface OutageFields {
+export interface OutageFields {
   attempts: number
   outageSec: number
 }
@@ -31,9 +32,9 @@ export function createOutage(now: () => number = () => performance.now()): Outag
       if (attempts === 0) since = now()
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** attempts, LONGEST_PAUSE_MS)
       attempts++
-      if (attempts > 1 && now() - loggedAt < LOG_EVERY_MS) return { pauseMs, log: undefined }
+      if (attempts > 1 && now() - loggedAt < LOG_EVERY_MS) return { pauseMs, soFar: fields(), log: undefined }
       loggedAt = now()
-      return { pauseMs, log: fields() }
+      return { pauseMs, soFar: fields(), log: fields() }
     },
     over() {
       if (attempts === 0) return undefined

@@ -44,7 +44,7 @@ export function dispatchConsumer(deps: DispatchDeps): Consumer {
       return undefined
     },
     // Its only effect is in Redis, so no failure is the fault of an event.
-    isOutage: () => true,
+    outageOf: () => 'Redis',
   }
 }
 

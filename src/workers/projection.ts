@@ -2,10 +2,11 @@ import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
 import { createOutage } from '../events/outage.ts'
+import { recordOutage, toOutageRecord } from '../events/outage-record.ts'
 import type { Logger } from '../logger.ts'
 import { projectVocabulary } from '../projections/search/groups.ts'
 import { rebuildMirror, reconcileMirror, syncMirror } from '../projections/search/mirror.ts'
-import { meiliProjection } from '../projections/search/mirror-consumer.ts'
+import { MIRROR, meiliProjection } from '../projections/search/mirror-consumer.ts'
 import { searchProjection } from '../projections/search/project.ts'
 import { rebuildSearch } from '../projections/search/rebuild.ts'
 import { reconcileSearch } from '../projections/search/reconcile.ts'
@@ -69,12 +70,15 @@ export async function openProjection({
       .then(
         () => {
           const ended = mirrorOutage.over()
-          if (ended) logger.info(ended, 'search mirror sync succeeds again')
+          if (!ended) return
+          logger.info(ended, 'search mirror sync succeeds again')
+          return recordOutage(db, MIRROR, null)
         },
         (error: unknown) => {
           if (stop.signal.aborted) return
-          const { log } = mirrorOutage.failed()
+          const { log, soFar } = mirrorOutage.failed()
           if (log) logger.warn({ err: error, ...log }, 'search mirror sync failed')
+          return recordOutage(db, MIRROR, toOutageRecord('Meilisearch', soFar))
         },
       )
       .finally(() => {

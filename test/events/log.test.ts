@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
 import { START, type StoredEvent } from '../../src/events/catalogue.ts'
 import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
+import { listOutages } from '../../src/events/outage-record.ts'
 import { findHeldBack, readEvents } from '../../src/events/read.ts'
 import { holdTransaction, openStores, type Stores, untilReadable } from '../support/stores.ts'
 
@@ -142,6 +143,9 @@ test('a consumer that dies after its effect and before its checkpoint sees the e
   expect(handled.filter((subject) => subject === 'twice')).toHaveLength(2)
 })
 
+const outageOf = async (consumer: string) =>
+  (await listOutages(stores.db)).find((outage) => outage.consumer === consumer)
+
 test('an outage is logged when it begins and when it ends, and counts against no event', async () => {
   const lines: { level: number; msg: string; attempts?: number }[] = []
   const recorder = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
@@ -156,17 +160,21 @@ test('an outage is logged when it begins and when it ends, and counts against no
         failures++
         throw new Error('the engine is away')
       },
-      isOutage: () => true,
+      outageOf: () => 'the far end',
     },
   )
   await write('during an outage')
   await until(() => failures >= 4)
   expect(lines).toMatchObject([{ level: 40, msg: 'consumer waits for the end of an outage', attempts: 1 }])
+  // Another process can read it.
+  await expect.poll(async () => (await outageOf('outage'))?.attempts).toBeGreaterThanOrEqual(4)
+  expect(await outageOf('outage')).toMatchObject({ of: 'the far end', since: expect.any(String) })
   isDown = false
   await running.drain()
   await until(() => lines.length > 1)
   await running[Symbol.asyncDispose]()
   expect(lines).toHaveLength(2)
+  expect(await outageOf('outage')).toBeUndefined()
   expect(lines[1]).toMatchObject({ level: 30, msg: 'consumer continues after an outage', attempts: failures })
   const { rows } = await stores.db.$client.query(`select 1 from dead_events where consumer = 'outage'`)
   expect(rows).toEqual([])

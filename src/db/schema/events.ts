@@ -46,6 +46,8 @@ export const checkpoints = pgTable('checkpoints', {
   /** Raised by every consumer that takes over, so that a suspended predecessor cannot move the checkpoint. */
   epoch: bigint({ mode: 'number' }).notNull().default(0),
   updatedAt: at('updated_at').notNull().defaultNow(),
+  /** What the consumer waits for, while it waits (`OutageRecord`). */
+  outage: jsonb(),
 })
 
 /** Events that a consumer skipped after repeated failures. */

@@ -8,6 +8,9 @@ import { type EarlyCopy, isWhole, sync } from './mirror.ts'
 import { copySince } from './mirror-copy.ts'
 import { type MirrorDeps, readCopiedState, readModelState, withMirrorLock } from './mirror-progress.ts'
 
+/** The consumer that keeps Meilisearch. */
+export const MIRROR = 'search-meilisearch'
+
 /** Frames that are worth a task of their own while a long batch of events is still being projected. */
 const BACKLOG = 4_000
 
@@ -17,7 +20,7 @@ const BACKLOG = 4_000
  */
 export function meiliProjection(deps: MirrorDeps): Consumer {
   return {
-    name: 'search-meilisearch',
+    name: MIRROR,
     types: SEARCH_EVENTS,
     async handle(events, signal) {
       const last = events.at(-1)!.cursor
@@ -33,7 +36,10 @@ export function meiliProjection(deps: MirrorDeps): Consumer {
       })
       return undefined
     },
-    isOutage: (error) => error instanceof ReadModelBehind || isMeiliOutage(error),
+    outageOf(error) {
+      if (error instanceof ReadModelBehind) return 'the read model'
+      return isMeiliOutage(error) ? 'Meilisearch' : undefined
+    },
   }
 }
 
