@@ -3,11 +3,11 @@ import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { VideoStatus } from '../db/schema/videos.ts'
-import { AppError } from '../errors.ts'
+import { AppError, MediaError } from '../errors.ts'
 import { fetchability, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import { tooLarge } from '../media/media-store.ts'
 import { toShownAddress } from '../shown-address.ts'
-import { CONTAINERS, HEAD_BYTES, looksLikeVideo } from '../video/source/container.ts'
+import { checkMagic, SNIFF_BYTES } from '../video/source/magic.ts'
 import { findSource } from '../video/source/source.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
 import { type CommandContext, parseInteger, withContext } from './context.ts'
@@ -92,7 +92,8 @@ async function addOne(context: CommandContext, entry: VideoEntry): Promise<Outco
     const { video, created } = isUrl ? await addUrl(context, source, details) : await addFile(context, source, details)
     return { ...named, video: { id: video.id, status: video.status, title: video.title }, created }
   } catch (error) {
-    if (error instanceof AppError || error instanceof CliError) return { ...named, error: error.message }
+    if (error instanceof AppError || error instanceof CliError || error instanceof MediaError)
+      return { ...named, error: error.message }
     throw error
   }
 }
@@ -108,8 +109,7 @@ async function addFile({ db, store, config }: CommandContext, path: string, deta
   if (!found?.isFile()) throw new CliError('There is no such file, or it cannot be read.')
   // Before gigabytes are read and hashed.
   if (found.size > config.maxUploadBytes) throw tooLarge(config.maxUploadBytes)
-  if (found.size > 0 && !looksLikeVideo(await readHead(path)))
-    throw new CliError(`This is no video. Add files in ${CONTAINERS.slice(0, -1).join(', ')} or ${CONTAINERS.at(-1)}.`)
+  if (found.size > 0) checkMagic(await readHead(path))
   const stream = createReadStream(path)
   try {
     return await submitUpload(db, store, stream, {
@@ -132,7 +132,7 @@ async function readHead(path: string): Promise<Uint8Array> {
     throw new CliError('The file cannot be read.')
   })
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(SNIFF_BYTES), 0, SNIFF_BYTES, 0)
     return buffer.subarray(0, bytesRead)
   } finally {
     await file.close()
