@@ -21,6 +21,8 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   annotation: () => import('./annotation.ts'),
   'annotation-throughput': () => import('./annotation-throughput.ts'),
   idle: () => import('./idle.ts'),
+  'command-line': () => import('./command-line.ts'),
+  upgrade: () => import('./upgrade.ts'),
 }
 
 const USAGE = `npm run bench -- <name> [arguments] [--json] [--save[=<result>]]

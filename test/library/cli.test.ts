@@ -108,7 +108,7 @@ test('what cannot be added is said in one line each, and the rest goes on', asyn
     'There is no such file, or it cannot be read.',
     'The file is larger than the 1 MB allowed.',
     'The file is empty.',
-    'This is no video. Add files in MP4, MOV, WebM, MKV, AVI or MPEG-TS.',
+    'The file is not a video. Allowed: MP4, MOV, WebM, Matroska, AVI, MPEG-TS.',
   ])
   const refused = await run('add', 'http://127.0.0.1/film.mp4', 'ftp://example.com/x.mp4', '--json')
   expect(refused.code).toBe(1)
@@ -231,6 +231,17 @@ test('queues tells what waits for a transaction that stays open', async () => {
   }
   await untilReadable(db)
   expect((await run('queues')).stdout).not.toContain('! ')
+})
+
+test('queues names what a consumer waits for', async () => {
+  const { db } = service.stores
+  const outage = { of: 'Meilisearch', since: '2026-11-22T10:02:00.000Z', lastAttempt: new Date(), attempts: 12 }
+  await db.execute(sql`insert into checkpoints (consumer, outage) values ('elsewhere', ${JSON.stringify(outage)})`)
+  expect((await run('queues')).stdout).toMatch(
+    /^! Meilisearch unavailable since 2026-11-22T10:02:00\.000Z, 12 attempts, the last \d+ s ago\. elsewhere waits/m,
+  )
+  expect((await run('queues', '--json')).json.outages).toMatchObject([{ of: 'Meilisearch', attempts: 12 }])
+  await db.execute(sql`delete from checkpoints where consumer = 'elsewhere'`)
 })
 
 test('pause holds one queue, queues shows it, resume goes on', async () => {

@@ -97,3 +97,38 @@ test('a long commit subject fails the commit check from the commit on that broug
     ],
   })
 })
+
+test('a migration that the version before it cannot run on fails, unless it says why it is safe', () => {
+  const refused = (sql: string) => {
+    write('drizzle/0007_change.sql', sql)
+    return check('check-migrations').lines.map((line) => /^\S+ (.*?)\. Leave/.exec(line)?.[1] ?? line)
+  }
+  for (const [statement, why] of [
+    ['DROP TABLE "frames";', 'drops what older code may use'],
+    ['ALTER TABLE "frames" DROP COLUMN "reason";', 'drops a column that older code may use'],
+    ['ALTER TABLE "frames" RENAME COLUMN "luma" TO "light";', 'renames what older code calls by its name'],
+    ['ALTER TABLE "frames" ALTER COLUMN "reason" SET NOT NULL;', 'refuses rows of older code'],
+    ['ALTER TABLE "frames" ALTER COLUMN "luma" SET DATA TYPE integer;', 'changes a type'],
+    ['ALTER TABLE "frames" ADD COLUMN "mood" text NOT NULL;', 'adds a column that older code does not fill'],
+    ['CREATE INDEX "frames_mood" ON "frames" ("mood");', 'locks writes while it builds an index'],
+    ['ALTER TABLE "frames" ADD CONSTRAINT "c" CHECK (luma > 0);', 'locks writes while it checks every row'],
+  ] as const)
+    expect(refused(statement), statement).toEqual([why])
+  expect(
+    refused(`
+      ALTER TABLE "frames" ADD COLUMN "mood" text;--> statement-breakpoint
+      ALTER TABLE "frames" ADD COLUMN "kept" boolean DEFAULT false NOT NULL;--> statement-breakpoint
+      CREATE TABLE "moods" ("name" text PRIMARY KEY NOT NULL);--> statement-breakpoint
+      CREATE INDEX "moods_name" ON "moods" ("name");--> statement-breakpoint
+      ALTER TABLE "frames" ADD CONSTRAINT "c" CHECK (luma > 0) NOT VALID;--> statement-breakpoint
+      -- locks writes: a worker alone writes it, and waits
+      CREATE INDEX "frames_mood" ON "frames" ("mood");--> statement-breakpoint
+      -- contracts: no code names frames.reason since 0.3.0
+      ALTER TABLE "frames" DROP COLUMN "reason";`),
+  ).toEqual([])
+  write('drizzle/0007_change.sql', '-- first\n\nDROP VIEW a;\nALTER TABLE "b" RENAME TO "c";\n')
+  expect(check('check-migrations')).toMatchObject({
+    status: 1,
+    lines: [3, 4].map((line) => expect.stringMatching(new RegExp(`^drizzle/0007_change\\.sql:${line} `))),
+  })
+})
