@@ -117,10 +117,6 @@ async function addFile({ db, store, config }: CommandContext, path: string, deta
       maxBytes: config.maxUploadBytes,
       details: () => details,
     })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOSPC') throw new CliError('The disk that holds the library is full.')
-    throw error
   } finally {
     stream.destroy()
   }

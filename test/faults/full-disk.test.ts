@@ -56,10 +56,11 @@ describe.skipIf(!mounted)('a full disk', () => {
       code: 'unavailable',
       message: 'The disk of the library is full, so nothing can be added now. Free some space, then try again.',
     })
-    const list = join(tmpdir(), `${disk.split('/').at(-1)}.mp4`)
-    writeFileSync(list, '3\nthird')
-    const added = await frames(service, service.stores.redisUrl, ['add', list])
-    rmSync(list)
+    const film = join(tmpdir(), `${disk.split('/').at(-1)}.mp4`)
+    // Enough of an MP4 to be taken for one.
+    writeFileSync(film, Buffer.concat([Buffer.from('\0\0\0\u0018ftypisom'), Buffer.alloc(200)]))
+    const added = await frames(service, service.stores.redisUrl, ['add', film])
+    rmSync(film)
     expect(added).toMatchObject({ code: 1, stdout: expect.stringMatching(/The disk of the library is full/) })
     expect(files()).toEqual(before)
 
