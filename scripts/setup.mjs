@@ -1,6 +1,6 @@
 // Runs before `npm start` and `npm test`, on any Node from 20 on and before any package is installed.
 // Prints nothing when all is in place. Installs what is missing, or says in one line what you have to do.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
@@ -28,9 +28,15 @@ class NeedsAPerson extends Error {}
 
 try {
   requireNode20()
-  ensurePackages()
-  ensurePinnedNode()
-  await ensurePrograms()
+  // The package manager of the system works while npm does: each takes half a minute of a first start.
+  const installing = await beginPrograms()
+  try {
+    ensurePackages()
+    ensurePinnedNode()
+  } finally {
+    await installing.done
+  }
+  requirePrograms()
 } catch (error) {
   if (!(error instanceof NeedsAPerson)) throw error
   console.error(error.message)
@@ -118,21 +124,41 @@ function npm(args, failure) {
   if (status !== 0) throw new NeedsAPerson(failure)
 }
 
-async function ensurePrograms() {
-  const missing = PROGRAMS.filter(({ program, needed }) => needed && !onPath(program))
+function missingPrograms() {
+  return PROGRAMS.filter(({ program, needed }) => needed && !onPath(program))
+}
+
+/**
+ * Asks, and begins to install what is missing. `done` is its end. Fails at once where a person has to install it.
+ */
+async function beginPrograms() {
+  const missing = missingPrograms()
   const manager = packageManager()
   const wantsBrowser = forTests && !BROWSERS.some(onPath) && manager?.name === 'apt' && isDebian()
-  if (missing.length === 0 && !wantsBrowser) return
-  if (manager) {
+  if (missing.length > 0 && !manager) throw new NeedsAPerson(programHint(missing))
+  if (missing.length > 0 || wantsBrowser) {
     const required = unique(missing.map((entry) => entry[manager.name]))
     const names = [...required, ...(wantsBrowser ? ['chromium'] : [])]
-    if (await agreed(manager, names)) {
-      if (required.length > 0) manager.install(required)
-      if (wantsBrowser) manager.install(['chromium'])
-    }
+    if (await agreed(manager, names)) return { done: installAll(manager, required, wantsBrowser) }
+    requirePrograms()
   }
-  const still = missing.filter(({ program }) => !onPath(program))
-  if (still.length > 0) throw new NeedsAPerson(programHint(still))
+  return { done: Promise.resolve() }
+}
+
+async function installAll(manager, required, wantsBrowser) {
+  if (required.length > 0) await manager.install(required)
+  if (wantsBrowser) await manager.install(['chromium'])
+}
+
+function requirePrograms() {
+  const missing = missingPrograms()
+  if (missing.length > 0) throw new NeedsAPerson(programHint(missing))
+}
+
+/** Resolves at the end of a program, however it ends: what is there afterwards counts. */
+function ended(program, args) {
+  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
+  return new Promise((done) => child.once('exit', done).once('error', done))
 }
 
 /** The package manager that can be used without a password, if there is one. */
@@ -173,7 +199,7 @@ function programHint(missing) {
 
 /** brew installs redis without starting it: only `brew services` starts services. */
 function brewInstall(names) {
-  spawnSync('brew', ['install', '--quiet', ...names], { stdio: ['ignore', 'inherit', 'inherit'] })
+  return ended('brew', ['install', '--quiet', ...names])
 }
 
 /**
@@ -197,7 +223,7 @@ function aptInstall(asRoot, names) {
     fi
     exit 0`
   const [program, ...args] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'sh', '-c', script, 'sh', ...names]
-  spawnSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
+  return ended(program, args)
 }
 
 /** The words before a command that make root run it; undefined where that would need a password. */

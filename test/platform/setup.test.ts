@@ -140,6 +140,15 @@ describe('packages', () => {
     expect(asked()).toEqual(['ci --omit=dev --no-fund'])
   })
 
+  onLinux('npm and the package manager of the system work at the same time', () => {
+    debianMachine()
+    rmSync(join(machine, 'bin/redis-server'))
+    for (const name of ['sleep', 'grep']) symlinkSync(`/bin/${name}`, join(machine, 'bin', name))
+    // It fails unless apt-get is asked while it runs.
+    program('npm', `for n in 1 2 3 4 5 6 7 8 9; do grep -q install ${machine}/asked && exit 0; sleep 1; done; exit 1`)
+    expect(prepare()).toMatchObject({ status: 0, stderr: '' })
+  })
+
   test('npm test installs all packages, or adds those that npm start left out', () => {
     expect(prepare(['--test']).status).toBe(0)
     installed({ 'node_modules/express': { version: '1.0.0' } })
