@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { cachedRead, endpoint } from '../http/endpoint.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
+import { POINTS, pointsForQuestion } from '../http/rate-limit/budgets.ts'
 import { jsonArray, jsonObject, jsonText } from '../json-text.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
 import type { FramePage } from '../search/library-search.ts'
@@ -95,6 +95,7 @@ export const frameEndpoints = [
     {
       canonical: ({ sort, ...rest }) => (sort === impliedSort(rest) ? rest : { sort, ...rest }),
       perRequest: isDebug,
+      coldPoints: pointsForQuestion,
     },
   ),
 

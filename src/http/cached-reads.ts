@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { CompressibleBody, encodingReader, sendBody } from './compressed-body.ts'
 import { contextOf } from './edge.ts'
 import { isAny, isMet } from './etag.ts'
+import type { LocalLimits } from './rate-limit/spend.ts'
 import type { ReadModelVersion } from './read-model-version.ts'
 import type { TakeTurn } from './turns.ts'
 import { openVersionedCache, type Versioned } from './versioned-cache.ts'
@@ -17,6 +18,8 @@ export interface CacheableRead {
   load: () => Promise<object | string>
   /** Per-request answer (`debug=1`): never cached. */
   once?: boolean
+  /** What it costs beyond its route's points where it must be searched for. */
+  coldPoints?: number
 }
 
 export interface CachedReads {
@@ -27,10 +30,16 @@ export interface CachedReads {
   answer(req: Request, res: Response, parse: () => CacheableRead): void | Promise<void>
 }
 
+interface CachedReadsOptions {
+  takeTurn: TakeTurn
+  limits: LocalLimits
+  maxBytes?: number | undefined
+}
+
 /** Caches the answers of open reads, bounded by `maxBytes`, for one version of the read model. */
 export function openCachedReads(
   readModel: ReadModelVersion,
-  { takeTurn, maxBytes = 64 * 1024 * 1024 }: { takeTurn: TakeTurn; maxBytes?: number | undefined },
+  { takeTurn, limits, maxBytes = 64 * 1024 * 1024 }: CachedReadsOptions,
 ): CachedReads {
   const cache = openVersionedCache<CompressibleBody>({
     readModel,
@@ -62,17 +71,24 @@ export function openCachedReads(
   }
 
   /** 304 from the version alone, without a load; else the answer. */
-  async function find(req: Request, res: Response, name: string, load: CacheableRead['load']): Promise<void> {
-    const etag = tagOf(await cache.version(), name)
+  async function find(req: Request, res: Response, name: string, toRead: () => CacheableRead): Promise<void> {
+    const version = await cache.version()
+    const etag = tagOf(version, name)
     const condition = req.headers['if-none-match']
     // `*` asks whether there is an answer at all, which the version does not say.
     if (isMet(condition, etag) && !isAny(condition)) return sendNotModified(res, etag)
-    const found = await cache.getOrLoad(name, () => loadInTurn(req, load))
+    if (!cache.isKept(name, version)) chargeSearch(req, toRead())
+    const found = await cache.getOrLoad(name, () => loadInTurn(req, () => toRead().load()))
     await send(req, res, name, found)
   }
 
-  async function answerOnce(req: Request, res: Response, { load }: CacheableRead): Promise<void> {
-    const value = await loadInTurn(req, load)
+  function chargeSearch(req: Request, { coldPoints = 0 }: CacheableRead): void {
+    if (coldPoints > 0) limits.consumeLocally('anonymous', contextOf(req).address, coldPoints)
+  }
+
+  async function answerOnce(req: Request, res: Response, read: CacheableRead): Promise<void> {
+    chargeSearch(req, read)
+    const value = await loadInTurn(req, read.load)
     await send(req, res, '', { value, version: undefined })
   }
 
@@ -81,12 +97,12 @@ export function openCachedReads(
       const known = names.get(req.originalUrl)
       const kept = known === undefined ? undefined : cache.peek(known)
       if (kept) return send(req, res, known!, kept)
-      if (known !== undefined) return find(req, res, known, () => parse().load())
+      if (known !== undefined) return find(req, res, known, parse)
       const read = parse()
       if (read.once) return answerOnce(req, res, read)
       const name = hash('sha256', read.key, 'base64url').slice(0, 22)
       names.set(req.originalUrl, name)
-      return find(req, res, name, read.load)
+      return find(req, res, name, () => read)
     },
   }
 }

@@ -173,13 +173,15 @@ interface ReadOptions<O extends Operation> {
   check?: (params: Input<O>['params']) => void
   /** Whether the answer is about this very request. Such an answer is never cached. */
   perRequest?: (query: Input<O>['query']) => boolean
+  /** The points beyond the operation's own of a question that must be searched for. */
+  coldPoints?: (query: Input<O>['query']) => number
 }
 
 /** Declares a GET whose answer is loaded once for equal questions and cached until the library changes. */
 export function cachedRead<D, const O extends Operation & { method: 'get'; scope?: undefined }>(
   operation: O,
   load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O> | JsonText>,
-  { canonical = (query) => query, check, perRequest }: ReadOptions<O> = {},
+  { canonical = (query) => query, check, perRequest, coldPoints }: ReadOptions<O> = {},
 ): Endpoint<D> {
   const { path, parameters = {} } = operation
   return {
@@ -194,6 +196,7 @@ export function cachedRead<D, const O extends Operation & { method: 'get'; scope
           key: `${path} ${Object.values(req.params).join(' ')} ${canonicalKey(query)}`,
           load: () => load(deps, { params, query }) as Promise<object | JsonText>,
           once: perRequest?.(query) ?? false,
+          coldPoints: coldPoints?.(query) ?? 0,
         }
       }
       return (req, res) => cache.answer(req, res, () => read(req))

@@ -12,6 +12,7 @@ export interface VersionedCache<V extends object> {
   version(): string | Promise<string>
   /** The value kept for a key under the current version. Undefined also while the version itself is not at hand. */
   peek(key: string): Versioned<V> | undefined
+  isKept(key: string, version: string): boolean
   /**
    * The value of a key: at once where it is kept, else from `load`, which runs once for all who wait for the key
    * (`shared: false`: once for each caller). A failed load is kept by no one.
@@ -72,6 +73,7 @@ export function openVersionedCache<V extends object>({
       version.catch(() => undefined)
       return undefined
     },
+    isKept: (key, version) => find(key, version) !== undefined,
     getOrLoad(key, load, { shared = true } = {}) {
       const epoch = readModel.epoch()
       const findOrLoad = (version: string): Versioned<V> | Promise<Versioned<V>> => {

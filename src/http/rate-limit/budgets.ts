@@ -4,6 +4,13 @@ import { AppError } from '../../errors.ts'
 /** What a request costs. */
 export const POINTS = { read: 1, search: 2, write: 5 } as const
 
+const DEEP_PAGE = 100
+
+/** What a question to the wall costs beyond a read, where it must be searched for. */
+export function pointsForQuestion({ q, facets, page }: { q?: string; facets?: boolean; page?: number }): number {
+  return (q ? POINTS.search - POINTS.read : 0) + (facets ? 3 : 0) + ((page ?? 1) >= DEEP_PAGE ? 2 : 0)
+}
+
 /** A list costs what its pages would cost. */
 const ITEMS_PER_READ = 120
 
