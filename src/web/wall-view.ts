@@ -64,12 +64,17 @@ function frameList({ frames }: FramePage): Html {
 
 function emptyWall(values: WallValues): Html {
   if (isNarrowed(values) || (values.page ?? 1) > 1)
-    return html`<p class="empty">No frames match. Remove a filter or try another word.
-  <a href="/">Show all frames</a></p>`
+    return html`<p class="empty">No frames match. ${whatToTry(values)} <a href="/">Show all frames</a></p>`
   return html`<div class="empty">
   <p>There are no frames yet. Add a video; its frames appear here about a minute later:</p>
   <p><code>npm run -s frames -- add my-video.mp4 --wait</code></p>
 </div>`
+}
+
+function whatToTry(values: WallValues): string {
+  const hasFilter = Object.keys(values).some((name) => name !== 'q' && name in filterParameters)
+  if (hasFilter) return values.q === undefined ? 'Remove a filter.' : 'Remove a filter or try another word.'
+  return values.q === undefined ? 'There are fewer pages than that.' : 'Try another word.'
 }
 
 function pager(values: WallValues, more: boolean): Html {

@@ -24,7 +24,14 @@ test('the address of a video leads to its frames; one that is not in the library
   expect([known.status, known.headers.get('location')]).toEqual([302, `/?video=${library.videos.youtube}`])
   const unknown = await open(`?q=${encodeURIComponent('https://youtu.be/aaaaaaaaaaa')}`)
   expect(unknown.status).toBe(200)
-  expect(await unknown.text()).toContain('No frames match. Remove a filter or try another word.')
+  expect(await unknown.text()).toContain('No frames match. Try another word.')
+})
+
+test('a wall without frames names only what can be changed', async () => {
+  expect(await textOf('?q=xylophone')).toContain('No frames match. Try another word.')
+  expect(await textOf('?q=xylophone&tone=dark')).toContain('No frames match. Remove a filter or try another word.')
+  expect(await textOf('?author=Unknown')).toContain('No frames match. Remove a filter.')
+  expect(await textOf('?page=99')).toContain('No frames match. There are fewer pages than that.')
 })
 
 test('every filter is to be seen and to be taken back by itself', async () => {
