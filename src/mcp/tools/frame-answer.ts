@@ -63,7 +63,7 @@ interface FrameAnswerPage extends FrameAnswer {
 }
 
 /** Few frames are followed by the next best, up to this number. */
-const FEW = 6
+const FEW = 3
 
 /** One page of `tool`'s frames, by the cursor in its arguments. */
 export async function presentPage(
