@@ -45,18 +45,21 @@ interface Judged {
   wanted: Map<string, number>
 }
 
-/** No aim: a change of the ranking must not lower these. Meilisearch joins with MEILI_URL and MEILI_KEY. */
+/**
+ * A change of the ranking must not lower these; only the phrases have an aim.
+ * Meilisearch joins with MEILI_URL and MEILI_KEY.
+ */
 export const about: About = {
   measures: 'How well `/api/search` orders frames for 90 judged queries and 60 phrases: nDCG@10 and recall@20.',
   against: 'the ideal order of the judged frames, which has 1.',
   figures: [
     { what: 'PostgreSQL, nDCG@10', at: ['engines', 'postgres', 'ndcg_at_10'] },
     { what: 'PostgreSQL, recall@20', at: ['engines', 'postgres', 'recall_at_20'] },
-    { what: 'PostgreSQL, phrases, nDCG@10', at: ['engines', 'postgres', 'phrases_ndcg_at_10'] },
+    { what: 'PostgreSQL, phrases, nDCG@10', at: ['engines', 'postgres', 'phrases_ndcg_at_10'], atLeast: 0.8 },
     { what: 'PostgreSQL, 20 phrases held apart, nDCG@10', at: ['engines', 'postgres', 'held_ndcg_at_10'] },
     { what: 'Meilisearch, nDCG@10', at: ['engines', 'meilisearch', 'ndcg_at_10'] },
     { what: 'Meilisearch, recall@20', at: ['engines', 'meilisearch', 'recall_at_20'] },
-    { what: 'Meilisearch, phrases, nDCG@10', at: ['engines', 'meilisearch', 'phrases_ndcg_at_10'] },
+    { what: 'Meilisearch, phrases, nDCG@10', at: ['engines', 'meilisearch', 'phrases_ndcg_at_10'], atLeast: 0.8 },
     { what: 'Meilisearch, 20 phrases held apart, nDCG@10', at: ['engines', 'meilisearch', 'held_ndcg_at_10'] },
   ],
 }

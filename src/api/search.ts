@@ -29,7 +29,9 @@ export const searchEndpoints = [
       tag: 'Library',
       summary: 'Search videos, frames, brands and techniques in one call',
       description: [
-        'Tolerates typing mistakes, matches the beginnings of words, and phrases in quotes.',
+        'Reads `q` as people write it: a word is met by a text or by the attribute that it names (*dark*, *close up*).',
+        'Frames with all words come first; the next best fill the list and name the words they miss.',
+        'Tolerates typing mistakes, matches the beginnings of words, and phrases in quotes; `-word` leaves out.',
         'Finds any part of a text in Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese.',
         'A blank term returns the strongest rows of each kind.',
         'The URL of a video, in any common form, returns that video.',
