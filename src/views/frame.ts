@@ -114,7 +114,12 @@ export const FrameHit = z.strictObject({ ...frameShape, ...matchShape }).meta({
 
 /** One shape for the wall with `q` and without, so that generated clients need not tell two apart. */
 export const WallFrame = z
-  .strictObject({ ...frameShape, score: matchShape.score.optional(), matched: matchShape.matched.optional() })
+  .strictObject({
+    ...frameShape,
+    score: matchShape.score.optional(),
+    matched: matchShape.matched.optional(),
+    missing: matchShape.missing,
+  })
   .meta({ id: 'WallFrame', description: 'A frame; with `q` it has `score` and `matched` too.' })
 
 /** A frame as a public resource. PUBLIC_URL is the only source of absolute addresses. */

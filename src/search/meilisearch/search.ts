@@ -43,7 +43,7 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
     return [...found.frames, ...(found.nextBest ?? [])]
       .filter(({ document }) => !ids.has(document.id))
       .slice(0, upTo - held.length)
-      .map((hit) => (hit.missing || held.length === 0 ? hit : { ...hit, score: 0.5 }))
+      .map((hit) => (hit.missing || held.length === 0 ? hit : afterAll(hit)))
   }
 
   return {
@@ -101,4 +101,10 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
 function asksForWords(q: string): boolean {
   const { wanted, excluded } = readQuestion(q)
   return wanted.length > 0 || excluded.length > 0
+}
+
+/** A hit with all words that only the read model finds: after those of this engine, before the next best. */
+function afterAll(hit: FrameHit): FrameHit {
+  const { document, text, matched } = hit
+  return { document, ...(text === undefined ? {} : { text }), score: 0.5, matched }
 }

@@ -33,6 +33,8 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
           ...{ tone: 'bright', caption: 'Bright picture of a presenter, medium shot, face middle center' },
         },
         { tone: 'bright', caption: 'A newspaper headline about an outage', onScreenText: 'ALL DOWN' },
+        { tone: 'bright', caption: 'Histogram of weekly signups' },
+        { tone: 'bright', caption: 'A histogrm of weekly signups, misspelt' },
       ]),
     ]
     beforeAll(() => put(engine(), changesOf(clips, { 'house-style': ['our-look'] })))
@@ -81,7 +83,7 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       expect(await found('headline -text-card')).toEqual(['measured 4'])
       expect(await found('terminal -"git status"')).toEqual(['told 2', 'told 3'])
       expect(await found('dark -unicorn terminal')).toEqual(['measured 2', 'told 2'])
-      expect((await found('-dark')).length).toBe(6)
+      expect((await found('-dark')).length).toBe(8)
       expect((await page('terminal -dark')).readAs).toMatchObject({ words: [{ word: 'terminal' }], without: ['dark'] })
     })
 
@@ -178,6 +180,13 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       }
       expect((await page('dark terminal', { loosen: true })).loosened).toBeUndefined()
       expect((await page('zebra', { loosen: true })).loosened).toEqual([])
+    })
+
+    test('all that have every word, however forgiving, stand before the next best', async () => {
+      const { frames } = await engine().search.search({ q: 'histogram of weekly signups', limit: 6 })
+      const captions = frames.map(({ document, missing }) => [document.caption!.includes('weekly'), missing])
+      expect(captions.slice(0, 2)).toEqual(Array(2).fill([true, undefined]))
+      expect(frames.slice(2).every(({ missing, score }) => missing !== undefined && score < 0.5)).toBe(true)
     })
 
     test('what was met is shown', async () => {
