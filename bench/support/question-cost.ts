@@ -32,14 +32,14 @@ interface Question {
 /** Ids by the kind of their documents. */
 type Rows = { kind: string; id: string }[]
 
-const KINDS = [
+export const QUESTION_KINDS = [
   '/api/search',
   '/api/search, nothing found',
   '/api/frames',
   'search_frames',
   'search_frames, nothing found',
 ] as const
-type Kind = (typeof KINDS)[number]
+type Kind = (typeof QUESTION_KINDS)[number]
 
 /** Asks a running API (`serve` of cold-search, which answers `cpu` and `bare`) every kind of question in turns. */
 export async function measureCosts({
@@ -56,7 +56,7 @@ export async function measureCosts({
   const postgres = await postmasterOf(db)
   const cpu = async () => ({ api: await askChild<number>(api, { ask: 'cpu' }), postgres: postgresCpuMs(postgres) })
   const figures: Record<string, QuestionCost> = {}
-  for (const kind of KINDS) {
+  for (const kind of QUESTION_KINDS) {
     const rounds: Omit<QuestionCost, 'ratio'>[] = []
     // The first two rounds warm the code and the connections.
     for (let n = 0; n < 7; n++) {
