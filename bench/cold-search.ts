@@ -23,13 +23,13 @@ import { median, round } from './support/stats.ts'
 
 /**
  * Aim: at most 1.3 times the engine's own time. Every address is asked once, so that nothing comes from our memory. The
- * side that asks first alternates, so that neither finds warmer pages. Without MEILI_URL and MEILI_KEY only the CPU time
- * on the default engine is measured. `--seeded` takes the library in DATABASE_URL, and its mirror.
+ * side that asks first alternates, so that neither finds warmer pages. Without MEILI_URL and MEILI_KEY only the CPU
+ * time on the default engine is measured. `--seeded` takes the library in DATABASE_URL, and its mirror.
  */
 export const about: About = {
   measures:
-    'The CPU time of cold questions on the default engine, API and PostgreSQL together, and the time of cold searches ' +
-    'through the HTTP API with Meilisearch. Nothing is cached.',
+    'The CPU time of cold questions on the default engine, API and PostgreSQL together, and the time of cold ' +
+    'searches through the HTTP API with Meilisearch. Nothing is cached.',
   against:
     'for CPU time a bare `select` of the same documents by the same process; for Meilisearch the same words, ' +
     'filters, rows and fields asked of the same indexes over HTTP, with the same kept-alive client. ' +
