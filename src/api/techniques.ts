@@ -42,7 +42,8 @@ const technique = {
   name: z.string().trim().min(1).max(MAX_TECHNIQUE.name),
   description: z.string().trim().min(1).max(MAX_TECHNIQUE.description),
   recognise: z.string().trim().min(1).max(MAX_TECHNIQUE.recognise),
-  aliases: z.array(slug).max(MAX_TECHNIQUE.aliases),
+  /** Other spellings: they become slugs. */
+  aliases: z.array(z.string().max(100)).max(MAX_TECHNIQUE.aliases),
 }
 const NewTechniqueBody = z.strictObject({
   slug,

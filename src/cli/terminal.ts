@@ -124,7 +124,7 @@ function padded(piece: Piece, width: number, columns: readonly Pick<Column<never
 }
 
 function oneLine(piece: Piece): Piece {
-  const clean = (text: string) => visible(text).replace(/\s*[\t\n]\s*/g, ' ')
+  const clean = (text: string) => visible(text).replace(/\s+/g, ' ')
   return typeof piece === 'string' ? clean(piece) : { ...piece, text: clean(piece.text) }
 }
 

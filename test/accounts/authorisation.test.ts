@@ -75,6 +75,7 @@ const ON_EVERY_PLAN = [
   'DELETE /api/boards/:id/share',
   'DELETE /api/favourites/:frameId',
   'GET /api/boards/:id/export',
+  'GET /api/boards/export',
   'GET /api/favourites/export',
 ]
 

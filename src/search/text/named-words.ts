@@ -42,7 +42,7 @@ export function techniqueWords(
 export function namedBy(words: readonly string[], techniques: NamedWords): readonly string[] | undefined {
   const phrase = words.join(' ')
   return (
-    lookUp(phrase, techniques) ?? (/[a-z]{3,}s$/.test(phrase) ? lookUp(phrase.slice(0, -1), techniques) : undefined)
+    lookUp(phrase, techniques) ?? (/[a-z]{3}s$/.test(phrase) ? lookUp(phrase.slice(0, -1), techniques) : undefined)
   )
 }
 
