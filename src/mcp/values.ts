@@ -79,7 +79,12 @@ export const seconds = z.preprocess((value) => {
   if (typeof value !== 'string') return value
   const clock = /^\s*(?:(\d{1,3}):)?(\d{1,5}):(\d{1,2}(?:\.\d{1,3})?)\s*$/.exec(value)
   if (clock) return Number(clock[1] ?? 0) * 3600 + Number(clock[2]) * 60 + Number(clock[3])
-  return toNumber(value.trim().replace(/s(ec(onds?)?)?$/i, '').trim())
+  return toNumber(
+    value
+      .trim()
+      .replace(/s(ec(onds?)?)?$/i, '')
+      .trim(),
+  )
 }, z.number().min(0))
 
 /** Longer than any address of ours. */

@@ -41,9 +41,7 @@ export function techniqueWords(
 /** What these words name together; undefined for nothing. */
 export function namedBy(words: readonly string[], techniques: NamedWords): readonly string[] | undefined {
   const phrase = words.join(' ')
-  return (
-    lookUp(phrase, techniques) ?? (/[a-z]{3}s$/.test(phrase) ? lookUp(phrase.slice(0, -1), techniques) : undefined)
-  )
+  return lookUp(phrase, techniques) ?? (/[a-z]{3}s$/.test(phrase) ? lookUp(phrase.slice(0, -1), techniques) : undefined)
 }
 
 /** What a subject or tone is called in the lists: a text may say so. */
