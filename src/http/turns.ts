@@ -9,10 +9,10 @@ const MAX = 12
 const WAIT_MS = 10_000
 
 /**
- * Turns for what must be searched for. One address runs few searches at a time, because more than there are processors
- * delay everyone and end no sooner; the next turn is for the address that runs the fewest.
+ * Turns for what must be searched for. One address runs fewer searches at a time than there are processors: one is
+ * left to everyone else. The next turn is for the address that runs the fewest.
  */
-export function openTurns({ ofOne = Math.min(MAX / 2, Math.max(2, availableParallelism())) } = {}): TakeTurn {
+export function openTurns({ ofOne = Math.min(MAX / 2, Math.max(1, availableParallelism() - 1)) } = {}): TakeTurn {
   const admit = openAdmission({ max: MAX, ofOne, waitMs: WAIT_MS, what: 'searches' })
   return async (subject, act) => {
     const leave = await admit(subject)
