@@ -79,8 +79,11 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
   test('the next start finds everything as it was, and closes what an earlier version left open', async () => {
     const key = operatorKey()
     for (const name of ['lock', 'store']) chmodSync(join(dataDir, name), 0o755)
+    const earlier = workersStarted()
     service = await start()
     await service.says(/The wall: http/)
+    // A worker that loses a store before it has started ends and is started again.
+    await until(() => workersStarted() > earlier)
     expect(service.output()).not.toMatch(/empty/)
     const { api } = runFile()
     expect(service.output()).toContain(`The wall: ${api}/`)
@@ -266,6 +269,10 @@ function processesOf(dir: string): number[] {
 
 function commandOf(pid: number): string {
   return read(`/proc/${pid}/cmdline`)
+}
+
+function workersStarted(): number {
+  return read(join(dataDir, 'service.log')).split('"worker started"').length - 1
 }
 
 function read(file: string): string {
