@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
-import { crc32 } from 'node:zlib'
-import { BASE62, randomBase62 } from '../../src/library/ids.ts'
+import { generateKey } from '../../src/library/accounts/keys.ts'
 import { SUBJECTS, SURFACES, TONES } from '../../src/vocabulary.ts'
 import { SEED_WORDS } from './library.ts'
 
@@ -89,18 +88,6 @@ async function hold({ port, address, seconds }: Target, count: number, text: str
   return outcome
 }
 
-/** A well-formed key that nobody has. */
-function unknownKey(): string {
-  const body = `flk_live_${randomBase62(32)}`
-  let rest = crc32(body)
-  let text = ''
-  for (let n = 0; n < 6; n++) {
-    text = BASE62[rest % 62] + text
-    rest = Math.floor(rest / 62)
-  }
-  return body + text
-}
-
 const { adjectives, things } = SEED_WORDS
 const at = <T>(list: readonly T[], n: number): T => list[n % list.length]!
 const twoWords = (n: number) => `${at(adjectives, n)} ${at(things, n * 7 + Math.floor(n / things.length))}`
@@ -138,7 +125,7 @@ export const ATTACKS: Record<string, (target: Target) => Promise<Outcome>> = {
   'dead and unknown keys': (target) =>
     flood(target, { connections: 20 }, (n) => ({
       path: '/api/boards',
-      headers: bearer(n % 3 === 0 ? target.deadKey : unknownKey()),
+      headers: bearer(n % 3 === 0 ? target.deadKey : generateKey()),
     })),
   'unknown pages and noise': async (target) => {
     const noise = noiseOf(target)

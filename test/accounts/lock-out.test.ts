@@ -1,8 +1,6 @@
-import { crc32 } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openKeyChecks } from '../../src/library/accounts/key-checks.ts'
-import { revokeKey } from '../../src/library/accounts/keys.ts'
-import { BASE62, randomBase62 } from '../../src/library/ids.ts'
+import { generateKey, revokeKey } from '../../src/library/accounts/keys.ts'
 import { openTestApi, type TestApi } from './app.ts'
 import { seedAccount } from './seed-frames.ts'
 
@@ -15,19 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => api[Symbol.asyncDispose]())
 
-/** A key that nobody has, with a correct checksum. */
-function unknownKey(): string {
-  const body = `flk_live_${randomBase62(32)}`
-  let rest = crc32(body)
-  let text = ''
-  for (let n = 0; n < 6; n++) {
-    text = BASE62[rest % 62] + text
-    rest = Math.floor(rest / 62)
-  }
-  return body + text
-}
-
-const wrongKey = (n: number) => (n % 4 === 0 ? `wrong-${n}` : unknownKey())
+const wrongKey = (n: number) => (n % 4 === 0 ? `wrong-${n}` : generateKey())
 
 const CALLS = {
   HTTP: { path: '/api/boards', call: {} },
@@ -81,7 +67,7 @@ test('unknown keys share a look-up, malformed and known wrong ones need none, a 
     },
   }
   const checks = openKeyChecks({ $client: counted } as unknown as typeof api.db)
-  const wrong = Array.from({ length: 1_000 }, unknownKey)
+  const wrong = Array.from({ length: 1_000 }, generateKey)
   const found = await Promise.all([...wrong, key].map((presented) => checks.check(presented)))
   expect(found.map((caller) => caller !== undefined)).toEqual([...wrong.map(() => false), true])
   expect(questions).toBeLessThan(10)

@@ -34,7 +34,7 @@ test('every pod runs a role of the image, confined, with settings that the servi
   ])
   const settings = [...ofKind('ConfigMap').map(({ data }) => data), secretOf('frames')]
   const config = parseConfig(Object.assign({}, ...settings))
-  expect(config.s3 && config.meili && config.databaseUrl && config.redisUrl).toBeTruthy()
+  for (const name of ['s3', 'meili', 'databaseUrl', 'redisUrl'] as const) expect(config[name], name).toBeDefined()
   const known = readFileSync('src/config.ts', 'utf8')
   for (const name of settings.flatMap((data) => Object.keys(data))) expect(known).toContain(`  ${name}: `)
   for (const { name, pod, container } of pods) {

@@ -51,7 +51,7 @@ export interface Caller {
  * `flk_live_` + 32 random base62 characters (190 bits) + 6 of their CRC32. The checksum lets scanners and servers
  * recognise a key offline.
  */
-function generateKey(): string {
+export function generateKey(): string {
   const body = PREFIX + randomBase62(32)
   return body + checksum(body)
 }
