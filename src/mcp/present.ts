@@ -8,10 +8,12 @@ import type { ImageLink } from './tool.ts'
  * Each of the three costs the model's context, so none repeats at length what another says.
  */
 
-/** A value that is not known is left out. A long caption is cut as in the text; `detail: "full"` has all of it. */
+/**
+ * A value that is not known is left out. A long caption is cut as in the text; `detail: "full"` has all of it. The
+ * video is the one of `videos` whose id the frame's id begins with.
+ */
 export const CompactFrame = z.object({
   id: z.string(),
-  video_id: z.string(),
   t_sec: z.number(),
   subject: z.string().optional(),
   technique: z.string().optional(),
@@ -21,6 +23,7 @@ export const CompactFrame = z.object({
 
 /** What `detail: "full"` adds. */
 export const DetailedFrame = CompactFrame.extend({
+  video_id: z.string().optional(),
   score: z.number().optional(),
   shares: z.array(z.string()).optional(),
   missing: z.array(z.string()).optional(),
@@ -46,7 +49,6 @@ const MAX_INLINE_BYTES = 400_000
 export function toCompactFrame(frame: ShownFrame, publicUrl: string): z.infer<typeof CompactFrame> {
   return {
     id: frame.id,
-    video_id: frame.video_id,
     t_sec: frame.t_sec,
     subject: frame.subject ?? undefined,
     technique: frame.technique ?? undefined,
@@ -89,6 +91,7 @@ export function toPresentedFrame(
   if (detail === 'compact') return compact
   return {
     ...compact,
+    video_id: frame.video_id,
     caption: frame.caption ?? undefined,
     kind: frame.kind,
     tone: frame.tone,
@@ -144,7 +147,7 @@ function linesOf(
   ].join('\n')
 }
 
-const MAX_CAPTION = 64
+const MAX_CAPTION = 56
 const MAX_DETAIL = 600
 
 function videoOf({ video, author }: ShownFrame): string {

@@ -142,7 +142,7 @@ describe.each<[string, Connect, string]>([
     for (const frame of terminals.data.frames) expect(frame.subject).toBe('terminal')
 
     // “What happens in the first ten seconds of that video?”
-    const opening = await call('get_video_frames', { video_id: best.video_id, from_sec: 0, to_sec: 10 })
+    const opening = await call('get_video_frames', { video_id: best.id, from_sec: 0, to_sec: 10 })
     expect(opening.data.frames.length).toBeGreaterThan(1)
     expect(opening.data.frames.length).toBeLessThan(opening.data.video.frame_count)
     for (const { t_sec } of opening.data.frames) expect(t_sec).toBeLessThanOrEqual(10)

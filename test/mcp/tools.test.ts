@@ -200,7 +200,7 @@ describe('answers', () => {
     const flow = await call('get_video_frames', { video: structuredContent.frames[0].id })
     expect(flow.text.split('\n')).toHaveLength(3)
     expect(flow.text).toContain('"Kind System: obey" by A B')
-    const wall = await call('browse_frames', { video: structuredContent.frames[0].video_id, counts: true })
+    const wall = await call('browse_frames', { video: structuredContent.videos[0].id, counts: true })
     expect(wall.text).not.toContain('\u2028')
   })
 })

@@ -18,7 +18,7 @@ const Groups = z.object({
       image_url: z.string().nullable(),
     }),
   ),
-  frames: z.array(CompactFrame.extend({ missing: z.array(z.string()).optional() })),
+  frames: z.array(CompactFrame.extend({ video_id: z.string(), missing: z.array(z.string()).optional() })),
   brands: z.array(z.object({ name: z.string(), video_count: z.number(), frame_count: z.number() })),
   techniques: z.array(z.object({ slug: z.string(), name: z.string(), frame_count: z.number() })),
 })
@@ -100,6 +100,7 @@ function toGroups({ videos, frames, brands, techniques }: FoundDocuments, public
     })),
     frames: frames.map(({ document, missing }) => ({
       ...toCompactFrame(document, publicUrl),
+      video_id: document.video_id,
       missing: missing && [...missing],
     })),
     brands: brands.map(({ name, video_count, frame_count }) => ({ name, video_count, frame_count })),
