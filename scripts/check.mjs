@@ -2,7 +2,7 @@
 // Needs no package of its own.
 import { spawn } from 'node:child_process'
 
-const CHECKS = ['tsc', 'biome check .', 'knip', 'npm run -s check:house']
+const CHECKS = ['tsc', 'tsc -p src/web/assets', 'biome check .', 'knip', 'npm run -s check:house']
 
 const results = await Promise.all(
   CHECKS.map(

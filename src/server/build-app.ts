@@ -116,7 +116,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     mcpRouter({ dispatch, publicUrl, authentication, limits, takeTurn }),
     endpointRouter(OTHER_ENDPOINTS, apiDeps, routerTools),
     ...pages.routers,
-    docsPageRouter({ assets: pages.assets, document: documents.api, limits, publicUrl }),
+    docsPageRouter({ ...pages, document: documents.api, limits, publicUrl }),
   ]
   const listener = createApp({ logger, trustProxy: config.trustProxy, limits, routers })
   return { listener, routers, tools, close: pages.close }

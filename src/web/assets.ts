@@ -20,6 +20,8 @@ const STYLE_PARTS = ['base', 'page', 'forms', 'keys', 'shared-board', 'wall', 'f
 export interface Assets {
   /** The address of an asset, which changes with its content. */
   url(name: string): string
+  /** The addresses of a module and of all that it imports. */
+  modules(name: string): readonly string[]
   router: Router
 }
 
@@ -27,7 +29,10 @@ export interface Assets {
 export function loadAssets(limits: LocalLimits): Assets {
   const files = new Map<string, { body: CompressibleBody; type: string; etag: string }>()
   const urls = new Map<string, string>()
-  for (const [name, body] of readAssets()) {
+  const imports = new Map<string, string[]>()
+  for (const [name, read] of importsFirst(readAssets())) {
+    imports.set(name, importsOf(name, read))
+    const body = namedByContent(name, read, urls)
     const extension = extname(name)
     const hash = createHash('sha256').update(body).digest('hex').slice(0, 8)
     const hashed = `${name.slice(0, -extension.length)}-${hash}${extension}`
@@ -46,14 +51,44 @@ export function loadAssets(limits: LocalLimits): Assets {
     }
     return sendBody(req, res, body, { type, encoding: preferredEncoding(req) })
   })
+  const url = (name: string) => {
+    const found = urls.get(name)
+    if (!found) throw new Error(`no asset ${name}`)
+    return found
+  }
+  const withImports = (name: string): string[] => [name, ...(imports.get(name) ?? []).flatMap(withImports)]
   return {
-    url(name) {
-      const url = urls.get(name)
-      if (!url) throw new Error(`no asset ${name}`)
-      return url
-    },
+    url,
+    modules: (name) => [...new Set(withImports(name))].map(url),
     router,
   }
+}
+
+const IMPORT = /(?<=\bfrom ')\.\/([\w-]+\.js)(?=')/g
+
+/** The modules that a module imports. */
+function importsOf(name: string, body: Buffer): string[] {
+  return name.endsWith('.js') ? [...body.toString().matchAll(IMPORT)].map(([, imported]) => imported!) : []
+}
+
+/** The same files, each behind those that it imports: their addresses are part of its content. */
+function importsFirst(files: readonly [string, Buffer][]): Map<string, Buffer> {
+  const byName = new Map(files)
+  const ordered = new Map<string, Buffer>()
+  const add = (name: string) => {
+    const body = byName.get(name)
+    if (!body) throw new Error(`no asset ${name}`)
+    for (const imported of importsOf(name, body)) if (!ordered.has(imported)) add(imported)
+    ordered.set(name, body)
+  }
+  for (const name of byName.keys()) add(name)
+  return ordered
+}
+
+/** A module whose imports are the addresses that name their content. */
+function namedByContent(name: string, body: Buffer, urls: ReadonlyMap<string, string>): Buffer {
+  if (!name.endsWith('.js')) return body
+  return Buffer.from(body.toString().replace(IMPORT, (_, imported: string) => urls.get(imported)!))
 }
 
 /** Scripts and icons as they are, and one style sheet made of its parts: a page loads it in one request. */

@@ -5,8 +5,9 @@ import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
 import { readParameters } from '../parameters.ts'
 import { withoutTracking } from '../tracking.ts'
 import type { Assets } from './assets.ts'
+import { setPageCache, type ViewerOf } from './guard.ts'
 import { type Html, html } from './html.ts'
-import { layout, sendPage } from './layout.ts'
+import { layout, sendPage, type Viewer } from './layout.ts'
 
 /** The parts of JSON Schema that the document uses. */
 interface Schema {
@@ -46,26 +47,32 @@ interface Operation {
   responses?: Record<string, ApiResponse>
 }
 
-/** `/docs`: the OpenAPI document as a page, without a script. It is made once. */
+/** `/docs`: the OpenAPI document as a page, without a script. It is made once for each kind of viewer. */
 export function docsPageRouter({
   assets,
+  viewerOf,
   document,
   limits,
   publicUrl,
 }: {
   assets: Assets
+  viewerOf: ViewerOf
   document: () => ApiDocument
   limits: LocalLimits
   publicUrl: string
 }): Router {
   const router = Router()
-  let page: CompressibleBody | undefined
-  router.get('/docs', limitOpenReads(limits), (req, res) => {
+  const pages = new Map<Viewer, CompressibleBody>()
+  const pageFor = (viewer: Viewer) => {
+    const body = reference(document(), publicUrl)
+    return new CompressibleBody(layout(assets, { title: 'API reference', current: 'docs', viewer, body }))
+  }
+  router.get('/docs', limitOpenReads(limits), async (req, res) => {
     readParameters(withoutTracking(req.originalUrl), {})
-    page ??= new CompressibleBody(
-      layout(assets, { title: 'API reference', current: 'docs', body: reference(document(), publicUrl) }),
-    )
-    res.set('Cache-Control', 'public, max-age=300')
+    const viewer = await viewerOf(req)
+    const page = pages.get(viewer) ?? pageFor(viewer)
+    pages.set(viewer, page)
+    setPageCache(res, viewer, 300)
     return sendPage(res, { publicUrl, page })
   })
   return router

@@ -1,7 +1,15 @@
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
-import { findSession, formToken, isFormToken, SESSION_SEC, type Session } from '../library/accounts/sessions.ts'
+import {
+  findSession,
+  formToken,
+  isFormToken,
+  LINK_SEC,
+  SESSION_SEC,
+  type Session,
+} from '../library/accounts/sessions.ts'
+import type { Viewer } from './layout.ts'
 
 /** The signed-in person who requests a page. */
 export interface Visitor extends Session {
@@ -28,6 +36,48 @@ export async function visitorOf(db: Db, cookie: SessionCookie, req: Request): Pr
   const token = cookie.read(req)
   const session = token ? await findSession(db, token) : undefined
   return token && session ? { ...session, token, form: formToken(token) } : undefined
+}
+
+/** For pages that many share: they know nothing of their reader but this. */
+export type ViewerOf = (req: Request) => Promise<Viewer>
+
+export function viewerReader(db: Db, publicUrl: string): ViewerOf {
+  const cookie = sessionCookie(publicUrl)
+  return async (req) => (await visitorOf(db, cookie, req))?.account.role ?? 'anyone'
+}
+
+/** Lets caches share a page among those without a session. Everyone else's browser asks again each time. */
+export function setPageCache(res: Response, viewer: Viewer, seconds = 60): void {
+  res.vary('Cookie')
+  const shared = `public, max-age=${seconds}, stale-while-revalidate=60`
+  res.set('Cache-Control', viewer === 'anyone' ? shared : 'private, no-cache')
+}
+
+/**
+ * Answers a form: JSON for a script that asks for it (`send` in core.js), a page to go to for everyone else.
+ * `to`: a path of ours; where the form names one in `back`, that.
+ */
+export function answerForm(req: Request, res: Response, { json, to }: { json: object; to: string }): void {
+  res.set('Cache-Control', 'no-store')
+  if (wantsJson(req)) res.json(json)
+  else res.redirect(303, ownPath((req.body as { back?: unknown } | undefined)?.back) ?? to)
+}
+
+export function wantsJson(req: Request): boolean {
+  return req.headers.accept?.startsWith('application/json') ?? false
+}
+
+/** A path on this site, as a page gives it to find back; undefined for anything that may lead elsewhere. */
+export function ownPath(given: unknown): string | undefined {
+  if (typeof given !== 'string' || given.length > 4_000 || !/^\/(?![/\\])[\x21-\x7e]*$/.test(given)) return undefined
+  return given
+}
+
+/** The page that asked for a sign-in waits in a cookie: the link that signs in comes by mail and names no page. */
+export const WAY_BACK = { httpOnly: true, sameSite: 'lax', path: '/' } as const
+
+export function setWayBack(res: Response, to: string): void {
+  res.cookie('back', to, { ...WAY_BACK, maxAge: LINK_SEC * 1000 })
 }
 
 /** @throws AppError unauthenticated */

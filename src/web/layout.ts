@@ -5,31 +5,44 @@ import { isMet } from '../http/etag.ts'
 import type { Assets } from './assets.ts'
 import { type Html, html, trusted } from './html.ts'
 
+/** Who looks: all that a page which many share may know of its reader. */
+export type Viewer = 'anyone' | 'member' | 'operator'
+
 export interface Page {
   title: string
   body: Html
   /** The navigation entry of this page. */
-  current?: 'library' | 'keys' | 'docs'
+  current?: (typeof NAVIGATION)[number]['id'] | 'keys' | 'docs'
   /** Names of modules in `assets/`. */
   modules?: readonly string[]
+  /** On pages that many share, instead of `account`. */
+  viewer?: Viewer
+  /** The person of a session: only on pages that no cache keeps. */
   account?: { email: string; role: 'member' | 'operator' } | undefined
   /** Of the signed-in session: the sign-out button needs it. */
   formToken?: string | undefined
   noIndex?: boolean
   /** The whole width, for pictures. */
   wide?: boolean
+  /** Further elements of the head: descriptions for search engines and for places where links are pasted. */
+  head?: Html
 }
 
+/** `for`: who is shown the entry. */
 const NAVIGATION = [
-  { id: 'library', href: '/', label: 'Library' },
-  { id: 'keys', href: '/keys', label: 'API keys' },
-  { id: 'docs', href: '/docs', label: 'Reference' },
+  { id: 'wall', href: '/', label: 'Wall', for: 'anyone' },
+  { id: 'techniques', href: '/techniques', label: 'Techniques', for: 'anyone' },
+  { id: 'brands', href: '/brands', label: 'Brands', for: 'anyone' },
+  { id: 'saves', href: '/saves', label: 'Saves', for: 'anyone' },
+  { id: 'boards', href: '/boards', label: 'Boards', for: 'anyone' },
+  { id: 'operator', href: '/operator', label: 'Operator', for: 'operator' },
 ] as const
 
 /** The shell of every page: one heading bar, one main, no inline script or style. */
 export function layout(assets: Assets, page: Page): string {
-  const { title, body, modules = [], noIndex, wide } = page
+  const { title, body, modules = [], noIndex, wide, head } = page
   const icon = assets.url('icon.svg')
+  const scripts = [...new Set(modules.flatMap((name) => assets.modules(name).slice(1)))]
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -39,14 +52,15 @@ export function layout(assets: Assets, page: Page): string {
 ${noIndex && trusted('<meta name="robots" content="noindex">\n')}<title>${title} · Frame Library</title>
 <link rel="icon" href="${icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.url('style.css')}">
-${modules.map((name) => html`<script type="module" src="${assets.url(name)}"></script>\n`)}</head>
+${scripts.map((url) => html`<link rel="modulepreload" href="${url}">\n`)}
+${modules.map((name) => html`<script type="module" src="${assets.url(name)}"></script>\n`)}${head}</head>
 <body>
 <a class="skip" href="#main">Skip to content</a>
 <header class="bar">
-  <a class="brand" href="/"><img src="${icon}" alt="" width="24" height="24"> Frame Library</a>
-  <nav aria-label="Main">
+  <a class="brand" href="/"><img src="${icon}" alt="" width="22" height="22"><span>Frame Library</span></a>
+  <nav aria-label="Main"><ul>
     ${navigation(page)}
-  </nav>
+  </ul></nav>
   ${accountCorner(page)}
 </header>
 <main id="main" tabindex="-1"${wide && trusted(' class="wide"')}>
@@ -57,20 +71,37 @@ ${body}
 `.text
 }
 
-function navigation({ current }: Page): Html[] {
-  return NAVIGATION.map(
-    ({ id, href, label }) => html`<a href="${href}"${id === current && trusted(' aria-current="page"')}>${label}</a>`,
+function viewerOfPage({ viewer = 'anyone', account }: Page): Viewer {
+  return account?.role ?? viewer
+}
+
+function navigation(page: Page): Html[] {
+  const viewer = viewerOfPage(page)
+  const shown = NAVIGATION.filter((entry) => entry.for === 'anyone' || entry.for === viewer)
+  return shown.map(
+    ({ id, href, label }) =>
+      html`<li><a href="${href}"${id === page.current && trusted(' aria-current="page"')}>${label}</a></li>`,
   )
 }
 
-function accountCorner({ account, formToken, current }: Page): Html | false {
+function accountCorner(page: Page): Html {
+  const { account, formToken, current } = page
+  const link = (id: Page['current'], href: string, label: string) =>
+    html`<a href="${href}"${id === current && trusted(' aria-current="page"')}>${label}</a>`
   if (account && formToken)
     return html`<form class="account" method="post" action="/web/sign-out">
+    ${link('docs', '/docs', 'API')}
+    ${link('keys', '/keys', 'Keys')}
     <input type="hidden" name="form" value="${formToken}">
-    <span title="Signed in">${account.email}</span>
+    <span class="who" title="Signed in">${account.email}</span>
     <button class="quiet">Sign out</button>
   </form>`
-  return current !== 'keys' && html`<a class="account" href="/keys">Sign in</a>`
+  const signedIn = viewerOfPage(page) !== 'anyone'
+  return html`<div class="account">
+    ${link('docs', '/docs', 'API')}
+    ${link('keys', '/keys', 'Keys')}
+    ${signedIn ? html`<a href="/sign-out">Sign out</a>` : html`<a class="button" href="/sign-in">Sign in</a>`}
+  </div>`
 }
 
 /**

@@ -4,10 +4,11 @@ import { STATUS, toAppError } from '../http/problem.ts'
 import { openRefusalLog } from '../http/refusal-log.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
+import { ownPath, setWayBack, wantsJson } from './guard.ts'
 import { html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 
-/** Shows errors as pages. A page or form that needs a session redirects to the sign-in. */
+/** Shows errors as pages, and as JSON to our scripts. A page that needs a session redirects to the sign-in. */
 export function pageErrors({
   assets,
   publicUrl,
@@ -26,16 +27,22 @@ export function pageErrors({
     else refused(contextOf(req).address, fields, 'page refused')
     if (res.headersSent) return next(error)
     res.set('Cache-Control', 'no-store')
+    if (problem.retryAfterSec !== undefined) res.set('Retry-After', String(Math.ceil(problem.retryAfterSec)))
+    if (wantsJson(req)) {
+      res.status(STATUS[problem.code]).json({ code: problem.code, message: problem.message })
+      return
+    }
     if (problem.code === 'unauthenticated') {
+      const to = req.method === 'GET' ? ownPath(req.originalUrl) : undefined
+      if (to !== undefined) setWayBack(res, to)
       res.redirect(303, '/sign-in')
       return
     }
-    if (problem.retryAfterSec !== undefined) res.set('Retry-After', String(Math.ceil(problem.retryAfterSec)))
     const title = problem.code === 'not_found' ? 'Not found' : 'That did not work'
     const body = html`<section class="narrow card">
 <h1>${title}</h1>
 <p>${problem.message}</p>
-<p><a href="/">To the library</a> · <a href="/keys">To your keys</a></p>
+<p><a class="button" href="/">To the wall</a></p>
 </section>`
     sendPage(res, { publicUrl, status: STATUS[problem.code], page: layout(assets, { title, body, noIndex: true }) })
   }

@@ -8,6 +8,8 @@ import type { Logger } from '../logger.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import type { CollectionDeps } from '../views/collections.ts'
 import { type Assets, loadAssets } from './assets.ts'
+import { collectRouter } from './collect.ts'
+import { type ViewerOf, viewerReader } from './guard.ts'
 import { keysPageRouter } from './keys-page.ts'
 import { type Mailer, openMailer } from './mailer.ts'
 import { sharedBoardRouter } from './shared-board.ts'
@@ -35,6 +37,7 @@ export interface PagesDeps extends CollectionDeps {
 export interface Pages {
   /** The files of the shell, for other pages. */
   assets: Assets
+  viewerOf: ViewerOf
   routers: Router[]
   close(): void
 }
@@ -47,11 +50,14 @@ export function openPages(deps: PagesDeps): Pages {
   // Not through the logger, which would remove the code.
   const print = deps.printLink ?? ((line: string) => void process.stdout.write(`${line}\n`))
   const printLink = mailer || deps.production ? undefined : print
+  const viewerOf = viewerReader(deps.db, publicUrl)
   return {
     assets,
+    viewerOf,
     routers: [
       assets.router,
-      wallRouter({ ...deps, assets }),
+      wallRouter({ ...deps, assets, viewerOf }),
+      collectRouter({ ...deps, assets }),
       signInRouter({ ...deps, assets, mailer, printLink }),
       keysPageRouter({ ...deps, assets }),
       sharedBoardRouter({ ...deps, assets }),

@@ -64,6 +64,15 @@ ${error && html`<p class="error" role="alert">${error}</p>`}
 ${error && html`<p><a href="/sign-in">Ask for a new link</a></p>`}</section>`
 }
 
+export function signOutForm(form: string): Html {
+  return html`<section class="narrow card"><h1>Sign out</h1>
+<p>Your saves, boards and keys stay. To end every session, use <a href="/keys">your keys page</a>.</p>
+<form method="post" action="/web/sign-out">
+  <input type="hidden" name="form" value="${form}">
+  <button class="primary">Sign out of this browser</button>
+</form></section>`
+}
+
 export function signInMail(url: string): { subject: string; text: string } {
   return {
     subject: 'Sign in to Frame Library',

@@ -8,13 +8,25 @@ import { parseEmail } from '../library/accounts/accounts.ts'
 import { createSignInCode, endAllSessions, endSession, redeemSignInCode } from '../library/accounts/sessions.ts'
 import { sha256 } from '../library/ids.ts'
 import type { Logger } from '../logger.ts'
+import { omit } from '../omit.ts'
 import type { Assets } from './assets.ts'
-import { formBody, fromOurPages, requireFormVisitor, type SessionCookie, sessionCookie, visitorOf } from './guard.ts'
+import {
+  formBody,
+  fromOurPages,
+  ownPath,
+  requireFormVisitor,
+  requireVisitor,
+  type SessionCookie,
+  sessionCookie,
+  setWayBack,
+  visitorOf,
+  WAY_BACK,
+} from './guard.ts'
 import type { Html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import type { Mailer } from './mailer.ts'
 import { pageErrors } from './page-errors.ts'
-import { confirmForm, type Delivery, sentPage, sentTitle, signInForm, signInMail } from './sign-in-view.ts'
+import { confirmForm, type Delivery, sentPage, sentTitle, signInForm, signInMail, signOutForm } from './sign-in-view.ts'
 
 export interface SignInDeps {
   db: Db
@@ -42,7 +54,9 @@ export function signInRouter(deps: SignInDeps): Router {
   const paid = limitOpenReads(limits)
 
   router.get('/sign-in', paid, async (req, res) => {
-    if (await visitorOf(db, cookie, req)) return redirect(res, '/keys')
+    const to = ownPath(req.query.to)
+    if (await visitorOf(db, cookie, req)) return redirect(res, to ?? '/keys')
+    if (to !== undefined) setWayBack(res, to)
     send(deps, res, { title: 'Sign in', body: signInForm({ by: deliveryOf(deps) }) })
   })
   router.post('/web/sign-in', paid, ours, formBody, (req, res) => askForLink(deps, req, res))
@@ -51,6 +65,17 @@ export function signInRouter(deps: SignInDeps): Router {
   // A form, not the link itself, uses up the code: mail scanners open links.
   router.post('/web/sign-in/confirm', paid, ours, formBody, (req, res) => confirm(deps, cookie, req, res))
 
+  router.get('/web/me', paid, async (req, res) => {
+    const visitor = await visitorOf(db, cookie, req)
+    const me = visitor && { ...omit(visitor.account, 'id'), form: visitor.form }
+    res.set('Cache-Control', 'no-store').json(me ?? null)
+  })
+
+  router.get('/sign-out', paid, async (req, res) => {
+    const { account, form } = await requireVisitor(db, cookie, req)
+    const page = layout(assets, { title: 'Sign out', body: signOutForm(form), account, formToken: form, noIndex: true })
+    sendPage(res, { publicUrl, page })
+  })
   router.post('/web/sign-out', paid, ours, formBody, async (req, res) => {
     const visitor = await requireFormVisitor(db, cookie, req)
     await endSession(db, visitor.token)
@@ -119,7 +144,19 @@ async function confirm(deps: SignInDeps, cookie: SessionCookie, req: Request, re
   const previous = cookie.read(req)
   if (previous) await endSession(db, previous)
   cookie.set(res, session.token)
-  redirect(res, '/keys')
+  redirect(res, takeWayBack(req, res) ?? '/keys')
+}
+
+/** The page that asked for this sign-in. Only a path of ours is ever followed. */
+function takeWayBack(req: Request, res: Response): string | undefined {
+  const kept = /(?:^|; ?)back=([^;]+)/.exec(req.headers.cookie ?? '')?.[1]
+  if (kept === undefined) return undefined
+  res.clearCookie('back', WAY_BACK)
+  try {
+    return ownPath(decodeURIComponent(kept))
+  } catch {
+    return undefined
+  }
 }
 
 function sendConfirm(deps: SignInDeps, res: Response, error?: string): void {

@@ -16,12 +16,14 @@ import { toFrameQuery } from '../views/frame-query.ts'
 import type { Assets } from './assets.ts'
 import { clock } from './frame-card.ts'
 import { framePage } from './frame-page.ts'
-import { layout, sendPage } from './layout.ts'
+import { setPageCache, type ViewerOf } from './guard.ts'
+import { layout, sendPage, type Viewer } from './layout.ts'
 import { pageErrors } from './page-errors.ts'
 import { type WallValues, wallPage, wallParameters } from './wall-view.ts'
 
 export interface WallDeps {
   assets: Assets
+  viewerOf: ViewerOf
   search: LibrarySearch
   readModel: ReadModelVersion
   limits: RateLimits
@@ -34,12 +36,9 @@ export interface WallDeps {
 
 const MAX_CACHE_BYTES = 16 * 1024 * 1024
 
-/** Shared by all readers, like the API reads. */
-const PAGE_CACHE = 'public, max-age=60, stale-while-revalidate=60'
-
 /** `/` and `/frames/{id}`. */
 export function wallRouter(deps: WallDeps): Router {
-  const { assets, readModel, limits, takeTurn, logger, publicUrl } = deps
+  const { assets, viewerOf, readModel, limits, takeTurn, logger, publicUrl } = deps
   const router = Router()
   const limit = limitOpenReads(limits, { points: POINTS.search })
   const pages = openVersionedCache<CompressibleBody>({
@@ -56,18 +55,20 @@ export function wallRouter(deps: WallDeps): Router {
       res.set('Cache-Control', 'no-store').redirect(302, `/?video=${videoId}`)
       return
     }
-    const { value: page } = await pages.getOrLoad(canonicalKey(values), () =>
-      takeTurn(contextOf(req).address, async () => new CompressibleBody(await renderWall(deps, values))),
+    const viewer = await viewerOf(req)
+    const { value: page } = await pages.getOrLoad(`${viewer} ${canonicalKey(values)}`, () =>
+      takeTurn(contextOf(req).address, async () => new CompressibleBody(await renderWall(deps, values, viewer))),
     )
-    res.set('Cache-Control', PAGE_CACHE)
+    setPageCache(res, viewer)
     return sendPage(res, { publicUrl, page })
   })
 
   router.get('/frames/:id', limit, async (req, res) => {
     readParameters(withoutTracking(req.originalUrl), {})
-    const text = await takeTurn(contextOf(req).address, () => renderFrame(deps, String(req.params.id)))
+    const viewer = await viewerOf(req)
+    const text = await takeTurn(contextOf(req).address, () => renderFrame(deps, String(req.params.id), viewer))
     const page = new CompressibleBody(text)
-    res.set('Cache-Control', PAGE_CACHE)
+    setPageCache(res, viewer)
     return sendPage(res, { publicUrl, page })
   })
 
@@ -84,12 +85,13 @@ async function findPastedVideo({ search, sourceKeyOf }: WallDeps, values: WallVa
   return videos[0]?.document.id
 }
 
-async function renderWall({ assets, search }: WallDeps, values: WallValues): Promise<string> {
+async function renderWall({ assets, search }: WallDeps, values: WallValues, viewer: Viewer): Promise<string> {
   const query = toFrameQuery(values)
   const [found, vocabulary] = await Promise.all([search.frames({ ...query, facets: true }), search.techniques()])
   return layout(assets, {
     title: query.q === '' ? 'Library' : query.q,
-    current: 'library',
+    current: 'wall',
+    viewer,
     wide: true,
     modules: ['wall.js'],
     body: wallPage({ values, found, vocabulary }),
@@ -97,7 +99,7 @@ async function renderWall({ assets, search }: WallDeps, values: WallValues): Pro
 }
 
 /** @throws AppError not_found */
-async function renderFrame({ assets, search }: WallDeps, id: string): Promise<string> {
+async function renderFrame({ assets, search }: WallDeps, id: string, viewer: Viewer): Promise<string> {
   const found = await search.frame(id)
   if (!found) throw notFound('frame')
   const { frame } = found
@@ -109,7 +111,8 @@ async function renderFrame({ assets, search }: WallDeps, id: string): Promise<st
   const title = frame.caption ?? `${frame.video.title} at ${clock(frame.t_sec)}`
   return layout(assets, {
     title: title.slice(0, 80),
-    current: 'library',
+    current: 'wall',
+    viewer,
     wide: true,
     body: framePage({ ...found, strip: strip ?? [], similar: similar ?? [], vocabulary }),
   })

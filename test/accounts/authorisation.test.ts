@@ -36,6 +36,9 @@ const PAGES: Record<string, Access> = {
   'GET /sign-in': 'open',
   'GET /sign-in/confirm': 'open',
   'GET /shared/:token': 'open',
+  'GET /web/me': 'open',
+  'GET /sign-out': 'session',
+  'GET /web/boards': 'session',
   'GET /keys': 'session',
   'POST /web/sign-in': 'form',
   'POST /web/sign-in/confirm': 'form',
@@ -45,6 +48,11 @@ const PAGES: Record<string, Access> = {
   'POST /web/keys/:id/rotate': 'session',
   'POST /web/keys/:id/revoke': 'session',
   'POST /web/account/delete': 'session',
+  'POST /web/saves': 'session',
+  'POST /web/unsaves': 'session',
+  'POST /web/saved': 'session',
+  'POST /web/pins': 'session',
+  'POST /web/unpins': 'session',
 }
 
 const routeOf = ({ method, path }: Operation) => `${method.toUpperCase()} ${path}`

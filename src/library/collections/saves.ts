@@ -110,6 +110,17 @@ export async function listSaves(
   }
 }
 
+/** Those of the given frames that an account has saved. */
+export async function savedAmong(
+  db: DbOrTx,
+  { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
+): Promise<string[]> {
+  const { rows } = await db.execute<{ frame_id: string }>(
+    sql`select frame_id from saves where account_id = ${accountId} and frame_id = any(${idArray(frameIds)})`,
+  )
+  return rows.map((row) => row.frame_id)
+}
+
 export async function countSaves(db: DbOrTx, accountId: string): Promise<number> {
   const { rows } = await db.execute<{ held: number }>(
     sql`select count(*)::int as held from saves where account_id = ${accountId}`,

@@ -2,6 +2,7 @@
 
 for (const snippet of document.querySelectorAll('.snippet')) {
   const code = snippet.querySelector('code')
+  if (!code || !(snippet instanceof HTMLElement)) continue
   const button = document.createElement('button')
   button.type = 'button'
   button.className = 'copy'
@@ -35,15 +36,17 @@ for (const time of document.querySelectorAll('time')) {
 }
 
 // At most one open box among the actions of a key.
-for (const details of document.querySelectorAll('.actions details')) {
+for (const details of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll('.actions details'))) {
   details.addEventListener('toggle', () => {
     if (!details.open) return
-    for (const other of details.closest('.actions').querySelectorAll('details'))
+    for (const other of details.closest('.actions')?.querySelectorAll('details') ?? [])
       if (other !== details) other.open = false
   })
 }
 
 const made = document.getElementById('made')
+/** @type {HTMLElement | null} */
+const invalid = document.querySelector('[aria-invalid="true"]')
 if (location.pathname !== '/keys' || location.search) history.replaceState(null, '', '/keys')
 if (made) made.focus()
-else document.querySelector('[aria-invalid="true"]')?.focus()
+else invalid?.focus()

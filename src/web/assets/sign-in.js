@@ -1,10 +1,11 @@
 // Browsers never send what follows #, so the code reaches no log. Mail scanners run pages too: send nothing before the
 // button is pressed.
 const code = location.hash.slice(1)
-if (code) {
-  const input = document.getElementById('code')
+const input = document.getElementById('code')
+const field = document.getElementById('code-field')
+if (code && field && input instanceof HTMLInputElement) {
   input.value = decodeURIComponent(code)
-  document.getElementById('code-field').hidden = true
+  field.hidden = true
   history.replaceState(null, '', location.pathname)
-  document.querySelector('#confirm button').focus()
+  input.form?.querySelector('button')?.focus()
 }

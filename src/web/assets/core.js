@@ -1,0 +1,268 @@
+// What every page may use: events, our own pages as parts, answers to forms, one live region, keys, an undo.
+// docs/pages.md says how a page is made of it. Nothing here knows a page.
+
+/**
+ * Handles an event of the elements that a selector finds, also of those that come later.
+ * @template {Event} E
+ * @param {string} type
+ * @param {string} selector
+ * @param {(event: E, target: HTMLElement) => void} handle
+ * @param {EventTarget} [root]
+ */
+export function on(type, selector, handle, root = document) {
+  root.addEventListener(type, (event) => {
+    const origin = event.target
+    const target = origin instanceof Element ? origin.closest(selector) : null
+    if (target instanceof HTMLElement) handle(/** @type {E} */ (event), target)
+  })
+}
+
+/** @param {string} id */
+export const byId = (id) => document.getElementById(id)
+
+/**
+ * One of our own pages as a document. Parts of it are swapped in: what script shows is what the address shows.
+ * @param {string | URL} url
+ * @param {{ signal?: AbortSignal }} [options]
+ * @returns {Promise<Document>}
+ * @throws {Error} with what to tell the person
+ */
+export async function loadPage(url, { signal } = {}) {
+  const response = await fetch(url, { headers: { accept: 'text/html' }, ...(signal ? { signal } : {}) })
+  const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+  if (!response.ok) throw new Error(page.querySelector('main p')?.textContent ?? 'That did not work.')
+  return page
+}
+
+/**
+ * Puts the elements of a loaded page in the place of those with the same ids. The focus stays where it was: on the
+ * element with the same id or the same address.
+ * @param {Document} page
+ * @param {...string} ids
+ */
+export function swap(page, ...ids) {
+  const focused = document.activeElement
+  const href = focused?.getAttribute('href')
+  for (const id of ids) {
+    const next = page.getElementById(id)
+    const place = byId(id)
+    if (!place || !next) continue
+    const held = place.contains(focused)
+    place.replaceWith(next)
+    if (!held || !focused) continue
+    const again = focused.id ? byId(focused.id) : href && next.querySelector(`[href="${CSS.escape(href)}"]`)
+    if (again instanceof HTMLElement) again.focus({ preventScroll: true })
+  }
+}
+
+/** Says a sentence to screen readers, once. @param {string} text */
+export function announce(text) {
+  const region = byId('live') ?? addLiveRegion()
+  region.textContent = ''
+  // Its own turn: a region whose text did not change says nothing.
+  setTimeout(() => {
+    region.textContent = text
+  }, 50)
+}
+
+function addLiveRegion() {
+  const region = document.createElement('div')
+  region.id = 'live'
+  region.className = 'visually-hidden'
+  region.setAttribute('aria-live', 'polite')
+  document.body.append(region)
+  return region
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let toastTimer
+
+/**
+ * A message at the foot of the page, with a way back where there is one. It stays while it has pointer or focus.
+ * @param {string} text
+ * @param {{ undo?: () => unknown, link?: { href: string, label: string } }} [options]
+ */
+export function toast(text, { undo, link } = {}) {
+  byId('toast')?.remove()
+  const box = document.createElement('div')
+  box.id = 'toast'
+  box.append(text)
+  if (link) {
+    const a = document.createElement('a')
+    a.href = link.href
+    a.textContent = link.label
+    box.append(a)
+  }
+  if (undo) {
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.textContent = 'Undo'
+    button.addEventListener('click', () => {
+      box.remove()
+      undo()
+    })
+    box.append(button)
+  }
+  // Within an open dialog, because everything outside of it is inert.
+  const dialogs = document.querySelectorAll('dialog[open]')
+  ;(dialogs[dialogs.length - 1] ?? document.body).append(box)
+  announce(undo ? `${text} Undo is at the end of the page.` : text)
+  const leave = () => {
+    clearTimeout(toastTimer)
+    toastTimer = setTimeout(() => (box.matches(':hover, :focus-within') ? leave() : box.remove()), 8000)
+  }
+  leave()
+}
+
+/**
+ * The signed-in person, or undefined. Asked once for a page.
+ * @typedef {{ email: string, role: 'member' | 'operator', plan: 'free' | 'pro', form: string }} Me
+ * @returns {Promise<Me | undefined>}
+ */
+export function whoAmI() {
+  me ??= fetch('/web/me', { headers: { accept: 'application/json' } })
+    .then((response) => (response.ok ? response.json() : undefined))
+    .catch(() => undefined)
+  return me
+}
+/** @type {Promise<Me | undefined> | undefined} */
+let me
+
+/**
+ * Posts a form of ours and resolves with its answer as JSON. The session's token goes along.
+ * @param {string} url
+ * @param {FormData | Record<string, string | readonly string[]>} fields
+ * @returns {Promise<any>}
+ * @throws {Error} with what to tell the person; `needsSignIn` where that helps
+ */
+export async function send(url, fields) {
+  const body = new URLSearchParams()
+  const given = fields instanceof FormData ? [...fields] : Object.entries(fields)
+  for (const [name, value] of given) for (const one of [value].flat()) body.append(name, String(one))
+  if (!body.has('form')) body.set('form', (await whoAmI())?.form ?? '')
+  const response = await fetch(url, { method: 'POST', body, headers: { accept: 'application/json' } })
+  const answer = await response.json().catch(() => ({}))
+  if (response.ok) return answer
+  const message = answer.message ?? 'That did not work. Try again.'
+  throw Object.assign(new Error(message), { needsSignIn: response.status === 401 })
+}
+
+/**
+ * Live events of the server, by name, while the page is shown. An open stream would keep a page that is left out of
+ * the back/forward cache, so it is closed there and opened again on return.
+ * @param {string} url
+ * @param {Record<string, (data: any) => void>} handlers
+ * @returns {() => void} closes it
+ */
+export function stream(url, handlers) {
+  /** @type {EventSource | undefined} */
+  let source
+  const open = () => {
+    source = new EventSource(url)
+    for (const [name, handle] of Object.entries(handlers))
+      source.addEventListener(name, (event) => handle(JSON.parse(event.data)))
+  }
+  const close = () => source?.close()
+  open()
+  addEventListener('pagehide', close)
+  addEventListener('pageshow', (event) => event.persisted && open())
+  return close
+}
+
+/**
+ * Keys of a page, each a single key with what it does. None works while a person types, and `?` lists them all.
+ * They can be switched off there (WCAG 2.1.4).
+ * @param {Record<string, { does: string, act: (event: KeyboardEvent) => void }>} map
+ */
+export function keys(map) {
+  /** @type {typeof map} */
+  const known = { ...map, '?': { does: 'Show the keys', act: () => showKeys(known) } }
+  document.addEventListener('keydown', (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+    const key = Object.hasOwn(known, event.key) ? known[event.key] : undefined
+    if (!key || (event.key.length === 1 && event.key !== '?' && !lettersOn())) return
+    key.act(event)
+  })
+}
+
+/** @param {EventTarget | null} target */
+export function isTyping(target) {
+  return target instanceof HTMLElement && (target.isContentEditable || target.matches('input, textarea, select'))
+}
+
+const LETTERS = 'letter-keys'
+const lettersOn = () => localStorage.getItem(LETTERS) !== 'off'
+
+/** @param {Record<string, { does: string }>} known */
+function showKeys(known) {
+  const dialog = openDialog('Keys')
+  const list = document.createElement('dl')
+  list.className = 'key-list'
+  for (const [key, { does }] of Object.entries(known)) {
+    const row = document.createElement('div')
+    const name = document.createElement('dt')
+    const cap = document.createElement('kbd')
+    cap.textContent = ARROWS[key] ?? key
+    name.append(cap)
+    const what = document.createElement('dd')
+    what.textContent = does
+    row.append(name, what)
+    list.append(row)
+  }
+  const label = document.createElement('label')
+  label.className = 'box'
+  const box = document.createElement('input')
+  box.type = 'checkbox'
+  box.checked = lettersOn()
+  box.addEventListener('change', () => localStorage.setItem(LETTERS, box.checked ? 'on' : 'off'))
+  label.append(box, ' Single letters are keys')
+  dialog.append(list, label)
+}
+/** @type {Record<string, string>} */
+const ARROWS = { ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓' }
+
+/**
+ * A modal dialog with a heading and a close button. It leaves the page when it closes. The browser returns the focus.
+ * @param {string} title
+ * @param {string} [className]
+ */
+export function openDialog(title, className = 'small') {
+  const dialog = document.createElement('dialog')
+  dialog.className = className
+  const heading = document.createElement('h2')
+  heading.id = 'dialog-title'
+  heading.textContent = title
+  dialog.setAttribute('aria-labelledby', heading.id)
+  const close = document.createElement('button')
+  close.type = 'button'
+  close.className = 'close'
+  close.setAttribute('aria-label', 'Close')
+  close.textContent = '×'
+  close.addEventListener('click', () => dialog.close())
+  dialog.append(heading, close)
+  dialog.addEventListener('click', (event) => event.target === dialog && dialog.close())
+  dialog.addEventListener('close', () => dialog.remove())
+  document.body.append(dialog)
+  dialog.showModal()
+  return dialog
+}
+
+/**
+ * Copies a text and says so. Where the clipboard is closed to pages, it shows the text to copy by hand.
+ * @param {string} text
+ * @param {string} what for example "Link"
+ */
+export async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text)
+    toast(`${what} copied.`)
+  } catch {
+    const dialog = openDialog(`Copy the ${what.toLowerCase()}`)
+    const field = document.createElement('textarea')
+    field.value = text
+    field.readOnly = true
+    field.setAttribute('aria-label', what)
+    dialog.append(field)
+    field.select()
+  }
+}
