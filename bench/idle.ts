@@ -24,7 +24,7 @@ export const about: About = {
     { what: 'most of all while it described the samples', at: ['peak_mb'], unit: 'MB' },
     { what: 'until it listens', at: ['listening_sec'], unit: 's' },
     { what: 'until the first picture can be seen', at: ['first_picture_sec'], atMost: 60, unit: 's' },
-    { what: 'until both samples are ready', at: ['samples_ready_sec'], unit: 's' },
+    { what: 'until all samples are ready', at: ['samples_ready_sec'], unit: 's' },
   ],
   notes: ['Seconds are wall time from `npm start` in an installed folder: a machine at work takes longer.'],
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { createReadStream, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -6,13 +7,18 @@ import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { isConnectionLoss } from '../db/connection-loss.ts'
 import { videos } from '../db/schema/videos.ts'
+import { recordNotes } from '../library/frames/record-notes.ts'
+import { videoIdOf } from '../library/videos/identity.ts'
 import { submitUpload } from '../library/videos/submit.ts'
 import { reportVideo, type VideoReport } from '../library/videos/video-status.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import { PLATFORMS } from '../vocabulary.ts'
+import { PLATFORMS, SHOTS, SUBJECTS, SURFACES } from '../vocabulary.ts'
 import { say } from './terminal.ts'
 
 const folder = new URL('../../samples/', import.meta.url)
+
+/** Who wrote the notes of samples.json, as frames name them. A new edition describes every frame again. */
+const AUTHOR = 'frame-library-team@1'
 
 const Samples = z.array(
   z.object({
@@ -20,66 +26,85 @@ const Samples = z.array(
     title: z.string(),
     author: z.string().optional(),
     platform: z.enum(PLATFORMS).optional(),
+    /** What people saw in each shot; `from` and `to` in seconds. */
+    shots: z.array(
+      z.object({
+        from: z.number(),
+        to: z.number(),
+        subject: z.enum(SUBJECTS),
+        surface: z.enum(SURFACES),
+        shot: z.enum(SHOTS),
+        technique: z.string(),
+        caption: z.string(),
+        composition: z.string(),
+        steal: z.string(),
+        on_screen_text: z.string().optional(),
+      }),
+    ),
   }),
 )
+type Sample = z.infer<typeof Samples>[number]
 
 /**
- * Adds the sample videos to an empty library and prints their progress until each is ready or has failed.
- * Does nothing when the library has a video.
+ * Adds the sample videos to an empty library, describes their frames by the notes that come with them, and prints
+ * their progress until each is ready or has failed. In a library that has videos it only adds notes that are missing,
+ * as after a start that was stopped half-way.
  */
 export async function addSamples(
   { db, store, config }: { db: Db; store: MediaStore; config: Pick<Config, 'maxUploadBytes'> },
   signal: AbortSignal,
 ): Promise<void> {
-  if ((await db.select({ id: videos.id }).from(videos).limit(1)).length > 0) return
   const samples = Samples.parse(JSON.parse(readFileSync(new URL('samples.json', folder), 'utf8')))
+  const isEmpty = (await db.select({ id: videos.id }).from(videos).limit(1)).length === 0
+  if (!isEmpty) {
+    for (const sample of samples) await describeFrames(db, idOf(sample), sample)
+    return
+  }
   say(`The library is empty: adding ${samples.length} sample videos.`)
-  const ids: string[] = []
-  for (const { file, ...details } of samples) {
+  const added = new Map<string, Sample>()
+  for (const sample of samples) {
+    const { file, title, author, platform } = sample
     const body = createReadStream(fileURLToPath(new URL(file, folder)))
     const { video } = await submitUpload(db, store, body, {
       filename: file,
       maxBytes: config.maxUploadBytes,
-      details: () => details,
+      details: () => ({ title, author, platform }),
     })
-    ids.push(video.id)
+    added.set(video.id, sample)
   }
-  await follow(db, ids, signal)
+  await follow(db, added, signal)
 }
 
-async function follow(db: Db, ids: readonly string[], signal: AbortSignal): Promise<void> {
-  const shown = new Map<string, { status: string; percent: number }>()
-  for (let working = ids.length; working > 0 && !signal.aborted; ) {
+function idOf({ file }: Sample): string {
+  const bytes = readFileSync(new URL(file, folder))
+  return videoIdOf(`sha256:${createHash('sha256').update(bytes).digest('hex')}`)
+}
+
+async function describeFrames(db: Db, videoId: string, { shots }: Sample): Promise<void> {
+  await recordNotes(db, { videoId, author: AUTHOR, notes: shots })
+}
+
+async function follow(db: Db, added: ReadonlyMap<string, Sample>, signal: AbortSignal): Promise<void> {
+  const working = new Map([...added.keys()].map((id) => [id, 'queued' as VideoReport['status']]))
+  while (working.size > 0 && !signal.aborted) {
     await sleep(300, undefined, { signal }).catch(() => undefined)
-    working = 0
-    for (const id of ids) {
-      const report = await reportVideo(db, id).catch((error: unknown) => {
+    for (const [id, shown] of working) {
+      try {
+        const report = await reportVideo(db, id)
+        if (report.status === shown) continue
+        if (report.status === 'annotating' || report.status === 'ready') await describeFrames(db, id, added.get(id)!)
+        say(`  ${report.title}: ${describe(report)}`)
+        working.set(id, report.status)
+        if (['ready', 'failed', 'cancelled'].includes(report.status)) working.delete(id)
+      } catch (error) {
+        // The database is being restarted. The next round asks again.
         if (!isConnectionLoss(error)) throw error
-        // The database is being restarted.
-        return undefined
-      })
-      if (!report) {
-        working++
-        continue
       }
-      if (!['ready', 'failed', 'cancelled'].includes(report.status)) working++
-      // In steps of ten percent, and never backwards: more lines would hide the others.
-      const percent = Math.floor(percentOf(report) / 10) * 10
-      const last = shown.get(id)
-      if (last && last.status === report.status && percent <= last.percent) continue
-      shown.set(id, { status: report.status, percent })
-      say(`  ${report.title}: ${describe(report, percent)}`)
     }
   }
 }
 
-function percentOf({ status, stages }: VideoReport): number {
-  const stage = stages.findLast((candidate) => candidate.stage === status)
-  return stage?.total ? Math.min(100, (100 * stage.done) / stage.total) : 0
-}
-
-function describe({ status, frame_count, failure }: VideoReport, percent: number): string {
+function describe({ status, frame_count, failure }: VideoReport): string {
   if (status === 'ready') return `ready, ${frame_count} frames`
-  if (failure) return `failed, ${failure.message}`
-  return percent > 0 ? `${status}, ${percent} %` : status
+  return failure ? `failed, ${failure.message}` : status
 }

@@ -101,6 +101,7 @@ function describedBy({ annotation: { model, reviewed } }: ShownFrame): string {
 
 function describer(model: string | null): string {
   if (model === null) return 'Not described yet'
+  if (model === 'notes') return 'Described by hand, in notes that came with the video'
   return model === 'measured' ? 'Measured, without a model' : `Described by ${model}`
 }
 

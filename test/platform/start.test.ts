@@ -5,6 +5,7 @@ import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { SUBJECTS } from '../../src/vocabulary.ts'
 import { memoryFolder } from '../support/memory-folder.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { until } from '../support/until.ts'
@@ -26,7 +27,7 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
 
   test('an empty folder becomes a service with samples, an operator and a wall', async () => {
     service = await start()
-    await service.says(/: ready, \d+ frames/)
+    await service.says(/The wall: http/)
     const { api } = runFile()
     expect(service.output()).toContain(`The service runs at ${api} `)
     expect(mode('run.json')).toBe(0o600)
@@ -35,8 +36,12 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     // The database says `ready` first. The wall follows a moment later.
     await until(async () => {
       firstFrames = await framesOf(api)
-      return firstFrames.length > 5
+      return firstFrames.length > 50
     })
+    expect(new Set(firstFrames.map(({ subject }) => subject))).toEqual(new Set(SUBJECTS))
+    const text = expect.stringMatching(/\w/)
+    const described = { caption: text, composition: text, steal: text, technique: text, annotation: { model: 'notes' } }
+    for (const frame of firstFrames) expect(frame).toMatchObject(described)
     expect((await fetch(api + firstFrames[0]!.image_url)).headers.get('content-type')).toBe('image/webp')
     expect((await fetch(api)).headers.get('content-type')).toMatch(/text\/html/)
     expect((await fetch(`${api}/api/boards`, { headers: { Authorization: `Bearer ${operatorKey()}` } })).status).toBe(
@@ -246,6 +251,7 @@ function openToOthers(): string[] {
 interface Frame {
   id: string
   image_url: string
+  subject: string | null
 }
 
 /** The wall's frames, with addresses as paths: the port differs from start to start. */

@@ -83,7 +83,8 @@ export async function recordAnnotations(
   })
 }
 
-async function storeAnswers(
+/** Stores answers and resolves their frames. The caller holds the video's lock and appends the event. */
+export async function storeAnswers(
   tx: Tx,
   { videoId, annotator, model, list }: Omit<AnswersToRecord, 'revision'>,
 ): Promise<{ answered: string[]; changed: string[] }> {

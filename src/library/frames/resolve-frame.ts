@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
 import { annotations } from '../../db/schema/annotations.ts'
 import { type FrameRow, frames } from '../../db/schema/frames.ts'
-import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
+import { ANNOTATED, type AnnotatedAttribute, type Source } from '../../vocabulary.ts'
 import { storedValue, toColumns } from '../frame-attributes.ts'
 import type { Vocabulary } from '../techniques/vocabulary.ts'
 import { type Locked, type Resolved, resolveValues, type ValueCandidate } from './provenance.ts'
@@ -39,13 +39,14 @@ export function valuesOf(answer: Pick<AnswerRow, 'values'>): ValueCandidate['val
   return answer.values as ValueCandidate['values']
 }
 
-/** The public `annotation.model`: the newest answer with a value from a model, else the newest answer. */
+/** The public `annotation.model`: the newest answer of a model, else that of notes, else the newest answer. */
 function describedBy(answers: readonly AnswerRow[]): string | null {
   const answered = answers
     .filter((answer) => answer.status === 'annotated')
     .sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.annotator < b.annotator ? -1 : 1))
-  const byModel = answered.find((answer) => Object.values(valuesOf(answer)).some((value) => value.source === 'model'))
-  return (byModel ?? answered[0])?.model ?? null
+  const from = (source: Source) =>
+    answered.find((answer) => Object.values(valuesOf(answer)).some((value) => value.source === source))
+  return (from('model') ?? from('notes') ?? answered[0])?.model ?? null
 }
 
 /** Stored answers keep the slug of their day. Redirects bring it up to date; a retired technique stays. */

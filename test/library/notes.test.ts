@@ -1,0 +1,74 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { recordNotes } from '../../src/library/frames/record-notes.ts'
+import { rebuildAll } from '../../src/workers/projection.ts'
+import type { Service } from '../support/service.ts'
+import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values } from './support.ts'
+
+const annotator = scriptedAnnotator('scripted@1', () => ({
+  values: values({ subject: 'ui', caption: 'a dashboard', zone: 'none' }),
+}))
+let service: Service
+beforeAll(async () => {
+  service = await openScripted(annotator)
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const notes = [
+  { from: 0, to: 1, subject: 'logo', caption: 'A blue square', technique: 'end-card' },
+  { from: 2, to: 3, subject: 'crowd', caption: 'Four people at tables', technique: 'no-such-move' },
+]
+const record = (videoId: string, author = 'team@1') => recordNotes(service.stores.db, { videoId, author, notes })
+const told = (videoId: string) =>
+  countOf(
+    service,
+    sql`select count(*) as n from events where type = 'frames.annotated' and subject = ${videoId}
+            and data ->> 'annotator' like 'notes:%'`,
+  )
+async function shown(id: string) {
+  await service.drain()
+  return (await service.get(`/api/frames/${id}`)).json.frame
+}
+
+test('notes describe the frames of their stretch, beat the annotator and lose to a correction', async () => {
+  const video = await addVideo(service, 3)
+  expect(await record(video)).toBe(0)
+  await service.drain()
+  const [first, second, third] = (await frameRows(service, video)).map((row) => row.id)
+  expect(await record(video)).toBe(2)
+
+  expect(await shown(first!)).toMatchObject({ subject: 'logo', caption: 'A blue square', zone: 'none' })
+  expect(await shown(first!)).toMatchObject({ technique: 'end-card', annotation: { reviewed: false } })
+  expect(await shown(second!)).toMatchObject({ subject: 'ui', caption: 'a dashboard' })
+  expect(await shown(third!)).toMatchObject({ subject: 'crowd', technique: null })
+  const [row] = await frameRows(service, video)
+  expect(row).toMatchObject({ caption_provenance: { source: 'notes', by: 'notes:team@1', confidence: 1 } })
+
+  await service.call('PATCH', `/api/frames/${first}/annotation`, { subject: 'text-card' })
+  await rebuildAll({ config: service.config, db: service.stores.db })
+  expect(await shown(first!)).toMatchObject({ subject: 'text-card', caption: 'A blue square' })
+})
+
+test('notes said twice, also at the same moment, are one event, and the video stays with its annotator', async () => {
+  const video = await addVideo(service, 3)
+  await service.drain()
+  const counts = await Promise.all([record(video), record(video), record(video)])
+  expect(counts.sort()).toEqual([0, 0, 2])
+  expect(await record(video)).toBe(0)
+  expect(await told(video)).toBe(1)
+  const annotators = sql`select count(*) as n from videos where id = ${video} and annotator = 'scripted@1'`
+  expect(await countOf(service, annotators)).toBe(1)
+})
+
+test('notes come while the annotator still works, and the video is ready when it has answered', async () => {
+  const video = await addVideo(service, 3)
+  let early = 0
+  annotator.answer = async () => {
+    early += await record(video)
+    return { values: values({ subject: 'ui', caption: 'a dashboard', zone: 'none' }) }
+  }
+  await service.drain()
+  expect(early).toBe(2)
+  const [first] = (await frameRows(service, video)).map((row) => row.id)
+  expect(await shown(first!)).toMatchObject({ subject: 'logo', caption: 'A blue square', zone: 'none' })
+})
