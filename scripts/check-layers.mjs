@@ -26,7 +26,7 @@ const MAY_IMPORT = {
   mcp: ['base', 'db', 'library', 'media', 'search', 'views', 'http'],
   web: ['base', 'db', 'library', 'search', 'views', 'http'],
   workers: ['base', 'db', 'events', 'queue', 'media', 'video', 'vision', 'search', 'library', 'projections'],
-  server: ['base', 'db', 'library', 'media', 'search', 'video', 'http', 'api', 'mcp', 'web'],
+  server: ['base', 'db', 'events', 'library', 'media', 'search', 'video', 'http', 'api', 'mcp', 'web'],
   cli: [
     'base',
     'local',

@@ -56,9 +56,9 @@ export async function stopInOrder(
 export interface Drain {
   /**
    * Serves for another `graceMs` with `Connection: close`, as a load balancer checks /readyz twice before it leaves.
-   * Then accepts no connections and lets requests in flight finish, at most `deadlineMs` from now.
+   * Then calls `endStreams`, accepts no connections and lets requests in flight finish, at most `deadlineMs` from now.
    */
-  drain(options: { graceMs: number; deadlineMs: number }): Promise<void>
+  drain(options: { graceMs: number; deadlineMs: number; endStreams?: () => void }): Promise<void>
 }
 
 /**
@@ -74,10 +74,11 @@ export function drainable(server: Server): Drain {
     if (draining) res.setHeader('Connection', 'close')
   })
   return {
-    async drain({ graceMs, deadlineMs }) {
+    async drain({ graceMs, deadlineMs, endStreams }) {
       draining = true
       for (const res of open) if (!res.headersSent) res.setHeader('Connection', 'close')
       if (graceMs > 0) await new Promise((resolve) => setTimeout(resolve, graceMs))
+      endStreams?.()
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
       const timer = setTimeout(() => server.closeAllConnections(), Math.max(0, deadlineMs - graceMs))

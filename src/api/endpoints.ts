@@ -4,7 +4,7 @@ import { accountEndpoints } from './accounts.ts'
 import { type BoardsDeps, boardEndpoints } from './boards.ts'
 import { brandEndpoints } from './brands.ts'
 import { type DocumentsDeps, documentEndpoints } from './documents.ts'
-import { eventEndpoints } from './events.ts'
+import { type EventsDeps, eventEndpoints } from './events.ts'
 import { favouriteEndpoints } from './favourites.ts'
 import { frameEndpoints } from './frames.ts'
 import { type HealthDeps, healthEndpoints } from './health.ts'
@@ -15,7 +15,7 @@ import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
 import { videoEndpoints } from './videos.ts'
 
-export type ApiDeps = ReadDeps & BoardsDeps & SubmitDeps & MediaDeps & HealthDeps & DocumentsDeps
+export type ApiDeps = ReadDeps & BoardsDeps & SubmitDeps & MediaDeps & HealthDeps & DocumentsDeps & EventsDeps
 
 /** The library: what everyone reads and operators curate. */
 export const LIBRARY_ENDPOINTS: readonly Endpoint<ReadDeps & { db: Db }>[] = [

@@ -1,12 +1,22 @@
+import type { Request, Response } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { invalid } from '../errors.ts'
-import { EVENT_TYPES, formatCursor, parseCursor, START, toCloudEvent } from '../events/catalogue.ts'
-import { findBreak, readEvents } from '../events/read.ts'
+import {
+  type Cursor,
+  EVENT_TYPES,
+  type EventType,
+  formatCursor,
+  parseCursor,
+  START,
+  toCloudEvent,
+} from '../events/catalogue.ts'
+import { findBreak, findEnd, readEvents } from '../events/read.ts'
+import type { LogTail } from '../events/tail.ts'
 import { endpoint } from '../http/endpoint.ts'
+import type { EventStreams, StreamGuard } from '../http/event-stream.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
-import { cursorParameter } from './paging.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
 
@@ -48,6 +58,18 @@ const Event = z
     ],
   })
 
+export interface EventsDeps {
+  db: Db
+  publicUrl: string
+  tail: LogTail
+  streams: EventStreams
+  /** Which keys may still read the stream. */
+  eventGuard: StreamGuard
+}
+
+const AFTER = /^(?:[0-9]{1,20}\.[0-9]{1,16}|end)$/
+const STREAM = 'text/event-stream'
+
 /** The event log in commit-safe order, for operators' machines. `next` is always a cursor to continue from. */
 export const eventEndpoints = [
   endpoint(
@@ -57,11 +79,15 @@ export const eventEndpoints = [
       path: '/api/events',
       tag: 'Operators',
       summary: 'The event log, oldest first, as CloudEvents',
+      description:
+        'With `Accept: text/event-stream` the answer is a stream (server-sent events): what is there after the ' +
+        'position, then each new event. `id` is the cursor and `data` the event.',
       parameters: {
         after: {
-          ...cursorParameter(/^[0-9]{1,20}\.[0-9]{1,16}$/),
+          schema: z.string().regex(AFTER, 'not a cursor of this log. Use the `next` of an earlier page, or end'),
           description:
-            'The `next` of the previous page: strictly later events. Without it the log starts at its beginning.',
+            'The `next` of the previous page: strictly later events. `end`: only what comes from now on. Without it ' +
+            'the log starts at its beginning.',
         },
         types: {
           schema: z.enum(EVENT_TYPES),
@@ -72,23 +98,24 @@ export const eventEndpoints = [
         },
         limit: {
           schema: limitUpTo(LIMIT.max),
-          description: `Events per page; default ${LIMIT.default}, at most ${LIMIT.max} (more is capped).`,
+          description:
+            `Events per page; default ${LIMIT.default}, at most ${LIMIT.max} (more is capped). ` +
+            'A stream has no pages and takes none.',
         },
       },
       answer: z.strictObject({ events: z.array(Event), next: z.string() }),
+      alternatives: [STREAM],
       scope: 'events:read',
     },
-    async ({ db, publicUrl }: { db: Db; publicUrl: string }, { query, charge }) => {
+    async (deps: EventsDeps, { query, charge, caller, req, res }) => {
+      const { db, publicUrl } = deps
       const { types, limit = LIMIT.default } = query
-      const after = query.after === undefined ? START : parseCursor(query.after)
-      if (!after) throw invalid('after', 'after: not a cursor of this log. Use the `next` of a page, or leave it out.')
-      const end = await findBreak(db, after)
-      if (end)
-        throw invalid(
-          'after',
-          'after: the log does not hold this event. It was restored from an earlier backup, or the cursor is of ' +
-            `another library. Go on from ${formatCursor(end)}, or leave it out to read from the beginning.`,
-        )
+      if (req.accepts(['application/json', STREAM]) === STREAM) {
+        if (query.limit !== undefined) throw invalid('limit', 'limit: a stream has no pages. Leave it out.')
+        await sendStream(deps, { req, res }, { after: query.after, types, keyId: caller.key.id })
+        return undefined
+      }
+      const after = await positionOf(db, query.after, 'after')
       const { events, next } = await readEvents(db, { after, types, limit })
       await charge(pointsForItems(events.length) - POINTS.read)
       return {
@@ -98,3 +125,37 @@ export const eventEndpoints = [
     },
   ),
 ]
+
+/** Sends the log from a position on, for as long as the key may read it. */
+async function sendStream(
+  { db, publicUrl, tail, streams, eventGuard }: EventsDeps,
+  { req, res }: { req: Request; res: Response },
+  given: { after: string | undefined; types: readonly EventType[] | undefined; keyId: string },
+): Promise<void> {
+  const seen = req.get('Last-Event-ID')
+  const after = await (seen ? positionOf(db, seen, 'Last-Event-ID') : positionOf(db, given.after, 'after'))
+  await streams.send(
+    { req, res },
+    {
+      holder: given.keyId,
+      guard: eventGuard,
+      messages: (signal) => tail.messages({ after, types: given.types, source: publicUrl, signal }),
+    },
+  )
+}
+
+/** The position that a caller names. @throws AppError invalid_request */
+async function positionOf(db: Db, given: string | undefined, name: string): Promise<Cursor> {
+  if (given === undefined) return START
+  if (given === 'end') return findEnd(db)
+  const cursor = parseCursor(given)
+  if (!cursor) throw invalid(name, `${name}: not a cursor of this log. Use the \`next\` of a page, or leave it out.`)
+  const end = await findBreak(db, cursor)
+  if (end)
+    throw invalid(
+      name,
+      `${name}: the log does not hold this event. It was restored from an earlier backup, or the cursor is of ` +
+        `another library. Go on from ${formatCursor(end)}, or leave it out to read from the beginning.`,
+    )
+  return cursor
+}

@@ -99,6 +99,11 @@ export function formatCursor({ xid, seq }: Cursor): string {
   return `${xid}.${seq}`
 }
 
+/** Whether `a` stands behind `b` in the log. */
+export function isLater(a: Cursor, b: Cursor): boolean {
+  return a.xid === b.xid ? a.seq > b.seq : BigInt(a.xid) > BigInt(b.xid)
+}
+
 /** Undefined when the text is not a cursor of this service. */
 export function parseCursor(text: string): Cursor | undefined {
   const match = /^(\d{1,20})\.(\d{1,16})$/.exec(text)

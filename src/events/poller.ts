@@ -3,7 +3,8 @@ export interface Poller {
   wake(): void
   /** Wakes up, and ends a pause too. */
   hurry(): void
-  reset(): void
+  /** Forgets a wake-up. False when there was none. */
+  reset(): boolean
   wait(ms: number): Promise<void>
   /** A wait between two failed attempts, which wake-ups do not shorten. */
   pause(ms: number): Promise<void>
@@ -23,7 +24,9 @@ export function createPoller(stop: AbortSignal): Poller {
       endPause?.()
     },
     reset() {
+      const was = pending
       pending = false
+      return was
     },
     async wait(ms) {
       if (pending || stop.aborted) return

@@ -22,13 +22,25 @@ interface Row extends Record<string, unknown> {
  */
 export async function readEvents(
   db: DbOrTx,
-  { after, types, limit }: { after: Cursor; types?: readonly EventType[] | undefined; limit: number },
+  {
+    after,
+    upTo,
+    types,
+    limit,
+  }: {
+    after: Cursor
+    /** The last position to read, which every reader may see already. */
+    upTo?: Cursor
+    types?: readonly EventType[] | undefined
+    limit: number
+  },
 ): Promise<{ events: StoredEvent[]; next: Cursor }> {
   const { rows } = await db.execute<Row>(sql`
     select seq, xid::text as xid_text, id, type, version, subject, account_id, data, time
       from events
      where (xid, seq) > (${after.xid}::xid8, ${after.seq}::bigint)
        and xid < event_log_horizon()
+       ${upTo ? sql`and (xid, seq) <= (${upTo.xid}::xid8, ${upTo.seq}::bigint)` : sql``}
        ${
          types
            ? sql`and type in (${sql.join(
@@ -41,6 +53,15 @@ export async function readEvents(
      limit ${limit}`)
   const events = rows.map(toStored)
   return { events, next: events.at(-1)?.cursor ?? after }
+}
+
+/** The position of the last event that may be read: what comes from now on stands behind it. */
+export async function findEnd(db: DbOrTx): Promise<Cursor> {
+  const { rows } = await db.execute<{ xid_text: string; seq: string }>(
+    sql`select xid::text as xid_text, seq from events
+         where xid < event_log_horizon() order by xid desc, seq desc limit 1`,
+  )
+  return rows[0] ? { xid: rows[0].xid_text, seq: Number(rows[0].seq) } : START
 }
 
 /**

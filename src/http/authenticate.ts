@@ -3,9 +3,17 @@ import type { Db } from '../db/client.ts'
 import type { Plan } from '../db/schema/accounts.ts'
 import { AppError } from '../errors.ts'
 import { openKeyChecks } from '../library/accounts/key-checks.ts'
-import { type Caller, OPERATOR_SCOPES, prefixOf, recordKeyUse, type Scope } from '../library/accounts/keys.ts'
+import {
+  type Caller,
+  findCallers,
+  OPERATOR_SCOPES,
+  prefixOf,
+  recordKeyUse,
+  type Scope,
+} from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import { contextOf } from './edge.ts'
+import type { StreamGuard } from './event-stream.ts'
 import { budgetOf, type Payer, POINTS } from './rate-limit/budgets.ts'
 import type { RateLimits } from './rate-limit/rate-limits.ts'
 import { spend } from './rate-limit/spend.ts'
@@ -72,6 +80,14 @@ export function refusalOf(
       details: [{ path: 'scope', message: `needs ${scope}`, allowed: [scope] }],
     })
   return undefined
+}
+
+/** Of open streams, which hold the ids of keys: those whose key may still use `scope`. */
+export function guardStreams(db: Db, scope: Scope): StreamGuard {
+  return async (keyIds) => {
+    const callers = await findCallers(db, keyIds)
+    return new Set(callers.filter((caller) => !refusalOf(caller, scope)).map(({ key }) => key.id))
+  }
 }
 
 export function createAuthentication({ db, limits, logger, publicUrl }: AuthenticationDeps): Authentication {

@@ -116,11 +116,15 @@ function toSecurity({ scope, keyOptional }: Operation): Record<string, string[]>
   return keyOptional ? [{}, { key: [] }] : []
 }
 
-function toParameters({ path, parameters = {}, cached, idempotent }: Operation): object[] {
+function toParameters({ path, parameters = {}, cached, idempotent, alternatives }: Operation): object[] {
   const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!)
   const all: object[] = names.map((name) => ({ name, in: 'path', required: true, ...PATH_VALUES[name] }))
   for (const [name, parameter] of Object.entries(parameters)) all.push(toQueryParameter(name, parameter))
   if (cached) all.push(headerParameter('If-None-Match', 'The ETag of your copy.'))
+  if (alternatives?.includes('text/event-stream'))
+    all.push(
+      headerParameter('Last-Event-ID', 'Of a stream: the `id` of the last event that was seen. It wins over `after`.'),
+    )
   if (idempotent)
     all.push(
       headerParameter(

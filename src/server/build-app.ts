@@ -6,10 +6,12 @@ import { type ApiDeps, LIBRARY_ENDPOINTS, OTHER_ENDPOINTS } from '../api/endpoin
 import type { HealthDeps } from '../api/health.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
+import type { LogTail } from '../events/tail.ts'
 import { createApp } from '../http/app.ts'
-import { createAuthentication } from '../http/authenticate.ts'
+import { createAuthentication, guardStreams } from '../http/authenticate.ts'
 import { openCachedReads } from '../http/cached-reads.ts'
 import { endpointRouter } from '../http/endpoint-router.ts'
+import type { EventStreamLimits, EventStreams } from '../http/event-stream.ts'
 import { openKeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openReadModelVersion } from '../http/read-model-version.ts'
@@ -38,6 +40,9 @@ export interface AppDeps {
   db: Db
   limits: RateLimits
   health: HealthDeps['health']
+  /** The live event log, and the open streams that send it. */
+  tail: LogTail
+  streams: EventStreams
 }
 
 /** What a test may replace; everything else is wired as in production. */
@@ -52,6 +57,8 @@ export interface AppOverrides {
   versionTtlMs?: number
   /** The most that cached reads may take in memory. */
   readCacheBytes?: number
+  /** Numbers and times of event streams. */
+  streams?: EventStreamLimits
 }
 
 export interface App {
@@ -64,7 +71,7 @@ export interface App {
 
 /** Wires the whole HTTP application: API, tool server and pages over one edge, one search and one set of budgets. */
 export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
-  const { config, logger, db, limits, health } = deps
+  const { config, logger, db, limits, health, tail, streams } = deps
   const { publicUrl } = config
   const store = openMediaStore(config)
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
@@ -104,6 +111,9 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     readImage,
     documents,
     health,
+    tail,
+    streams,
+    eventGuard: guardStreams(db, 'events:read'),
     checks: { database: () => db.execute(sql`select 1`).then(() => true) },
     maxUploadBytes: config.maxUploadBytes,
     resolveSource: findSource,

@@ -2,7 +2,10 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../config.ts'
 import { openDb } from '../db/client.ts'
+import type { EventType } from '../events/catalogue.ts'
+import { openLogTail } from '../events/tail.ts'
 import { guardConnections } from '../http/connections.ts'
+import { openEventStreams } from '../http/event-stream.ts'
 import { warnOfOtherHost } from '../http/other-host.ts'
 import { openRateLimits, type RateLimitOptions } from '../http/rate-limit/rate-limits.ts'
 import type { Logger } from '../logger.ts'
@@ -36,6 +39,9 @@ export interface OpenApi {
 
 const CONNECTIONS = 16
 
+/** Events after which a stream may have lost its right. */
+const ENDS_RIGHTS: readonly EventType[] = ['key.revoked', 'account.plan_changed', 'account.deleted']
+
 /** Starts the HTTP server. It is stateless: any number of them may run side by side. */
 export async function openApi(options: ApiOptions): Promise<OpenApi> {
   const { config, databaseUrl, logger } = options
@@ -52,7 +58,16 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
   })
   const limits = openRateLimits(limitOptions(options))
   const health = { stopping: false }
-  const app = buildApp({ config, logger, db, limits, health }, options.overrides)
+  const streams = openEventStreams(options.overrides?.streams)
+  const tail = openLogTail({
+    db,
+    url: databaseUrl,
+    logger,
+    onEvents: (events) => {
+      if (events.some(({ type }) => ENDS_RIGHTS.includes(type))) streams.recheck()
+    },
+  })
+  const app = buildApp({ config, logger, db, limits, health, tail, streams }, options.overrides)
   const server = options.server ?? createHttpServer()
   guardConnections(server, logger, { perAddress: config.connectionsPerAddress })
   const { drain } = drainable(server)
@@ -60,6 +75,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
   server.on('request', app.listener)
   const closeStores = async () => {
     app.close()
+    await tail[Symbol.asyncDispose]()
     await limits[Symbol.asyncDispose]()
     await db.$client.end()
   }
@@ -76,7 +92,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     app,
     async stop({ graceMs = 0, deadlineMs = 20_000 } = {}) {
       health.stopping = true
-      await drain({ graceMs, deadlineMs })
+      await drain({ graceMs, deadlineMs, endStreams: tail.end })
       await closeStores()
     },
   }
