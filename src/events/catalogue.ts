@@ -38,6 +38,8 @@ export const EVENTS = {
   }),
   /** Without the note itself: events are kept for ever. */
   'board.frame_noted': z.strictObject({ board_id: z.string(), ...frameFacts, has_note: z.boolean() }),
+  /** Null: the first frame stands for the board. */
+  'board.cover_chosen': z.strictObject({ ...boardFacts, frame_id: z.string().nullable() }),
   'board.shared': z.strictObject(boardFacts),
   'board.unshared': z.strictObject(boardFacts),
   'video.submitted': z.strictObject({
@@ -71,6 +73,8 @@ export const EVENTS = {
   }),
   'account.created': z.strictObject({ role: z.string(), plan: z.string() }),
   'account.plan_changed': z.strictObject({ plan: z.string(), previous_plan: z.string() }),
+  'account.disabled': z.strictObject({}),
+  'account.enabled': z.strictObject({}),
   'account.deleted': z.strictObject({}),
 } as const
 

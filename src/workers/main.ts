@@ -11,6 +11,7 @@ import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
 import { TECHNIQUE_SEED } from '../library/techniques/technique-seed.ts'
 import { seedTechniques } from '../library/techniques/vocabulary.ts'
 import { checkStorage } from '../library/videos/storage.ts'
+import { sweepUploads } from '../library/videos/uploads.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
@@ -174,7 +175,10 @@ function startPeriodicTasks({
         logger.warn(held, 'events held back by an open transaction')
     }),
     repeatEvery(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
-    repeatEvery(60 * MINUTE, 'delete expired rows', logger, () => deleteExpired(db)),
+    repeatEvery(60 * MINUTE, 'delete expired rows', logger, async () => {
+      await deleteExpired(db)
+      await sweepUploads(db, store)
+    }),
     repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
     repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async () => {
       await checkStorage(db, store, { remove: true })

@@ -16,6 +16,8 @@ export const accounts = pgTable(
     role: text().$type<Role>().notNull().default('member'),
     plan: text().$type<Plan>().notNull().default('free'),
     createdAt: at('created_at').notNull().defaultNow(),
+    /** From this moment on its keys and sessions are refused. Nothing of it is deleted. */
+    disabledAt: at('disabled_at'),
   },
   () => [
     check('accounts_role', oneOf('role', ROLES)),

@@ -1,4 +1,4 @@
-import { bigint, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import { accounts } from './accounts.ts'
 import { at } from './columns.ts'
 import { frames } from './frames.ts'
@@ -34,6 +34,8 @@ export const boards = pgTable(
     /** SHA-256 of the share link's token, hex. The token itself is shown once. */
     shareHash: text('share_hash').unique(),
     sharedAt: at('shared_at'),
+    /** The pinned frame that the owner chose as the first picture; the first pin stands in for it. */
+    coverFrameId: text('cover_frame_id'),
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),
   },
@@ -59,4 +61,19 @@ export const boardItems = pgTable(
     index('board_items_order_idx').on(t.boardId, t.position),
     index('board_items_frame_idx').on(t.frameId),
   ],
+)
+
+/** What a person removed lately, so that it can be put back for a while. */
+export const removals = pgTable(
+  'removals',
+  {
+    id: text().primaryKey(),
+    accountId: text('account_id')
+      .notNull()
+      .references(() => accounts.id, { onDelete: 'cascade' }),
+    kind: text().$type<'saves' | 'pins' | 'board'>().notNull(),
+    data: jsonb().$type<unknown>().notNull(),
+    at: at('at').notNull().defaultNow(),
+  },
+  (t) => [index('removals_at_idx').on(t.at), index('removals_account_idx').on(t.accountId)],
 )

@@ -4,6 +4,7 @@ import { accounts, type Plan, type Role, signInLinks } from '../../db/schema/acc
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { deleteAllBoards } from '../collections/boards.ts'
+import { REMOVAL_HOURS } from '../collections/removals.ts'
 import { deleteAllSaves } from '../collections/saves.ts'
 import { isId, randomId } from '../ids.ts'
 import { deleteDeadKeys } from './keys.ts'
@@ -131,5 +132,6 @@ export async function deleteExpired(db: Db): Promise<void> {
   await db.execute(sql`delete from sessions where expires_at < now()`)
   await db.execute(sql`delete from sign_in_links where expires_at < now()`)
   await db.execute(sql`delete from idempotency_keys where created_at < now() - interval '24 hours'`)
+  await db.execute(sql`delete from removals where at < now() - make_interval(hours => ${REMOVAL_HOURS})`)
   await deleteDeadKeys(db)
 }

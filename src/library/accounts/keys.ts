@@ -89,14 +89,15 @@ const AUTHENTICATE = {
   name: 'authenticate',
   text: `select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan,
                 (k.revoked_at is null or k.revoked_at > now())
-                  and (k.expires_at is null or k.expires_at > now()) as alive
+                  and (k.expires_at is null or k.expires_at > now()) and a.disabled_at is null as alive
            from api_keys k join accounts a on a.id = k.account_id
           where k.hash = $1`,
 }
 
 /**
  * The owner of a key, read live in one indexed query: a revocation or a change of plan applies from the next request
- * on, in every process. Every invalid key (missing, malformed, unknown, expired, revoked) takes the same path and the
+ * on, in every process. Every invalid key (missing, malformed, unknown, expired, revoked, of a disabled account) takes
+ * the same path and the
  * same time, and returns undefined.
  */
 export async function authenticate(db: Pick<Db, '$client'>, bearer: string | undefined): Promise<Caller | undefined> {

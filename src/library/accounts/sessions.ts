@@ -53,7 +53,7 @@ export async function redeemSignInCode(
     const account = signup
       ? (await ensureAccount(tx, { email: link.email })).account
       : await findAccountByEmail(tx, link.email)
-    if (!account) return undefined
+    if (!account || account.disabledAt) return undefined
     const token = `fls_${randomBase62(43)}`
     await tx.insert(sessions).values({
       hash: sha256(token),
@@ -68,7 +68,7 @@ export async function redeemSignInCode(
 export async function findSession(db: Db, token: string): Promise<Session | undefined> {
   const { rows } = await db.execute<{ id: string; email: string; role: Role; plan: Plan }>(
     sql`select a.id, a.email, a.role, a.plan from sessions s join accounts a on a.id = s.account_id
-         where s.hash = ${sha256(token.slice(0, 200))} and s.expires_at > now()`,
+         where s.hash = ${sha256(token.slice(0, 200))} and s.expires_at > now() and a.disabled_at is null`,
   )
   return rows[0] ? { account: rows[0] } : undefined
 }

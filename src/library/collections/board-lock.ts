@@ -5,14 +5,22 @@ import { isId } from '../ids.ts'
 
 /* Positions of pins change under the lock of their board's row. */
 
+interface LockedBoard extends Record<string, unknown> {
+  id: string
+  name: string
+  /** As `findBoard` gives it: every change of the board or of its pins gives it another. */
+  version: string
+}
+
 /** @throws AppError not_found, also for another account's board. */
 export async function lockBoard(
   tx: Tx,
   { accountId, boardId }: { accountId: string; boardId: string },
-): Promise<{ id: string; name: string }> {
+): Promise<LockedBoard> {
   if (!isId(boardId)) throw notFound('board')
-  const { rows } = await tx.execute<{ id: string; name: string }>(
-    sql`select id, name from boards where id = ${boardId} and account_id = ${accountId} for update`,
+  const { rows } = await tx.execute<LockedBoard>(
+    sql`select id, name, xmin::text as version from boards
+         where id = ${boardId} and account_id = ${accountId} for update`,
   )
   if (!rows[0]) throw notFound('board')
   return rows[0]

@@ -19,7 +19,7 @@ export interface Board {
   updatedAt: Date
   /** When the current link was made; null while the board is not shared. */
   sharedAt: Date | null
-  /** The first frames in the owner's order, at most four. */
+  /** The chosen cover, then the first frames in the owner's order, at most four. */
   coverFrameIds: string[]
 }
 
@@ -41,7 +41,8 @@ interface BoardRow extends Record<string, unknown> {
 
 const boardColumns = sql.raw(`b.id, b.name, b.created_at, b.updated_at, b.shared_at,
   (select count(*)::int from board_items i where i.board_id = b.id) as item_count,
-  array(select i.frame_id from board_items i where i.board_id = b.id order by i.position limit 4) as cover_frame_ids`)
+  array(select i.frame_id from board_items i where i.board_id = b.id
+         order by (i.frame_id = b.cover_frame_id) is true desc, i.position limit 4) as cover_frame_ids`)
 
 /** @throws AppError invalid_request. */
 function parseBoardName(text: string): string {

@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { uploadParts, uploads } from '../../db/schema/uploads.ts'
+import type { VideoRow } from '../../db/schema/videos.ts'
+import { AppError, invalid, notFound } from '../../errors.ts'
+import { type MediaStore, tooLarge } from '../../media/media-store.ts'
+import { type SubmissionDetails, submitUpload } from './submit.ts'
+import { requireVideo } from './videos.ts'
+
+/*
+ * A file that arrives in parts, each a request of its own: no proxy's limit on bodies matters, and a page that was
+ * reloaded goes on where it stopped. Parts go into the media store and their numbers into the database, so every part
+ * may come to another process.
+ */
+
+/** The size of every part but the last: well below the 100 MB that proxies take, small enough to send again. */
+export const PART_BYTES = 16 * 1024 * 1024
+/** Unfinished uploads that an account may have. */
+export const MAX_UPLOADS = 20
+/** An upload without a new part for this long is deleted. */
+export const UPLOAD_HOURS = 24
+
+export interface Upload {
+  id: string
+  filename: string
+  bytes: number
+  partBytes: number
+  parts: number
+  /** The numbers of the parts that are here. */
+  received: number[]
+  /** Set once it is finished. */
+  videoId: string | null
+}
+
+interface Whose {
+  accountId: string
+  id: string
+}
+
+/** @throws AppError invalid_request for an empty file, payload_too_large, conflict at MAX_UPLOADS. */
+export async function createUpload(
+  db: Db,
+  given: { accountId: string; filename: string; bytes: number; maxBytes: number; details: SubmissionDetails },
+): Promise<Upload> {
+  const { accountId, filename, bytes, maxBytes, details } = given
+  if (bytes < 1) throw invalid('bytes', 'The file is empty.')
+  if (bytes > maxBytes) throw tooLarge(maxBytes)
+  return db.transactionOf(accountId, async (tx) => {
+    await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
+    const { rows } = await tx.execute<{ open: number }>(sql`
+      select count(*)::int as open from uploads
+       where account_id = ${accountId} and video_id is null and expires_at > now()`)
+    if (rows[0]!.open >= MAX_UPLOADS)
+      throw new AppError('conflict', `At most ${MAX_UPLOADS} uploads may be unfinished. Finish or cancel one first.`)
+    const id = randomBytes(16).toString('hex')
+    await tx
+      .insert(uploads)
+      .values({ id, accountId, filename, bytes, partBytes: PART_BYTES, details: { ...details }, expiresAt: later })
+    return { id, filename, bytes, partBytes: PART_BYTES, parts: partsOf(bytes), received: [], videoId: null }
+  })
+}
+
+const later = sql`now() + make_interval(hours => ${UPLOAD_HOURS})` as unknown as Date
+
+function partsOf(bytes: number, partBytes = PART_BYTES): number {
+  return Math.ceil(bytes / partBytes)
+}
+
+async function requireUpload(db: Db, { accountId, id }: Whose) {
+  const [found] = await db
+    .select()
+    .from(uploads)
+    .where(and(eq(uploads.id, id), eq(uploads.accountId, accountId), sql`${uploads.expiresAt} > now()`))
+  if (!found) throw notFound('upload')
+  return found
+}
+
+/** Where an upload stands. @throws AppError not_found, also for another account's. */
+export async function findUpload(db: Db, whose: Whose): Promise<Upload> {
+  const { id, filename, bytes, partBytes, videoId } = await requireUpload(db, whose)
+  const rows = await db.select().from(uploadParts).where(eq(uploadParts.uploadId, id)).orderBy(asc(uploadParts.n))
+  return { id, filename, bytes, partBytes, parts: partsOf(bytes, partBytes), received: rows.map(({ n }) => n), videoId }
+}
+
+/** The account's unfinished uploads, oldest first. */
+export async function listUploads(db: Db, accountId: string): Promise<Upload[]> {
+  const rows = await db
+    .select({ id: uploads.id })
+    .from(uploads)
+    .where(and(eq(uploads.accountId, accountId), sql`${uploads.videoId} is null and ${uploads.expiresAt} > now()`))
+    .orderBy(asc(uploads.createdAt))
+  return Promise.all(rows.map(({ id }) => findUpload(db, { accountId, id })))
+}
+
+const folderOf = (id: string) => `parts/${id}/`
+
+/**
+ * Stores one part; a repeat replaces it.
+ * @throws AppError not_found, conflict for a finished upload, invalid_request for a part that is not of this upload or
+ * not of its length.
+ */
+export async function putPart(
+  db: Db,
+  store: MediaStore,
+  { n, body, ...whose }: Whose & { n: number; body: Readable },
+): Promise<void> {
+  const { id, bytes, partBytes, videoId } = await requireUpload(db, whose)
+  if (videoId !== null) throw new AppError('conflict', 'This upload is finished.')
+  const parts = partsOf(bytes, partBytes)
+  if (!Number.isInteger(n) || n < 0 || n >= parts)
+    throw invalid('part', `This upload has the parts 0 to ${parts - 1}.`)
+  const expected = Math.min(partBytes, bytes - n * partBytes)
+  const stored = await store.put(folderOf(id) + n, body, 'application/octet-stream', { maxBytes: expected })
+  if (stored.bytes !== expected) {
+    // It may have replaced a whole one.
+    await db.delete(uploadParts).where(and(eq(uploadParts.uploadId, id), eq(uploadParts.n, n)))
+    await store.delete(folderOf(id) + n)
+    throw invalid('part', `Part ${n} has ${expected} bytes; ${stored.bytes} came. Send it again.`)
+  }
+  const kept = await db.transaction(async (tx) => {
+    const { rowCount } = await tx.execute(
+      sql`update uploads set expires_at = ${later} where id = ${id} and video_id is null`,
+    )
+    if (rowCount !== 1) return false
+    await tx.insert(uploadParts).values({ uploadId: id, n, bytes: expected }).onConflictDoNothing()
+    return true
+  })
+  if (!kept) await store.delete(folderOf(id) + n)
+}
+
+/**
+ * Joins the parts and queues the video. The same bytes give the same video, as with every submission. A repeat gives
+ * the same answer. @throws AppError not_found, conflict while parts are missing.
+ */
+export async function finishUpload(
+  db: Db,
+  store: MediaStore,
+  whose: Whose & { maxBytes: number },
+): Promise<{ video: VideoRow; created: boolean }> {
+  const upload = await findUpload(db, whose)
+  const { id, filename, parts, received } = upload
+  if (upload.videoId !== null) return { video: await requireVideo(db, upload.videoId), created: false }
+  if (received.length < parts) {
+    const missing = Array.from({ length: parts }, (_, n) => n).filter((n) => !received.includes(n))
+    throw new AppError('conflict', `Parts are missing: ${missing.slice(0, 20).join(', ')}. Send them, then finish.`)
+  }
+  const { details } = await requireUpload(db, whose)
+  const found = await submitUpload(db, store, Readable.from(joined(store, id, parts), { objectMode: false }), {
+    filename,
+    maxBytes: whose.maxBytes,
+    details: () => details as SubmissionDetails,
+  })
+  await db.update(uploads).set({ videoId: found.video.id }).where(eq(uploads.id, id))
+  await store.deletePrefix(folderOf(id))
+  return found
+}
+
+async function* joined(store: MediaStore, id: string, parts: number): AsyncGenerator<Buffer> {
+  for (let n = 0; n < parts; n++) {
+    const part = await store.open(folderOf(id) + n)
+    if (!part) throw new AppError('conflict', `Part ${n} is missing. Send it, then finish.`)
+    yield* part as AsyncIterable<Buffer>
+  }
+}
+
+/** Forgets an upload with its parts. Succeeds when there is none. */
+export async function cancelUpload(db: Db, store: MediaStore, { accountId, id }: Whose): Promise<void> {
+  const gone = await db
+    .delete(uploads)
+    .where(and(eq(uploads.id, id), eq(uploads.accountId, accountId)))
+    .returning({ id: uploads.id })
+  if (gone.length > 0) await store.deletePrefix(folderOf(id))
+}
+
+/** Parts younger than this may belong to an upload whose row was not read yet. */
+const SPARE_MS = 60 * 60 * 1_000
+
+/** Deletes expired uploads, and parts that no upload names. Safe at any time, in any process. Returns their number. */
+export async function sweepUploads(db: Db, store: MediaStore, { now = Date.now() } = {}): Promise<number> {
+  const expired = await db
+    .delete(uploads)
+    .where(sql`${uploads.expiresAt} < ${new Date(now).toISOString()}::timestamptz`)
+    .returning({ id: uploads.id })
+  const gone = new Set(expired.map(({ id }) => id))
+  for await (const { key, modifiedAt } of store.list('parts/')) {
+    const id = key.split('/')[1]!
+    if (gone.has(id) || now - modifiedAt.getTime() < SPARE_MS) continue
+    const { rows } = await db.execute(sql`select 1 from uploads where id = ${id} and video_id is null`)
+    if (rows.length === 0) gone.add(id)
+  }
+  for (const id of gone) await store.deletePrefix(folderOf(id))
+  return gone.size
+}
