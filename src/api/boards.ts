@@ -40,7 +40,7 @@ import {
 import { type ExportRow, exportShape, toExportRow } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/ok.ts'
-import { BATCH, exportParameters, sendDownload, sendList } from './download.ts'
+import { BATCH, exportParameters, sendDownload, sendList } from '../views/download.ts'
 import { cursorParameter, LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
 
 export interface BoardsDeps extends CollectionDeps {

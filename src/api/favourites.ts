@@ -7,7 +7,7 @@ import { type CollectionDeps, SavedFrame, toSavedFrames } from '../views/collect
 import { exportShape, toExportRow } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/ok.ts'
-import { BATCH, exportParameters, sendDownload, sendList } from './download.ts'
+import { BATCH, exportParameters, sendDownload, sendList } from '../views/download.ts'
 import { LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
 
 interface FavouritesDeps extends CollectionDeps {

@@ -22,6 +22,7 @@ import type { Logger } from '../logger.ts'
 import { mcpRouter } from '../mcp/route.ts'
 import { createToolServer, createTools } from '../mcp/server.ts'
 import type { Tool } from '../mcp/tool.ts'
+import { toImageKey } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
@@ -82,7 +83,10 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
   const kept = openKeptAnswers(readModel)
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
+  const longAnswers = openLongAnswers()
   const pages = openPages({
+    longAnswers,
+    readImage: async (path) => readImage(toImageKey(path.replace(/^\/media\//, '')) ?? ''),
     db,
     search,
     readModel,
@@ -119,7 +123,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     resolveSource: findSource,
     fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }),
   }
-  const routerTools = { db, cache, authentication, limits, longAnswers: openLongAnswers() }
+  const routerTools = { db, cache, authentication, limits, longAnswers }
   const routers = [
     // The library comes first: warm reads cost little more than the way to their route. The tools come next.
     endpointRouter(LIBRARY_ENDPOINTS, apiDeps, routerTools),

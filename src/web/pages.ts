@@ -8,7 +8,8 @@ import type { Logger } from '../logger.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import type { CollectionDeps } from '../views/collections.ts'
 import { type Assets, loadAssets } from './assets.ts'
-import { collectRouter } from './collect.ts'
+import type { CollectionPagesDeps } from './collections/collection-deps.ts'
+import { collectionRouter } from './collections/collection-pages.ts'
 import { type ViewerOf, viewerReader } from './guard.ts'
 import { keysPageRouter } from './keys-page.ts'
 import { type Mailer, openMailer } from './mailer.ts'
@@ -16,7 +17,7 @@ import { sharedBoardRouter } from './shared-board.ts'
 import { signInRouter } from './sign-in.ts'
 import { wallRouter } from './wall-page.ts'
 
-export interface PagesDeps extends CollectionDeps {
+export interface PagesDeps extends CollectionDeps, Pick<CollectionPagesDeps, 'longAnswers' | 'readImage'> {
   search: LibrarySearch
   readModel: ReadModelVersion
   takeTurn: TakeTurn
@@ -57,8 +58,8 @@ export function openPages(deps: PagesDeps): Pages {
     routers: [
       assets.router,
       wallRouter({ ...deps, assets, viewerOf }),
-      collectRouter({ ...deps, assets }),
       signInRouter({ ...deps, assets, mailer, printLink }),
+      collectionRouter({ ...deps, assets }),
       keysPageRouter({ ...deps, assets }),
       sharedBoardRouter({ ...deps, assets }),
     ],

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { cleanLines } from '../../clean-text.ts'
 import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
-import { AppError, invalid } from '../../errors.ts'
+import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import type { NewEvent } from '../../events/catalogue.ts'
 import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from '../frame-facts.ts'
@@ -82,6 +82,17 @@ export async function pinFrame(
     }
     return { pinned: !existing, position: to }
   })
+}
+
+/** @throws AppError not_found unless the frame is pinned to this board of the account. */
+export async function requirePin(
+  db: DbOrTx,
+  { accountId, boardId, frameId }: { accountId: string; boardId: string; frameId: string },
+): Promise<void> {
+  const { rows } = await db.execute(sql`
+    select 1 from board_items i join boards b on b.id = i.board_id
+     where b.account_id = ${accountId} and b.id = any(${idArray([boardId])}) and i.frame_id = any(${idArray([frameId])})`)
+  if (rows.length === 0) throw notFound('pin')
 }
 
 /**

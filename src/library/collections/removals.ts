@@ -163,9 +163,7 @@ async function putSavesBack(tx: Tx, accountId: string, removed: readonly Removed
       insert into saves (seq, account_id, frame_id, created_at) overriding system value
       select (s->>'seq')::bigint, ${accountId}, s->>'frameId', (s->>'savedAt')::timestamptz
         from jsonb_array_elements(${JSON.stringify(back)}::jsonb) s`)
-    await tx.execute(
-      sql`update frames f set save_strength = ${sql.raw(strengthSql('f.id'))} where f.id = any(${ids})`,
-    )
+    await tx.execute(sql`update frames f set save_strength = ${sql.raw(strengthSql('f.id'))} where f.id = any(${ids})`)
   }
   return { kind: 'saves', boardId: null, frames: there.size, lost: removed.length - there.size }
 }

@@ -109,8 +109,7 @@ export async function putPart(
   const { id, bytes, partBytes, videoId } = await requireUpload(db, whose)
   if (videoId !== null) throw new AppError('conflict', 'This upload is finished.')
   const parts = partsOf(bytes, partBytes)
-  if (!Number.isInteger(n) || n < 0 || n >= parts)
-    throw invalid('part', `This upload has the parts 0 to ${parts - 1}.`)
+  if (!Number.isInteger(n) || n < 0 || n >= parts) throw invalid('part', `This upload has the parts 0 to ${parts - 1}.`)
   const expected = Math.min(partBytes, bytes - n * partBytes)
   const stored = await store.put(folderOf(id) + n, body, 'application/octet-stream', { maxBytes: expected })
   if (stored.bytes !== expected) {

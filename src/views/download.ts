@@ -2,7 +2,7 @@ import type { Response } from 'express'
 import { z } from 'zod'
 import { type JsonMembers, jsonObjectWithLists, jsonText } from '../json-text.ts'
 import type { Parameters } from '../parameters.ts'
-import { CSV_HEAD, type ExportRow, toCsvLines } from '../views/export.ts'
+import { CSV_HEAD, type ExportRow, toCsvLines } from './export.ts'
 
 /** What the exports share: one collection as a file, in JSON or CSV. */
 

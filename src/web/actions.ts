@@ -1,0 +1,161 @@
+import express, { type Request, type Response, type Router } from 'express'
+import type { Db } from '../db/client.ts'
+import { AppError, invalid, notFound } from '../errors.ts'
+import { payerOf } from '../http/authenticate.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import type { Assets } from './assets.ts'
+import { answerForm, fromOurPages, requireFormVisitor, requireVisitor, sessionCookie, type Visitor } from './guard.ts'
+import { type Html, html } from './html.ts'
+import { layout, type Page, sendPage } from './layout.ts'
+
+/*
+ * Pages and actions of signed-in people. An action is a form: it works without script, where it ends on a page, and
+ * with script, where it answers JSON. Both come from the same library functions as the API.
+ */
+
+export interface ActionDeps {
+  db: Db
+  assets: Assets
+  limits: RateLimits
+  publicUrl: string
+}
+
+/** Who may. `pro`: as over HTTP, saves and boards need that plan. To others an operator's page does not exist. */
+type Who = 'person' | 'pro' | 'operator'
+
+export interface Asked {
+  visitor: Visitor
+  fields: Fields
+  /** A part of the path. */
+  param(name: string): string
+  req: Request
+  res: Response
+}
+
+/** The fields of a form, as people and scripts send them. */
+export interface Fields {
+  /** Empty when it is absent. */
+  one(name: string): string
+  many(name: string): string[]
+  has(name: string): boolean
+}
+
+/** What an action ends with: JSON for scripts and a path for everyone else, or a page. */
+type Done = { json: object; to: string } | { page: PersonPage; status?: number }
+
+export type PersonPage = Omit<Page, 'account' | 'formToken' | 'viewer' | 'noIndex'>
+
+/** Many frame ids: larger than the forms of accounts and keys. */
+const actionBody = express.urlencoded({ extended: false, limit: '256kb', parameterLimit: 2_000 })
+
+interface ActionOptions {
+  /** The points of the action by its fields; POINTS.write if absent. */
+  points?: (fields: Fields) => number
+  /** What is asked before a form without the session's token is believed, as shared pages without script send it. */
+  confirm?: (asked: Asked) => Promise<{ title: string; body: Html; button: string }>
+}
+
+/** Adds pages and actions to a router. Each takes its points from the account's budget. */
+export function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Router) {
+  const cookie = sessionCookie(publicUrl)
+  const paid = limitOpenReads(limits)
+  const ours = fromOurPages(publicUrl)
+
+  async function admit(who: Who, visitor: Visitor, points: number): Promise<void> {
+    const { budget, subject } = payerOf(visitor)
+    await limits.consume(budget, subject, points)
+    refuse(who, visitor)
+  }
+
+  function show(res: Response, visitor: Visitor, page: PersonPage, status = 200): void {
+    const { account, form } = visitor
+    sendPage(res, { publicUrl, status, page: layout(assets, { ...page, account, formToken: form, noIndex: true }) })
+  }
+
+  return {
+    /** A page. Undefined when the handler has sent the answer itself. */
+    page(path: string, who: Who, make: (asked: Omit<Asked, 'fields'>) => Promise<PersonPage | undefined>): void {
+      router.get(path, paid, async (req, res) => {
+        const visitor = await requireVisitor(db, cookie, req)
+        await admit(who, visitor, POINTS.read)
+        const page = await make({ visitor, req, res, param: (name) => String(req.params[name]) })
+        if (page) show(res, visitor, page)
+      })
+    },
+
+    action(path: string, who: Who, act: (asked: Asked) => Promise<Done>, options: ActionOptions = {}): void {
+      const { points, confirm } = options
+      router.post(path, paid, ours, actionBody, async (req, res) => {
+        const fields = fieldsOf(req)
+        const unproven = confirm !== undefined && !fields.has('form')
+        const visitor = await (unproven ? requireVisitor : requireFormVisitor)(db, cookie, req)
+        await admit(who, visitor, points?.(fields) ?? POINTS.write)
+        const asked = { visitor, fields, req, res, param: (name: string) => String(req.params[name]) }
+        if (unproven) {
+          const question = await confirm(asked)
+          return show(res, visitor, { title: question.title, body: confirmation(req, visitor, question) })
+        }
+        const done = await act(asked)
+        if ('json' in done) answerForm(req, res, done)
+        else show(res, visitor, done.page, done.status)
+      })
+    },
+  }
+}
+export type Actions = ReturnType<typeof openActions>
+
+function refuse(who: Who, { account }: Visitor): void {
+  if (who === 'operator' && account.role !== 'operator') throw notFound('page')
+  if (who === 'pro' && account.plan !== 'pro')
+    throw new AppError('plan_required', `This needs the pro plan; your account is on ${account.plan}.`)
+}
+
+function fieldsOf(req: Request): Fields {
+  const body = (req.body ?? {}) as Record<string, unknown>
+  const many = (name: string) =>
+    [Object.hasOwn(body, name) ? body[name] : []].flat().filter((one): one is string => typeof one === 'string')
+  return { one: (name) => many(name)[0] ?? '', many, has: (name) => many(name).length > 0 }
+}
+
+/** The same form once more, with the session's token. */
+function confirmation(
+  req: Request,
+  visitor: Visitor,
+  { title, body, button }: { title: string; body: Html; button: string },
+): Html {
+  const fields = Object.entries((req.body ?? {}) as Record<string, unknown>)
+  const kept = fields.flatMap(([name, given]) => [given].flat().map((value) => hidden(name, String(value))))
+  return html`<section class="narrow card"><h1>${title}</h1>
+<form method="post" action="${req.originalUrl}">
+  ${formToken(visitor)}${kept}
+  ${body}
+  <button class="primary">${button}</button>
+</form></section>`
+}
+
+export function hidden(name: string, value: string): Html {
+  return html`<input type="hidden" name="${name}" value="${value}">`
+}
+
+/** What every form of a session must hold. */
+export function formToken({ form }: Visitor): Html {
+  return hidden('form', form)
+}
+
+/** Frames that a form names. */
+const MAX_FRAMES = 500
+
+/** The frames that a form names. @throws AppError invalid_request for none and for too many. */
+export function framesOf(fields: Fields): string[] {
+  const ids = [...new Set(fields.many('frame'))].filter((id) => id !== '')
+  if (ids.length === 0) throw invalid('frame', 'No frame is selected. Select one or more first.')
+  if (ids.length > MAX_FRAMES) throw invalid('frame', `At most ${MAX_FRAMES} frames can be selected at once.`)
+  return ids
+}
+
+/** `1 frame`, `12 frames`. */
+export function counted(n: number, one: string, many = `${one}s`): string {
+  return `${n.toLocaleString('en')} ${n === 1 ? one : many}`
+}

@@ -1,0 +1,50 @@
+// Saves and boards: how many are selected, and removals in place with a way back. Without it the forms do the same.
+import { announce, loadPage, on, send, swap, toast } from './core.js'
+
+const form = document.querySelector('form[data-bulk]')
+const boxes = () => /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll('input[name="frame"]'))
+const selected = () => [...boxes()].filter((box) => box.checked)
+
+/** Says how many frames the buttons would act on. */
+function count() {
+  const n = selected().length
+  const told = form?.querySelector('[data-count]')
+  if (told) told.textContent = n === 0 ? 'Nothing selected' : `${n} selected`
+  for (const button of form?.querySelectorAll('button') ?? []) button.disabled = n === 0
+}
+on('change', 'input[name="frame"]', count)
+addEventListener('pageshow', count)
+count()
+
+// A removal stays on the page: the list closes up, and the message at the foot takes it back.
+document.addEventListener('submit', async (event) => {
+  const button = event.submitter
+  if (!(event.target instanceof HTMLFormElement) || !(button instanceof HTMLButtonElement)) return
+  if (button.dataset.removes === undefined) return
+  event.preventDefault()
+  const fields = new FormData(event.target, button)
+  try {
+    const { removed, unpinned, undo } = await send(button.formAction, fields)
+    const n = (removed ?? unpinned).length
+    await refresh()
+    toast(`${n} ${n === 1 ? 'frame' : 'frames'} removed.`, { undo: () => takeBack(undo) })
+  } catch (error) {
+    toast(/** @type {Error} */ (error).message)
+  }
+})
+
+/** @param {string} removal */
+async function takeBack(removal) {
+  try {
+    const { frames, lost } = await send('/web/undo', { removal })
+    await refresh()
+    announce(`${frames} put back${lost > 0 ? `, ${lost} no longer in the library` : ''}.`)
+  } catch (error) {
+    toast(/** @type {Error} */ (error).message)
+  }
+}
+
+async function refresh() {
+  swap(await loadPage(location.href), 'board', 'picks')
+  count()
+}

@@ -1,0 +1,140 @@
+import { BOARD_PAGE, MAX_BOARD_NAME } from '../../library/collections/boards.ts'
+import { MAX_NOTE } from '../../library/collections/pins.ts'
+import type { PinnedFrame, toBoardWithItems } from '../../views/collections.ts'
+import { counted, formToken, hidden } from '../actions.ts'
+import type { Visitor } from '../guard.ts'
+import { type Html, html, trusted } from '../html.ts'
+import { exportLinks, notices, pickCard, planNotice, type Told } from './parts.ts'
+
+type ShownBoard = Awaited<ReturnType<typeof toBoardWithItems>>
+
+interface BoardData {
+  visitor: Visitor
+  board: ShownBoard
+  /** Pins on all pages. */
+  total: number
+  /** The state that the page shows; a move names it. */
+  version: string
+  page: number
+  /** Pins before the first one of this page. */
+  first: number
+  told: Told
+}
+
+/** `/boards/{id}`: a person's board in their order. Buttons order it; a script adds dragging. */
+export function boardPage(data: BoardData): Html {
+  const { visitor, board, total, version, told, first } = data
+  const path = `/web/boards/${board.id}`
+  const cards = board.items.map((item, n) => {
+    const extra = pinControls(item, { path, boardId: board.id, place: first + n, total })
+    return pickCard(item, { n, form: 'selection', id: `pin-${item.id}`, extra })
+  })
+  return html`<h1>${board.name}</h1>
+${notices(visitor, told)}${planNotice(visitor)}
+<div id="board" data-path="${path}" data-version="${version}" data-first="${first}" data-total="${total}">
+<p class="lead">${counted(total, 'frame')}.
+  ${board.shared_at !== null && 'Everyone with its link can see this board.'}</p>
+<div class="tools">
+  ${shareMenu(data)}
+  ${exportLinks(`/boards/${board.id}/export`)}
+  ${renameMenu(visitor, board)}
+  ${deleteMenu(visitor, board, total)}
+</div>
+${total === 0 && html`<p class="empty">Nothing is pinned yet. Select frames on the <a href="/">wall</a> and pin them.</p>`}
+<form id="selection" method="post" class="bulk" data-bulk>${formToken(visitor)}${hidden('version', version)}
+  ${hidden('board', board.id)}
+  <span data-count>Selected frames:</span>
+  <button formaction="/web/pins" name="elsewhere" value="1">Pin to another board</button>
+  <button formaction="/web/saves">Save</button>
+  <button formaction="/web/unpins" data-removes>Remove</button>
+</form>
+<ol class="picks pins" id="pins" start="${first + 1}">${cards}</ol>
+</div>
+${pager(data)}`
+}
+
+interface Placed {
+  path: string
+  boardId: string
+  /** From 0. */
+  place: number
+  total: number
+}
+
+/** The forms of one pin. All their buttons send the form of the selection, which holds token and version. */
+function pinControls(item: PinnedFrame, { path, boardId, place, total }: Placed): Html {
+  const what = item.caption ?? item.video.title
+  const last = total - 1
+  const move = (to: number, sign: string, label: string, key: string) => html`<button form="selection"
+    formaction="${path}/move" name="move" value="${item.id}:${Math.min(Math.max(to, 0), last)}" id="${key}-${item.id}"
+    aria-label="${label}: ${what}"${(to < 0 || to > last || to === place) && trusted(' aria-disabled="true"')}
+    title="${label}">${sign}</button>`
+  return html`<div class="moves" role="group" aria-label="Place ${place + 1} of ${total}">
+  ${move(0, '⇤', 'Move to the start', 'start')}
+  ${move(place - 1, '←', 'Move earlier', 'earlier')}
+  <span class="place" aria-hidden="true">${place + 1}</span>
+  ${move(place + 1, '→', 'Move later', 'later')}
+  ${move(last, '⇥', 'Move to the end', 'end')}
+</div>
+${item.note !== null && html`<p class="note">${item.note}</p>`}
+<p class="more"><a href="/boards/${boardId}?note=${item.id}">${item.note === null ? 'Add a note' : 'Edit note'}<span
+  class="visually-hidden">: ${what}</span></a>
+  <button class="link" form="selection" formaction="${path}/cover" name="cover" value="${item.id}"
+    aria-label="Make the cover: ${what}">Cover</button>
+  <button class="link" form="selection" formaction="/web/unpins" name="only" value="${item.id}" data-removes
+    aria-label="Remove: ${what}">Remove</button></p>`
+}
+
+function pager({ board, page, total }: BoardData): Html | false {
+  if (total <= BOARD_PAGE) return false
+  const last = Math.ceil(total / BOARD_PAGE)
+  return html`<nav class="pager" aria-label="Pages">
+  ${page > 1 && html`<a rel="prev" href="/boards/${board.id}?page=${page - 1}">← Page ${page - 1}</a>`}
+  <span>Page ${page} of ${last}</span>
+  ${page < last && html`<a rel="next" href="/boards/${board.id}?page=${page + 1}">Page ${page + 1} →</a>`}
+</nav>`
+}
+
+function shareMenu({ visitor, board: { id, shared_at } }: BoardData): Html {
+  const isShared = shared_at !== null
+  return html`<details class="menu"><summary>Share</summary>
+  <p class="hint">${isShared ? 'A new link ends the present one.' : 'Everyone with the link sees the board.'}</p>
+  <form method="post" action="/web/boards/${id}/share">${formToken(visitor)}
+    <button class="primary">${isShared ? 'Make a new link' : 'Make a link'}</button></form>
+  ${
+    isShared &&
+    html`<form method="post" action="/web/boards/${id}/unshare">${formToken(visitor)}
+    <button>End the link</button></form>`
+  }
+</details>`
+}
+
+function renameMenu(visitor: Visitor, { id, name }: ShownBoard): Html {
+  return html`<details class="menu"><summary>Rename</summary>
+  <form method="post" action="/web/boards/${id}/rename">${formToken(visitor)}
+    <div class="field"><label for="name">Name</label>
+    <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" value="${name}" autocomplete="off"></div>
+    <button class="primary">Rename</button></form>
+</details>`
+}
+
+function deleteMenu(visitor: Visitor, { id, shared_at }: ShownBoard, total: number): Html {
+  return html`<details class="menu"><summary>Delete</summary>
+  <p class="hint">The board and its ${counted(total, 'pin')} go. The frames stay in the library.
+    ${shared_at !== null && 'Its link ends for good.'} You can take it back for a day.</p>
+  <form method="post" action="/web/boards/${id}/delete">${formToken(visitor)}
+    <button class="danger">Delete the board</button></form>
+</details>`
+}
+
+/** `/boards/{id}?note={frame}`: the note of one pin. */
+export function noteForm(visitor: Visitor, { id, name }: ShownBoard, item: PinnedFrame): Html {
+  const alt = item.caption ?? item.video.title
+  return html`<section class="narrow card"><h1>Note on a frame of “${name}”</h1>
+<img class="noted" src="${item.thumb_url}" alt="${alt}" width="${item.width}" height="${item.height}">
+<form method="post" action="/web/boards/${id}/note">${formToken(visitor)}${hidden('frame', item.id)}
+  <div class="field"><label for="note">Note</label>
+  <textarea id="note" name="note" maxlength="${MAX_NOTE}" rows="5">${item.note}</textarea></div>
+  <button class="primary">Keep the note</button> <a href="/boards/${id}#pin-${item.id}">Back</a>
+</form></section>`
+}

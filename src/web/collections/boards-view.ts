@@ -1,0 +1,30 @@
+import { MAX_BOARD_NAME } from '../../library/collections/boards.ts'
+import type { toBoards } from '../../views/collections.ts'
+import { counted, formToken } from '../actions.ts'
+import type { Visitor } from '../guard.ts'
+import { type Html, html } from '../html.ts'
+import { notices, planNotice, type Told } from './parts.ts'
+
+type ShownBoard = Awaited<ReturnType<typeof toBoards>>[number]
+
+/** `/boards`: a person's boards, newest first, and a form for another. */
+export function boardsPage(data: { visitor: Visitor; boards: readonly ShownBoard[]; told: Told }): Html {
+  const { visitor, boards, told } = data
+  return html`<h1>Boards</h1>
+${notices(visitor, told)}${planNotice(visitor)}
+<form class="inline" method="post" action="/web/boards">${formToken(visitor)}
+  <label for="name">New board</label>
+  <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" autocomplete="off" placeholder="Logo reveals">
+  <button class="primary">Make</button>
+</form>
+${boards.length === 0 && html`<p class="empty">There is no board yet. Make one, then pin frames from the wall.</p>`}
+<ul class="boards">${boards.map(boardCard)}</ul>`
+}
+
+function boardCard({ id, name, item_count, shared_at, cover_urls }: ShownBoard): Html {
+  return html`<li><a href="/boards/${id}">
+  <span class="covers">${cover_urls.map((url) => html`<img src="${url}" alt="" width="160" height="90" loading="lazy">`)}</span>
+  <span class="name">${name}</span>
+  <span class="hint">${counted(item_count, 'frame')}${shared_at !== null && ', shared'}</span>
+</a></li>`
+}

@@ -1,0 +1,97 @@
+import { type Response, Router } from 'express'
+import { z } from 'zod'
+import { BOARD_PAGE, findBoard, listBoards, loadBoard } from '../../library/collections/boards.ts'
+import { countSaves, listSaves } from '../../library/collections/saves.ts'
+import { type Parameters, readParameters } from '../../parameters.ts'
+import { toBoards, toBoardWithItems, toSavedFrames } from '../../views/collections.ts'
+import { type Actions, type Asked, openActions } from '../actions.ts'
+import { pageErrors } from '../page-errors.ts'
+import { boardPage, noteForm } from './board-view.ts'
+import { boardsPage } from './boards-view.ts'
+import { addBoardActions, addPinActions, addSaveActions } from './collection-actions.ts'
+import type { CollectionPagesDeps } from './collection-deps.ts'
+import { addExports } from './exports.ts'
+import { savesPage } from './saves-view.ts'
+
+const cursor = (pattern: RegExp) => ({ schema: z.string().regex(pattern), description: 'Where the page begins.' })
+const undo = { schema: z.string().regex(/^[0-9A-Za-z]{1,64}$/), description: 'A removal that can be taken back.' }
+const lost = { schema: z.coerce.number().int().min(1), description: 'Frames that did not come back.' }
+const savesParameters = { after: cursor(/^\d{1,15}$/), undo, lost } as const satisfies Parameters
+const boardsParameters = { undo, lost } as const satisfies Parameters
+const boardParameters = {
+  undo,
+  lost,
+  page: { schema: z.coerce.number().int().min(1).max(50), description: `Page of ${BOARD_PAGE} frames.` },
+  note: { schema: z.string().max(64), description: 'The frame whose note is edited.' },
+} as const satisfies Parameters
+
+/** `/saves`, `/boards` and `/boards/{id}` of the signed-in person, their actions and exports. */
+export function collectionRouter(deps: CollectionPagesDeps): Router {
+  const router = Router()
+  const actions = openActions(deps, router)
+  addPages(actions, deps)
+  addSaveActions(actions, deps)
+  addBoardActions(actions, deps)
+  addPinActions(actions, deps)
+  addExports(actions, deps)
+  router.use(pageErrors(deps))
+  return router
+}
+
+type Seen = Omit<Asked, 'fields'>
+
+function addPages(actions: Actions, deps: CollectionPagesDeps): void {
+  const { db } = deps
+
+  actions.page('/saves', 'person', async ({ visitor, req }) => {
+    const { after, ...told } = readParameters(req.originalUrl, savesParameters)
+    const { saves, next } = await listSaves(db, visitor.account.id, { limit: BOARD_PAGE, after })
+    const frames = await toSavedFrames(deps, saves)
+    const total = await countSaves(db, visitor.account.id)
+    const body = savesPage({ visitor, frames, total, next, after, told })
+    return { title: 'Saves', current: 'saves', wide: true, modules: ['collections.js'], body }
+  })
+
+  actions.page('/web/boards', 'person', async ({ visitor, res }) => {
+    const { boards } = await listBoards(db, visitor.account.id)
+    return sendBoards(res, boards)
+  })
+
+  actions.page('/boards', 'person', async ({ visitor, req }) => {
+    const told = readParameters(req.originalUrl, boardsParameters)
+    const { boards: stored } = await listBoards(db, visitor.account.id)
+    const boards = await toBoards(deps, stored)
+    const body = boardsPage({ visitor, boards, told })
+    return { title: 'Boards', current: 'boards', wide: true, modules: ['collections.js'], body }
+  })
+
+  actions.page('/boards/:id', 'person', (seen) => showBoard(deps, seen))
+}
+
+/** For the scripts of other pages: which boards there are to pin to. */
+function sendBoards(res: Response, stored: readonly { id: string; name: string; itemCount: number }[]): undefined {
+  const boards = stored.map(({ id, name, itemCount }) => ({ id, name, item_count: itemCount }))
+  res.set('Cache-Control', 'no-store').json({ boards })
+}
+
+async function showBoard(deps: CollectionPagesDeps, { visitor, req, param }: Seen) {
+  const { db } = deps
+  const { page = 1, note, ...told } = readParameters(req.originalUrl, boardParameters)
+  const at = { accountId: visitor.account.id, boardId: param('id') }
+  // First the version: what changes in between is then told, not overwritten.
+  const { version } = await findBoard(db, at)
+  const skip = (page - 1) * BOARD_PAGE
+  const stored = await loadBoard(db, at, { limit: BOARD_PAGE, skip })
+  const board = await toBoardWithItems(deps, stored)
+  const noted = note === undefined ? undefined : board.items.find((item) => item.id === note)
+  const body = noted
+    ? noteForm(visitor, board, noted)
+    : boardPage({ visitor, board, total: stored.board.itemCount, version, page, first: skip, told })
+  return {
+    title: board.name,
+    current: 'boards' as const,
+    wide: noted === undefined,
+    modules: ['collections.js', 'board.js'],
+    body,
+  }
+}

@@ -1,0 +1,113 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Request, Response } from 'express'
+import { z } from 'zod'
+import { payerOf } from '../../http/authenticate.ts'
+import { contextOf } from '../../http/edge.ts'
+import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
+import { holdUntilSent } from '../../http/rate-limit/spend.ts'
+import { jsonText } from '../../json-text.ts'
+import { loadBoard } from '../../library/collections/boards.ts'
+import { countSaves, listSaves } from '../../library/collections/saves.ts'
+import { type Parameters, readParameters } from '../../parameters.ts'
+import { type PinnedFrame, type SavedFrame, toBoards, toPinnedFrames, toSavedFrames } from '../../views/collections.ts'
+import { BATCH, sendDownload } from '../../views/download.ts'
+import { toExportRow } from '../../views/export.ts'
+import type { Actions, Asked } from '../actions.ts'
+import type { CollectionPagesDeps } from './collection-deps.ts'
+import { zipOf } from './zip.ts'
+
+const parameters = {
+  format: { schema: z.enum(['json', 'csv', 'zip']), description: 'json (default), csv, or zip with the images.' },
+} as const satisfies Parameters
+
+type Batches = AsyncIterable<readonly (SavedFrame | PinnedFrame)[]>
+
+/** A collection that is on its way out. */
+interface Exported {
+  /** Of the file, without its ending. */
+  name: string
+  title: string
+  items: number
+  about?: Record<string, ReturnType<typeof jsonText>>
+  batches: Batches
+}
+
+/** `/saves/export` and `/boards/{id}/export`, on every plan. */
+export function addExports(actions: Actions, deps: CollectionPagesDeps): void {
+  actions.page('/saves/export', 'person', async (asked) => {
+    const accountId = asked.visitor.account.id
+    const items = await countSaves(deps.db, accountId)
+    return send(deps, asked, { name: 'saves', title: 'Saves', items, batches: savedBatches(deps, accountId) })
+  })
+  actions.page('/boards/:id/export', 'person', async (asked) => {
+    const at = { accountId: asked.visitor.account.id, boardId: asked.param('id') }
+    const { board, pins } = await loadBoard(deps.db, at)
+    const [shown] = await toBoards(deps, [board])
+    return send(deps, asked, {
+      name: `board-${board.id}`,
+      title: board.name,
+      items: pins.length,
+      about: { board: jsonText(shown) },
+      batches: pinnedBatches(deps, pins),
+    })
+  })
+}
+
+async function* savedBatches(deps: CollectionPagesDeps, accountId: string): Batches {
+  let after: string | undefined
+  do {
+    const { saves, next } = await listSaves(deps.db, accountId, { limit: BATCH, after })
+    yield await toSavedFrames(deps, saves)
+    after = next ?? undefined
+  } while (after !== undefined)
+}
+
+async function* pinnedBatches(deps: CollectionPagesDeps, pins: Pins): Batches {
+  for (let from = 0; from < pins.length; from += BATCH) yield await toPinnedFrames(deps, pins.slice(from, from + BATCH))
+}
+type Pins = Awaited<ReturnType<typeof loadBoard>>['pins']
+
+async function* asRows(batches: Batches) {
+  for await (const frames of batches) yield frames.map(toExportRow)
+}
+
+async function send(
+  deps: CollectionPagesDeps,
+  { visitor, req, res }: Omit<Asked, 'fields'>,
+  { name, title, items, about, batches }: Exported,
+): Promise<undefined> {
+  const { format = 'json' } = readParameters(req.originalUrl, parameters)
+  const { budget, subject } = payerOf(visitor)
+  contextOf(req).payer ??= { budget, subject }
+  holdUntilSent(deps.limits, { req, res }, 'longAnswers')
+  // An image costs what a read costs.
+  await deps.limits.consume(
+    budget,
+    subject,
+    Math.min(format === 'zip' ? items : pointsForItems(items), deps.limits.pointsOf(budget) - POINTS.write),
+  )
+  res.set('Cache-Control', 'no-store')
+  if (format === 'zip') return sendZip(deps, { req, res }, { name, title, batches })
+  const sendPieces = (pieces: AsyncIterable<string>, type: string) => deps.longAnswers.send(req, res, pieces, type)
+  return sendDownload({ res, sendPieces }, { format, name, ...(about ? { about } : {}), batches: asRows(batches) })
+}
+
+/** One image is read at a time, when the client has taken the one before. */
+async function sendZip(
+  { readImage, publicUrl }: CollectionPagesDeps,
+  { res }: { req: Request; res: Response },
+  { name, title, batches }: { name: string; title: string; batches: Batches },
+): Promise<undefined> {
+  res.set({
+    'Content-Type': 'application/zip',
+    'Content-Disposition': `attachment; filename="${name}.zip"`,
+    'X-Content-Type-Options': 'nosniff',
+  })
+  try {
+    await pipeline(Readable.fromWeb(zipOf({ title, batches, readImage, publicUrl })), res)
+  } catch (error) {
+    // A client that leaves is no error of the service.
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+  }
+}

@@ -1,0 +1,35 @@
+import type { SavedFrame } from '../../views/collections.ts'
+import { counted, formToken } from '../actions.ts'
+import type { Visitor } from '../guard.ts'
+import { type Html, html } from '../html.ts'
+import { exportLinks, notices, pickCard, planNotice, type Told } from './parts.ts'
+
+interface SavesData {
+  visitor: Visitor
+  frames: readonly SavedFrame[]
+  total: number
+  after: string | undefined
+  next: string | null
+  told: Told
+}
+
+/** `/saves`: everything a person saved, newest first. */
+export function savesPage({ visitor, frames, total, after, next, told }: SavesData): Html {
+  return html`<h1>Saves</h1>
+${notices(visitor, told)}${planNotice(visitor)}
+<p class="lead">${counted(total, 'frame')}, newest first.</p>
+${total === 0 ? EMPTY : html`<div class="tools">${exportLinks('/saves/export')}</div>`}
+<form id="selection" method="post" class="bulk" data-bulk>${formToken(visitor)}
+  <span data-count>Selected frames:</span>
+  <button formaction="/web/pins">Pin to a board</button>
+  <button formaction="/web/unsaves" data-removes>Remove</button>
+</form>
+<ol class="picks" id="picks">${frames.map((frame, n) => pickCard(frame, { n, form: 'selection' }))}</ol>
+<nav class="pager" aria-label="Pages">
+  ${after !== undefined && html`<a href="/saves">First page</a>`}
+  ${next !== null && html`<a rel="next" href="/saves?after=${next}">Next page</a>`}
+</nav>`
+}
+
+const EMPTY = html`<p class="empty">You have saved nothing yet. Open a frame on the <a href="/">wall</a> and save it, or
+  select several there.</p>`

@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { formToken } from '../../src/library/accounts/sessions.ts'
+import { listBoards, loadBoard } from '../../src/library/collections/boards.ts'
+import { listSaves } from '../../src/library/collections/saves.ts'
+import type { TestApi } from './app.ts'
+import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { seedFrames } from './seed-frames.ts'
+
+let visitor: PageVisitor
+let api: TestApi
+beforeAll(async () => {
+  visitor = await openPageVisitor()
+  ;({ api } = visitor)
+})
+afterAll(() => visitor[Symbol.asyncDispose]())
+
+let people = 0
+/** A signed-in person who sends forms as a page without script does, or JSON as a script does. */
+async function person({ plan = 'pro' }: { plan?: 'free' | 'pro' } = {}) {
+  const email = `collector${++people}@example.org`
+  const { account } = await ensureAccount(api.db, { email, plan })
+  const { cookie } = await visitor.signIn(email)
+  const token = formToken(cookie.split('=')[1]!)
+  const post = (path: string, fields: [string, string][], headers: Record<string, string> = {}) =>
+    api.call(path, {
+      ...form({}, { cookie, ...headers }),
+      body: new URLSearchParams([['form', token], ...fields]).toString(),
+    })
+  return {
+    account,
+    cookie,
+    get: (path: string) => api.call(path, { headers: { cookie } }),
+    post,
+    ask: (path: string, fields: [string, string][]) => post(path, fields, { accept: 'application/json' }),
+    boardOf: async (boardId: string) => loadBoard(api.db, { accountId: account.id, boardId }),
+  }
+}
+const frames = (ids: readonly string[]): [string, string][] => ids.map((id) => ['frame', id])
+
+test('saves many at once, takes some back, and an undo restores their places and times', async () => {
+  const { frameIds } = await seedFrames(api.db, { count: 6 })
+  const me = await person()
+  expect((await me.ask('/web/saves', frames(frameIds))).json).toEqual({ saved: frameIds, already: [] })
+  const before = await listSaves(api.db, me.account.id)
+  const removed = await me.post('/web/unsaves', frames([frameIds[1]!, frameIds[4]!]))
+  expect(removed.status).toBe(303)
+  expect((await listSaves(api.db, me.account.id)).saves).toHaveLength(4)
+  const page = await me.get(removed.headers.get('location')!)
+  const removal = /name="removal" value="(\w+)"/.exec(page.text)![1]!
+  expect((await me.post('/web/undo', [['removal', removal]])).headers.get('location')).toBe('/saves')
+  expect(await listSaves(api.db, me.account.id)).toEqual(before)
+  expect((await me.ask('/web/undo', [['removal', removal]])).status).toBe(404)
+  const { rows } = await api.db.$client.query('select save_count from frames where id = any($1)', [frameIds])
+  expect(rows.map((row) => row.save_count)).toEqual([1, 1, 1, 1, 1, 1])
+})
+
+test('a form without the token of the session asks before it does anything', async () => {
+  const { frameIds } = await seedFrames(api.db, { count: 2 })
+  const me = await person()
+  const body = new URLSearchParams(frames(frameIds)).toString()
+  const asked = await api.call('/web/saves', { ...form({}, { cookie: me.cookie }), body })
+  expect(asked.status).toBe(200)
+  expect(asked.text).toContain('Save 2 frames?')
+  expect((await listSaves(api.db, me.account.id)).saves).toEqual([])
+  const foreign = { cookie: me.cookie, 'sec-fetch-site': 'cross-site' }
+  expect((await api.call('/web/saves', { ...form({}, foreign), body })).status).toBe(403)
+  const shown = asked.text.slice(asked.text.indexOf('action="/web/saves"'))
+  const fields = [...shown.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)]
+  const again = new URLSearchParams(fields.map(([, name, value]) => [name!, value!])).toString()
+  expect((await api.call('/web/saves', { ...form({}, { cookie: me.cookie }), body: again })).status).toBe(303)
+  expect((await listSaves(api.db, me.account.id)).saves).toHaveLength(2)
+})
+
+test('a move names the state it was made in: of two people at one order the second is told', async () => {
+  const { frameIds } = await seedFrames(api.db, { count: 5 })
+  const me = await person()
+  const made = await me.ask('/web/boards', [['name', '<script>alert(1)</script>'], ...frames(frameIds)])
+  const id = made.json.board.id as string
+  const order = async () => (await me.boardOf(id)).pins.map((pin) => pin.frameId)
+  const page = await me.get(`/boards/${id}`)
+  expect(page.text).not.toContain('<script>alert')
+  const version = /name="version" value="(\d+)"/.exec(page.text)![1]!
+  const [a, b, c, d, e] = frameIds as [string, string, string, string, string]
+  const first = await me.ask(`/web/boards/${id}/move`, [
+    ['version', version],
+    ['move', `${e}:0`],
+  ])
+  expect(first.json.position).toBe(0)
+  expect(await order()).toEqual([e, a, b, c, d])
+  const second = await me.post(`/web/boards/${id}/move`, [
+    ['version', version],
+    ['move', `${a}:4`],
+  ])
+  expect(second.status).toBe(409)
+  expect(second.text).toContain('As it is now')
+  expect(second.text).toContain('With your move')
+  expect(await order()).toEqual([e, a, b, c, d])
+  const anew = /name="version" value="(\d+)"/.exec(second.text)![1]!
+  const third = await me.post(`/web/boards/${id}/move`, [
+    ['version', anew],
+    ['move', `${a}:4`],
+  ])
+  expect(third.status).toBe(303)
+  expect(await order()).toEqual([e, b, c, d, a])
+  // Many at once, all from one state: one wins, the others are told.
+  const { version: now } = (
+    await me.ask(`/web/boards/${id}/move`, [
+      ['version', (await latest(id))!],
+      ['move', `${b}:0`],
+    ])
+  ).json
+  const rush = await Promise.all(
+    frameIds.map((frame) =>
+      me.ask(`/web/boards/${id}/move`, [
+        ['version', now],
+        ['move', `${frame}:2`],
+      ]),
+    ),
+  )
+  const moved = rush.filter(({ status, json }) => status === 200 && json.version !== now)
+  expect(moved).toHaveLength(1)
+})
+
+async function latest(boardId: string): Promise<string | undefined> {
+  const { rows } = await api.db.$client.query('select xmin::text from boards where id = $1', [boardId])
+  return rows[0]?.xmin
+}
+
+test('unpinning and deleting a board can be taken back with notes, places and cover', async () => {
+  const { frameIds } = await seedFrames(api.db, { count: 4 })
+  const me = await person()
+  const { json } = await me.ask('/web/boards', [['name', 'Openings'], ...frames(frameIds)])
+  const id = json.board.id as string
+  await me.post(`/web/boards/${id}/note`, [
+    ['frame', frameIds[2]!],
+    ['note', 'hold\nthe logo'],
+  ])
+  await me.post(`/web/boards/${id}/cover`, [['cover', frameIds[3]!]])
+  const before = await me.boardOf(id)
+  expect(before.board.coverFrameIds[0]).toBe(frameIds[3])
+  const gone = await me.ask(`/web/boards/${id}/pins/remove`, frames([frameIds[2]!, frameIds[0]!]))
+  expect((await me.boardOf(id)).pins.map((pin) => pin.frameId)).toEqual([frameIds[1], frameIds[3]])
+  await me.ask('/web/undo', [['removal', gone.json.undo]])
+  const shape = ({ board, pins }: typeof before) => ({
+    name: board.name,
+    cover: board.coverFrameIds,
+    pins: pins.map(({ frameId, note }) => ({ frameId, note })),
+  })
+  expect(shape(await me.boardOf(id))).toEqual(shape(before))
+
+  const deleted = await me.post(`/web/boards/${id}/delete`, [])
+  expect((await listBoards(api.db, me.account.id)).boards).toEqual([])
+  const removal = /undo=(\w+)/.exec(deleted.headers.get('location')!)![1]!
+  const other = await person()
+  expect((await other.ask('/web/undo', [['removal', removal]])).status).toBe(404)
+  const back = await me.post('/web/undo', [['removal', removal]])
+  expect(back.headers.get('location')).toBe(`/boards/${id}`)
+  expect(shape(await me.boardOf(id))).toEqual(shape(before))
+  // A move or a note of a frame that was removed meanwhile does not pin it anew.
+  await me.ask(`/web/boards/${id}/pins/remove`, frames([frameIds[1]!]))
+  expect(
+    (
+      await me.ask(`/web/boards/${id}/note`, [
+        ['frame', frameIds[1]!],
+        ['note', 'x'],
+      ])
+    ).status,
+  ).toBe(404)
+})
+
+test('on the free plan nothing is added, and everything can be seen, exported and removed', async () => {
+  const { frameIds } = await seedFrames(api.db, { count: 2 })
+  const me = await person({ plan: 'free' })
+  for (const [path, fields] of [
+    ['/web/saves', frames(frameIds)],
+    ['/web/boards', [['name', 'x']]],
+    ['/web/pins', [...frames(frameIds), ['name', 'x']]],
+  ] as const)
+    expect((await me.ask(path, fields as [string, string][])).status).toBe(403)
+  expect((await me.get('/saves')).text).toContain('need the <strong>pro</strong> plan')
+  expect((await me.get('/saves/export?format=csv')).status).toBe(200)
+  expect((await me.ask('/web/unsaves', frames(frameIds))).json).toEqual({ removed: [], undo: null })
+})
+
+test('a stranger is sent to sign in, and another person’s board is not there', async () => {
+  const me = await person()
+  const { json } = await me.ask('/web/boards', [['name', 'Mine']])
+  expect((await api.call('/boards')).headers.get('location')).toBe('/sign-in?to=%2Fboards')
+  const other = await person()
+  for (const path of [`/boards/${json.board.id}`, `/boards/${json.board.id}/export?format=zip`])
+    expect((await other.get(path)).status).toBe(404)
+  expect((await other.ask(`/web/boards/${json.board.id}/delete`, [])).status).toBe(404)
+})
