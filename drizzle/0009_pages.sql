@@ -19,6 +19,7 @@ CREATE TABLE "uploads" (
 	"filename" text NOT NULL,
 	"bytes" bigint NOT NULL,
 	"part_bytes" integer NOT NULL,
+	"sha256" text,
 	"details" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"video_id" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,

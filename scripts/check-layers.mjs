@@ -24,7 +24,7 @@ const MAY_IMPORT = {
   http: ['base', 'db', 'library'],
   api: ['base', 'db', 'events', 'library', 'media', 'search', 'views', 'http'],
   mcp: ['base', 'db', 'library', 'media', 'search', 'views', 'http'],
-  web: ['base', 'db', 'library', 'search', 'views', 'http'],
+  web: ['base', 'db', 'library', 'media', 'search', 'views', 'http'],
   workers: ['base', 'db', 'events', 'queue', 'media', 'video', 'vision', 'search', 'library', 'projections'],
   server: ['base', 'db', 'events', 'library', 'media', 'search', 'video', 'http', 'api', 'mcp', 'web'],
   cli: [

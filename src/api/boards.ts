@@ -37,10 +37,10 @@ import {
   toBoardWithItems,
   toPinnedFrames,
 } from '../views/collections.ts'
+import { BATCH, exportParameters, sendDownload, sendList } from '../views/download.ts'
 import { type ExportRow, exportShape, toExportRow } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
 import { OK, Ok } from '../views/ok.ts'
-import { BATCH, exportParameters, sendDownload, sendList } from '../views/download.ts'
 import { cursorParameter, LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
 
 export interface BoardsDeps extends CollectionDeps {

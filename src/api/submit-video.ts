@@ -6,12 +6,12 @@ import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { pointsForBytes } from '../http/rate-limit/budgets.ts'
+import { receiveForm } from '../http/upload-form.ts'
 import { type ResolvedSource, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { readParameters } from '../parameters.ts'
 import { flag } from '../views/parameter-values.ts'
 import { PLATFORMS } from '../vocabulary.ts'
-import { receiveForm } from './upload-form.ts'
 import { SubmittedVideo, toSubmitted } from './video-status.ts'
 
 export interface SubmitDeps {

@@ -19,7 +19,7 @@ import { CHILD_ENV } from '../video/extract/run-extraction.ts'
 import { type RunFile, readRunFile } from './context.ts'
 import { CliError } from './failure.ts'
 import { hostToListenOn, isLoopback, localUrl } from './listening.ts'
-import { ensureOperator } from './operator.ts'
+import { ensureOperator, operatorLink } from './operator.ts'
 import { addSamples } from './samples.ts'
 import { openServiceLog } from './service-log.ts'
 import { type Supervision, superviseServer } from './supervise.ts'
@@ -107,7 +107,7 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   await addSamples({ db, store: openMediaStore(config), config }, signal)
   if (signal.aborted) return
   returnMemoryWhenIdle()
-  say(welcome(url, join(config.dataDir, 'operator-key')))
+  say(welcome(url, join(config.dataDir, 'operator-key'), await operatorLink(db, { config, host })))
 }
 
 /** Starts a local database for each URL that is not set, and again if it ends by itself. */
@@ -223,12 +223,13 @@ function writeRunFile(dataDir: string, content: RunFile): void {
   renameSync(`${file}.new`, file)
 }
 
-function welcome(url: string, keyFile: string): string {
+function welcome(url: string, keyFile: string, link: string | undefined): string {
+  const signIn = link === undefined ? '' : `\nSign in as the operator, once: ${link}`
   const key = existsSync(keyFile)
     ? `\n  curl -s -H "Authorization: Bearer $(cat ${nearby(keyFile)})" ${url}/api/boards`
     : ''
   return `
-The wall: ${url}/
+The wall: ${url}/${signIn}
 
   curl -s '${url}/api/search?q=presenter'
   curl -s '${url}/api/frames?kind=cut&tone=dark'${key}

@@ -84,8 +84,12 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const kept = openKeptAnswers(readModel)
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const longAnswers = openLongAnswers()
+  const addresses = { resolve: findSource, fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }) }
   const pages = openPages({
     longAnswers,
+    store,
+    maxUploadBytes: config.maxUploadBytes,
+    addresses,
     readImage: async (path) => readImage(toImageKey(path.replace(/^\/media\//, '')) ?? ''),
     db,
     search,
@@ -120,8 +124,8 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     eventGuard: guardStreams(db, 'events:read'),
     checks: { database: () => db.execute(sql`select 1`).then(() => true) },
     maxUploadBytes: config.maxUploadBytes,
-    resolveSource: findSource,
-    fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }),
+    resolveSource: addresses.resolve,
+    fetchable: addresses.fetchable,
   }
   const routerTools = { db, cache, authentication, limits, longAnswers }
   const routers = [

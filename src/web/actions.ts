@@ -85,6 +85,22 @@ export function openActions({ db, assets, limits, publicUrl }: ActionDeps, route
       })
     },
 
+    /** Takes a body of any kind, for scripts: the session's token is in `X-Form`. */
+    put(
+      path: string,
+      who: Who,
+      act: (asked: Omit<Asked, 'fields'>) => Promise<object>,
+      points: (req: Request) => number,
+    ) {
+      router.put(path, paid, ours, async (req, res) => {
+        req.body = { form: req.get('X-Form') }
+        const visitor = await requireFormVisitor(db, cookie, req)
+        await admit(who, visitor, points(req))
+        res.set('Cache-Control', 'no-store')
+        res.json(await act({ visitor, req, res, param: (name) => String(req.params[name]) }))
+      })
+    },
+
     action(path: string, who: Who, act: (asked: Asked) => Promise<Done>, options: ActionOptions = {}): void {
       const { points, confirm } = options
       router.post(path, paid, ours, actionBody, async (req, res) => {

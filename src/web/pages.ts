@@ -13,11 +13,16 @@ import { collectionRouter } from './collections/collection-pages.ts'
 import { type ViewerOf, viewerReader } from './guard.ts'
 import { keysPageRouter } from './keys-page.ts'
 import { type Mailer, openMailer } from './mailer.ts'
+import type { OperatorDeps } from './operator/operator-deps.ts'
+import { operatorRouter } from './operator/operator-pages.ts'
 import { sharedBoardRouter } from './shared-board.ts'
 import { signInRouter } from './sign-in.ts'
 import { wallRouter } from './wall-page.ts'
 
-export interface PagesDeps extends CollectionDeps, Pick<CollectionPagesDeps, 'longAnswers' | 'readImage'> {
+export interface PagesDeps
+  extends CollectionDeps,
+    Pick<CollectionPagesDeps, 'longAnswers' | 'readImage'>,
+    Pick<OperatorDeps, 'store' | 'maxUploadBytes' | 'addresses'> {
   search: LibrarySearch
   readModel: ReadModelVersion
   takeTurn: TakeTurn
@@ -60,6 +65,7 @@ export function openPages(deps: PagesDeps): Pages {
       wallRouter({ ...deps, assets, viewerOf }),
       signInRouter({ ...deps, assets, mailer, printLink }),
       collectionRouter({ ...deps, assets }),
+      operatorRouter({ ...deps, assets }),
       keysPageRouter({ ...deps, assets }),
       sharedBoardRouter({ ...deps, assets }),
     ],

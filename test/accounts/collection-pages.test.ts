@@ -139,7 +139,7 @@ test('unpinning and deleting a board can be taken back with notes, places and co
   await me.post(`/web/boards/${id}/cover`, [['cover', frameIds[3]!]])
   const before = await me.boardOf(id)
   expect(before.board.coverFrameIds[0]).toBe(frameIds[3])
-  const gone = await me.ask(`/web/boards/${id}/pins/remove`, frames([frameIds[2]!, frameIds[0]!]))
+  const gone = await me.ask('/web/unpins', [['board', id], ...frames([frameIds[2]!, frameIds[0]!])])
   expect((await me.boardOf(id)).pins.map((pin) => pin.frameId)).toEqual([frameIds[1], frameIds[3]])
   await me.ask('/web/undo', [['removal', gone.json.undo]])
   const shape = ({ board, pins }: typeof before) => ({
@@ -158,7 +158,7 @@ test('unpinning and deleting a board can be taken back with notes, places and co
   expect(back.headers.get('location')).toBe(`/boards/${id}`)
   expect(shape(await me.boardOf(id))).toEqual(shape(before))
   // A move or a note of a frame that was removed meanwhile does not pin it anew.
-  await me.ask(`/web/boards/${id}/pins/remove`, frames([frameIds[1]!]))
+  await me.ask('/web/unpins', [['board', id], ...frames([frameIds[1]!])])
   expect(
     (
       await me.ask(`/web/boards/${id}/note`, [
@@ -186,7 +186,7 @@ test('on the free plan nothing is added, and everything can be seen, exported an
 test('a stranger is sent to sign in, and another person’s board is not there', async () => {
   const me = await person()
   const { json } = await me.ask('/web/boards', [['name', 'Mine']])
-  expect((await api.call('/boards')).headers.get('location')).toBe('/sign-in?to=%2Fboards')
+  expect((await api.call('/boards')).headers.get('location')).toBe('/sign-in')
   const other = await person()
   for (const path of [`/boards/${json.board.id}`, `/boards/${json.board.id}/export?format=zip`])
     expect((await other.get(path)).status).toBe(404)

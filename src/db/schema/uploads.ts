@@ -14,6 +14,8 @@ export const uploads = pgTable(
     /** The announced size of the whole file. */
     bytes: bigint({ mode: 'number' }).notNull(),
     partBytes: integer('part_bytes').notNull(),
+    /** Of the whole file, hex, where the sender announced it: by it a second sending finds the first. */
+    sha256: text(),
     /** Title, author and platform for the video. */
     details: jsonb().$type<Record<string, unknown>>().notNull().default({}),
     /** The video that the finished upload became; kept, so that a repeated request gets the same answer. */

@@ -91,7 +91,8 @@ export async function requirePin(
 ): Promise<void> {
   const { rows } = await db.execute(sql`
     select 1 from board_items i join boards b on b.id = i.board_id
-     where b.account_id = ${accountId} and b.id = any(${idArray([boardId])}) and i.frame_id = any(${idArray([frameId])})`)
+     where b.account_id = ${accountId}
+       and b.id = any(${idArray([boardId])}) and i.frame_id = any(${idArray([frameId])})`)
   if (rows.length === 0) throw notFound('pin')
 }
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { type Readable, Transform } from 'node:stream'
-import { and, eq } from 'drizzle-orm'
+import { and, eq, inArray } from 'drizzle-orm'
 import { cleanText } from '../../clean-text.ts'
 import type { Db } from '../../db/client.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
@@ -86,7 +86,7 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
 /**
  * Streams a file into the media store and queues it. The same bytes give the same video, and the second copy is
  * deleted. `details` is called once the bytes are stored, because a form may send its fields after the file.
- * @throws AppError payload_too_large, or invalid_request for an empty file.
+ * @throws AppError payload_too_large, invalid_request for an empty file, conflict for bytes that are not the announced.
  */
 export async function submitUpload(
   db: Db,
@@ -96,7 +96,14 @@ export async function submitUpload(
     filename,
     maxBytes,
     details: read,
-  }: { filename: string; maxBytes: number; details: () => SubmissionDetails | Promise<SubmissionDetails> },
+    expected,
+  }: {
+    filename: string
+    maxBytes: number
+    details: () => SubmissionDetails | Promise<SubmissionDetails>
+    /** What the sender announced; other bytes are refused. */
+    expected?: { bytes: number; sha256: string | null }
+  },
 ): Promise<{ video: VideoRow; created: boolean }> {
   const hash = createHash('sha256')
   const hashing = new Transform({
@@ -111,8 +118,11 @@ export async function submitUpload(
   // Every copy gets its own key, so removing one never removes another submission's bytes.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
   const { bytes } = await store.put(uploadKey, body.pipe(hashing), 'application/octet-stream', { maxBytes })
+  const sha256 = hash.digest('hex')
   let details: SubmissionDetails
   try {
+    if (expected && (bytes !== expected.bytes || (expected.sha256 ?? sha256) !== sha256))
+      throw new AppError('conflict', 'The file that arrived is not the one that was announced. Send it again.')
     if (bytes === 0) throw invalid('file', 'The file is empty.')
     details = await read()
   } catch (error) {
@@ -121,7 +131,7 @@ export async function submitUpload(
   }
   // If this fails, the row may still exist (connection lost at commit). Garbage collection removes the file if not.
   const { video, created } = await submitVideo(db, {
-    sourceKey: `sha256:${hash.digest('hex')}`,
+    sourceKey: `sha256:${sha256}`,
     sourceUrl: null,
     uploadKey,
     platform: 'web',
@@ -130,6 +140,23 @@ export async function submitUpload(
   })
   if (!created && !(await replacesLostUpload(db, store, video, uploadKey))) await store.delete(uploadKey)
   return { video, created }
+}
+
+/** What a batch of addresses or files would become: nothing is queued. */
+export interface KnownVideo {
+  id: string
+  title: string
+  status: VideoRow['status']
+}
+
+/** The videos that the library has already, by their source keys (`ResolvedSource.key`, `sha256:<hex>`). */
+export async function findKnown(db: Db, keys: readonly string[]): Promise<Map<string, KnownVideo>> {
+  if (keys.length === 0) return new Map()
+  const rows = await db
+    .select({ key: videos.sourceKey, id: videos.id, title: videos.title, status: videos.status })
+    .from(videos)
+    .where(inArray(videos.sourceKey, [...keys]))
+  return new Map(rows.map(({ key, ...video }) => [key, video]))
 }
 
 /** Replaces a lost upload by another copy of the same bytes. False when the upload changed meanwhile. */

@@ -16,16 +16,17 @@ import { requireVideo } from './videos.ts'
  */
 
 /** The size of every part but the last: well below the 100 MB that proxies take, small enough to send again. */
-export const PART_BYTES = 16 * 1024 * 1024
+const PART_BYTES = 16 * 1024 * 1024
 /** Unfinished uploads that an account may have. */
-export const MAX_UPLOADS = 20
+const MAX_UPLOADS = 20
 /** An upload without a new part for this long is deleted. */
-export const UPLOAD_HOURS = 24
+const UPLOAD_HOURS = 24
 
 export interface Upload {
   id: string
   filename: string
   bytes: number
+  sha256: string | null
   partBytes: number
   parts: number
   /** The numbers of the parts that are here. */
@@ -39,14 +40,26 @@ interface Whose {
   id: string
 }
 
-/** @throws AppError invalid_request for an empty file, payload_too_large, conflict at MAX_UPLOADS. */
-export async function createUpload(
-  db: Db,
-  given: { accountId: string; filename: string; bytes: number; maxBytes: number; details: SubmissionDetails },
-): Promise<Upload> {
-  const { accountId, filename, bytes, maxBytes, details } = given
-  if (bytes < 1) throw invalid('bytes', 'The file is empty.')
+interface NewUpload {
+  accountId: string
+  filename: string
+  bytes: number
+  /** Of the whole file, hex. */
+  sha256?: string | undefined
+  maxBytes: number
+  details: SubmissionDetails
+}
+
+/**
+ * Begins an upload, or finds the account's unfinished one of the same bytes: that one goes on.
+ * @throws AppError invalid_request for an empty file, payload_too_large, conflict at MAX_UPLOADS.
+ */
+export async function openUpload(db: Db, given: NewUpload): Promise<Upload> {
+  const { accountId, filename, bytes, sha256, maxBytes, details } = given
+  if (!Number.isSafeInteger(bytes) || bytes < 1) throw invalid('bytes', 'The file is empty.')
   if (bytes > maxBytes) throw tooLarge(maxBytes)
+  const open = (await listUploads(db, accountId)).find((one) => sha256 !== undefined && one.sha256 === sha256)
+  if (open?.bytes === bytes) return open
   return db.transactionOf(accountId, async (tx) => {
     await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
     const { rows } = await tx.execute<{ open: number }>(sql`
@@ -57,12 +70,13 @@ export async function createUpload(
     const id = randomBytes(16).toString('hex')
     await tx
       .insert(uploads)
-      .values({ id, accountId, filename, bytes, partBytes: PART_BYTES, details: { ...details }, expiresAt: later })
-    return { id, filename, bytes, partBytes: PART_BYTES, parts: partsOf(bytes), received: [], videoId: null }
+      .values({ id, accountId, filename, bytes, sha256, partBytes: PART_BYTES, details: { ...details }, expiresAt })
+    const announced = { id, filename, bytes, sha256: sha256 ?? null, partBytes: PART_BYTES }
+    return { ...announced, parts: partsOf(bytes), received: [], videoId: null }
   })
 }
 
-const later = sql`now() + make_interval(hours => ${UPLOAD_HOURS})` as unknown as Date
+const expiresAt = sql`now() + make_interval(hours => ${UPLOAD_HOURS})` as unknown as Date
 
 function partsOf(bytes: number, partBytes = PART_BYTES): number {
   return Math.ceil(bytes / partBytes)
@@ -79,9 +93,10 @@ async function requireUpload(db: Db, { accountId, id }: Whose) {
 
 /** Where an upload stands. @throws AppError not_found, also for another account's. */
 export async function findUpload(db: Db, whose: Whose): Promise<Upload> {
-  const { id, filename, bytes, partBytes, videoId } = await requireUpload(db, whose)
+  const { id, filename, bytes, sha256, partBytes, videoId } = await requireUpload(db, whose)
   const rows = await db.select().from(uploadParts).where(eq(uploadParts.uploadId, id)).orderBy(asc(uploadParts.n))
-  return { id, filename, bytes, partBytes, parts: partsOf(bytes, partBytes), received: rows.map(({ n }) => n), videoId }
+  const received = rows.map(({ n }) => n)
+  return { id, filename, bytes, sha256, partBytes, parts: partsOf(bytes, partBytes), received, videoId }
 }
 
 /** The account's unfinished uploads, oldest first. */
@@ -120,7 +135,7 @@ export async function putPart(
   }
   const kept = await db.transaction(async (tx) => {
     const { rowCount } = await tx.execute(
-      sql`update uploads set expires_at = ${later} where id = ${id} and video_id is null`,
+      sql`update uploads set expires_at = ${expiresAt} where id = ${id} and video_id is null`,
     )
     if (rowCount !== 1) return false
     await tx.insert(uploadParts).values({ uploadId: id, n, bytes: expected }).onConflictDoNothing()
@@ -139,21 +154,35 @@ export async function finishUpload(
   whose: Whose & { maxBytes: number },
 ): Promise<{ video: VideoRow; created: boolean }> {
   const upload = await findUpload(db, whose)
-  const { id, filename, parts, received } = upload
+  const { id, parts, received } = upload
   if (upload.videoId !== null) return { video: await requireVideo(db, upload.videoId), created: false }
   if (received.length < parts) {
     const missing = Array.from({ length: parts }, (_, n) => n).filter((n) => !received.includes(n))
     throw new AppError('conflict', `Parts are missing: ${missing.slice(0, 20).join(', ')}. Send them, then finish.`)
   }
   const { details } = await requireUpload(db, whose)
-  const found = await submitUpload(db, store, Readable.from(joined(store, id, parts), { objectMode: false }), {
-    filename,
-    maxBytes: whose.maxBytes,
-    details: () => details as SubmissionDetails,
-  })
+  const found = await joinParts(db, store, { upload, details: details as SubmissionDetails, maxBytes: whose.maxBytes })
   await db.update(uploads).set({ videoId: found.video.id }).where(eq(uploads.id, id))
   await store.deletePrefix(folderOf(id))
   return found
+}
+
+/** Where the bytes are not the announced ones, the parts go: the sender begins anew. */
+async function joinParts(
+  db: Db,
+  store: MediaStore,
+  { upload, details, maxBytes }: { upload: Upload; details: SubmissionDetails; maxBytes: number },
+): Promise<{ video: VideoRow; created: boolean }> {
+  const { id, filename, bytes, sha256, parts } = upload
+  const body = Readable.from(joined(store, id, parts), { objectMode: false })
+  try {
+    const expected = { bytes, sha256 }
+    return await submitUpload(db, store, body, { filename, maxBytes, details: () => details, expected })
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'conflict')
+      await db.delete(uploadParts).where(eq(uploadParts.uploadId, id))
+    throw error
+  }
 }
 
 async function* joined(store: MediaStore, id: string, parts: number): AsyncGenerator<Buffer> {

@@ -40,7 +40,7 @@ ${notices(visitor, told)}${planNotice(visitor)}
   ${renameMenu(visitor, board)}
   ${deleteMenu(visitor, board, total)}
 </div>
-${total === 0 && html`<p class="empty">Nothing is pinned yet. Select frames on the <a href="/">wall</a> and pin them.</p>`}
+${total === 0 && EMPTY}
 <form id="selection" method="post" class="bulk" data-bulk>${formToken(visitor)}${hidden('version', version)}
   ${hidden('board', board.id)}
   <span data-count>Selected frames:</span>
@@ -52,6 +52,8 @@ ${total === 0 && html`<p class="empty">Nothing is pinned yet. Select frames on t
 </div>
 ${pager(data)}`
 }
+
+const EMPTY = html`<p class="empty">Nothing is pinned yet. Select frames on the <a href="/">wall</a> and pin them.</p>`
 
 interface Placed {
   path: string

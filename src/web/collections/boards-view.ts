@@ -23,8 +23,10 @@ ${boards.length === 0 && html`<p class="empty">There is no board yet. Make one, 
 
 function boardCard({ id, name, item_count, shared_at, cover_urls }: ShownBoard): Html {
   return html`<li><a href="/boards/${id}">
-  <span class="covers">${cover_urls.map((url) => html`<img src="${url}" alt="" width="160" height="90" loading="lazy">`)}</span>
+  <span class="covers">${cover_urls.map(cover)}</span>
   <span class="name">${name}</span>
   <span class="hint">${counted(item_count, 'frame')}${shared_at !== null && ', shared'}</span>
 </a></li>`
 }
+
+const cover = (url: string) => html`<img src="${url}" alt="" width="160" height="90" loading="lazy">`

@@ -143,8 +143,7 @@ export function addPinActions(actions: Actions, deps: CollectionPagesDeps): void
       }
       const note = fields.one('note') || undefined
       const pinned = await db.transactionOf(accountId, async (tx) => {
-        const boardId =
-          fields.one('board') || (await ensureBoard(tx, { accountId, name: fields.one('name') })).board.id
+        const boardId = fields.one('board') || (await ensureBoard(tx, { accountId, name: fields.one('name') })).board.id
         return { board: boardId, ...(await pinFrames(tx, { accountId, boardId, frameIds, note })) }
       })
       return { json: pinned, to: `/boards/${pinned.board}` }

@@ -44,11 +44,13 @@ ol{display:grid;grid-template-columns:repeat(auto-fill,minmax(16rem,1fr));gap:1.
 li{break-inside:avoid}img{width:100%;height:auto;border-radius:6px}p{margin:.3rem 0}.credit{color:#57534e}
 @media print{ol{grid-template-columns:repeat(3,1fr)}}`
 
+const POLICY = "default-src 'none'; img-src 'self' file:; style-src 'unsafe-inline'"
+
 /** A page of its own, without script: it is opened from the reader's disk. */
 function contactSheet(title: string, entries: readonly SheetEntry[]): Html {
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title}</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src 'self' file:; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <style>${trusted(STYLE)}</style></head>
 <body><h1>${title}</h1><ol>${entries.map(sheetEntry)}</ol></body></html>
 `

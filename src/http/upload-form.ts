@@ -13,10 +13,16 @@ interface FormFile {
 }
 
 /**
- * Reads a form with one file. `upload` starts as soon as the file does and streams it; the result is its result.
+ * Reads a form with one file, and fields of a video besides; `also` names further ones. `upload` starts as soon as the
+ * file does and streams it; the result is its result.
  * @throws AppError for another form, once the upload that had begun has removed its unfinished file
  */
-export function receiveForm<T>(req: Request, upload: (form: FormFile) => Promise<T>): Promise<T> {
+export function receiveForm<T>(
+  req: Request,
+  upload: (form: FormFile) => Promise<T>,
+  { also = [] }: { also?: readonly string[] } = {},
+): Promise<T> {
+  const allowed = [...FIELDS, ...also]
   const form = openForm(req)
   const fields: Record<string, string> = {}
   const ended = Promise.withResolvers<Record<string, string>>()
@@ -40,8 +46,8 @@ export function receiveForm<T>(req: Request, upload: (form: FormFile) => Promise
       else refuse()
     }
     form.on('field', (name, value) => {
-      if (FIELDS.includes(name)) fields[name] = value
-      else fail(invalid(name.slice(0, 60), `unknown field; allowed are file, ${FIELDS.join(', ')}`))
+      if (allowed.includes(name)) fields[name] = value
+      else fail(invalid(name.slice(0, 60), `unknown field; allowed are file, ${allowed.join(', ')}`))
     })
     form.on('file', (name, stream, info) => {
       // The stream fails with the form, and the upload that reads it sees the error.

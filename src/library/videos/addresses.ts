@@ -1,0 +1,73 @@
+import type { Db } from '../../db/client.ts'
+import { invalid } from '../../errors.ts'
+import { findKnown, type KnownVideo, type ResolvedSource, submitUrl } from './submit.ts'
+
+/* Many addresses at once, as an operator pastes them. */
+
+export interface AddressRules {
+  resolve: (url: string) => ResolvedSource | undefined
+  /** Why this installation cannot fetch a source; undefined when it can. */
+  fetchable: (source: ResolvedSource) => string | undefined
+}
+
+/** What queueing an address would do. */
+export type CheckedAddress = { given: string } & (
+  | { outcome: 'new' }
+  /** The library has the video already. */
+  | { outcome: 'known'; video: KnownVideo }
+  /** An earlier line means the same video. */
+  | { outcome: 'twice'; first: string }
+  | { outcome: 'refused'; reason: string }
+)
+
+const MAX_ADDRESSES = 500
+
+/** The words of a text, one address each. @throws AppError invalid_request for none and for too many. */
+export function splitAddresses(text: string): string[] {
+  const words = text.split(/\s+/).filter((word) => word !== '')
+  if (words.length === 0) throw invalid('addresses', 'Paste one or more addresses first.')
+  if (words.length > MAX_ADDRESSES) throw invalid('addresses', `Paste at most ${MAX_ADDRESSES} addresses at once.`)
+  return words
+}
+
+/** Tells what each address would do. Queues nothing. */
+export async function checkAddresses(
+  db: Db,
+  given: readonly string[],
+  { resolve, fetchable }: AddressRules,
+): Promise<CheckedAddress[]> {
+  const sources = given.map((address) => resolve(address.slice(0, 2_000)))
+  const known = await findKnown(
+    db,
+    sources.flatMap((source) => source?.key ?? []),
+  )
+  const firsts = new Map<string, string>()
+  return given.map((address, n): CheckedAddress => {
+    const source = sources[n]
+    if (!source) return { given: address, outcome: 'refused', reason: NOT_AN_ADDRESS }
+    const first = firsts.get(source.key)
+    if (first !== undefined) return { given: address, outcome: 'twice', first }
+    firsts.set(source.key, address)
+    const video = known.get(source.key)
+    if (video) return { given: address, outcome: 'known', video }
+    const reason = fetchable(source)
+    return reason === undefined ? { given: address, outcome: 'new' } : { given: address, outcome: 'refused', reason }
+  })
+}
+
+const NOT_AN_ADDRESS = 'Not a video’s address. Use an https link to YouTube, X, Vimeo, LinkedIn or a video file.'
+
+/** Queues the new ones among these addresses, in their order. Returns the number that was queued. */
+export async function submitAddresses(
+  db: Db,
+  given: readonly string[],
+  { backfill, ...rules }: AddressRules & { backfill: boolean },
+): Promise<number> {
+  let queued = 0
+  for (const address of await checkAddresses(db, given, rules)) {
+    if (address.outcome !== 'new') continue
+    const { created } = await submitUrl(db, address.given, rules.resolve, { fetchable: rules.fetchable, backfill })
+    if (created) queued++
+  }
+  return queued
+}

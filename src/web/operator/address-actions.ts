@@ -1,0 +1,59 @@
+import { pointsForFrames } from '../../http/rate-limit/budgets.ts'
+import { type CheckedAddress, checkAddresses, splitAddresses, submitAddresses } from '../../library/videos/addresses.ts'
+import { type Actions, counted, type Fields, formToken, hidden } from '../actions.ts'
+import type { Visitor } from '../guard.ts'
+import { type Html, html } from '../html.ts'
+import type { OperatorDeps } from './operator-deps.ts'
+
+const pointsOf = (fields: Fields) => pointsForFrames(fields.one('addresses').split(/\s+/).length)
+
+/** Addresses are told first and queued second. */
+export function addAddressActions(actions: Actions, { db, addresses: rules }: OperatorDeps): void {
+  actions.action(
+    '/web/videos/check',
+    'operator',
+    async ({ visitor, fields }) => {
+      const checked = await checkAddresses(db, splitAddresses(fields.one('addresses')), rules)
+      return { page: { title: 'Add videos', current: 'operator', body: checkedPage(visitor, checked) } }
+    },
+    { points: pointsOf },
+  )
+
+  actions.action(
+    '/web/videos',
+    'operator',
+    async ({ fields }) => {
+      const backfill = fields.has('backfill')
+      const queued = await submitAddresses(db, splitAddresses(fields.one('addresses')), { ...rules, backfill })
+      return { json: { queued }, to: `/operator?queued=${queued}` }
+    },
+    { points: pointsOf },
+  )
+}
+
+function checkedPage(visitor: Visitor, checked: readonly CheckedAddress[]): Html {
+  const fresh = checked.filter(({ outcome }) => outcome === 'new')
+  return html`<h1>Add videos</h1>
+<p class="lead">${counted(fresh.length, 'address is new', 'addresses are new')}, of ${checked.length}.</p>
+${
+  fresh.length > 0 &&
+  html`<form class="inline" method="post" action="/web/videos">${formToken(visitor)}
+  ${hidden('addresses', fresh.map(({ given }) => given).join('\n'))}
+  <button class="primary">Queue ${counted(fresh.length, 'video')}</button>
+  <label class="box"><input type="checkbox" name="backfill" value="1"> Behind all other work</label>
+</form>`
+}
+<div class="scroll"><table>
+<thead><tr><th scope="col">Address</th><th scope="col">What happens</th></tr></thead>
+<tbody>${checked.map((one) => html`<tr><td class="address">${one.given}</td><td>${outcomeOf(one)}</td></tr>`)}</tbody>
+</table></div>
+<p><a href="/operator">Back to the videos</a></p>`
+}
+
+function outcomeOf(address: CheckedAddress): Html {
+  if (address.outcome === 'new') return html`new`
+  if (address.outcome === 'twice') return html`the same video as ${address.first}`
+  if (address.outcome === 'refused') return html`refused: ${address.reason}`
+  const { id, title, status } = address.video
+  return html`in the library already: <a href="/operator?video=${id}">${title}</a> (${status})`
+}

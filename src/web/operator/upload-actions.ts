@@ -1,0 +1,107 @@
+import type { Request } from 'express'
+import { z } from 'zod'
+import { AppError, invalid } from '../../errors.ts'
+import { pointsForBytes } from '../../http/rate-limit/budgets.ts'
+import { holdUntilSent } from '../../http/rate-limit/spend.ts'
+import { findKnown } from '../../library/videos/submit.ts'
+import {
+  cancelUpload,
+  findUpload,
+  finishUpload,
+  listUploads,
+  openUpload,
+  putPart,
+  type Upload,
+} from '../../library/videos/uploads.ts'
+import type { Actions, Asked } from '../actions.ts'
+import type { OperatorDeps } from './operator-deps.ts'
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
+const text = z
+  .string()
+  .max(300)
+  .transform((value) => value || undefined)
+const NewUpload = z.object({
+  filename: z.string().max(300),
+  bytes: z.coerce.number().int().min(0),
+  sha256: sha256.optional(),
+  title: text.optional(),
+  author: text.optional(),
+})
+
+function toJson({ id, filename, bytes, partBytes, parts, received, videoId }: Upload): object {
+  return { id, filename, bytes, part_bytes: partBytes, parts, received, video_id: videoId }
+}
+
+/**
+ * Files in parts, for operators' scripts: begin, put each part, finish. An unfinished upload of the same bytes goes on
+ * where it stopped, in any process. No request is larger than a part.
+ */
+export function addUploadActions(actions: Actions, deps: OperatorDeps): void {
+  const { db, store, limits, maxUploadBytes: maxBytes } = deps
+  const whose = ({ visitor, param }: Pick<Asked, 'visitor' | 'param'>) => ({
+    accountId: visitor.account.id,
+    id: param('id'),
+  })
+
+  // What the library has already is told before a byte is sent.
+  actions.action('/web/uploads', 'operator', async ({ visitor, fields }) => {
+    const given = Object.fromEntries(Object.keys(NewUpload.shape).flatMap((name) => givenAs(fields, name)))
+    const { title, author, ...file } = NewUpload.parse(given)
+    const known = file.sha256 && (await findKnown(db, [`sha256:${file.sha256}`])).get(`sha256:${file.sha256}`)
+    if (known) return { json: { known }, to: '/operator' }
+    const details = { title, author }
+    const upload = await openUpload(db, { accountId: visitor.account.id, maxBytes, details, ...file })
+    return { json: { upload: toJson(upload) }, to: '/operator' }
+  })
+
+  actions.page('/web/uploads', 'operator', async ({ visitor, res }) => {
+    const uploads = await listUploads(db, visitor.account.id)
+    res.set('Cache-Control', 'no-store').json({ uploads: uploads.map(toJson), max_bytes: maxBytes })
+    return undefined
+  })
+
+  actions.page('/web/uploads/:id', 'operator', async (asked) => {
+    const upload = await findUpload(db, whose(asked))
+    asked.res.set('Cache-Control', 'no-store').json({ upload: toJson(upload) })
+    return undefined
+  })
+
+  actions.put(
+    '/web/uploads/:id/parts/:n',
+    'operator',
+    async (asked) => {
+      holdUntilSent(limits, asked, 'uploads')
+      const n = Number(asked.param('n'))
+      await putPart(db, store, { ...whose(asked), n, body: asked.req })
+      return { part: n }
+    },
+    (req) => pointsForBytes(lengthOf(req)),
+  )
+
+  actions.action('/web/uploads/:id/finish', 'operator', async (asked) => {
+    const { video, created } = await finishUpload(db, store, { ...whose(asked), maxBytes })
+    return { json: { video: { id: video.id, title: video.title, status: video.status }, created }, to: '/operator' }
+  })
+
+  actions.action('/web/uploads/:id/cancel', 'operator', async (asked) => {
+    await cancelUpload(db, store, whose(asked))
+    return { json: { ok: true }, to: '/operator' }
+  })
+}
+
+function givenAs(fields: Asked['fields'], name: string): [string, string][] {
+  return fields.has(name) ? [[name, fields.one(name)]] : []
+}
+
+/** A part announces its length, so that it is paid for before it is read. */
+function lengthOf(req: Request): number {
+  const length = Number(req.headers['content-length'])
+  if (!Number.isInteger(length)) throw invalid('part', 'Content-Length is missing. Send the part with its length.')
+  if (length > MAX_PART_BYTES)
+    throw new AppError('payload_too_large', `A part has at most ${MAX_PART_BYTES} bytes. Send smaller ones.`)
+  return length
+}
+
+/** Below what any proxy lets through. */
+const MAX_PART_BYTES = 64 * 1024 * 1024
