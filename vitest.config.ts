@@ -40,7 +40,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'stores',
-          include: ['test/{accounts,backup,contract,db,events,library,mcp,projections,search}/**/*.test.ts'],
+          include: ['test/{accounts,backup,contract,db,events,library,mcp,projections,search,webhooks}/**/*.test.ts'],
           exclude: PROCESS,
           isolate: false,
           setupFiles: 'test/support/leftovers.setup.ts',

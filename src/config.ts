@@ -54,6 +54,7 @@ const Env = z.object({
     .regex(/^smtps?:\/\//, 'must begin with smtp:// or smtps://')
     .optional(),
   SIGNUP: z.enum(['on', 'off']).default('on'),
+  WEBHOOK_ALLOW_PRIVATE: z.enum(['0', '1']).default('0'),
   RATE_LIMIT_SCALE: z.coerce.number().positive().max(1e6).default(1),
   MAX_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(1).default(256),
   YTDLP_PATH: z.string().min(1).optional(),
@@ -113,6 +114,8 @@ export interface Config {
   vision: VisionConfig | undefined
   smtpUrl: string | undefined
   signup: boolean
+  /** Whether webhooks may go to private addresses, over http and to any port. */
+  webhookAllowPrivate: boolean
   rateLimitScale: number
   /** Undefined behind a proxy, where all connections come from its address. */
   connectionsPerAddress: number | undefined
@@ -190,6 +193,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
         : undefined,
     smtpUrl: e.SMTP_URL,
     signup: e.SIGNUP === 'on',
+    webhookAllowPrivate: e.WEBHOOK_ALLOW_PRIVATE === '1',
     rateLimitScale: e.RATE_LIMIT_SCALE,
     connectionsPerAddress: e.TRUST_PROXY > 0 ? undefined : e.MAX_CONNECTIONS_PER_ADDRESS,
     ytdlpPath: e.YTDLP_PATH,

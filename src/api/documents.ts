@@ -98,6 +98,7 @@ const HEAD = {
     { name: 'Tool server', description: 'The same library for language models.' },
     { name: 'Account', description: 'Saves and boards of the calling account.' },
     { name: 'Operators', description: 'Queueing videos, corrections, the vocabulary, plans and events.' },
+    { name: 'Webhooks', description: 'Receivers of events, and what was sent to them. Signed by Standard Webhooks.' },
     { name: 'Service', description: 'Health and documents.' },
   ],
 }

@@ -14,8 +14,16 @@ import { searchEndpoints } from './search.ts'
 import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
 import { videoEndpoints } from './videos.ts'
+import { type WebhookDeps, webhookEndpoints } from './webhooks.ts'
 
-export type ApiDeps = ReadDeps & BoardsDeps & SubmitDeps & MediaDeps & HealthDeps & DocumentsDeps & EventsDeps
+export type ApiDeps = ReadDeps &
+  BoardsDeps &
+  SubmitDeps &
+  WebhookDeps &
+  MediaDeps &
+  HealthDeps &
+  DocumentsDeps &
+  EventsDeps
 
 /** The library: what everyone reads and operators curate. */
 export const LIBRARY_ENDPOINTS: readonly Endpoint<ReadDeps & { db: Db }>[] = [
@@ -34,6 +42,7 @@ export const OTHER_ENDPOINTS: readonly Endpoint<ApiDeps>[] = [
   ...submitEndpoints,
   ...accountEndpoints,
   ...eventEndpoints,
+  ...webhookEndpoints,
   ...healthEndpoints,
   ...documentEndpoints,
 ]

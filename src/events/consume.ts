@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
-import type { Db, Tx } from '../db/client.ts'
+import type { Db, DbOrTx, Tx } from '../db/client.ts'
 import { isConnectionLoss } from '../db/connection-loss.ts'
 import type { Logger } from '../logger.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
@@ -219,7 +219,7 @@ function outageOf(consumer: Consumer, error: unknown): string | undefined {
 /** Another process has taken the consumer's lock and raised the epoch. */
 class Fenced extends Error {}
 
-export async function checkpointOf(db: Db, consumer: string): Promise<Cursor> {
+export async function checkpointOf(db: DbOrTx, consumer: string): Promise<Cursor> {
   const { rows } = await db.execute<{ xid: string; seq: string }>(
     sql`select xid::text as xid, seq from checkpoints where consumer = ${consumer}`,
   )

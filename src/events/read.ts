@@ -64,6 +64,14 @@ export async function findEnd(db: DbOrTx): Promise<Cursor> {
   return rows[0] ? { xid: rows[0].xid_text, seq: Number(rows[0].seq) } : START
 }
 
+/** The events of these ids that readers may see, in no order. */
+export async function readEventsById(db: DbOrTx, ids: readonly string[]): Promise<StoredEvent[]> {
+  const { rows } = await db.execute<Row>(sql`
+    select seq, xid::text as xid_text, id, type, version, subject, account_id, data, time
+      from events where id = any(${sql.param([...ids])}::uuid[]) and xid < event_log_horizon()`)
+  return rows.map(toStored)
+}
+
 /**
  * All events of one account, oldest first, in batches. The log has no index for it: it is read once, from its
  * beginning.

@@ -145,6 +145,7 @@ const text = (description: string, pattern: RegExp) => ({
 const PATH_VALUES: Readonly<Record<string, ReturnType<typeof text>>> = {
   id: text('Its id.', /^[0-9A-Za-z-]{1,64}$/),
   frameId: text('The id of a frame.', /^[0-9A-Za-z-]{1,64}$/),
+  eventId: text('The id of an event.', /^[0-9a-f-]{36}$/),
   slug: text('The slug of a technique.', /^[a-z0-9]+(-[a-z0-9]+)*$/),
   token: text('The token at the end of a share link.', /^[0-9A-Za-z_]{1,200}$/),
   name: text('The name of an image, from `image_url` or `thumb_url`.', /^[0-9a-z-]{1,60}\.webp$/),

@@ -19,6 +19,7 @@ import { openLongAnswers } from '../http/stream-body.ts'
 import { openTurns } from '../http/turns.ts'
 import { fetchability } from '../library/videos/submit.ts'
 import type { Logger } from '../logger.ts'
+import type { Mailer } from '../mailer.ts'
 import { mcpRouter } from '../mcp/route.ts'
 import { createToolServer, createTools } from '../mcp/server.ts'
 import type { Tool } from '../mcp/tool.ts'
@@ -30,7 +31,6 @@ import { openLibrarySearch } from '../search/open-search.ts'
 import { VERSION } from '../version.ts'
 import { findPasted, findSource } from '../video/source/source.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
-import type { Mailer } from '../web/mailer.ts'
 import { openPages } from '../web/pages.ts'
 import { OPERATIONS } from './operations.ts'
 
@@ -124,6 +124,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     eventGuard: guardStreams(db, 'events:read'),
     checks: { database: () => db.execute(sql`select 1`).then(() => true) },
     maxUploadBytes: config.maxUploadBytes,
+    allowPrivate: config.webhookAllowPrivate,
     resolveSource: addresses.resolve,
     fetchable: addresses.fetchable,
   }

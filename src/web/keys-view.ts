@@ -24,6 +24,7 @@ const SCOPE_TEXT: Record<Scope, string> = {
   'videos:write': 'queue, retry and delete videos',
   'library:write': 'correct annotations, edit the techniques',
   'accounts:write': 'change plans',
+  'webhooks:write': 'register receivers of events, see what was sent to them',
   'events:read': 'read the event log',
 }
 

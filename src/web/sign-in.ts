@@ -8,6 +8,7 @@ import { parseEmail } from '../library/accounts/accounts.ts'
 import { createSignInCode, endAllSessions, endSession, redeemSignInCode } from '../library/accounts/sessions.ts'
 import { sha256 } from '../library/ids.ts'
 import type { Logger } from '../logger.ts'
+import type { Mailer } from '../mailer.ts'
 import { omit } from '../omit.ts'
 import type { Assets } from './assets.ts'
 import {
@@ -24,7 +25,6 @@ import {
 } from './guard.ts'
 import type { Html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
-import type { Mailer } from './mailer.ts'
 import { pageErrors } from './page-errors.ts'
 import { confirmForm, type Delivery, sentPage, sentTitle, signInForm, signInMail, signOutForm } from './sign-in-view.ts'
 

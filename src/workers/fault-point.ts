@@ -13,7 +13,8 @@ export const STEPS = [
 ] as const
 /** The same for backups and restores: once for each table and each folder of images. */
 type CopyStep = 'backup-tables' | 'backup-images' | 'restore-images' | 'restore-tables'
-type Step = (typeof STEPS)[number] | CopyStep
+type WebhookStep = 'webhook-written' | 'webhook-sent' | 'webhook-recorded'
+type Step = (typeof STEPS)[number] | CopyStep | WebhookStep
 
 export type FaultPoint = (step: Step) => void
 

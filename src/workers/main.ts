@@ -29,6 +29,7 @@ import { type PeriodicTask, repeatEvery } from './periodic.ts'
 import { type OpenProjection, openProjection } from './projection.ts'
 import { reconcileJobs } from './reconcile.ts'
 import { sweepScratch } from './scratch.ts'
+import { openWebhooks, type Webhooks } from './webhooks.ts'
 
 export interface WorkerOptions {
   config: Config
@@ -92,15 +93,17 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
 
   const projection = roles.includes('events') ? await openProjection({ config, db, logger, faultPoint }) : undefined
   const context = { db, url: databaseUrl, logger, ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }) }
-  const consumers = projection
-    ? [dispatchConsumer({ db, queues, activeAnnotator, faultPoint }), ...projection.consumers].map((consumer) =>
-        startConsumer(context, consumer),
-      )
-    : []
+  const webhooks = projection ? openWebhooks({ db, config, logger, faultPoint, pollMs: options.pollMs }) : undefined
+  const dispatch = dispatchConsumer({ db, queues, activeAnnotator, faultPoint })
+  const consumers = [
+    ...(projection ? [dispatch, ...projection.consumers] : []),
+    ...(webhooks ? [webhooks.consumer] : []),
+  ].map((consumer) => startConsumer(context, consumer))
   const { reconcileMs = MINUTE / 2 } = options
-  const periodic = projection
-    ? startPeriodicTasks({ db, store, queues, logger, projection, activeAnnotator, reconcileMs })
-    : []
+  const periodic =
+    projection && webhooks
+      ? startPeriodicTasks({ db, store, queues, logger, projection, webhooks, activeAnnotator, reconcileMs })
+      : []
 
   return {
     drain: () => drain(db, queues, workers, consumers),
@@ -110,7 +113,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     },
     async stop(deadlineMs = 20_000) {
       const ends = periodic.map((task) => task.stop())
-      await Promise.all(workers.map((worker) => worker.stop(deadlineMs)))
+      await Promise.all([...workers.map((worker) => worker.stop(deadlineMs)), webhooks?.stop(deadlineMs)])
       await settledWithin(deadlineMs, Promise.all(ends))
       await Promise.all(consumers.map((consumer) => consumer[Symbol.asyncDispose]()))
       await projection?.[Symbol.asyncDispose]()
@@ -154,6 +157,7 @@ function startPeriodicTasks({
   queues,
   logger,
   projection,
+  webhooks,
   activeAnnotator,
   reconcileMs,
 }: {
@@ -162,6 +166,7 @@ function startPeriodicTasks({
   queues: Queues
   logger: Logger
   projection: OpenProjection
+  webhooks: Webhooks
   activeAnnotator: () => Promise<AnnotatorTarget>
   reconcileMs: number
 }): PeriodicTask[] {
@@ -179,6 +184,8 @@ function startPeriodicTasks({
       await deleteExpired(db)
       await sweepUploads(db, store)
     }),
+    repeatEvery(60 * MINUTE, 'delete old deliveries', logger, () => webhooks.prune()),
+    repeatEvery(MINUTE, 'tell of failing webhooks', logger, () => webhooks.tellOwners()),
     repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
     repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async () => {
       await checkStorage(db, store, { remove: true })

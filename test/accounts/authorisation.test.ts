@@ -166,7 +166,7 @@ test('the account’s endpoints need members’ scopes, operators’ theirs, and
         [MEMBER_SCOPES.includes(scope as never), scope?.endsWith(method === 'get' ? ':read' : ':write')],
         route,
       ).toEqual([true, true])
-    else if (tag === 'Operators') expect(OPERATOR_SCOPES, route).toContain(scope)
+    else if (tag === 'Operators' || tag === 'Webhooks') expect(OPERATOR_SCOPES, route).toContain(scope)
     else expect([scope, method === 'get' || tag === 'Tool server'], route).toEqual([undefined, true])
   }
 })

@@ -37,12 +37,13 @@ test('the document is valid OpenAPI 3.1', async () => {
 
 /** Names that clients have in their code: one may be added, none may change. */
 const OPERATION_IDS = `
-addTechnique callToolServer cancelVideo checkLiveness checkReadiness correctFrame createBoard deleteBoard deleteVideo
-dismissTechniqueSuggestion exportBoard exportBoards exportSavedFrames findSimilarFrames getBoard getFrame getImage
-getLlmsText getOpenApiDocument getSharedBoard getVideo getVideoStatus listBoards listBrands listEvents listFrames
-listSavedFrames listTechniqueSuggestions listTechniques listVideoFrames listVideos mergeTechnique pinFrame pinFrames
-renameBoard retryVideo saveFrame searchLibrary setAccountPlan shareBoard submitVideo unpinFrame unsaveFrame
-unshareBoard updateTechnique`
+addTechnique callToolServer cancelVideo checkLiveness checkReadiness correctFrame createBoard createWebhook deleteBoard
+deleteVideo deleteWebhook dismissTechniqueSuggestion exportBoard exportBoards exportSavedFrames findSimilarFrames
+getBoard getFrame getImage getLlmsText getOpenApiDocument getSharedBoard getVideo getVideoStatus getWebhook
+getWebhookDelivery listBoards listBrands listEvents listFrames listSavedFrames listTechniqueSuggestions listTechniques
+listVideoFrames listVideos listWebhookDeliveries listWebhooks mergeTechnique pauseWebhook pinFrame pinFrames
+renameBoard resendWebhookEvents resumeWebhook retryVideo rotateWebhookSecret saveFrame searchLibrary setAccountPlan
+shareBoard submitVideo testWebhook unpinFrame unsaveFrame unshareBoard updateTechnique updateWebhook`
 
 interface OperationObject {
   operationId: string

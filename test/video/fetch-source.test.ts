@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { MediaError } from '../../src/errors.ts'
-import type { Address, Wire } from '../../src/video/source/checked-connection.ts'
+import type { Address, Wire } from '../../src/outbound/checked-connection.ts'
 import { fetchSource } from '../../src/video/source/fetch-source.ts'
 
 /** The beginning of an MP4, padded. */

@@ -8,7 +8,13 @@ import { appendEvent } from '../../events/append.ts'
 import { BASE62, isId, randomBase62, randomId, sha256 } from '../ids.ts'
 
 export const MEMBER_SCOPES = ['saves:read', 'saves:write', 'boards:read', 'boards:write'] as const
-export const OPERATOR_SCOPES = ['videos:write', 'library:write', 'accounts:write', 'events:read'] as const
+export const OPERATOR_SCOPES = [
+  'videos:write',
+  'library:write',
+  'accounts:write',
+  'webhooks:write',
+  'events:read',
+] as const
 export const SCOPES = [...MEMBER_SCOPES, ...OPERATOR_SCOPES] as const
 export type Scope = (typeof SCOPES)[number]
 

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { type Agent, type Dispatcher, errors, request } from 'undici'
 import { cleanText } from '../../clean-text.ts'
 import { MediaError } from '../../errors.ts'
-import { type ConnectionOptions, checkUrl, openCheckedAgent } from './checked-connection.ts'
+import { type ConnectionOptions, checkUrl, openCheckedAgent } from '../../outbound/checked-connection.ts'
 import { checkMagic, SNIFF_BYTES } from './magic.ts'
 
 export interface FetchOptions extends ConnectionOptions {

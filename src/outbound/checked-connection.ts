@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import type { Duplex } from 'node:stream'
 import { Agent, buildConnector } from 'undici'
-import { MediaError } from '../../errors.ts'
+import { MediaError } from '../errors.ts'
 import { isAddressLiteral, isPublicAddress } from './public-address.ts'
 
 export interface Address {
@@ -18,6 +18,8 @@ export interface Wire {
 }
 
 export interface ConnectionOptions extends Wire {
+  /** Connections at once to one origin; 1 if absent. */
+  connections?: number
   connectTimeoutMs?: number
   idleTimeoutMs?: number
 }
@@ -51,7 +53,7 @@ export function openCheckedAgent(options: ConnectionOptions): Agent {
   const dial = options.dial ?? dialTls(options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS)
   const idleTimeoutMs = options.idleTimeoutMs ?? IDLE_TIMEOUT_MS
   return new Agent({
-    connections: 1,
+    connections: options.connections ?? 1,
     pipelining: 1,
     headersTimeout: idleTimeoutMs,
     bodyTimeout: idleTimeoutMs,

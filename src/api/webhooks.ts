@@ -1,0 +1,362 @@
+import { z } from 'zod'
+import type { Db } from '../db/client.ts'
+import { DELIVERY_STATES, ENDPOINT_STATES } from '../db/schema/webhooks.ts'
+import { EVENT_TYPES } from '../events/catalogue.ts'
+import { endpoint, idempotentPost } from '../http/endpoint.ts'
+import { pointsForItems } from '../http/rate-limit/budgets.ts'
+import {
+  listDeliveries,
+  loadDelivery,
+  MAX_RANGE,
+  parseBefore,
+  resendEvent,
+  resendRange,
+  sendTest,
+} from '../library/webhooks/deliveries.ts'
+import { describeDelivery, describeEndpoint, describeEndpoints } from '../library/webhooks/describe.ts'
+import {
+  createEndpoint,
+  deleteEndpoint,
+  listEndpoints,
+  loadEndpoint,
+  MAX_OVERLAP_HOURS,
+  OVERLAP_HOURS,
+  rotateSecret,
+  updateEndpoint,
+} from '../library/webhooks/endpoints.ts'
+import { pauseEndpoint, resumeEndpoint } from '../library/webhooks/states.ts'
+import { OK, Ok } from '../views/ok.ts'
+import { limitUpTo } from '../views/parameter-values.ts'
+import { ERRORS } from '../webhooks/receiver.ts'
+import { SIGNING } from '../webhooks/secrets.ts'
+import { cursorParameter, nextCursor } from './paging.ts'
+
+export interface WebhookDeps {
+  db: Db
+  /** Whether private addresses and http are allowed. */
+  allowPrivate: boolean
+}
+
+const time = z.iso.datetime().nullable()
+
+const Webhook = z
+  .strictObject({
+    id: z.string(),
+    url: z.string(),
+    description: z.string(),
+    types: z.array(z.string()).nullable().describe('Null: every type.'),
+    email: z.string().nullable().describe('Where failures are told; null: the address of the account that made it.'),
+    state: z.enum(ENDPOINT_STATES),
+    paused_because: z.enum(['operator', 'failures']).nullable(),
+    signing: z.enum(SIGNING),
+    public_key: z.string().nullable().describe('Checks `v1a` signatures; null for `v1`.'),
+    old_secret_until: time.describe('Until then the secret before the last rotation signs too.'),
+    waiting: z.int().describe('Deliveries that are due or will be tried again.'),
+    cursor: z.string().describe('The position in the event log up to which deliveries are written.'),
+    failures: z.int().describe('Failed attempts since the last success.'),
+    failing_since: time,
+    last_success_at: time,
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Webhook', description: 'A receiver of events. Its secret is never shown again.' })
+
+const Delivery = z
+  .strictObject({
+    event_id: z.string().describe('The receiver sees it as `webhook-id`.'),
+    type: z.string(),
+    state: z.enum(DELIVERY_STATES),
+    next_attempt_at: time,
+    created_at: z.iso.datetime(),
+    finished_at: time,
+    attempts: z.array(
+      z.strictObject({
+        at: z.iso.datetime(),
+        status: z.int().nullable(),
+        latency_ms: z.int(),
+        error: z.enum(ERRORS).nullable(),
+        answer: z.string().nullable().describe('The first kilobyte.'),
+      }),
+    ),
+  })
+  .meta({ id: 'Delivery', description: 'One event for one webhook, with its attempts.' })
+
+const fields = {
+  url: z.string().min(1).max(2_000),
+  types: z.array(z.enum(EVENT_TYPES)).min(1).max(EVENT_TYPES.length).nullable(),
+  description: z.string().max(200),
+  email: z.email().max(254).nullable(),
+}
+const NewWebhookBody = z.strictObject({
+  url: fields.url,
+  types: fields.types.optional(),
+  description: fields.description.optional(),
+  email: fields.email.optional(),
+  signing: z.enum(SIGNING).optional(),
+})
+const WebhookPatchBody = z
+  .strictObject(fields)
+  .partial()
+  .refine((body) => Object.keys(body).length > 0, 'name at least one of url, types, description, email')
+  .meta({ minProperties: 1 })
+const RotateBody = z.strictObject({
+  overlap_hours: z.int().min(0).max(MAX_OVERLAP_HOURS).optional(),
+  signing: z.enum(SIGNING).optional(),
+})
+const place = z.string().min(1).max(60)
+const ResumeBody = z.strictObject({
+  from: place.default('stopped').describe('`stopped`, `now`, a cursor of the event log, or a date.'),
+})
+const ResendBody = z.union([
+  z.strictObject({ event_id: z.uuid() }),
+  z.strictObject({ from: place, to: place, only: z.literal('failed').optional() }),
+])
+
+const one = z.strictObject({ webhook: Webhook })
+const withSecret = z.strictObject({
+  webhook: Webhook,
+  secret: z.string().nullable().describe('Shown once. Null with `v1a`: receivers check with `public_key`.'),
+})
+const scope = 'webhooks:write'
+const tag = 'Webhooks'
+
+/** With `v1a` the secret key is for signing alone: nobody else needs it. */
+const shown = (secret: string) => (secret.startsWith('whsec_') ? secret : null)
+
+const registration = [
+  idempotentPost(
+    {
+      id: 'createWebhook',
+      method: 'post',
+      path: '/api/webhooks',
+      tag,
+      summary: 'Register a receiver of events from now on; the secret is shown once',
+      body: NewWebhookBody,
+      example: { url: 'https://hooks.example.org/frames', types: ['video.ready', 'video.failed'] },
+      answer: withSecret,
+      status: 201,
+      scope,
+      errors: [409],
+    },
+    async ({ allowPrivate }: WebhookDeps, { body, caller, tx }) => {
+      const given = { ...body, types: body.types ?? null, accountId: caller.account.id }
+      const { endpoint: made, secret } = await createEndpoint(tx, given, { allowPrivate })
+      return { webhook: await describeEndpoint(tx, made), secret: shown(secret) }
+    },
+    { secret: true, locationOf: ({ webhook }) => `/api/webhooks/${webhook.id}` },
+  ),
+  endpoint(
+    {
+      id: 'listWebhooks',
+      method: 'get',
+      path: '/api/webhooks',
+      tag,
+      summary: 'All receivers of events, the newest first',
+      parameters: {},
+      answer: z.strictObject({ webhooks: z.array(Webhook) }),
+      scope,
+    },
+    async ({ db }: WebhookDeps) => ({ webhooks: await describeEndpoints(db, await listEndpoints(db)) }),
+  ),
+  endpoint(
+    {
+      id: 'getWebhook',
+      method: 'get',
+      path: '/api/webhooks/:id',
+      tag,
+      summary: 'One receiver of events',
+      parameters: {},
+      answer: one,
+      scope,
+      errors: [404],
+    },
+    async ({ db }: WebhookDeps, { params }) => ({
+      webhook: await describeEndpoint(db, await loadEndpoint(db, params.id)),
+    }),
+  ),
+  endpoint(
+    {
+      id: 'updateWebhook',
+      method: 'patch',
+      path: '/api/webhooks/:id',
+      tag,
+      summary: 'Change the address, types, description or e-mail address of a receiver',
+      body: WebhookPatchBody,
+      example: { types: ['video.ready'] },
+      answer: one,
+      scope,
+      errors: [404],
+    },
+    async ({ db, allowPrivate }: WebhookDeps, { params, body }) => ({
+      webhook: await describeEndpoint(db, await updateEndpoint(db, params.id, body, { allowPrivate })),
+    }),
+  ),
+  endpoint(
+    {
+      id: 'deleteWebhook',
+      method: 'delete',
+      path: '/api/webhooks/:id',
+      tag,
+      summary: 'Delete a receiver with its deliveries',
+      answer: Ok,
+      scope,
+      errors: [404],
+    },
+    async ({ db }: WebhookDeps, { params }) => {
+      await deleteEndpoint(db, params.id)
+      return OK
+    },
+  ),
+  idempotentPost(
+    {
+      id: 'rotateWebhookSecret',
+      method: 'post',
+      path: '/api/webhooks/:id/secret',
+      tag,
+      summary: 'Replace the secret; for a time the old one signs beside it',
+      description: `The overlap is ${OVERLAP_HOURS} hours unless \`overlap_hours\` says otherwise.`,
+      body: RotateBody,
+      bodyOptional: true,
+      example: { overlap_hours: 48 },
+      answer: withSecret,
+      scope,
+      errors: [404],
+    },
+    async (_: WebhookDeps, { params, body, tx }) => {
+      const options = { overlapHours: body.overlap_hours, signing: body.signing }
+      const { endpoint: rotated, secret } = await rotateSecret(tx, params.id, options)
+      return { webhook: await describeEndpoint(tx, rotated), secret: shown(secret) }
+    },
+    { secret: true },
+  ),
+]
+
+const running = [
+  endpoint(
+    {
+      id: 'pauseWebhook',
+      method: 'post',
+      path: '/api/webhooks/:id/pause',
+      tag,
+      summary: 'Stop sending; the receiver keeps its place in the log',
+      answer: one,
+      scope,
+      errors: [404],
+    },
+    async ({ db }: WebhookDeps, { params }) => ({
+      webhook: await describeEndpoint(db, await pauseEndpoint(db, params.id)),
+    }),
+  ),
+  endpoint(
+    {
+      id: 'resumeWebhook',
+      method: 'post',
+      path: '/api/webhooks/:id/resume',
+      tag,
+      summary: 'Send again: from where it stopped, from now, or from a place in the log',
+      body: ResumeBody,
+      bodyOptional: true,
+      example: { from: 'stopped' },
+      answer: one,
+      scope,
+      errors: [404, 409],
+    },
+    async ({ db }: WebhookDeps, { params, body }) => ({
+      webhook: await describeEndpoint(db, await resumeEndpoint(db, params.id, body.from, new Date())),
+    }),
+  ),
+  endpoint(
+    {
+      id: 'testWebhook',
+      method: 'post',
+      path: '/api/webhooks/:id/test',
+      tag,
+      summary: 'Send a test event, once; the delivery tells what came of it',
+      answer: z.strictObject({ delivery: Delivery }),
+      status: 202,
+      scope,
+      errors: [404],
+    },
+    async ({ db }: WebhookDeps, { params }) => ({
+      delivery: describeDelivery(await sendTest(db, params.id, new Date())),
+    }),
+  ),
+]
+
+const DELIVERIES = { default: 50, max: 200 } as const
+
+const log = [
+  endpoint(
+    {
+      id: 'listWebhookDeliveries',
+      method: 'get',
+      path: '/api/webhooks/:id/deliveries',
+      tag,
+      summary: 'What was sent to a receiver within 30 days and what it answered, the newest first',
+      parameters: {
+        state: { schema: z.enum(DELIVERY_STATES), description: 'Only deliveries in this state.', example: 'failed' },
+        after: cursorParameter(/^[0-9]{1,15}$/),
+        limit: {
+          schema: limitUpTo(DELIVERIES.max),
+          description: `Rows per page; default ${DELIVERIES.default}, at most ${DELIVERIES.max} (more is capped).`,
+        },
+      },
+      answer: z.strictObject({ deliveries: z.array(Delivery), next: nextCursor }),
+      scope,
+      errors: [404],
+    },
+    async ({ db }: WebhookDeps, { params, query, charge }) => {
+      const { state, after, limit = DELIVERIES.default } = query
+      const before = after === undefined ? undefined : parseBefore(after)
+      const { deliveries, next } = await listDeliveries(db, params.id, { state, before, limit })
+      await charge(pointsForItems(deliveries.length) - 1)
+      return { deliveries: deliveries.map(describeDelivery), next: next === null ? null : String(next) }
+    },
+  ),
+  endpoint(
+    {
+      id: 'getWebhookDelivery',
+      method: 'get',
+      path: '/api/webhooks/:id/deliveries/:eventId',
+      tag,
+      summary: 'One delivery',
+      parameters: {},
+      answer: z.strictObject({ delivery: Delivery }),
+      scope,
+      errors: [404],
+    },
+    async ({ db }: WebhookDeps, { params }) => ({
+      delivery: describeDelivery(await loadDelivery(db, params.id, params.eventId)),
+    }),
+  ),
+  endpoint(
+    {
+      id: 'resendWebhookEvents',
+      method: 'post',
+      path: '/api/webhooks/:id/resend',
+      tag,
+      summary: 'Send one event or a range of the log once more',
+      description:
+        `\`from\` and \`to\` are cursors of the event log, or dates. At most ${MAX_RANGE} events are queued at a ` +
+        'time: `next` is then the cursor to give as `from`.',
+      body: ResendBody,
+      example: { from: '2026-11-20', to: '2026-11-21', only: 'failed' },
+      answer: z.strictObject({ queued: z.int(), next: nextCursor }),
+      status: 202,
+      scope,
+      errors: [404],
+    },
+    async ({ db }: WebhookDeps, { params, body, charge }) => {
+      if ('event_id' in body) {
+        await resendEvent(db, params.id, body.event_id, new Date())
+        return { queued: 1, next: null }
+      }
+      const result = await resendRange(db, params.id, body, new Date())
+      await charge(pointsForItems(result.queued) - 1)
+      return result
+    },
+  ),
+]
+
+/** Receivers of events, for operators. */
+export const webhookEndpoints = [...registration, ...running, ...log]

@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import type { Db, DbOrTx } from '../../db/client.ts'
+import { type DeliveryState, webhookDeliveries } from '../../db/schema/webhooks.ts'
+import { invalid, notFound } from '../../errors.ts'
+import { formatCursor } from '../../events/catalogue.ts'
+import { readEventsById } from '../../events/read.ts'
+import type { DeliveryError } from '../../webhooks/receiver.ts'
+import { loadEndpoint, lockEndpoint } from './endpoints.ts'
+import { insertDeliveries } from './fan-out.ts'
+import { checkOrder, readPosition } from './positions.ts'
+
+/** How long the log of deliveries is kept. */
+const KEPT_DAYS = 30
+
+export interface DeliveryEntry {
+  /** The id that receivers see as `webhook-id`. */
+  eventId: string
+  /** Orders deliveries by when they were first written. */
+  id: number
+  type: string
+  state: DeliveryState
+  nextAt: Date | null
+  createdAt: Date
+  finishedAt: Date | null
+  attempts: AttemptEntry[]
+}
+
+interface AttemptEntry {
+  at: Date
+  status: number | null
+  latencyMs: number
+  error: DeliveryError | null
+  answer: string | null
+}
+
+interface ListOptions {
+  state?: DeliveryState | undefined
+  /** The `id` of the last row of the page before. */
+  before?: number | undefined
+  limit: number
+}
+
+/** Deliveries of an endpoint with their attempts, newest first. */
+export async function listDeliveries(
+  db: DbOrTx,
+  endpointId: string,
+  { state, before, limit }: ListOptions,
+): Promise<{ deliveries: DeliveryEntry[]; next: number | null }> {
+  await loadEndpoint(db, endpointId)
+  const deliveries = await selectDeliveries(
+    db,
+    sql`endpoint_id = ${endpointId}
+        ${state ? sql`and state = ${state}` : sql``} ${before ? sql`and id < ${before}::bigint` : sql``}`,
+    limit,
+  )
+  return { deliveries, next: deliveries.length < limit ? null : (deliveries.at(-1)?.id ?? null) }
+}
+
+/** @throws AppError not_found */
+export async function loadDelivery(db: DbOrTx, endpointId: string, eventId: string): Promise<DeliveryEntry> {
+  await loadEndpoint(db, endpointId)
+  const [delivery] = isUuid(eventId)
+    ? await selectDeliveries(db, sql`endpoint_id = ${endpointId} and event_id = ${eventId}`, 1)
+    : []
+  if (!delivery) throw notFound('delivery')
+  return delivery
+}
+
+interface DeliveryRow extends Record<string, unknown> {
+  id: string
+  event_id: string
+  type: string
+  state: DeliveryState
+  next_at: string
+  created_at: string
+  finished_at: string | null
+  attempts: (Omit<AttemptEntry, 'at'> & { at: string })[]
+}
+
+async function selectDeliveries(db: DbOrTx, where: ReturnType<typeof sql>, limit: number): Promise<DeliveryEntry[]> {
+  const { rows } = await db.execute<DeliveryRow>(sql`
+    select d.*, coalesce(a.list, '[]') as attempts
+      from (select * from webhook_deliveries where ${where} order by id desc limit ${limit}) d
+      left join lateral (
+        select json_agg(json_build_object('at', at, 'status', status, 'latencyMs', latency_ms, 'error', error,
+                                          'answer', answer) order by id) as list
+          from webhook_attempts where delivery_id = d.id) a on true
+     order by d.id desc`)
+  return rows.map((row) => ({
+    eventId: row.event_id,
+    id: Number(row.id),
+    type: row.type,
+    state: row.state,
+    nextAt: row.state === 'waiting' ? new Date(row.next_at) : null,
+    createdAt: new Date(row.created_at),
+    finishedAt: row.finished_at === null ? null : new Date(row.finished_at),
+    attempts: row.attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) })),
+  }))
+}
+
+/** Sends one event of the log once more, or for the first time, whatever the endpoint's types. */
+export async function resendEvent(db: Db, endpointId: string, eventId: string, now: Date): Promise<DeliveryEntry> {
+  await db.transaction(async (tx) => {
+    await lockEndpoint(tx, endpointId)
+    const events = isUuid(eventId) ? await readEventsById(tx, [eventId]) : []
+    if (events.length === 0) throw notFound('event in the log')
+    await insertDeliveries(tx, { endpointId, events, now, again: true })
+  })
+  return loadDelivery(db, endpointId, eventId)
+}
+
+export interface Range {
+  /** A cursor (after it) or a date (from it on). */
+  from: string
+  /** A cursor (with it) or a date (before it). */
+  to: string
+  /** `failed`: only what was given up. Otherwise every event of the endpoint's types. */
+  only?: 'failed' | undefined
+}
+
+export const MAX_RANGE = 10_000
+
+/**
+ * Sends the events of a range once more. At most `MAX_RANGE` at a time: `next` is the cursor to go on from, or null
+ * at the end of the range.
+ */
+export async function resendRange(
+  db: Db,
+  endpointId: string,
+  { from, to, only }: Range,
+  now: Date,
+): Promise<{ queued: number; next: string | null }> {
+  const { types } = await loadEndpoint(db, endpointId)
+  const after = await readPosition(db, 'from', from)
+  const end = await readPosition(db, 'to', to)
+  checkOrder(after, end)
+  return db.transaction(async (tx) => {
+    await lockEndpoint(tx, endpointId)
+    const within = sql`(xid, seq) > (${after.xid}::xid8, ${after.seq}::bigint)
+                   and (xid, seq) <= (${end.xid}::xid8, ${end.seq}::bigint)`
+    const events =
+      only === 'failed'
+        ? sql`select event_id, xid, seq, type from webhook_deliveries
+               where endpoint_id = ${endpointId} and state = 'failed' and test is null and ${within}`
+        : sql`select id as event_id, xid, seq, type from events
+               where ${within} and xid < event_log_horizon()
+                 ${types ? sql`and type = any(${sql.param(types)}::text[])` : sql``}`
+    const { rows } = await tx.execute<{ event_id: string; xid_text: string; seq: string; type: never }>(
+      sql`select event_id, xid::text as xid_text, seq, type from (${events}) e
+           order by e.xid, e.seq limit ${MAX_RANGE}`,
+    )
+    const found = rows.map(({ event_id, xid_text, seq, type }) => ({
+      id: event_id,
+      type,
+      cursor: { xid: xid_text, seq: Number(seq) },
+    }))
+    await insertDeliveries(tx, { endpointId, events: found, now, again: true })
+    const last = found.at(-1)
+    return { queued: found.length, next: last && found.length === MAX_RANGE ? formatCursor(last.cursor) : null }
+  })
+}
+
+export const TEST_TYPE = 'webhook.test'
+
+/** Sends a test event: one attempt, whatever the endpoint's state and types. It changes neither. */
+export async function sendTest(db: Db, endpointId: string, now: Date): Promise<DeliveryEntry> {
+  await loadEndpoint(db, endpointId)
+  const eventId = randomUUID()
+  await db.insert(webhookDeliveries).values({
+    endpointId,
+    eventId,
+    type: TEST_TYPE,
+    test: { time: now.toISOString(), data: { endpoint_id: endpointId } },
+    nextAt: now,
+  })
+  return loadDelivery(db, endpointId, eventId)
+}
+
+/**
+ * Deletes what is older than 30 days of the delivery log. What waits stays, and so does what an endpoint that was
+ * paused after failures may still be sent again.
+ */
+export async function pruneDeliveries(db: Db, now: Date): Promise<void> {
+  const before = sql`${new Date(now.getTime() - KEPT_DAYS * 86_400_000).toISOString()}::timestamptz`
+  await db.execute(sql`
+    delete from webhook_deliveries d using webhook_endpoints e
+     where e.id = d.endpoint_id and d.finished_at < ${before}
+       and not (e.state <> 'active' and e.failing_since is not null and d.finished_at >= e.failing_since
+                and d.state = 'failed')`)
+  await db.execute(sql`delete from webhook_attempts where at < ${before}`)
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+const isUuid = (text: string) => UUID.test(text)
+
+/** @throws AppError invalid_request */
+export function parseBefore(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw invalid('after', 'after: not a cursor of this list. Use the `next` of a page.')
+  return Number(text)
+}

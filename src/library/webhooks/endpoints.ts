@@ -1,0 +1,162 @@
+import { desc, eq, sql } from 'drizzle-orm'
+import { cleanText } from '../../clean-text.ts'
+import type { Db, DbOrTx, Tx } from '../../db/client.ts'
+import { webhookEndpoints } from '../../db/schema/webhooks.ts'
+import { AppError, invalid, MediaError, notFound } from '../../errors.ts'
+import type { EventType } from '../../events/catalogue.ts'
+import { findEnd } from '../../events/read.ts'
+import { checkUrl } from '../../outbound/checked-connection.ts'
+import { createSecret, type Signing, signingOf } from '../../webhooks/secrets.ts'
+import { isId, randomId } from '../ids.ts'
+
+export type EndpointRow = typeof webhookEndpoints.$inferSelect
+
+/** One process leases and sends for all of them. */
+const MAX_ENDPOINTS = 100
+const MAX_URL = 2_000
+const MAX_DESCRIPTION = 200
+/** Default time for which a rotated secret signs beside its successor. */
+export const OVERLAP_HOURS = 24
+export const MAX_OVERLAP_HOURS = 30 * 24
+
+export interface EndpointFields {
+  url: string
+  /** Null: every type, those of later versions too. */
+  types: readonly EventType[] | null
+  description?: string | undefined
+  /** Where failures are told, instead of the owner's address. */
+  email?: string | null | undefined
+}
+
+/** Registers a receiver of all events from now on. The secret is returned here and never again. */
+export async function createEndpoint(
+  tx: Tx,
+  given: EndpointFields & { signing?: Signing | undefined; accountId: string | null },
+  { allowPrivate }: { allowPrivate: boolean },
+): Promise<{ endpoint: EndpointRow; secret: string }> {
+  const { rows } = await tx.execute<{ n: number }>(sql`select count(*)::int as n from webhook_endpoints`)
+  if (rows[0]!.n >= MAX_ENDPOINTS)
+    throw new AppError('conflict', `There are ${MAX_ENDPOINTS} webhook endpoints, which is the most. Delete one first.`)
+  const secret = createSecret(given.signing ?? 'v1')
+  const [endpoint] = await tx
+    .insert(webhookEndpoints)
+    .values({
+      id: randomId(),
+      accountId: given.accountId,
+      ...toColumns(given, allowPrivate),
+      url: checkReceiver(given.url, allowPrivate),
+      secret,
+      ...(await findEnd(tx)),
+    })
+    .returning()
+  return { endpoint: endpoint!, secret }
+}
+
+export async function listEndpoints(db: DbOrTx): Promise<EndpointRow[]> {
+  return db.select().from(webhookEndpoints).orderBy(desc(webhookEndpoints.createdAt), webhookEndpoints.id)
+}
+
+/** @throws AppError not_found */
+export async function loadEndpoint(db: DbOrTx, id: string): Promise<EndpointRow> {
+  const [row] = isId(id) ? await db.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)) : []
+  if (!row) throw notFound('webhook endpoint')
+  return row
+}
+
+/** The same, locked until the transaction ends: the first lock of everything that changes an endpoint. */
+export async function lockEndpoint(tx: Tx, id: string): Promise<EndpointRow> {
+  const [row] = isId(id)
+    ? await tx.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)).for('update')
+    : []
+  if (!row) throw notFound('webhook endpoint')
+  return row
+}
+
+/** Changes what is given. Deliveries that wait go to the new address; new types hold for new events. */
+export async function updateEndpoint(
+  db: Db,
+  id: string,
+  given: Partial<EndpointFields>,
+  { allowPrivate }: { allowPrivate: boolean },
+): Promise<EndpointRow> {
+  const columns = toColumns(given, allowPrivate)
+  return db.transaction(async (tx) => {
+    await lockEndpoint(tx, id)
+    return setColumns(tx, id, columns)
+  })
+}
+
+/** Deletes the endpoint with its deliveries and their log. */
+export async function deleteEndpoint(db: Db, id: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    await lockEndpoint(tx, id)
+    await tx.delete(webhookEndpoints).where(eq(webhookEndpoints.id, id))
+  })
+}
+
+/** Replaces the secret. The old one signs beside it for the overlap; an older one ends at once. */
+export async function rotateSecret(
+  tx: Tx,
+  id: string,
+  { overlapHours = OVERLAP_HOURS, signing }: { overlapHours?: number | undefined; signing?: Signing | undefined },
+): Promise<{ endpoint: EndpointRow; secret: string }> {
+  if (!Number.isInteger(overlapHours) || overlapHours < 0 || overlapHours > MAX_OVERLAP_HOURS)
+    throw invalid('overlap_hours', `overlap_hours must be a whole number from 0 to ${MAX_OVERLAP_HOURS}.`)
+  const old = await lockEndpoint(tx, id)
+  const secret = createSecret(signing ?? signingOf(old.secret))
+  const endpoint = await setColumns(tx, id, {
+    secret,
+    oldSecret: overlapHours > 0 ? old.secret : null,
+    oldSecretUntil: overlapHours > 0 ? new Date(Date.now() + overlapHours * 3_600_000) : null,
+  })
+  return { endpoint, secret }
+}
+
+export async function setColumns(
+  tx: Tx,
+  id: string,
+  columns: Partial<typeof webhookEndpoints.$inferInsert>,
+): Promise<EndpointRow> {
+  const [row] = await tx
+    .update(webhookEndpoints)
+    .set({ ...columns, updatedAt: sql`now()` as never })
+    .where(eq(webhookEndpoints.id, id))
+    .returning()
+  return row!
+}
+
+function toColumns({ url, types, description, email }: Partial<EndpointFields>, allowPrivate: boolean) {
+  return {
+    ...(url === undefined ? {} : { url: checkReceiver(url, allowPrivate) }),
+    ...(types === undefined ? {} : { types: toTypes(types) }),
+    ...(description === undefined ? {} : { description: cleanText(description).slice(0, MAX_DESCRIPTION) }),
+    ...(email === undefined ? {} : { email: email?.toLowerCase() ?? null }),
+  }
+}
+
+function toTypes(types: readonly EventType[] | null): string[] | null {
+  if (types?.length === 0) throw invalid('types', 'types: name at least one event type, or leave it out for all.')
+  return types && [...new Set(types)].sort()
+}
+
+/** The address as it is stored. @throws AppError invalid_request that says what is allowed */
+function checkReceiver(address: string, allowPrivate: boolean): string {
+  if (address.length > MAX_URL) throw invalid('url', `url: at most ${MAX_URL} characters are allowed.`)
+  try {
+    const url = allowPrivate ? checkAnyUrl(address) : checkUrl(address)
+    url.hash = ''
+    return url.href
+  } catch (error) {
+    if (error instanceof MediaError) throw invalid('url', `url: ${error.message}`)
+    throw error
+  }
+}
+
+function checkAnyUrl(address: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  if (!url || !['http:', 'https:'].includes(url.protocol))
+    throw new MediaError('refused_address', 'The address is not valid. Use one that begins with https:// or http://.')
+  if (url.username !== '' || url.password !== '')
+    throw new MediaError('refused_address', 'The address contains a name or password. Remove them from the address.')
+  return url
+}

@@ -1,0 +1,108 @@
+import { sql } from 'drizzle-orm'
+import type { Db, Tx } from '../../db/client.ts'
+import type { EventType, StoredEvent } from '../../events/catalogue.ts'
+import { checkpointOf } from '../../events/consume.ts'
+import { isBefore } from '../../events/positions.ts'
+import { readEvents } from '../../events/read.ts'
+import { WEBHOOKS } from './positions.ts'
+
+interface Follower extends Record<string, unknown> {
+  id: string
+  types: string[] | null
+  following: boolean
+  xid_text: string
+  seq: string
+}
+
+/**
+ * Writes a delivery for each endpoint and event, in the transaction that moves the consumer's checkpoint. Returns the
+ * number written.
+ *
+ * Every active endpoint is locked, also those that do not follow: one that begins to do so at this moment is seen
+ * either by `catchUp` or here.
+ */
+export async function writeDeliveries(tx: Tx, events: readonly StoredEvent[], now: Date): Promise<number> {
+  const { rows } = await tx.execute<Follower>(
+    sql`select id, types, following, xid::text as xid_text, seq from webhook_endpoints
+         where state = 'active' order by id for share`,
+  )
+  let written = 0
+  for (const { id, types, following, xid_text, seq } of rows) {
+    if (!following) continue
+    const start = { xid: xid_text, seq: Number(seq) }
+    const wanted = events.filter(
+      ({ type, cursor }) => (types === null || types.includes(type)) && isBefore(start, cursor),
+    )
+    written += await insertDeliveries(tx, { endpointId: id, events: wanted, now, again: false })
+  }
+  return written
+}
+
+/** Deliveries that may wait for an endpoint before more are written from its position on. */
+const MAX_WAITING = 5_000
+const BATCH = 1_000
+
+/**
+ * Writes deliveries for active endpoints that are behind the consumer, from their own positions on, until they have
+ * reached it. Any process may do it at any time. Returns the number written.
+ */
+export async function catchUp(db: Db, now: Date): Promise<number> {
+  for (let written = 0; ; ) {
+    const batch = await db.transaction((tx) => catchUpOnce(tx, now))
+    if (batch === undefined) return written
+    written += batch
+  }
+}
+
+async function catchUpOnce(tx: Tx, now: Date): Promise<number | undefined> {
+  const { rows } = await tx.execute<Follower>(sql`
+    select id, types, following, xid::text as xid_text, seq from webhook_endpoints e
+     where state = 'active' and not following
+       and (select count(*) from (select from webhook_deliveries d
+              where d.endpoint_id = e.id and d.state = 'waiting' limit ${MAX_WAITING}) waiting) < ${MAX_WAITING}
+     order by id limit 1 for update skip locked`)
+  const [endpoint] = rows
+  if (!endpoint) return undefined
+  const after = { xid: endpoint.xid_text, seq: Number(endpoint.seq) }
+  // Read after the lock: the consumer, which wants the same lock, cannot go on from here meanwhile.
+  const end = await checkpointOf(tx, WEBHOOKS)
+  const types = (endpoint.types as EventType[] | null) ?? undefined
+  const behind = isBefore(after, end)
+  const { events, next } = behind
+    ? await readEvents(tx, { after, upTo: end, types, limit: BATCH })
+    : { events: [], next: after }
+  const reached = events.length < BATCH
+  await insertDeliveries(tx, { endpointId: endpoint.id, events, now, again: true })
+  const position = behind && reached ? end : next
+  await tx.execute(sql`
+    update webhook_endpoints set following = ${reached}, xid = ${position.xid}::xid8, seq = ${position.seq}::bigint
+     where id = ${endpoint.id}`)
+  return events.length
+}
+
+/** `again`: sends once more what was delivered or given up. Otherwise a delivery that exists is left as it is. */
+export async function insertDeliveries(
+  tx: Tx,
+  given: {
+    endpointId: string
+    events: readonly Pick<StoredEvent, 'id' | 'type' | 'cursor'>[]
+    now: Date
+    again: boolean
+  },
+): Promise<number> {
+  const { endpointId, events, now, again } = given
+  if (events.length === 0) return 0
+  const list = <T>(of: (event: (typeof events)[number]) => T) => sql.param(events.map(of))
+  const { rowCount } = await tx.execute(sql`
+    insert into webhook_deliveries (endpoint_id, event_id, xid, seq, type, next_at)
+    select ${endpointId}, id, xid::xid8, seq, type, ${now.toISOString()}::timestamptz
+      from unnest(${list(({ id }) => id)}::uuid[], ${list(({ cursor }) => cursor.xid)}::text[],
+                  ${list(({ cursor }) => cursor.seq)}::bigint[], ${list(({ type }) => type)}::text[])
+        as event (id, xid, seq, type)
+    on conflict (endpoint_id, event_id) do ${again ? AGAIN : sql`nothing`}`)
+  return rowCount ?? 0
+}
+
+/** A new round: the result of an attempt that is under way no longer counts. */
+const AGAIN = sql`update set state = 'waiting', tries = 0, round = webhook_deliveries.round + 1,
+  next_at = excluded.next_at, finished_at = null`

@@ -1,0 +1,136 @@
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import type { EndpointState } from '../../db/schema/webhooks.ts'
+import type { StoredEvent } from '../../events/catalogue.ts'
+import { readEventsById } from '../../events/read.ts'
+
+/** The right to send to one endpoint. It ends when another process raises the epoch. */
+export interface Lease {
+  endpointId: string
+  epoch: number
+}
+
+/** A lease that is not renewed for so long is given to another process. */
+export const LEASE_SEC = 30
+
+/** Leases endpoints for which something is due and that no process sends to. */
+export async function claimEndpoints(db: Db, now: Date): Promise<Lease[]> {
+  const { rows } = await db.execute<{ id: string; epoch: string }>(sql`
+    update webhook_endpoints
+       set lease_epoch = lease_epoch + 1, lease_until = now() + make_interval(secs => ${LEASE_SEC})
+     where id in (
+       select id from webhook_endpoints e
+        where (lease_until is null or lease_until < now())
+          and exists (select from webhook_deliveries d
+                       where d.endpoint_id = e.id and d.state = 'waiting' and d.next_at <= ${at(now)}
+                         and (d.test is not null
+                              or (e.state = 'active' and (e.held_until is null or e.held_until <= ${at(now)}))))
+        for update skip locked)
+    returning id, lease_epoch as epoch`)
+  return rows.map(({ id, epoch }) => ({ endpointId: id, epoch: Number(epoch) }))
+}
+
+/** Returns those that are still held. */
+export async function renewLeases(db: Db, leases: readonly Lease[]): Promise<Lease[]> {
+  const { rows } = await db.execute<{ id: string; epoch: string }>(sql`
+    update webhook_endpoints set lease_until = now() + make_interval(secs => ${LEASE_SEC})
+     where (id, lease_epoch) in (select * from ${listOf(leases)})
+    returning id, lease_epoch as epoch`)
+  return rows.map(({ id, epoch }) => ({ endpointId: id, epoch: Number(epoch) }))
+}
+
+export async function releaseLease(db: Db, lease: Lease): Promise<void> {
+  await db.execute(sql`
+    update webhook_endpoints set lease_until = null where (id, lease_epoch) in (select * from ${listOf([lease])})`)
+}
+
+function listOf(leases: readonly Lease[]) {
+  return sql`unnest(${sql.param(leases.map(({ endpointId }) => endpointId))}::text[],
+                    ${sql.param(leases.map(({ epoch }) => epoch))}::bigint[])`
+}
+
+export interface DueDelivery {
+  id: number
+  eventId: string
+  round: number
+  tries: number
+  type: string
+  /** Of a test event. */
+  test: { time: string; data: Record<string, unknown> } | null
+  /** Null for a test event. */
+  event: StoredEvent | null
+}
+
+/** The endpoint as it is now, and what is due for it. */
+export interface DuePage {
+  url: string
+  /** That sign: the old one too during the overlap. */
+  secrets: string[]
+  state: EndpointState
+  /** Failed attempts since the last success. */
+  failures: number
+  /** Changes with the endpoint's settings. */
+  revision: string
+  deliveries: DueDelivery[]
+}
+
+interface DueRow extends Record<string, unknown> {
+  url: string
+  secret: string
+  old_secret: string | null
+  state: EndpointState
+  failures: number
+  revision: string
+  id: string | null
+  event_id: string
+  round: number
+  tries: number
+  type: string
+  test: DueDelivery['test']
+}
+
+/** Undefined when the lease has ended or the endpoint is deleted. `except`: deliveries that are under way. */
+export async function loadDue(
+  db: Db,
+  { endpointId, epoch }: Lease,
+  { now, except, limit }: { now: Date; except: readonly number[]; limit: number },
+): Promise<DuePage | undefined> {
+  const { rows } = await db.execute<DueRow>(sql`
+    select e.url, e.secret, e.state, e.failures, e.updated_at::text as revision,
+           case when e.old_secret_until > ${at(now)} then e.old_secret end as old_secret,
+           d.id, d.event_id, d.round, d.tries, d.type, d.test
+      from webhook_endpoints e
+      left join lateral (
+        select * from webhook_deliveries d
+         where d.endpoint_id = e.id and d.state = 'waiting' and d.next_at <= ${at(now)}
+           and d.id <> all(${sql.param([...except])}::bigint[])
+           and (d.test is not null
+                or (e.state = 'active' and (e.held_until is null or e.held_until <= ${at(now)})))
+         order by d.next_at, d.id limit ${limit}) d on true
+     where e.id = ${endpointId} and e.lease_epoch = ${epoch}
+     order by d.next_at, d.id`)
+  const [first] = rows
+  if (!first) return undefined
+  const due = rows.filter(({ id }) => id !== null)
+  const ids = due.filter(({ test }) => test === null).map((row) => row.event_id)
+  const events = ids.length > 0 ? await readEventsById(db, ids) : []
+  const byId = new Map(events.map((event) => [event.id, event]))
+  return {
+    url: first.url,
+    secrets: first.old_secret === null ? [first.secret] : [first.secret, first.old_secret],
+    state: first.state,
+    failures: first.failures,
+    revision: first.revision,
+    deliveries: due.map((row) => ({
+      id: Number(row.id),
+      eventId: row.event_id,
+      round: row.round,
+      tries: row.tries,
+      type: row.type,
+      test: row.test,
+      event: byId.get(row.event_id) ?? null,
+    })),
+  }
+}
+
+const at = (time: Date) => sql`${time.toISOString()}::timestamptz`

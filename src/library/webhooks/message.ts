@@ -1,0 +1,42 @@
+import type { DbOrTx } from '../../db/client.ts'
+import { formatCursor, type StoredEvent, toCloudEvent } from '../../events/catalogue.ts'
+import { positionOfPrevious } from '../../events/positions.ts'
+import { TEST_TYPE } from './deliveries.ts'
+import type { DueDelivery } from './leases.ts'
+
+/** Standard Webhooks recommends less than 20 kB. */
+const MAX_BODY = 20_000
+
+/**
+ * The body of a delivery: its event as CloudEvents JSON, as `GET /api/events` shows it. One that would be too long has
+ * `dataref` instead of `data`: the address of the same event in the log (CloudEvents extension "Dataref").
+ */
+export async function toMessage(db: DbOrTx, delivery: DueDelivery, publicUrl: string): Promise<string> {
+  const { event } = delivery
+  if (!event) return JSON.stringify(toTestEvent(delivery, publicUrl))
+  const cloudEvent = toCloudEvent(event, publicUrl)
+  const body = JSON.stringify(cloudEvent)
+  if (Buffer.byteLength(body) < MAX_BODY) return body
+  const { data: _, datacontenttype: __, ...rest } = cloudEvent
+  return JSON.stringify({ ...rest, dataref: await addressOf(db, event, publicUrl) })
+}
+
+async function addressOf(db: DbOrTx, { cursor }: StoredEvent, publicUrl: string): Promise<string> {
+  const before = await positionOfPrevious(db, cursor)
+  return `${publicUrl}/api/events?${before ? `after=${formatCursor(before)}&` : ''}limit=1`
+}
+
+function toTestEvent({ eventId, test }: DueDelivery, source: string): Record<string, unknown> {
+  return {
+    specversion: '1.0',
+    id: eventId,
+    source,
+    type: TEST_TYPE,
+    subject: test?.data.endpoint_id,
+    time: test?.time,
+    datacontenttype: 'application/json',
+    version: 1,
+    account_id: null,
+    data: test?.data,
+  }
+}

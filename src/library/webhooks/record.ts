@@ -1,0 +1,204 @@
+import { sql } from 'drizzle-orm'
+import type { Db, Tx } from '../../db/client.ts'
+import type { EndpointState } from '../../db/schema/webhooks.ts'
+import type { DeliveryError, Outcome } from '../../webhooks/receiver.ts'
+import { PAUSE_AFTER, parseRetryAfter, waitAfter } from '../../webhooks/schedule.ts'
+import type { DueDelivery, Lease } from './leases.ts'
+import { stopFollowing } from './positions.ts'
+
+/** An attempt that has ended. */
+export interface Attempt {
+  lease: Lease
+  delivery: Pick<DueDelivery, 'id' | 'round' | 'tries' | 'test'>
+  at: Date
+  outcome: Outcome
+}
+
+/** What an endpoint has become. */
+export interface Recorded {
+  lease: Lease
+  state: EndpointState
+  /** Why it has just stopped being active. */
+  ended: 'failures' | 'gone' | undefined
+  revision: string
+}
+
+interface Endpoint {
+  id: string
+  epoch: number
+  state: EndpointState
+  failures: number
+  failingSince: Date | null
+  told: number
+  heldUntil: Date | null
+  lastSuccessAt: Date | null
+  revision: string
+  ended: 'failures' | 'gone' | undefined
+}
+
+interface Result {
+  id: number
+  round: number
+  state: 'waiting' | 'delivered' | 'failed'
+  tries: number
+  nextAt: Date | null
+  at: Date
+}
+
+/**
+ * Records attempts with what follows from them: the next attempt or the end of a delivery, and the state of its
+ * endpoint. What was sent without a lease that still holds is not recorded: another process sends it again. Returns
+ * what became of the endpoints under the leases that hold.
+ */
+export async function recordAttempts(db: Db, attempts: readonly Attempt[], random: () => number): Promise<Recorded[]> {
+  return db.transaction(async (tx) => {
+    const endpoints = await lockEndpoints(tx, [...new Set(attempts.map(({ lease }) => lease.endpointId))])
+    const held = attempts.filter(({ lease }) => endpoints.get(lease.endpointId)?.epoch === lease.epoch)
+    if (held.length === 0) return []
+    await writeResults(
+      tx,
+      held.map((attempt) => resultOf(attempt, random)),
+    )
+    await writeAttempts(tx, held)
+    await countAttempts(tx, held)
+    for (const attempt of held) applyTo(endpoints.get(attempt.lease.endpointId)!, attempt)
+    const touched = [...new Set(held.map(({ lease }) => lease.endpointId))].map((id) => endpoints.get(id)!)
+    await writeEndpoints(tx, touched)
+    for (const { id, ended } of touched) if (ended) await stopFollowing(tx, id)
+    return touched.map(({ id, state, revision, ended, epoch }) => ({
+      lease: { endpointId: id, epoch },
+      state,
+      revision,
+      ended,
+    }))
+  })
+}
+
+interface EndpointRow extends Record<string, unknown> {
+  id: string
+  lease_epoch: string
+  state: EndpointState
+  failures: number
+  failing_since: string | null
+  told: number
+  held_until: string | null
+  last_success_at: string | null
+  revision: string
+}
+
+async function lockEndpoints(tx: Tx, ids: readonly string[]): Promise<Map<string, Endpoint>> {
+  const { rows } = await tx.execute<EndpointRow>(sql`
+    select id, lease_epoch, state, failures, failing_since, told, held_until, last_success_at,
+           updated_at::text as revision
+      from webhook_endpoints where id = any(${sql.param(ids)}::text[]) order by id for update`)
+  const toDate = (value: string | null) => (value === null ? null : new Date(value))
+  return new Map(
+    rows.map((row) => [
+      row.id,
+      {
+        id: row.id,
+        epoch: Number(row.lease_epoch),
+        state: row.state,
+        failures: row.failures,
+        failingSince: toDate(row.failing_since),
+        told: row.told,
+        heldUntil: toDate(row.held_until),
+        lastSuccessAt: toDate(row.last_success_at),
+        revision: row.revision,
+        ended: undefined,
+      },
+    ]),
+  )
+}
+
+function resultOf({ delivery, at, outcome }: Attempt, random: () => number): Result {
+  const { id, round } = delivery
+  const known = { id, round, at }
+  const tries = delivery.tries + 1
+  if (outcome.error === null) return { ...known, state: 'delivered', tries: delivery.tries, nextAt: null }
+  // It is sent when the endpoint is resumed.
+  if (outcome.error === 'gone' && !delivery.test) return { ...known, state: 'waiting', tries, nextAt: at }
+  const wait = delivery.test ? undefined : waitAfter(tries, random)
+  if (wait === undefined) return { ...known, state: 'failed', tries, nextAt: null }
+  const asked = parseRetryAfter(outcome.retryAfter, at) ?? 0
+  const ended = at.getTime() + outcome.latencyMs
+  return { ...known, state: 'waiting', tries, nextAt: new Date(ended + Math.max(wait, asked)) }
+}
+
+/** Statuses of a receiver that has too much to do: its `Retry-After` holds for everything sent to it. */
+const OVERLOADED = [429, 502, 503, 504]
+
+function applyTo(endpoint: Endpoint, { delivery, at, outcome }: Attempt): void {
+  if (delivery.test) return
+  if (outcome.error === null) {
+    endpoint.lastSuccessAt = at
+    if (endpoint.state === 'active') Object.assign(endpoint, { failures: 0, failingSince: null, told: 0 })
+    return
+  }
+  if (endpoint.state !== 'active') return
+  endpoint.failures++
+  endpoint.failingSince ??= at
+  const rest = OVERLOADED.includes(outcome.status ?? 0) ? parseRetryAfter(outcome.retryAfter, at) : null
+  if (rest !== null) endpoint.heldUntil = new Date(at.getTime() + rest)
+  if (outcome.error === 'gone') Object.assign(endpoint, { state: 'gone', ended: 'gone' })
+  else if (
+    endpoint.failures >= PAUSE_AFTER.failures &&
+    at.getTime() - endpoint.failingSince.getTime() >= PAUSE_AFTER.ms
+  )
+    Object.assign(endpoint, { state: 'paused', ended: 'failures' })
+}
+
+/** A delivery of a later round was sent again by somebody: its result is not this one. */
+async function writeResults(tx: Tx, results: readonly Result[]): Promise<void> {
+  const list = <T>(of: (result: Result) => T) => sql.param(results.map(of))
+  await tx.execute(sql`
+    update webhook_deliveries d
+       set state = r.state, tries = r.tries, next_at = coalesce(r.next_at, d.next_at),
+           finished_at = case when r.state <> 'waiting' then r.finished_at end
+      from unnest(${list(({ id }) => id)}::bigint[], ${list(({ round }) => round)}::integer[],
+                  ${list(({ state }) => state)}::text[], ${list(({ tries }) => tries)}::smallint[],
+                  ${list(({ nextAt }) => nextAt?.toISOString() ?? null)}::timestamptz[],
+                  ${list(({ at }) => at.toISOString())}::timestamptz[])
+        as r (id, round, state, tries, next_at, finished_at)
+     where d.id = r.id and d.round = r.round and d.state = 'waiting'`)
+}
+
+async function writeAttempts(tx: Tx, attempts: readonly Attempt[]): Promise<void> {
+  const list = <T>(of: (attempt: Attempt) => T) => sql.param(attempts.map(of))
+  // A deleted endpoint takes its deliveries along, which the lock of its row has excluded.
+  await tx.execute(sql`
+    insert into webhook_attempts (delivery_id, at, status, latency_ms, error, answer)
+    select a.* from unnest(${list(({ delivery }) => delivery.id)}::bigint[],
+                           ${list(({ at }) => at.toISOString())}::timestamptz[],
+                           ${list(({ outcome }) => outcome.status)}::smallint[],
+                           ${list(({ outcome }) => outcome.latencyMs)}::integer[],
+                           ${list(({ outcome }) => outcome.error)}::text[],
+                           ${list(({ outcome }) => outcome.answer || null)}::text[])
+        as a (delivery_id, at, status, latency_ms, error, answer)`)
+}
+
+async function countAttempts(tx: Tx, attempts: readonly Attempt[]): Promise<void> {
+  const counts = new Map<DeliveryError | 'delivered', number>()
+  for (const { outcome } of attempts) {
+    const name = outcome.error ?? 'delivered'
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+  const sorted = [...counts].sort(([a], [b]) => a.localeCompare(b))
+  await tx.execute(sql`
+    insert into webhook_counts (outcome, attempts)
+    select * from unnest(${sql.param(sorted.map(([outcome]) => outcome))}::text[],
+                         ${sql.param(sorted.map(([, n]) => n))}::bigint[])
+    on conflict (outcome) do update set attempts = webhook_counts.attempts + excluded.attempts`)
+}
+
+async function writeEndpoints(tx: Tx, endpoints: readonly Endpoint[]): Promise<void> {
+  for (const { id, state, failures, failingSince, told, heldUntil, lastSuccessAt, ended } of endpoints)
+    await tx.execute(sql`
+      update webhook_endpoints
+         set state = ${state}, failures = ${failures}, told = ${told},
+             failing_since = ${failingSince?.toISOString() ?? null}::timestamptz,
+             held_until = ${heldUntil?.toISOString() ?? null}::timestamptz,
+             last_success_at = ${lastSuccessAt?.toISOString() ?? null}::timestamptz,
+             paused_because = ${ended === 'failures' ? sql`'failures'` : sql`paused_because`}
+       where id = ${id}`)
+}

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isConnectionLoss } from '../db/connection-loss.ts'
+import { createPoller } from '../events/poller.ts'
+import { catchUp } from '../library/webhooks/fan-out.ts'
+import { claimEndpoints, LEASE_SEC, renewLeases } from '../library/webhooks/leases.ts'
+import { type Attempt, type Recorded, recordAttempts } from '../library/webhooks/record.ts'
+import { type Lane, type LaneOptions, openLane, type RecordAttempt } from './webhook-lane.ts'
+
+export interface SendingOptions extends Omit<LaneOptions, 'clock' | 'pollMs'> {
+  /** Tests: the time by which deliveries are due, the spread of the schedule, how soon to look again. */
+  clock?: (() => Date) | undefined
+  random?: (() => number) | undefined
+  pollMs?: number | undefined
+}
+
+export interface Sending {
+  /** Something may be due: looks now, not at the next poll. */
+  wake(): void
+  /** Sends everything that is due now; for tests. */
+  drain(): Promise<void>
+  /** Lets attempts in flight end, for `deadlineMs` at most. What is not recorded is sent again later. */
+  stop(deadlineMs: number): Promise<void>
+}
+
+/**
+ * Sends due deliveries. The state of each is in Postgres. A process leases an endpoint, so that only one sends to it:
+ * four in flight are four in all. Each endpoint has a lane of its own, so that a receiver that hangs delays no other.
+ */
+export function startSending(options: SendingOptions): Sending {
+  const { db, logger, clock = () => new Date(), random = Math.random, pollMs = 1_000 } = options
+  const stopping = new AbortController()
+  const stop = stopping.signal
+  const poller = createPoller(stop)
+  const lanes = new Set<Lane>()
+  const record = openRecorder({ ...options, random }, stop)
+
+  /** Opens lanes for endpoints that nobody sends to. Returns their number. */
+  async function step(): Promise<number> {
+    await catchUp(db, clock())
+    const leases = stop.aborted ? [] : await claimEndpoints(db, clock())
+    for (const lease of leases) {
+      const lane = openLane(lease, { ...options, clock, pollMs }, { record, stop })
+      lanes.add(lane)
+      void lane.ended.finally(() => lanes.delete(lane))
+    }
+    return leases.length
+  }
+
+  async function run(): Promise<void> {
+    while (!stop.aborted) {
+      poller.reset()
+      await step().catch((error: unknown) => logger.debug({ err: error }, 'webhooks wait for the database'))
+      await poller.wait(pollMs)
+    }
+  }
+
+  async function renew(): Promise<void> {
+    if (lanes.size === 0) return
+    const before = [...lanes]
+    const leases = before.map(({ lease }) => lease)
+    const held = new Set((await renewLeases(db, leases)).map(keyOf))
+    for (const lane of before) if (!held.has(keyOf(lane.lease))) lane.lose()
+  }
+
+  const renewing = setInterval(
+    () => void renew().catch((error: unknown) => logger.debug({ err: error }, 'webhook leases not renewed')),
+    (LEASE_SEC * 1_000) / 3,
+  )
+  renewing.unref()
+  const running = run()
+  const wake = () => {
+    poller.wake()
+    for (const lane of lanes) lane.wake()
+  }
+  const allEnded = () => Promise.all([...lanes].map(({ ended }) => ended))
+
+  return {
+    wake,
+    async drain() {
+      for (;;) {
+        wake()
+        if ((await step()) === 0 && lanes.size === 0) return
+        await allEnded()
+      }
+    },
+    async stop(deadlineMs) {
+      stopping.abort()
+      await running
+      await Promise.race([allEnded(), sleep(deadlineMs, undefined, { ref: false })])
+      await Promise.all([...lanes].map((lane) => lane.abort()))
+      await allEnded()
+      clearInterval(renewing)
+    },
+  }
+}
+
+const keyOf = ({ endpointId, epoch }: Lane['lease']) => `${endpointId} ${epoch}`
+
+const MAX_BATCH = 200
+const RETRY_MS = 500
+
+/** Records attempts of all lanes in batches: those that end while one is written go into the next. */
+function openRecorder({ db, logger, random }: SendingOptions & { random: () => number }, stop: AbortSignal) {
+  const waiting: { attempt: Attempt; resolve: (recorded: Recorded | undefined) => void }[] = []
+  let writing = false
+
+  async function write(batch: readonly Attempt[]): Promise<Recorded[]> {
+    for (;;) {
+      try {
+        return await recordAttempts(db, batch, random)
+      } catch (error) {
+        if (stop.aborted || !isConnectionLoss(error)) {
+          logger.warn({ err: error, attempts: batch.length }, 'webhook attempts not recorded: they are made again')
+          return []
+        }
+        await sleep(RETRY_MS)
+      }
+    }
+  }
+
+  async function writeAll(): Promise<void> {
+    if (writing) return
+    writing = true
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, MAX_BATCH)
+      const recorded = await write(batch.map(({ attempt }) => attempt))
+      for (const { lease, ended } of recorded)
+        if (ended) logger.warn({ endpoint: lease.endpointId, because: ended }, 'webhook endpoint stopped')
+      const byLease = new Map(recorded.map((one) => [keyOf(one.lease), one]))
+      for (const { attempt, resolve } of batch) resolve(byLease.get(keyOf(attempt.lease)))
+    }
+    writing = false
+  }
+
+  const record: RecordAttempt = (attempt) =>
+    new Promise((resolve) => {
+      waiting.push({ attempt, resolve })
+      void writeAll()
+    })
+  return record
+}

@@ -1,0 +1,146 @@
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import { createPoller } from '../events/poller.ts'
+import { type DueDelivery, type Lease, loadDue, releaseLease } from '../library/webhooks/leases.ts'
+import { toMessage } from '../library/webhooks/message.ts'
+import type { Attempt, Recorded } from '../library/webhooks/record.ts'
+import type { Logger } from '../logger.ts'
+import type { Wire } from '../outbound/checked-connection.ts'
+import { openReceiver } from '../webhooks/receiver.ts'
+import { openSigner, type Signer } from '../webhooks/secrets.ts'
+import type { FaultPoint } from './fault-point.ts'
+
+export interface LaneOptions {
+  db: Db
+  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate'>
+  logger: Logger
+  faultPoint: FaultPoint
+  clock: () => Date
+  pollMs: number
+  wire?: Wire | undefined
+  timeoutMs?: number | undefined
+}
+
+/** Records an attempt. Undefined when the lease has ended before. */
+export type RecordAttempt = (attempt: Attempt) => Promise<Recorded | undefined>
+
+/** The sending to one endpoint, as long as something is due for it. */
+export interface Lane {
+  readonly lease: Lease
+  readonly ended: Promise<void>
+  wake(): void
+  /** Another process holds the endpoint: nothing more is sent. */
+  lose(): void
+  /** Breaks off the attempts in flight. */
+  abort(): Promise<void>
+}
+
+/** Requests at once to one endpoint. */
+const IN_FLIGHT = 4
+/** After so many failures without a success it gets one request at a time, until one succeeds. */
+const STRUGGLING = 20
+const PAGE = 64
+/** Sent and not yet recorded: what a crash would send again. */
+const MAX_UNRECORDED = 32
+
+export function openLane(
+  lease: Lease,
+  options: LaneOptions,
+  { record, stop }: { record: RecordAttempt; stop: AbortSignal },
+): Lane {
+  const { db, config, logger, clock, pollMs } = options
+  const { wire = {}, timeoutMs } = options
+  const receiver = openReceiver({
+    ...wire,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    allowPrivate: config.webhookAllowPrivate,
+    inFlight: IN_FLIGHT,
+  })
+  const poller = createPoller(stop)
+  const sending = new Map<number, Promise<void>>()
+  let inFlight = 0
+  let queue: DueDelivery[] = []
+  let page: { url: string; sign: Signer; revision: string; limit: number } | undefined
+  let lost = false
+
+  /** False when the lease has ended. */
+  async function load(): Promise<boolean> {
+    const found = await loadDue(db, lease, { now: clock(), except: [...sending.keys()], limit: PAGE })
+    if (!found) return false
+    const { url, secrets, revision, failures } = found
+    page = { url, sign: openSigner(secrets), revision, limit: failures >= STRUGGLING ? 1 : IN_FLIGHT }
+    queue = found.deliveries
+    return true
+  }
+
+  async function send(delivery: DueDelivery, { url, sign, revision }: NonNullable<typeof page>): Promise<void> {
+    inFlight++
+    const at = clock()
+    const attempt = await post(delivery, { url, sign, at }).finally(() => {
+      inFlight--
+      poller.wake()
+    })
+    options.faultPoint('webhook-sent')
+    const recorded = await record({ lease, delivery, at, outcome: attempt })
+    options.faultPoint('webhook-recorded')
+    if (!recorded) lost = true
+    // What was read before no longer holds.
+    else if (recorded.state !== 'active' || recorded.revision !== revision) queue = []
+  }
+
+  async function post(delivery: DueDelivery, { url, sign, at }: { url: string; sign: Signer; at: Date }) {
+    const body = await toMessage(db, delivery, config.publicUrl)
+    const id = delivery.eventId
+    // Of the attempt: receivers refuse what is older than five minutes.
+    const timestamp = Math.floor(at.getTime() / 1_000)
+    const headers = {
+      'content-type': 'application/cloudevents+json; charset=utf-8',
+      'user-agent': 'frame-library/1',
+      'webhook-id': id,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': sign({ id, timestamp, body }),
+    }
+    return receiver.post(url, headers, body)
+  }
+
+  function begin(delivery: DueDelivery): void {
+    const done = send(delivery, page!)
+      .catch((error: unknown) => {
+        lost = true
+        logger.debug({ err: error, endpoint: lease.endpointId }, 'webhook not sent')
+      })
+      .finally(() => {
+        sending.delete(delivery.id)
+        poller.wake()
+      })
+    sending.set(delivery.id, done)
+  }
+
+  async function run(): Promise<void> {
+    try {
+      while (!stop.aborted && !lost) {
+        poller.reset()
+        if (queue.length === 0 && sending.size < MAX_UNRECORDED && !(await load())) break
+        while (queue.length > 0 && inFlight < page!.limit && sending.size < MAX_UNRECORDED) begin(queue.shift()!)
+        if (queue.length === 0 && sending.size === 0) break
+        await poller.wait(pollMs)
+      }
+    } finally {
+      await Promise.all(sending.values())
+      await receiver.close()
+    }
+    // A lease that was lost, or that something unforeseen ended, runs out by itself.
+    if (!lost) await releaseLease(db, lease)
+  }
+
+  return {
+    lease,
+    ended: run().catch((error: unknown) => logger.debug({ err: error, endpoint: lease.endpointId }, 'lane broken off')),
+    wake: poller.wake,
+    lose() {
+      lost = true
+      poller.wake()
+    },
+    abort: receiver.close,
+  }
+}

@@ -1,0 +1,73 @@
+import type { Config } from '../config.ts'
+import type { Consumer } from '../events/consume.ts'
+import { pruneDeliveries } from '../library/webhooks/deliveries.ts'
+import { writeDeliveries } from '../library/webhooks/fan-out.ts'
+import { WEBHOOKS } from '../library/webhooks/positions.ts'
+import { markTold, type Trouble, troubledEndpoints } from '../library/webhooks/trouble.ts'
+import { type Mailer, openMailer } from '../mailer.ts'
+import { type Sending, type SendingOptions, startSending } from './send-webhooks.ts'
+
+export interface WebhookOptions extends SendingOptions {
+  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'smtpUrl'>
+  /** Tests: instead of the mail server of the settings. */
+  mailer?: Mailer | undefined
+}
+
+export interface Webhooks extends Pick<Sending, 'drain' | 'stop'> {
+  /** Writes deliveries as events come. */
+  consumer: Consumer
+  /** Tells owners of endpoints that fail for days. */
+  tellOwners(): Promise<void>
+  prune(): Promise<void>
+}
+
+/** Webhooks of a worker process: any number of processes may run them side by side. */
+export function openWebhooks(options: WebhookOptions): Webhooks {
+  const { db, config, logger, faultPoint, clock = () => new Date() } = options
+  const { smtpUrl, publicUrl } = config
+  const mailer = options.mailer ?? (smtpUrl === undefined ? undefined : openMailer({ smtpUrl, publicUrl }))
+  const sending = startSending(options)
+  return {
+    consumer: {
+      name: WEBHOOKS,
+      async handle(events) {
+        return async (tx) => {
+          if ((await writeDeliveries(tx, events, clock())) === 0) return
+          faultPoint('webhook-written')
+          // The transaction has yet to end.
+          setTimeout(sending.wake, 1)
+        }
+      },
+    },
+    drain: sending.drain,
+    async tellOwners() {
+      for (const trouble of await troubledEndpoints(db, clock())) {
+        if (!mailer || trouble.to === null)
+          logger.warn({ endpoint: trouble.id, since: trouble.since, stage: trouble.stage }, 'webhook endpoint fails')
+        else await mailer.send({ to: trouble.to, ...toMail(trouble, publicUrl) })
+        await markTold(db, trouble)
+      }
+    },
+    prune: () => pruneDeliveries(db, clock()),
+    async stop(deadlineMs) {
+      await sending.stop(deadlineMs)
+      mailer?.close()
+    },
+  }
+}
+
+function toMail({ id, host, since, failures, stage }: Trouble, publicUrl: string): { subject: string; text: string } {
+  const paused = stage === 'paused'
+  return {
+    subject: paused ? `Webhook to ${host} is paused` : `Webhook to ${host} fails`,
+    text: [
+      `The webhook endpoint ${id} (${host}) of ${publicUrl} has answered no event since ${since.toISOString()}.`,
+      `${failures} attempts failed.`,
+      paused
+        ? 'It is paused now. No event is lost: it goes on from where it stopped when you resume it.'
+        : 'It is tried further. After five days of nothing but failures it is paused. No event is lost by that.',
+      `What was sent and answered: frames webhooks deliveries ${id}`,
+      ...(paused ? [`To go on: frames webhooks resume ${id}`] : []),
+    ].join('\n\n'),
+  }
+}

@@ -1,0 +1,115 @@
+import { pino } from 'pino'
+import { appendEvents } from '../../src/events/append.ts'
+import { type RunningConsumer, startConsumer } from '../../src/events/consume.ts'
+import { listDeliveries } from '../../src/library/webhooks/deliveries.ts'
+import {
+  createEndpoint,
+  type EndpointFields,
+  type EndpointRow,
+  loadEndpoint,
+} from '../../src/library/webhooks/endpoints.ts'
+import type { Signing } from '../../src/webhooks/secrets.ts'
+import { openWebhooks, type WebhookOptions, type Webhooks } from '../../src/workers/webhooks.ts'
+import { openStores, type Stores, untilReadable } from '../support/stores.ts'
+
+const PUBLIC_URL = 'https://frames.example'
+const logger = pino({ level: 'silent' })
+
+export interface Stage {
+  stores: Stores
+  /** The time by which deliveries are due. Attempts carry it. */
+  now: Date
+  /** Moves the time on. */
+  pass(ms: number): void
+  /** Registers a receiver. Events from before it are not sent to it. */
+  register(url: string, given?: Partial<EndpointFields> & { signing?: Signing }): Promise<EndpointRow>
+  endpoint(id: string): Promise<EndpointRow>
+  /** Appends events, in one transaction each thousand, and returns when readers may see them. */
+  write(count: number, type?: 'key.revoked' | 'account.plan_changed'): Promise<string[]>
+  /** A worker's webhooks. The first one is open already. */
+  open(options?: Partial<WebhookOptions>): Promise<Worker>
+  worker: Worker
+  /** Writes deliveries of all events and sends what is due. */
+  settle(): Promise<void>
+  deliveries(id: string): ReturnType<typeof deliveriesOf>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface Worker {
+  webhooks: Webhooks
+  consumer: RunningConsumer
+  stop(): Promise<void>
+}
+
+const deliveriesOf = async (stores: Stores, id: string) =>
+  (await listDeliveries(stores.db, id, { limit: 100_000 })).deliveries.toReversed()
+
+/** A record with webhooks of one worker, whose time stands still until the test moves it. */
+export async function openStage(options: Partial<WebhookOptions> = {}): Promise<Stage> {
+  const stores = await openStores()
+  const workers: Worker[] = []
+  async function open(more: Partial<WebhookOptions> = {}): Promise<Worker> {
+    const webhooks = openWebhooks({
+      db: stores.db,
+      config: { publicUrl: PUBLIC_URL, webhookAllowPrivate: true, smtpUrl: undefined },
+      logger,
+      faultPoint: () => undefined,
+      clock: () => stage.now,
+      random: () => 0.5,
+      pollMs: 20,
+      ...options,
+      ...more,
+    })
+    const consumer = startConsumer({ db: stores.db, url: stores.databaseUrl, logger, pollMs: 20 }, webhooks.consumer)
+    const worker = {
+      webhooks,
+      consumer,
+      async stop() {
+        await webhooks.stop(5_000)
+        await consumer[Symbol.asyncDispose]()
+      },
+    }
+    workers.push(worker)
+    return worker
+  }
+  const stage: Stage = {
+    stores,
+    now: new Date('2026-11-20T12:00:00Z'),
+    pass(ms) {
+      stage.now = new Date(stage.now.getTime() + ms)
+    },
+    async register(url, { types = null, signing, ...fields } = {}) {
+      const given = { url, types, ...fields, accountId: null, ...(signing ? { signing } : {}) }
+      const { endpoint } = await stores.db.transaction((tx) => createEndpoint(tx, given, { allowPrivate: true }))
+      return endpoint
+    },
+    endpoint: (id) => loadEndpoint(stores.db, id),
+    async write(count, type = 'key.revoked') {
+      const subjects = Array.from({ length: count }, (_, n) => `${type}-${++written}-${n}`)
+      const data = (subject: string) =>
+        type === 'key.revoked' ? { key_id: subject } : { plan: 'pro', previous_plan: 'free' }
+      await stores.db.transaction((tx) =>
+        appendEvents(
+          tx,
+          subjects.map((subject) => ({ type, subject, accountId: null, data: data(subject) as never })),
+        ),
+      )
+      await untilReadable(stores.db)
+      return subjects
+    },
+    open,
+    worker: undefined as unknown as Worker,
+    async settle() {
+      await stage.worker.consumer.drain()
+      await stage.worker.webhooks.drain()
+    },
+    deliveries: (id) => deliveriesOf(stores, id),
+    async [Symbol.asyncDispose]() {
+      for (const worker of workers) await worker.stop()
+      await stores[Symbol.asyncDispose]()
+    },
+  }
+  let written = 0
+  stage.worker = await open()
+  return stage
+}
