@@ -18,6 +18,7 @@ import {
   type StoredTable,
   writeManifest,
 } from './manifest.ts'
+import { takePlace } from './owner.ts'
 import { pruneBackups } from './prune.ts'
 import { decompress, forEachAtOnce, linesOf, type Progress, putCompressed } from './streams.ts'
 import { copyTarget, loadSequences, loadTables } from './tables.ts'
@@ -28,6 +29,8 @@ export interface BackupOptions {
   /** The bucket of `media`; null for a folder. */
   mediaBucket: string | null
   place: MediaStore
+  /** Names the library, so that no other one backs up into this place. Without it nothing is checked. */
+  library?: () => Promise<string>
   images: 'copy' | 'reference' | 'none'
   /** The file to take along, if there is one. */
   operatorKeyFile?: string
@@ -71,6 +74,9 @@ export async function writeBackup(options: BackupOptions): Promise<BackupReport>
   await client.connect()
   try {
     await client.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0')
+    if ((await loadMigrations(client)).length === 0)
+      throw new BackupFailure('The database holds no library: it was never migrated.')
+    if (options.library) await takePlace(place, await options.library())
     await keepMedia(client)
     const snapshot = await copyTables(client, options, name)
     const files = await copyImages(options, name, snapshot.wanted)
@@ -125,7 +131,6 @@ async function copyTables(client: pg.Client, { place, onProgress }: BackupOption
   await client.query('select pg_advisory_lock_shared($1)', [MIGRATION_LOCK])
   await client.query('begin isolation level repeatable read read only')
   const migrations = await loadMigrations(client)
-  if (migrations.length === 0) throw new BackupFailure('The database holds no library: it was never migrated.')
   const list = await loadTables(client)
   const tables: StoredTable[] = []
   for (const table of list) {

@@ -7,7 +7,8 @@ import type { Progress } from '../backup/streams.ts'
 import { type VerifyReport, verifyBackup } from '../backup/verify.ts'
 import { type BackupReport, writeBackup } from '../backup/write-backup.ts'
 import type { Config } from '../config.ts'
-import { openDb } from '../db/client.ts'
+import { type Db, openDb } from '../db/client.ts'
+import { libraryId } from '../library/library-id.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { openFaultPoint } from '../workers/fault-point.ts'
 import { configOrExit, parseInteger } from './context.ts'
@@ -101,6 +102,7 @@ async function backUp({ at, store: place }: Place, config: Config, options: Back
       databaseUrl,
       ...mediaOf(config),
       place,
+      library: () => withDb(databaseUrl, libraryId),
       images: options.images,
       keep: options.keep,
       operatorKeyFile: join(config.dataDir, 'operator-key'),
@@ -150,9 +152,13 @@ async function restore({ at, store: place }: Place, config: Config, options: Cho
 export async function rebuildSearchDocuments(config: Config, databaseUrl: string): Promise<void> {
   complain('Building the search documents …')
   const { rebuildAll } = await import('../workers/projection.ts')
-  const db = openDb({ url: databaseUrl, max: 4, applicationName: 'frames restore', statementTimeoutMs: 0 })
+  await withDb(databaseUrl, (db) => rebuildAll({ config, db }))
+}
+
+async function withDb<T>(url: string, act: (db: Db) => Promise<T>): Promise<T> {
+  const db = openDb({ url, max: 4, applicationName: 'frames restore', statementTimeoutMs: 0 })
   try {
-    await rebuildAll({ config, db })
+    return await act(db)
   } finally {
     await db.$client.end()
   }

@@ -13,6 +13,7 @@ import { verifyBackup } from '../../src/backup/verify.ts'
 import { type BackupOptions, writeBackup } from '../../src/backup/write-backup.ts'
 import { type Db, openDb } from '../../src/db/client.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { libraryId } from '../../src/library/library-id.ts'
 import { openDiskStore } from '../../src/media/disk-store.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { openS3Store } from '../../src/media/s3-store.ts'
@@ -157,6 +158,32 @@ test('a damaged, missing, newer or interrupted backup is refused in one line and
   expect(await notice(restore(to, openDiskStore(empty.path)))).toMatch(/holds no whole backup. Check the name/)
   // Nothing of all this was left behind.
   expect(await restore(to, store)).toMatchObject({ backup })
+})
+
+test('a place is for one library: another one is refused before it changes anything', async () => {
+  using place = openFolder()
+  const store = openDiskStore(place.path)
+  // Made before places had owners: the first library takes it.
+  await backUp(store)
+  const library = () => libraryId(db)
+  await backUp(store, { library })
+  const other = openDb({ url: await cluster.create({ migrated: true }), max: 1, applicationName: 'test' })
+  const before = await filesOf(store)
+  const theirs = { databaseUrl: other.$client.options.connectionString!, library: () => libraryId(other) }
+  expect(await notice(backUp(store, { ...theirs, keep: 1 }))).toMatch(
+    /backups of another library. Choose another folder/,
+  )
+  expect(await filesOf(store)).toEqual(before)
+  await other.$client.end()
+  // A restored library is the same one.
+  const to = await cluster.create()
+  using target = openFolder()
+  await restore(to, store, { media: openDiskStore(target.path) })
+  const restored = openDb({ url: to, max: 1, applicationName: 'test' })
+  expect(await backUp(store, { databaseUrl: to, library: () => libraryId(restored) })).toMatchObject({ images: 30 })
+  await restored.$client.end()
+  writeFileSync(join(place.path, 'library.json'), 'spoilt')
+  expect(await notice(backUp(store, { library }))).toMatch(/backups of another library/)
 })
 
 test('older backups go with the files that only they name', async () => {
