@@ -9,12 +9,15 @@ const RETRY_AFTER_SEC = 60
 
 /** The place for images and uploads is full: nothing can be added, and what is there can be read. */
 export class StorageFull extends AppError {
+  readonly place: 'disk' | 'bucket'
+
   constructor(place: 'disk' | 'bucket', cause: unknown) {
     super(
       'unavailable',
       `The ${place} of the library is full, so nothing can be added now. Free some space, then try again.`,
       { retryAfterSec: RETRY_AFTER_SEC, cause },
     )
+    this.place = place
   }
 }
 

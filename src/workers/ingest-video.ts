@@ -53,7 +53,7 @@ const PROGRESS_MS = 1_000
 export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
   const { db, logger, faultPoint } = deps
   return async ({ videoId, revision }, { signal: stop, lastAttempt }) => {
-    await untilRoom(deps.scratchRoot)
+    await untilRoom(deps)
     const video = await beginVideo(db, videoId, revision)
     if (!video) return
     if (video.attempts > MAX_ATTEMPTS) {
@@ -78,7 +78,7 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
       }
       // A stopping worker hands the job back: that is not the video's failure.
       if (stop.aborted) throw error
-      await handleFailure(deps, { videoId, revision, lastAttempt }, error)
+      await handleFailure(deps, { videoId, revision, lastAttempt, scratchDir }, error)
     } finally {
       await progress.stop()
       await rm(scratchDir, { recursive: true, force: true })
@@ -86,17 +86,34 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
   }
 }
 
-/** How soon a full disk is looked at again. */
-const FULL_DISK_DELAY_MS = 10_000
+/** How soon a full place is looked at again. Only another try, with all its work, tells of a bucket. */
+const FULL_DELAY_MS = { disk: 10_000, bucket: 60_000 }
 
 /** A full disk is a delay: no attempt counts and nothing is fetched. @throws RetryAfter */
-async function untilRoom(scratchRoot: string): Promise<void> {
+async function untilRoom({ scratchRoot, store }: Pick<IngestDeps, 'scratchRoot' | 'store'>): Promise<void> {
   try {
     await mkdir(scratchRoot, { recursive: true })
     await requireRoom(scratchRoot)
+    await store.requireRoom?.()
   } catch (error) {
     if (!(error instanceof StorageFull) && !isDiskFull(error)) throw error
-    throw new RetryAfter('the disk is full', FULL_DISK_DELAY_MS)
+    throw new RetryAfter('the disk is full', FULL_DELAY_MS.disk)
+  }
+}
+
+/**
+ * For a video that met a full place. It waits while there is no room, and no attempt counts. Where its own files took
+ * the room that is there now, it is too large for this disk: then the attempt counts. @throws RetryAfter
+ */
+async function waitWhileFull(deps: IngestDeps, scratchDir: string, refund: () => Promise<unknown>, error: unknown) {
+  await rm(scratchDir, { recursive: true, force: true })
+  try {
+    if (error instanceof StorageFull && error.place === 'bucket')
+      throw new RetryAfter('the bucket is full', FULL_DELAY_MS.bucket)
+    await untilRoom(deps)
+  } catch (wait) {
+    if (wait instanceof RetryAfter) await refund()
+    throw wait
   }
 }
 
@@ -157,14 +174,21 @@ async function storeImages(
 
 /** Fails the video when no attempt may follow, and throws again what the queue must retry. */
 async function handleFailure(
-  { db, logger }: IngestDeps,
-  { videoId, revision, lastAttempt }: { videoId: string; revision: number; lastAttempt: boolean },
+  deps: IngestDeps,
+  {
+    videoId,
+    revision,
+    lastAttempt,
+    scratchDir,
+  }: { videoId: string; revision: number; lastAttempt: boolean; scratchDir: string },
   error: unknown,
 ): Promise<void> {
+  const { db, logger } = deps
+  // The database itself may be unavailable.
+  const refund = () => refundAttempt(db, videoId, revision).catch(() => undefined)
   const fail = (code: string, message: string) => recordFailure(db, { id: videoId, revision, code, message })
   if (!(error instanceof MediaError) && isConnectionLoss(error)) {
-    // The database itself may be unavailable.
-    await refundAttempt(db, videoId, revision).catch(() => undefined)
+    await refund()
     throw error
   }
   if (error instanceof MediaError && (!error.retryable || lastAttempt)) {
@@ -172,8 +196,10 @@ async function handleFailure(
     return fail(error.code, error.message)
   }
   if (error instanceof StorageFull || isDiskFull(error)) {
+    await waitWhileFull(deps, scratchDir, refund, error)
     logger.error({ videoId }, 'disk full')
-    if (lastAttempt) await fail('disk_full', 'The disk is full. Free some space, then retry this video.')
+    if (lastAttempt)
+      await fail('disk_full', 'The disk has too little room for this video. Free some space, then retry it.')
   } else if (lastAttempt) {
     logger.error({ err: error, videoId }, 'ingest failed')
     await fail(
