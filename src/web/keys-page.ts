@@ -6,7 +6,7 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { deleteAccount } from '../library/accounts/accounts.ts'
-import { createKey, listKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
+import { createKey, listDeadKeys, listKeys, listLiveKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
 import { formBody, fromOurPages, requireFormVisitor, requireVisitor, sessionCookie, type Visitor } from './guard.ts'
@@ -44,7 +44,8 @@ export function keysPageRouter(deps: KeysPageDeps): Router {
     const visitor = await requireVisitor(db, cookie, req)
     await takePoints(limits, visitor, POINTS.read)
     const notice = req.query.done === 'revoked' ? 'The key is revoked. Its next request will be refused.' : undefined
-    await show(res, { visitor, notice })
+    const { ended } = req.query
+    await show(res, { visitor, notice, ended: typeof ended === 'string' ? ended : undefined })
   })
 
   router.post('/web/keys', paid, ours, formBody, async (req, res) => {
@@ -107,7 +108,8 @@ async function showKeys(
   status = 200,
 ): Promise<void> {
   const { account, form } = view.visitor
-  const keys = await listKeys(db, account.id)
+  const live = await listLiveKeys(db, account.id)
+  const dead = await listDeadKeys(db, account.id, { after: view.ended })
   const { budget, subject } = payerOf(view.visitor)
   const usage = await limits.peek(budget, subject)
   const page = layout(assets, {
@@ -117,7 +119,7 @@ async function showKeys(
     account,
     formToken: form,
     noIndex: true,
-    body: keysPage({ ...view, keys, usage, publicUrl, pointsOf: limits.pointsOf }),
+    body: keysPage({ ...view, live, dead, usage, publicUrl, pointsOf: limits.pointsOf }),
   })
   sendPage(res, { publicUrl, status, page })
 }

@@ -2,9 +2,7 @@ import { POINTS, type Usage } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import {
   DEAD_KEY_DAYS,
-  isLive,
   type KeyRecord,
-  MAX_DEAD_KEYS,
   MAX_KEYS,
   MEMBER_SCOPES,
   OPERATOR_SCOPES,
@@ -36,6 +34,8 @@ export interface KeysView {
   error?: FieldError | undefined
   given?: GivenKey | undefined
   notice?: string | undefined
+  /** The last ended key of the page before: the next page is shown open. */
+  ended?: string | undefined
 }
 
 interface MadeKey {
@@ -51,7 +51,9 @@ interface FieldError {
 }
 
 interface KeysData extends KeysView {
-  keys: KeyRecord[]
+  live: KeyRecord[]
+  /** A page of the keys that have ended. */
+  dead: { keys: KeyRecord[]; next: string | null }
   /** What the account has left of this minute's points. */
   usage: Usage
   publicUrl: string
@@ -106,28 +108,34 @@ function snippet(id: string, label: string, text: string): Html {
 </div>`
 }
 
-function yourKeys({ keys, visitor, made }: KeysData): Html {
-  const live = keys.filter((key) => isLive(key))
-  const dead = keys.filter((key) => !isLive(key))
-  const none = dead.length > 0 ? 'No active keys.' : 'No keys yet. Create the first one below.'
+function yourKeys({ live, dead, ended, visitor, made }: KeysData): Html {
+  const isPaged = ended !== undefined
+  const hasDead = isPaged || dead.keys.length > 0
+  const none = hasDead ? 'No active keys.' : 'No keys yet. Create the first one below.'
   const cards = live.map((key) => keyCard(key, { visitor, fresh: key.id === made?.record.id }))
   return html`<section aria-labelledby="keys-heading">
   <h2 id="keys-heading">Your keys</h2>
   ${live.length === 0 ? html`<p class="empty">${none}</p>` : html`<ul class="keys">${cards}</ul>`}
-  ${dead.length > 0 && deadKeys(dead, visitor)}
+  ${hasDead && deadKeys(dead, { visitor, isPaged })}
 </section>`
 }
 
-function deadKeys(keys: readonly KeyRecord[], visitor: Visitor): Html {
-  return html`<details class="dead">
-    <summary>Revoked and expired (${keys.length})</summary>
-    <p class="hint">The newest ${MAX_DEAD_KEYS} that ended within ${DEAD_KEY_DAYS} days.</p>
+function deadKeys(
+  { keys, next }: KeysData['dead'],
+  { visitor, isPaged }: { visitor: Visitor; isPaged: boolean },
+): Html {
+  const count = isPaged || next !== null ? '' : ` (${keys.length})`
+  return html`<details class="dead" id="ended"${isPaged && html` open`}>
+    <summary>Revoked and expired${count}</summary>
+    <p class="hint">The last one first. They are kept for ${DEAD_KEY_DAYS} days.</p>
     <ul class="keys">${keys.map((key) => keyCard(key, { visitor }))}</ul>
+    <p class="actions">${isPaged && html`<a href="/keys#ended">First page</a>`}
+      ${next !== null && html`<a rel="next" href="/keys?ended=${next}#ended">Next page</a>`}</p>
   </details>`
 }
 
-function createSection({ keys, visitor, given, error }: KeysData): Html {
-  const full = keys.filter((key) => isLive(key)).length >= MAX_KEYS
+function createSection({ live, visitor, given, error }: KeysData): Html {
+  const full = live.length >= MAX_KEYS
   return html`<section class="card" aria-labelledby="create-heading">
   <h2 id="create-heading">Create a key</h2>
   ${full && html`<p class="notice">You have ${MAX_KEYS} keys, the most an account can have. Revoke one first.</p>`}

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deleteExpired } from '../../src/library/accounts/accounts.ts'
-import { createKey, listKeys, MAX_DEAD_KEYS, revokeKey } from '../../src/library/accounts/keys.ts'
+import { createKey, DEAD_KEY_PAGE, listDeadKeys, listKeys, revokeKey } from '../../src/library/accounts/keys.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 import { seedAccount } from './seed-frames.ts'
 
@@ -23,7 +23,21 @@ test('a list holds every valid key and the newest of those that ended within 30 
     [account.id],
   )
   const ids = (await listKeys(stores.db, account.id)).map((key) => key.id)
-  expect(ids).toEqual([...first, ...Array.from({ length: MAX_DEAD_KEYS }, (_, n) => `dead${n + 1}`)])
+  expect(ids).toEqual([...first, ...Array.from({ length: DEAD_KEY_PAGE }, (_, n) => `dead${n + 1}`)])
+
+  const paged: string[] = []
+  let after: string | undefined
+  for (let more = true; more; ) {
+    const { keys, next } = await listDeadKeys(stores.db, account.id, { after })
+    paged.push(...keys.map((key) => key.id))
+    more = next !== null
+    after = next ?? undefined
+  }
+  expect(paged).toEqual(Array.from({ length: 200 }, (_, n) => `dead${n + 1}`))
+  // Another account's key is no place in this list, and neither is a text that names none.
+  const other = await seedAccount(stores.db)
+  for (const id of [(await listKeys(stores.db, other.account.id))[0]!.id, 'nothing', ''])
+    expect((await listDeadKeys(stores.db, account.id, { after: id })).keys).toEqual([])
 })
 
 test('a key that ended more than 30 days ago is not listed, and deleted with what else has expired', async () => {

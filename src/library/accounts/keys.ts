@@ -179,22 +179,46 @@ function scopesOf(role: Role): readonly Scope[] {
 
 /** How long an invalid key is kept and listed. */
 export const DEAD_KEY_DAYS = 30
-/** The most invalid keys that a list holds: keys can be made and revoked without end. */
-export const MAX_DEAD_KEYS = 50
+/** Ended keys on a page: keys can be made and revoked without end. */
+export const DEAD_KEY_PAGE = 50
 
 const ended = sql`least(${apiKeys.revokedAt}, ${apiKeys.expiresAt})`
 
 /** Newest first: all that are valid, and the newest of those that ended within DEAD_KEY_DAYS. */
 export async function listKeys(db: DbOrTx, accountId: string): Promise<KeyRecord[]> {
-  const keys = (which: SQL) =>
-    db
-      .select()
-      .from(apiKeys)
-      .where(and(eq(apiKeys.accountId, accountId), which))
-      .orderBy(sql`${ended} desc`, desc(apiKeys.createdAt), desc(apiKeys.id))
-  const live = await keys(sql`coalesce(${ended}, 'infinity') > now()`)
-  const dead = await keys(sql`${ended} <= now() and ${ended} > ${deadSince}`).limit(MAX_DEAD_KEYS)
-  return [...live, ...dead].map(toRecord).sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime())
+  const { keys } = await listDeadKeys(db, accountId)
+  return [...(await listLiveKeys(db, accountId)), ...keys].sort((a, b) => +b.createdAt - +a.createdAt)
+}
+
+/** All that are valid, newest first. */
+export async function listLiveKeys(db: DbOrTx, accountId: string): Promise<KeyRecord[]> {
+  const rows = await db
+    .select()
+    .from(apiKeys)
+    .where(and(eq(apiKeys.accountId, accountId), sql`coalesce(${ended}, 'infinity') > now()`))
+    .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
+  return rows.map(toRecord)
+}
+
+/**
+ * A page of the keys that ended within DEAD_KEY_DAYS, the last one first: those behind the key `after`. `next` is the
+ * `after` of the next page, null at the end.
+ */
+export async function listDeadKeys(
+  db: DbOrTx,
+  accountId: string,
+  { after }: { after?: string | undefined } = {},
+): Promise<{ keys: KeyRecord[]; next: string | null }> {
+  const place = sql`(select ${ended}, id from ${apiKeys} where id = ${after ?? ''} and account_id = ${accountId})`
+  const behind = after === undefined ? undefined : sql`(${ended}, ${apiKeys.id}) < ${place}`
+  const rows = await db
+    .select()
+    .from(apiKeys)
+    .where(and(eq(apiKeys.accountId, accountId), sql`${ended} <= now() and ${ended} > ${deadSince}`, behind))
+    .orderBy(sql`${ended} desc`, desc(apiKeys.id))
+    .limit(DEAD_KEY_PAGE + 1)
+  const page = rows.slice(0, DEAD_KEY_PAGE)
+  return { keys: page.map(toRecord), next: rows.length > page.length ? page.at(-1)!.id : null }
 }
 
 const deadSince = sql.raw(`now() - interval '${DEAD_KEY_DAYS} days'`)
