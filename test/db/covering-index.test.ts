@@ -1,0 +1,58 @@
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { applyMigrations, knownMigrations } from '../../src/db/migrate.ts'
+import { openStores } from '../support/stores.ts'
+
+/** Migration 0008, on a library that is filled. */
+test('the index of the newest frames covers the filters after the migration, and in every new generation', async () => {
+  await using stores = await openStores()
+  const name = `${stores.prefix}_old`
+  await stores.db.$client.query(`create database ${name}`)
+  const client = new pg.Client({ connectionString: stores.databaseUrl.replace(/[^/]+$/, name) })
+  await client.connect()
+  try {
+    const from = knownMigrations().length
+    expect(from).toBeGreaterThanOrEqual(9)
+    await applyMigrations(client, { from: 0, to: 8 })
+    await client.query(
+      `insert into library_search.frames (id, video_id, t_ms, added_ms, subject, tone, kind, platform, strength, luma,
+                                          phash, colors, words)
+       select 'f' || n, 'v' || n / 100, n, n / 7, 'ui', case when n % 3 = 0 then 'dark' else 'bright' end, 'cut', 'web',
+              0, 0, '0'::bit(64), '{}', 'lamp'
+         from generate_series(1, 20000) n`,
+    )
+    const page = `select id, tone from library_search.frames where tone = 'dark'
+                   order by added_ms desc, video_id, t_ms limit 20 offset 5000`
+    const before = (await client.query(page)).rows
+    const definitions = async (schema: string) => {
+      const { rows } = await client.query<{ indexdef: string }>(
+        'select indexdef from pg_indexes where schemaname = $1 order by indexname',
+        [schema],
+      )
+      return rows.map(({ indexdef }) => indexdef.replaceAll(schema, 'library_search'))
+    }
+    const newest = (all: string[]) => all.filter((text) => text.includes('frames_newest_idx'))
+    expect(newest(await definitions('library_search'))[0]).not.toContain('tone')
+
+    await applyMigrations(client, { from: 8, to: 9 })
+    const live = await definitions('library_search')
+    expect(newest(live)).toHaveLength(1)
+    expect(newest(live)[0]).toMatch(
+      /INCLUDE \(id, subject, surface, shot, technique, zone, tone, kind, author, platform\)$/,
+    )
+    expect((await client.query(page)).rows).toEqual(before)
+    const { rows: invalid } = await client.query('select 1 from pg_index where not indisvalid')
+    expect(invalid).toEqual([])
+    // A walk of the filter reads no row of the table.
+    await client.query('vacuum analyze library_search.frames')
+    await client.query('set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off')
+    const { rows: plan } = await client.query<Record<string, string>>(`explain ${page}`)
+    expect(plan.map((row) => row['QUERY PLAN']).join('\n')).toMatch(/Index Only Scan using frames_newest_idx/)
+
+    await client.query(`select create_read_model('next_generation'), index_read_model('next_generation')`)
+    expect(await definitions('next_generation')).toEqual(live)
+  } finally {
+    await client.end()
+    await stores.db.$client.query(`drop database ${name}`)
+  }
+})
