@@ -58,9 +58,12 @@ const REFUSALS: readonly [what: RegExp, text: string][] = [
 ]
 
 function refusedCredentials(error: unknown): string | undefined {
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    const { code, name, message } = cause as Error & { code?: unknown }
-    const found = REFUSALS.find(([what]) => [String(code), name, message].some((said) => what.test(said)))
+  // Meilisearch's client gives the server's answer as a cause that is no Error.
+  for (let cause = error; typeof cause === 'object' && cause !== null; cause = (cause as Error).cause) {
+    const { code, name, message } = cause as Partial<Error> & { code?: unknown }
+    const found = REFUSALS.find(([what]) =>
+      [String(code), name, message].some((said) => said !== undefined && what.test(said)),
+    )
     if (found) return found[1]
   }
   return undefined
