@@ -19,9 +19,10 @@ import {
   listBoards,
   loadBoard,
   loadFoundBoard,
+  loadPinnedIds,
+  loadPins,
   MAX_BOARD_NAME,
   PIN_CURSOR,
-  type Pin,
   renameBoard,
   type Board as StoredBoard,
   shareBoard,
@@ -76,15 +77,19 @@ async function sendBoardPage(
   return undefined
 }
 
-async function* rowsOf(deps: CollectionDeps, pins: readonly Pin[]) {
-  for (let from = 0; from < pins.length; from += BATCH)
-    yield (await toPinnedFrames(deps, pins.slice(from, from + BATCH))).map(toExportRow)
+/** A board's rows in batches, each loaded when the one before is sent. */
+async function* rowsOf(deps: BoardsDeps, board: StoredBoard) {
+  const ids = await loadPinnedIds(deps.db, board)
+  for (let from = 0; from < ids.length; from += BATCH) {
+    const pins = await loadPins(deps.db, board, ids.slice(from, from + BATCH))
+    yield (await toPinnedFrames(deps, pins)).map(toExportRow)
+  }
 }
 
 /** One board at a time: each may have 5,000 pins. */
 async function* everyBoard(deps: BoardsDeps, accountId: string, stored: readonly StoredBoard[]) {
   for (const { id } of stored) {
-    const found = await loadBoard(deps.db, { accountId, boardId: id }).catch((error: unknown) => {
+    const found = await loadBoard(deps.db, { accountId, boardId: id }, { limit: 0 }).catch((error: unknown) => {
       if (error instanceof AppError && error.code === 'not_found') return undefined
       throw error
     })
@@ -92,7 +97,7 @@ async function* everyBoard(deps: BoardsDeps, accountId: string, stored: readonly
     if (!found) continue
     const [shown] = await toBoards(deps, [found.board])
     const items: ExportRow[] = []
-    for await (const rows of rowsOf(deps, found.pins)) items.push(...rows)
+    for await (const rows of rowsOf(deps, found.board)) items.push(...rows)
     yield [{ ...shown!, items }]
   }
 }
@@ -249,14 +254,14 @@ const boards = [
     },
     async (deps: BoardsDeps, input) => {
       input.hold('longAnswers')
-      const { board: stored, pins } = await loadBoard(deps.db, boardOf(input))
+      const { board: stored } = await loadBoard(deps.db, boardOf(input), { limit: 0 })
       await input.charge(pointsForItems(stored.itemCount) - POINTS.read)
       const [board] = await toBoards(deps, [stored])
       return sendDownload(input, {
         format: input.query.format,
         name: `board-${stored.id}`,
         about: { board: jsonText(board) },
-        batches: rowsOf(deps, pins),
+        batches: rowsOf(deps, stored),
       })
     },
   ),

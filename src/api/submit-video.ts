@@ -4,6 +4,7 @@ import { cleanText } from '../clean-text.ts'
 import type { Db } from '../db/client.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
+import { freeChunk } from '../free-chunk.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { pointsForBytes } from '../http/rate-limit/budgets.ts'
 import { receiveForm } from '../http/upload-form.ts'
@@ -115,7 +116,8 @@ async function receive(req: Request, deps: SubmitDeps): Promise<Submission> {
     )
   if (req.is(['video/*', 'application/octet-stream'])) {
     const { filename = '', ...rest } = readParameters(req.originalUrl, uploadParameters)
-    return submitUpload(db, store, req, { filename, maxBytes, details: () => parsedDetails(rest) })
+    const options = { filename, maxBytes, details: () => parsedDetails(rest), release: freeChunk }
+    return submitUpload(db, store, req, options)
   }
   throw new AppError(
     'unsupported_media_type',

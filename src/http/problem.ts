@@ -3,6 +3,7 @@ import type { ErrorRequestHandler } from 'express'
 import { ZodError } from 'zod'
 import { isConnectionLoss } from '../db/connection-loss.ts'
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts'
+import { freeChunk } from '../free-chunk.ts'
 import { type Logger, scrub } from '../logger.ts'
 import { contextOf, loggedPath } from './edge.ts'
 import { RateLimited } from './rate-limit/budgets.ts'
@@ -163,7 +164,7 @@ function charged(limits: LocalLimits, problem: AppError, req: IncomingMessage): 
   }
 }
 
-/** Logs an error once and answers it. An answer that has begun cannot be mended: its connection closes. */
+/** Logs an error once and answers it, then passes over what is left of the body. An answer that has begun cannot be mended: its connection closes. */
 function answerProblem(
   { logger, refused, limits }: { logger: Logger; refused: RefusalLog; limits: LocalLimits },
   error: unknown,
@@ -173,13 +174,22 @@ function answerProblem(
   const problem = charged(limits, toAppError(error), req)
   const { requestId, address } = contextOf(req)
   const fields = { requestId, method: req.method, path: loggedPath(req), code: problem.code }
+  let isNews = true
   if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')
   else if (problem.code === 'unavailable') logger.warn({ ...fields, err: problem.cause }, 'dependency unavailable')
   // Without the details, which quote the request.
-  else refused(address, fields, 'request refused')
-  if (res.headersSent) res.destroy()
-  else sendProblem(req, res, problem)
+  else isNews = refused(address, fields, 'request refused')
+  const answer = () => {
+    if (res.headersSent) res.destroy()
+    else sendProblem(req, res, problem)
+    if (!req.complete && req.readableFlowing === null) req.on('data', freeChunk)
+  }
+  if (problem.code === 'rate_limited' && !isNews) setTimeout(answer, LATE_MS)
+  else answer()
 }
+
+/** A client that does not heed its limit waits for its refusals: each connection then costs ten requests a second. */
+const LATE_MS = 100
 
 /** The error handler at the end of the Express application. */
 export function problemHandler(logger: Logger, limits: LocalLimits): ErrorRequestHandler {

@@ -19,8 +19,8 @@ export interface LongAnswers {
 }
 
 /**
- * Long answers of one process. One piece is made at a time, followed by a pause as long: however many are sent, half of
- * the time is left to other requests.
+ * Long answers of one process. One piece is made at a time, followed by a pause three times as long: however many are
+ * sent, three quarters of the time are left to other requests.
  */
 export function openLongAnswers(): LongAnswers {
   let turn: Promise<unknown> = Promise.resolve()
@@ -32,7 +32,7 @@ export function openLongAnswers(): LongAnswers {
       return { piece, tookMs: performance.now() - started }
     })
     turn = made.then(
-      ({ tookMs }) => sleep(tookMs),
+      ({ tookMs }) => sleep(3 * tookMs),
       () => undefined,
     )
     return made.then(({ piece }) => piece)

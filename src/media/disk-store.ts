@@ -37,14 +37,14 @@ export function openDiskStore(root: string, { syncLater = false }: { syncLater?:
   }
 
   return {
-    async put(key, body, _contentType, { maxBytes = Number.POSITIVE_INFINITY } = {}) {
+    async put(key, body, _contentType, { maxBytes = Number.POSITIVE_INFINITY, release } = {}) {
       const path = pathOf(key)
       const temporary = `${path}.${randomBytes(6).toString('hex')}.part`
       const file = await begin(temporary)
       try {
         const bytes = Buffer.isBuffer(body)
           ? await writeBuffer(file, body, maxBytes)
-          : await writeStream(file, dirname(path), body, maxBytes)
+          : await writeStream(file, dirname(path), body, { maxBytes, release })
         if (!syncLater) await file.sync()
         await file.close()
         await rename(temporary, path)
@@ -77,6 +77,10 @@ export function openDiskStore(root: string, { syncLater = false }: { syncLater?:
     },
     async deletePrefix(prefix) {
       await rm(pathOf(checkPrefix(prefix).slice(0, -1)), { recursive: true, force: true })
+    },
+    async requireRoom() {
+      await mkdir(base, { recursive: true })
+      await requireRoom(base)
     },
     async settle() {
       const files = [...unsettled]
@@ -126,13 +130,19 @@ async function writeBuffer(file: FileHandle, body: Buffer, maxBytes: number): Pr
 /** How often a long upload looks at the free space. */
 const LOOK_EVERY_BYTES = 8 * 1024 * 1024
 
-async function writeStream(file: FileHandle, folder: string, body: Readable, maxBytes: number): Promise<number> {
+async function writeStream(
+  file: FileHandle,
+  folder: string,
+  body: Readable,
+  { maxBytes, release }: { maxBytes: number; release: ((chunk: Buffer) => void) | undefined },
+): Promise<number> {
   let bytes = 0
   let lookedAt = 0
   for await (const chunk of body) {
     bytes += (chunk as Buffer).length
     if (bytes > maxBytes) throw tooLarge(maxBytes)
     await file.write(chunk as Buffer)
+    release?.(chunk as Buffer)
     if (bytes - lookedAt < LOOK_EVERY_BYTES) continue
     await requireRoom(folder)
     lookedAt = bytes

@@ -7,14 +7,14 @@ import { AppError } from '../errors.ts'
  */
 export interface MediaStore {
   /**
-   * Durable when it resolves. A repeat replaces.
+   * Durable when it resolves. A repeat replaces. `release` gets the chunks of a stream that the store is done with.
    * @throws AppError payload_too_large when the body exceeds `maxBytes`; then nothing is kept
    */
   put(
     key: string,
     body: Buffer | Readable,
     contentType: string,
-    options?: { maxBytes?: number },
+    options?: { maxBytes?: number; release?: ((chunk: Buffer) => void) | undefined },
   ): Promise<{ bytes: number }>
   get(key: string): Promise<Buffer | undefined>
   open(key: string): Promise<Readable | undefined>
@@ -24,6 +24,8 @@ export interface MediaStore {
   list(prefix: string): AsyncIterable<{ key: string; bytes: number; modifiedAt: Date }>
   /** Deletes everything below a folder. `prefix` ends with a slash. */
   deletePrefix(prefix: string): Promise<void>
+  /** Absent where only a `put` can tell. @throws StorageFull when the next `put` would be refused */
+  requireRoom?(): Promise<void>
   /** Makes durable what was put since the last call. Absent where each `put` does so itself. */
   settle?(): Promise<void>
 }

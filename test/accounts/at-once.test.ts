@@ -1,4 +1,8 @@
-import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { openTestApi, type TestApi } from './app.ts'
@@ -76,4 +80,56 @@ test('four long answers that nobody reads are all that an account may hold, and 
   expect((await api.call('/api/favourites?limit=10', { key })).status).toBe(200)
   for (const sent of unread) sent.destroy()
   await expect.poll(async () => (await api.call('/api/favourites', { key })).status).toBe(200)
+})
+
+test('an upload is stored byte by byte, and what is sent after a refusal is passed over', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'frames-uploads-'))
+  const api = await openTestApi({ env: { DATA_DIR: dataDir } })
+  const { key } = await seedAccount(api.db, { role: 'operator' })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const send = (bytes: Buffer, path = '/api/videos') =>
+    new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'video/mp4', 'content-length': bytes.length }
+      const sent = request(api.url + path, { method: 'POST', agent, headers }, (answer) => {
+        let text = ''
+        answer.setEncoding('utf8').on('data', (part: string) => (text += part))
+        answer.once('end', () => resolve({ status: answer.statusCode!, text }))
+      })
+      sent.once('error', reject).end(bytes)
+    })
+  const film = randomBytes(9 * 1024 * 1024 + 7)
+  const { status, text } = await send(film)
+  expect(status).toBe(202)
+  const { rows } = await api.db.$client.query<{ source_key: string; upload_key: string }>(
+    'select source_key, upload_key from videos where id = $1',
+    [JSON.parse(text).video.id],
+  )
+  expect(rows[0]!.source_key).toBe(`sha256:${createHash('sha256').update(film).digest('hex')}`)
+  expect(readFileSync(join(dataDir, 'store', rows[0]!.upload_key)).equals(film)).toBe(true)
+  // Nothing takes this body, and the same connection serves the next request.
+  expect((await send(film, '/api/nothing')).status).toBe(404)
+  expect((await send(film.subarray(0, 5_000_000))).status).toBe(202)
+  agent.destroy()
+  await api[Symbol.asyncDispose]()
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+test('a client that goes on beyond its limit gets its refusals late, and others do not wait', async () => {
+  const at = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+  const flood = (count: number) =>
+    Promise.all(Array.from({ length: count }, () => api.call('/api/frames', at('203.0.113.77'))))
+  await flood(600)
+  const refused = await flood(40)
+  expect(refused.map(({ status }) => status)).toEqual(Array(40).fill(429))
+  const isOvertaken = async () => {
+    let answered = false
+    const late = api.call('/api/frames', at('203.0.113.77')).then(() => {
+      answered = true
+    })
+    const other = await api.call('/livez', at('203.0.113.78'))
+    const overtaken = !answered && other.status === 200
+    await late
+    return overtaken
+  }
+  await expect.poll(isOvertaken).toBe(true)
 })

@@ -220,6 +220,24 @@ async function loadOne(db: DbOrTx, where: SQL, page?: PinPage): Promise<LoadedBo
   }
 }
 
+/** The frames of a board in the owner's order: a short text each, because a full board has 5,000 of them. */
+export async function loadPinnedIds(db: DbOrTx, { id }: Pick<Board, 'id'>): Promise<string[]> {
+  const { rows } = await db.execute<{ ids: string | null }>(
+    sql`select string_agg(i.frame_id, ',' order by i.position) as ids from board_items i where i.board_id = ${id}`,
+  )
+  return rows[0]?.ids?.split(',') ?? []
+}
+
+/** The pins of these frames, in the order of the ids. A frame that is no longer pinned is left out. */
+export async function loadPins(db: DbOrTx, { id }: Pick<Board, 'id'>, frameIds: readonly string[]): Promise<Pin[]> {
+  const { rows } = await db.execute<{ frame_id: string; note: string | null; pinned_at: string }>(
+    sql`select i.frame_id, i.note, i.pinned_at
+          from unnest(${sql.param(frameIds)}::text[]) with ordinality as wanted(frame_id, n)
+          join board_items i on i.board_id = ${id} and i.frame_id = wanted.frame_id order by wanted.n`,
+  )
+  return rows.map((row) => ({ frameId: row.frame_id, note: row.note, pinnedAt: new Date(row.pinned_at) }))
+}
+
 /** Repeating the name changes nothing. @throws AppError not_found, invalid_request. */
 export async function renameBoard(
   db: DbOrTx,

@@ -86,6 +86,7 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
 /**
  * Streams a file into the media store and queues it. The same bytes give the same video, and the second copy is
  * deleted. `details` is called once the bytes are stored, because a form may send its fields after the file.
+ * `release` gets chunks of the body that nobody reads any more.
  * @throws AppError payload_too_large, invalid_request for an empty file, conflict for bytes that are not the announced.
  */
 export async function submitUpload(
@@ -97,12 +98,14 @@ export async function submitUpload(
     maxBytes,
     details: read,
     expected,
+    release,
   }: {
     filename: string
     maxBytes: number
     details: () => SubmissionDetails | Promise<SubmissionDetails>
     /** What the sender announced; other bytes are refused. */
     expected?: { bytes: number; sha256: string | null }
+    release?: (chunk: Buffer) => void
   },
 ): Promise<{ video: VideoRow; created: boolean }> {
   const hash = createHash('sha256')
@@ -117,7 +120,7 @@ export async function submitUpload(
   hashing.on('error', () => undefined)
   // Every copy gets its own key, so removing one never removes another submission's bytes.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
-  const { bytes } = await store.put(uploadKey, body.pipe(hashing), 'application/octet-stream', { maxBytes })
+  const { bytes } = await store.put(uploadKey, body.pipe(hashing), 'application/octet-stream', { maxBytes, release })
   const sha256 = hash.digest('hex')
   let details: SubmissionDetails
   try {
