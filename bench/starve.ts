@@ -28,8 +28,9 @@ export const about: About = {
     'What a reader notices while another client is careless or hostile: the 99th percentile of warm reads, the ' +
     'slowest `/livez`, a search that is not kept and a save of another account. Rate limits are those of production.',
   against:
-    'the same reader without the client: a quiet phase before each row and one at the end, of which the median counts, ' +
-    'because one phase swings by half. Server, reader and client are processes of one machine; the client, which would have a machine of its own, yields to the others (nice 19).',
+    'the same reader without the client: a quiet phase before each row and one at the end, of which the median ' +
+    'counts, because one phase swings by half. Server, reader and client are processes of one machine; the client, ' +
+    'which would have a machine of its own, yields to the others (nice 19).',
   figures: [
     { what: 'warm reads, worst row ÷ quiet', at: ['ratio'], atMost: 3 },
     { what: 'slowest `/livez` of all rows', at: ['livez_ms'], atMost: 250, unit: 'ms' },

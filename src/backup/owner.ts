@@ -19,7 +19,8 @@ export async function takePlace(place: MediaStore, library: string): Promise<voi
   }
   if (ownerIn(bytes.toString()) !== library)
     throw new BackupFailure(
-      'This place holds backups of another library. Choose another folder or prefix: each library needs one of its own.',
+      'This place holds backups of another library. Choose another folder or prefix: ' +
+        'each library needs one of its own.',
     )
 }
 

@@ -164,7 +164,10 @@ function charged(limits: LocalLimits, problem: AppError, req: IncomingMessage): 
   }
 }
 
-/** Logs an error once and answers it, then passes over what is left of the body. An answer that has begun cannot be mended: its connection closes. */
+/**
+ * Logs an error once, answers it, and passes over what is left of the body. An answer that has begun cannot be mended:
+ * its connection closes.
+ */
 function answerProblem(
   { logger, refused, limits }: { logger: Logger; refused: RefusalLog; limits: LocalLimits },
   error: unknown,

@@ -113,7 +113,7 @@ test('however long a store is away, the video waits for it and is not given up',
   expect(await videoRow(service, video)).toMatchObject({ status: 'annotating', attempts: 1 })
 })
 
-test('a video that fills the disk by itself: tried again, then a coded failure that says what to do, and nothing left in scratch', async () => {
+test('a video that fills the disk by itself is tried again, then fails with what to do; scratch is empty', async () => {
   service = await open(annotator, { worker: false })
   const video = await addVideo(service, 3)
   const store = openMediaStore(service.config)

@@ -112,21 +112,22 @@ export async function listUploads(db: Db, accountId: string): Promise<Upload[]> 
 const folderOf = (id: string) => `parts/${id}/`
 
 /**
- * Stores one part; a repeat replaces it.
+ * Stores one part; a repeat replaces it. `release` gets chunks of the body that nobody reads any more.
  * @throws AppError not_found, conflict for a finished upload, invalid_request for a part that is not of this upload or
  * not of its length.
  */
 export async function putPart(
   db: Db,
   store: MediaStore,
-  { n, body, ...whose }: Whose & { n: number; body: Readable },
+  { n, body, release, ...whose }: Whose & { n: number; body: Readable; release?: (chunk: Buffer) => void },
 ): Promise<void> {
   const { id, bytes, partBytes, videoId } = await requireUpload(db, whose)
   if (videoId !== null) throw new AppError('conflict', 'This upload is finished.')
   const parts = partsOf(bytes, partBytes)
   if (!Number.isInteger(n) || n < 0 || n >= parts) throw invalid('part', `This upload has the parts 0 to ${parts - 1}.`)
   const expected = Math.min(partBytes, bytes - n * partBytes)
-  const stored = await store.put(folderOf(id) + n, body, 'application/octet-stream', { maxBytes: expected })
+  const limits = { maxBytes: expected, release }
+  const stored = await store.put(folderOf(id) + n, body, 'application/octet-stream', limits)
   if (stored.bytes !== expected) {
     // It may have replaced a whole one.
     await db.delete(uploadParts).where(and(eq(uploadParts.uploadId, id), eq(uploadParts.n, n)))

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import { z } from 'zod'
 import { AppError, invalid } from '../../errors.ts'
+import { freeChunk } from '../../free-chunk.ts'
 import { pointsForBytes } from '../../http/rate-limit/budgets.ts'
 import { holdUntilSent } from '../../http/rate-limit/spend.ts'
 import { findKnown } from '../../library/videos/submit.ts'
@@ -73,7 +74,7 @@ export function addUploadActions(actions: Actions, deps: OperatorDeps): void {
     async (asked) => {
       holdUntilSent(limits, asked, 'uploads')
       const n = Number(asked.param('n'))
-      await putPart(db, store, { ...whose(asked), n, body: asked.req })
+      await putPart(db, store, { ...whose(asked), n, body: asked.req, release: freeChunk })
       return { part: n }
     },
     (req) => pointsForBytes(lengthOf(req)),
