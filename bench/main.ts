@@ -13,6 +13,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   save: () => import('./save.ts'),
   'key-check': () => import('./key-check.ts'),
   projection: () => import('./projection.ts'),
+  analytics: () => import('./analytics.ts'),
   seed: () => import('./seed.ts'),
   backup: () => import('./backup.ts'),
   ingest: () => import('./ingest.ts'),

@@ -5,6 +5,7 @@ import { parseConfig } from '../src/config.ts'
 import { openDb } from '../src/db/client.ts'
 import type { About } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
+import { seedLivelyEvents } from './support/lively.ts'
 import { round } from './support/stats.ts'
 
 /** Aim: 100,000 frames in a minute. The library goes into DATABASE_URL, or into the running local service. */
@@ -20,6 +21,8 @@ export async function run(args: string[]): Promise<object | undefined> {
     options: {
       frames: { type: 'string', default: '100000' },
       seed: { type: 'string', default: '1' },
+      /** Events of the last 30 days beside the library. */
+      lively: { type: 'string', default: '0' },
       json: { type: 'boolean' },
     },
   })
@@ -34,6 +37,8 @@ export async function run(args: string[]): Promise<object | undefined> {
     const started = performance.now()
     const added = await seedLibrary(db, { frames: Number(values.frames), seed: Number(values.seed) })
     const seconds = (performance.now() - started) / 1000
+    const events = await seedLivelyEvents(db, { events: Number(values.lively), days: 30, seed: Number(values.seed) })
+    if (events > 0 && !values.json) console.log(`${events} events of the last 30 days`)
     if (!values.json)
       console.log(`${added.frames} frames of ${added.videos} videos in ${seconds.toFixed(1)} s, read model included`)
     return {

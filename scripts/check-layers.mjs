@@ -67,6 +67,8 @@ const WRITERS = {
   event_log: ['events'],
   dead_events: ['events'],
   read_models: ['projections', 'search'],
+  analytics_uses: ['projections'],
+  analytics_figures: ['projections'],
 }
 
 /** Modules that write the read models. Only `projections` calls them; `workers` opens them. */

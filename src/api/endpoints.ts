@@ -1,6 +1,7 @@
 import type { Db } from '../db/client.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 import { accountEndpoints } from './accounts.ts'
+import { analyticsEndpoints } from './analytics.ts'
 import { type BoardsDeps, boardEndpoints } from './boards.ts'
 import { brandEndpoints } from './brands.ts'
 import { type DocumentsDeps, documentEndpoints } from './documents.ts'
@@ -43,6 +44,7 @@ export const OTHER_ENDPOINTS: readonly Endpoint<ApiDeps>[] = [
   ...accountEndpoints,
   ...eventEndpoints,
   ...webhookEndpoints,
+  ...analyticsEndpoints,
   ...healthEndpoints,
   ...documentEndpoints,
 ]

@@ -12,6 +12,10 @@ const frameFacts = {
   subject: z.string().nullable(),
 }
 const videoFacts = { video_id: z.string(), title: z.string(), author: z.string().nullable(), platform: z.string() }
+/** How long each stage of the run took. Absent in events of early versions. */
+const stages = z
+  .array(z.strictObject({ stage: z.enum(['fetching', 'extracting', 'annotating']), seconds: z.number().min(0) }))
+  .optional()
 const boardFacts = { board_id: z.string(), name: z.string() }
 
 /** Why something was undone: by its owner, or because something it belonged to was deleted. */
@@ -47,8 +51,8 @@ export const EVENTS = {
     revision: z.number().int(),
     reason: z.enum(['added', 'retried']),
   }),
-  'video.ready': z.strictObject({ ...videoFacts, frame_count: z.number().int() }),
-  'video.failed': z.strictObject({ ...videoFacts, code: z.string() }),
+  'video.ready': z.strictObject({ ...videoFacts, frame_count: z.number().int(), stages }),
+  'video.failed': z.strictObject({ ...videoFacts, code: z.string(), stages }),
   'video.cancelled': z.strictObject(videoFacts),
   'video.deleted': z.strictObject({ ...videoFacts, frame_count: z.number().int(), upload_key: z.string().nullable() }),
   'frames.extracted': z.strictObject({
@@ -59,6 +63,23 @@ export const EVENTS = {
   }),
   'frames.annotated': z.strictObject({ ...videoFacts, frame_ids: z.array(z.string()), annotator: z.string() }),
   'frames.reannotation_requested': z.strictObject({ ...videoFacts, frame_count: z.number().int() }),
+  /** One call to a paid endpoint. `cost_usd` is null where the reply had no token counts or no price is set. */
+  'model.called': z.strictObject({
+    video_id: z.string(),
+    model: z.string(),
+    outcome: z.string(),
+    frames: z.number().int(),
+    input_tokens: z.number().nullable(),
+    output_tokens: z.number().nullable(),
+    cost_usd: z.number().nullable(),
+    duration_ms: z.number().int(),
+  }),
+  /** Searches of one process that found nothing, in batches and without who asked (docs/decisions). */
+  'searches.unanswered': z.strictObject({
+    terms: z.array(z.strictObject({ term: z.string(), count: z.number().int() })),
+    /** Searches whose words are not kept. */
+    withheld: z.number().int(),
+  }),
   'technique.changed': z.strictObject({
     slug: z.string(),
     change: z.enum(['added', 'edited', 'renamed', 'merged', 'retired', 'restored']),

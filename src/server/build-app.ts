@@ -17,6 +17,7 @@ import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openReadModelVersion } from '../http/read-model-version.ts'
 import { openLongAnswers } from '../http/stream-body.ts'
 import { openTurns } from '../http/turns.ts'
+import { openUnansweredSearches } from '../library/unanswered-searches.ts'
 import { fetchability } from '../library/videos/submit.ts'
 import type { Logger } from '../logger.ts'
 import type { Mailer } from '../mailer.ts'
@@ -28,6 +29,7 @@ import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { openLibrarySearch } from '../search/open-search.ts'
+import { watchUnanswered } from '../search/unanswered.ts'
 import { VERSION } from '../version.ts'
 import { findPasted, findSource } from '../video/source/source.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
@@ -67,7 +69,7 @@ export interface App {
   /** The routers in the order they are asked, and the tools as they are listed: for the tests that walk them. */
   routers: readonly Router[]
   tools: readonly Tool[]
-  close(): void
+  close(): Promise<void>
 }
 
 /** Wires the whole HTTP application: API, tool server and pages over one edge, one search and one set of budgets. */
@@ -77,7 +79,8 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const store = openMediaStore(config)
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
   const production = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
-  const search = overrides.search?.(production) ?? production
+  const unanswered = openUnansweredSearches({ db, logger })
+  const search = watchUnanswered(overrides.search?.(production) ?? production, unanswered.note)
   const readModel = openReadModelVersion(search, { ttlMs: overrides.versionTtlMs })
   const takeTurn = openTurns()
   const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
@@ -138,7 +141,11 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     docsPageRouter({ ...pages, document: documents.api, limits, publicUrl }),
   ]
   const listener = createApp({ logger, trustProxy: config.trustProxy, limits, routers })
-  return { listener, routers, tools, close: pages.close }
+  const close = async () => {
+    pages.close()
+    await unanswered[Symbol.asyncDispose]()
+  }
+  return { listener, routers, tools, close }
 }
 
 function namesOf(tools: readonly Tool[]): { open: string[]; account: string[] } {

@@ -74,7 +74,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
   warnOfOtherHost(server, { ...config, logger })
   server.on('request', app.listener)
   const closeStores = async () => {
-    app.close()
+    await app.close()
     await tail[Symbol.asyncDispose]()
     await limits[Symbol.asyncDispose]()
     await db.$client.end()

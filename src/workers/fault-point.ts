@@ -10,6 +10,7 @@ export const STEPS = [
   'annotate-recorded',
   'dispatch-added',
   'projection-applied',
+  'analytics-counted',
 ] as const
 /** The same for backups and restores: once for each table and each folder of images. */
 type CopyStep = 'backup-tables' | 'backup-images' | 'restore-images' | 'restore-tables'

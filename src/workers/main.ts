@@ -15,6 +15,7 @@ import { sweepUploads } from '../library/videos/uploads.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
+import { recountAnalytics } from '../projections/analytics/recount.ts'
 import { concurrencyOf, type QueueName } from '../queue/jobs.ts'
 import { DEFAULT_PREFIX, openQueues, type Queues } from '../queue/queues.ts'
 import { ROLES, type Role } from '../queue/roles.ts'
@@ -23,9 +24,9 @@ import { extractInChild } from '../video/extract/run-extraction.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import { type ConfiguredAnnotator, openConfiguredAnnotator } from './annotator.ts'
 import { type AnnotatorTarget, dispatchConsumer } from './dispatch.ts'
-import { openFaultPoint } from './fault-point.ts'
+import { type FaultPoint, openFaultPoint } from './fault-point.ts'
 import { createHandlers, scratchRootOf } from './handlers.ts'
-import { type PeriodicTask, repeatEvery } from './periodic.ts'
+import { type PeriodicTask, repeatEvery, restAfter } from './periodic.ts'
 import { type OpenProjection, openProjection } from './projection.ts'
 import { reconcileJobs } from './reconcile.ts'
 import { sweepScratch } from './scratch.ts'
@@ -61,6 +62,8 @@ export interface OpenWorker {
 }
 
 const MINUTE = 60_000
+/** How often new events are looked for. A day of a million events is counted less often (`restAfter`). */
+const COUNT_MS = 5_000
 
 /** Wires and starts a worker process. */
 export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
@@ -102,7 +105,17 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const { reconcileMs = MINUTE / 2 } = options
   const periodic =
     projection && webhooks
-      ? startPeriodicTasks({ db, store, queues, logger, projection, webhooks, activeAnnotator, reconcileMs })
+      ? startPeriodicTasks({
+          db,
+          store,
+          queues,
+          logger,
+          projection,
+          webhooks,
+          activeAnnotator,
+          reconcileMs,
+          faultPoint,
+        })
       : []
 
   return {
@@ -160,6 +173,7 @@ function startPeriodicTasks({
   webhooks,
   activeAnnotator,
   reconcileMs,
+  faultPoint,
 }: {
   db: Db
   store: MediaStore
@@ -169,7 +183,10 @@ function startPeriodicTasks({
   webhooks: Webhooks
   activeAnnotator: () => Promise<AnnotatorTarget>
   reconcileMs: number
+  faultPoint: FaultPoint
 }): PeriodicTask[] {
+  const countAnalytics = (signal: AbortSignal) =>
+    recountAnalytics(db, { signal, beforeCommit: () => faultPoint('analytics-counted') })
   return [
     repeatEvery(reconcileMs, 'reconcile jobs', logger, (signal) =>
       reconcileJobs({ db, queues, logger, activeAnnotator }, signal),
@@ -179,6 +196,7 @@ function startPeriodicTasks({
       if (held && Date.now() - held.since.getTime() > MINUTE)
         logger.warn(held, 'events held back by an open transaction')
     }),
+    repeatEvery(COUNT_MS, 'count analytics', logger, restAfter(countAnalytics)),
     repeatEvery(5 * MINUTE, 'refresh save counts', logger, () => projection.refreshSaveCounts()),
     repeatEvery(60 * MINUTE, 'delete expired rows', logger, async () => {
       await deleteExpired(db)

@@ -40,3 +40,14 @@ export function repeatEvery(
     },
   }
 }
+
+/** Leaves out runs until 20 times the last run's duration has passed, so that a long task takes 5 % of the time. */
+export function restAfter(act: (signal: AbortSignal) => Promise<unknown>): (signal: AbortSignal) => Promise<void> {
+  let restsUntil = 0
+  return async (signal) => {
+    const started = performance.now()
+    if (started < restsUntil) return
+    await act(signal)
+    restsUntil = performance.now() + 20 * (performance.now() - started)
+  }
+}

@@ -26,6 +26,8 @@ export interface TestApi {
   logs: string[]
   // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
   call(path: string, call?: Call): Promise<{ status: number; headers: Headers; text: string; json: any }>
+  /** Stops the API, and leaves its stores open until it is disposed of. */
+  stop(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -65,6 +67,8 @@ export async function openTestApi({
     ...(redisUrl === undefined ? { patienceMs: 15_000 } : {}),
     overrides: { ...overrides, search: (search) => watch(withRecordedFrames(search, db)) },
   })
+  let stopped: Promise<void> | undefined
+  const stop = () => (stopped ??= api.stop())
   return {
     stores,
     db,
@@ -85,8 +89,9 @@ export async function openTestApi({
       const isJson = response.headers.get('content-type')?.startsWith('application/json')
       return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
     },
+    stop,
     async [Symbol.asyncDispose]() {
-      await api.stop()
+      await stop()
       await stores[Symbol.asyncDispose]()
       await rm(dataDir, { recursive: true, force: true })
     },

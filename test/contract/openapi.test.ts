@@ -39,7 +39,9 @@ test('the document is valid OpenAPI 3.1', async () => {
 const OPERATION_IDS = `
 addTechnique callToolServer cancelVideo checkLiveness checkReadiness correctFrame createBoard createWebhook deleteBoard
 deleteVideo deleteWebhook dismissTechniqueSuggestion exportBoard exportBoards exportSavedFrames findSimilarFrames
-getBoard getFrame getImage getLlmsText getOpenApiDocument getSharedBoard getVideo getVideoStatus getWebhook
+getAnalyticsActivity getAnalyticsModel getAnalyticsSaves getAnalyticsSearches getAnalyticsStages
+getAnalyticsVideos getBoard getFrame getImage getLlmsText getOpenApiDocument getSharedBoard getVideo getVideoStatus
+getWebhook
 getWebhookDelivery listBoards listBrands listEvents listFrames listSavedFrames listTechniqueSuggestions listTechniques
 listVideoFrames listVideos listWebhookDeliveries listWebhooks mergeTechnique pauseWebhook pinFrame pinFrames
 renameBoard resendWebhookEvents resumeWebhook retryVideo rotateWebhookSecret saveFrame searchLibrary setAccountPlan

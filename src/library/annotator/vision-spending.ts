@@ -1,20 +1,41 @@
 import { sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import { visionCalls } from '../../db/schema/vision.ts'
+import { appendEvent } from '../../events/append.ts'
 import type { AnnotatorCall } from '../../vision/annotator.ts'
 
-/** Records a paid call, also when its video was deleted while it ran. */
+/** Records a paid call and its event, also when its video was deleted while it ran. */
 export async function recordVisionCall(db: Db, videoId: string, call: AnnotatorCall): Promise<void> {
-  await db.insert(visionCalls).values({
-    videoId: sql`(select id from videos where id = ${videoId} for key share)`,
-    model: call.model,
-    frames: call.frameIds.length,
-    inputTokens: call.inputTokens,
-    cachedTokens: call.cachedTokens,
-    outputTokens: call.outputTokens,
-    costUsd: call.costUsd,
-    durationMs: Math.round(call.durationMs),
-    outcome: call.outcome,
+  const { model, inputTokens, cachedTokens, outputTokens, costUsd, outcome } = call
+  const frames = call.frameIds.length
+  const durationMs = Math.round(call.durationMs)
+  await db.transaction(async (tx) => {
+    await tx.insert(visionCalls).values({
+      videoId: sql`(select id from videos where id = ${videoId} for key share)`,
+      model,
+      frames,
+      inputTokens,
+      cachedTokens,
+      outputTokens,
+      costUsd,
+      durationMs,
+      outcome,
+    })
+    await appendEvent(tx, {
+      type: 'model.called',
+      subject: videoId,
+      accountId: null,
+      data: {
+        video_id: videoId,
+        model,
+        outcome,
+        frames,
+        input_tokens: inputTokens,
+        output_tokens: outputTokens,
+        cost_usd: costUsd,
+        duration_ms: durationMs,
+      },
+    })
   })
 }
 

@@ -2,7 +2,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { type StageProgress, type VideoRow, videos } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
-import { advanceStage, finishStages } from './stages.ts'
+import { advanceStage, finishStages, toStageTimes } from './stages.ts'
 import { INGEST_STATUSES, lockVideo, takesIngest, toVideoFacts } from './videos.ts'
 
 /** More attempts than this mean that something in the file crashes the worker. */
@@ -56,13 +56,14 @@ export async function recordFailure(
   await db.transaction(async (tx) => {
     const video = await lockVideo(tx, id)
     if (!takesIngest(video, revision)) return
+    const stages = finishStages(video.stages, new Date().toISOString())
     await tx
       .update(videos)
       .set({
         status: 'failed',
         failureCode: code,
         failureMessage: message,
-        stages: finishStages(video.stages, new Date().toISOString()),
+        stages,
         updatedAt: new Date(),
       })
       .where(eq(videos.id, id))
@@ -70,7 +71,7 @@ export async function recordFailure(
       type: 'video.failed',
       subject: id,
       accountId: null,
-      data: { ...toVideoFacts(video), code },
+      data: { ...toVideoFacts(video), code, stages: toStageTimes(stages) },
     })
   })
 }

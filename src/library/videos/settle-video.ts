@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
 import { videos } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
-import { advanceStage, finishStages } from './stages.ts'
+import { advanceStage, finishStages, toStageTimes } from './stages.ts'
 import { lockVideo, toVideoFacts } from './videos.ts'
 
 /**
@@ -24,11 +24,12 @@ export async function settleIfComplete(tx: Tx, videoId: string): Promise<void> {
     await tx.update(videos).set({ stages, updatedAt: now }).where(eq(videos.id, videoId))
     return
   }
+  const finished = finishStages(stages, now.toISOString())
   await tx
     .update(videos)
     .set({
       status: 'ready',
-      stages: finishStages(stages, now.toISOString()),
+      stages: finished,
       firstReadyAt: video.firstReadyAt ?? now,
       readyAt: now,
       updatedAt: now,
@@ -38,6 +39,6 @@ export async function settleIfComplete(tx: Tx, videoId: string): Promise<void> {
     type: 'video.ready',
     subject: videoId,
     accountId: null,
-    data: { ...toVideoFacts(video), frame_count: total },
+    data: { ...toVideoFacts(video), frame_count: total, stages: toStageTimes(finished) },
   })
 }

@@ -19,3 +19,11 @@ export function advanceStage(
 export function finishStages(stages: readonly StageProgress[], now: string): StageProgress[] {
   return stages.map((entry) => ({ ...entry, finishedAt: entry.finishedAt ?? now }))
 }
+
+/** How long each finished stage took, for events. */
+export function toStageTimes(stages: readonly StageProgress[]) {
+  return stages.flatMap(({ stage, startedAt, finishedAt }) => {
+    const seconds = finishedAt === null ? Number.NaN : (Date.parse(finishedAt) - Date.parse(startedAt)) / 1_000
+    return seconds >= 0 ? [{ stage, seconds }] : []
+  })
+}

@@ -1,0 +1,81 @@
+import { parseArgs } from 'node:util'
+import { FIGURES } from '../src/library/analytics/figures.ts'
+import { recountAnalytics } from '../src/projections/analytics/recount.ts'
+import type { About } from './support/bench.ts'
+import { seedLibrary } from './support/library.ts'
+import { seedLivelyEvents } from './support/lively.ts'
+import { openTemporaryDatabase } from './support/postgres.ts'
+import { median, round } from './support/stats.ts'
+
+/** Aim: at most 3 times one `group by` over the log. */
+export const about: About = {
+  measures: 'Seconds to count all figures of a log of a million events from its beginning into empty tables.',
+  against:
+    'one `group by` of the same events, by day, type and what a frame event names, in the same database. ' +
+    'They take turns. The events are of a year and of 20,000 frames.',
+  figures: [
+    { what: 'replay ÷ one `group by`', at: ['ratio'], atMost: 3 },
+    { what: 'counting the last day again', at: ['recount_ms'], unit: 'ms' },
+    { what: 'top 100 frames of a year, read', at: ['read_ms'], unit: 'ms' },
+  ],
+}
+
+export async function run(args: string[]): Promise<object | undefined> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      events: { type: 'string', default: '1000000' },
+      frames: { type: 'string', default: '20000' },
+      days: { type: 'string', default: '365' },
+      rounds: { type: 'string', default: '3' },
+      json: { type: 'boolean' },
+    },
+  })
+  await using database = await openTemporaryDatabase()
+  const { db } = database
+  await seedLibrary(db, { frames: Number(values.frames) })
+  // Weekends leave some out.
+  const events = await seedLivelyEvents(db, { events: Number(values.events) * 1.19, days: Number(values.days) })
+  await db.$client.query('vacuum analyze events')
+  const times = { group: [] as number[], replay: [] as number[], recount: [] as number[], read: [] as number[] }
+  for (let n = 0; n < Number(values.rounds); n++) {
+    times.group.push(
+      await timed(() =>
+        db.$client.query(`
+          select (time at time zone 'UTC')::date, type, data->>'frame_id', data->>'video_id', data->>'author',
+                 data->>'technique', data->>'subject', count(*)
+            from events group by 1, 2, 3, 4, 5, 6, 7`),
+      ),
+    )
+    await db.$client.query('truncate analytics_uses, analytics_figures')
+    await db.$client.query(`delete from checkpoints where consumer = 'analytics'`)
+    times.replay.push(await timed(() => recountAnalytics(db)))
+    await db.$client.query('vacuum analyze analytics_uses, analytics_figures')
+    await seedLivelyEvents(db, { events: 1, days: 0 })
+    times.recount.push(await timed(() => recountAnalytics(db)))
+    times.read.push(await timed(() => FIGURES.saves.read(db, 'frame', lastYear())))
+  }
+  const figures = {
+    bench: 'analytics',
+    events,
+    ratio: round(median(times.replay.map((ms, n) => ms / times.group[n]!))),
+    ratio_of: 'the time to count all figures from the beginning to the time of one group by over the same events',
+    group_by_seconds: round(median(times.group) / 1_000),
+    replay_seconds: round(median(times.replay) / 1_000),
+    recount_ms: round(median(times.recount)),
+    read_ms: round(median(times.read)),
+  }
+  if (!values.json) console.table(figures)
+  return figures
+}
+
+function lastYear() {
+  const day = (back: number) => new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10)
+  return { from: day(365), to: day(0), limit: 100 }
+}
+
+async function timed(act: () => Promise<unknown>): Promise<number> {
+  const started = performance.now()
+  await act()
+  return performance.now() - started
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import type { Db } from '../db/client.ts'
+import { type Endpoint, endpoint } from '../http/endpoint.ts'
+import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { FIGURES, type Figure } from '../library/analytics/figures.ts'
+import { countedThrough } from '../library/analytics/read.ts'
+import { dayParameter, toCsv, toDayRange } from '../views/analytics.ts'
+import { limitUpTo } from '../views/parameter-values.ts'
+
+const LIMIT = { default: 100, max: 1_000 } as const
+
+interface AnalyticsDeps {
+  db: Db
+}
+
+/** What the events alone tell, one endpoint for each table of figures. */
+export const analyticsEndpoints: readonly Endpoint<AnalyticsDeps>[] = Object.entries<Figure>(FIGURES).map(
+  ([name, figure]) => toEndpoint(name, figure),
+)
+
+function toEndpoint(name: string, figure: Figure): Endpoint<AnalyticsDeps> {
+  const [usual] = figure.by
+  const columns = Object.keys(figure.columns)
+  const title = `Analytics${name[0]!.toUpperCase()}${name.slice(1)}`
+  return endpoint(
+    {
+      id: `get${title}`,
+      method: 'get',
+      path: `/api/analytics/${name}`,
+      tag: 'Operators',
+      summary: figure.summary,
+      description: 'Counted from the events, some seconds after them. Days are in UTC.',
+      parameters: parametersOf(figure),
+      answer: answerOf(figure).meta({ id: title }),
+      alternatives: ['text/csv'],
+      scope: 'events:read',
+    },
+    async ({ db }: AnalyticsDeps, { query, charge, res }) => {
+      const { by = usual, limit = LIMIT.default, format } = query
+      const range = toDayRange(query)
+      const rows = await figure.read(db, by, { ...range, limit })
+      await charge(pointsForItems(rows.length) - POINTS.read)
+      if (format !== 'csv') return { ...range, by, counted_through: await countedThrough(db), rows }
+      res.set('Content-Disposition', `attachment; filename="${name}-by-${by}-${range.from}-${range.to}.csv"`)
+      res.type('text/csv; charset=utf-8')
+      res.send(
+        toCsv(
+          [by, ...columns],
+          rows.map(({ key, ...counted }) => ({ [by]: key, ...counted })),
+        ),
+      )
+      return undefined
+    },
+  )
+}
+
+function parametersOf({ by }: Figure) {
+  return {
+    from: { schema: dayParameter, description: 'The first day; 29 days before `to` if absent.' },
+    to: { schema: dayParameter, description: 'The last day, in the range too; today if absent. At most 366 days.' },
+    by: { schema: z.enum(by), description: `One row for each ${by.join(', ')}; ${by[0]} if absent.`, fallback: by[0] },
+    limit: {
+      schema: limitUpTo(LIMIT.max),
+      description: `Rows, the greatest first: ${LIMIT.default}, at most ${LIMIT.max}. Days are never left out.`,
+    },
+    format: { schema: z.enum(['json', 'csv']), description: 'json (default) or csv.' },
+  } as const
+}
+
+function answerOf({ by, columns }: Figure) {
+  return z.strictObject({
+    from: z.iso.date(),
+    to: z.iso.date(),
+    by: z.enum(by),
+    counted_through: z.iso.datetime().nullable().describe('The time of the last event that is counted.'),
+    rows: z.array(
+      z
+        .strictObject({ key: z.string().nullable().describe('A day, or what `by` names. Null: the events name none.') })
+        .extend(columns),
+    ),
+  })
+}

@@ -1,0 +1,103 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { EventType } from '../../events/catalogue.ts'
+
+/** What is counted of an event, by its type. */
+const COUNTED = {
+  'board.created': 'boards_created',
+  'board.deleted': 'boards_deleted',
+  'video.submitted': 'videos_queued',
+  'video.ready': 'videos_ready',
+  'video.failed': 'videos_failed',
+  'video.cancelled': 'videos_cancelled',
+} as const satisfies Partial<Record<EventType, string>>
+
+const USES = {
+  'frame.saved': 'saves',
+  'frame.unsaved': 'unsaves',
+  'board.frame_pinned': 'pins',
+  'board.frame_unpinned': 'unpins',
+} as const satisfies Partial<Record<EventType, string>>
+
+/** Changes that an account makes in its own collection. It was active on that day. */
+const ACTS = [
+  'frame.saved',
+  'frame.unsaved',
+  'board.created',
+  'board.renamed',
+  'board.deleted',
+  'board.frame_pinned',
+  'board.frame_unpinned',
+  'board.frame_moved',
+  'board.frame_noted',
+  'board.cover_chosen',
+  'board.shared',
+  'board.unshared',
+] as const satisfies readonly EventType[]
+
+/** Events that change a figure. */
+export const ANALYTICS_EVENTS: readonly EventType[] = [
+  ...new Set<EventType>([...(Object.keys(COUNTED) as EventType[]), ...ACTS, 'model.called', 'searches.unanswered']),
+]
+
+/**
+ * Writes saves and pins of the days from `counted`, by everything that the events name. Writes only what has changed:
+ * the current day is counted again and again. No key ever goes: the log only grows. In the order of the key, which
+ * halves the time of many new rows.
+ */
+export function writeUses(counted: SQL): SQL {
+  const tally = (type: string) => sql`(count(*) filter (where type = ${sql.raw(`'${type}'`)}))::int`
+  const [saved, unsaved, pinned, unpinned] = Object.keys(USES).map(tally)
+  return sql`
+    with uses as (
+      select day, data->>'frame_id' as frame, data->>'video_id' as video, nullif(data->>'author', '') as brand,
+             data->>'technique' as technique, data->>'subject' as subject,
+             ${saved} as saves, ${unsaved} as unsaves, ${pinned} as pins, ${unpinned} as unpins
+        from (${counted}) e where type in ${listOf(Object.keys(USES))} group by 1, 2, 3, 4, 5, 6)
+    insert into analytics_uses (day, dimension, key, saves, unsaves, pins, unpins)
+    select day,
+           case grouping(frame, video, brand, technique, subject)
+             when 15 then 'frame' when 23 then 'video' when 27 then 'brand' when 29 then 'technique'
+             when 30 then 'subject' else 'all' end,
+           coalesce(frame, video, brand, technique, subject, ''),
+           sum(saves), sum(unsaves), sum(pins), sum(unpins)
+      from uses
+     group by grouping sets ((day), (day, frame), (day, video), (day, brand), (day, technique), (day, subject))
+     order by 2, 1, 3
+    on conflict (dimension, day, key) do update
+       set saves = excluded.saves, unsaves = excluded.unsaves, pins = excluded.pins, unpins = excluded.unpins
+     where (analytics_uses.saves, analytics_uses.unsaves, analytics_uses.pins, analytics_uses.unpins)
+           is distinct from (excluded.saves, excluded.unsaves, excluded.pins, excluded.unpins)`
+}
+
+/** Writes everything else of the days from `counted`. Amounts are decimals, whose sum has no order. */
+export function writeFigures(counted: SQL): SQL {
+  const figureOf = Object.entries(COUNTED).map(([type, figure]) => `when '${type}' then '${figure}'`)
+  return sql`
+    with e as (${counted})
+    insert into analytics_figures (day, figure, key, count, amount)
+    select day, case type ${sql.raw(figureOf.join(' '))} end,
+           case when type = 'video.failed' then data->>'code' else '' end, count(*), null::numeric
+      from e where type in ${listOf(Object.keys(COUNTED))} group by 1, 2, 3
+    union all
+    select day, 'active_accounts', '', count(*), null::numeric
+      from (select distinct day, account_id from e
+             where type in ${listOf(ACTS)} and account_id is not null and coalesce(data->>'cause', 'owner') = 'owner') a
+     group by day
+    union all
+    select day, 'stages', s->>'stage', count(*), sum((s->>'seconds')::numeric)
+      from e, jsonb_array_elements(data->'stages') s where type in ('video.ready', 'video.failed') group by 1, 2, 3
+    union all
+    select day, 'model_calls', data->>'model', count(*), sum((data->>'cost_usd')::numeric)
+      from e where type = 'model.called' group by 1, 2, 3
+    union all
+    select day, 'unanswered', term, sum(n), null::numeric
+      from (select day, t->>'term' as term, (t->>'count')::bigint as n
+              from e, jsonb_array_elements(data->'terms') t where type = 'searches.unanswered'
+            union all
+            select day, '', (data->>'withheld')::bigint from e where type = 'searches.unanswered') t
+     group by 1, 2, 3 having sum(n) > 0
+    on conflict (figure, day, key) do update set count = excluded.count, amount = excluded.amount
+     where (analytics_figures.count, analytics_figures.amount) is distinct from (excluded.count, excluded.amount)`
+}
+
+const listOf = (types: readonly string[]): SQL => sql.raw(`(${types.map((type) => `'${type}'`).join(', ')})`)

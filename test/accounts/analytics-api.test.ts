@@ -1,0 +1,107 @@
+import { parse } from 'csv-parse/sync'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { events } from '../../src/db/schema/events.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
+import { saveFrame } from '../../src/library/collections/saves.ts'
+import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
+import { untilReadable } from '../support/stores.ts'
+import { openTestApi, type TestApi } from './app.ts'
+import { seedFrames } from './seed-frames.ts'
+
+let api: TestApi
+let key: string
+let member: string
+let frameId: string
+const TODAY = new Date().toISOString().slice(0, 10)
+const FORMULA = '=HYPERLINK("https://evil.example","x")'
+
+beforeAll(async () => {
+  api = await openTestApi()
+  const operator = await createAccount(api.db, { email: 'figures@example.org', role: 'operator', plan: 'pro' })
+  key = (await createKey(api.db, { accountId: operator.id, name: 'figures', scopes: ['events:read'] })).key
+  const person = await createAccount(api.db, { email: 'person@example.org', plan: 'pro' })
+  member = (await createKey(api.db, { accountId: person.id, name: 'person' })).key
+  frameId = (await seedFrames(api.db, { count: 2 })).frameIds[0]!
+  await saveFrame(api.db, { accountId: person.id, frameId })
+  const facts = { frame_id: 'f', video_id: 'v', author: FORMULA, technique: null, subject: null }
+  await api.db.insert(events).values([
+    { type: 'frame.saved', subject: 'f', accountId: 'a', data: facts, time: new Date('2026-01-31T23:59:59Z') },
+    { type: 'board.frame_pinned', subject: 'b', accountId: 'b', data: facts, time: new Date('2026-01-31T12:00:00Z') },
+  ])
+})
+afterAll(() => api[Symbol.asyncDispose]())
+
+const get = (path: string, as: string | undefined = key) => api.call(`/api/analytics/${path}`, { key: as })
+
+test('figures are read by day and by what was saved, in UTC', async () => {
+  await untilReadable(api.db)
+  await recountAnalytics(api.db)
+  const { json: today } = await get('saves')
+  expect(today).toMatchObject({ to: TODAY, by: 'day' })
+  expect(Date.parse(today.counted_through)).toBeLessThanOrEqual(Date.now())
+  expect(today.rows).toHaveLength(30)
+  expect(today.rows.at(-1)).toEqual({ key: TODAY, saves: 1, unsaves: 0, pins: 0, unpins: 0 })
+  expect((await get('saves?by=frame')).json.rows).toEqual([{ key: frameId, saves: 1, unsaves: 0, pins: 0, unpins: 0 }])
+  const january = '?from=2026-01-31&to=2026-02-01'
+  expect((await get(`saves${january}`)).json.rows).toEqual([
+    { key: '2026-01-31', saves: 1, unsaves: 0, pins: 1, unpins: 0 },
+    { key: '2026-02-01', saves: 0, unsaves: 0, pins: 0, unpins: 0 },
+  ])
+  expect((await get(`saves${january}&by=technique`)).json.rows[0]).toMatchObject({ key: null, saves: 1 })
+  expect((await get(`activity${january}`)).json.rows[0]).toMatchObject({ key: '2026-01-31', active_accounts: 2 })
+  for (const path of ['videos', 'videos?by=failure', 'stages', 'stages?by=day', 'model', 'model?by=model', 'searches'])
+    expect([path, (await get(path)).status]).toEqual([path, 200])
+})
+
+test('a spreadsheet gets no formula from a name', async () => {
+  const answer = await get('saves?from=2026-01-01&to=2026-01-31&by=brand&format=csv')
+  expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+  expect(answer.headers.get('content-disposition')).toContain('saves-by-brand-2026-01-01-2026-01-31.csv')
+  expect(parse(answer.text, { bom: true })).toEqual([
+    ['brand', 'saves', 'unsaves', 'pins', 'unpins'],
+    [`'${FORMULA}`, '1', '0', '1', '0'],
+  ])
+})
+
+test('searches that found nothing are told without who asked, once the process has written them', async () => {
+  await using other = await openTestApi()
+  await other.call('/api/search?q=Kein%20Treffer%20qzx')
+  await other.call('/api/frames?q=kein%20treffer%20qzx')
+  await other.call('/api/frames?q=max%40example.org')
+  await other.call('/api/frames?q=zxqvwy&subject=ui')
+  await other.stop()
+  const { rows } = await other.db.$client.query(
+    `select account_id, subject, data from events where type = 'searches.unanswered'`,
+  )
+  expect(rows).toEqual([
+    {
+      account_id: null,
+      subject: 'search',
+      data: { terms: [{ term: 'kein treffer qzx', count: 2 }], withheld: 1 },
+    },
+  ])
+})
+
+test.each([
+  ['saves?from=2026-02-02&to=2026-02-01', /from: 2026-02-02 is after to \(2026-02-01\)/],
+  ['saves?from=2016-01-01&to=2026-01-01', /at most 366 days/],
+  ['saves?from=2999-01-01', /is after to/],
+  ['saves?from=2026-02-30', /must be a day such as 2026-11-22/],
+  ['saves?from=yesterday', /must be a day/],
+  ['saves?by=account', /must be one of day, frame, video, brand, technique, subject/],
+  ['activity?by=frame', /must be one of day/],
+  ['saves?limit=0', /whole number/],
+  ['saves?format=xml', /must be one of json, csv/],
+  ['saves?account=a', /unknown parameter/],
+])('%s is refused with what is allowed', async (path, message) => {
+  const { status, json } = await get(path)
+  expect([status, json.code]).toEqual([400, 'invalid_request'])
+  expect(json.message).toMatch(message)
+})
+
+test('figures are for operators', async () => {
+  expect((await get('saves', '')).status).toBe(401)
+  expect((await get('saves', member)).status).toBe(403)
+  expect((await get('unknown')).status).toBe(404)
+})
