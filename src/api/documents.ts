@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { z } from 'zod'
+import { notFound } from '../errors.ts'
 import { CompressibleBody, preferredEncoding, sendBody } from '../http/compressed-body.ts'
 import { endpoint, type Operation } from '../http/endpoint.ts'
 import { isMet } from '../http/etag.ts'
 import { type ApiDocument, describeApi } from '../http/openapi.ts'
+import { describeData, describeEvents, type EventDocument } from './asyncapi.ts'
 import { describeForModels, type ToolNames } from './llms-text.ts'
 
 export interface DocumentsDeps {
@@ -14,7 +16,10 @@ export interface DocumentsDeps {
 /** What is written about the API, made at the first request and the same until the next release. */
 export interface Documents {
   api(): ApiDocument
-  send: Record<'openapi' | 'llms', TextSender>
+  events(): EventDocument
+  send: Record<'openapi' | 'asyncapi' | 'llms', TextSender>
+  /** The sender of the schema of an event's data; undefined when there is no such version. */
+  dataSchema(type: string, version: string): TextSender | undefined
 }
 
 type TextSender = (req: Request, res: Response) => Promise<void>
@@ -31,10 +36,28 @@ export function openDocuments(options: {
     described ??= describeApi({ ...HEAD, info: { ...HEAD.info, version }, servers: [{ url: publicUrl }], operations })
     return described
   }
+  let describedEvents: EventDocument | undefined
+  const events = () => {
+    describedEvents ??= describeEvents({ publicUrl, version })
+    return describedEvents
+  }
+  const schemas = new Map<string, TextSender>()
   return {
     api,
+    events,
+    dataSchema(type, dataVersion) {
+      const key = `${type}/${dataVersion}`
+      const known = schemas.get(key)
+      if (known) return known
+      const schema = describeData(type, dataVersion, publicUrl)
+      if (!schema) return undefined
+      const sender = textSender('application/schema+json', () => JSON.stringify(schema))
+      schemas.set(key, sender)
+      return sender
+    },
     send: {
       openapi: textSender('application/json; charset=utf-8', () => JSON.stringify(api())),
+      asyncapi: textSender('application/json; charset=utf-8', () => JSON.stringify(events())),
       llms: textSender('text/plain; charset=utf-8', () => describeForModels({ operations, tools, publicUrl })),
     },
   }
@@ -56,6 +79,46 @@ export const documentEndpoints = [
     },
     async ({ documents }: DocumentsDeps, { req, res }) => {
       await documents.send.openapi(req, res)
+      return undefined
+    },
+  ),
+
+  endpoint(
+    {
+      id: 'getAsyncApiDocument',
+      method: 'get',
+      path: '/asyncapi.json',
+      tag: 'Service',
+      summary: 'The events, as an AsyncAPI document',
+      parameters: {},
+      answer: z.looseObject({ asyncapi: z.string() }),
+      errors: [400],
+      plain: true,
+      cached: true,
+    },
+    async ({ documents }: DocumentsDeps, { req, res }) => {
+      await documents.send.asyncapi(req, res)
+      return undefined
+    },
+  ),
+
+  endpoint(
+    {
+      id: 'getEventSchema',
+      method: 'get',
+      path: '/schemas/events/:type/:version',
+      tag: 'Service',
+      summary: 'The JSON schema of the data of an event: what `dataschema` names',
+      parameters: {},
+      answer: 'application/schema+json',
+      errors: [400, 404],
+      plain: true,
+      cached: true,
+    },
+    async ({ documents }: DocumentsDeps, { params, req, res }) => {
+      const send = documents.dataSchema(params.type, params.version)
+      if (!send) throw notFound('version of an event')
+      await send(req, res)
       return undefined
     },
   ),

@@ -2,15 +2,8 @@ import type { Request, Response } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { invalid } from '../errors.ts'
-import {
-  type Cursor,
-  EVENT_TYPES,
-  type EventType,
-  formatCursor,
-  parseCursor,
-  START,
-  toCloudEvent,
-} from '../events/catalogue.ts'
+import { type Cursor, EVENT_TYPES, type EventType, formatCursor, parseCursor, START } from '../events/catalogue.ts'
+import { CloudEvent, exampleOf, toCloudEvent } from '../events/cloud-event.ts'
 import { findBreak, findEnd, readEvents } from '../events/read.ts'
 import type { LogTail } from '../events/tail.ts'
 import { endpoint } from '../http/endpoint.ts'
@@ -20,43 +13,11 @@ import { limitUpTo } from '../views/parameter-values.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
 
-const Event = z
-  .strictObject({
-    specversion: z.literal('1.0'),
-    id: z.string(),
-    source: z.string(),
-    type: z.string(),
-    subject: z.string(),
-    time: z.iso.datetime(),
-    datacontenttype: z.literal('application/json'),
-    version: z.int(),
-    account_id: z.string().nullable(),
-    data: z.record(z.string(), z.unknown()),
-  })
-  .meta({
-    id: 'Event',
-    description: 'A CloudEvents 1.0 event.',
-    examples: [
-      {
-        specversion: '1.0',
-        id: '01979c3e-5d6f-7c1a-9d0e-3f6f6f0c8a11',
-        source: 'https://frames.example',
-        type: 'frame.saved',
-        subject: 'k3v9x0aq7m2d-1a4c',
-        time: '2026-11-20T12:00:00.000Z',
-        datacontenttype: 'application/json',
-        version: 1,
-        account_id: 'a1b2c3d4',
-        data: {
-          frame_id: 'k3v9x0aq7m2d-1a4c',
-          video_id: 'k3v9x0aq7m2d',
-          author: 'Northwind Labs',
-          technique: 'cursor-zoom',
-          subject: 'terminal',
-        },
-      },
-    ],
-  })
+const Event = CloudEvent.meta({
+  id: 'Event',
+  description: 'A CloudEvents 1.0 event. The page /docs/events lists the types.',
+  examples: [exampleOf('frame.saved')],
+})
 
 export interface EventsDeps {
   db: Db
@@ -119,7 +80,7 @@ export const eventEndpoints = [
       const { events, next } = await readEvents(db, { after, types, limit })
       await charge(pointsForItems(events.length) - POINTS.read)
       return {
-        events: events.map((event) => toCloudEvent(event, publicUrl) as z.infer<typeof Event>),
+        events: events.map((event) => toCloudEvent(event, publicUrl)),
         next: formatCursor(next),
       }
     },

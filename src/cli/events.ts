@@ -7,8 +7,8 @@ import {
   parseCursor,
   START,
   type StoredEvent,
-  toCloudEvent,
 } from '../events/catalogue.ts'
+import { toCloudEvent } from '../events/cloud-event.ts'
 import { findBreak, readEvents } from '../events/read.ts'
 import { withContext } from './context.ts'
 import { addExamples } from './examples.ts'

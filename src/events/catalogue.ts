@@ -1,103 +1,186 @@
 import { z } from 'zod'
 
 /*
- * Every event there is. Each holds enough to be counted without a second look-up. `subject` is the id of the thing it
- * is about. Fields may be added but never changed or dropped. A change of meaning is a new version.
+ * Every event there is, in its current version. Each holds enough to be counted without a second look-up. `subject` is
+ * the id of the thing it is about. A field that the reader can do without may be added as optional. Any other change is
+ * a new version: the schema here changes, and the former one goes to `EARLIER`. Stored events are never edited.
+ * Descriptions and examples are those of the JSON schemas, of AsyncAPI and of /docs/events.
  */
-const frameFacts = {
-  frame_id: z.string(),
-  video_id: z.string(),
-  author: z.string().nullable(),
-  technique: z.string().nullable(),
-  subject: z.string().nullable(),
-}
-const videoFacts = { video_id: z.string(), title: z.string(), author: z.string().nullable(), platform: z.string() }
-/** How long each stage of the run took. Absent in events of early versions. */
-const stages = z
-  .array(z.strictObject({ stage: z.enum(['fetching', 'extracting', 'annotating']), seconds: z.number().min(0) }))
-  .optional()
-const boardFacts = { board_id: z.string(), name: z.string() }
+const field = <T extends z.ZodType>(schema: T, description: string, ...examples: z.output<T>[]) =>
+  schema.meta({ description, examples })
 
-/** Why something was undone: by its owner, or because something it belonged to was deleted. */
-const cause = z.enum(['owner', 'frame_deleted', 'video_deleted', 'board_deleted', 'account_deleted'])
+const frameId = 'k3v9x0aq7m2d-1a4c'
+const frameFacts = {
+  frame_id: field(z.string(), 'The frame.', frameId),
+  video_id: field(z.string(), 'Its video.', 'k3v9x0aq7m2d'),
+  author: field(z.string().nullable(), 'The author of the video, when it happened.', 'Northwind Labs'),
+  technique: field(z.string().nullable(), 'The technique of the frame, when it happened.', 'cursor-zoom'),
+  subject: field(z.string().nullable(), 'The subject of the frame, when it happened.', 'terminal'),
+}
+const videoFacts = {
+  video_id: field(z.string(), 'The video.', 'k3v9x0aq7m2d'),
+  title: field(z.string(), 'Its title, when it happened.', 'Northwind 2 in ninety seconds'),
+  author: field(z.string().nullable(), 'Its author, when it happened.', 'Northwind Labs'),
+  platform: field(z.string(), 'Where it was published.', 'youtube'),
+}
+const stage = z.strictObject({
+  stage: z.enum(['fetching', 'extracting', 'annotating']),
+  seconds: z.number().min(0),
+})
+const stages = z
+  .array(stage)
+  .optional()
+  .meta({
+    description: 'How long each stage of the run took. Absent in early events.',
+    examples: [[{ stage: 'extracting', seconds: 12.4 }]],
+  })
+const boardId = field(z.string(), 'The board.', 'b7Qm2Xc9Kd')
+const boardFacts = { board_id: boardId, name: field(z.string(), 'Its name, when it happened.', 'Openings') }
+const pinFacts = { board_id: boardId, ...frameFacts }
+
+const count = (description: string, example = 42) => field(z.number().int(), description, example)
+const revision = count('Which attempt at this video it is. Retrying begins a new one.', 1)
+
+const CAUSES = ['owner', 'frame_deleted', 'video_deleted', 'board_deleted', 'account_deleted'] as const
+const cause = field(z.enum(CAUSES), 'By its owner, or because something it belonged to was deleted.', 'owner')
+
+const event = <T extends z.ZodRawShape>(description: string, shape: T) => z.strictObject(shape).describe(description)
 
 export const EVENTS = {
-  'frame.saved': z.strictObject(frameFacts),
-  'frame.unsaved': z.strictObject({ ...frameFacts, cause }),
-  'frame.corrected': z.strictObject({
+  'frame.saved': event('An account saved a frame.', frameFacts),
+  'frame.unsaved': event('A save was taken back.', { ...frameFacts, cause }),
+  'frame.corrected': event('An operator set or unlocked values of a frame.', {
     ...frameFacts,
-    changes: z.record(z.string(), z.string().nullable()),
-    unlocked: z.array(z.string()),
+    changes: field(z.record(z.string(), z.string().nullable()), 'The values that were set.', { tone: 'dark' }),
+    unlocked: field(z.array(z.string()), 'Attributes that are free for the annotator again.', ['shot']),
   }),
-  'board.created': z.strictObject(boardFacts),
-  'board.renamed': z.strictObject({ ...boardFacts, previous_name: z.string() }),
-  'board.deleted': z.strictObject({ ...boardFacts, item_count: z.number().int(), cause: cause.optional() }),
-  'board.frame_pinned': z.strictObject({ board_id: z.string(), ...frameFacts }),
-  'board.frame_unpinned': z.strictObject({ board_id: z.string(), ...frameFacts, cause }),
-  'board.frame_moved': z.strictObject({
-    board_id: z.string(),
-    ...frameFacts,
-    position: z.number().int(),
-    previous_position: z.number().int(),
+  'board.created': event('An account created a board.', boardFacts),
+  'board.renamed': event('A board has a new name.', {
+    ...boardFacts,
+    previous_name: field(z.string(), 'Its name before.', 'Intros'),
   }),
-  /** Without the note itself: events are kept for ever. */
-  'board.frame_noted': z.strictObject({ board_id: z.string(), ...frameFacts, has_note: z.boolean() }),
-  /** Null: the first frame stands for the board. */
-  'board.cover_chosen': z.strictObject({ ...boardFacts, frame_id: z.string().nullable() }),
-  'board.shared': z.strictObject(boardFacts),
-  'board.unshared': z.strictObject(boardFacts),
-  'video.submitted': z.strictObject({
+  'board.deleted': event('A board was deleted. An event for each of its pins comes before.', {
+    ...boardFacts,
+    item_count: count('How many frames were pinned to it.'),
+    cause,
+  }),
+  'board.frame_pinned': event('A frame was pinned to a board.', pinFacts),
+  'board.frame_unpinned': event('A frame is no longer pinned to a board.', { ...pinFacts, cause }),
+  'board.frame_moved': event('A pinned frame has another place.', {
+    ...pinFacts,
+    position: count('Its place, from 0.', 0),
+    previous_position: count('Its place before.', 3),
+  }),
+  'board.frame_noted': event('The note at a pinned frame changed. The note itself is in no event.', {
+    ...pinFacts,
+    has_note: field(z.boolean(), 'Whether it has a note now.', true),
+  }),
+  'board.cover_chosen': event('The cover of a board is another frame.', {
+    ...boardFacts,
+    frame_id: field(z.string().nullable(), 'The frame; null when the first frame is the cover again.', frameId),
+  }),
+  'board.shared': event('A board has a public link. An earlier link is dead.', boardFacts),
+  'board.unshared': event('The public link of a board is dead.', boardFacts),
+  'video.submitted': event('A video waits to be worked on.', {
     ...videoFacts,
-    revision: z.number().int(),
-    reason: z.enum(['added', 'retried']),
+    revision,
+    reason: field(z.enum(['added', 'retried']), 'Whether it is new or tried again.', 'added'),
   }),
-  'video.ready': z.strictObject({ ...videoFacts, frame_count: z.number().int(), stages }),
-  'video.failed': z.strictObject({ ...videoFacts, code: z.string(), stages }),
-  'video.cancelled': z.strictObject(videoFacts),
-  'video.deleted': z.strictObject({ ...videoFacts, frame_count: z.number().int(), upload_key: z.string().nullable() }),
-  'frames.extracted': z.strictObject({
+  'video.ready': event('All frames of a video are described.', {
     ...videoFacts,
-    revision: z.number().int(),
-    frame_count: z.number().int(),
-    removed_frame_ids: z.array(z.string()),
+    frame_count: count('How many frames it has.'),
+    stages,
   }),
-  'frames.annotated': z.strictObject({ ...videoFacts, frame_ids: z.array(z.string()), annotator: z.string() }),
-  'frames.reannotation_requested': z.strictObject({ ...videoFacts, frame_count: z.number().int() }),
-  /** One call to a paid endpoint. `cost_usd` is null where the reply had no token counts or no price is set. */
-  'model.called': z.strictObject({
-    video_id: z.string(),
-    model: z.string(),
-    outcome: z.string(),
-    frames: z.number().int(),
-    input_tokens: z.number().nullable(),
-    output_tokens: z.number().nullable(),
-    cost_usd: z.number().nullable(),
-    duration_ms: z.number().int(),
+  'video.failed': event('A video could not become frames.', {
+    ...videoFacts,
+    code: field(z.string(), 'Why, as in docs/ingestion.md.', 'not_a_video'),
+    stages,
   }),
-  /** Searches of one process that found nothing, in batches and without who asked (docs/decisions). */
-  'searches.unanswered': z.strictObject({
-    terms: z.array(z.strictObject({ term: z.string(), count: z.number().int() })),
-    /** Searches whose words are not kept. */
-    withheld: z.number().int(),
+  'video.cancelled': event('An operator stopped the work on a video.', videoFacts),
+  'video.deleted': event('A video was deleted with its frames, saves and pins.', {
+    ...videoFacts,
+    frame_count: count('How many frames it had.'),
+    upload_key: field(z.string().nullable(), 'Where its upload was stored.', null),
   }),
-  'technique.changed': z.strictObject({
-    slug: z.string(),
-    change: z.enum(['added', 'edited', 'renamed', 'merged', 'retired', 'restored']),
-    previous_slug: z.string().nullable(),
+  'frames.extracted': event('The frames of a video were chosen and stored.', {
+    ...videoFacts,
+    revision,
+    frame_count: count('How many frames it has.'),
+    removed_frame_ids: field(z.array(z.string()), 'Frames of an earlier revision that are gone.', []),
   }),
-  'key.created': z.strictObject({ key_id: z.string(), scopes: z.array(z.string()) }),
-  /** A rotated key stays valid until `effective_at`. */
-  'key.revoked': z.strictObject({
-    key_id: z.string(),
-    effective_at: z.string().optional(),
-    replaced_by: z.string().optional(),
+  'frames.annotated': event('Some frames of a video were described.', {
+    ...videoFacts,
+    frame_ids: field(z.array(z.string()), 'Which.', [frameId]),
+    annotator: field(z.string(), 'What described them.', 'measured-3'),
   }),
-  'account.created': z.strictObject({ role: z.string(), plan: z.string() }),
-  'account.plan_changed': z.strictObject({ plan: z.string(), previous_plan: z.string() }),
-  'account.disabled': z.strictObject({}),
-  'account.enabled': z.strictObject({}),
-  'account.deleted': z.strictObject({}),
+  'frames.reannotation_requested': event('The frames of a video shall be described again.', {
+    ...videoFacts,
+    frame_count: count('How many.'),
+  }),
+  'model.called': event('A paid model was called.', {
+    video_id: videoFacts.video_id,
+    model: field(z.string(), 'The model.', 'vision-large'),
+    outcome: field(z.string(), 'How it ended.', 'answered'),
+    frames: count('How many frames it was asked about.', 4),
+    input_tokens: field(z.number().nullable(), 'As the reply counts them.', 5_210),
+    output_tokens: field(z.number().nullable(), 'As the reply counts them.', 640),
+    cost_usd: field(z.number().nullable(), 'Null where the reply had no token counts or no price is set.', 0.0123),
+    duration_ms: count('How long it took.', 2_350),
+  }),
+  'searches.unanswered': event('Searches of one process found nothing: some of them together, without who asked.', {
+    terms: field(
+      z.array(z.strictObject({ term: z.string(), count: z.number().int() })),
+      'What was searched for, and how often.',
+      [{ term: 'parallax', count: 2 }],
+    ),
+    withheld: count('Searches whose words are not kept.', 3),
+  }),
+  'technique.changed': event('The vocabulary of techniques changed.', {
+    slug: field(z.string(), 'The technique.', 'cursor-zoom'),
+    change: field(z.enum(['added', 'edited', 'renamed', 'merged', 'retired', 'restored']), 'How.', 'renamed'),
+    previous_slug: field(z.string().nullable(), 'What leads to it now, after a renaming or merging.', 'zoom-to-cursor'),
+  }),
+  'key.created': event('An account has a new key.', {
+    key_id: field(z.string(), 'The id of the key, which is not the key.', 'Zk81dLq0Pa'),
+    scopes: field(z.array(z.string()), 'What it may do.', ['saves:read', 'saves:write']),
+  }),
+  'key.revoked': event('A key works no longer, or not for long.', {
+    key_id: field(z.string(), 'The id of the key, which is not the key.', 'Zk81dLq0Pa'),
+    effective_at: z.string().optional().describe('A rotated key works until then. Absent: it ended with the event.'),
+    replaced_by: z.string().optional().describe('The key that took its place.'),
+  }),
+  'account.created': event('There is a new account.', {
+    role: field(z.string(), 'member or operator.', 'member'),
+    plan: field(z.string(), 'free or pro.', 'free'),
+  }),
+  'account.plan_changed': event('An account has another plan.', {
+    plan: field(z.string(), 'free or pro.', 'pro'),
+    previous_plan: field(z.string(), 'The plan before.', 'free'),
+  }),
+  'account.disabled': event('An account may not use its keys and its sign-in for now.', {}),
+  'account.enabled': event('A disabled account may use its keys and its sign-in again.', {}),
+  'account.deleted': event('An account was deleted. Its random id names nobody from now on.', {}),
 } as const
+
+/** A former version of an event: what it held, and how that becomes data of the next version. */
+export interface EarlierVersion {
+  schema: z.ZodType
+  toNext(data: Record<string, unknown>): Record<string, unknown>
+}
+
+/** The former versions of each type, the first one first. */
+export const EARLIER: Partial<Record<EventType, readonly EarlierVersion[]>> = {
+  'board.deleted': [
+    {
+      schema: event('A board was deleted. Without a cause its owner did it.', {
+        ...boardFacts,
+        item_count: count('How many frames were pinned to it.'),
+        cause: cause.optional(),
+      }),
+      toNext: (data) => ({ cause: 'owner', ...data }),
+    },
+  ],
+}
 
 export type EventType = keyof typeof EVENTS
 export type EventData<T extends EventType> = z.infer<(typeof EVENTS)[T]>
@@ -147,20 +230,4 @@ export interface StoredEvent {
   data: Record<string, unknown>
   time: Date
   cursor: Cursor
-}
-
-/** CloudEvents 1.0, structured mode: the form that HTTP and the command line show. */
-export function toCloudEvent(event: StoredEvent, source: string): Record<string, unknown> {
-  return {
-    specversion: '1.0',
-    id: event.id,
-    source,
-    type: event.type,
-    subject: event.subject,
-    time: event.time.toISOString(),
-    datacontenttype: 'application/json',
-    version: event.version,
-    account_id: event.accountId,
-    data: event.data,
-  }
 }

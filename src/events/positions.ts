@@ -24,8 +24,3 @@ export async function positionOfPrevious(db: DbOrTx, { xid, seq }: Cursor): Prom
   )
   return rows[0] && { xid: rows[0].xid_text, seq: Number(rows[0].seq) }
 }
-
-export function isBefore(a: Cursor, b: Cursor): boolean {
-  const [x, y] = [BigInt(a.xid), BigInt(b.xid)]
-  return x < y || (x === y && a.seq < b.seq)
-}

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../db/client.ts'
 import { type Cursor, type EventType, START, type StoredEvent } from './catalogue.ts'
+import { upcast } from './versions.ts'
 
 interface Row extends Record<string, unknown> {
   seq: string
@@ -136,10 +137,9 @@ function toStored(row: Row): StoredEvent {
   return {
     id: row.id,
     type: row.type,
-    version: row.version,
+    ...upcast(row.type, row),
     subject: row.subject,
     accountId: row.account_id,
-    data: row.data,
     time: new Date(row.time),
     cursor: { xid: row.xid_text, seq: Number(row.seq) },
   }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isConnectionLoss } from '../db/connection-loss.ts'
-import { type Cursor, type EventType, formatCursor, isLater, type StoredEvent, toCloudEvent } from './catalogue.ts'
+import { type Cursor, type EventType, formatCursor, isLater, type StoredEvent } from './catalogue.ts'
+import { toCloudEvent } from './cloud-event.ts'
 import { readEvents } from './read.ts'
 import { type Reader, type ReaderOptions, startReader } from './tail-reader.ts'
 

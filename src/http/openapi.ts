@@ -148,6 +148,8 @@ const PATH_VALUES: Readonly<Record<string, ReturnType<typeof text>>> = {
   eventId: text('The id of an event.', /^[0-9a-f-]{36}$/),
   slug: text('The slug of a technique.', /^[a-z0-9]+(-[a-z0-9]+)*$/),
   token: text('The token at the end of a share link.', /^[0-9A-Za-z_]{1,200}$/),
+  type: text('The type of an event.', /^[a-z_]+\.[a-z_]+$/),
+  version: text('The version of its data.', /^[1-9][0-9]*$/),
   name: text('The name of an image, from `image_url` or `thumb_url`.', /^[0-9a-z-]{1,60}\.webp$/),
 }
 

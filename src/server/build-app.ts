@@ -138,7 +138,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     mcpRouter({ dispatch, publicUrl, authentication, limits, takeTurn }),
     endpointRouter(OTHER_ENDPOINTS, apiDeps, routerTools),
     ...pages.routers,
-    docsPageRouter({ ...pages, document: documents.api, limits, publicUrl }),
+    docsPageRouter({ ...pages, documents, limits, publicUrl }),
   ]
   const listener = createApp({ logger, trustProxy: config.trustProxy, limits, routers })
   const close = async () => {

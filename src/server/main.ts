@@ -40,7 +40,7 @@ export interface OpenApi {
 const CONNECTIONS = 16
 
 /** Events after which a stream may have lost its right. */
-const ENDS_RIGHTS: readonly EventType[] = ['key.revoked', 'account.plan_changed', 'account.deleted']
+const ENDS_RIGHTS: readonly EventType[] = ['key.revoked', 'account.plan_changed', 'account.disabled', 'account.deleted']
 
 /** Starts the HTTP server. It is stateless: any number of them may run side by side. */
 export async function openApi(options: ApiOptions): Promise<OpenApi> {

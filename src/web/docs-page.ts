@@ -5,25 +5,12 @@ import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
 import { readParameters } from '../parameters.ts'
 import { withoutTracking } from '../tracking.ts'
 import type { Assets } from './assets.ts'
+import { type EventsDocument, eventsReference } from './events-reference.ts'
 import { setPageCache, type ViewerOf } from './guard.ts'
 import { type Html, html } from './html.ts'
 import { layout, sendPage, type Viewer } from './layout.ts'
+import { exampleOf, propertiesOf, prose, type Schema, slug, typeOf } from './schema-view.ts'
 
-/** The parts of JSON Schema that the document uses. */
-interface Schema {
-  $ref?: string
-  type?: string | string[]
-  enum?: unknown[]
-  const?: unknown
-  default?: unknown
-  description?: string
-  properties?: Record<string, Schema>
-  required?: string[]
-  items?: Schema
-  anyOf?: Schema[]
-  additionalProperties?: Schema | boolean
-  examples?: unknown[]
-}
 interface ApiParameter {
   name: string
   in: string
@@ -47,34 +34,37 @@ interface Operation {
   responses?: Record<string, ApiResponse>
 }
 
-/** `/docs`: the OpenAPI document as a page, without a script. It is made once for each kind of viewer. */
+/** `/docs` and `/docs/events`: the documents for programs as pages, without a script. */
 export function docsPageRouter({
   assets,
   viewerOf,
-  document,
+  documents,
   limits,
   publicUrl,
 }: {
   assets: Assets
   viewerOf: ViewerOf
-  document: () => ApiDocument
+  documents: { api: () => ApiDocument; events: () => EventsDocument }
   limits: LocalLimits
   publicUrl: string
 }): Router {
   const router = Router()
-  const pages = new Map<Viewer, CompressibleBody>()
-  const pageFor = (viewer: Viewer) => {
-    const body = reference(document(), publicUrl)
-    return new CompressibleBody(layout(assets, { title: 'API reference', current: 'docs', viewer, body }))
+  const serve = (path: string, title: string, makeBody: () => Html) => {
+    // Made once for each kind of viewer.
+    const pages = new Map<Viewer, CompressibleBody>()
+    const pageFor = (viewer: Viewer) =>
+      new CompressibleBody(layout(assets, { title, current: 'docs', viewer, body: makeBody() }))
+    router.get(path, limitOpenReads(limits), async (req, res) => {
+      readParameters(withoutTracking(req.originalUrl), {})
+      const viewer = await viewerOf(req)
+      const page = pages.get(viewer) ?? pageFor(viewer)
+      pages.set(viewer, page)
+      setPageCache(res, viewer, 300)
+      return sendPage(res, { publicUrl, page })
+    })
   }
-  router.get('/docs', limitOpenReads(limits), async (req, res) => {
-    readParameters(withoutTracking(req.originalUrl), {})
-    const viewer = await viewerOf(req)
-    const page = pages.get(viewer) ?? pageFor(viewer)
-    pages.set(viewer, page)
-    setPageCache(res, viewer, 300)
-    return sendPage(res, { publicUrl, page })
-  })
+  serve('/docs', 'API reference', () => reference(documents.api(), publicUrl))
+  serve('/docs/events', 'Events', () => eventsReference(documents.events(), publicUrl))
   return router
 }
 
@@ -96,6 +86,7 @@ ${own.map((entry) => operationOf(entry, publicUrl))}</section>`
 <p class="lead">${prose(document.info.description ?? '')}</p>
 <p>Base address <code>${publicUrl}</code>.
 For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi}), <a href="/llms.txt">llms.txt</a>.
+What is sent when something happens: <a href="/docs/events">events</a>.
 Create keys on <a href="/keys">your keys page</a>.</p>
 <nav aria-label="Contents"><ul class="contents">
 ${tags.map(({ name }) => html`<li><a href="#${slug(name)}">${name}</a></li>`)}
@@ -174,44 +165,3 @@ function curlOf({ path, method, operation }: Entry, publicUrl: string): string {
   if (example !== undefined) lines.push(`  -H 'content-type: application/json' -d '${JSON.stringify(example)}'`)
   return lines.join(' \\\n')
 }
-
-function propertiesOf(schema: Schema): Html {
-  const properties = Object.entries(schema.properties ?? {})
-  if (properties.length === 0) return html`<p>${typeOf(schema)}</p>`
-  const rows = properties.map(([name, property]) => {
-    const optional = !schema.required?.includes(name) && html` <span class="hint">optional</span>`
-    return html`<tr><td><code>${name}</code>${optional}</td>
-<td>${typeOf(property)}</td><td>${prose(property.description ?? '')}</td></tr>`
-  })
-  return html`<div class="scroll"><table><tbody>${rows}</tbody></table></div>`
-}
-
-function typeOf(schema: Schema): Html {
-  if (schema.$ref) {
-    const name = schema.$ref.split('/').at(-1) ?? ''
-    return html`<a href="#schema-${name}">${name}</a>`
-  }
-  if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`
-  if (schema.enum) {
-    const values = schema.enum.map((value, n) => html`${n > 0 && ' '}<code>${String(value)}</code>`)
-    return html`${values}${byDefault(schema)}`
-  }
-  if (schema.anyOf) return html`${schema.anyOf.map((option, n) => html`${n > 0 && ' or '}${typeOf(option)}`)}`
-  if (schema.type === 'array') return html`list of ${typeOf(schema.items ?? {})}`
-  if (Object.keys(schema.properties ?? {}).length > 0) return propertiesOf(schema)
-  if (typeof schema.additionalProperties === 'object') return html`object of ${typeOf(schema.additionalProperties)}`
-  return html`${[schema.type ?? 'anything'].flat().join(' or ')}${byDefault(schema)}`
-}
-
-const byDefault = ({ default: value }: Schema) =>
-  value !== undefined && value !== '' && html` <span class="hint">(default ${String(value)})</span>`
-
-const exampleOf = (example: unknown) =>
-  example === undefined ? html`` : html`<pre><code>${JSON.stringify(example, null, 2)}</code></pre>`
-
-/** Text with `code` in it. */
-function prose(text: string): Html {
-  return html`${text.split('`').map((piece, n) => (n % 2 === 1 ? html`<code>${piece}</code>` : piece))}`
-}
-
-const slug = (name: string) => name.toLowerCase().replace(/[^a-z0-9]+/g, '-')

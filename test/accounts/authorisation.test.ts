@@ -29,6 +29,7 @@ type Access =
 /** The pages for people. Endpoints say themselves what they ask. A route that is neither fails the first test. */
 const PAGES: Record<string, Access> = {
   'GET /docs': 'open',
+  'GET /docs/events': 'open',
   'GET /': 'open',
   'GET /frames/:id': 'open',
   'GET /assets/:name': 'open',

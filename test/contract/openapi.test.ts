@@ -18,7 +18,8 @@ afterAll(() => service[Symbol.asyncDispose]())
 
 /** What programs call; everything else that is mounted is a page for people or belongs to one. */
 const forPrograms = (path: string) =>
-  /^\/(api|media)\//.test(path) || ['/livez', '/readyz', '/openapi.json', '/llms.txt'].includes(path)
+  /^\/(api|media|schemas)\//.test(path) ||
+  ['/livez', '/readyz', '/openapi.json', '/asyncapi.json', '/llms.txt'].includes(path)
 
 test('every mounted route for programs is in the document, and everything in the document is mounted', () => {
   const mounted = listRoutes(service.api.app.routers)
@@ -37,15 +38,15 @@ test('the document is valid OpenAPI 3.1', async () => {
 
 /** Names that clients have in their code: one may be added, none may change. */
 const OPERATION_IDS = `
-addTechnique callToolServer cancelVideo checkLiveness checkReadiness correctFrame createBoard createWebhook deleteBoard
-deleteVideo deleteWebhook dismissTechniqueSuggestion exportBoard exportBoards exportSavedFrames findSimilarFrames
-getAnalyticsActivity getAnalyticsModel getAnalyticsSaves getAnalyticsSearches getAnalyticsStages
-getAnalyticsVideos getBoard getFrame getImage getLlmsText getOpenApiDocument getSharedBoard getVideo getVideoStatus
-getWebhook
-getWebhookDelivery listBoards listBrands listEvents listFrames listSavedFrames listTechniqueSuggestions listTechniques
-listVideoFrames listVideos listWebhookDeliveries listWebhooks mergeTechnique pauseWebhook pinFrame pinFrames
-renameBoard resendWebhookEvents resumeWebhook retryVideo rotateWebhookSecret saveFrame searchLibrary setAccountPlan
-shareBoard submitVideo testWebhook unpinFrame unsaveFrame unshareBoard updateTechnique updateWebhook`
+addTechnique callToolServer cancelVideo checkLiveness checkReadiness correctFrame createBoard createWebhook
+deleteBoard deleteVideo deleteWebhook dismissTechniqueSuggestion exportBoard exportBoards exportSavedFrames
+findSimilarFrames getAnalyticsActivity getAnalyticsModel getAnalyticsSaves getAnalyticsSearches getAnalyticsStages
+getAnalyticsVideos getAsyncApiDocument getBoard getEventSchema getFrame getImage getLlmsText getOpenApiDocument
+getSharedBoard getVideo getVideoStatus getWebhook getWebhookDelivery listBoards listBrands listEvents listFrames
+listSavedFrames listTechniqueSuggestions listTechniques listVideoFrames listVideos listWebhookDeliveries listWebhooks
+mergeTechnique pauseWebhook pinFrame pinFrames renameBoard resendWebhookEvents resumeWebhook retryVideo
+rotateWebhookSecret saveFrame searchLibrary setAccountPlan shareBoard submitVideo testWebhook unpinFrame unsaveFrame
+unshareBoard updateTechnique updateWebhook`
 
 interface OperationObject {
   operationId: string

@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { START, toCloudEvent } from '../../src/events/catalogue.ts'
+import { START } from '../../src/events/catalogue.ts'
+import { toCloudEvent } from '../../src/events/cloud-event.ts'
 import { readEvents } from '../../src/events/read.ts'
 import { countWebhooks } from '../../src/library/webhooks/describe.ts'
 import { openWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
-import { toCloudEvent } from '../../events/catalogue.ts'
+import { toCloudEvent } from '../../events/cloud-event.ts'
 import { readAccountEvents } from '../../events/read.ts'
 import { toShownAddress } from '../../shown-address.ts'
 import { loadBoard } from '../collections/boards.ts'

@@ -91,11 +91,12 @@ interface AuthenticationRow {
   alive: boolean
 }
 
+const ALIVE = `(k.revoked_at is null or k.revoked_at > now())
+                  and (k.expires_at is null or k.expires_at > now()) and a.disabled_at is null`
+
 const AUTHENTICATE = {
   name: 'authenticate',
-  text: `select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan,
-                (k.revoked_at is null or k.revoked_at > now())
-                  and (k.expires_at is null or k.expires_at > now()) and a.disabled_at is null as alive
+  text: `select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan, ${ALIVE} as alive
            from api_keys k join accounts a on a.id = k.account_id
           where k.hash = $1`,
 }
@@ -120,8 +121,7 @@ export async function findCallers(db: DbOrTx, keyIds: readonly string[]): Promis
   const { rows } = await db.execute<AuthenticationRow & Record<string, unknown>>(
     sql`select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan, true as alive
           from api_keys k join accounts a on a.id = k.account_id
-         where k.id = any(${sql.param([...keyIds])}::text[])
-           and coalesce(least(k.revoked_at, k.expires_at), 'infinity') > clock_timestamp()`,
+         where k.id = any(${sql.param([...keyIds])}::text[]) and ${sql.raw(ALIVE)}`,
   )
   return rows.map(toCaller)
 }

@@ -294,7 +294,7 @@ async function removeBoard(
       board_id: board.id,
       name: board.name,
       item_count: unpinned.length,
-      ...(cause === 'account_deleted' ? { cause } : {}),
+      cause: cause === 'board_deleted' ? 'owner' : cause,
     },
   })
 }

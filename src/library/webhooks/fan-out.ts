@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
-import type { EventType, StoredEvent } from '../../events/catalogue.ts'
+import { type EventType, isLater, type StoredEvent } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
-import { isBefore } from '../../events/positions.ts'
 import { readEvents } from '../../events/read.ts'
 import { WEBHOOKS } from './positions.ts'
 
@@ -31,7 +30,7 @@ export async function writeDeliveries(tx: Tx, events: readonly StoredEvent[], no
     if (!following) continue
     const start = { xid: xid_text, seq: Number(seq) }
     const wanted = events.filter(
-      ({ type, cursor }) => (types === null || types.includes(type)) && isBefore(start, cursor),
+      ({ type, cursor }) => (types === null || types.includes(type)) && isLater(cursor, start),
     )
     written += await insertDeliveries(tx, { endpointId: id, events: wanted, now, again: false })
   }
@@ -67,7 +66,7 @@ async function catchUpOnce(tx: Tx, now: Date): Promise<number | undefined> {
   // Read after the lock: the consumer, which wants the same lock, cannot go on from here meanwhile.
   const end = await checkpointOf(tx, WEBHOOKS)
   const types = (endpoint.types as EventType[] | null) ?? undefined
-  const behind = isBefore(after, end)
+  const behind = isLater(end, after)
   const { events, next } = behind
     ? await readEvents(tx, { after, upTo: end, types, limit: BATCH })
     : { events: [], next: after }

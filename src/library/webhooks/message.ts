@@ -1,5 +1,6 @@
 import type { DbOrTx } from '../../db/client.ts'
-import { formatCursor, type StoredEvent, toCloudEvent } from '../../events/catalogue.ts'
+import { formatCursor, type StoredEvent } from '../../events/catalogue.ts'
+import { toCloudEvent } from '../../events/cloud-event.ts'
 import { positionOfPrevious } from '../../events/positions.ts'
 import { TEST_TYPE } from './deliveries.ts'
 import type { DueDelivery } from './leases.ts'

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
 import type { DbOrTx, Tx } from '../../db/client.ts'
 import { invalid } from '../../errors.ts'
-import { type Cursor, formatCursor, parseCursor } from '../../events/catalogue.ts'
-import { isBefore, positionBefore } from '../../events/positions.ts'
+import { type Cursor, formatCursor, isLater, parseCursor } from '../../events/catalogue.ts'
+import { positionBefore } from '../../events/positions.ts'
 import { findBreak } from '../../events/read.ts'
 
 /** The consumer of the log that writes deliveries. Its checkpoint is the position of every endpoint that follows. */
@@ -36,5 +36,5 @@ export async function stopFollowing(tx: Tx, endpointId: string): Promise<void> {
 
 /** @throws AppError invalid_request unless something can lie between the two */
 export function checkOrder(from: Cursor, to: Cursor): void {
-  if (isBefore(to, from)) throw invalid('from', 'from: it is after `to`. Give the earlier place first.')
+  if (isLater(from, to)) throw invalid('from', 'from: it is after `to`. Give the earlier place first.')
 }

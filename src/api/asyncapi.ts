@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import { EVENT_TYPES, EVENTS, type EventType } from '../events/catalogue.ts'
+import { CloudEvent, exampleOf, schemaPath } from '../events/cloud-event.ts'
+import { currentVersion, versionsOf } from '../events/versions.ts'
+
+export type EventDocument = ReturnType<typeof describeEvents>
+
+/**
+ * The AsyncAPI 3.0 document of the events, as their sender tells it, from the same schemas that every event is checked
+ * against when it is written.
+ */
+export function describeEvents({ publicUrl, version }: { publicUrl: string; version: string }) {
+  const { host, protocol, pathname } = new URL(publicUrl)
+  const named = (kind: string) => Object.fromEntries(EVENT_TYPES.map((type) => [type, ref(kind, type)]))
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Frame Library events',
+      version,
+      description:
+        'Every change of the library is a CloudEvents 1.0 event, written in the transaction of the change. Events ' +
+        'are kept for ever, each has one place in one order, and none is ever edited.',
+      license: { name: 'MIT' },
+      externalDocs: { description: 'The endpoints', url: `${publicUrl}/openapi.json` },
+    },
+    defaultContentType: 'application/json',
+    servers: {
+      library: {
+        host,
+        protocol: protocol.slice(0, -1),
+        ...(pathname === '/' ? {} : { pathname }),
+        security: [{ $ref: '#/components/securitySchemes/key' }],
+      },
+    },
+    channels: {
+      events: {
+        address: '/api/events',
+        title: 'The event log',
+        description:
+          'Needs a key with the scope `events:read`. Pages with `Accept: application/json`; a stream of server-sent ' +
+          'events with `Accept: text/event-stream`, whose `id` is a cursor and whose `data` is the event.',
+        messages: named('messages'),
+      },
+    },
+    operations: {
+      sendEvents: {
+        action: 'send',
+        channel: { $ref: '#/channels/events' },
+        title: 'Send the log',
+        summary: 'What is there after a position, oldest first, and in a stream each event when it is committed.',
+        bindings: { http: { method: 'GET', query: QUERY, bindingVersion: '0.3.0' } },
+      },
+    },
+    components: {
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'An API key, `flk_live_…`, from the page /keys.' },
+      },
+      messages: Object.fromEntries(EVENT_TYPES.map((type) => [type, messageOf(type, publicUrl)])),
+      messageTraits: {
+        cloudEvent: {
+          contentType: 'application/json',
+          externalDocs: { description: 'CloudEvents 1.0', url: 'https://github.com/cloudevents/spec' },
+        },
+      },
+      schemas: {
+        CloudEvent: toSchema(CloudEvent.loose()),
+        ...Object.fromEntries(EVENT_TYPES.map((type) => [type, toSchema(EVENTS[type])])),
+      },
+    },
+  }
+}
+
+const QUERY = {
+  type: 'object',
+  properties: {
+    after: { type: 'string', description: 'A cursor, or `end`. `Last-Event-ID` wins over it.' },
+    types: { type: 'string', description: 'Comma-separated event types.' },
+    limit: { type: 'integer', minimum: 1, maximum: 1_000, description: 'Of pages only.' },
+  },
+}
+
+function messageOf(type: EventType, publicUrl: string) {
+  const version = currentVersion(type)
+  return {
+    name: type,
+    title: type,
+    summary: EVENTS[type].description,
+    traits: [{ $ref: '#/components/messageTraits/cloudEvent' }],
+    payload: {
+      allOf: [
+        { $ref: '#/components/schemas/CloudEvent' },
+        {
+          type: 'object',
+          properties: {
+            type: { const: type },
+            dataschema: { const: publicUrl + schemaPath(type, version) },
+            version: { const: version },
+            data: ref('schemas', type),
+          },
+        },
+      ],
+    },
+    examples: [{ name: type, payload: exampleOf(type, publicUrl) }],
+  }
+}
+
+const ref = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` })
+
+/** AsyncAPI's own schemas are JSON Schema draft 7. */
+function toSchema(schema: z.ZodType) {
+  const { $schema: _, id: __, ...rest } = z.toJSONSchema(schema, { target: 'draft-7' }) as Record<string, unknown>
+  return rest
+}
+
+/** The JSON schema of a version of a type's data; undefined when there is none. */
+export function describeData(type: string, version: string, publicUrl: string): object | undefined {
+  const known = EVENT_TYPES.find((one) => one === type)
+  const found = known && versionsOf(known).find((one) => String(one.version) === version)
+  if (!found) return undefined
+  const { $schema, ...schema } = z.toJSONSchema(found.schema) as Record<string, unknown>
+  return { $schema, $id: publicUrl + schemaPath(type, found.version), title: type, ...schema }
+}
