@@ -26,7 +26,7 @@ const MAY_IMPORT = {
   http: ['base', 'db', 'library'],
   api: ['base', 'db', 'events', 'webhooks', 'library', 'media', 'search', 'views', 'http'],
   mcp: ['base', 'db', 'library', 'media', 'search', 'views', 'http'],
-  web: ['base', 'db', 'library', 'media', 'search', 'views', 'http'],
+  web: ['base', 'db', 'events', 'library', 'media', 'search', 'views', 'http'],
   workers: [
     'base',
     'db',
@@ -41,7 +41,7 @@ const MAY_IMPORT = {
     'library',
     'projections',
   ],
-  server: ['base', 'db', 'events', 'library', 'media', 'search', 'video', 'http', 'api', 'mcp', 'web'],
+  server: ['base', 'db', 'events', 'queue', 'library', 'media', 'search', 'video', 'http', 'api', 'mcp', 'web'],
   cli: [
     'base',
     'local',

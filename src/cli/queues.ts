@@ -3,9 +3,9 @@ import { Argument, type Command } from 'commander'
 import { listOutages } from '../events/outage-record.ts'
 import { findHeldBack } from '../events/read.ts'
 import { findAnnotatorStatus } from '../library/annotator/annotator-status.ts'
+import { countJobs, type JobCounts, remaining } from '../queue/job-counts.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
 import type { Queues } from '../queue/queues.ts'
-import { NEVER_REACHED } from '../queue/work.ts'
 import { ageOf } from './age.ts'
 import { type CommandContext, withContext } from './context.ts'
 import { addExamples } from './examples.ts'
@@ -68,31 +68,6 @@ async function showQueues(
     ...outages.map(describeOutage),
     ...(held && Date.now() - held.since.getTime() > USUAL_WAIT_MS ? [describeHeldBack(held)] : []),
   ])
-}
-
-type JobCounts = Awaited<ReturnType<typeof countJobs>>[number]
-
-function countJobs(queues: Queues) {
-  return Promise.all(
-    QUEUES.map(async (name) => {
-      const queue = queues.get(name)
-      const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
-      return {
-        queue: name,
-        paused: await queue.isPaused(),
-        rests_ms: Math.max(0, await queue.getRateLimitTtl(NEVER_REACHED)),
-        waiting: counts.waiting ?? 0,
-        prioritized: counts.prioritized ?? 0,
-        delayed: counts.delayed ?? 0,
-        active: counts.active ?? 0,
-        failed: counts.failed ?? 0,
-      }
-    }),
-  )
-}
-
-function remaining({ waiting, prioritized, active, delayed }: JobCounts): number {
-  return waiting + prioritized + active + delayed
 }
 
 function toLine(counts: JobCounts): string {

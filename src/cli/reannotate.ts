@@ -3,7 +3,7 @@ import { eq } from 'drizzle-orm'
 import { annotations } from '../db/schema/annotations.ts'
 import type { FrameRow } from '../db/schema/frames.ts'
 import { requireAnnotator } from '../library/annotator/active-annotator.ts'
-import { averageCallOf, costsOf, recordVisionCall } from '../library/annotator/vision-spending.ts'
+import { costsOf, expectedCostOfFrames, recordVisionCall } from '../library/annotator/vision-spending.ts'
 import type { ValueCandidate } from '../library/frames/provenance.ts'
 import {
   cancelReannotation,
@@ -222,9 +222,7 @@ async function toEstimate(
       calls: Math.ceil(preview.calls * share),
     }
   }
-  const { framesPerCall, costUsd } = await averageCallOf(db, config.vision.model)
-  const calls = Math.ceil(total / Math.max(1, framesPerCall))
-  return { cost_usd: costUsd === null ? null : costUsd * calls, calls }
+  return expectedCostOfFrames(db, config.vision.model, total)
 }
 
 function describePreview(preview: Preview): string[] {

@@ -28,7 +28,7 @@ export function defineStatus(command: Command): void {
 
 async function showVideos({ db }: CommandContext, options: StatusOptions): Promise<void> {
   const limit = parseInteger('--limit', options.limit, { min: 1, max: 1_000 })
-  const videos = await listVideos(db, { status: options.status, limit })
+  const videos = await listVideos(db, { statuses: options.status && [options.status], limit })
   const annotator = await findAnnotatorStatus(db)
   print(options.json, { annotator, videos }, () => [
     ...describeAnnotator(annotator),

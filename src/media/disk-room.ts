@@ -34,3 +34,13 @@ export async function requireRoom(folder: string): Promise<void> {
   const free = bavail * bsize
   if (free < floor) throw new StorageFull('disk', new Error(`${free} bytes are free, ${Math.round(floor)} are kept`))
 }
+
+/** The free and total space of the disk of this folder; undefined before anything was written there. */
+export async function roomOf(folder: string): Promise<{ freeBytes: number; totalBytes: number } | undefined> {
+  try {
+    const { bsize, blocks, bavail } = await statfs(folder)
+    return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
+  } catch {
+    return undefined
+  }
+}

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import type { Readable } from 'node:stream'
-import { isDiskFull, requireRoom, StorageFull } from './disk-room.ts'
+import { isDiskFull, requireRoom, roomOf, StorageFull } from './disk-room.ts'
 import { checkKey, checkPrefix, type MediaStore, tooLarge } from './media-store.ts'
 
 /**
@@ -82,6 +82,7 @@ export function openDiskStore(root: string, { syncLater = false }: { syncLater?:
       await mkdir(base, { recursive: true })
       await requireRoom(base)
     },
+    room: () => roomOf(base),
     async settle() {
       const files = [...unsettled]
       unsettled.clear()

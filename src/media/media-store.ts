@@ -26,6 +26,8 @@ export interface MediaStore {
   deletePrefix(prefix: string): Promise<void>
   /** Absent where only a `put` can tell. @throws StorageFull when the next `put` would be refused */
   requireRoom?(): Promise<void>
+  /** The room of the disk that holds it; undefined where nobody knows, as in a bucket. */
+  room(): Promise<{ freeBytes: number; totalBytes: number } | undefined>
   /** Makes durable what was put since the last call. Absent where each `put` does so itself. */
   settle?(): Promise<void>
 }

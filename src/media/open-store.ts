@@ -31,5 +31,6 @@ function deferred(open: () => Promise<MediaStore>): MediaStore {
       yield* (await store()).list(prefix)
     },
     deletePrefix: async (prefix) => (await store()).deletePrefix(prefix),
+    room: async () => undefined,
   }
 }

@@ -77,6 +77,7 @@ export function openS3Store(options: S3StoreOptions): MediaStore & { close(): vo
       for (let i = 0; i < keys.length; i += DELETE_BATCH)
         await deleteObjects(client, bucket, keys.slice(i, i + DELETE_BATCH))
     },
+    room: async () => undefined,
     close: () => client.destroy(),
   }
 }

@@ -33,7 +33,7 @@ import { watchUnanswered } from '../search/unanswered.ts'
 import { VERSION } from '../version.ts'
 import { findPasted, findSource } from '../video/source/source.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
-import { openPages } from '../web/pages.ts'
+import { openPages, type PagesDeps } from '../web/pages.ts'
 import { OPERATIONS } from './operations.ts'
 
 /** What an application shares with its process. */
@@ -46,6 +46,7 @@ export interface AppDeps {
   /** The live event log, and the open streams that send it. */
   tail: LogTail
   streams: EventStreams
+  countJobs: PagesDeps['countJobs']
 }
 
 /** What a test may replace; everything else is wired as in production. */
@@ -74,7 +75,7 @@ export interface App {
 
 /** Wires the whole HTTP application: API, tool server and pages over one edge, one search and one set of budgets. */
 export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
-  const { config, logger, db, limits, health, tail, streams } = deps
+  const { config, logger, db, limits, health, tail, streams, countJobs } = deps
   const { publicUrl } = config
   const store = openMediaStore(config)
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
@@ -93,6 +94,11 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     store,
     maxUploadBytes: config.maxUploadBytes,
     addresses,
+    tail,
+    streams,
+    hasModel: config.vision !== undefined,
+    budgetPerDay: config.vision?.budgetPerDay,
+    countJobs,
     readImage: async (path) => readImage(toImageKey(path.replace(/^\/media\//, '')) ?? ''),
     db,
     search,

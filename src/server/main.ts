@@ -9,6 +9,7 @@ import { openEventStreams } from '../http/event-stream.ts'
 import { warnOfOtherHost } from '../http/other-host.ts'
 import { openRateLimits, type RateLimitOptions } from '../http/rate-limit/rate-limits.ts'
 import type { Logger } from '../logger.ts'
+import type { Queues } from '../queue/queues.ts'
 import { drainable } from '../shutdown.ts'
 import { type App, type AppOverrides, buildApp } from './build-app.ts'
 
@@ -67,7 +68,8 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
       if (events.some(({ type }) => ENDS_RIGHTS.includes(type))) streams.recheck()
     },
   })
-  const app = buildApp({ config, logger, db, limits, health, tail, streams }, options.overrides)
+  const jobs = openJobCounts(options)
+  const app = buildApp({ config, logger, db, limits, health, tail, streams, countJobs: jobs.count }, options.overrides)
   const server = options.server ?? createHttpServer()
   guardConnections(server, logger, { perAddress: config.connectionsPerAddress })
   const { drain } = drainable(server)
@@ -77,6 +79,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     await app.close()
     await tail[Symbol.asyncDispose]()
     await limits[Symbol.asyncDispose]()
+    await jobs.close()
     await db.$client.end()
   }
   try {
@@ -94,6 +97,24 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
       health.stopping = true
       await drain({ graceMs, deadlineMs, endStreams: tail.end })
       await closeStores()
+    },
+  }
+}
+
+/** The queues as operators see them. Opened at the first look: few API processes are ever asked. */
+function openJobCounts({ redisUrl, prefix, logger }: ApiOptions) {
+  let opened: Promise<Queues> | undefined
+  return {
+    async count() {
+      const [{ openQueues }, { countJobs }] = await Promise.all([
+        import('../queue/queues.ts'),
+        import('../queue/job-counts.ts'),
+      ])
+      opened ??= Promise.resolve(openQueues({ url: redisUrl, logger, ...(prefix === undefined ? {} : { prefix }) }))
+      return countJobs(await opened)
+    },
+    async close() {
+      await (await opened)?.[Symbol.asyncDispose]()
     },
   }
 }

@@ -101,6 +101,21 @@ export function openActions({ db, assets, limits, publicUrl }: ActionDeps, route
       })
     },
 
+    /** A form that the handler reads itself: it checks the session's token and says where to go. */
+    form(
+      path: string,
+      who: Who,
+      act: (asked: Omit<Asked, 'fields'>) => Promise<string>,
+      points: (req: Request) => number,
+    ) {
+      router.post(path, paid, ours, async (req, res) => {
+        const visitor = await requireVisitor(db, cookie, req)
+        await admit(who, visitor, points(req))
+        const to = await act({ visitor, req, res, param: (name) => String(req.params[name]) })
+        res.set('Cache-Control', 'no-store').redirect(303, to)
+      })
+    },
+
     action(path: string, who: Who, act: (asked: Asked) => Promise<Done>, options: ActionOptions = {}): void {
       const { points, confirm } = options
       router.post(path, paid, ours, actionBody, async (req, res) => {

@@ -15,7 +15,18 @@ const TYPES: Record<string, string> = {
 }
 
 /** The parts of the style sheet in the order in which they cascade. */
-const STYLE_PARTS = ['base', 'page', 'forms', 'keys', 'shared-board', 'wall', 'frame', 'collections', 'docs']
+const STYLE_PARTS = [
+  'base',
+  'page',
+  'forms',
+  'keys',
+  'shared-board',
+  'wall',
+  'frame',
+  'collections',
+  'operator',
+  'docs',
+]
 
 export interface Assets {
   /** The address of an asset, which changes with its content. */

@@ -22,7 +22,7 @@ import { wallRouter } from './wall-page.ts'
 export interface PagesDeps
   extends CollectionDeps,
     Pick<CollectionPagesDeps, 'longAnswers' | 'readImage'>,
-    Pick<OperatorDeps, 'store' | 'maxUploadBytes' | 'addresses'> {
+    Omit<OperatorDeps, 'assets'> {
   search: LibrarySearch
   readModel: ReadModelVersion
   takeTurn: TakeTurn

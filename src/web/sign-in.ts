@@ -5,7 +5,13 @@ import { LINK_POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { parseEmail } from '../library/accounts/accounts.ts'
-import { createSignInCode, endAllSessions, endSession, redeemSignInCode } from '../library/accounts/sessions.ts'
+import {
+  createSignInCode,
+  endAllSessions,
+  endSession,
+  findSession,
+  redeemSignInCode,
+} from '../library/accounts/sessions.ts'
 import { sha256 } from '../library/ids.ts'
 import type { Logger } from '../logger.ts'
 import type { Mailer } from '../mailer.ts'
@@ -144,7 +150,12 @@ async function confirm(deps: SignInDeps, cookie: SessionCookie, req: Request, re
   const previous = cookie.read(req)
   if (previous) await endSession(db, previous)
   cookie.set(res, session.token)
-  redirect(res, takeWayBack(req, res) ?? '/keys')
+  redirect(res, takeWayBack(req, res) ?? (await homeOf(db, session.token)))
+}
+
+/** Where a sign-in leads that no page asked for. */
+async function homeOf(db: Db, token: string): Promise<string> {
+  return (await findSession(db, token))?.account.role === 'operator' ? '/operator' : '/keys'
 }
 
 /** The page that asked for this sign-in. Only a path of ours is ever followed. */

@@ -9,6 +9,7 @@ import type { AppOverrides } from '../../src/server/build-app.ts'
 import { type OpenApi, openApi } from '../../src/server/main.ts'
 import type { Annotator } from '../../src/vision/annotator.ts'
 import { type OpenWorker, openWorker, type WorkerOptions } from '../../src/workers/main.ts'
+import { listeningServer } from './listening.ts'
 import { openStores, type Stores } from './stores.ts'
 
 export interface Answer {
@@ -45,15 +46,18 @@ export async function openService(
     worker?: boolean
     workerOptions?: Partial<WorkerOptions>
     overrides?: AppOverrides
+    /** Serves pages: PUBLIC_URL is the address that a browser opens. */
+    pages?: boolean
   } = {},
 ): Promise<Service> {
   const stores = await openStores()
   const dataDir = await mkdtemp(join(tmpdir(), 'frames-service-'))
   const logs: string[] = []
+  const listening = options.pages ? await listeningServer() : undefined
   const config = parseConfig({
     DATA_DIR: dataDir,
     RATE_LIMIT_SCALE: '1000',
-    PUBLIC_URL: 'http://frames.test',
+    PUBLIC_URL: listening?.url ?? 'http://frames.test',
     ...options.env,
   })
   const logger = createLogger({ level: config.logLevel }, { write: (line: string) => void logs.push(line) })
@@ -72,6 +76,7 @@ export async function openService(
     ...shared,
     port: 0,
     host: '127.0.0.1',
+    ...(listening ? { server: listening.server } : {}),
     overrides: { versionTtlMs: 0, ...options.overrides },
   })
   const account = await createAccount(stores.db, { email: 'operator@example.com', role: 'operator', plan: 'pro' })

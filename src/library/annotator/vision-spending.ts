@@ -3,6 +3,7 @@ import type { Db, DbOrTx } from '../../db/client.ts'
 import { visionCalls } from '../../db/schema/vision.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { AnnotatorCall } from '../../vision/annotator.ts'
+import { MEASURED } from '../../vision/measured/identity.ts'
 
 /** Records a paid call and its event, also when its video was deleted while it ran. */
 export async function recordVisionCall(db: Db, videoId: string, call: AnnotatorCall): Promise<void> {
@@ -63,16 +64,28 @@ export async function costsOf(db: DbOrTx, videoId?: string): Promise<Costs> {
 }
 
 /** Mean cost and number of frames of the model's last 50 priced calls; null and 0 while there are none. */
-export async function averageCallOf(
-  db: DbOrTx,
-  model: string,
-): Promise<{ costUsd: number | null; framesPerCall: number }> {
+async function averageCallOf(db: DbOrTx, model: string): Promise<{ costUsd: number | null; framesPerCall: number }> {
   const { rows } = await db.execute<{ cost: number | null; frames: number | null }>(sql`
     select avg(cost_usd)::float8 as cost, avg(frames)::float8 as frames
       from (select cost_usd, frames from vision_calls
              where model = ${model} and cost_usd is not null order by at desc limit 50) last`)
   const { cost, frames: framesPerCall } = rows[0]!
   return { costUsd: cost, framesPerCall: framesPerCall ?? 0 }
+}
+
+/**
+ * What describing so many frames would take, by the model's last calls. No calls and no cost without a model; a null
+ * cost where no call had a price yet. Images that the model has described before cost nothing, so it is the most.
+ */
+export async function expectedCostOfFrames(
+  db: DbOrTx,
+  model: string,
+  frames: number,
+): Promise<{ calls: number; cost_usd: number | null }> {
+  if (frames === 0 || model === MEASURED.model) return { calls: 0, cost_usd: 0 }
+  const { costUsd, framesPerCall } = await averageCallOf(db, model)
+  const calls = Math.ceil(frames / Math.max(1, framesPerCall))
+  return { calls, cost_usd: costUsd === null ? null : costUsd * calls }
 }
 
 /** True when the model's last reply within 24 hours came without token counts. */

@@ -6,11 +6,16 @@ import { invalid } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
 import { anyAttributeBy, storedValue } from '../frame-attributes.ts'
+import { idArray } from '../ids.ts'
 import { toVideoFacts } from '../videos/videos.ts'
 import { resolveValues, type ValueCandidate } from './provenance.ts'
 
 export interface ReannotationFilter {
   videoId?: string | undefined
+  /** Only frames of these videos. */
+  videoIds?: readonly string[]
+  /** Also frames that the annotator has described: it is asked again. */
+  again?: boolean
   conditions?: readonly Condition[]
 }
 
@@ -46,14 +51,20 @@ export function parseCondition(text: string): Condition {
  * SQL: frames of ready videos that match the filter and that `annotator` has not described. One matching condition is
  * enough. A refusal counts as a description unless the filter asks for refused frames.
  */
-function matching(annotator: string, { videoId, conditions = [] }: ReannotationFilter): SQL {
+function matching(annotator: string, filter: ReannotationFilter): SQL {
+  const { videoId, videoIds, again = false, conditions = [] } = filter
   const asksRefused = conditions.some((condition) => condition.kind === 'status' && condition.status === 'refused')
   const answered = sql.raw(asksRefused ? `'annotated'` : `'annotated', 'refused'`)
   const matches = conditions.map(toSql)
   return sql`v.status = 'ready' ${videoId === undefined ? sql`` : sql`and v.id = ${videoId}`}
+    ${videoIds === undefined ? sql`` : sql`and v.id = any(${idArray(videoIds)})`}
     ${matches.length === 0 ? sql`` : sql`and (${sql.join(matches, sql` or `)})`}
-    and not exists (select 1 from annotations a
+    ${
+      again
+        ? sql``
+        : sql`and not exists (select 1 from annotations a
                      where a.frame_id = f.id and a.annotator = ${annotator} and a.status in (${answered}))`
+    }`
 }
 
 function toSql(condition: Condition): SQL {
@@ -128,6 +139,12 @@ export async function requestReannotation(db: Db, annotator: string, filter: Rea
     if (page.length === 0) return added
     const ids = page.map((row) => row.video_id)
     await db.transaction(async (tx) => {
+      // Without its answers the annotator is asked again. The public values stay until then.
+      if (filter.again)
+        await tx.execute(sql`
+          delete from annotations a using frames f join videos v on v.id = f.video_id
+           where a.frame_id = f.id and a.annotator = ${annotator}
+             and f.video_id = any(${sql.param(ids)}::text[]) and ${matching(annotator, filter)}`)
       const { rows } = await tx.execute<{ video_id: string }>(sql`
         insert into reannotations (frame_id, video_id, annotator)
         select f.id, f.video_id, ${annotator} from frames f join videos v on v.id = f.video_id

@@ -1,10 +1,9 @@
-import { count, desc, eq } from 'drizzle-orm'
+import { count, desc, eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { type StageProgress, type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { toShownAddress } from '../../shown-address.ts'
-import { countReannotations } from '../annotator/annotator-status.ts'
-import { type Costs, costsOf } from '../annotator/vision-spending.ts'
+import type { Costs } from '../annotator/vision-spending.ts'
 import { requireVideo } from './videos.ts'
 
 interface StageReport {
@@ -42,25 +41,77 @@ export interface VideoReport {
 }
 
 export async function reportVideo(db: Db, id: string, now = new Date()): Promise<VideoReport> {
-  return toReport(db, await requireVideo(db, id), now)
+  const [report] = await toReports(db, [await requireVideo(db, id)], now)
+  return report!
 }
 
-/** Newest first. */
+/** Of those that exist, in no order. */
+export async function reportVideos(db: Db, ids: readonly string[]): Promise<VideoReport[]> {
+  if (ids.length === 0) return []
+  return toReports(
+    db,
+    await db
+      .select()
+      .from(videos)
+      .where(inArray(videos.id, [...ids])),
+    new Date(),
+  )
+}
+
+/** Newest first. `skip`: videos of the pages before. */
 export async function listVideos(
   db: Db,
-  { status, limit }: { status?: VideoStatus | undefined; limit: number },
+  { statuses, limit, skip = 0 }: { statuses?: readonly VideoStatus[] | undefined; limit: number; skip?: number },
 ): Promise<VideoReport[]> {
   const rows = await db
     .select()
     .from(videos)
-    .where(status ? eq(videos.status, status) : undefined)
+    .where(statuses ? inArray(videos.status, [...statuses]) : undefined)
     .orderBy(desc(videos.addedAt), videos.id)
     .limit(limit)
-  return Promise.all(rows.map((row) => toReport(db, row, new Date())))
+    .offset(skip)
+  return toReports(db, rows, new Date())
 }
 
-async function toReport(db: Db, video: VideoRow, now: Date): Promise<VideoReport> {
-  const [{ n } = { n: 0 }] = await db.select({ n: count() }).from(frames).where(eq(frames.videoId, video.id))
+/** The number of videos in each status. */
+export async function countByStatus(db: Db): Promise<Partial<Record<VideoStatus, number>>> {
+  const rows = await db.select({ status: videos.status, n: count() }).from(videos).groupBy(videos.status)
+  return Object.fromEntries(rows.map(({ status, n }) => [status, n]))
+}
+
+/** What stands in other tables, for many videos at once. */
+interface Beside extends Costs {
+  frames: number
+  reannotating: number
+}
+
+async function besideOf(db: Db, ids: readonly string[]): Promise<Map<string, Beside>> {
+  const { rows } = await db.execute<{ id: string } & Record<keyof Beside, string>>(sql`
+    select v.id, f.n as frames, r.n as reannotating, c.*
+      from unnest(${sql.param([...ids])}::text[]) v(id),
+           lateral (select count(*) as n from frames where video_id = v.id) f,
+           lateral (select count(*) as n from reannotations where video_id = v.id) r,
+           lateral (select count(*) as calls, coalesce(sum(input_tokens), 0) as input_tokens,
+                           coalesce(sum(output_tokens), 0) as output_tokens, coalesce(sum(cost_usd), 0) as cost_usd
+                      from vision_calls where video_id = v.id) c`)
+  return new Map(
+    rows.map(({ id, ...numbers }) => [
+      id,
+      Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, Number(value)])) as unknown as Beside,
+    ]),
+  )
+}
+
+async function toReports(db: Db, rows: readonly VideoRow[], now: Date): Promise<VideoReport[]> {
+  if (rows.length === 0) return []
+  const beside = await besideOf(
+    db,
+    rows.map((row) => row.id),
+  )
+  return rows.map((row) => toReport(row, beside.get(row.id)!, now))
+}
+
+function toReport(video: VideoRow, { frames: n, reannotating, ...costs }: Beside, now: Date): VideoReport {
   return {
     id: video.id,
     title: video.title,
@@ -73,8 +124,8 @@ async function toReport(db: Db, video: VideoRow, now: Date): Promise<VideoReport
     attempts: video.attempts,
     backfill: video.backfill,
     frame_count: n,
-    reannotating: await countReannotations(db, video.id),
-    costs: await costsOf(db, video.id),
+    reannotating,
+    costs,
     added_at: video.addedAt.toISOString(),
     ready_at: video.readyAt?.toISOString() ?? null,
     detector: video.detector,

@@ -1,4 +1,6 @@
 import type { Db } from '../../db/client.ts'
+import type { LogTail } from '../../events/tail.ts'
+import type { EventStreams } from '../../http/event-stream.ts'
 import type { RateLimits } from '../../http/rate-limit/rate-limits.ts'
 import type { AddressRules } from '../../library/videos/addresses.ts'
 import type { Logger } from '../../logger.ts'
@@ -14,4 +16,23 @@ export interface OperatorDeps extends CollectionDeps {
   store: MediaStore
   maxUploadBytes: number
   addresses: AddressRules
+  tail: LogTail
+  streams: EventStreams
+  /** Whether a vision model is set for this process. */
+  hasModel: boolean
+  /** US dollars a day for the model; undefined without a limit. */
+  budgetPerDay: number | undefined
+  /** What the queues hold. @throws where Redis does not answer. */
+  countJobs: () => Promise<readonly QueueCounts[]>
+}
+
+export interface QueueCounts {
+  queue: string
+  paused: boolean
+  rests_ms: number
+  waiting: number
+  prioritized: number
+  delayed: number
+  active: number
+  failed: number
 }

@@ -3,12 +3,18 @@ import { openActions } from '../actions.ts'
 import { pageErrors } from '../page-errors.ts'
 import { addAddressActions } from './address-actions.ts'
 import type { OperatorDeps } from './operator-deps.ts'
+import { addSystemPage } from './system-page.ts'
 import { addUploadActions } from './upload-actions.ts'
+import { addVideoActions } from './video-actions.ts'
+import { addVideoPages } from './videos-page.ts'
 
 /** `/operator` and its actions. To everyone else there is nothing. */
 export function operatorRouter(deps: OperatorDeps): Router {
   const router = Router()
   const actions = openActions(deps, router)
+  addVideoPages(actions, deps)
+  addVideoActions(actions, deps)
+  addSystemPage(actions, deps)
   addAddressActions(actions, deps)
   addUploadActions(actions, deps)
   router.use(pageErrors(deps))

@@ -1,0 +1,184 @@
+import { and, asc, gt, inArray } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { videos } from '../../db/schema/videos.ts'
+import { type EventType, START } from '../../events/catalogue.ts'
+import { findEnd } from '../../events/read.ts'
+import type { LogTail } from '../../events/tail.ts'
+import { countByStatus, reportVideos } from '../../library/videos/video-status.ts'
+import type { Logger } from '../../logger.ts'
+import { videoRow } from './video-row.ts'
+import { countLinks, SHOWN, type StatusCounts } from './videos-view.ts'
+
+/** Steps of a video that the log tells. Progress within a stage is no event: it is read from the rows in work. */
+const STEPS: readonly EventType[] = [
+  'video.submitted',
+  'video.ready',
+  'video.failed',
+  'video.cancelled',
+  'video.deleted',
+  'frames.extracted',
+  'frames.annotated',
+  'frames.reannotation_requested',
+]
+
+/** How often progress is read while somebody looks. */
+const TICK_MS = 1_000
+/** Rows of one message; the rest comes with the next. */
+const MAX_ROWS = 100
+
+/** What changed, as a message of `text/event-stream`, for any number of lookers. */
+export interface LiveVideos {
+  follow(signal: AbortSignal): AsyncGenerator<string>
+}
+
+interface Looker {
+  waiting: string[]
+  /** The process stops. */
+  ended: boolean
+  wake: () => void
+}
+
+/** One reader for the whole process, which runs only while somebody looks. */
+export function openLiveVideos({ db, tail, logger }: { db: Db; tail: LogTail; logger: Logger }): LiveVideos {
+  const lookers = new Set<Looker>()
+  let stop: AbortController | undefined
+
+  function tell(name: string, data: object): void {
+    const message = `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+    for (const looker of lookers) {
+      looker.waiting.push(message)
+      looker.wake()
+    }
+  }
+
+  function start(): void {
+    const own = new AbortController()
+    stop = own
+    run({ db, tail, tell, signal: own.signal })
+      .catch((error: unknown) => logger.warn({ err: error }, 'live videos stopped'))
+      .then(() => {
+        // Those who look connect again, to another process or to a reader that works.
+        if (own.signal.aborted) return
+        stop = undefined
+        for (const looker of lookers) {
+          looker.ended = true
+          looker.wake()
+        }
+      })
+  }
+
+  return {
+    async *follow(signal) {
+      const looker: Looker = { waiting: ['event: hello\ndata: {}\n\n'], ended: false, wake: () => undefined }
+      lookers.add(looker)
+      if (!stop) start()
+      try {
+        while (!signal.aborted && !looker.ended) {
+          const text = looker.waiting.splice(0).join('')
+          if (text !== '') yield text
+          else await untilWoken(looker, signal)
+        }
+      } finally {
+        lookers.delete(looker)
+        if (lookers.size === 0) {
+          stop?.abort()
+          stop = undefined
+        }
+      }
+    },
+  }
+}
+
+function untilWoken(looker: Looker, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    looker.wake = resolve
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    if (looker.waiting.length > 0 || looker.ended || signal.aborted) resolve()
+  })
+}
+
+interface Run {
+  db: Db
+  tail: LogTail
+  tell(name: string, data: object): void
+  signal: AbortSignal
+}
+
+async function run({ db, tail, tell, signal }: Run): Promise<void> {
+  /** Ids that changed, in the order in which they did. */
+  const changed = new Set<string>()
+  const added = new Set<string>()
+  const readLog = async () => {
+    for await (const events of tail.follow({ after: await findEnd(db).catch(() => START), types: STEPS, signal }))
+      for (const { type, subject, data } of events) {
+        changed.add(subject)
+        if (type === 'video.submitted' && data.reason === 'added') added.add(subject)
+      }
+  }
+  // It ends when the process stops.
+  const ended = new AbortController()
+  const log = readLog().finally(() => ended.abort())
+  let since = new Date()
+  let told = ''
+  while (!signal.aborted && !ended.signal.aborted) {
+    try {
+      const moved = await movedSince(db, since)
+      for (const { id } of moved) changed.add(id)
+      since = moved.at(-1)?.updatedAt ?? since
+      const ids = [...changed].slice(0, MAX_ROWS)
+      if (ids.length > 0) {
+        tell('videos', await changesOf(db, ids, added))
+        for (const id of ids) changed.delete(id)
+      }
+      const counts = await countsHtml(db)
+      if (counts !== told) tell('counts', { html: counts })
+      told = counts
+    } catch {
+      // The database comes back, or the page shows what it has.
+    }
+    await pause(AbortSignal.any([signal, ended.signal]))
+  }
+  await log
+}
+
+/** Videos in work that moved, oldest change first. */
+async function movedSince(db: Db, since: Date): Promise<{ id: string; updatedAt: Date }[]> {
+  return db
+    .select({ id: videos.id, updatedAt: videos.updatedAt })
+    .from(videos)
+    .where(and(inArray(videos.status, [...SHOWN.working]), gt(videos.updatedAt, since)))
+    .orderBy(asc(videos.updatedAt))
+    .limit(MAX_ROWS)
+}
+
+/** Rows by id, null for a video that is gone. `added`: those that no list can hold yet. */
+async function changesOf(db: Db, ids: readonly string[], added: Set<string>) {
+  const reports = new Map((await reportVideos(db, ids)).map((report) => [report.id, report]))
+  const rows = Object.fromEntries(
+    ids.map((id) => {
+      const report = reports.get(id)
+      return [id, report ? videoRow(report).text : null]
+    }),
+  )
+  const fresh = ids.filter((id) => added.delete(id))
+  return { rows, added: fresh }
+}
+
+async function countsHtml(db: Db): Promise<string> {
+  const counts: StatusCounts = await countByStatus(db)
+  return countLinks(counts).join('')
+}
+
+function pause(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, TICK_MS)
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer)
+        resolve()
+      },
+      { once: true },
+    )
+  })
+}

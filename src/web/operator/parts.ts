@@ -1,0 +1,47 @@
+import { type Html, html, trusted } from '../html.ts'
+
+/** What the operator's pages share. */
+
+export type OperatorTab = 'videos' | 'review' | 'techniques' | 'accounts' | 'system'
+
+const TABS: readonly (readonly [id: OperatorTab, href: string, label: string])[] = [
+  ['videos', '/operator', 'Videos'],
+  ['review', '/operator/review', 'Review'],
+  ['techniques', '/operator/techniques', 'Techniques'],
+  ['accounts', '/operator/accounts', 'Accounts'],
+  ['system', '/operator/system', 'System'],
+]
+
+/** The heading of an operator's page, with the way to the others. */
+export function operatorHead(tab: OperatorTab, title: string): Html {
+  const links = TABS.map(
+    ([id, href, label]) =>
+      html`<li><a href="${href}"${id === tab && trusted(' aria-current="page"')}>${label}</a></li>`,
+  )
+  return html`<nav class="tabs" aria-label="Operator"><ul>${links}</ul></nav>
+<h1>${title}</h1>`
+}
+
+/** `2 min`, `3 h`: a rough span, in words that stay right for a while. */
+export function span(seconds: number): string {
+  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`
+  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`
+  if (seconds < 129_600) return `${Math.round(seconds / 3_600)} h`
+  return `${Math.round(seconds / 86_400)} d`
+}
+
+/** A time as people say it, exact under the pointer. */
+export function ago(at: string | Date, now = Date.now()): Html {
+  const time = new Date(at)
+  const text = `${span((now - time.getTime()) / 1_000)} ago`
+  return html`<time datetime="${time.toISOString()}" title="${time.toISOString()}">${text}</time>`
+}
+
+export function dollars(usd: number): string {
+  return usd === 0 ? '$0' : `$${usd < 0.01 ? usd.toFixed(4) : usd.toFixed(2)}`
+}
+
+export function megabytes(bytes: number): string {
+  const mb = bytes / 1024 / 1024
+  return mb >= 1_024 ? `${(mb / 1_024).toFixed(1)} GB` : `${mb < 10 ? mb.toFixed(1) : Math.round(mb)} MB`
+}

@@ -1,0 +1,83 @@
+import { type ConsumerLag, listConsumerLag } from '../../events/consumer-lag.ts'
+import { listOutages } from '../../events/outage-record.ts'
+import { findHeldBack } from '../../events/read.ts'
+import { type AnnotatorStatus, findAnnotatorStatus } from '../../library/annotator/annotator-status.ts'
+import { databaseBytes, findVisionErrors, type VisionErrors } from '../../library/annotator/vision-errors.ts'
+import { type Actions, counted } from '../actions.ts'
+import { type Html, html } from '../html.ts'
+import type { OperatorDeps, QueueCounts } from './operator-deps.ts'
+import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
+
+/** `/operator/system`: queues, the model, the readers of the event log, disk. Each number leads to what it counts. */
+export function addSystemPage(actions: Actions, deps: OperatorDeps): void {
+  const { db, store, countJobs, budgetPerDay } = deps
+  actions.page('/operator/system', 'operator', async () => {
+    const [queues, annotator, errors, lag, outages, held, room, bytes] = await Promise.all([
+      countJobs().catch(() => undefined),
+      findAnnotatorStatus(db),
+      findVisionErrors(db),
+      listConsumerLag(db),
+      listOutages(db),
+      findHeldBack(db),
+      store.room(),
+      databaseBytes(db),
+    ])
+    const body = html`${operatorHead('system', 'System')}
+<div id="system">${outages.map(
+      ({ of, since, consumer }) => html`<p class="notice">${of} has not answered since ${ago(since)};
+${consumer} waits for it.</p>`,
+    )}
+${queuesSection(queues)}
+${modelSection(annotator, errors, budgetPerDay)}
+${consumersSection(lag, held)}
+<h2>Disk</h2><dl>
+<div><dt>Database</dt><dd>${megabytes(bytes)}</dd></div>
+<div><dt>Images and uploads</dt><dd>${
+      room ? html`${megabytes(room.freeBytes)} free of ${megabytes(room.totalBytes)}` : 'in a bucket: no limit is known'
+    }</dd></div></dl></div>`
+    return { title: 'System', current: 'operator', modules: ['system.js'], body }
+  })
+}
+
+function queuesSection(queues: readonly QueueCounts[] | undefined): Html {
+  if (!queues)
+    return html`<h2>Queues</h2><p class="notice">Redis does not answer. Work goes on when it does; nothing is lost.</p>`
+  return html`<h2>Queues</h2><div class="scroll"><table><thead><tr><th scope="col">Queue</th>
+<th scope="col">Waiting</th><th scope="col">Running</th><th scope="col">Failed</th><th scope="col"></th></tr></thead>
+<tbody>${queues.map(queueRow)}</tbody></table></div>
+<p class="hint">A failed job belongs to a video: see the <a href="/operator?show=failed">failed videos</a>.</p>`
+}
+
+function queueRow({ queue, waiting, prioritized, delayed, active, failed, paused, rests_ms }: QueueCounts): Html {
+  const rests = rests_ms > 0 && html`rests for ${span(rests_ms / 1_000)}`
+  return html`<tr><th scope="row">${queue}</th><td>${waiting + prioritized + delayed}</td><td>${active}</td>
+<td>${failed}</td><td>${paused && 'paused'} ${rests}</td></tr>`
+}
+
+function modelSection(status: AnnotatorStatus, errors: VisionErrors, budgetPerDay: number | undefined): Html {
+  const { present, problem, waiting, last_24_h: day } = status
+  return html`<h2>Description of frames</h2>
+${problem && html`<p class="notice">${problem.message} (<code>${problem.code}</code>, ${ago(problem.since)})</p>`}
+<dl><div><dt>Annotator</dt><dd>${present ?? 'no worker has run here yet'}</dd></div>
+<div><dt>Last 24 hours</dt><dd>${counted(day.calls, 'call')}, ${dollars(day.cost_usd)}${
+    budgetPerDay !== undefined && ` of ${dollars(budgetPerDay)}`
+  }</dd></div>
+<div><dt>Failed calls, 24 hours</dt><dd>${errors.failed}${
+    errors.calls > 0 && ` (${Math.round((errors.failed / errors.calls) * 100)} %)`
+  }</dd></div>
+<div><dt>Waiting for a new description</dt><dd>${counted(waiting, 'frame')}</dd></div></dl>
+${
+  budgetPerDay !== undefined &&
+  html`<meter min="0" max="${budgetPerDay}" value="${day.cost_usd}" aria-label="Budget of the last 24 hours"></meter>`
+}`
+}
+
+function consumersSection(lag: readonly ConsumerLag[], held: { events: number; since: Date } | null): Html {
+  return html`<h2>Readers of the event log</h2>
+${held && html`<p class="hint">${counted(held.events, 'event')} wait for an open transaction since ${ago(held.since)}.</p>`}
+<div class="scroll"><table><thead><tr><th scope="col">Reader</th><th scope="col">Behind</th>
+<th scope="col">Last moved</th><th scope="col">Skipped</th></tr></thead><tbody>${lag.map(
+    ({ consumer, behind, moved_at, dead }) => html`<tr><th scope="row">${consumer}</th>
+<td>${counted(behind, 'event')}</td><td>${ago(moved_at)}</td><td>${dead}</td></tr>`,
+  )}</tbody></table></div>`
+}

@@ -1,0 +1,122 @@
+import { AppError, invalid } from '../../errors.ts'
+import { POINTS, pointsForBytes } from '../../http/rate-limit/budgets.ts'
+import { holdUntilSent } from '../../http/rate-limit/spend.ts'
+import { receiveForm } from '../../http/upload-form.ts'
+import { isFormToken } from '../../library/accounts/sessions.ts'
+import { requireAnnotator } from '../../library/annotator/active-annotator.ts'
+import { expectedCostOfFrames } from '../../library/annotator/vision-spending.ts'
+import { type ReannotationFilter, requestReannotation, sizeOfReannotation } from '../../library/frames/reannotation.ts'
+import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../../library/videos/lifecycle.ts'
+import { submitUpload } from '../../library/videos/submit.ts'
+import { reportVideos } from '../../library/videos/video-status.ts'
+import { type Actions, type Asked, counted, type Fields } from '../actions.ts'
+import { wantsJson } from '../guard.ts'
+import type { OperatorDeps } from './operator-deps.ts'
+import { type AgainChoice, deletePage, reannotatePage, refusedPage } from './videos-view.ts'
+
+const MAX_VIDEOS = 500
+const ACTS = { retry: 'queued again', cancel: 'cancelled', delete: 'deleted', reannotate: 'asked for again' } as const
+type Act = keyof typeof ACTS
+
+interface Wish {
+  act: Act
+  ids: string[]
+  sure: boolean
+}
+
+/** `one` is `<act>:<id>`, from a row's own buttons; else `act` and the selected `video` fields. */
+function wishOf(fields: Fields): Wish {
+  const [act, only] = fields.has('one') ? fields.one('one').split(':') : [fields.one('act')]
+  if (!act || !Object.hasOwn(ACTS, act)) throw invalid('act', `act must be one of ${Object.keys(ACTS).join(', ')}`)
+  const ids = only === undefined ? [...new Set(fields.many('video'))] : [only]
+  if (ids.length === 0) throw invalid('video', 'No video is selected. Select one or more first.')
+  if (ids.length > MAX_VIDEOS) throw invalid('video', `Select at most ${MAX_VIDEOS} videos at once.`)
+  return { act: act as Act, ids, sure: fields.has('sure') }
+}
+
+/** What operators do with one video or many. What deletes or costs says so first. */
+export function addVideoActions(actions: Actions, deps: OperatorDeps): void {
+  const points = (fields: Fields) => Math.max(1, fields.many('video').length) * POINTS.write
+  actions.action('/web/operator/videos', 'operator', (asked) => act(deps, asked, wishOf(asked.fields)), { points })
+  addPlainUpload(actions, deps)
+}
+
+type Done = Awaited<ReturnType<Parameters<Actions['action']>[2]>>
+
+async function act(deps: OperatorDeps, asked: Asked, wish: Wish): Promise<Done> {
+  const { db } = deps
+  const { visitor, fields } = asked
+  const { act, ids, sure } = wish
+  if (act === 'delete' && !sure) {
+    const body = deletePage(visitor, ids, await whatGoesWith(db, ids))
+    return { page: { title: 'Delete', current: 'operator', body } }
+  }
+  if (act === 'reannotate') {
+    if (!sure) return { page: { title: 'Re-annotate', current: 'operator', body: await againPage(deps, visitor, ids) } }
+    const { version } = await requireAnnotator(db)
+    const again = fields.one('frames') === 'all'
+    const frames = await requestReannotation(db, version, { videoIds: ids, again })
+    return { json: { frames }, to: `/operator?done=reannotate&n=${frames}` }
+  }
+  const one = { retry: retryVideo, cancel: cancelVideo, delete: deleteVideo }[act]
+  const refused: { id: string; reason: string }[] = []
+  for (const id of ids)
+    await one(db, id).catch((error: unknown) => {
+      if (!(error instanceof AppError) || (error.code !== 'conflict' && error.code !== 'not_found')) throw error
+      refused.push({ id, reason: error.message })
+    })
+  const done = ids.length - refused.length
+  const json = { done, refused }
+  if (refused.length === 0) return { json, to: `/operator?done=${act}&n=${done}` }
+  if (wantsJson(asked.req)) return { json, to: '/operator' }
+  if (ids.length === 1) throw new AppError('conflict', refused[0]!.reason)
+  const titles = new Map((await reportVideos(db, ids)).map(({ id, title }) => [id, title]))
+  const named = refused.map(({ id, reason }) => ({ title: titles.get(id) ?? id, reason }))
+  const body = refusedPage(`${counted(done, 'video')} ${ACTS[act]}, ${refused.length} not:`, named)
+  return { page: { title: 'Not all of it', current: 'operator', body }, status: 409 }
+}
+
+/** What the address of the list tells of an action. */
+export function noticeOf({ done, n, queued }: { done?: string; n?: number; queued?: number }): string | undefined {
+  if (queued !== undefined) return `${counted(queued, 'video')} queued.`
+  if (done === undefined || n === undefined || !Object.hasOwn(ACTS, done)) return undefined
+  const what = done === 'reannotate' ? 'frame' : 'video'
+  return `${counted(n, what)} ${ACTS[done as Act]}.`
+}
+
+async function againPage({ db }: OperatorDeps, visitor: Asked['visitor'], ids: readonly string[]) {
+  const active = await requireAnnotator(db)
+  const choose = async (filter: ReannotationFilter): Promise<AgainChoice> => {
+    const { frames, locked_frames: locked } = await sizeOfReannotation(db, active.version, filter)
+    return { frames, locked, cost: await expectedCostOfFrames(db, active.model, frames) }
+  }
+  const fresh = await choose({ videoIds: ids })
+  const all = await choose({ videoIds: ids, again: true })
+  return reannotatePage(visitor, ids, { annotator: active.version, fresh, all })
+}
+
+/** A file in one request, for pages without script. The session's token is a field of the form. */
+function addPlainUpload(actions: Actions, { db, store, limits, maxUploadBytes: maxBytes }: OperatorDeps): void {
+  actions.form(
+    '/web/videos/file',
+    'operator',
+    async (asked) => {
+      holdUntilSent(limits, asked, 'uploads')
+      const { req, visitor } = asked
+      const upload = ({ file, filename, fields }: Parameters<Parameters<typeof receiveForm>[1]>[0]) =>
+        submitUpload(db, store, file, {
+          filename,
+          maxBytes,
+          details: async () => {
+            const { form, ...given } = await fields
+            if (!isFormToken(visitor.token, form))
+              throw new AppError('forbidden', 'This form has expired. Load the page again.')
+            return { title: given.title, author: given.author }
+          },
+        })
+      const { video, created } = await receiveForm(req, upload, { also: ['form'] })
+      return created ? '/operator?queued=1' : `/operator/videos/${video.id}`
+    },
+    (req) => pointsForBytes(Math.min(Number(req.headers['content-length'] ?? maxBytes), maxBytes)),
+  )
+}

@@ -1,0 +1,192 @@
+import type { Loss } from '../../library/videos/lifecycle.ts'
+import type { VideoReport } from '../../library/videos/video-status.ts'
+import { counted, formToken, hidden } from '../actions.ts'
+import type { Visitor } from '../guard.ts'
+import { type Html, html, trusted } from '../html.ts'
+import { megabytes, operatorHead } from './parts.ts'
+import { stageTable, videoRow } from './video-row.ts'
+
+export const VIDEOS_PAGE = 50
+
+/** The lists that the counts above the table lead to. */
+export const SHOWN = {
+  all: undefined,
+  working: ['queued', 'fetching', 'extracting', 'annotating'],
+  failed: ['failed'],
+  ready: ['ready'],
+  cancelled: ['cancelled'],
+} as const satisfies Record<string, readonly VideoReport['status'][] | undefined>
+export type ShownList = keyof typeof SHOWN
+
+export type StatusCounts = Partial<Record<VideoReport['status'], number>>
+
+export interface VideosData {
+  visitor: Visitor
+  videos: readonly VideoReport[]
+  counts: StatusCounts
+  shown: ShownList
+  page: number
+  notice: string | undefined
+  maxUploadBytes: number
+  /** The script that hashes files beside the page. */
+  hashWorker: string
+  /** What is wrong with the description of frames, for operators: once, above everything. */
+  problem: Html | false
+}
+
+/** `/operator`: every video with its stage, live, and what can be done with one or a selection. */
+export function videosPage(data: VideosData): Html {
+  const { visitor, videos, counts, shown, notice, problem } = data
+  return html`${operatorHead('videos', 'Videos')}
+${problem}
+${notice !== undefined && html`<p class="notice done" role="status">${notice}</p>`}
+${addForms(data)}
+<nav class="chips" id="counts" aria-label="Videos by status">${countLinks(counts, shown)}</nav>
+<button id="new" class="quiet" type="button" hidden></button>
+<form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
+<div class="bulk" data-bulk>
+  <span data-count>Selected:</span>
+  <button name="act" value="retry">Retry</button>
+  <button name="act" value="cancel">Cancel</button>
+  <button name="act" value="reannotate">Re-annotate</button>
+  <button name="act" value="delete">Delete</button>
+</div>
+${videos.length === 0 ? emptyList(shown) : table(videos)}
+</form>
+${pager(data)}`
+}
+
+function emptyList(shown: ShownList): Html {
+  if (shown !== 'all') return html`<p class="empty">No video is ${shown}.</p>`
+  return html`<p class="empty">The library has no videos yet. Paste an address or choose a file above; the first frames
+  are there about a minute later.</p>`
+}
+
+function table(videos: readonly VideoReport[]): Html {
+  return html`<table class="videos"><thead><tr>
+<th scope="col"><input type="checkbox" data-all aria-label="Select all on this page" hidden></th>
+<th scope="col">Video</th><th scope="col">State</th><th scope="col">Frames</th>
+<th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
+<tbody>${videos.map(videoRow)}</tbody></table>`
+}
+
+export function countLinks(counts: StatusCounts, shown?: ShownList): Html[] {
+  return (Object.keys(SHOWN) as ShownList[]).map((list) => {
+    const statuses: readonly VideoReport['status'][] = SHOWN[list] ?? Object.values(SHOWN).flatMap((one) => one ?? [])
+    const n = statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
+    const here = list === shown && trusted(' aria-current="true"')
+    return html`<a href="/operator${list !== 'all' && `?show=${list}`}" data-list="${list}"${here}>${list}
+<b>${n.toLocaleString('en')}</b></a>`
+  })
+}
+
+function addForms({ visitor, maxUploadBytes, hashWorker }: VideosData): Html {
+  return html`<section class="add" id="add" aria-labelledby="add-heading">
+<h2 id="add-heading" class="visually-hidden">Add videos</h2>
+<form method="post" action="/web/videos/check">${formToken(visitor)}
+  <label for="addresses">Addresses, one a line</label>
+  <textarea id="addresses" name="addresses" rows="3" required spellcheck="false"
+    placeholder="https://www.youtube.com/watch?v=…"></textarea>
+  <button class="primary">Check</button> <span class="hint">You see what is new before anything is queued.</span>
+</form>
+<form method="post" action="/web/videos/file" enctype="multipart/form-data" id="files"
+  data-worker="${hashWorker}" data-max="${maxUploadBytes}">${formToken(visitor)}
+  <label class="drop" for="file">Drop video files here, or choose them
+    <span class="hint">at most ${megabytes(maxUploadBytes)} each</span>
+    <input id="file" name="file" type="file" accept="video/*,.mkv" required></label>
+  <button>Upload</button>
+  <ul id="uploads" class="uploads"></ul>
+</form>
+</section>`
+}
+
+function pager({ counts, shown, page }: VideosData): Html | false {
+  const statuses = SHOWN[shown] ?? (Object.keys(counts) as VideoReport['status'][])
+  const total = statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
+  const pages = Math.ceil(total / VIDEOS_PAGE)
+  if (pages <= 1) return false
+  const link = (to: number) => `/operator?page=${to}${shown === 'all' ? '' : `&show=${shown}`}`
+  return html`<nav class="pager" aria-label="Pages">
+  ${page > 1 && html`<a rel="prev" href="${link(page - 1)}">← Newer</a>`}
+  <span>Page ${page} of ${pages}</span>
+  ${page < pages && html`<a rel="next" href="${link(page + 1)}">Older →</a>`}
+</nav>`
+}
+
+/** `/operator/videos/{id}`: everything about one video. */
+export function videoPage(visitor: Visitor, video: VideoReport): Html {
+  const { title, detector, annotator, attempts, backfill } = video
+  return html`${operatorHead('videos', title)}
+<form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
+<table class="videos"><thead><tr><th></th><th scope="col">Video</th><th scope="col">State</th><th scope="col">Frames</th>
+<th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead><tbody>${videoRow(video)}</tbody></table>
+</form>
+<h2>Stages</h2>${stageTable(video)}
+<dl><div><dt>Attempts</dt><dd>${attempts}${backfill && ', behind all live work'}</dd></div>
+${detector && html`<div><dt>Detector</dt><dd>${detector.version}</dd></div>`}
+${annotator && html`<div><dt>Annotator</dt><dd>${annotator}</dd></div>`}</dl>
+<p><a href="/operator">All videos</a></p>`
+}
+
+/** Asked before videos are deleted: what goes with them. */
+export function deletePage(visitor: Visitor, ids: readonly string[], loss: Loss): Html {
+  const people =
+    loss.saves + loss.pins > 0
+      ? html`<p class="notice"><strong>${counted(loss.accounts, 'person')}</strong> would lose
+${counted(loss.saves, 'save')} and ${counted(loss.pins, 'pin')}.</p>`
+      : html`<p>Nobody has saved or pinned a frame of ${loss.videos === 1 ? 'it' : 'them'}.</p>`
+  return html`<section class="narrow card"><h1>Delete ${counted(loss.videos, 'video')}?</h1>
+<p>${counted(loss.frames, 'frame')} with images and descriptions go with ${loss.videos === 1 ? 'it' : 'them'}. This
+cannot be undone; the source can be added again.</p>
+${people}
+${confirmForm(visitor, ids, 'delete', html`<button class="danger">Delete</button>`)}</section>`
+}
+
+export interface AgainChoice {
+  frames: number
+  locked: number
+  cost: { calls: number; cost_usd: number | null }
+}
+
+/** Asked before frames are described again: how many, and what it may cost. */
+export function reannotatePage(
+  visitor: Visitor,
+  ids: readonly string[],
+  given: { annotator: string; fresh: AgainChoice; all: AgainChoice },
+): Html {
+  const { annotator, fresh, all } = given
+  const locked =
+    all.locked > 0 && html`<p>People corrected values of ${counted(all.locked, 'frame')}. What they set stays.</p>`
+  return html`<section class="narrow card"><h1>Describe ${counted(ids.length, 'video')} again?</h1>
+<p>By <code>${annotator}</code>, behind live work. The wall shows the old values until the new ones are there.</p>
+${locked}
+${choice(visitor, ids, 'fresh', `Frames that it has not described: ${fresh.frames}`, fresh)}
+${choice(visitor, ids, 'all', `All frames: ${all.frames}`, all)}
+<p><a href="/operator">Change nothing</a></p></section>`
+}
+
+function choice(visitor: Visitor, ids: readonly string[], which: string, label: string, choice: AgainChoice): Html {
+  const button = html`${hidden('frames', which)}<p><strong>${label}.</strong> ${costText(choice)}</p>
+<button${choice.frames === 0 && trusted(' disabled')}>Describe ${counted(choice.frames, 'frame')}</button>`
+  return confirmForm(visitor, ids, 'reannotate', button)
+}
+
+function costText({ frames, cost: { calls, cost_usd } }: AgainChoice): string {
+  if (frames === 0) return 'There is nothing to do.'
+  if (calls === 0) return 'It costs nothing: no model is asked.'
+  if (cost_usd === null) return `About ${calls} calls; the price is not known (VISION_PRICE_IN, VISION_PRICE_OUT).`
+  return `About ${calls} calls, at most $${cost_usd.toFixed(2)}. Images that it knows cost nothing.`
+}
+
+function confirmForm(visitor: Visitor, ids: readonly string[], act: string, button: Html): Html {
+  return html`<form method="post" action="/web/operator/videos">${formToken(visitor)}${hidden('act', act)}
+${hidden('sure', '1')}${ids.map((id) => hidden('video', id))}${button}</form>`
+}
+
+/** What could not be done, each with its reason. */
+export function refusedPage(done: string, refused: readonly { title: string; reason: string }[]): Html {
+  return html`${operatorHead('videos', 'Not all of it')}
+<p class="lead">${done}</p>
+<ul class="list">${refused.map(({ title, reason }) => html`<li><strong>${title}</strong>: ${reason}</li>`)}</ul>
+<p><a href="/operator">Back to the videos</a></p>`
+}
