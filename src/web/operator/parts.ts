@@ -2,13 +2,10 @@ import { type Html, html, trusted } from '../html.ts'
 
 /** What the operator's pages share. */
 
-export type OperatorTab = 'videos' | 'review' | 'techniques' | 'accounts' | 'system'
+type OperatorTab = 'videos' | 'review' | 'techniques' | 'accounts' | 'system'
 
 const TABS: readonly (readonly [id: OperatorTab, href: string, label: string])[] = [
   ['videos', '/operator', 'Videos'],
-  ['review', '/operator/review', 'Review'],
-  ['techniques', '/operator/techniques', 'Techniques'],
-  ['accounts', '/operator/accounts', 'Accounts'],
   ['system', '/operator/system', 'System'],
 ]
 

@@ -35,7 +35,7 @@ ${consumersSection(lag, held)}
 <div><dt>Images and uploads</dt><dd>${
       room ? html`${megabytes(room.freeBytes)} free of ${megabytes(room.totalBytes)}` : 'in a bucket: no limit is known'
     }</dd></div></dl></div>`
-    return { title: 'System', current: 'operator', modules: ['system.js'], body }
+    return { title: 'System', current: 'operator', wide: true, modules: ['system.js'], body }
   })
 }
 
@@ -74,7 +74,10 @@ ${
 
 function consumersSection(lag: readonly ConsumerLag[], held: { events: number; since: Date } | null): Html {
   return html`<h2>Readers of the event log</h2>
-${held && html`<p class="hint">${counted(held.events, 'event')} wait for an open transaction since ${ago(held.since)}.</p>`}
+${
+  held &&
+  html`<p class="hint">${counted(held.events, 'event')} wait for an open transaction since ${ago(held.since)}.</p>`
+}
 <div class="scroll"><table><thead><tr><th scope="col">Reader</th><th scope="col">Behind</th>
 <th scope="col">Last moved</th><th scope="col">Skipped</th></tr></thead><tbody>${lag.map(
     ({ consumer, behind, moved_at, dead }) => html`<tr><th scope="row">${consumer}</th>

@@ -6,7 +6,7 @@ import { ago, dollars, span } from './parts.ts'
 type Stage = VideoReport['stages'][number]
 
 /** What may be done with a video, by its status. */
-export const ALLOWED = {
+const ALLOWED = {
   retry: ['failed', 'cancelled'],
   cancel: ['queued', 'fetching', 'extracting', 'annotating'],
 } as const satisfies Record<string, readonly VideoReport['status'][]>
@@ -26,7 +26,7 @@ export function videoRow(video: VideoReport): Html {
   } · ${ago(added_at)}</span></th>
 <td data-live="state">${stateOf(video)}</td>
 <td data-live="frames">${framesOf(video)}</td>
-<td data-live="buttons" class="row-buttons">${buttonsOf(video)}</td>
+<td data-live="buttons">${buttonsOf(video)}</td>
 </tr>`
 }
 
@@ -59,10 +59,10 @@ function buttonsOf({ id, title, status }: VideoReport): Html {
   const button = (act: string, label: string) => html`<button class="quiet" name="one" value="${act}:${id}"
   id="${act}-${id}" aria-label="${label}: ${title}">${label}</button>`
   const may = (statuses: readonly string[]) => statuses.includes(status)
-  return html`${may(ALLOWED.retry) && button('retry', 'Retry')}
+  return html`<div class="row-buttons">${may(ALLOWED.retry) && button('retry', 'Retry')}
 ${may(ALLOWED.cancel) && button('cancel', 'Cancel')}
 ${status === 'ready' && button('reannotate', 'Re-annotate')}
-${button('delete', 'Delete')}`
+${button('delete', 'Delete')}</div>`
 }
 
 /** `/operator/videos/{id}`: the stages of one video with their times. */

@@ -67,7 +67,8 @@ async function problemOf({ db, hasModel }: OperatorDeps): Promise<Html | false> 
   return !hasModel && NO_MODEL
 }
 
-const NO_MODEL = html`<details class="notice"><summary>No vision model is set: frames are measured, not described.</summary>
+const NO_MODEL = html`<details class="notice">
+<summary>No vision model is set: frames are measured, not described.</summary>
 <p>Set these two, then start the service again. Any endpoint that speaks the OpenAI protocol will do.</p>
 <pre><code>VISION_BASE_URL=https://api.openai.com/v1
 VISION_MODEL=gpt-5-mini</code></pre></details>`

@@ -118,7 +118,8 @@ export function videoPage(visitor: Visitor, video: VideoReport): Html {
   const { title, detector, annotator, attempts, backfill } = video
   return html`${operatorHead('videos', title)}
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
-<table class="videos"><thead><tr><th></th><th scope="col">Video</th><th scope="col">State</th><th scope="col">Frames</th>
+<table class="videos"><thead><tr><td></td><th scope="col">Video</th>
+<th scope="col">State</th><th scope="col">Frames</th>
 <th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead><tbody>${videoRow(video)}</tbody></table>
 </form>
 <h2>Stages</h2>${stageTable(video)}

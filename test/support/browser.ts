@@ -1,0 +1,82 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { source as axeSource } from 'axe-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+import type { Db } from '../../src/db/client.ts'
+import { createSignInCode } from '../../src/library/accounts/sessions.ts'
+
+export const CHROMIUM = '/usr/bin/chromium'
+export const noChromium = existsSync(CHROMIUM) ? undefined : `no ${CHROMIUM} here`
+
+export interface TestBrowser {
+  /** A page of its own context. What goes wrong in it is kept in `faults`. */
+  open(options?: BrowserContextOptions): Promise<Page>
+  /** Page errors, refusals by the content security policy, and requests to other origins than the service. */
+  faults: string[]
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** `origin`: the only address that a page may ask. */
+export async function openBrowser(origin: string): Promise<TestBrowser> {
+  const browser: Browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+  })
+  const faults: string[] = []
+  return {
+    faults,
+    async open(options = {}) {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+      const page = await context.newPage()
+      page.on('pageerror', (error) => faults.push(error.message))
+      page.on('dialog', (dialog) => {
+        faults.push(`dialog: ${dialog.message()}`)
+        dialog.dismiss().catch(() => undefined)
+      })
+      page.on('console', (message) => {
+        if (/Content Security Policy|Refused to/i.test(message.text())) faults.push(message.text())
+      })
+      page.on('request', (request) => {
+        const url = request.url()
+        if (!url.startsWith(origin) && !/^(data|blob|about):/.test(url)) faults.push(`request to ${url}`)
+      })
+      return page
+    },
+    [Symbol.asyncDispose]: () => browser.close(),
+  }
+}
+
+/** Signs a person in by a link, with the cookie alone: the way through the form has its own tests. */
+export async function signIn(page: Page, db: Db, url: string, email: string): Promise<void> {
+  const made = await createSignInCode(db, { email, signup: true })
+  const answer = await fetch(`${url}/web/sign-in/confirm`, {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams({ code: made!.code }),
+  })
+  const [name, value] = answer.headers.get('set-cookie')!.split(';')[0]!.split('=') as [string, string]
+  await page.context().addCookies([{ name, value, url }])
+}
+
+/** No violation of WCAG 2.2 A and AA that axe-core finds. */
+export async function expectAccessible(page: Page): Promise<void> {
+  // By the protocol, not as an element of the page: the content security policy stays as it is.
+  await page.evaluate(axeSource)
+  const violations = await page.evaluate(async () => {
+    const { axe } = window as unknown as { axe: { run(options: object): Promise<{ violations: unknown[] }> } }
+    const { violations } = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
+    return (violations as { id: string; nodes: { html: string; failureSummary: string }[] }[]).map(
+      ({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)} ${nodes[0]?.failureSummary}`,
+    )
+  })
+  expect(violations, page.url()).toEqual([])
+}
+
+/** A picture for people, where SCREENSHOT_DIR asks for them. */
+export async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOT_DIR
+  if (!folder) return
+  mkdirSync(folder, { recursive: true })
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+}
