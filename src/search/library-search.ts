@@ -255,8 +255,16 @@ export interface LibrarySearch {
   engineEpoch?(): number
   /** When the read model was last brought up to date. */
   asOf(): Promise<Date | null>
-  /** `sourceKey`: set when `q` is a video's URL. The groups then hold that video and its strongest frames only. */
-  search(query: { q: string; limit: number; sourceKey?: string | undefined }): Promise<SearchGroups>
+  /**
+   * `sourceKey`: set when `q` is a video's URL. The groups then hold that video and its strongest frames only.
+   * `namesOnly`: no frames are looked for, which takes a fraction of the time.
+   */
+  search(query: {
+    q: string
+    limit: number
+    sourceKey?: string | undefined
+    namesOnly?: boolean
+  }): Promise<SearchGroups>
   /** @throws AppError invalid_request past the documented depth of `relevance`. */
   frames(query: FrameQuery): Promise<FramePage>
   /** Time order; undefined for a video that is not public. */

@@ -186,7 +186,4 @@ export function framesOf(fields: Fields): string[] {
   return ids
 }
 
-/** `1 frame`, `12 frames`. */
-export function counted(n: number, one: string, many = `${one}s`): string {
-  return `${n.toLocaleString('en')} ${n === 1 ? one : many}`
-}
+export { counted } from './words.ts'

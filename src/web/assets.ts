@@ -7,6 +7,7 @@ import { notFound } from '../errors.ts'
 import { CompressibleBody, preferredEncoding, sendBody } from '../http/compressed-body.ts'
 import { isMet } from '../http/etag.ts'
 import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
+import { placeholderStyles } from './placeholder-colors.ts'
 
 const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
@@ -21,6 +22,8 @@ const STYLE_PARTS = [
   'forms',
   'keys',
   'shared-board',
+  'filters',
+  'grid',
   'wall',
   'frame',
   'collections',
@@ -108,7 +111,7 @@ function readAssets(): [name: string, body: Buffer][] {
   const names = readdirSync(folder).filter((name) => extname(name) in TYPES)
   const styles = STYLE_PARTS.map((part) => readFileSync(`${folder}style/${part}.css`))
   return [
-    ['style.css', Buffer.concat(styles)],
+    ['style.css', Buffer.concat([...styles, Buffer.from(placeholderStyles())])],
     ...names.map((name): [string, Buffer] => [name, readFileSync(folder + name)]),
   ]
 }

@@ -1,35 +1,40 @@
 import type { ShownFrame } from '../search/library-search.ts'
 import { type Html, html, trusted } from './html.ts'
+import { placeholderClass } from './placeholder-colors.ts'
+import { clock } from './words.ts'
 
-/** What the wall and a frame's page share. */
+/** What every page with frames shares. */
 
-/** Pictures of the first rows, which load at once. The browser loads the others when they come near. */
-export const EAGER = 8
+/** Pictures at the top of a page, which load at once; the first of them before anything else. */
+const EAGER = 18
+const FIRST = 6
 
-/** A frame on a wall; `n` counts from the top of the page. */
+/** A frame in a grid; `n` counts from the top of the page. Its place has its size and colour before the picture. */
 export function frameCard(frame: ShownFrame, n: number): Html {
-  return html`<li><a href="/frames/${frame.id}">
-${picture(frame, { lazy: n >= EAGER, alt: altOf(frame) })}
-<span class="credit">${frame.author ?? frame.video.title}<span>${clock(frame.t_sec)}</span></span>
-</a></li>`
+  return html`<li><a class="card-link ${placeholderClass(frame.palette)}" href="/frames/${frame.id}"
+id="f-${frame.id}">${thumb(frame, { n, alt: altOf(frame) })}<span class="credit"><span
+>${frame.author ?? frame.video.title}</span><span>${clock(frame.t_sec)}</span></span></a></li>`
 }
 
-export function picture(frame: ShownFrame, { lazy, alt }: { lazy: boolean; alt: string }): Html {
-  const loading = lazy && trusted(' loading="lazy"')
+/** Frames in a grid of their own, below the top of a page. */
+export function frameGrid(frames: readonly ShownFrame[], { from = EAGER, id }: { from?: number; id?: string } = {}) {
+  const cards = frames.map((frame, n) => frameCard(frame, from + n))
+  return html`<div class="wall"${id !== undefined && html` id="${id}"`}><ol class="sheet">${cards}</ol></div>`
+}
+
+/** `n`: its place on the page; later ones load when they come near. */
+export function thumb(frame: ShownFrame, { n, alt }: { n: number; alt: string }): Html {
+  const loading = n >= EAGER ? trusted(' loading="lazy"') : n < FIRST && trusted(' fetchpriority="high"')
   const size = html`width="${frame.width}" height="${frame.height}"`
-  return html`<img src="${frame.thumb_path}" alt="${alt}" ${size} decoding="async"${loading}>`
+  const tall = frame.height > frame.width && trusted(' class="tall"')
+  return html`<img src="${frame.thumb_path}" alt="${alt}" ${size}${tall} decoding="async"${loading}>`
 }
 
 export function altOf(frame: ShownFrame): string {
   return frame.caption ?? `${frame.video.title}, ${clock(frame.t_sec)}`
 }
 
-export function clock(seconds: number): string {
-  const whole = Math.floor(seconds)
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`
-}
-
 export function swatch(color: string, width: number, height: number): Html {
   const size = html`width="${width}" height="${height}"`
-  return html`<svg ${size} role="img" aria-label="${color}"><rect ${size} rx="5" fill="${color}"/></svg>`
+  return html`<svg ${size} aria-hidden="true"><rect ${size} fill="${color}"/></svg>`
 }

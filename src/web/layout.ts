@@ -24,7 +24,9 @@ export interface Page {
   noIndex?: boolean
   /** The whole width, for pictures. */
   wide?: boolean
-  /** Further elements of the head: descriptions for search engines and for places where links are pasted. */
+  /** For search engines and for places where links are pasted. */
+  description?: string | undefined
+  /** Further elements of the head. */
   head?: Html
 }
 
@@ -40,8 +42,9 @@ const NAVIGATION = [
 
 /** The shell of every page: one heading bar, one main, no inline script or style. */
 export function layout(assets: Assets, page: Page): string {
-  const { title, body, modules = [], noIndex, wide, head } = page
+  const { title, body, modules = [], noIndex, wide, description, head } = page
   const icon = assets.url('icon.svg')
+  const described = description !== undefined && html`<meta name="description" content="${description}">\n`
   const scripts = [...new Set(modules.flatMap((name) => assets.modules(name).slice(1)))]
   return html`<!doctype html>
 <html lang="en">
@@ -50,11 +53,11 @@ export function layout(assets: Assets, page: Page): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 ${noIndex && trusted('<meta name="robots" content="noindex">\n')}<title>${title} · Frame Library</title>
-<link rel="icon" href="${icon}" type="image/svg+xml">
+${described}<link rel="icon" href="${icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.url('style.css')}">
 ${scripts.map((url) => html`<link rel="modulepreload" href="${url}">\n`)}
 ${modules.map((name) => html`<script type="module" src="${assets.url(name)}"></script>\n`)}${head}</head>
-<body>
+<body data-viewer="${viewerOfPage(page)}">
 <a class="skip" href="#main">Skip to content</a>
 <header class="bar">
   <a class="brand" href="/"><img src="${icon}" alt="" width="22" height="22"><span>Frame Library</span></a>

@@ -11,12 +11,15 @@ import type { CollectionDeps } from '../views/collections.ts'
 import { type Assets, loadAssets } from './assets.ts'
 import type { CollectionPagesDeps } from './collections/collection-deps.ts'
 import { collectionRouter } from './collections/collection-pages.ts'
+import { frameRouter } from './frame-routes.ts'
 import { type ViewerOf, viewerReader } from './guard.ts'
 import { keysPageRouter } from './keys-page.ts'
 import type { OperatorDeps } from './operator/operator-deps.ts'
 import { operatorRouter } from './operator/operator-pages.ts'
 import { sharedBoardRouter } from './shared-board.ts'
+import { openSharedPages } from './shared-pages.ts'
 import { signInRouter } from './sign-in.ts'
+import { suggestRouter } from './suggest.ts'
 import { wallRouter } from './wall-page.ts'
 
 export interface PagesDeps
@@ -57,12 +60,16 @@ export function openPages(deps: PagesDeps): Pages {
   const print = deps.printLink ?? ((line: string) => void process.stdout.write(`${line}\n`))
   const printLink = mailer || deps.production ? undefined : print
   const viewerOf = viewerReader(deps.db, publicUrl)
+  const pages = openSharedPages({ ...deps, assets, viewerOf })
+  const shared = { ...deps, assets, pages }
   return {
     assets,
     viewerOf,
     routers: [
       assets.router,
-      wallRouter({ ...deps, assets, viewerOf }),
+      wallRouter(shared),
+      frameRouter(shared),
+      suggestRouter(shared),
       signInRouter({ ...deps, assets, mailer, printLink }),
       collectionRouter({ ...deps, assets }),
       operatorRouter({ ...deps, assets }),

@@ -1,172 +1,111 @@
+import type { UnderWay } from '../library/videos/under-way.ts'
 import { omit } from '../omit.ts'
-import type { Values } from '../parameters.ts'
-import type { FacetCounts, FramePage, TechniqueDocument } from '../search/library-search.ts'
-import { filterParameters, frameParameters, impliedSort, MAX_QUERY, PAGE_SIZE } from '../views/frame-query.ts'
-import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
-import { frameCard, swatch } from './frame-card.ts'
+import type { FramePage, Loosened, TechniqueDocument } from '../search/library-search.ts'
+import { impliedSort, MAX_QUERY, PAGE_SIZE } from '../views/frame-query.ts'
+import { frameCard } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
+import type { Viewer } from './layout.ts'
+import { FILTER_NAMES, hasFilter, isNarrowed, type WallValues, wallUrl } from './wall-address.ts'
+import { chosenFilters, countLine, type FiltersData, filterMenus, stateFields } from './wall-filters.ts'
 import { readingLine } from './wall-reading.ts'
-
-/** The parameters of `/api/frames` that make sense on a page. */
-export const wallParameters = omit(frameParameters, 'facets', 'debug', 'provenance')
-export type WallValues = Values<typeof wallParameters>
+import { counted } from './words.ts'
 
 export interface WallData {
   values: WallValues
   found: FramePage
   vocabulary: readonly TechniqueDocument[]
+  viewer: Viewer
+  underWay: UnderWay
 }
 
 /** `/`: a search box, the filters and a page of frames. The address is the whole state; no script is needed. */
 export function wallPage(data: WallData): Html {
   const { values, found } = data
+  const { frames, facets, total = 0 } = found
+  const filters: FiltersData = { values, facets, total, frames, vocabulary: data.vocabulary }
   const page = values.page ?? 1
-  return html`<h1 class="visually-hidden">Library</h1>
-${searchForm(data)}
-<p class="count" role="status">${counted(found)}${page > 1 && `, page ${page}`}</p>
-${readingLine(found.readAs, (q) => wallUrl({ ...values, q }, 1))}
-${found.frames.length > 0 ? frameList(found) : emptyWall(values)}
-${pager(values, found.frames.length === PAGE_SIZE)}`
+  return html`<h1 class="visually-hidden">Wall</h1>
+<div class="wall-tools">
+<form class="search" action="/" method="get" role="search">
+  <label class="visually-hidden" for="q">Search frames</label>
+  <input id="q" name="q" type="search" value="${values.q ?? ''}" maxlength="${MAX_QUERY}" autocomplete="off"
+    placeholder="Search what frames show, say and teach">
+  <span id="search-state">${stateFields(omit(values, 'q', 'page'))}</span>
+  <button class="primary">Search</button>
+</form>
+${filterMenus(filters)}
+</div>
+${chosenFilters(filters)}
+<div class="about-wall">${countLine(filters)}${underWayLine(data)}</div>
+<div id="reading">${readingLine(found.readAs, (q) => wallUrl({ ...omit(values, 'page'), q }))}</div>
+<div class="wall" id="wall" data-page="${page}" data-pages="${Math.ceil(total / PAGE_SIZE)}" data-total="${total}">
+${frames.length > 0 ? sheet(data, page) : emptyWall(data)}
+</div>
+${pager(values, total, frames.length === PAGE_SIZE)}`
 }
 
-function searchForm(data: WallData): Html {
-  const { values, found, vocabulary } = data
-  const techniqueNames = new Map(vocabulary.map(({ slug, name }) => [slug, name]))
-  return html`<form class="search" action="/" method="get" role="search">
-  <div class="search-line">
-    <label class="visually-hidden" for="q">Search frames</label>
-    <input id="q" name="q" type="search" value="${values.q ?? ''}" maxlength="${MAX_QUERY}" autocomplete="off"
-      placeholder="Search captions, composition, on-screen text">
-    <button class="primary">Search</button>
-  </div>
-  <div class="filters" role="group" aria-label="Filters">
-    ${choices(data, techniqueNames)}
-    ${values.video?.map((id) => hidden('video', id))}
-    ${values.color?.map((color) => hidden('color', color))}
-    ${isNarrowed(values) && html`<a class="clear" href="/">Clear</a>`}
-  </div>
-  ${alsoChosen(values, found, techniqueNames)}
-</form>`
+/** One page of the wall. Scripts put several below each other. */
+function sheet({ found }: WallData, page: number): Html {
+  const cards = found.frames.map(({ document }, n) => frameCard(document, n))
+  const short = cards.length < PAGE_SIZE && trusted(' data-short')
+  return html`<ol class="sheet" id="sheet-${page}" data-page="${page}"${short} aria-label="Page ${page}">${cards}</ol>`
 }
 
-function isNarrowed(values: WallValues): boolean {
-  return values.q !== undefined || Object.keys(values).some((name) => name in filterParameters)
+function underWayLine({ underWay, found }: WallData): Html {
+  const { videos, frames, described } = underWay
+  if (videos === 0 || (found.total ?? 0) === 0) return html`<p id="under-way"></p>`
+  const progress = frames > 0 && `: ${described} of ${counted(frames, 'frame')} described`
+  return html`<p class="hint" id="under-way" data-live>${counted(videos, 'video')} on the way${progress}.</p>`
 }
 
-function counted({ frames, total = frames.length }: FramePage): string {
-  if (total === 0) return ''
-  return `${total.toLocaleString('en')} ${total === 1 ? 'frame' : 'frames'}`
+function emptyWall(data: WallData): Html {
+  const { values, underWay, viewer } = data
+  if (isNarrowed(values) || (values.page ?? 1) > 1) return nothingFound(data)
+  if (underWay.videos > 0)
+    return html`<div class="empty" data-live><h2>The first frames are on their way</h2>
+<p>${counted(underWay.videos, 'video')} ${underWay.videos === 1 ? 'is' : 'are'} being read.
+${underWay.frames > 0 && `${underWay.described} of ${counted(underWay.frames, 'frame')} described so far.`}
+This page shows them as soon as a video is ready, usually within a minute.</p></div>`
+  if (viewer === 'operator')
+    return html`<div class="empty"><h2>The library is empty</h2>
+<p>Add a video: paste an address or drop a file in the <a href="/operator">operator console</a>, or type:</p>
+<p><code>npm run -s frames -- add my-video.mp4 --wait</code></p></div>`
+  return html`<div class="empty"><h2>The library is empty</h2>
+<p>Nobody has added a video yet. An operator <a href="/sign-in">signs in</a> and adds one, or types:</p>
+<p><code>npm run -s frames -- add my-video.mp4 --wait</code></p></div>`
 }
 
-function frameList({ frames }: FramePage): Html {
-  return html`<ul class="wall">${frames.map(({ document }, n) => frameCard(document, n))}</ul>`
-}
-
-function emptyWall(values: WallValues): Html {
-  if (isNarrowed(values) || (values.page ?? 1) > 1)
-    return html`<p class="empty">No frames match. ${whatToTry(values)} <a href="/">Show all frames</a></p>`
-  return html`<div class="empty">
-  <p>There are no frames yet. Add a video; its frames appear here about a minute later:</p>
-  <p><code>npm run -s frames -- add my-video.mp4 --wait</code></p>
-</div>`
+function nothingFound({ values, found }: WallData): Html {
+  const ways = (found.loosened ?? []).flatMap((one) => loosenedLink(values, one))
+  return html`<div class="empty"><h2>No frames match</h2>
+<p>${whatToTry(values)}</p>
+${ways.length > 0 && html`<ul class="ways">${ways}</ul>`}
+<p><a class="button" href="/">Show all frames</a></p></div>`
 }
 
 function whatToTry(values: WallValues): string {
-  const hasFilter = Object.keys(values).some((name) => name !== 'q' && name in filterParameters)
-  if (hasFilter) return values.q === undefined ? 'Remove a filter.' : 'Remove a filter or try another word.'
+  if (hasFilter(values)) return values.q === undefined ? 'Remove a filter.' : 'Remove a filter or try another word.'
   return values.q === undefined ? 'There are fewer pages than that.' : 'Try another word.'
 }
 
-function pager(values: WallValues, more: boolean): Html {
+function loosenedLink(values: WallValues, { dropped, frames }: Loosened): Html | [] {
+  if (frames === 0) return []
+  const rest = omit(values, 'page')
+  const count = `${frames >= 20 ? '20 or more' : frames} ${frames === 1 ? 'frame' : 'frames'}`
+  if (dropped === 'words') return html`<li><a href="${wallUrl(omit(rest, 'q'))}">Without the words</a>: ${count}</li>`
+  if (dropped === 'filters')
+    return html`<li><a href="${wallUrl(omit(rest, ...FILTER_NAMES))}">Without the filters</a>: ${count}</li>`
+  return html`<li><a href="${wallUrl(omit(rest, dropped))}">Without ${dropped}</a>: ${count}</li>`
+}
+
+function pager(values: WallValues, total: number, more: boolean): Html {
   const page = values.page ?? 1
+  const pages = Math.ceil(total / PAGE_SIZE)
   const sort = values.sort ?? impliedSort(values)
   const [back, on] = sort === 'newest' ? ['Newer', 'Older'] : ['Previous', 'Next']
-  return html`<nav class="pager" aria-label="Pages">
-  ${page > 1 && html`<a rel="prev" href="${wallUrl(values, page - 1)}">← ${back}</a>`}
-  ${more && html`<a rel="next" href="${wallUrl(values, page + 1)}">${on} →</a>`}
+  return html`<nav class="pager" id="pager" aria-label="Pages">
+  ${page > 1 && html`<a class="button" rel="prev" href="${wallUrl({ ...values, page: page - 1 })}">← ${back}</a>`}
+  ${pages > 1 && html`<span>Page ${page} of ${pages}</span>`}
+  ${more && html`<a class="button" rel="next" href="${wallUrl({ ...values, page: page + 1 })}">${on} →</a>`}
 </nav>`
-}
-
-/** The attributes with closed lists, in the order of the form. */
-const LISTS = [
-  ['subject', 'Subject', SUBJECTS],
-  ['surface', 'Surface', SURFACES],
-  ['shot', 'Shot', SHOTS],
-  ['zone', 'Face zone', ZONES],
-  ['tone', 'Tone', TONES],
-  ['kind', 'Kind', KINDS],
-  ['platform', 'Platform', PLATFORMS],
-] as const
-const MAX_BRANDS = 200
-
-type Names = ReadonlyMap<string, string>
-
-function choices({ values, found: { facets }, vocabulary }: WallData, techniqueNames: Names): Html[] {
-  const brands = Object.keys(facets?.author ?? {}).sort((a, b) => a.localeCompare(b))
-  const slugs = vocabulary.map(({ slug }) => slug)
-  return [
-    ...LISTS.map(([name, label, options]) => choice({ name, label, options }, values, facets)),
-    choice({ name: 'technique', label: 'Technique', options: slugs, names: techniqueNames }, values, facets),
-    choice({ name: 'author', label: 'Brand', options: brands.slice(0, MAX_BRANDS) }, values, facets),
-  ]
-}
-
-interface Choice {
-  name: keyof FacetCounts & keyof WallValues
-  label: string
-  options: readonly string[]
-  names?: Names
-}
-
-/** A list to choose one value from. Further values that stand in the address go along hidden. */
-function choice({ name, label, options, names }: Choice, values: WallValues, facets: FacetCounts | undefined): Html {
-  const chosen: readonly string[] = values[name] ?? []
-  const counts: Record<string, number> | undefined = facets?.[name]
-  const [first, ...rest] = chosen
-  const unlisted = chosen.filter((value) => !options.includes(value))
-  const shown = [...unlisted, ...options].filter(
-    (value) => chosen.includes(value) || counts === undefined || (counts[value] ?? 0) > 0,
-  )
-  const option = (value: string) => {
-    const count = counts?.[value] !== undefined && ` (${counts[value]})`
-    const selected = value === first && trusted(' selected')
-    return html`<option value="${value}"${selected}>${names?.get(value) ?? value}${count}</option>`
-  }
-  return html`<label class="choice${first !== undefined && ' on'}">
-  <span class="visually-hidden">${label}</span>
-  <select name="${name}"><option value="">${label}</option>${shown.map(option)}</select>
-</label>${rest.map((value) => hidden(name, value))}`
-}
-
-function hidden(name: string, value: string): Html {
-  return html`<input type="hidden" name="${name}" value="${value}">`
-}
-
-/** Filters that no list shows, each with a link that removes it: videos, colours and further values. */
-function alsoChosen(values: WallValues, { frames }: FramePage, techniqueNames: Names): Html | false {
-  const titleOf = (id: string) => frames.find(({ document }) => document.video_id === id)?.document.video.title ?? id
-  const further = [...LISTS.map(([name]) => name), 'technique', 'author'] as const
-  const links = [
-    ...(values.video ?? []).map((id) => removal(values, 'video', id, titleOf(id))),
-    ...(values.color ?? []).map((color) => removal(values, 'color', color, html`${swatch(color, 18, 14)} ${color}`)),
-    ...further.flatMap((name) =>
-      (values[name] ?? []).slice(1).map((value) => removal(values, name, value, techniqueNames.get(value) ?? value)),
-    ),
-  ]
-  return links.length > 0 && html`<ul class="also">${links}</ul>`
-}
-
-function removal(values: WallValues, name: keyof WallValues, value: string, shown: Html | string): Html {
-  const left = (values[name] as readonly string[]).filter((one) => one !== value)
-  const without = html`<span class="visually-hidden">Without </span>${shown} <span aria-hidden="true">×</span>`
-  return html`<li><a href="${wallUrl({ ...values, [name]: left }, 1)}">${without}</a></li>`
-}
-
-function wallUrl(values: WallValues, page: number): string {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(omit(values, 'page'))) {
-    for (const item of [value].flat()) if (item !== undefined) query.append(name, String(item))
-  }
-  if (page > 1) query.append('page', String(page))
-  return `/?${query}`
 }

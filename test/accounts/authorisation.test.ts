@@ -38,6 +38,7 @@ const PAGES: Record<string, Access> = {
   'GET /sign-in/confirm': 'open',
   'GET /shared/:token': 'open',
   'GET /web/me': 'open',
+  'GET /web/suggest': 'open',
   'GET /sign-out': 'session',
   'GET /web/boards': 'session',
   'GET /saves': 'session',

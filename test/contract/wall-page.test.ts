@@ -21,17 +21,20 @@ function links(page: string): Map<string, string> {
 
 test('the address of a video leads to its frames; one that is not in the library finds nothing', async () => {
   const known = await open(`?q=${encodeURIComponent('https://youtu.be/dQw4w9WgXcQ?t=3')}`)
-  expect([known.status, known.headers.get('location')]).toEqual([302, `/?video=${library.videos.youtube}`])
+  expect([known.status, known.headers.get('location')]).toEqual([302, `/videos/${library.videos.youtube}`])
   const unknown = await open(`?q=${encodeURIComponent('https://youtu.be/aaaaaaaaaaa')}`)
   expect(unknown.status).toBe(200)
-  expect(await unknown.text()).toContain('No frames match. Try another word.')
+  expect(await unknown.text()).toContain('Try another word.')
 })
 
 test('a wall without frames names only what can be changed', async () => {
-  expect(await textOf('?q=xylophone')).toContain('No frames match. Try another word.')
-  expect(await textOf('?q=xylophone&tone=dark')).toContain('No frames match. Remove a filter or try another word.')
-  expect(await textOf('?author=Unknown')).toContain('No frames match. Remove a filter.')
-  expect(await textOf('?page=99')).toContain('No frames match. There are fewer pages than that.')
+  expect(await textOf('?q=xylophone')).toContain('<p>Try another word.</p>')
+  expect(await textOf('?q=xylophone&tone=dark')).toContain('<p>Remove a filter or try another word.</p>')
+  expect(await textOf('?author=Unknown')).toContain('<p>Remove a filter.</p>')
+  expect(await textOf('?page=99')).toContain('<p>There are fewer pages than that.</p>')
+  const ways = links(await textOf('?q=heron&author=Short&tone=dark'))
+  expect(ways.get('Without the words')).toBe('/?tone=dark&author=Short')
+  expect(links(await textOf('?author=Unknown&tone=dark')).get('Without author')).toBe('/?tone=dark')
 })
 
 test('every filter is to be seen and to be taken back by itself', async () => {
@@ -39,13 +42,29 @@ test('every filter is to be seen and to be taken back by itself', async () => {
     `?subject=ui&subject=chart&author=Words&author=Acme%2C+Inc.+%22Labs%22&video=${library.videos.words}&color=f2aa4c`,
   )
   const found = links(page)
-  expect(found.get('Without chart ×')).toBe(
-    `/?subject=ui&author=Words&author=Acme%2C+Inc.+%22Labs%22&video=${library.videos.words}&color=%23f2aa4c`,
+  expect(found.get('Without Chart ×')).toBe(
+    `/?subject=ui&author=Words&author=Acme%2C+Inc.+%22Labs%22&video=${library.videos.words}&color=f2aa4c`,
   )
+  expect(found.get('Without UI ×')).toContain('subject=chart&author=')
+  expect(found.get('Clear all')).toBe('/')
   expect(found.get('Without Acme, Inc. &quot;Labs&quot; ×')).toContain('author=Words&video=')
   expect(found.get('Without  #f2aa4c ×')).not.toContain('color')
-  expect(links(await textOf(`?video=${library.videos.words}`)).get('Without Paper lantern workshop ×')).toBe('/?')
-  expect(await textOf('?subject=ui&author=Words')).not.toContain('Without')
+  expect(links(await textOf(`?video=${library.videos.words}`)).get('Without Paper lantern workshop ×')).toBe('/')
+  expect(await textOf('')).not.toContain('Without')
+})
+
+test('every value is a link that adds it, with the number of frames behind it', async () => {
+  const { json } = await library.get('/api/frames?subject=ui&facets=1')
+  const found = links(await textOf('?subject=ui&page=2'))
+  expect(found.get(`Chart ${json.facets.subject.chart}`)).toBe('/?subject=ui&subject=chart')
+  expect(found.get(`UI ${json.facets.subject.ui}`)).toBe('/')
+  expect(found.get(`Dark ${json.facets.tone.dark}`)).toBe('/?subject=ui&tone=dark')
+  expect(found.get('Most saved and strongest')).toBe('/?subject=ui&sort=strength')
+  expect(found.get('One of each')).toBe('/?subject=ui&variety=on')
+  // Further pages of the same wall show the same counts.
+  expect([...links(await textOf('?page=2')).keys()]).toEqual(
+    expect.arrayContaining([...links(await textOf('')).keys()].filter((label) => /^Dark \d/.test(label))),
+  )
 })
 
 test('pages are called by their order', async () => {

@@ -22,7 +22,8 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
   const techniqueWords = openTechniqueWords(reads.techniques)
 
   const handles: Primary['handles'] = {
-    search: ({ q, sourceKey }) => sourceKey === undefined && asksForWords(q),
+    // Names are few: the read model finds them as quickly, and forgives more.
+    search: ({ q, sourceKey, namesOnly = false }) => !namesOnly && sourceKey === undefined && asksForWords(q),
     frames: ({ q, sort, facets }) => (q.trim() === '' ? facets : sort === 'relevance' && asksForWords(q)),
   }
 

@@ -31,7 +31,7 @@ const nothing = (): SearchGroups => ({ videos: [], frames: [], brands: [], techn
 /** The four groups of a search by words. */
 export async function searchGroups(
   readModel: ReadModel,
-  { q, limit, sourceKey }: Parameters<LibrarySearch['search']>[0],
+  { q, limit, sourceKey, namesOnly = false }: Parameters<LibrarySearch['search']>[0],
   techniques: NamedWords,
 ): Promise<SearchGroups> {
   const { db, kept, commonWords } = readModel
@@ -44,8 +44,9 @@ export async function searchGroups(
   const expand = await readModel.expand(question)
   const common = await commonWords()
   const { terms } = expand('frames')
+  if (namesOnly && terms.length === 0) return nothing()
   const on = hasFrequent(terms, common) ? db : kept
-  const rows = await rowsOf<FoundRow>(on, groupsQuery({ expand, common, name: nameKey(q), limit }))
+  const rows = await rowsOf<FoundRow>(on, groupsQuery({ expand, common, name: nameKey(q), limit, namesOnly }))
   const inFrames = new Highlighter(terms)
   const inNames = new Highlighter(expand('videos').terms)
   const entries = <K extends EntryKind>(kind: K, namesOf: (document: LibraryDocuments[K]) => Record<string, string>) =>
@@ -70,13 +71,14 @@ interface GroupsAsked {
   /** The query as a name is compared with it. */
   name: string
   limit: number
+  namesOnly: boolean
 }
 
 /** All groups in one statement, the best of each first. */
 function groupsQuery(asked: GroupsAsked): SQL {
   const hasTerms = asked.expand('frames').terms.length > 0
   const entries = hasTerms ? (['videos', 'brands', 'techniques'] as const).map((kind) => entryQuery(asked, kind)) : []
-  const groups = [frameQuery(asked), ...entries].map((query) => sql`(${query})`)
+  const groups = [...(asked.namesOnly ? [] : [frameQuery(asked)]), ...entries].map((query) => sql`(${query})`)
   // `offset 0` keeps the planner from joining before it has cut.
   return sql`
     select found.kind, found.score, found.met, held.text from (${sql.join(groups, sql` union all `)}) found

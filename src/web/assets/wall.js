@@ -1,16 +1,305 @@
-// A changed filter searches at once; without this script the button does.
-const form = /** @type {HTMLFormElement | null} */ (document.querySelector('form.search'))
-/** @typedef {HTMLInputElement | HTMLSelectElement} Field */
-form?.addEventListener('change', (event) => {
-  if (event.target instanceof HTMLSelectElement) form.requestSubmit()
+// The wall. Without this script it works by links and forms; with it, the same addresses are fetched and their parts
+// swapped in.
+import {
+  clearPicked,
+  frameOf,
+  mark,
+  markSaved,
+  openCardTools,
+  pick,
+  pickedFrames,
+  pin,
+  save,
+  toggleSave,
+} from './collect.js'
+import { announce, byId, isTyping, keys, loadPage, on, swap, toast } from './core.js'
+import { isFrameOpen, openFrames, shownFrame, step } from './frame-dialog.js'
+import { openSuggestions } from './suggest.js'
+import { isEndless, more, note, openSheets, reset, setMode } from './wall-sheets.js'
+
+const PARTS = ['filters', 'chosen', 'count', 'under-way', 'reading', 'wall', 'pager', 'search-state']
+const TYPED_MS = 280
+const LOOK_AGAIN_MS = 12_000
+
+const input = /** @type {HTMLInputElement} */ (byId('q'))
+const suggestions = openSuggestions(input)
+/** The id of the frame that the tab key stops at. @type {string | undefined} */
+let roving
+openSheets((sheet) => {
+  for (const link of sheet.querySelectorAll('.card-link')) link.setAttribute('tabindex', '-1')
+  rove()
+  void markSaved(sheet)
 })
-// Keep empty fields out of the address.
-form?.addEventListener('submit', () => {
-  for (const field of form.querySelectorAll('input[name], select[name]')) {
-    const named = /** @type {Field} */ (field)
-    named.disabled = named.value === ''
+openFrames({ more, saved: mark })
+openCardTools()
+
+/** The address of the wall that is in the page, without its page. */
+let shown = withoutPage(location.href)
+/** @type {AbortController | undefined} */
+let loading
+
+/**
+ * Shows another wall in place of this one. An older answer never comes over a newer one.
+ * @param {string} url
+ * @param {'push' | 'replace' | 'none'} entry
+ * @param {{ keepPlace?: boolean, at?: import('./wall-sheets.js').Anchor }} [options]
+ */
+async function show(url, entry, { keepPlace = false, at } = {}) {
+  loading?.abort()
+  loading = new AbortController()
+  const { signal } = loading
+  byId('wall')?.setAttribute('aria-busy', 'true')
+  try {
+    const page = await loadPage(url, { signal })
+    if (signal.aborted) return
+    // A pasted video address leads to the page of that video.
+    if (!page.getElementById('wall')) {
+      location.assign(url)
+      return
+    }
+    swapWall(page)
+    shown = withoutPage(url)
+    document.title = page.title
+    if (entry === 'push') history.pushState({}, '', url)
+    else if (entry === 'replace') history.replaceState({}, '', url)
+    if (!keepPlace && !at) toTopOfWall()
+    reset(at)
+    announce(described())
+  } catch (error) {
+    if (signal.aborted) return
+    byId('wall')?.removeAttribute('aria-busy')
+    toast(error instanceof Error ? error.message : String(error))
   }
+}
+
+/** The wall in a sentence: how many frames, and which. */
+function described() {
+  const chosen = [...document.querySelectorAll('#chosen .chosen')].map((chip) =>
+    chip.textContent.replace(/^Without |×$/g, ''),
+  )
+  return [byId('count')?.textContent || 'No frames match', ...chosen.map((one) => one.trim())].join(', ')
+}
+
+/** Menus stay open: several values are often chosen one after the other. @param {Document} page */
+function swapWall(page) {
+  const open = [...document.querySelectorAll('details.drop[open]')].map(({ id }) => id)
+  for (const id of open) page.getElementById(id)?.setAttribute('open', '')
+  const typed = page.getElementById('q')
+  swap(page, ...PARTS)
+  if (typed instanceof HTMLInputElement && document.activeElement !== input) input.value = typed.value
+  showMode()
+}
+
+function toTopOfWall() {
+  const tools = document.querySelector('.wall-tools')
+  const wall = byId('wall')
+  if (!tools || !wall) return
+  const top = wall.getBoundingClientRect().top
+  if (top < 0) scrollTo(0, 0)
+}
+
+/** @param {string} url */
+function withoutPage(url) {
+  const address = new URL(url, location.href)
+  address.searchParams.delete('page')
+  return address.href
+}
+
+/* ---------- links, forms, history ---------- */
+
+on('click', 'a[href^="/?"], main a[href="/"]', (/** @type {MouseEvent} */ event, link) => {
+  if (!(link instanceof HTMLAnchorElement) || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0)
+    return
+  if (isFrameOpen()) return
+  event.preventDefault()
+  if (link.pathname === '/' && link.search === '' && link.closest('.empty')) input.value = ''
+  void show(link.href, 'push')
 })
-window.addEventListener('pageshow', () => {
-  for (const field of form?.querySelectorAll(':disabled') ?? []) /** @type {Field} */ (field).disabled = false
+
+on('submit', '.search, .wall-form', (event, form) => {
+  if (!(form instanceof HTMLFormElement) || form.method !== 'get') return
+  event.preventDefault()
+  suggestions.close()
+  clearTimeout(typing)
+  form.closest('details')?.removeAttribute('open')
+  void show(addressOf(form), withoutPage(addressOf(form)) === shown && form.matches('.search') ? 'replace' : 'push')
 })
+
+/** @param {HTMLFormElement} form */
+function addressOf(form) {
+  const query = new URLSearchParams()
+  for (const [name, value] of new FormData(form))
+    if (value !== '') query.append(name, String(value).replace(name === 'color' ? '#' : '', ''))
+  return `/${query.size > 0 ? `?${query}` : ''}`
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let typing
+let isTyped = false
+input.addEventListener('input', () => {
+  clearTimeout(typing)
+  typing = setTimeout(() => {
+    if (!input.form) return
+    // One entry for a word, not one for each letter.
+    void show(addressOf(input.form), isTyped ? 'replace' : 'push')
+    isTyped = true
+  }, TYPED_MS)
+})
+input.addEventListener('focus', () => {
+  isTyped = false
+})
+
+addEventListener('popstate', (event) => {
+  if (event.state?.frame) return
+  const at = event.state?.anchor
+  if (withoutPage(location.href) !== shown) void show(location.href, 'none', { at })
+})
+
+// The state of this entry is noted before anything leads away from it.
+document.addEventListener('click', note, { capture: true })
+
+/* ---------- pages or endless ---------- */
+
+function showMode() {
+  const modes = byId('modes')
+  if (!modes) return
+  modes.hidden = false
+  for (const radio of modes.querySelectorAll('input')) radio.checked = (radio.value === 'endless') === isEndless()
+}
+on('change', '#modes input', (_event, radio) => {
+  if (!(radio instanceof HTMLInputElement)) return
+  setMode(radio.value)
+  void show(location.href, 'replace')
+})
+
+// One menu at a time, and none when the reader goes on.
+document.addEventListener('click', ({ target }) => {
+  for (const menu of document.querySelectorAll('details.drop[open]'))
+    if (target instanceof Node && !menu.contains(target) && target.isConnected) menu.removeAttribute('open')
+})
+document.addEventListener('keydown', (event) => {
+  if (event.key !== 'Escape') return
+  const menu = document.querySelector('details.drop[open]')
+  if (menu) {
+    menu.removeAttribute('open')
+    menu.querySelector('summary')?.focus()
+    event.preventDefault()
+  } else if (!isFrameOpen()) clearPicked()
+})
+
+/* ---------- keys ---------- */
+
+const links = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll('#wall .card-link')])
+/** The wall is one stop of the tab key: the last frame that had the focus, else the first. */
+function rove() {
+  const stop = (roving !== undefined && byId(roving)) || document.querySelector('#wall .card-link')
+  stop?.setAttribute('tabindex', '0')
+}
+on('focusin', '#wall .card-link', (_event, link) => {
+  if (roving !== link.id && roving !== undefined) byId(roving)?.setAttribute('tabindex', '-1')
+  roving = link.id
+  for (const other of document.querySelectorAll('#wall .card-link[tabindex="0"]')) other.setAttribute('tabindex', '-1')
+  link.setAttribute('tabindex', '0')
+})
+
+/** The frame that has the focus, or the one that is open. */
+function current() {
+  const open = shownFrame()
+  if (open !== undefined) return open
+  const card = document.activeElement?.closest('.card-link')
+  return card ? frameOf(card) : undefined
+}
+
+/**
+ * By what the eye sees: left and right along the wall, up and down to the nearest frame of the next row.
+ * @param {-1 | 1} along
+ * @param {boolean} rows
+ */
+const move = (along, rows) => async (/** @type {KeyboardEvent} */ event) => {
+  if (isFrameOpen()) {
+    if (!rows) await step(along)
+    return
+  }
+  const from = document.activeElement
+  if (!(from instanceof HTMLElement) || !from.matches('.card-link')) return
+  event.preventDefault()
+  const find = () => (rows ? inNextRow(from, along) : links()[links().indexOf(from) + along])
+  let next = find()
+  if (!next && along > 0 && (await more())) next = find()
+  focusOn(next)
+}
+
+/** @param {HTMLElement | undefined} card */
+function focusOn(card) {
+  if (!card) return
+  card.focus({ preventScroll: true })
+  card.scrollIntoView({ block: 'nearest' })
+}
+
+/** @param {HTMLElement} from @param {-1 | 1} along */
+function inNextRow(from, along) {
+  const all = links()
+  const { top, left } = from.getBoundingClientRect()
+  /** @type {{ card: HTMLElement, top: number, off: number } | undefined} */
+  let best
+  for (let n = all.indexOf(from) + along; all[n]; n += along) {
+    const card = all[n]
+    if (!card) break
+    const rect = card.getBoundingClientRect()
+    if (Math.abs(rect.top - top) < 2) continue
+    if (best && Math.abs(rect.top - best.top) > 2) break
+    const off = Math.abs(rect.left - left)
+    if (!best || off < best.off) best = { card, top: rect.top, off }
+  }
+  return best?.card
+}
+
+/** @param {(ids: string[]) => unknown} act on what is selected, else on the frame with the focus */
+const onFrames = (act) => () => {
+  const ids = isFrameOpen() ? [] : pickedFrames()
+  const id = current()
+  if (ids.length > 0) void act(ids)
+  else if (id !== undefined) void act([id])
+  else toast('Go to a frame first: press Tab, then the arrow keys.')
+}
+
+keys({
+  '/': {
+    does: 'Search',
+    act: (event) => {
+      event.preventDefault()
+      input.select()
+    },
+  },
+  ArrowLeft: { does: 'The frame to the left, or before', act: move(-1, false) },
+  ArrowRight: { does: 'The frame to the right, or after', act: move(1, false) },
+  ArrowUp: { does: 'The frame above', act: move(-1, true) },
+  ArrowDown: { does: 'The frame below', act: move(1, true) },
+  s: {
+    does: 'Save the frame, or what is selected',
+    act: () => {
+      const button = document.querySelector('dialog.over form.save button')
+      if (button instanceof HTMLElement) button.click()
+      else onFrames((ids) => (ids.length === 1 ? toggleSave(String(ids[0])) : save(ids)))()
+    },
+  },
+  b: { does: 'Put it on a board', act: onFrames(pin) },
+  x: { does: 'Select the frame', act: onFrames((ids) => pick(current() ?? String(ids[0]))) },
+  v: {
+    does: 'One of each look-alike, or all',
+    act: () => {
+      const link = document.querySelector('#pick-variety:not([aria-current])') ?? byId('pick-all')
+      if (link instanceof HTMLElement && !isFrameOpen()) link.click()
+    },
+  },
+})
+
+/* ---------- start ---------- */
+
+showMode()
+reset(history.state?.anchor)
+// While a library fills, its wall looks again now and then.
+setInterval(() => {
+  if (document.hidden || isFrameOpen() || isTyping(document.activeElement) || scrollY > 200) return
+  if (document.querySelector('[data-live]')) void show(location.href, 'replace', { keepPlace: true })
+}, LOOK_AGAIN_MS)

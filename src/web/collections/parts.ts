@@ -1,8 +1,8 @@
 import type { PinnedFrame, SavedFrame } from '../../views/collections.ts'
 import { counted, formToken, hidden } from '../actions.ts'
-import { clock } from '../frame-card.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'
+import { clock } from '../words.ts'
 
 /** What the pages of saves and boards share. */
 

@@ -1,0 +1,226 @@
+// A frame over the page it was opened from. The dialog shows the article of the frame's own page, whose address is in
+// the address bar: back closes it, and a reload shows the page itself.
+import { announce, byId, copy, loadPage, on, send, toast } from './core.js'
+
+/** Loads what follows the last frame of the page, and says whether there was more. @type {() => Promise<boolean>} */
+let loadMore = async () => false
+/** @type {HTMLDialogElement | undefined} */
+let dialog
+/** @type {AbortController | undefined} */
+let loading
+/** @type {string | undefined} */
+let shownId
+const titleBehind = document.title
+
+/**
+ * @param {string} href
+ * @param {() => void} enter puts it into the history
+ * @param {HTMLAnchorElement} [from] the link whose picture is known already
+ */
+async function show(href, enter, from) {
+  loading?.abort()
+  loading = new AbortController()
+  const { signal } = loading
+  shownId = idOf(href)
+  enter()
+  const target = dialog ?? open()
+  target.setAttribute('aria-busy', 'true')
+  const known = from?.querySelector('img')
+  if (known && !target.querySelector('article')) target.querySelector('.over-body')?.replaceChildren(preview(known))
+  try {
+    const page = await loadPage(href, { signal })
+    const article = page.getElementById('frame')
+    if (!article) throw new Error('This frame is not here any more.')
+    document.title = page.title
+    const picture = article.querySelector('.picture img')
+    // The small picture is there already; the large one comes over it.
+    if (known && picture instanceof HTMLElement) {
+      picture.style.backgroundImage = `url("${known.currentSrc || known.src}")`
+      picture.style.backgroundSize = 'contain'
+      picture.style.backgroundPosition = 'center'
+      picture.style.backgroundRepeat = 'no-repeat'
+    }
+    target.querySelector('.over-body')?.replaceChildren(article)
+    target.removeAttribute('aria-busy')
+    target.scrollTop = 0
+    const here = article.querySelector('.strip [aria-current]')
+    if (here instanceof HTMLElement) here.parentElement?.parentElement?.scrollTo({ left: here.offsetLeft - 200 })
+    const heading = article.querySelector('h1')
+    if (heading) {
+      heading.id = 'frame-heading'
+      heading.focus({ preventScroll: true })
+    }
+    showPlace()
+  } catch (error) {
+    if (signal.aborted) return
+    toast(error instanceof Error ? error.message : String(error))
+    leave()
+  }
+}
+
+function open() {
+  const made = document.createElement('dialog')
+  made.className = 'over'
+  made.setAttribute('aria-labelledby', 'frame-heading')
+  made.innerHTML = `<div class="over-bar"><span></span>
+<button type="button" data-step="-1">← Previous</button><button type="button" data-step="1">Next →</button>
+<button type="button" data-leave>Close</button></div><div class="over-body"></div>`
+  made.addEventListener('cancel', (event) => {
+    event.preventDefault()
+    leave()
+  })
+  made.addEventListener('click', (event) => event.target === made && leave())
+  document.body.append(made)
+  made.showModal()
+  document.documentElement.style.overflow = 'hidden'
+  dialog = made
+  return made
+}
+
+/** Out of all frames that were opened one from another, back to the page. */
+function leave() {
+  const depth = history.state?.depth
+  if (depth) history.go(-depth)
+  else close()
+}
+
+function close() {
+  if (!dialog) return
+  loading?.abort()
+  dialog.close()
+  dialog.remove()
+  dialog = undefined
+  document.documentElement.style.overflow = ''
+  document.title = titleBehind
+  const card = shownId === undefined ? null : byId(`f-${shownId}`)
+  if (!card) return
+  const { top, bottom } = card.getBoundingClientRect()
+  const covered = document.querySelector('.wall-tools')?.getBoundingClientRect().bottom ?? 0
+  if (top < covered || bottom > innerHeight) card.scrollIntoView({ block: 'center' })
+  card.focus({ preventScroll: true })
+}
+
+/** The frames of the page below the dialog, in its order. */
+const listed = () => [...document.querySelectorAll('main .card-link')].filter((one) => one instanceof HTMLAnchorElement)
+
+/** To the frame before or after. @param {number} by */
+export async function step(by) {
+  const links = listed()
+  const at = links.findIndex((link) => idOf(link.href) === shownId)
+  // A frame that was found by likeness is in no list: its neighbours are those in time.
+  if (at < 0) {
+    const link = dialog?.querySelector(by > 0 ? 'a[rel="next"]' : 'a[rel="prev"]')
+    if (link instanceof HTMLAnchorElement) link.click()
+    return
+  }
+  let next = links[at + by]
+  if (!next && by > 0 && (await loadMore())) next = listed()[at + by]
+  if (!next) {
+    announce(by > 0 ? 'This is the last frame.' : 'This is the first frame.')
+    return
+  }
+  const { href } = next
+  void show(href, () => history.replaceState({ ...history.state, frame: idOf(href) }, '', href), next)
+}
+
+function showPlace() {
+  const links = listed()
+  const at = links.findIndex((link) => idOf(link.href) === shownId)
+  const place = dialog?.querySelector('.over-bar span')
+  if (place) place.textContent = at < 0 ? 'Found by likeness' : ''
+  for (const button of dialog?.querySelectorAll('[data-step]') ?? [])
+    if (button instanceof HTMLButtonElement) button.disabled = at === 0 && button.dataset.step === '-1'
+}
+
+/** @param {{ more?: () => Promise<boolean>, saved?: (id: string, on: boolean) => void }} [options] */
+export function openFrames({ more = loadMore, saved } = {}) {
+  loadMore = more
+  on('click', 'a[href^="/frames/"]', (/** @type {MouseEvent} */ event, link) => {
+    if (!(link instanceof HTMLAnchorElement) || isForAnotherTab(event)) return
+    event.preventDefault()
+    const depth = (history.state?.depth ?? 0) + 1
+    void show(link.href, () => history.pushState({ frame: idOf(link.href), depth }, '', link.href), link)
+  })
+
+  addEventListener('popstate', (event) => {
+    if (event.state?.frame) void show(location.href, () => undefined)
+    else close()
+  })
+  on('click', '[data-leave]', leave)
+  on('click', '[data-step]', (_event, button) => void step(Number(button.dataset.step)))
+  actOnFrames(saved)
+}
+
+export const isFrameOpen = () => dialog !== undefined
+
+/** The id of the frame that is shown. */
+export const shownFrame = () => (dialog ? shownId : undefined)
+
+/**
+ * What the article of a frame does, in the dialog and on its own page.
+ * @param {(id: string, on: boolean) => void} [saved]
+ */
+export function actOnFrames(saved) {
+  on('submit', 'form.save', async (event, form) => {
+    if (!(form instanceof HTMLFormElement)) return
+    event.preventDefault()
+    const button = form.querySelector('button')
+    const wasSaved = button?.getAttribute('aria-pressed') === 'true'
+    try {
+      await send(form.action, new FormData(form))
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error))
+      return
+    }
+    form.action = wasSaved ? '/web/saves' : '/web/unsaves'
+    button?.setAttribute('aria-pressed', String(!wasSaved))
+    if (button) button.textContent = wasSaved ? 'Save' : 'Saved'
+    saved?.(String(new FormData(form).get('frame')), !wasSaved)
+    if (wasSaved) toast('Removed from your saves.', { undo: () => form.requestSubmit() })
+    else toast('Saved.', { undo: () => form.requestSubmit(), link: { href: '/saves', label: 'All saves' } })
+  })
+  on('submit', '.pin form', async (event, form) => {
+    if (!(form instanceof HTMLFormElement)) return
+    event.preventDefault()
+    try {
+      const { board } = await send(form.action, new FormData(form))
+      form.closest('details')?.removeAttribute('open')
+      toast('Pinned.', { link: { href: `/boards/${board}`, label: 'To the board' } })
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error))
+    }
+  })
+  on('click', '[data-copy]', (_event, button) => {
+    const field = button.previousElementSibling?.querySelector('textarea')
+    if (!field) return
+    button.closest('details')?.removeAttribute('open')
+    void copy(field.value, String(button.dataset.copy))
+  })
+  on('click', 'a[href="#similar"]', (event) => {
+    const heading = byId('similar')?.querySelector('h2')
+    if (!heading) return
+    event.preventDefault()
+    byId('similar')?.scrollIntoView({ block: 'start' })
+    heading.focus({ preventScroll: true })
+  })
+}
+
+/** @param {HTMLImageElement} known */
+function preview(known) {
+  const figure = document.createElement('figure')
+  figure.className = 'picture'
+  const image = document.createElement('img')
+  image.src = known.currentSrc || known.src
+  image.alt = ''
+  image.width = known.width
+  image.height = known.height
+  figure.append(image)
+  return figure
+}
+
+/** @param {string} href */
+const idOf = (href) => new URL(href, location.href).pathname.split('/')[2]
+
+/** @param {MouseEvent} event */
+const isForAnotherTab = (event) =>
+  event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey

@@ -1,0 +1,134 @@
+import { type Request, type Response, Router } from 'express'
+import type { Db } from '../db/client.ts'
+import { notFound } from '../errors.ts'
+import { contextOf } from '../http/edge.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import type { ReadModelVersion } from '../http/read-model-version.ts'
+import type { TakeTurn } from '../http/turns.ts'
+import { openVersionedCache } from '../http/versioned-cache.ts'
+import { listBoards } from '../library/collections/boards.ts'
+import { savedAmong } from '../library/collections/saves.ts'
+import type { Logger } from '../logger.ts'
+import { readParameters } from '../parameters.ts'
+import type { LibrarySearch } from '../search/library-search.ts'
+import { withoutTracking } from '../tracking.ts'
+import type { Assets } from './assets.ts'
+import type { FrameActions } from './frame-actions.ts'
+import { altOf } from './frame-card.ts'
+import { type FrameData, framePage } from './frame-page.ts'
+import { sessionCookie, type Visitor, visitorOf } from './guard.ts'
+import { layout, type Page, sendPage } from './layout.ts'
+import { openGraph } from './open-graph.ts'
+import { pageErrors } from './page-errors.ts'
+import type { SharedPages } from './shared-pages.ts'
+import { clock } from './words.ts'
+
+export interface FrameRoutesDeps {
+  db: Db
+  assets: Assets
+  pages: SharedPages
+  search: LibrarySearch
+  readModel: ReadModelVersion
+  takeTurn: TakeTurn
+  limits: RateLimits
+  logger: Logger
+  publicUrl: string
+}
+
+const ID = /^[a-z0-9-]{1,64}$/i
+/** Frames shown before a frame, and after it. */
+const AROUND = 8
+const SIMILAR = 18
+const MOST_BOARDS = 200
+
+/** `/frames/{id}`: shared by those without a session, and with what they may do for everyone else. */
+export function frameRouter(deps: FrameRoutesDeps): Router {
+  const { db, assets, pages, search, readModel, takeTurn, limits, logger, publicUrl } = deps
+  const router = Router()
+  const cookie = sessionCookie(publicUrl)
+  const kept = openVersionedCache<FrameData>({
+    readModel,
+    maxBytes: 8 * 1024 * 1024,
+    sizeOf: (data) => JSON.stringify(data).length * 2,
+  })
+
+  const find = async (req: Request, id: string) => {
+    const load = () => takeTurn(contextOf(req).address, () => loadFrame(search, id))
+    return (await kept.getOrLoad(id, load)).value
+  }
+
+  async function sendPrivate(req: Request, res: Response, id: string, visitor: Visitor): Promise<void> {
+    const person = await personOf(db, visitor, id)
+    const page = toPage(await find(req, id), { publicUrl, person })
+    const { account, form } = visitor
+    await sendPage(res, { publicUrl, page: layout(assets, { ...page, account, formToken: form }) })
+  }
+
+  router.get('/frames/:id', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
+    readParameters(withoutTracking(req.originalUrl), {})
+    const id = String(req.params.id)
+    if (!ID.test(id)) throw notFound('frame')
+    const visitor = await visitorOf(db, cookie, req)
+    res.vary('Cookie')
+    if (visitor) return sendPrivate(req, res, id, visitor)
+    return pages.send(req, res, {
+      key: `frame ${id}`,
+      render: async () => toPage(await loadFrame(search, id), { publicUrl }),
+    })
+  })
+
+  router.use(pageErrors({ assets, publicUrl, logger }))
+  return router
+}
+
+/** @throws AppError not_found */
+async function loadFrame(search: LibrarySearch, id: string): Promise<FrameData> {
+  const found = await search.frame(id)
+  if (!found) throw notFound('frame')
+  const { frame } = found
+  const [similar, strip, vocabulary] = await Promise.all([
+    search.similar(id, { filters: {}, limit: SIMILAR }),
+    search.videoFrames(frame.video_id),
+    search.techniques(),
+  ])
+  const at = strip?.findIndex((one) => one.id === id) ?? 0
+  return {
+    ...found,
+    around: strip?.slice(Math.max(0, at - AROUND), at + AROUND + 1) ?? [],
+    similar: similar ?? [],
+    technique: vocabulary.find(({ slug }) => slug === frame.technique),
+  }
+}
+
+async function personOf(db: Db, visitor: Visitor, id: string): Promise<NonNullable<FrameActions['person']>> {
+  const accountId = visitor.account.id
+  const mayCollect = visitor.account.plan === 'pro'
+  const [saved, { boards }] = await Promise.all([
+    savedAmong(db, { accountId, frameIds: [id] }),
+    mayCollect ? listBoards(db, accountId, { limit: MOST_BOARDS }) : { boards: [] },
+  ])
+  return { form: visitor.form, mayCollect, saved: saved.length > 0, boards }
+}
+
+function toPage(data: FrameData, actions: FrameActions): Page {
+  const { frame } = data
+  const { video, author } = frame
+  const title = frame.caption ?? `${video.title} at ${clock(frame.t_sec)}`
+  const description = frame.steal ?? `${video.title}${author === null ? '' : ` by ${author}`}, ${clock(frame.t_sec)}`
+  return {
+    title: title.slice(0, 80),
+    current: 'wall',
+    wide: true,
+    modules: ['frame.js'],
+    description,
+    head: openGraph(actions.publicUrl, {
+      title: altOf(frame),
+      description,
+      path: `/frames/${frame.id}`,
+      image: { path: frame.image_path, width: frame.width, height: frame.height },
+    }),
+    body: framePage(data, actions),
+  }
+}

@@ -1,0 +1,101 @@
+import { Router } from 'express'
+import { CompressibleBody, sendJson } from '../http/compressed-body.ts'
+import { contextOf } from '../http/edge.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import type { ReadModelVersion } from '../http/read-model-version.ts'
+import type { TakeTurn } from '../http/turns.ts'
+import { openVersionedCache } from '../http/versioned-cache.ts'
+import type { Logger } from '../logger.ts'
+import { readParameters } from '../parameters.ts'
+import type { LibrarySearch } from '../search/library-search.ts'
+import { freeText } from '../views/parameter-values.ts'
+import type { Assets } from './assets.ts'
+import { wantsJson } from './guard.ts'
+import { pageErrors } from './page-errors.ts'
+import { counted, valueLabel } from './words.ts'
+
+export interface SuggestDeps {
+  assets: Assets
+  search: LibrarySearch
+  readModel: ReadModelVersion
+  takeTurn: TakeTurn
+  limits: RateLimits
+  logger: Logger
+  publicUrl: string
+}
+
+/** Of each kind. */
+const MOST = 4
+/** Longer texts are no beginnings of names. */
+const LONGEST = 80
+const MAX_BYTES = 2 * 1024 * 1024
+
+interface Suggestion {
+  kind: 'technique' | 'brand' | 'video'
+  label: string
+  hint: string
+  href: string
+  image: string | null
+}
+
+/** `/web/suggest?q=`: techniques, brands and videos whose names fit what is typed. It never looks at frames. */
+export function suggestRouter({ assets, search, readModel, takeTurn, limits, logger, publicUrl }: SuggestDeps): Router {
+  const router = Router()
+  const kept = openVersionedCache<CompressibleBody>({
+    readModel,
+    maxBytes: MAX_BYTES,
+    sizeOf: ({ bytes }) => bytes.length * 2,
+  })
+  router.get('/web/suggest', limitOpenReads(limits), async (req, res, next) => {
+    // The address typed into a browser is no page.
+    if (!wantsJson(req)) return next()
+    const { q = '' } = readParameters(req.originalUrl, suggestParameters)
+    const { value } = await kept.getOrLoad(q.toLowerCase(), () =>
+      takeTurn(contextOf(req).address, async () => new CompressibleBody(JSON.stringify(await suggest(search, q)))),
+    )
+    res.set('Cache-Control', 'public, max-age=60')
+    res.vary('Accept')
+    return sendJson(req, res, value)
+  })
+  router.use(pageErrors({ assets, publicUrl, logger }))
+  return router
+}
+
+const suggestParameters = { q: { schema: freeText(LONGEST), description: 'What is typed.' } }
+
+async function suggest(search: LibrarySearch, q: string): Promise<{ suggestions: Suggestion[] }> {
+  if (q.trim() === '') return { suggestions: [] }
+  const { techniques, brands, videos } = await search.search({ q, limit: MOST, namesOnly: true })
+  return {
+    suggestions: [
+      ...techniques.map(
+        ({ document: { slug, name, frame_count, image_path } }): Suggestion => ({
+          kind: 'technique',
+          label: valueLabel(name),
+          hint: counted(frame_count, 'frame'),
+          href: `/techniques/${slug}`,
+          image: image_path,
+        }),
+      ),
+      ...brands.map(
+        ({ document: { name, frame_count, image_path } }): Suggestion => ({
+          kind: 'brand',
+          label: name,
+          hint: counted(frame_count, 'frame'),
+          href: `/brands/${encodeURIComponent(name)}`,
+          image: image_path,
+        }),
+      ),
+      ...videos.map(
+        ({ document: { id, title, author, image_path } }): Suggestion => ({
+          kind: 'video',
+          label: title,
+          hint: author ?? '',
+          href: `/videos/${id}`,
+          image: image_path,
+        }),
+      ),
+    ],
+  }
+}

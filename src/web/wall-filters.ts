@@ -1,0 +1,184 @@
+import { omit } from '../omit.ts'
+import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
+import { impliedSort } from '../views/frame-query.ts'
+import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
+import { swatch } from './frame-card.ts'
+import { type Html, html, trusted } from './html.ts'
+import { colorsOf } from './library-colors.ts'
+import { FILTER_NAMES, type FilterName, stateOf, toggled, type WallValues, wallUrl } from './wall-address.ts'
+import { counted, thousands, valueLabel } from './words.ts'
+
+/** The filters of the wall: a menu for each attribute, every value a link that adds or removes it. */
+
+export interface FiltersData {
+  values: WallValues
+  facets: FacetCounts | undefined
+  total: number
+  frames: readonly FrameHit[]
+  vocabulary: readonly TechniqueDocument[]
+}
+
+/** Of long lists, the most frequent values. */
+const MOST_SHOWN = 40
+
+interface Menu {
+  name: Facet
+  label: string
+  /** A closed list in its order; absent: what was counted, most frequent first. */
+  values?: readonly string[]
+  more?: { href: string; label: string }
+}
+
+const MENUS: readonly Menu[] = [
+  { name: 'subject', label: 'Subject', values: SUBJECTS },
+  { name: 'technique', label: 'Technique', more: { href: '/techniques', label: 'All techniques' } },
+  { name: 'author', label: 'Brand', more: { href: '/brands', label: 'All brands' } },
+  { name: 'surface', label: 'Surface', values: SURFACES },
+  { name: 'shot', label: 'Shot', values: SHOTS },
+  { name: 'zone', label: 'Face', values: ZONES },
+  { name: 'tone', label: 'Tone', values: TONES },
+  { name: 'kind', label: 'Kind', values: KINDS },
+  { name: 'platform', label: 'Platform', values: PLATFORMS },
+]
+
+export function filterMenus(data: FiltersData): Html {
+  const [first, second, third, ...rest] = MENUS.map((menu) => attributeMenu(data, menu))
+  return html`<div class="filters" id="filters" role="group" aria-label="Filters">
+${first}${second}${third}${colorMenu(data)}${rest}${viewMenu(data)}
+</div>`
+}
+
+/** A part that folds out. `name` makes the browser close the others. */
+function fold(id: string, label: string, chosen: number, panel: Html): Html {
+  const count = chosen > 0 && html` <span class="n">${chosen}<span class="visually-hidden"> chosen</span></span>`
+  return html`<details class="drop${chosen > 0 && ' on'}" name="menu" id="menu-${id}">
+<summary>${label}${count}</summary><div class="panel">${panel}</div></details>`
+}
+
+function attributeMenu({ values, facets, vocabulary }: FiltersData, menu: Menu): Html | false {
+  const { name, label, more } = menu
+  const chosen: readonly string[] = values[name] ?? []
+  const counts: Record<string, number> = facets?.[name] ?? {}
+  const listed = menu.values ?? mostFrequent(counts)
+  const shown = [...new Set([...(menu.values ? [] : chosen), ...listed])].filter(
+    (value) => chosen.includes(value) || (counts[value] ?? 0) > 0,
+  )
+  if (shown.length === 0) return false
+  const labelOf = namer(name, vocabulary)
+  const picks = shown.map((value) => pick(values, name, value, labelOf(value), counts[value] ?? 0))
+  const all = more && html`<p><a href="${more.href}">${more.label}</a></p>`
+  return fold(name, label, chosen.length, html`<ul class="pick-list pick-list-${name}">${picks}</ul>${all}`)
+}
+
+function mostFrequent(counts: Readonly<Record<string, number>>): string[] {
+  const sorted = Object.entries(counts).sort(([a, m], [b, n]) => n - m || a.localeCompare(b))
+  return sorted.slice(0, MOST_SHOWN).map(([value]) => value)
+}
+
+/** What a filter's value is called. */
+function namer(name: FilterName, vocabulary: readonly TechniqueDocument[]): (value: string) => string {
+  if (name === 'author' || name === 'video' || name === 'color') return (value) => value
+  if (name !== 'technique') return valueLabel
+  const names = new Map(vocabulary.map((technique) => [technique.slug, technique.name]))
+  return (slug) => valueLabel(names.get(slug) ?? slug)
+}
+
+function pick(values: WallValues, name: FilterName, value: string, label: string, count: number): Html {
+  const on = (values[name] as readonly string[] | undefined)?.includes(value)
+  const current = on && trusted(' aria-current="true"')
+  return html`<li class="v-${value.replace(/[^\w-]/g, '')}"><a class="choice" id="pick-${name}-${encodeURIComponent(
+    value,
+  )}" href="${wallUrl(toggled(values, name, value))}"${current}>${label} <span class="n">${thousands(
+    count,
+  )}</span></a></li>`
+}
+
+/** Colours of the pictures that are found: what the library holds, not a wheel of everything. */
+function colorMenu({ values, frames }: FiltersData): Html | false {
+  const chosen: readonly string[] = values.color ?? []
+  const found = colorsOf(frames.map(({ document }) => document.palette))
+  const colors = [...chosen.filter((color) => !found.includes(color)), ...found]
+  if (colors.length === 0) return false
+  const picks = colors.map((color) => {
+    const on = chosen.includes(color) && trusted(' aria-current="true"')
+    return html`<li><a class="swatch" id="pick-color-${color.slice(1)}" aria-label="Near ${color}" title="${color}"
+href="${wallUrl(toggled(values, 'color', color))}"${on}>${swatch(color, 36, 36)}</a></li>`
+  })
+  const other = html`<form class="wall-form" action="/" method="get">${stateFields(omit(values, 'page'))}
+<label for="any-color">Another colour</label><input id="any-color" type="color" name="color" value="${
+    chosen[0] ?? '#f2aa4c'
+  }"><button>Find</button></form>`
+  return fold('color', 'Colour', chosen.length, html`<ul class="swatches">${picks}</ul>${other}`)
+}
+
+function viewMenu({ values, total }: FiltersData): Html {
+  const implied = impliedSort(values)
+  const sorts = [
+    ...(values.q === undefined ? [] : [['relevance', 'Best match'] as const]),
+    ['newest', 'Newest'] as const,
+    ['strength', 'Most saved and strongest'] as const,
+  ]
+  const current = values.sort ?? implied
+  const link = (id: string, label: string, next: WallValues, on: boolean) =>
+    html`<li><a class="choice" id="pick-${id}" href="${wallUrl(omit(next, 'page'))}"${
+      on && trusted(' aria-current="true"')
+    }>${label}</a></li>`
+  const varied = values.variety === 'on'
+  const changed = Number(current !== implied) + Number(varied)
+  return fold(
+    'view',
+    'View',
+    changed,
+    html`<h2>Order</h2><ul class="pick-list">${sorts.map(([sort, label]) =>
+      link(sort, label, sort === implied ? omit(values, 'sort') : { ...values, sort }, sort === current),
+    )}</ul>
+<h2>Look-alikes</h2><ul class="pick-list">
+${link('all', 'Show all', omit(values, 'variety'), !varied)}
+${link('variety', 'One of each', { ...values, variety: 'on' }, varied)}</ul>
+<fieldset class="modes" id="modes" hidden><legend>Wall</legend>
+<label><input type="radio" name="mode" value="endless" checked> Endless</label>
+<label><input type="radio" name="mode" value="pages"> Pages</label></fieldset>
+${jump(values, total)}`,
+  )
+}
+
+const PAGE_SIZE = 120
+
+function jump(values: WallValues, total: number): Html | false {
+  const pages = Math.ceil(total / PAGE_SIZE)
+  if (pages < 2) return false
+  return html`<form class="wall-form" action="/" method="get">${stateFields(omit(values, 'page'))}
+<label for="jump">Page</label><input id="jump" name="page" type="number" min="1" max="${pages}"
+value="${values.page ?? 1}" required> of ${thousands(pages)} <button>Go</button></form>`
+}
+
+/** The state of the wall as fields of a form. */
+export function stateFields(values: WallValues): Html[] {
+  return [...stateOf(values)].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
+}
+
+/** What narrows the wall, each with a link that takes it back. */
+export function chosenFilters({ values, frames, vocabulary }: FiltersData): Html {
+  const chips = FILTER_NAMES.flatMap((name) => {
+    const labelOf = name === 'video' ? titleIn(frames) : namer(name, vocabulary)
+    return (values[name] ?? []).map((value: string) => {
+      const shown = name === 'color' ? html`${swatch(value, 14, 14)} ${value}` : labelOf(value)
+      return html`<li><a class="chosen" href="${wallUrl(toggled(values, name, value))}"><span
+class="visually-hidden">Without </span>${shown} <span aria-hidden="true">×</span></a></li>`
+    })
+  })
+  const clear = chips.length > 1 && html`<li><a href="${wallUrl(values.q ? { q: values.q } : {})}">Clear all</a></li>`
+  return html`<ul class="also" id="chosen">${chips}${clear}</ul>`
+}
+
+function titleIn(frames: readonly FrameHit[]): (id: string) => string {
+  return (id) => frames.find(({ document }) => document.video_id === id)?.document.video.title ?? id
+}
+
+export function countLine({ values, total }: FiltersData): Html {
+  const page = values.page ?? 1
+  const pages = Math.ceil(total / PAGE_SIZE)
+  return html`<p class="count" id="count">${total > 0 && counted(total, 'frame')}${
+    page > 1 && pages >= page && `, page ${thousands(page)} of ${thousands(pages)}`
+  }</p>`
+}

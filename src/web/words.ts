@@ -1,0 +1,35 @@
+/** How pages write values, numbers and times. */
+
+const WORDS: Record<string, string> = {
+  ui: 'UI',
+  'b-roll': 'B-roll',
+  '3d-render': '3D render',
+  x: 'X',
+  youtube: 'YouTube',
+  linkedin: 'LinkedIn',
+}
+
+/** A value of a closed list or a slug, as people read it: `text-card` is "Text card". */
+export function valueLabel(value: string): string {
+  const words = WORDS[value] ?? value.replaceAll('-', ' ')
+  return words.slice(0, 1).toUpperCase() + words.slice(1)
+}
+
+export const thousands = (count: number): string => count.toLocaleString('en')
+
+/** "1 frame", "1,204 frames". */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${thousands(count)} ${count === 1 ? one : many}`
+}
+
+/** Seconds as minutes and seconds. */
+export function clock(seconds: number): string {
+  const whole = Math.floor(seconds)
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`
+}
+
+/** A share of one in per cent. A share that is there is never shown as 0. */
+export function percent(share: number): string {
+  const whole = Math.round(share * 100)
+  return whole === 0 && share > 0 ? '<1 %' : `${whole} %`
+}
