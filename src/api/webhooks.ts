@@ -27,7 +27,7 @@ import {
 import { pauseEndpoint, resumeEndpoint } from '../library/webhooks/states.ts'
 import { OK, Ok } from '../views/ok.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
-import { ERRORS } from '../webhooks/receiver.ts'
+import { ERRORS } from '../webhooks/errors.ts'
 import { SIGNING } from '../webhooks/secrets.ts'
 import { cursorParameter, nextCursor } from './paging.ts'
 

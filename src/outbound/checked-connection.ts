@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import type { Duplex } from 'node:stream'
 import { Agent, buildConnector } from 'undici'
-import { MediaError } from '../errors.ts'
+import { privateNetwork, refused } from './checked-url.ts'
 import { isAddressLiteral, isPublicAddress } from './public-address.ts'
 
 export interface Address {
@@ -24,28 +24,8 @@ export interface ConnectionOptions extends Wire {
   idleTimeoutMs?: number
 }
 
-/** Names that have a meaning only inside a network. */
-const PRIVATE_NAME =
-  /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|localdomain|home\.arpa|test|invalid|example|onion)$/i
 const CONNECT_TIMEOUT_MS = 10_000
 const IDLE_TIMEOUT_MS = 30_000
-
-/**
- * Checks an address before any name is looked up.
- * @throws MediaError refused_address
- */
-export function checkUrl(address: string): URL {
-  if (!URL.canParse(address)) throw refused('The address is not valid. Use one that begins with https://.')
-  const url = new URL(address)
-  if (url.protocol !== 'https:') throw refused('The address does not use https. Use one that begins with https://.')
-  if (url.username !== '' || url.password !== '')
-    throw refused('The address contains a name or password. Remove them from the address.')
-  if (url.port !== '') throw refused('The address names a port. Only port 443 is allowed.')
-  const host = url.hostname.replace(/\.$/, '')
-  const isPublic = isAddressLiteral(host) ? isPublicAddress(host) : host.includes('.') && !PRIVATE_NAME.test(host)
-  if (!isPublic) throw privateNetwork()
-  return url
-}
 
 /** An agent that connects to public addresses only, and only to an address that it has checked itself. */
 export function openCheckedAgent(options: ConnectionOptions): Agent {
@@ -107,12 +87,4 @@ function dialTls(timeout: number): NonNullable<Wire['dial']> {
         (error, socket) => (error ? fail(error) : done(socket!)),
       )
     })
-}
-
-function refused(message: string): MediaError {
-  return new MediaError('refused_address', message)
-}
-
-function privateNetwork(): MediaError {
-  return refused('The address belongs to a private network. Use a public address.')
 }

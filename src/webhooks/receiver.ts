@@ -1,22 +1,9 @@
 import { Agent, request } from 'undici'
 import { cleanLines } from '../clean-text.ts'
 import { MediaError } from '../errors.ts'
-import { checkUrl, openCheckedAgent, type Wire } from '../outbound/checked-connection.ts'
-
-/** Why an attempt failed. The list is closed: metrics and the delivery log name these. */
-export const ERRORS = [
-  'timeout',
-  'refused_address',
-  'name_not_found',
-  'connection_failed',
-  'connection_closed',
-  'tls',
-  'bad_answer',
-  'redirect',
-  'status',
-  'gone',
-] as const
-export type DeliveryError = (typeof ERRORS)[number]
+import { openCheckedAgent, type Wire } from '../outbound/checked-connection.ts'
+import { checkUrl } from '../outbound/checked-url.ts'
+import type { DeliveryError } from './errors.ts'
 
 export interface Outcome {
   /** The HTTP status; null when no answer came. */

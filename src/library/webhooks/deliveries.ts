@@ -5,7 +5,7 @@ import { type DeliveryState, webhookDeliveries } from '../../db/schema/webhooks.
 import { invalid, notFound } from '../../errors.ts'
 import { formatCursor } from '../../events/catalogue.ts'
 import { readEventsById } from '../../events/read.ts'
-import type { DeliveryError } from '../../webhooks/receiver.ts'
+import type { DeliveryError } from '../../webhooks/errors.ts'
 import { loadEndpoint, lockEndpoint } from './endpoints.ts'
 import { insertDeliveries } from './fan-out.ts'
 import { checkOrder, readPosition } from './positions.ts'

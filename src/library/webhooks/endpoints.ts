@@ -5,7 +5,7 @@ import { webhookEndpoints } from '../../db/schema/webhooks.ts'
 import { AppError, invalid, MediaError, notFound } from '../../errors.ts'
 import type { EventType } from '../../events/catalogue.ts'
 import { findEnd } from '../../events/read.ts'
-import { checkUrl } from '../../outbound/checked-connection.ts'
+import { checkUrl } from '../../outbound/checked-url.ts'
 import { createSecret, type Signing, signingOf } from '../../webhooks/secrets.ts'
 import { isId, randomId } from '../ids.ts'
 

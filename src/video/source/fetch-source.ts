@@ -4,7 +4,8 @@ import { pipeline } from 'node:stream/promises'
 import { type Agent, type Dispatcher, errors, request } from 'undici'
 import { cleanText } from '../../clean-text.ts'
 import { MediaError } from '../../errors.ts'
-import { type ConnectionOptions, checkUrl, openCheckedAgent } from '../../outbound/checked-connection.ts'
+import { type ConnectionOptions, openCheckedAgent } from '../../outbound/checked-connection.ts'
+import { checkUrl } from '../../outbound/checked-url.ts'
 import { checkMagic, SNIFF_BYTES } from './magic.ts'
 
 export interface FetchOptions extends ConnectionOptions {
