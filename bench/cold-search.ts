@@ -17,7 +17,7 @@ import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openApi } from '../src/server/main.ts'
 import type { About, Figure } from './support/bench.ts'
 import { SEED_WORDS, seedLibrary } from './support/library.ts'
-import { openTemporaryDatabase, type TemporaryDatabase } from './support/postgres.ts'
+import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
 import { answerCosts, measureCosts, QUESTION_KINDS, type QuestionCost } from './support/question-cost.ts'
 import { median, round } from './support/stats.ts'
 
@@ -69,7 +69,7 @@ export async function run(args: string[]): Promise<object | undefined> {
   })
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-cold-'))
   const redis = await startLocalRedis({ dir, persistent: false })
-  await using database = await openLibrary(values.seeded)
+  await using database = values.seeded ? openSeededDatabase('cold-search') : await openTemporaryDatabase()
   const { db } = database
   const settings: ApiSettings = { dir, databaseUrl: database.url, redisUrl: redis.url, meili: undefined }
   const costs: Record<string, Record<string, QuestionCost>> = {}
@@ -99,14 +99,6 @@ export async function run(args: string[]): Promise<object | undefined> {
     console.table(compared.cases)
   }
   return { bench: 'cold-search', frames, costs, ...compared }
-}
-
-async function openLibrary(seeded: boolean): Promise<TemporaryDatabase> {
-  if (!seeded) return openTemporaryDatabase()
-  const { databaseUrl } = parseConfig(process.env)
-  if (!databaseUrl) throw new Error('cold-search: --seeded needs DATABASE_URL')
-  const db = openDb({ url: databaseUrl, statementTimeoutMs: 0 })
-  return { db, url: databaseUrl, [Symbol.asyncDispose]: () => db.$client.end() }
 }
 
 async function countFrames(db: Db): Promise<number> {

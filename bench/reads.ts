@@ -17,12 +17,12 @@ import { openMediaStore } from '../src/media/open-store.ts'
 import { openApi } from '../src/server/main.ts'
 import type { About } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
-import { openTemporaryDatabase } from './support/postgres.ts'
+import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
 import { median, round } from './support/stats.ts'
 
 const PATHS = { wall: '/api/frames', search: '/api/search?q=dark' } as const
 
-/** Aims: 0.7 of the bare route for a warm read, 0.85 for a 304. */
+/** Aims: 0.7 of the bare route for a warm read, 0.85 for a 304. `--seeded` reads the library in DATABASE_URL. */
 export const about: About = {
   measures: 'Requests per second of warm reads over HTTP.',
   against:
@@ -36,17 +36,18 @@ export const about: About = {
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
-  if (args[0] === 'serve') return serve()
+  if (args[0] === 'serve') return serve({ seeded: args[1] === 'seeded' })
   const { values } = parseArgs({
     args,
     options: {
       rounds: { type: 'string', default: '7' },
       seconds: { type: 'string', default: '2' },
       connections: { type: 'string', default: '20' },
+      seeded: { type: 'boolean', default: false },
       json: { type: 'boolean' },
     },
   })
-  const server = fork(join(import.meta.dirname, 'main.ts'), ['reads', 'serve'], {
+  const server = fork(join(import.meta.dirname, 'main.ts'), ['reads', 'serve', values.seeded ? 'seeded' : ''], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const closed = once(server, 'exit')
@@ -135,11 +136,11 @@ interface Served {
   image: string
 }
 
-async function serve(): Promise<undefined> {
+async function serve({ seeded }: { seeded: boolean }): Promise<undefined> {
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-reads-'))
   const redis = await startLocalRedis({ dir, persistent: false })
-  const database = await openTemporaryDatabase()
-  await seedLibrary(database.db, { frames: 2_000 })
+  const database = seeded ? openSeededDatabase('reads') : await openTemporaryDatabase()
+  if (!seeded) await seedLibrary(database.db, { frames: 2_000 })
   const config = parseConfig({
     PORT: '0',
     DATA_DIR: dir,

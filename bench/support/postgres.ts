@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseConfig } from '../../src/config.ts'
 import { type Db, openDb } from '../../src/db/client.ts'
 import { migrateDatabase } from '../../src/db/migrate.ts'
 import { startLocalPostgres } from '../../src/local/postgres.ts'
@@ -9,6 +10,14 @@ export interface TemporaryDatabase {
   db: Db
   url: string
   [Symbol.asyncDispose](): Promise<void>
+}
+
+/** The library in DATABASE_URL, which `seed` has filled. It is left as it is. */
+export function openSeededDatabase(bench: string): TemporaryDatabase {
+  const { databaseUrl } = parseConfig(process.env)
+  if (!databaseUrl) throw new Error(`${bench}: --seeded needs DATABASE_URL`)
+  const db = openDb({ url: databaseUrl, statementTimeoutMs: 0 })
+  return { db, url: databaseUrl, [Symbol.asyncDispose]: () => db.$client.end() }
 }
 
 /** A migrated PostgreSQL in a temporary folder, set up as by the service. Unless `durable`, commits skip the disk. */
