@@ -96,3 +96,76 @@ test('a word that is new to the library is found mistyped at once', async () => 
   expect(await found()).toBe(1)
   await stores[Symbol.asyncDispose]()
 })
+
+test('a question in known words takes one statement, and with a next best or an advice two', async () => {
+  const stores = await openStores()
+  const captions = ['a lamp on a table', 'a lamp by a window', 'a chair at a table']
+  await seedVideo(stores.db, { title: 'Rooms', frames: captions.map((caption) => ({ caption, subject: 'product' })) })
+  await rebuildSearch({ db: stores.db, deepLink: () => null })
+  const pool = new pg.Pool({ connectionString: stores.databaseUrl, max: 1 })
+  const sent: string[] = []
+  const send = pool.query.bind(pool) as (...given: unknown[]) => unknown
+  const textOf = (given: unknown) => (typeof given === 'string' ? given : (given as { text: string }).text)
+  Object.assign(pool, { query: (...given: unknown[]) => [sent.push(textOf(given[0])), send(...given)][1] })
+  const search = openPostgresSearch(pool)
+  const page = { filters: {}, sort: 'relevance', page: 1, pageSize: 20, facets: false, variety: false } as const
+  const tool = { ...page, fill: 3, loosen: true }
+  /** Without what is read once a second or once a minute. */
+  const statements = () => sent.filter((text) => !/pg_stats|kind = 'techniques' and doc/.test(text)).length
+  await search.search({ q: 'lamp table window unicorn', limit: 6 })
+  for (const [asked, ask] of [
+    [1, () => search.search({ q: 'window table', limit: 6 })],
+    [1, () => search.frames({ ...page, q: 'lamp table' })],
+    [2, () => search.frames({ ...tool, q: 'lamp table' })],
+    [3, () => search.frames({ ...page, q: 'lamp table unicorn' })],
+    [2, () => search.frames({ ...page, q: 'lamp window', filters: { subject: ['logo'], tone: ['dark'] } })],
+    [2, () => search.frames({ ...tool, q: 'lamp window', filters: { subject: ['logo'], tone: ['dark'] } })],
+  ] as const) {
+    sent.length = 0
+    await ask()
+    expect(statements(), sent.join('\n')).toBe(asked)
+  }
+  await pool.end()
+  await stores[Symbol.asyncDispose]()
+})
+
+test('words that the library learns are found at once, also by their beginning', async () => {
+  const stores = await openStores()
+  await seedVideo(stores.db, { title: 'Rooms', frames: [{ caption: 'a lamp on a table' }] })
+  await rebuildSearch({ db: stores.db, deepLink: () => null })
+  const search = openPostgresSearch(stores.db.$client)
+  const page = { filters: {}, sort: 'relevance', page: 1, pageSize: 20, facets: false, variety: false } as const
+  const ask = async () => ({
+    begun: (await search.frames({ ...page, q: 'giraf' })).frames.length,
+    mistyped: (await search.frames({ ...page, q: 'lamp girafe' })).frames.map(({ missing }) => missing?.length ?? 0),
+    everywhere: (await search.search({ q: 'giraf', limit: 6 })).frames.length,
+  })
+  expect(await ask()).toEqual({ begun: 0, mistyped: [1], everywhere: 0 })
+  await seedVideo(stores.db, { title: 'Animals', frames: [{ caption: 'giraffes under a lamp' }] })
+  await rebuildSearch({ db: stores.db, deepLink: () => null })
+  expect(await ask()).toEqual({ begun: 1, mistyped: [1, 1], everywhere: 1 })
+  await stores[Symbol.asyncDispose]()
+})
+
+test('the next best lack one word before they lack two, whatever a word tells', async () => {
+  const stores = await openStores()
+  const captions = [
+    ...Array.from({ length: 12 }, (_, n) => `a lamp on a table ${n}`),
+    ...Array.from({ length: 12 }, (_, n) => `a table ${n}`),
+    'a zebra with a lamp',
+    'a zebra',
+  ]
+  await seedVideo(stores.db, { title: 'Rooms', frames: captions.map((caption) => ({ caption })) })
+  await rebuildSearch({ db: stores.db, deepLink: () => null })
+  for (const manyFrames of [10_000, 20]) {
+    const { frames } = await openPostgresSearch(stores.db.$client, { manyFrames }).search({
+      q: 'zebra lamp table',
+      limit: 20,
+    })
+    expect(frames.map(({ missing }) => missing!.length).slice(0, 13)).toEqual(Array(13).fill(1))
+    expect(frames[0]!.document.caption).toBe('a zebra with a lamp')
+    expect(frames.slice(13).every(({ missing }) => missing!.length === 2)).toBe(true)
+    expect(frames.map(({ score }) => score)).toEqual(frames.map(({ score }) => score).toSorted((x, y) => y - x))
+  }
+  await stores[Symbol.asyncDispose]()
+})

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
-import { expandTerms, isPartSearchable, type TypoCandidate } from '../text/expand.ts'
+import { expandTerms, isPartSearchable, MAX_LONGER, type TypoCandidate } from '../text/expand.ts'
 import { JOINED_FROM, type ReadTerm } from '../text/query.ts'
 import type { Question } from '../text/question.ts'
 import { typosAllowed } from '../text/typos.ts'
@@ -9,96 +9,118 @@ import type { ExpandedQuestion } from './tsquery.ts'
 
 /** What words of a query may stand for: words of the library that are written nearly like them. */
 
-type Scope = 'frames' | 'videos' | 'brands' | 'techniques'
+const SCOPES = ['frames', 'videos', 'brands', 'techniques'] as const
+type Scope = (typeof SCOPES)[number]
 
 /** A word of the library, and the word of a query that it was looked up for. */
 interface Found {
   wanted: string
   scope: string
   word: string
+  /** It begins with the word of the query. */
+  longer: boolean
 }
 
 /** Words of the library that are kept for words of queries: about 5 MB. */
 const MAX_KEPT = 50_000
+/** The read model may change between a look at its words and the search. So often that is tried again. */
+const MAX_TRIES = 3
 
 /** A question with the words of the library that its terms may stand for, by scope. Only frames have attributes. */
-export type Expand = (question: Question) => Promise<(scope: Scope) => ExpandedQuestion>
+export type Expanded = (scope: Scope) => ExpandedQuestion
+
+/**
+ * Answers a question by its expanded terms. The answer says of which version of the read model it is: where the words
+ * are of another, they are looked up again.
+ */
+export type Expand = <T>(
+  question: Question,
+  ask: (expanded: Expanded) => Promise<{ answer: T; version: string | undefined }>,
+) => Promise<T>
 
 /** Looking words up costs more than the search itself, so what was found is kept until the read model changes. */
 export function openExpand(db: Executor): Expand {
   const kept = new LRUCache<string, Found[]>({ maxSize: MAX_KEPT, sizeCalculation: (found) => found.length + 1 })
   let keptFor: string | undefined
 
-  async function nearWords(words: readonly string[], version: string): Promise<Found[]> {
-    if (keptFor !== version) {
-      kept.clear()
-      keptFor = version
-    }
-    const found = new Map(words.map((word) => [word, kept.get(word)]))
-    const unknown = words.filter((word) => found.get(word) === undefined)
-    if (unknown.length > 0) {
-      for (const word of unknown) found.set(word, [])
-      for (const row of await rowsOf<Found>(db, nearWordsQuery(unknown))) found.get(row.wanted)!.push(row)
-      if (keptFor === version) for (const word of unknown) kept.set(word, found.get(word)!)
-    }
-    return [...found.values()].flatMap((some) => some!)
+  function forget(version: string | undefined): void {
+    kept.clear()
+    keptFor = version
   }
 
-  return async ({ wanted, excluded }) => {
-    const candidates = await candidatesFor(wanted)
-    return (scope) => {
-      const strip = (terms: readonly ReadTerm[]) =>
-        scope === 'frames' ? terms : terms.map((term) => ({ ...term, named: [], called: [] }))
-      return { terms: expandTerms(strip(wanted), candidates.get(scope) ?? new Map()), excluded: strip(excluded) }
-    }
+  /** What the words may stand for, all in one version of the read model. */
+  async function nearWords(words: readonly string[]): Promise<{ version: string | undefined; found: Found[] }> {
+    const version = keptFor
+    const known = new Map(words.map((word) => [word, kept.get(word)]))
+    const unknown = words.filter((word) => known.get(word) === undefined)
+    if (unknown.length === 0) return { version, found: [...known.values()].flatMap((some) => some!) }
+    const [row] = await rowsOf<{ version: string; found: Found[] }>(db, nearWordsQuery(unknown))
+    if (row!.version !== keptFor) forget(row!.version)
+    const found = new Map<string, Found[]>(unknown.map((word) => [word, []]))
+    for (const one of row!.found) found.get(one.wanted)!.push(one)
+    for (const [word, some] of found) kept.set(word, some)
+    // Words that were known before are of the version before.
+    if (row!.version !== version && unknown.length < words.length) return nearWords(words)
+    return { version: row!.version, found: [...known].flatMap(([word, some]) => some ?? found.get(word)!) }
   }
 
-  async function candidatesFor(terms: readonly ReadTerm[]): Promise<Map<string, Map<string, TypoCandidate[]>>> {
-    const words = [...new Set(terms.filter((term) => !term.exact).map((term) => term.words[0]!))].filter(isLookedUp)
-    // Typed apart, written together: signup for sign up. Only words that exist, because ranking by prefixes is slow.
-    const together = [...new Set(terms.flatMap(({ joins }) => joins.map(({ word }) => word)))]
-    if (words.length === 0 && together.length === 0) return new Map()
-    const [row] = await rowsOf<{ version: string; found: Found[] }>(db, togetherQuery(together))
-    return groupByScope([...row!.found, ...(await nearWords(words, row!.version))])
+  return async (question, ask) => {
+    const words = [...new Set(question.wanted.filter((term) => !term.exact).map((term) => term.words[0]!))]
+    const lookedUp = words.filter(isLookedUp)
+    for (let tries = 1; ; tries++) {
+      const { version, found } = await nearWords(lookedUp)
+      const { answer, version: current } = await ask(expandedBy(question, groupByScope(lookedUp, found)))
+      if (lookedUp.length === 0 || current === undefined || current === version || tries === MAX_TRIES) return answer
+      if (keptFor === version) forget(current)
+    }
+  }
+}
+
+function expandedBy({ wanted, excluded }: Question, candidates: ReadonlyMap<string, Candidates>): Expanded {
+  return (scope) => {
+    const strip = (terms: readonly ReadTerm[]) =>
+      scope === 'frames' ? terms : terms.map((term) => ({ ...term, named: [], called: [] }))
+    return { terms: expandTerms(strip(wanted), candidates.get(scope)!), excluded: strip(excluded) }
   }
 }
 
 const isLookedUp = (word: string): boolean => isPartSearchable(word) || word.length >= JOINED_FROM
 
-/** Candidates by the word of the query, in each scope. */
-function groupByScope(found: readonly Found[]): Map<string, Map<string, TypoCandidate[]>> {
-  const byScope = new Map<string, Map<string, TypoCandidate[]>>()
-  for (const { wanted, scope, word } of found) {
+/** Candidates by the word of the query. */
+type Candidates = Map<string, TypoCandidate[]>
+
+/** In each scope, with every word that was looked up. */
+function groupByScope(words: readonly string[], found: readonly Found[]): Map<string, Candidates> {
+  const byScope = new Map<string, Candidates>(SCOPES.map((scope) => [scope, new Map(words.map((word) => [word, []]))]))
+  for (const { wanted, scope, word, longer } of found) {
     const screen = scope === 'screen'
-    const readBy = screen ? 'frames' : scope
-    const held = byScope.get(readBy) ?? new Map<string, TypoCandidate[]>()
-    byScope.set(readBy, held)
-    const candidates = held.get(wanted)
-    if (candidates) candidates.push({ word, screen })
-    else held.set(wanted, [{ word, screen }])
+    byScope
+      .get(screen ? 'frames' : scope)!
+      .get(wanted)!
+      .push({ word, screen, longer })
   }
   return byScope
 }
 
-/** Words that begin with two words of the query in a row, and the version of the read model. */
-const togetherQuery = (together: readonly string[]): SQL => sql`
-  select generation || ' ' || version as version, coalesce((
-    select json_agg(json_build_object('wanted', q.word, 'scope', s.scope, 'word', w.word))
-      from unnest((select ${sql.param(together)}::text[])) as q(word)
-      cross join unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope) cross join lateral (
-        select word from ${WORDS}
-         where scope = s.scope and word >= q.word and word < q.word || chr(1114111) order by word limit 12) w
-    ), '[]') as found
-    from read_models where engine = 'postgres'`
+/** The version of the read model. */
+export const VERSION = sql`(select generation || ' ' || version from read_models where engine = 'postgres')`
 
-/** Words that differ by typos, on-screen words that contain a word, and pairs of words that were typed as one. */
+export async function versionOf(db: Executor): Promise<string | undefined> {
+  const [row] = await rowsOf<{ version: string }>(db, sql`select ${VERSION} as version`)
+  return row?.version
+}
+
+/**
+ * Words that differ by typos, longer words, on-screen words that contain a word, and pairs of words that were typed as
+ * one, with the version of the read model.
+ */
 function nearWordsQuery(words: readonly string[]): SQL {
   const typed = words.filter((word) => typosAllowed(word) > 0)
   const parts = words.filter(isPartSearchable)
   // Typed together, written apart: wifi for wi-fi, dont for don't.
   const joined = words.filter((word) => word.length >= JOINED_FROM)
-  return sql`
-  select q.word as wanted, w.scope, w.word
+  const near = sql`
+  select q.word as wanted, w.scope, w.word, false as longer
     from unnest((select ${sql.param(typed)}::text[])) as q(word) cross join lateral (
       (select scope, word from ${WORDS}
         where word % q.word and abs(length(word) - length(q.word)) <= 2
@@ -120,16 +142,23 @@ function nearWordsQuery(words: readonly string[]): SQL {
             order by similarity(w.word, q.word) desc, w.word limit 20) near)
     ) w
   union
-  select q.word, w.scope, w.word
+  select q.word, s.scope, w.word, true
+    from unnest((select ${sql.param(words)}::text[])) as q(word)
+    cross join unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope) cross join lateral (
+      select word from ${WORDS}
+       where scope = s.scope and word > q.word and word < q.word || chr(1114111) order by word limit ${MAX_LONGER + 1}) w
+  union
+  select q.word, w.scope, w.word, false
     from unnest((select ${sql.param(parts)}::text[])) as q(word) cross join lateral (
       select scope, word from ${WORDS}
        where scope = 'screen' and word like '%' || q.word || '%' order by length(word), word limit 60
     ) w
   union
-  select q.word, one.scope, one.word || ' ' || other.word
+  select q.word, one.scope, one.word || ' ' || other.word, false
     from unnest((select ${sql.param(joined)}::text[])) as q(word)
     cross join generate_series(1, length(q.word) - 1) as cut
     join ${WORDS} one on one.word = left(q.word, cut)
     join ${WORDS} other on other.scope = one.scope and other.word = substr(q.word, cut + 1)
    where one.scope = any('{frames,videos,brands,techniques}')`
+  return sql`select ${VERSION} as version, coalesce((select json_agg(found) from (${near}) found), '[]') as found`
 }

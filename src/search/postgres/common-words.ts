@@ -47,6 +47,12 @@ export const isFrequent = (terms: readonly ExpandedTerm[], common: Common): bool
 export const areMany = (terms: readonly ExpandedTerm[], common: Common): boolean =>
   terms.reduce((sum, term) => sum + framesWith(term, common.counts), 0) > common.many
 
+/** Whether frames that meet `least` of these terms may be too many: each has one that is not of the commonest. */
+export function areManyOf(terms: readonly ExpandedTerm[], least: number, common: Common): boolean {
+  const counts = terms.map((term) => framesWith(term, common.counts)).sort((a, b) => a - b)
+  return counts.slice(0, counts.length - least + 1).reduce((sum, n) => sum + n, 0) > common.many
+}
+
 /** Whether a statement about these terms wants a plan of its own. */
 export const hasFrequent = (terms: readonly ExpandedTerm[], common: Common): boolean =>
   terms.length === 0 || areMany(terms, common)
@@ -61,8 +67,10 @@ function framesWith(term: ExpandedTerm, counts: Common['counts']): number {
   }
   const have = (words: readonly string[]) =>
     Math.min(...rowOf(words).map(({ lexeme, prefix }) => (prefix ? begin(lexeme) : (counts.get(lexeme) ?? 0))))
-  const { words, prefix, close, joined, named, called } = term
+  const { words, prefix, close, joins, named, called } = term
   const whole = prefix ? begin(words[0]!) : have(words)
-  const others = [...close, ...joined, ...named.map(namedLexeme)].map((word) => counts.get(word) ?? 0)
+  const others = [...close, ...joins.map(({ word }) => word), ...named.map(namedLexeme)].map(
+    (word) => counts.get(word) ?? 0,
+  )
   return [whole, ...others, ...called.map(have)].reduce((sum, n) => sum + n, 0)
 }

@@ -13,14 +13,15 @@ import { Highlighter } from '../text/highlight.ts'
 import type { NamedWords } from '../text/named-words.ts'
 import { readQuestion } from '../text/question.ts'
 import { nameKey } from '../text/tokens.ts'
+import { type Expanded, VERSION } from './candidates.ts'
 import { type Common, hasFrequent, isFrequent } from './common-words.ts'
 import { documentsOf, SHOWN_TEXT } from './documents.ts'
-import { FEW_RANKED, nextBestQueries } from './next-best.ts'
+import { FEW_RANKED, type FoundText, findNextBest, inSteps, nextBestQueries } from './next-best.ts'
 import { BY_STRENGTH, namedScore, partialScoreOf, ranked, scoreOf } from './rank.ts'
 import type { ReadModel } from './read-model.ts'
 import { DOCUMENTS, ENTRIES, type Executor, FRAMES, rowsOf } from './tables.ts'
-import { allOf, anyOf, type ExpandedQuestion, fixedOf } from './tsquery.ts'
-import { type FoundText, toFrameHit } from './wall.ts'
+import { allOf, anyOf, fixedOf } from './tsquery.ts'
+import { toFrameHit } from './wall.ts'
 import { isStorable } from './where.ts'
 
 type EntryKind = Exclude<DocumentKind, 'frames'>
@@ -34,21 +35,44 @@ export async function searchGroups(
   { q, limit, sourceKey, namesOnly = false }: Parameters<LibrarySearch['search']>[0],
   techniques: NamedWords,
 ): Promise<SearchGroups> {
-  const { db, kept, commonWords } = readModel
+  const { db } = readModel
   const ofVideo = sourceKey === undefined ? undefined : await findBySource(db, sourceKey, limit)
   // Words with a dot and a slash (node.js/express) look like a URL. Without a video of that URL they are words.
   if (ofVideo && (ofVideo.videos.length > 0 || !sourceKey?.startsWith('url:') || WRITTEN_OUT.test(q))) return ofVideo
   if (q.trim() === '') return strongestGroups(db, limit)
   const question = readQuestion(q, techniques)
   if (question.wanted.length === 0 && question.excluded.length === 0) return nothing()
-  const expand = await readModel.expand(question)
-  const common = await commonWords()
-  const { terms } = expand('frames')
-  if (namesOnly && terms.length === 0) return nothing()
-  const on = hasFrequent(terms, common) ? db : kept
-  const rows = await rowsOf<FoundRow>(on, groupsQuery({ expand, common, name: nameKey(q), limit, namesOnly }))
+  if (namesOnly && question.wanted.length === 0) return nothing()
+  const asked = { name: nameKey(q), limit, namesOnly }
+  return readModel.expand(question, (expanded) => askGroups(readModel, expanded, asked))
+}
+
+async function askGroups(
+  readModel: ReadModel,
+  expanded: Expanded,
+  asked: Pick<GroupsAsked, 'name' | 'limit' | 'namesOnly'>,
+): Promise<{ answer: SearchGroups; version: string | undefined }> {
+  const common = await readModel.commonWords()
+  const question = expanded('frames')
+  const { terms } = question
+  // With frequent words the frames with all words are mostly enough, and the next best want a plan for their values.
+  const isLarge = hasFrequent(terms, common)
+  const on = isLarge && isFrequent(terms, common) ? readModel.db : readModel.kept
+  const found = await rowsOf<FoundRow>(on, groupsQuery({ ...asked, expanded, common, isLarge }))
+  const rows = found.filter(({ kind }) => kind !== null)
+  if (isLarge && !asked.namesOnly) {
+    const best = rows.filter(({ kind }) => kind === 'frames').length
+    const beyond = { words: allOf(question), met: terms.length }
+    const more = { filters: {}, question, beyond, limit: asked.limit - best, text: SHOWN_TEXT }
+    for (const row of await findNextBest(readModel, more)) rows.push({ ...row, kind: 'frames' })
+  }
+  return { answer: toGroups(rows, expanded), version: found[0]!.version }
+}
+
+function toGroups(rows: readonly FoundRow[], expanded: Expanded): SearchGroups {
+  const { terms } = expanded('frames')
   const inFrames = new Highlighter(terms)
-  const inNames = new Highlighter(expand('videos').terms)
+  const inNames = new Highlighter(expanded('videos').terms)
   const entries = <K extends EntryKind>(kind: K, namesOf: (document: LibraryDocuments[K]) => Record<string, string>) =>
     rows.flatMap((row): Hit<LibraryDocuments[K]>[] => {
       if (row.kind !== kind) return []
@@ -63,54 +87,50 @@ export async function searchGroups(
   }
 }
 
-type FoundRow = FoundText & { kind: DocumentKind }
+type FoundRow = FoundText & { kind: DocumentKind | null; version?: string }
 
 interface GroupsAsked {
-  expand: (kind: DocumentKind) => ExpandedQuestion
+  expanded: Expanded
   common: Common
   /** The query as a name is compared with it. */
   name: string
   limit: number
   namesOnly: boolean
+  /** The next best frames are asked for in a statement of their own. */
+  isLarge: boolean
 }
 
-/** All groups in one statement, the best of each first. */
+/** All groups in one statement, the best of each first, with the version of the read model in every row. */
 function groupsQuery(asked: GroupsAsked): SQL {
-  const hasTerms = asked.expand('frames').terms.length > 0
+  const hasTerms = asked.expanded('frames').terms.length > 0
   const entries = hasTerms ? (['videos', 'brands', 'techniques'] as const).map((kind) => entryQuery(asked, kind)) : []
   const groups = [...(asked.namesOnly ? [] : [frameQuery(asked)]), ...entries].map((query) => sql`(${query})`)
   // `offset 0` keeps the planner from joining before it has cut.
   return sql`
-    select found.kind, found.score, found.met, held.text from (${sql.join(groups, sql` union all `)}) found
-     cross join lateral (
-       select case when found.kind = 'frames' then ${SHOWN_TEXT} else doc::text end as text from ${DOCUMENTS} d
-        where d.kind = found.kind and d.id = found.id and d.doc is not null offset 0) held
+    select ${VERSION} as version, found.kind, found.score, found.met, held.text
+      from (select) one left join (
+        (${sql.join(groups, sql` union all `)}) found
+        cross join lateral (
+          select case when found.kind = 'frames' then ${SHOWN_TEXT} else doc::text end as text from ${DOCUMENTS} d
+           where d.kind = found.kind and d.id = found.id and d.doc is not null offset 0) held) on true
      order by found.score desc, found.strength desc, found.id`
 }
 
 /** Frames with all words, then the next best. */
-function frameQuery({ expand, common, limit }: GroupsAsked): SQL {
-  const question = expand('frames')
+function frameQuery({ expanded, common, limit, isLarge }: GroupsAsked): SQL {
+  const question = expanded('frames')
   const { terms } = question
   const all = allOf(question)
   const isMany = terms.length === 0 || isFrequent(terms, common)
-  const best = sql`select id, strength, ${scoreOf(terms)} as score, null::bool[] as met
+  const best = (some: SQL) => sql`select id, strength, ${scoreOf(terms)} as score, null::bool[] as met
     from ${ranked(sql`words @@ ${all}`, isMany ? FEW_RANKED : undefined)}
-   order by score desc, strength desc, id limit ${limit}`
-  const steps = [best]
-  for (const query of nextBestQueries({ filters: {}, question, beyond: all }, common)) {
-    const before = steps.map((_, n) => sql`(select count(*) from ${stepName(n)})`)
-    steps.push(query(sql`(${limit}::bigint - ${sql.join(before, sql` - `)})`))
-  }
-  const named = steps.map((step, n) => sql`${stepName(n)} as materialized (${step})`)
-  const every = steps.map((_, n) => sql`select 'frames' as kind, id, strength, score, met from ${stepName(n)}`)
-  return sql`with ${sql.join(named, sql`, `)} ${sql.join(every, sql` union all `)}`
+   order by score desc, strength desc, id limit ${some}`
+  const beyond = { words: all, met: terms.length }
+  return inSteps([best, ...(isLarge ? [] : nextBestQueries({ filters: {}, question, beyond }, common))], limit)
 }
 
-const stepName = (n: number): SQL => sql.raw(`step${n}`)
-
-function entryQuery({ expand, name: key, limit }: GroupsAsked, kind: EntryKind): SQL {
-  const question = expand(kind)
+function entryQuery({ expanded, name: key, limit }: GroupsAsked, kind: EntryKind): SQL {
+  const question = expanded(kind)
   const { terms } = question
   const fixed = fixedOf({ terms: [], excluded: question.excluded })
   const names = kind === 'techniques' ? [sql`name`, sql`replace(id, '-', ' ')`] : [sql`name`]

@@ -10,31 +10,41 @@ import { whereOf } from './where.ts'
  * Of the frames with a word of the question this many are looked at: a look at all takes longer than the search. What
  * they show is there, so each suggestion holds.
  */
-const LOOKED_AT = 400
+const LOOKED_AT = 100
+
+/** The counts of an advice as SQL, an array, and what they say. */
+export interface Loosen {
+  counts: SQL
+  read(counts: readonly number[]): Loosened[]
+}
 
 /**
- * What would be found without each filter, without all of them, and without the words: counted in one statement, where
- * nothing was found. A question with several words finds the frames that meet most, so any word is enough.
+ * What would be found without each filter, without all of them, and without the words, where nothing was found. A
+ * question with several words finds the frames that meet most, so any word is enough. Undefined without filters.
  */
-export async function countLoosened(
-  db: Executor,
-  filters: FrameFilters,
-  question: ExpandedQuestion | undefined,
-): Promise<Loosened[]> {
+export function loosenOf(filters: FrameFilters, question: ExpandedQuestion | undefined): Loosen | undefined {
   const names = Object.keys(filters) as (keyof FrameFilters)[]
-  if (names.length === 0) return []
+  if (names.length === 0) return undefined
   const dropped: Loosened['dropped'][] = [...names]
   if (question && names.length > 1) dropped.push('filters')
   if (question) dropped.push('words')
-  const counts = question
-    ? sql`${countsAmong(names, filters, question)} || array[${countOf(filters)}]`
-    : sql`array[${list(names.map((name) => countOf(omit(filters, name))))}]`
-  const [row] = await rowsOf<{ counts: number[] }>(db, sql`select ${counts} as counts`)
   const partly = (question?.terms.length ?? 0) > 1
-  return dropped.flatMap((one, n) => {
-    const frames = row!.counts[n]!
-    return frames > 0 ? [{ dropped: one, frames, partly: partly && one !== 'words' }] : []
-  })
+  return {
+    counts: question
+      ? sql`(${countsAmong(names, filters, question)} || array[${countOf(filters)}])`
+      : sql`array[${list(names.map((name) => countOf(omit(filters, name))))}]`,
+    read: (counts) =>
+      dropped.flatMap((one, n) => {
+        const frames = counts[n]!
+        return frames > 0 ? [{ dropped: one, frames, partly: partly && one !== 'words' }] : []
+      }),
+  }
+}
+
+export async function countLoosened(db: Executor, loosen: Loosen | undefined): Promise<Loosened[]> {
+  if (!loosen) return []
+  const [row] = await rowsOf<{ counts: number[] }>(db, sql`select ${loosen.counts} as counts`)
+  return loosen.read(row!.counts)
 }
 
 /** One look at the frames that have a word serves every filter that may be dropped. */

@@ -24,12 +24,12 @@ const WEIGHTS = sql.raw(`'{0.3, 0.6, 0.7, 1}'::float4[]`)
 /** For rows with every word: 0.5–1. Higher where the words stand as typed, in the caption or close together. */
 export function scoreOf(terms: readonly ExpandedTerm[]): SQL {
   if (terms.length === 0) return sql`0.5::float8`
-  const named = terms.filter((term) => term.named.length > 0)
   const byText = sql`least(1, ts_rank(${WEIGHTS}, words, ${allTexts(terms)}))`
   const typed = sql`0.5 + 0.2 * (words @@ ${asTyped(terms)})::int`
-  if (named.length === 0) return sql`(${typed} + 0.3 * ${byText})::float8`
+  const named = namedShareOf(terms)
+  if (!named) return sql`(${typed} + 0.3 * ${byText})::float8`
   // What a frame is counts before what its texts mention.
-  return sql`(${typed} + 0.15 * ${shareOf(named.map(namedOf))} + 0.15 * ${byText})::float8`
+  return sql`(${typed} + 0.15 * ${named} + 0.15 * ${byText})::float8`
 }
 
 /** For names with some of the words: below 0.5, by how many. */
@@ -38,17 +38,26 @@ export function partialScoreOf(terms: readonly ExpandedTerm[]): SQL {
     + 0.04 * least(1, ts_rank(${WEIGHTS}, words, ${anyOf(terms)})))::float8`
 }
 
-/** The share of these that a row meets. */
-function shareOf(queries: readonly SQL[]): SQL {
+/** The share of these that a row meets. `of`: how many can be met, where it is not all. */
+function shareOf(queries: readonly SQL[], of = queries.length): SQL {
   const met = queries.map((query) => sql`(words @@ ${query})::int`)
-  return sql`((${sql.join(met, sql` + `)})::float8 / ${sql.raw(String(queries.length))})`
+  return sql`((${sql.join(met, sql` + `)})::float8 / ${of}::float8)`
+}
+
+/**
+ * The share of the attributes named that a row has. Undefined where none is named. The statement does not depend on
+ * which words name one, so that few plans serve all questions.
+ */
+function namedShareOf(terms: readonly ExpandedTerm[]): SQL | undefined {
+  const count = terms.filter((term) => term.named.length > 0).length
+  return count === 0 ? undefined : shareOf(terms.map(namedOf), count)
 }
 
 /** 0–1, by the texts and attributes that some of the words meet. */
 export function partialRankOf(terms: readonly ExpandedTerm[]): SQL {
-  const named = terms.filter((term) => term.named.length > 0)
   const byText = sql`least(1, ts_rank(${WEIGHTS}, words, ${anyText(terms)}))`
-  return named.length === 0 ? byText : sql`(0.5 * ${byText} + 0.5 * ${shareOf(named.map(namedOf))})`
+  const named = namedShareOf(terms)
+  return named ? sql`(0.5 * ${byText} + 0.5 * ${named})` : byText
 }
 
 /** `scoreByName` in SQL: the longer the name, the higher. */

@@ -1,6 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { FrameFilters } from '../library-search.ts'
+import type { FrameFilters, Loosened } from '../library-search.ts'
 import type { ExpandedTerm } from '../text/expand.ts'
+import { VERSION, versionOf } from './candidates.ts'
+import type { Loosen } from './loosened.ts'
 import { partialRankOf } from './rank.ts'
 import { type Executor, FRAMES, rowsOf } from './tables.ts'
 import { type ExpandedQuestion, oneOf, someOf } from './tsquery.ts'
@@ -23,76 +25,119 @@ export interface Relaxed {
   met: number
 }
 
-/** Undefined where nothing is found with fewer words either. Asks only where no frame meets all. */
+export interface Relaxing {
+  /** Absent where nothing is found with fewer words either. */
+  relaxed?: Relaxed
+  /** Where nothing is found, what would be with fewer conditions. Only where it was asked for. */
+  loosened?: Loosened[]
+  version: string | undefined
+}
+
+/**
+ * Asks only where no frame meets all, in one statement: the largest number of words that some frame meets, then which
+ * words, or what to advise.
+ */
 export async function relax(
   db: Executor,
-  filters: FrameFilters,
+  { filters, loosen }: { filters: FrameFilters; loosen: Loosen | undefined },
   question: ExpandedQuestion,
-): Promise<Relaxed | undefined> {
+): Promise<Relaxing> {
   const { terms, excluded } = question
   const quoted = terms.filter((term) => term.quoted)
-  const free = terms.filter((term) => !term.quoted)
-  if (free.length === 0 || terms.length < 2) return undefined
-  const weights = await weigh(db, filters, terms)
-  const weightOf = new Map(terms.map((term, n) => [term, weights[n]!]))
-  if (quoted.some((term) => weightOf.get(term) === 0)) return undefined
-  const chosen = free
-    .filter((term) => weightOf.get(term)! > 0)
-    .sort((a, b) => weightOf.get(b)! - weightOf.get(a)!)
-    .slice(0, MAX_CHOSEN)
-  const among = { terms: [...quoted, ...chosen], excluded }
-  const least = await mostMet(db, filters, among, chosen.length < free.length ? chosen.length : chosen.length - 1)
-  if (least === undefined) return undefined
-  const kept = await metByAll(db, filters, among, least, chosen)
-  const held = new Set([...quoted, ...kept])
+  const all = terms.filter((term) => !term.quoted)
+  if (all.length === 0 || terms.length < 2) return { version: await versionOf(db) }
+  const free = all.length > MAX_CHOSEN ? await mostTelling(db, filters, all) : all
+  const among = { terms: [...quoted, ...free], excluded }
+  const least = quoted.length > 0 ? 0 : 1
+  const from = free.length < all.length ? free.length : free.length - 1
+  const levels = Array.from({ length: from - least + 1 }, (_, n) => someOf(among, from - n))
+  const [row] = await rowsOf<Row>(db, relaxQuery({ filters, levels, quoted, free, from, loosen }))
+  const { at, version } = row!
+  if (at === null) return { version, ...(loosen && row!.loosened ? { loosened: loosen.read(row!.loosened) } : {}) }
+  const weights = weightsOf(row!.counts!)
+  const weightOf = new Map(among.terms.map((term, n) => [term, weights[n]!]))
+  const chosen = free.filter((term) => weightOf.get(term)! > 0).sort((a, b) => weightOf.get(b)! - weightOf.get(a)!)
+  const met = quoted.length + from - at
+  const held = new Set([...quoted, ...chosen.filter((term) => !row!.lacking?.[free.indexOf(term)])])
   return {
-    words: someOf(among, least),
-    score: scoreOfMost(among.terms, weightOf, quoted.length + least, terms.length),
-    letGo: terms.filter((term) => !held.has(term)),
-    met: quoted.length + least,
+    version,
+    relaxed: {
+      words: levels[at]!,
+      score: scoreOfMost([...quoted, ...chosen], weightOf, met, terms.length),
+      letGo: terms.filter((term) => !held.has(term)),
+      met,
+    },
   }
 }
 
-/** What each term tells: more, the fewer frames meet it. 0 where none does. */
-async function weigh(db: Executor, filters: FrameFilters, terms: readonly ExpandedTerm[]): Promise<number[]> {
-  const count = (where: SQL) =>
-    sql`(select count(*)::int from (select from ${FRAMES} where ${where} limit ${MAX_COUNTED}) counted)`
-  const counts = [whereOf(filters), ...terms.map((term) => whereOf(filters, oneOf(term)))].map(count)
-  const [row] = await rowsOf<{ counts: number[] }>(db, sql`select array[${sql.join(counts, sql`, `)}] as counts`)
-  const [all, ...each] = row!.counts
-  return each.map((n) => (n === 0 ? 0 : Math.log(1 + all! / n)))
+interface Row {
+  version: string
+  /** The first level that some frame reaches; null where none is. */
+  at: number | null
+  /** Frames that pass the filters, then those that meet each word. */
+  counts: number[] | null
+  /** Whether some frame of the set lacks the nth word; null where none lacks a word that some frame has. */
+  lacking: boolean[] | null
+  loosened: number[] | null
 }
 
-/** The largest number of free terms, up to `from`, that some frame meets. */
-async function mostMet(
-  db: Executor,
-  filters: FrameFilters,
-  question: ExpandedQuestion,
-  from: number,
-): Promise<number | undefined> {
-  const least = question.terms.some((term) => term.quoted) ? 0 : 1
-  const levels = Array.from({ length: from - least + 1 }, (_, n) => from - n)
-  if (levels.length === 0) return undefined
-  const cases = levels.map(
-    (n) => sql`when exists (select from ${FRAMES} where ${whereOf(filters, someOf(question, n))}) then ${n}::int`,
+interface RelaxAsked {
+  filters: FrameFilters
+  levels: readonly SQL[]
+  quoted: readonly ExpandedTerm[]
+  free: readonly ExpandedTerm[]
+  /** How many of `free` the first level meets. */
+  from: number
+  loosen: Loosen | undefined
+}
+
+/**
+ * PostgreSQL runs the queries inside a `case` only where their branch is taken. Which words the set lacks is asked only
+ * where more words are met by some frame than by each frame of the set.
+ */
+function relaxQuery({ filters, levels, quoted, free, from, loosen }: RelaxAsked): SQL {
+  // For one row, as `exists` wants, PostgreSQL would rather read the table than the index of words.
+  const some = (where: SQL) => sql`(select count(*) > 0 from (select from ${FRAMES} where ${where} limit 100) found)`
+  const cases = levels.map((words, n) => sql`when ${some(whereOf(filters, words))} then ${sql.raw(String(n))}`)
+  const set = sql`(select (array[${list(levels)}])[level.at + 1] from level)`
+  const lacking = free.map((term) => some(sql`${whereOf(filters, set)} and not words @@ ${oneOf(term)}`))
+  const isMet = sql`(select count(*) from unnest(counts[${sql.raw(String(quoted.length + 2))}:]) n where n > 0)`
+  const advice = loosen ? sql`case when at is null then ${loosen.counts} end` : sql`null::int[]`
+  return sql`
+    with level as materialized (select case ${sql.join(cases, sql` `)} end as at),
+    counted as materialized (
+      select at, case when at is not null then array[${list(countsOf(filters, [...quoted, ...free]))}] end as counts
+        from level)
+    select ${VERSION} as version, at, counts,
+           case when ${isMet} > ${sql.raw(String(from))} - at then array[${list(lacking)}] end as lacking,
+           ${advice} as loosened
+      from counted`
+}
+
+const list = (parts: readonly SQL[]): SQL => sql.join([...parts], sql`, `)
+
+const countsOf = (filters: FrameFilters, terms: readonly ExpandedTerm[]): SQL[] =>
+  [whereOf(filters), ...terms.map((term) => whereOf(filters, oneOf(term)))].map(
+    (where) => sql`(select count(*)::int from (select from ${FRAMES} where ${where} limit ${MAX_COUNTED}) counted)`,
   )
-  const [row] = await rowsOf<{ most: number | null }>(db, sql`select case ${sql.join(cases, sql` `)} end as most`)
-  return row!.most ?? undefined
-}
 
-/** Those of `terms` that every frame of the set meets. */
-async function metByAll(
+/** What each term tells: more, the fewer frames meet it. 0 where none does. */
+const weightsOf = ([all, ...each]: readonly number[]): number[] =>
+  each.map((n) => (n === 0 ? 0 : Math.log(1 + all! / n)))
+
+/** The words that tell most, of those that some frame meets. */
+async function mostTelling(
   db: Executor,
   filters: FrameFilters,
-  question: ExpandedQuestion,
-  least: number,
   terms: readonly ExpandedTerm[],
 ): Promise<ExpandedTerm[]> {
-  if (least === terms.length) return [...terms]
-  const set = whereOf(filters, someOf(question, least))
-  const lacking = terms.map((term) => sql`exists (select from ${FRAMES} where ${set} and not words @@ ${oneOf(term)})`)
-  const [row] = await rowsOf<{ lacking: boolean[] }>(db, sql`select array[${sql.join(lacking, sql`, `)}] as lacking`)
-  return terms.filter((_, n) => !row!.lacking[n])
+  const [row] = await rowsOf<{ counts: number[] }>(db, sql`select array[${list(countsOf(filters, terms))}] as counts`)
+  const weights = weightsOf(row!.counts)
+  const weightOf = (term: ExpandedTerm) => weights[terms.indexOf(term)]!
+  return terms
+    .filter((term) => weightOf(term) > 0)
+    .sort((a, b) => weightOf(b) - weightOf(a))
+    .slice(0, MAX_CHOSEN)
 }
 
 /** Below 0.5: by how many of the words are met, then by what these tell. */
@@ -103,10 +148,8 @@ function scoreOfMost(
   of: number,
 ): SQL {
   const total = terms.reduce((sum, term) => sum + weightOf.get(term)!, 0)
-  const told = terms.map(
-    (term) => sql`(words @@ ${oneOf(term)})::int * ${sql.raw((weightOf.get(term)! / total).toFixed(6))}`,
-  )
-  return partialScore(sql.raw(String(met)), sql`(${sql.join(told, sql` + `)})`, partialRankOf(terms), of)
+  const told = terms.map((term) => sql`(words @@ ${oneOf(term)})::int * ${weightOf.get(term)! / total}::float8`)
+  return partialScore(sql`${met}::int`, sql`(${sql.join(told, sql` + `)})`, partialRankOf(terms), of)
 }
 
 /** `told`, `rank`: 0–1. */

@@ -17,7 +17,7 @@ import {
   loadVideos,
 } from './documents.ts'
 import { searchGroups } from './groups.ts'
-import { keepingPlans } from './prepared.ts'
+import { keepingPlans, planningEach } from './prepared.ts'
 import { findSimilar } from './similar.ts'
 import { rowsOf } from './tables.ts'
 import { findFrames } from './wall.ts'
@@ -32,7 +32,12 @@ export function openPostgresSearch(
 ): LibrarySearch {
   const db = drizzle(pool)
   const kept = keepingPlans(pool)
-  const readModel = { db, kept, commonWords: openCommonWords(db, manyFrames), expand: openExpand(kept) }
+  const readModel = {
+    db: planningEach(pool),
+    kept,
+    commonWords: openCommonWords(db, manyFrames),
+    expand: openExpand(kept),
+  }
   const techniques = () => loadTechniques(db)
   const techniqueWords = openTechniqueWords(techniques)
 

@@ -34,7 +34,15 @@ export function fixedOf({ terms, excluded }: ExpandedQuestion): SQL | undefined 
   return parts.length > 0 ? sql`${parts.join(' & ')}::tsquery` : undefined
 }
 
-export const oneOf = (term: ExpandedTerm): SQL => sql`${textOf(term)}::tsquery`
+/** The same object for the same term, so that a statement holds it once. */
+export function oneOf(term: ExpandedTerm): SQL {
+  const known = ONES.get(term)
+  if (known) return known
+  const made = sql`${textOf(term)}::tsquery`
+  ONES.set(term, made)
+  return made
+}
+const ONES = new WeakMap<ExpandedTerm, SQL>()
 
 /** As `allOf` and `anyOf`, in texts alone: for ranking. */
 export const allTexts = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(wordsOf).join(' & ')}::tsquery`
@@ -44,8 +52,9 @@ export const anyText = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(
 export const asTyped = (terms: readonly ExpandedTerm[]): SQL =>
   sql`${terms.map((term) => eitherOf([phraseOf(term.words), ...term.named.map(lexemeOf)])).join(' & ')}::tsquery`
 
-/** By the attribute that it names. */
-export const namedOf = (term: ExpandedTerm): SQL => sql`${eitherOf(term.named.map(lexemeOf))}::tsquery`
+/** By the attribute that it names. No row meets a term that names none. */
+export const namedOf = (term: ExpandedTerm): SQL =>
+  sql`${term.named.length > 0 ? eitherOf(term.named.map(lexemeOf)) : lexemeOf('')}::tsquery`
 
 const textOf = (term: ExpandedTerm): string => eitherOf([wordsOf(term), ...term.named.map(lexemeOf)])
 const notOf = ({ words, named }: ReadTerm): string => `!${eitherOf([phraseOf(words), ...named.map(lexemeOf)])}`
@@ -59,10 +68,12 @@ function wordsOf(term: ExpandedTerm): string {
   if (term.exact) return phraseOf(term.words)
   const word = quoted(term.words[0]!)
   const options = [
-    term.prefix ? `${word}:*` : word,
+    term.prefix && !term.longer ? `${word}:*` : word,
+    ...(term.longer ?? []).map(quoted),
     ...term.close.map(quoted),
     ...term.pairs.map(phraseOf),
-    ...term.joined.map(quoted),
+    // Written together with the word before or after it: signup for sign up.
+    ...term.joins.map((one) => `${quoted(one.word)}${one.prefix ? ':*' : ''}`),
     ...term.parts.map((part) => `${quoted(part)}:C`),
     ...term.called.filter((name) => name.length > 1 || name[0] !== term.words[0]).map(phraseOf),
   ]

@@ -8,15 +8,16 @@ import { StoredFrame } from '../stored-frame.ts'
 import type { ExpandedTerm } from '../text/expand.ts'
 import { Highlighter } from '../text/highlight.ts'
 import type { NamedWords } from '../text/named-words.ts'
-import { readQuestion } from '../text/question.ts'
+import { type Question, readQuestion } from '../text/question.ts'
+import { VERSION } from './candidates.ts'
 import { hasFrequent, isFrequent } from './common-words.ts'
 import { SHOWN_TEXT } from './documents.ts'
 import { countFacets, noCounts } from './facets.ts'
-import { countLoosened } from './loosened.ts'
-import { type FoundFrame, findNextBest } from './next-best.ts'
+import { countLoosened, loosenOf } from './loosened.ts'
+import { type FoundText, findNextBest } from './next-best.ts'
 import { ORDERS, ranked, scoreOf } from './rank.ts'
 import type { ReadModel } from './read-model.ts'
-import { type Relaxed, relax } from './relax.ts'
+import { type Relaxed, type Relaxing, relax } from './relax.ts'
 import { DOCUMENTS, type Executor, FRAMES, rowsOf } from './tables.ts'
 import { allOf, type ExpandedQuestion, oneOf } from './tsquery.ts'
 import { whereOf } from './where.ts'
@@ -34,20 +35,36 @@ interface Reading {
 
 /** A page of the wall. Techniques of the query are current slugs. */
 export async function findFrames(readModel: ReadModel, query: FrameQuery, techniques: NamedWords): Promise<FramePage> {
-  const { db, kept, commonWords } = readModel
   if (query.q.trim() === '') {
+    const { db } = readModel
     const reading = { words: undefined, score: sql`1::float8`, terms: [], frequent: false }
-    const [frames, counted] = await Promise.all([findPage(db, query, reading), countOf(db, query, reading)])
-    return { frames, ...counted, ...(await loosenedOf(db, query, frames, undefined)) }
+    const [{ frames }, counted] = await Promise.all([findPage(db, query, reading), countOf(db, query, reading)])
+    const isAdvised = query.loosen && query.page === 1 && frames.length === 0
+    return {
+      frames,
+      ...counted,
+      ...(isAdvised ? { loosened: await countLoosened(db, loosenOf(query.filters, undefined)) } : {}),
+    }
   }
   const question = readQuestion(query.q, techniques)
   const { wanted, excluded } = question
   // The query holds signs only, no word that could be found.
   if (wanted.length === 0 && excluded.length === 0)
     return { frames: [], readAs: readAsOf(question), ...(query.facets ? { total: 0, facets: noCounts() } : {}) }
-  const expanded = (await readModel.expand(question))('frames')
+  return readModel.expand(question, (expanded) => askFrames(readModel, query, question, expanded('frames')))
+}
+
+/** A page of a question in words, and the version of the read model that it is of, if it is known. */
+async function askFrames(
+  readModel: ReadModel,
+  query: FrameQuery,
+  question: Question,
+  expanded: ExpandedQuestion,
+): Promise<{ answer: FramePage; version: string | undefined }> {
+  const { db, kept } = readModel
+  const { filters, page } = query
   const { terms } = expanded
-  const common = await commonWords()
+  const common = await readModel.commonWords()
   const whole: Reading = {
     words: allOf(expanded),
     score: scoreOf(terms),
@@ -55,43 +72,37 @@ export async function findFrames(readModel: ReadModel, query: FrameQuery, techni
     frequent: terms.length === 0 || isFrequent(terms, common),
   }
   // A stored order or a filter may be quicker than the words: that depends on how rare they are.
-  const isByWords = query.sort === 'relevance' && !hasFrequent(terms, common) && isUnfiltered(query.filters)
+  const isByWords = query.sort === 'relevance' && !hasFrequent(terms, common) && isUnfiltered(filters)
   const on = isByWords ? kept : db
-  let [frames, counted] = await Promise.all([findPage(on, query, whole), countOf(db, query, whole)])
-  const relaxed = frames.length === 0 && (await isEmpty(db, query, whole, counted)) ? await relaxOf() : undefined
+  let [found, counted] = await Promise.all([findPage(on, query, whole), countOf(db, query, whole)])
+  const isNowhere = found.frames.length === 0 && (await isEmpty(db, query, whole, counted))
+  const loosen = query.loosen && page === 1 && isNowhere ? loosenOf(filters, expanded) : undefined
+  const { relaxed, loosened, version } = isNowhere
+    ? await relax(on, { filters, loosen }, expanded)
+    : neverRelaxed(found)
   if (relaxed) {
     const reading = { ...whole, ...relaxed, relaxed, frequent: hasFrequent(terms, common) }
-    ;[frames, counted] = await Promise.all([findPage(db, query, reading), countOf(db, query, reading)])
+    ;[found, counted] = await Promise.all([findPage(on, query, reading), countOf(db, query, reading)])
   }
-  const readAs = readAsOf(question, relaxed?.letGo, relaxed?.met)
-  const { fill = 0 } = query
-  const room = query.page === 1 && frames.length > 0 ? fill - frames.length : 0
-  const nextBest = room > 0 ? await findMore(relaxed ? relaxed.words : whole.words!, room) : undefined
-  const loosened = await loosenedOf(db, query, frames, expanded)
-  return { frames, ...counted, readAs, ...loosened, ...(nextBest ? { nextBest } : {}) }
-
-  function relaxOf(): Promise<Relaxed | undefined> {
-    return relax(on, query.filters, expanded)
+  const { frames } = found
+  const isAdvised = query.loosen && page === 1 && frames.length === 0
+  // Where nothing was found, no frame meets any of the words, and there is no next best.
+  const room = page === 1 && frames.length > 0 ? (query.fill ?? 0) - frames.length : 0
+  const beyond = relaxed ?? { words: allOf(expanded), met: terms.length }
+  const more = { filters, question: expanded, beyond, limit: room, text: textOf(query) }
+  const answer = {
+    frames,
+    ...counted,
+    readAs: readAsOf(question, relaxed?.letGo, relaxed?.met),
+    ...(isAdvised ? { loosened: loosened ?? (await countLoosened(on, loosen)) } : {}),
+    ...(room > 0 ? { nextBest: hitsOf(query, await findNextBest(readModel, more), terms) } : {}),
   }
-
-  /** Where nothing was found, no frame meets any of the words, and there is no next best. */
-  async function findMore(beyond: SQL, limit: number): Promise<FrameHit[]> {
-    const found = await findNextBest(readModel, { filters: query.filters, question: expanded, beyond, limit })
-    return frameHits(db, query, found, terms)
-  }
-}
-
-async function loosenedOf(
-  db: Executor,
-  { loosen, page, filters }: FrameQuery,
-  frames: readonly FrameHit[],
-  question: ExpandedQuestion | undefined,
-): Promise<Pick<FramePage, 'loosened'>> {
-  if (!loosen || page > 1 || frames.length > 0) return {}
-  return { loosened: await countLoosened(db, filters, question) }
+  return { answer, version }
 }
 
 const isUnfiltered = (filters: FrameFilters): boolean => Object.values(filters).every((values) => !values?.length)
+
+const neverRelaxed = ({ version }: Found): Relaxing => ({ version })
 
 const countOf = async (db: Executor, { facets, filters }: FrameQuery, { words }: Reading) =>
   facets ? countFacets(db, filters, words) : undefined
@@ -112,7 +123,13 @@ async function isEmpty(
   return !row!.some
 }
 
-async function findPage(db: Executor, query: FrameQuery, reading: Reading): Promise<FrameHit[]> {
+/** `version`: of the read model, where a frame was found. */
+interface Found {
+  frames: FrameHit[]
+  version: string | undefined
+}
+
+async function findPage(db: Executor, query: FrameQuery, reading: Reading): Promise<Found> {
   const { page, pageSize } = query
   const { words, score, terms, relaxed } = reading
   const isRanked = query.sort === 'relevance' && words !== undefined
@@ -126,10 +143,10 @@ async function findPage(db: Executor, query: FrameQuery, reading: Reading): Prom
   const read = words === undefined ? score : ofRow(score)
   const byTier = tiers ? sql`tier, ${order}` : order
   // The index alone cuts the page. Documents, and scores that do not order, are read for its rows only.
-  const rows = await rowsOf<FoundText>(
+  const rows = await rowsOf<FoundText & { version: string }>(
     db,
     sql`
-    select p.id, ${isRanked ? sql`p.score` : read} as score, ${relaxed ? ofRow(flags) : flags} as met, d.text
+    select ${VERSION} as version, ${isRanked ? sql`p.score` : read} as score, ${relaxed ? ofRow(flags) : flags} as met, d.text
       from (select id, ${sql.raw(columns)} ${isRanked ? sql`, ${score} as score` : sql``} ${tiers ? sql`, tier` : sql``}
               from ${tiers ? tieredFrames(where, tiers) : ranked(where, undefined)}
              order by ${byTier} limit ${pageSize} offset ${(page - 1) * pageSize - (tiers ? tiers.from : 0)}) p
@@ -137,7 +154,7 @@ async function findPage(db: Executor, query: FrameQuery, reading: Reading): Prom
        select ${textOf(query)} as text from ${DOCUMENTS} held where held.kind = 'frames' and held.id = p.id offset 0) d
      order by ${byTier}`,
   )
-  return hitsOf(query, rows, terms)
+  return { frames: hitsOf(query, rows, terms), version: rows[0]?.version }
 }
 
 /** Where the matches are too many, the strongest of them are ranked first, then the next ones: a total order too. */
@@ -158,13 +175,6 @@ function tieredFrames(where: SQL, { from, to }: { from: number; to: number }): S
 const metOf = (term: ExpandedTerm): SQL => sql`words @@ ${oneOf(term)}`
 
 const textOf = ({ provenance }: FrameQuery): SQL => (provenance ? sql`doc::text` : SHOWN_TEXT)
-
-/** A frame that was found, with its document as text. */
-export interface FoundText {
-  score: number
-  met: boolean[] | null
-  text: string
-}
 
 /** Without a highlighter the query has no words. */
 export function toFrameHit(
@@ -187,6 +197,10 @@ function hitsOf({ q, provenance }: FrameQuery, rows: readonly FoundText[], terms
 function orderOf(query: FrameQuery, isRanked: boolean): keyof typeof ORDERS {
   if (isRanked) return 'relevance'
   return query.sort === 'strength' ? 'strength' : 'newest'
+}
+
+interface FoundFrame extends Omit<FoundText, 'text'> {
+  id: string
 }
 
 /** Reads from the top until the page is full, because the frames before it decide what is a near-duplicate. */
@@ -221,14 +235,15 @@ async function frameHits(
   query: FrameQuery,
   found: readonly FoundFrame[],
   terms: readonly ExpandedTerm[],
-): Promise<FrameHit[]> {
-  if (found.length === 0) return []
+): Promise<Found> {
+  if (found.length === 0) return { frames: [], version: undefined }
   const ids = sql.param(found.map(({ id }) => id))
-  const rows = await rowsOf<{ id: string; text: string }>(
+  const rows = await rowsOf<{ id: string; text: string; version: string }>(
     db,
-    sql`select id, ${textOf(query)} as text from ${DOCUMENTS} where kind = 'frames' and id = any(${ids})`,
+    sql`select ${VERSION} as version, id, ${textOf(query)} as text
+          from ${DOCUMENTS} where kind = 'frames' and id = any(${ids})`,
   )
   const texts = new Map(rows.map(({ id, text }) => [id, text]))
   const held = found.flatMap((one) => (texts.has(one.id) ? [{ ...one, text: texts.get(one.id)! }] : []))
-  return hitsOf(query, held, terms)
+  return { frames: hitsOf(query, held, terms), version: rows[0]?.version }
 }

@@ -1,4 +1,4 @@
-import type { JoinedTerm, ReadTerm } from './query.ts'
+import type { ReadTerm } from './query.ts'
 import { editDistance, typosAllowed } from './typos.ts'
 
 /** What is wanted, together with the words of the library that it may stand for. */
@@ -9,8 +9,8 @@ export interface ExpandedTerm extends ReadTerm {
   parts: string[]
   /** Two words that were typed as one. */
   pairs: [string, string][]
-  /** This word written together with the one before or after it. */
-  joined: string[]
+  /** Of a word that is being typed: all longer words that begin with it. Absent where they are too many, or unknown. */
+  longer?: string[]
 }
 
 /** A word of the library that a word of the query may stand for. With a space in it, it is two words in a row. */
@@ -18,8 +18,12 @@ export interface TypoCandidate {
   word: string
   /** From on-screen text, where a word is also found by a part of it. */
   screen: boolean
+  /** One of the words that begin with it: up to `MAX_LONGER` and one, so that it shows whether there are more. */
+  longer?: boolean
 }
 
+/** An index looks up so many words sooner than all that begin alike. */
+export const MAX_LONGER = 24
 const MAX_CLOSE = 12
 const MAX_PARTS = 40
 
@@ -34,8 +38,10 @@ export function expandTerms(
 ): ExpandedTerm[] {
   return terms.map((term) => {
     const word = term.words[0]!
-    if (term.exact) return { ...term, close: [], parts: [], pairs: [], joined: [] }
-    const all = candidates.get(word) ?? []
+    if (term.exact) return { ...term, close: [], parts: [], pairs: [] }
+    const known = candidates.get(word)
+    const all = known?.filter((candidate) => !candidate.longer) ?? []
+    const longer = known?.filter((candidate) => candidate.longer).map((candidate) => candidate.word)
     const single = all.filter((candidate) => !candidate.word.includes(' '))
     return {
       ...term,
@@ -45,7 +51,7 @@ export function expandTerms(
         .filter((candidate) => candidate.word.includes(' '))
         .map((candidate) => candidate.word.split(' ') as [string, string])
         .slice(0, MAX_CLOSE),
-      joined: term.joins.flatMap((one) => writtenTogether(one, candidates.get(one.word) ?? [])),
+      ...(term.prefix && longer && longer.length <= MAX_LONGER ? { longer } : {}),
     }
   })
 }
@@ -67,12 +73,6 @@ function containing(word: string, candidates: readonly TypoCandidate[]): string[
     .map((candidate) => candidate.word)
     .sort((a, b) => a.length - b.length || compare(a, b))
   return [...new Set(parts)].slice(0, MAX_PARTS)
-}
-
-function writtenTogether({ word, prefix }: JoinedTerm, candidates: readonly TypoCandidate[]): string[] {
-  return candidates
-    .filter((candidate) => !candidate.screen && (prefix ? candidate.word.startsWith(word) : candidate.word === word))
-    .map((candidate) => candidate.word)
 }
 
 function compare(a: string, b: string): number {
