@@ -146,7 +146,8 @@ function nearWordsQuery(words: readonly string[]): SQL {
     from unnest((select ${sql.param(words)}::text[])) as q(word)
     cross join unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope) cross join lateral (
       select word from ${WORDS}
-       where scope = s.scope and word > q.word and word < q.word || chr(1114111) order by word limit ${MAX_LONGER + 1}) w
+       where scope = s.scope and word > q.word and word < q.word || chr(1114111)
+       order by word limit ${MAX_LONGER + 1}) w
   union
   select q.word, w.scope, w.word, false
     from unnest((select ${sql.param(parts)}::text[])) as q(word) cross join lateral (

@@ -21,7 +21,7 @@ export interface FoundText {
   text: string
 }
 
-export interface Beyond {
+interface Beyond {
   /** The frames that stand before the next best. */
   words: SQL
   /** How many words each of them meets. */
@@ -100,7 +100,8 @@ const someQuery =
   ({ filters, question, beyond }: Asked, some: SQL, isMany: boolean, share = 1) =>
   (limit: SQL): SQL => {
     const { terms } = question
-    const where = sql`${whereOf(filters, fixedOf(question))} and ${some} and not words @@ ${beyond.words} and ${limit} > 0`
+    const isNext = sql`${some} and not words @@ ${beyond.words} and ${limit} > 0`
+    const where = sql`${whereOf(filters, fixedOf(question))} and ${isNext}`
     const join = (parts: readonly SQL[], by: SQL) => sql.join([...parts], by)
     const names = terms.map((_, n) => sql.raw(`m${n}`))
     const flags = terms.map((term, n) => sql`(words @@ ${oneOf(term)})::int as ${names[n]!}`)

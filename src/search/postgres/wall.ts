@@ -146,7 +146,8 @@ async function findPage(db: Executor, query: FrameQuery, reading: Reading): Prom
   const rows = await rowsOf<FoundText & { version: string }>(
     db,
     sql`
-    select ${VERSION} as version, ${isRanked ? sql`p.score` : read} as score, ${relaxed ? ofRow(flags) : flags} as met, d.text
+    select ${VERSION} as version, ${isRanked ? sql`p.score` : read} as score,
+           ${relaxed ? ofRow(flags) : flags} as met, d.text
       from (select id, ${sql.raw(columns)} ${isRanked ? sql`, ${score} as score` : sql``} ${tiers ? sql`, tier` : sql``}
               from ${tiers ? tieredFrames(where, tiers) : ranked(where, undefined)}
              order by ${byTier} limit ${pageSize} offset ${(page - 1) * pageSize - (tiers ? tiers.from : 0)}) p
