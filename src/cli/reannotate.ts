@@ -3,7 +3,7 @@ import { eq } from 'drizzle-orm'
 import { annotations } from '../db/schema/annotations.ts'
 import type { FrameRow } from '../db/schema/frames.ts'
 import { requireAnnotator } from '../library/annotator/active-annotator.ts'
-import { costsOf, expectedCostOfFrames, recordVisionCall } from '../library/annotator/vision-spending.ts'
+import { expectedCostOfFrames, openBooks, settleCall } from '../library/annotator/vision-spending.ts'
 import type { ValueCandidate } from '../library/frames/provenance.ts'
 import {
   cancelReannotation,
@@ -129,10 +129,6 @@ async function previewSample(context: CommandContext, version: string, rows: rea
     cost_usd: 0,
   }
   if (rows.length === 0) return preview
-  if (config.vision?.budgetPerDay !== undefined && (await costsOf(db)).cost_usd >= config.vision.budgetPerDay)
-    throw new CliError(
-      `The budget of $${config.vision.budgetPerDay} for 24 hours is spent. Try again later or raise VISION_BUDGET_DAY.`,
-    )
   const { openConfiguredAnnotator } = await import('../workers/annotator.ts')
   const { DEFAULT_PREFIX } = await import('../queue/queues.ts')
   const { redis } = await openQueues()
@@ -143,7 +139,7 @@ async function previewSample(context: CommandContext, version: string, rows: rea
         `The workers use ${version}, this command ${annotator.version}. Set the same VISION_* variables for both.`,
       )
     for (const [videoId, list] of Map.groupBy(rows, (row) => row.videoId))
-      await previewVideo({ db, store, annotator, videoId, list, preview })
+      await previewVideo({ db, store, config, annotator, videoId, list, preview })
   } catch (error) {
     if (error instanceof AnnotatorUnavailable) throw new CliError(error.message)
     throw error
@@ -156,11 +152,12 @@ async function previewSample(context: CommandContext, version: string, rows: rea
 async function previewVideo({
   db,
   store,
+  config,
   annotator,
   videoId,
   list,
   preview,
-}: Pick<CommandContext, 'db' | 'store'> & {
+}: Pick<CommandContext, 'db' | 'store' | 'config'> & {
   annotator: Annotator
   videoId: string
   list: readonly FrameRow[]
@@ -175,7 +172,7 @@ async function previewVideo({
     else preview.failed.push({ frame_id: row.id, status: 'failed', reason: 'image_missing' })
   }
   const paid = new Set<string>()
-  const recordCall = async (call: AnnotatorCall) => {
+  const settle = async (id: number, call: AnnotatorCall) => {
     for (const id of call.frameIds) paid.add(id)
     preview.calls++
     preview.input_tokens += call.inputTokens ?? 0
@@ -183,12 +180,15 @@ async function previewVideo({
     // A failed call that reports no tokens is not charged.
     const costUsd = call.costUsd ?? (call.outcome === 'failed' ? 0 : null)
     preview.cost_usd = preview.cost_usd === null || costUsd === null ? null : preview.cost_usd + costUsd
-    await recordVisionCall(db, videoId, call)
+    await settleCall(db, id, videoId, call)
   }
+  // The budget of the day holds; that of the video is for its ingestion.
+  const books =
+    config.vision && openBooks(db, { rules: { ...config.vision, budgetPerVideo: undefined }, videoId, settle })
   const { annotations: answers } = await annotator.annotate(
     { id: videoId, title: video.title, author: video.author, durationSec: video.durationSec ?? 0 },
     asked,
-    { signal: new AbortController().signal, techniques: vocabulary.active.map(toTerm), onCall: recordCall },
+    { signal: new AbortController().signal, techniques: vocabulary.active.map(toTerm), ...(books ? { books } : {}) },
   )
   for (const answer of answers) {
     const row = list.find((candidate) => candidate.id === answer.frameId)

@@ -6,3 +6,5 @@ export const MIGRATION_LOCK = 7_310_001
 export const MEDIA_REMOVAL_LOCK = 7_310_003
 /** Held by a restore. */
 export const RESTORE_LOCK = 7_310_004
+/** Held while a paid call is booked, so that two cannot spend the same rest of a budget. */
+export const VISION_BOOKS_LOCK = 7_310_005

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis'
 
 /**
  * Leases in a sorted set (score: expiry) and a counter per minute, checked and taken in one atomic step, so that all
- * workers share one limit. Returns the number of leases including the new one, or 0 when there is none to give.
+ * workers share one limit. Returns 1, or 0 when there is none to give.
  */
 const ACQUIRE = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
@@ -18,15 +18,13 @@ if tonumber(ARGV[4]) > 0 then
 end
 redis.call('ZADD', KEYS[1], ARGV[2], ARGV[5])
 redis.call('PEXPIRE', KEYS[1], 600000)
-return held + 1`
+return 1`
 
 /** Longer than any call may take. A dead worker's lease expires by itself. */
 const LEASE_MS = 180_000
 const RETRY_MS = 50
 
 interface Lease {
-  /** Leases taken earlier in all processes, read atomically with the acquisition. Without Redis: in this process. */
-  concurrentBefore: number
   /** Idempotent. */
   release(): void
 }
@@ -48,18 +46,19 @@ export function sharedLimit(
   /** This process's waiters, in order. A lease released here wakes the first; one released elsewhere is polled for. */
   const waiting: (() => void)[] = []
 
-  async function tryAcquire(id: string): Promise<{ concurrentBefore: number; shared: boolean } | undefined> {
+  async function tryAcquire(id: string): Promise<{ shared: boolean } | undefined> {
     const now = Date.now()
     const keys = [`limit:${name}`, `limit:${name}:${Math.floor(now / 60_000)}`]
     try {
-      const held = Number(await redis.eval(ACQUIRE, 2, ...keys, now, now + LEASE_MS, concurrency, perMinute, id))
-      if (held === 0) return undefined
+      const given = await redis.eval(ACQUIRE, 2, ...keys, now, now + LEASE_MS, concurrency, perMinute, id)
+      if (Number(given) === 0) return undefined
       localHolders++
-      return { concurrentBefore: held - 1, shared: true }
+      return { shared: true }
     } catch {
       // Check and count without an await between: many callers learn at once that Redis is unavailable.
       if (localHolders >= concurrency) return undefined
-      return { concurrentBefore: localHolders++, shared: false }
+      localHolders++
+      return { shared: false }
     }
   }
 
@@ -88,7 +87,6 @@ export function sharedLimit(
         if (granted) {
           let held = true
           return {
-            concurrentBefore: granted.concurrentBefore,
             release() {
               if (!held) return
               held = false

@@ -74,6 +74,23 @@ export interface AnnotatorCall {
   outcome: 'ok' | 'repaired' | 'refused' | 'failed'
 }
 
+/** The books of paid calls. Every call is booked before it is sent, so that all processes count it. */
+export interface CallBooks {
+  /**
+   * Books a call at its expected cost.
+   * @throws AnnotatorUnavailable while no call may be paid for, VideoBudgetSpent when none may for this video
+   */
+  reserve(frameCount: number): Promise<BookedCall>
+}
+
+/** A call in the books. Neither settled nor released, it stays there at its expected cost. */
+export interface BookedCall {
+  /** Replaces the expected cost by the real one. */
+  settle(call: AnnotatorCall): Promise<void>
+  /** Takes the call out of the books: the endpoint has done nothing for it. */
+  release(): Promise<void>
+}
+
 export interface AnnotationRun {
   annotations: FrameAnnotation[]
   calls: AnnotatorCall[]
@@ -92,14 +109,15 @@ export interface AnnotateOptions {
   /** Ends the run: no further call starts. */
   signal: AbortSignal
   /**
-   * Aborts calls in flight (default: `signal`). Their answers are lost and their cost is not recorded, although it may
-   * have to be paid.
+   * Aborts calls in flight (default: `signal`). Their answers are lost, and they stay in the books at their expected
+   * cost.
    */
   abortCalls?: AbortSignal
   techniques: readonly TechniqueTerm[]
   /** Gets each annotation as soon as it is known, so that a paid answer is stored before the next call starts. */
   onAnnotated?: (annotation: FrameAnnotation) => Promise<void>
-  onCall?: (call: AnnotatorCall) => Promise<void>
+  /** Without them calls are not booked. */
+  books?: CallBooks
 }
 
 /**
@@ -115,6 +133,14 @@ export interface Annotator {
   readonly batchSize: number
   annotate(video: VideoContext, frames: readonly FrameToAnnotate[], options: AnnotateOptions): Promise<AnnotationRun>
   [Symbol.asyncDispose](): Promise<void>
+}
+
+/** The video has cost its own budget: its other frames keep what can be measured. */
+export class VideoBudgetSpent extends Error {
+  constructor() {
+    super('The budget of this video is spent.')
+    this.name = 'VideoBudgetSpent'
+  }
 }
 
 export class AnnotatorUnavailable extends Error {

@@ -3,7 +3,7 @@ import { isConnectionLoss } from '../db/connection-loss.ts'
 import type { FrameRow } from '../db/schema/frames.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { clearAnnotatorProblem, recordAnnotatorProblem } from '../library/annotator/annotator-status.ts'
-import { costsOf, expectedCostOf, recordVisionCall } from '../library/annotator/vision-spending.ts'
+import { isVideoBudgetSpent, openBooks, type SpendingRules } from '../library/annotator/vision-spending.ts'
 import { loadAwaiting, recordAnnotations } from '../library/frames/record-annotations.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { findVideo } from '../library/videos/videos.ts'
@@ -14,11 +14,14 @@ import { type Handlers, type JobContext, RetryAfter } from '../queue/work.ts'
 import {
   type Annotator,
   AnnotatorUnavailable,
+  type CallBooks,
   type FrameAnnotation,
   type FrameToAnnotate,
+  VideoBudgetSpent,
 } from '../vision/annotator.ts'
 import type { Tone } from '../vocabulary.ts'
 import type { FaultPoint } from './fault-point.ts'
+import type { PaidJournal } from './paid-journal.ts'
 
 export interface AnnotateDeps {
   db: Db
@@ -29,14 +32,14 @@ export interface AnnotateDeps {
   logger: Logger
   faultPoint: FaultPoint
   /**
-   * US dollars. A video that has spent its own budget gets no further descriptions. `admit` throws once the day's
-   * budget is spent, and then everything waits. Calls in flight count at their expected cost.
+   * What may be paid. A video that has spent its own budget gets no further descriptions. Once the day's budget is
+   * spent, everything waits.
    */
-  budget?: { perVideo: number | undefined; admit: Admit | undefined } | undefined
+  spending?: { rules: SpendingRules; journal: PaidJournal } | undefined
 }
 
-/** @throws AnnotatorUnavailable when one more call must not be paid for. */
-export type Admit = (concurrentBefore: number) => Promise<void>
+/** A call that was sent is paid for: it ends by itself, or when the annotator is closed at the end of the stop. */
+const NEVER = new AbortController().signal
 
 /** How often a job checks whether its video was cancelled or deleted: no further call begins after about this time. */
 const CANCEL_CHECK_MS = 1_000
@@ -44,8 +47,6 @@ const CANCEL_CHECK_MS = 1_000
 /** Describes a few frames of one video. Every paid answer is stored at once; frames already described are skipped. */
 export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] {
   const { db, annotator, logger, faultPoint } = deps
-  /** This process's jobs that may be paying for a video, by its id. */
-  const paying = new Map<string, number>()
 
   return async (data, context) => {
     const { videoId, revision, frameIds, annotator: wanted } = data
@@ -59,11 +60,9 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
     const rows = await loadAwaiting(db, video, wanted, frameIds)
     if (rows.length === 0) return
     faultPoint('annotate-begun')
-    const concurrentBefore = paying.get(videoId) ?? 0
-    paying.set(videoId, concurrentBefore + 1)
     const watch = watchRevision(db, videoId, revision)
     try {
-      await describe(deps, { video, rows, watch, concurrentBefore, stop: context.signal })
+      await describe(deps, { video, rows, watch, stop: context.signal })
     } catch (error) {
       if (watch.superseded.aborted) {
         logger.info({ videoId, revision }, 'annotation superseded')
@@ -72,9 +71,8 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
       await handleFailure(deps, { video, data, context }, error)
     } finally {
       watch.end()
-      const left = paying.get(videoId)! - 1
-      if (left > 0) paying.set(videoId, left)
-      else paying.delete(videoId)
+      // Until its answers are written, another worker would pay for these frames again.
+      await deps.spending?.journal.written(context.signal)
     }
   }
 }
@@ -89,11 +87,10 @@ async function describe(
     video: VideoRow
     rows: readonly FrameRow[]
     watch: RevisionWatch
-    concurrentBefore: number
     stop: AbortSignal
   },
 ): Promise<void> {
-  const { db, annotator, budget, faultPoint } = deps
+  const { db, annotator, spending, faultPoint } = deps
   const { video, watch, stop } = given
   const record = (list: FrameAnnotation[]) => recordAnswers(deps, video, list)
   const signal = AbortSignal.any([stop, watch.superseded])
@@ -101,43 +98,45 @@ async function describe(
   const techniques = (await loadVocabulary(db)).active.map(toTerm)
   const { frames, lost } = await loadImages(deps.store, given.rows)
   const context = { id: video.id, title: video.title, author: video.author, durationSec: video.durationSec ?? 0 }
-  if (await hasSpentItsBudget(deps, video.id, given.concurrentBefore)) {
-    const measured = await deps.measuringAnnotator?.annotate(context, frames, { signal, techniques })
-    await record([...frames.map((frame) => unpaid(frame, measured?.annotations)), ...lost])
-    return
-  }
-  await budget?.admit?.(0)
   const stored = new Set<string>()
-  const { annotations } = await annotator.annotate(context, frames, {
-    signal,
-    // A call in flight is paid for even when its video is gone, so only a stopping worker aborts it.
-    abortCalls: stop,
-    techniques,
-    async onAnnotated(annotation) {
-      if (!(await record([annotation]))) watch.stopNow()
-      stored.add(annotation.frameId)
-    },
-    onCall: (call) => recordVisionCall(db, video.id, call),
-  })
+  const pay = () =>
+    annotator.annotate(context, frames, {
+      signal,
+      abortCalls: NEVER,
+      techniques,
+      async onAnnotated(annotation) {
+        if (!(await record([annotation]))) watch.stopNow()
+        stored.add(annotation.frameId)
+      },
+      ...(spending ? { books: booksOf(db, spending, video.id) } : {}),
+    })
+  const measure = async () => {
+    const rest = frames.filter(({ id }) => !stored.has(id))
+    const measured = await deps.measuringAnnotator?.annotate(context, rest, { signal, techniques })
+    return { annotations: rest.map((frame) => unpaid(frame, measured?.annotations)) }
+  }
+  const spent = spending !== undefined && (await isVideoBudgetSpent(db, spending.rules, video.id))
+  const { annotations } = await (spent ? measure() : pay().catch(unlessSpent(measure)))
   faultPoint('annotate-answered')
   await record([...annotations.filter((annotation) => !stored.has(annotation.frameId)), ...lost])
   faultPoint('annotate-recorded')
   await clearAnnotatorProblem(db, began)
 }
 
+function booksOf(db: Db, { rules, journal }: NonNullable<AnnotateDeps['spending']>, videoId: string): CallBooks {
+  return openBooks(db, { rules, videoId, settle: (id, call) => journal.settle(id, videoId, call) })
+}
+
+function unlessSpent<T>(otherwise: () => T): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof VideoBudgetSpent) return otherwise()
+    throw error
+  }
+}
+
 function recordAnswers({ db, annotator }: AnnotateDeps, { id, revision }: VideoRow, list: FrameAnnotation[]) {
   const { version, model } = annotator
   return recordAnnotations(db, { videoId: id, revision, annotator: version, model, list })
-}
-
-async function hasSpentItsBudget(
-  { db, annotator, budget }: AnnotateDeps,
-  videoId: string,
-  concurrentBefore: number,
-): Promise<boolean> {
-  if (budget?.perVideo === undefined) return false
-  const { cost_usd } = await costsOf(db, videoId)
-  return cost_usd + (await expectedCostOf(db, annotator.model, concurrentBefore)) >= budget.perVideo
 }
 
 /** Throws what the queue must do next: wait, or retry. */

@@ -2,13 +2,12 @@ import type { Redis } from 'ioredis'
 import type { Config, VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { answerCache } from '../library/annotator/answer-cache.ts'
-import { costsOf, expectedCostOf, repliesWithoutUsage } from '../library/annotator/vision-spending.ts'
 import { sharedLimit } from '../queue/shared-limit.ts'
 import { CHILD_ENV } from '../video/extract/run-extraction.ts'
-import { type Annotator, AnnotatorUnavailable } from '../vision/annotator.ts'
+import type { Annotator } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
 import { measureInChild } from '../vision/measured/measure-in-child.ts'
-import type { Admit } from './annotate-frames.ts'
+import type { AnswerCache } from '../vision/model/answer-cache.ts'
 
 export interface ConfiguredAnnotator {
   annotator: Annotator
@@ -22,6 +21,8 @@ export interface AnnotatorParts {
   redis: Redis
   /** Separates the limits of installations that share a Redis. */
   prefix: string
+  /** Where answers are kept (default: PostgreSQL). */
+  answers?: AnswerCache
   /** Tests: replaces the measuring annotator, whose models take seconds to load. */
   measuring?: Annotator
 }
@@ -34,22 +35,27 @@ export async function openConfiguredAnnotator({
   prefix,
   ...given
 }: AnnotatorParts): Promise<ConfiguredAnnotator> {
-  const measuring = given.measuring ?? measureInChild({ env: CHILD_ENV })
+  const measuring = given.measuring ?? openMeasuring()
   if (!config.vision) return { annotator: measuring }
   return {
-    annotator: composeAnnotators(measuring, await openModel(config.vision, { db, redis, prefix })),
+    annotator: composeAnnotators(measuring, await openModel(config.vision, { db, redis, prefix, ...given })),
     measuringAnnotator: measuring,
   }
 }
 
+/** What describes frames without a model. */
+function openMeasuring(): Annotator {
+  return measureInChild({ env: CHILD_ENV })
+}
+
+/** A model behind the configured endpoint, within the limits that all processes share. */
 async function openModel(
   vision: VisionConfig,
-  { db, redis, prefix }: Pick<AnnotatorParts, 'db' | 'redis' | 'prefix'>,
+  { db, redis, prefix, answers }: Omit<AnnotatorParts, 'config'>,
 ): Promise<Annotator> {
   // Not at the top: the client for models takes 20 MB, which measuring alone does not need.
   const { openModelAnnotator } = await import('../vision/model/model-annotator.ts')
   const { baseUrl, model, apiKey, reasoningEffort, concurrency, perMinute, priceIn, priceOut } = vision
-  const admit = withinBudget(db, vision)
   return openModelAnnotator({
     baseUrl,
     model,
@@ -57,40 +63,7 @@ async function openModel(
     apiKey: apiKey ?? 'none',
     ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
     limiter: sharedLimit(redis, { name: `${prefix}:vision`, concurrency, perMinute }),
-    ...(admit ? { admit } : {}),
-    cache: answerCache(db),
+    cache: answers ?? answerCache(db),
     prices: priceIn === undefined || priceOut === undefined ? {} : { [model]: { input: priceIn, output: priceOut } },
   })
-}
-
-/** How soon a spent budget of the day is checked again: its 24 hours are a sliding window. */
-const BUDGET_WAIT_MS = 10 * 60_000
-
-/**
- * Refuses calls once the last 24 hours have cost the day's budget, or when the endpoint reports no token usage, so that
- * no budget can be kept. Calls in flight that are not recorded yet count at their expected cost: many at once cannot
- * each spend the rest of the budget. Undefined without a budget.
- */
-export function withinBudget(
-  db: Db,
-  { model, budgetPerDay, budgetPerVideo }: Pick<VisionConfig, 'model' | 'budgetPerDay' | 'budgetPerVideo'>,
-): Admit | undefined {
-  if (budgetPerDay === undefined && budgetPerVideo === undefined) return undefined
-  return async (concurrentBefore) => {
-    if (await repliesWithoutUsage(db, model))
-      throw new AnnotatorUnavailable(
-        'misconfigured',
-        'The vision endpoint reports no token usage, so no budget can be kept. ' +
-          'Make it report usage, or unset VISION_BUDGET_VIDEO and VISION_BUDGET_DAY.',
-        BUDGET_WAIT_MS,
-      )
-    if (budgetPerDay === undefined) return
-    const { cost_usd } = await costsOf(db)
-    if (cost_usd + (await expectedCostOf(db, model, concurrentBefore)) >= budgetPerDay)
-      throw new AnnotatorUnavailable(
-        'budget_spent',
-        `The budget of $${budgetPerDay} for 24 hours is spent.`,
-        BUDGET_WAIT_MS,
-      )
-  }
 }

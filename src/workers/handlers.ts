@@ -6,11 +6,12 @@ import type { MediaStore } from '../media/media-store.ts'
 import type { Handlers } from '../queue/work.ts'
 import type { extractInChild } from '../video/extract/run-extraction.ts'
 import { annotateFrames } from './annotate-frames.ts'
-import { type ConfiguredAnnotator, withinBudget } from './annotator.ts'
+import type { ConfiguredAnnotator } from './annotator.ts'
 import type { AnnotatorTarget } from './dispatch.ts'
 import type { FaultPoint } from './fault-point.ts'
 import { fetchVideo } from './fetch-video.ts'
 import { ingestVideo } from './ingest-video.ts'
+import type { PaidJournal } from './paid-journal.ts'
 import { removeMedia } from './remove-media.ts'
 
 export interface HandlerDeps {
@@ -19,6 +20,7 @@ export interface HandlerDeps {
   store: MediaStore
   extract: typeof extractInChild
   annotator: ConfiguredAnnotator
+  journal: PaidJournal
   activeAnnotator: () => Promise<AnnotatorTarget>
   logger: Logger
   faultPoint: FaultPoint
@@ -26,6 +28,11 @@ export interface HandlerDeps {
 
 export function scratchRootOf({ dataDir }: Pick<Config, 'dataDir'>): string {
   return join(dataDir, 'scratch')
+}
+
+/** Paid answers that PostgreSQL could not take yet. Not in the scratch folder, which is swept. */
+export function paidFolderOf({ dataDir }: Pick<Config, 'dataDir'>): string {
+  return join(dataDir, 'paid-answers')
 }
 
 /** What a worker does for each job of the catalogue. */
@@ -54,10 +61,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
       ...deps.annotator,
       logger,
       faultPoint,
-      budget: config.vision && {
-        perVideo: config.vision.budgetPerVideo,
-        admit: withinBudget(db, config.vision),
-      },
+      spending: config.vision && { rules: config.vision, journal: deps.journal },
     }),
     'remove-media': removeMedia({ db, store }),
   }

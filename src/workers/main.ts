@@ -25,7 +25,8 @@ import type { Annotator } from '../vision/annotator.ts'
 import { type ConfiguredAnnotator, openConfiguredAnnotator } from './annotator.ts'
 import { type AnnotatorTarget, dispatchConsumer } from './dispatch.ts'
 import { type FaultPoint, openFaultPoint } from './fault-point.ts'
-import { createHandlers, scratchRootOf } from './handlers.ts'
+import { createHandlers, paidFolderOf, scratchRootOf } from './handlers.ts'
+import { openPaidJournal, type PaidJournal } from './paid-journal.ts'
 import { type PeriodicTask, repeatEvery, restAfter } from './periodic.ts'
 import { type OpenProjection, openProjection } from './projection.ts'
 import { reconcileJobs } from './reconcile.ts'
@@ -73,13 +74,25 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const store = options.store ?? openMediaStore(config)
   const faultPoint = openFaultPoint(config.faultAt)
   await sweepScratch(scratchRootOf(config))
-  const annotator = await openAnnotator(options, { db, queues })
+  const journal = await openPaidJournal({ db, folder: paidFolderOf(config), logger })
+  const annotator = await openAnnotator(options, { db, queues, journal })
   await seedTechniques(db, TECHNIQUE_SEED)
+  await journal.flush()
   if (roles.includes('annotate')) await publish(annotator.annotator, { db, queues, logger })
   const activeAnnotator = async () => (await findAnnotator(db)) ?? annotator.annotator
 
   const extract = options.extract ?? extractInChild
-  const handlers = createHandlers({ config, db, store, extract, annotator, activeAnnotator, logger, faultPoint })
+  const handlers = createHandlers({
+    config,
+    db,
+    store,
+    extract,
+    annotator,
+    journal,
+    activeAnnotator,
+    logger,
+    faultPoint,
+  })
   const capacity = { cores: availableParallelism(), modelCalls: config.vision?.concurrency }
   const { lockMs } = options
   const workers = [...concurrencyOf(roles, capacity)].map(([queue, concurrency]) =>
@@ -139,10 +152,12 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
 
 async function openAnnotator(
   { annotator, measuring, config, prefix = DEFAULT_PREFIX }: WorkerOptions,
-  { db, queues }: { db: Db; queues: Queues },
+  { db, queues, journal }: { db: Db; queues: Queues; journal: PaidJournal },
 ): Promise<ConfiguredAnnotator> {
   if (annotator) return { annotator }
-  return openConfiguredAnnotator({ config, db, redis: queues.redis, prefix, ...(measuring ? { measuring } : {}) })
+  const { answers } = journal
+  const given = { answers, ...(measuring ? { measuring } : {}) }
+  return openConfiguredAnnotator({ config, db, redis: queues.redis, prefix, ...given })
 }
 
 async function publish(

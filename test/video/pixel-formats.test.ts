@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
@@ -191,3 +191,62 @@ test.each([
     expect(Math.abs(frames[0]!.luma - plain.luma)).toBeLessThan(8)
   },
 )
+
+const IN_P3 = [
+  'zscale=tin=iec61966-2-1:t=iec61966-2-1:min=bt709:m=bt709:pin=bt709:p=smpte432:rin=tv:r=tv',
+  'format=yuv420p',
+].join(',')
+const X264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-crf', '10', '-pix_fmt', 'yuv420p']
+
+test('Display P3 comes out as the same colours, not paler', async () => {
+  const tags = [
+    '-colorspace',
+    'bt709',
+    '-color_trc',
+    'iec61966-2-1',
+    '-color_primaries',
+    'smpte432',
+    '-color_range',
+    'tv',
+  ]
+  const tagged = await extract(make('p3.mp4', `${SDR},${IN_P3}`, [...X264, ...tags]))
+  expect(await farthest(tagged.frames[0]!, plain)).toBeLessThan(12)
+  // The same values without the mark are the pale picture that this is about.
+  const unmarked = await extract(make('p3-unmarked.mp4', `${SDR},${IN_P3}`, [...X264, ...TAGS]))
+  expect(await farthest(unmarked.frames[0]!, plain)).toBeGreaterThan(20)
+})
+
+/** Adds the box that marks Dolby Vision to the sample entry of an MP4 file whose index is at its end. */
+function markDolbyVision(file: string, profile: number, compatibility: number): string {
+  const bytes = readFileSync(file)
+  const box = Buffer.alloc(32)
+  box.writeUInt32BE(32, 0)
+  box.write('dvcC', 4, 'latin1')
+  box[8] = 1
+  // Version 1.0, profile (7 bits), level 3 (6 bits), layers: RPU and base; then the compatibility (4 bits).
+  box.writeUInt16BE((profile << 9) | (3 << 3) | 0b101, 10)
+  box[12] = compatibility << 4
+  let end = bytes.indexOf('hvc1', bytes.indexOf('stsd')) - 4
+  const entry = end
+  end += bytes.readUInt32BE(entry)
+  const grown = Buffer.concat([bytes.subarray(0, end), box, bytes.subarray(end)])
+  for (const name of ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd']) {
+    const at = bytes.indexOf(name) - 4
+    grown.writeUInt32BE(bytes.readUInt32BE(at) + box.length, at)
+  }
+  grown.writeUInt32BE(bytes.readUInt32BE(entry) + box.length, entry)
+  const marked = file.replace('.mp4', `-dv${profile}.mp4`)
+  writeFileSync(marked, grown)
+  return marked
+}
+
+test('Dolby Vision without a base layer is refused with what to do; with one it is shown', async () => {
+  const hevc = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-tag:v', 'hvc1']
+  const file = make('vision.mp4', SDR, [...hevc, '-pix_fmt', 'yuv420p10le', ...TAGS])
+  await expect(extract(markDolbyVision(file, 5, 0))).rejects.toMatchObject({
+    code: 'unsupported_colour',
+    message: expect.stringMatching(/Dolby Vision profile 5.*Export it as HDR10, HLG or SDR/),
+  })
+  const { frames } = await extract(markDolbyVision(file, 8, 2))
+  expect(await farthest(frames[0]!, plain)).toBeLessThan(9)
+})

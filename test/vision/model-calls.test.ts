@@ -2,11 +2,13 @@ import { expect, test } from 'vitest'
 import {
   type AnnotatorCall,
   AnnotatorUnavailable,
+  type CallBooks,
   type FrameAnnotation,
   type FrameToAnnotate,
 } from '../../src/vision/annotator.ts'
-import { type CallLimiter, openLocalLimiter } from '../../src/vision/model/limits.ts'
+import { openLocalLimiter } from '../../src/vision/model/limits.ts'
 import { noiseFrame, seededPlan } from '../support/fake-vision-endpoint.ts'
+import { until } from '../support/until.ts'
 import { start, toFrames, video } from './model-run.ts'
 
 test('cost is told from the price table', async () => {
@@ -27,51 +29,48 @@ test('books that cannot be written fail the run, but not before the answers were
   expect(handed).toEqual(['frame-0', 'frame-1'])
 })
 
-test(
-  'a call whose answer is not in the books yet counts as under way, ' + 'for every process that shares the limit',
-  async () => {
-    const limiter = openLocalLimiter(4)
-    const others: number[] = []
-    const [answered, booking] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const admit = async (count: number) => void others.push(count)
-    await using first = await start({}, { limiter, admit })
-    await using second = await start({}, { limiter, admit })
-    const onCall = () => {
-      answered.resolve()
-      return booking.promise
-    }
-    const running = first.annotate(await toFrames(1), { onCall })
-    await answered.promise
-    await second.annotate(await toFrames(1))
-    booking.resolve()
-    await running
-    await second.annotate([await noiseFrame(2)])
-    expect(others).toEqual([0, 1, 0])
-  },
-)
-
-test('of many calls that take their places in one moment exactly as many are made as may be paid for', async () => {
-  const [ready, refused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const local = openLocalLimiter(16)
-  let asking = 0
-  const limiter: CallLimiter = {
-    async acquire(signal) {
-      if (++asking === 16) ready.resolve()
-      await ready.promise
-      return local.acquire(signal)
+test('a call is booked before it is sent, and taken back when the endpoint did nothing for it', async () => {
+  const told: string[] = []
+  const books: CallBooks = {
+    async reserve(frames) {
+      told.push(`booked ${frames}, ${run.endpoint.calls.length} sent`)
+      return {
+        settle: async ({ outcome }) => void told.push(outcome),
+        release: async () => void told.push('taken back'),
+      }
     },
   }
-  const admit = async (concurrentBefore: number) => {
-    if (concurrentBefore < 2) return
-    refused.resolve()
-    throw new AnnotatorUnavailable('budget_spent', 'The budget is spent.', 60_000)
+  await using run = await start({ plan: (call) => (call === 0 ? 'rate-limited' : 'well') })
+  await expect(run.annotate(await toFrames(2), { books })).rejects.toMatchObject({ code: 'rate_limited' })
+  await new Promise((resolve) => setTimeout(resolve, 15))
+  await run.annotate(await toFrames(2), { books })
+  expect(told).toEqual(['booked 2, 0 sent', 'taken back', 'booked 2, 1 sent', 'ok'])
+})
+
+test('a call that is aborted stays in the books: it may have to be paid', async () => {
+  const told: string[] = []
+  const books: CallBooks = {
+    reserve: async () => ({
+      settle: async () => void told.push('settled'),
+      release: async () => void told.push('taken back'),
+    }),
   }
-  await using run = await start({}, { batchSize: 1, limiter, admit })
-  // No call releases its lease before another was refused.
-  await expect(run.annotate(await toFrames(16), { onCall: () => refused.promise })).rejects.toMatchObject({
-    code: 'budget_spent',
-  })
-  expect(run.endpoint.calls).toHaveLength(2)
+  await using run = await start({ plan: () => 'hang' })
+  const stop = new AbortController()
+  const running = run.annotator.annotate(video, await toFrames(1), { signal: stop.signal, techniques: [], books })
+  await until(() => run.endpoint.calls.length === 1)
+  stop.abort(new Error('stopped'))
+  await expect(running).rejects.toThrow('stopped')
+  expect(told).toEqual([])
+})
+
+test('every answer of a call is in the cache before the first is handed over', async () => {
+  const kept: string[] = []
+  const cache = { get: async () => null, set: async (key: { imageSha256: string }) => void kept.push(key.imageSha256) }
+  await using run = await start({}, { cache })
+  const onAnnotated = () => Promise.reject(new Error('no connection'))
+  await expect(run.annotate(await toFrames(6), { onAnnotated })).rejects.toThrow('no connection')
+  expect(new Set(kept).size).toBe(6)
 })
 
 test('no more calls at once than the limiter allows, and an abort ends a wait', async () => {

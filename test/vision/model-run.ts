@@ -1,5 +1,5 @@
 import { TECHNIQUE_SEED } from '../../src/library/techniques/technique-seed.ts'
-import type { AnnotatorCall, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
+import type { AnnotatorCall, CallBooks, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
 import { type ModelAnnotatorOptions, openModelAnnotator } from '../../src/vision/model/model-annotator.ts'
 import {
   type Behaviour,
@@ -17,6 +17,17 @@ export const video = {
 
 export const toFrames = (count: number) => Promise.all(Array.from({ length: count }, (_, n) => noiseFrame(n)))
 
+interface Hooks {
+  onAnnotated?: (annotation: FrameAnnotation) => Promise<void>
+  onCall?: (call: AnnotatorCall) => Promise<void>
+  books?: CallBooks
+}
+
+/** Books that take every call and hand over those that are settled. */
+function booksThat(settle: (call: AnnotatorCall) => Promise<void>): CallBooks {
+  return { reserve: async () => ({ settle, release: async () => undefined }) }
+}
+
 /** An annotator on a fake endpoint of its own. */
 export async function start(fake: FakeVisionOptions = {}, options: Partial<ModelAnnotatorOptions> = {}) {
   const endpoint = await startFakeVisionEndpoint(fake)
@@ -30,8 +41,14 @@ export async function start(fake: FakeVisionOptions = {}, options: Partial<Model
   })
   const annotate = (
     frames: FrameToAnnotate[],
-    hooks: { onAnnotated?: (a: FrameAnnotation) => Promise<void>; onCall?: (c: AnnotatorCall) => Promise<void> } = {},
-  ) => annotator.annotate(video, frames, { signal: AbortSignal.timeout(180_000), techniques: TECHNIQUE_SEED, ...hooks })
+    { onAnnotated, onCall, books = onCall && booksThat(onCall) }: Hooks = {},
+  ) =>
+    annotator.annotate(video, frames, {
+      signal: AbortSignal.timeout(180_000),
+      techniques: TECHNIQUE_SEED,
+      ...(onAnnotated ? { onAnnotated } : {}),
+      ...(books ? { books } : {}),
+    })
   return { endpoint, annotator, annotate, [Symbol.asyncDispose]: () => endpoint[Symbol.asyncDispose]() }
 }
 

@@ -1,34 +1,136 @@
 import { sql } from 'drizzle-orm'
+import type { VisionConfig } from '../../config.ts'
 import type { Db, DbOrTx } from '../../db/client.ts'
+import { VISION_BOOKS_LOCK } from '../../db/locks.ts'
 import { visionCalls } from '../../db/schema/vision.ts'
 import { appendEvent } from '../../events/append.ts'
-import type { AnnotatorCall } from '../../vision/annotator.ts'
+import { type AnnotatorCall, AnnotatorUnavailable, type CallBooks, VideoBudgetSpent } from '../../vision/annotator.ts'
 import { MEASURED } from '../../vision/measured/identity.ts'
 
-/** Records a paid call and its event, also when its video was deleted while it ran. */
-export async function recordVisionCall(db: Db, videoId: string, call: AnnotatorCall): Promise<void> {
-  const { model, inputTokens, cachedTokens, outputTokens, costUsd, outcome } = call
+/** The model that is paid, its prices per million tokens, and the budgets, in US dollars. */
+export type SpendingRules = Pick<VisionConfig, 'model' | 'priceIn' | 'priceOut' | 'budgetPerDay' | 'budgetPerVideo'>
+
+/** The outcome of a call that was sent and has no answer yet. Its cost is the expected one. */
+const SENT = 'sent'
+
+/** How soon a spent budget of the day is checked again: its 24 hours are a sliding window. */
+const BUDGET_WAIT_MS = 10 * 60_000
+
+/** Tokens of a call before the first is known: the instructions, one picture and one answer. */
+const TOKENS_GUESSED = { base: 2_500, picture: 1_000, answer: 250 }
+
+export interface BooksOptions {
+  rules: SpendingRules
+  /** The video that is asked about. */
+  videoId: string
+  /** The calls do not count for the video: its own budget and its costs are for its ingestion. */
+  apart?: boolean
+  /** Settles a booked call (default: at once, in the database). */
+  settle?: (id: number, call: AnnotatorCall) => Promise<void>
+}
+
+/**
+ * The books of one video's calls. A call counts at its expected cost from before it is sent until its real cost is
+ * known, in all processes: calls at once cannot each spend the rest of a budget. A call without an answer stays at its
+ * expected cost, because it may have to be paid.
+ */
+export function openBooks(db: Db, { rules, videoId, apart = false, settle }: BooksOptions): CallBooks {
+  return {
+    async reserve(frameCount) {
+      const id = await reserveCall(db, rules, { videoId: apart ? undefined : videoId, frames: frameCount })
+      return {
+        settle: (call) => (settle ? settle(id, call) : settleCall(db, id, videoId, call)),
+        release: () => releaseCall(db, id),
+      }
+    },
+  }
+}
+
+/**
+ * Books a call at its expected cost and returns its number.
+ * @throws AnnotatorUnavailable `budget_spent` `misconfigured`, VideoBudgetSpent
+ */
+async function reserveCall(
+  db: Db,
+  rules: SpendingRules,
+  { videoId, frames }: { videoId: string | undefined; frames: number },
+): Promise<number> {
+  return db.transaction(async (tx) => {
+    await checkBudgets(tx, rules, videoId)
+    const [row] = await tx
+      .insert(visionCalls)
+      .values({
+        // Also booked when the video was deleted in the meantime.
+        videoId: sql`(select id from videos where id = ${videoId ?? null} for key share)`,
+        model: rules.model,
+        frames,
+        costUsd: await expectedCost(tx, rules, frames),
+        durationMs: 0,
+        outcome: SENT,
+      })
+      .returning({ id: visionCalls.id })
+    return row!.id
+  })
+}
+
+async function checkBudgets(tx: DbOrTx, rules: SpendingRules, videoId: string | undefined): Promise<void> {
+  const { model, budgetPerDay, budgetPerVideo } = rules
+  if (budgetPerDay === undefined && budgetPerVideo === undefined) return
+  await tx.execute(sql`select pg_advisory_xact_lock(${VISION_BOOKS_LOCK})`)
+  if (await repliesWithoutUsage(tx, model))
+    throw new AnnotatorUnavailable(
+      'misconfigured',
+      'The vision endpoint reports no token usage, so no budget can be kept. ' +
+        'Make it report usage, or unset VISION_BUDGET_VIDEO and VISION_BUDGET_DAY.',
+      BUDGET_WAIT_MS,
+    )
+  if (await isVideoBudgetSpent(tx, rules, videoId)) throw new VideoBudgetSpent()
+  if (budgetPerDay !== undefined && (await costsOf(tx)).cost_usd >= budgetPerDay)
+    throw new AnnotatorUnavailable(
+      'budget_spent',
+      `The budget of $${budgetPerDay} for 24 hours is spent.`,
+      BUDGET_WAIT_MS,
+    )
+}
+
+/** True when the calls for a video, those without an answer included, have cost its budget. */
+export async function isVideoBudgetSpent(
+  db: DbOrTx,
+  { budgetPerVideo }: Pick<SpendingRules, 'budgetPerVideo'>,
+  videoId: string | undefined,
+): Promise<boolean> {
+  if (budgetPerVideo === undefined || videoId === undefined) return false
+  return (await costsOf(db, videoId)).cost_usd >= budgetPerVideo
+}
+
+/** US dollars: the mean of the model's last calls, or a guess by its prices; null without prices. */
+async function expectedCost(tx: DbOrTx, rules: SpendingRules, frames: number): Promise<number | null> {
+  const { costUsd } = await averageCallOf(tx, rules.model)
+  if (costUsd !== null) return costUsd
+  const { priceIn, priceOut } = rules
+  if (priceIn === undefined || priceOut === undefined) return null
+  const { base, picture, answer } = TOKENS_GUESSED
+  return ((base + picture * frames) * priceIn + answer * frames * priceOut) / 1e6
+}
+
+/** Puts the real cost of a booked call into the books, with its event. Settling twice changes nothing. */
+export async function settleCall(db: Db, id: number, videoId: string, call: AnnotatorCall): Promise<void> {
+  const { inputTokens, cachedTokens, outputTokens, costUsd, outcome } = call
   const frames = call.frameIds.length
   const durationMs = Math.round(call.durationMs)
   await db.transaction(async (tx) => {
-    await tx.insert(visionCalls).values({
-      videoId: sql`(select id from videos where id = ${videoId} for key share)`,
-      model,
-      frames,
-      inputTokens,
-      cachedTokens,
-      outputTokens,
-      costUsd,
-      durationMs,
-      outcome,
-    })
+    const { rowCount } = await tx
+      .update(visionCalls)
+      .set({ frames, inputTokens, cachedTokens, outputTokens, costUsd, durationMs, outcome })
+      .where(sql`${visionCalls.id} = ${id} and ${visionCalls.outcome} = ${SENT}`)
+    if (rowCount === 0) return
     await appendEvent(tx, {
       type: 'model.called',
       subject: videoId,
       accountId: null,
       data: {
         video_id: videoId,
-        model,
+        model: call.model,
         outcome,
         frames,
         input_tokens: inputTokens,
@@ -40,7 +142,13 @@ export async function recordVisionCall(db: Db, videoId: string, call: AnnotatorC
   })
 }
 
+/** Takes a booked call out of the books. */
+async function releaseCall(db: Db, id: number): Promise<void> {
+  await db.delete(visionCalls).where(sql`${visionCalls.id} = ${id} and ${visionCalls.outcome} = ${SENT}`)
+}
+
 export interface Costs {
+  /** Calls, those without an answer yet included. */
   calls: number
   input_tokens: number
   output_tokens: number
@@ -63,12 +171,13 @@ export async function costsOf(db: DbOrTx, videoId?: string): Promise<Costs> {
   }
 }
 
-/** Mean cost and number of frames of the model's last 50 priced calls; null and 0 while there are none. */
+/** Mean cost and number of frames of the model's last 50 priced answers; null and 0 while there are none. */
 async function averageCallOf(db: DbOrTx, model: string): Promise<{ costUsd: number | null; framesPerCall: number }> {
   const { rows } = await db.execute<{ cost: number | null; frames: number | null }>(sql`
     select avg(cost_usd)::float8 as cost, avg(frames)::float8 as frames
       from (select cost_usd, frames from vision_calls
-             where model = ${model} and cost_usd is not null order by at desc limit 50) last`)
+             where model = ${model} and cost_usd is not null and outcome <> ${SENT}
+             order by at desc limit 50) last`)
   const { cost, frames: framesPerCall } = rows[0]!
   return { costUsd: cost, framesPerCall: framesPerCall ?? 0 }
 }
@@ -89,15 +198,11 @@ export async function expectedCostOfFrames(
 }
 
 /** True when the model's last reply within 24 hours came without token counts. */
-export async function repliesWithoutUsage(db: DbOrTx, model: string): Promise<boolean> {
+async function repliesWithoutUsage(db: DbOrTx, model: string): Promise<boolean> {
   const { rows } = await db.execute<{ without_usage: boolean }>(sql`
     select cost_usd is null and (input_tokens is null or output_tokens is null) as without_usage
       from vision_calls
-     where model = ${model} and outcome <> 'failed' and at > now() - interval '24 hours' order by at desc limit 1`)
+     where model = ${model} and outcome not in ('failed', ${SENT}) and at > now() - interval '24 hours'
+     order by at desc limit 1`)
   return rows[0]?.without_usage ?? false
-}
-
-/** The cost to expect of calls in flight: the mean call of this model, times their number. */
-export async function expectedCostOf(db: DbOrTx, model: string, calls: number): Promise<number> {
-  return calls > 0 ? calls * ((await averageCallOf(db, model)).costUsd ?? 0) : 0
 }

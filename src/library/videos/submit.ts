@@ -9,7 +9,7 @@ import { appendEvent } from '../../events/append.ts'
 import type { MediaStore } from '../../media/media-store.ts'
 import { checkUrl } from '../../outbound/checked-url.ts'
 import { toShownAddress } from '../../shown-address.ts'
-import { decodePercent, needsYtDlp } from '../../video/source/source.ts'
+import { decodePercent, needsYtDlp, siteOf } from '../../video/source/source.ts'
 import { MAX_TEXT, type Platform } from '../../vocabulary.ts'
 import { videoIdOf } from './identity.ts'
 import { lockMedia, toVideoFacts } from './videos.ts'
@@ -186,7 +186,10 @@ export async function submitUrl(
 ): Promise<{ video: VideoRow; created: boolean }> {
   const source = resolve(url)
   if (!source)
-    throw invalid('url', 'Not a supported video URL. Use an https link to YouTube, X, Vimeo, LinkedIn or a video file.')
+    throw invalid(
+      'url',
+      'Not a supported video URL. Use an https link to a video file or to a platform such as YouTube or Vimeo.',
+    )
   const refusal = details.fetchable(source)
   if (refusal) throw new AppError('invalid_request', refusal, { details: [{ path: 'url', message: refusal }] })
   return submitVideo(db, {
@@ -223,7 +226,7 @@ export function fetchability({ ytdlp }: { ytdlp: boolean }): (source: ResolvedSo
     if (needsYtDlp(source))
       return ytdlp
         ? undefined
-        : `Videos on ${source.platform} need yt-dlp: an operator installs it and sets YTDLP_PATH. Or upload the file.`
+        : `Videos on ${siteOf(source)} need yt-dlp: an operator installs it and sets YTDLP_PATH. Or upload the file.`
     try {
       checkUrl(source.canonicalUrl)
       return undefined

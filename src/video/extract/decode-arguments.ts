@@ -28,9 +28,23 @@ export function toImageSize({ width, height }: PictureSize): PictureSize {
  * Filters that bring a high dynamic range to BT.709 and the usual range. Without them its pictures are grey and pale.
  * Diffuse white lies at 203 cd/m² (ITU-R BT.2408). Nothing changes up to seven tenths of it; brighter values are
  * compressed so that 1,000 cd/m² become white. Empty where the video or this ffmpeg (Debian's can) does not allow it.
+ *
+ * Wide primaries in the usual range (Display P3 of phones and screens) become those of BT.709. Without that, colours
+ * are pale.
  */
-export async function toneMapFilters(ffmpeg: string, transfer: Probe['hdrTransfer']): Promise<string> {
-  if (transfer === null || !(await canToneMap(ffmpeg))) return ''
+export async function toneMapFilters(
+  ffmpeg: string,
+  { hdrTransfer: transfer, widePrimaries, colorSpace }: Pick<Probe, 'hdrTransfer' | 'widePrimaries' | 'colorSpace'>,
+): Promise<string> {
+  if (transfer === null && widePrimaries === null) return ''
+  if (!(await canToneMap(ffmpeg))) return ''
+  if (transfer === null) {
+    const matrix = colorSpace ?? 'bt709'
+    // A screen decodes both with its own curve, which is near sRGB's.
+    const curve = 'tin=iec61966-2-1:t=iec61966-2-1'
+    // Pictures that are stored as RGB are rare, and stay as they are.
+    return matrix === 'gbr' ? '' : `,zscale=${curve}:min=${matrix}:m=bt709:pin=${widePrimaries}:p=bt709:rin=tv:r=tv`
+  }
   return [
     `,zscale=tin=${transfer}:min=bt2020nc:pin=bt2020:rin=tv:t=linear:p=bt2020:m=gbr:npl=203`,
     'format=gbrpf32le',

@@ -63,7 +63,7 @@ export async function decodeVideo(
   const size = toImageSize(probe)
   const cpuSec = limits.cpuSec ?? Math.max(120, Math.ceil(6 * (probe.durationSec || limits.maxDurationSec)))
   const ffmpeg = options.ffmpegPath ?? 'ffmpeg'
-  const toneMap = await toneMapFilters(ffmpeg, probe.hdrTransfer)
+  const toneMap = await toneMapFilters(ffmpeg, probe)
   const args = decodeArguments(options.file, probe, { size, maxDurationSec: limits.maxDurationSec, toneMap })
   const [small, full] = await openPipes(options.scratchDir, ['small', 'full'])
   const child = startLimited(ffmpeg, args, {

@@ -4,6 +4,8 @@ import { CONTAINERS_ALLOWED, checkMagic, SNIFF_BYTES } from '../source/magic.ts'
 import { collectTail, ended, inputOptions, type MediaTools, startLimited } from './ffmpeg.ts'
 
 const CODECS = ['h264', 'hevc', 'vp8', 'vp9', 'av1', 'mpeg4', 'prores']
+/** Display P3, DCI-P3 and BT.2020. */
+const WIDE_PRIMARIES = ['smpte432', 'smpte431', 'bt2020'] as const
 const MAX_PIXELS = 3840 * 2160
 const MAX_SIDE = 4096
 const MAX_FPS = 125
@@ -32,6 +34,8 @@ export interface Probe extends ProbedVideo {
   colorSpace: string | null
   /** ffprobe's name for the transfer function of a high dynamic range; null for the usual range. */
   hdrTransfer: 'smpte2084' | 'arib-std-b67' | null
+  /** ffprobe's name for primaries wider than BT.709 in the usual range (Display P3); null for all others. */
+  widePrimaries: (typeof WIDE_PRIMARIES)[number] | null
   /** The pictures are already 8-bit 4:2:0 in limited range and need no conversion. */
   plainPixels: boolean
   /**
@@ -52,19 +56,20 @@ interface ProbedStream {
   sample_aspect_ratio?: string
   color_space?: string
   color_transfer?: string
+  color_primaries?: string
   color_range?: string
   pix_fmt?: string
   duration?: string
   nb_frames?: string
   disposition?: Record<string, number>
   tags?: Record<string, string>
-  side_data_list?: Array<{ rotation?: number }>
+  side_data_list?: Array<{ rotation?: number; dv_profile?: number; dv_bl_signal_compatibility_id?: number }>
 }
 
 /**
  * Reads a file's header with ffprobe and refuses what cannot or must not be decoded.
  * @throws MediaError `unreadable` `empty_file` `not_a_video` `truncated` `no_video_stream` `unsupported_codec`
- * `too_long` `too_large` `timed_out`
+ * `unsupported_colour` `too_long` `too_large` `timed_out`
  */
 export async function probeVideo(
   file: string,
@@ -80,6 +85,9 @@ export async function probeVideo(
     const message = `The codec ${codec.slice(0, 40)} is not supported. Allowed: ${CODECS.join(', ')}.`
     throw new MediaError('unsupported_codec', message)
   }
+  refuseClosedColours(stream)
+  const hdrTransfer =
+    stream.color_transfer === 'smpte2084' || stream.color_transfer === 'arib-std-b67' ? stream.color_transfer : null
   const rotation = toRotation(stream)
   const size = checkSize(stream, rotation)
   const fps = toRate(stream.avg_frame_rate) ?? toRate(stream.r_frame_rate) ?? 25
@@ -98,8 +106,8 @@ export async function probeVideo(
     container: (format.format_name ?? 'unknown').split(',')[0]!,
     title: toTitle(format.tags?.title ?? format.tags?.TITLE),
     streamIndex: stream.index,
-    hdrTransfer:
-      stream.color_transfer === 'smpte2084' || stream.color_transfer === 'arib-std-b67' ? stream.color_transfer : null,
+    hdrTransfer,
+    widePrimaries: hdrTransfer ? null : (WIDE_PRIMARIES.find((each) => each === stream.color_primaries) ?? null),
     plainPixels: stream.pix_fmt === 'yuv420p' && stream.color_range !== 'pc',
     colorSpace: stream.color_space && stream.color_space !== 'unknown' ? stream.color_space : null,
   }
@@ -113,6 +121,20 @@ function findVideoStream(streams: readonly ProbedStream[]): ProbedStream {
   if (found) return found
   const rest = streams.some(({ codec_type }) => codec_type === 'audio') ? ', only sound' : ''
   throw new MediaError('no_video_stream', `The file has no video track${rest}. Use a file with a video track.`)
+}
+
+/**
+ * Dolby Vision without a compatible base layer (profile 5) is coded in colours of its own. Read as usual ones they are
+ * green and violet, and no free decoder brings them back.
+ */
+function refuseClosedColours({ side_data_list }: ProbedStream): void {
+  const vision = side_data_list?.find(({ dv_profile }) => typeof dv_profile === 'number')
+  if (!vision || (vision.dv_profile !== 5 && vision.dv_bl_signal_compatibility_id !== 0)) return
+  throw new MediaError(
+    'unsupported_colour',
+    `The video is Dolby Vision profile ${vision.dv_profile}, whose colours only licensed players show. ` +
+      'Export it as HDR10, HLG or SDR and add that file.',
+  )
 }
 
 /** The display size, checked together with the coded one. */

@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { deepLink, findPasted, findSource } from './source.ts'
+import { deepLink, findPasted, findSource, needsYtDlp } from './source.ts'
 
 const YT = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ'
 const X = 'https://x.com/i/status/1712345678901234567'
 const VIMEO = 'https://vimeo.com/76979871'
 const LI = 'https://www.linkedin.com/feed/update/urn:li:activity:7123456789012345678'
+
+const TIKTOK = 'https://www.tiktok.com/@_/video/7023491746608712966'
+const REEL = 'https://www.instagram.com/p/CDUMkliABpa/'
+const LOOM = 'https://www.loom.com/share/43d05f362f734614a2e81b4694a3a523'
 
 const TABLE: Array<[string, string, string]> = [
   ['https://www.youtube.com/watch?v=dQw4w9WgXcQ', 'youtube', YT],
@@ -61,6 +65,23 @@ const TABLE: Array<[string, string, string]> = [
     'linkedin',
     LI.replace('activity:7123456789012345678', 'ugcPost:7123456789012345679'),
   ],
+  ['https://www.tiktok.com/@acme.inc/video/7023491746608712966?lang=en&is_from_webapp=1', 'web', TIKTOK],
+  ['https://m.tiktok.com/v/7023491746608712966.html', 'web', TIKTOK],
+  ['https://www.tiktok.com/embed/v2/7023491746608712966', 'web', TIKTOK],
+  ['tiktok.com/@/video/7023491746608712966', 'web', TIKTOK],
+  ['https://www.tiktok.com/player/v1/7023491746608712966?music_info=1', 'web', TIKTOK],
+  ['https://vm.tiktok.com/ZSe4FqkKd/?utm_source=copy', 'web', 'https://vm.tiktok.com/ZSe4FqkKd/'],
+  ['https://www.tiktok.com/@acme.inc', 'web', 'https://www.tiktok.com/@acme.inc'],
+  ['https://www.instagram.com/reel/CDUMkliABpa/?igshid=abc', 'web', REEL],
+  ['https://www.instagram.com/reels/CDUMkliABpa/', 'web', REEL],
+  ['https://instagram.com/p/CDUMkliABpa', 'web', REEL],
+  ['https://www.instagram.com/acme.inc/reel/CDUMkliABpa/', 'web', REEL],
+  ['http://instagram.com/tv/CDUMkliABpa/embed/', 'web', REEL],
+  ['instagr.am/p/CDUMkliABpa/', 'web', REEL],
+  ['https://www.instagram.com/reels/audio/1234567890/', 'web', 'https://www.instagram.com/reels/audio/1234567890/'],
+  ['https://www.loom.com/share/43d05f362f734614a2e81b4694a3a523?sid=1', 'web', LOOM],
+  ['https://www.loom.com/share/How-we-ship-43d05f362f734614a2e81b4694a3a523', 'web', LOOM],
+  ['https://www.loom.com/embed/43d05f362f734614a2e81b4694a3a523?hide_owner=true', 'web', LOOM],
   ['https://cdn.example.com/films/launch.mp4', 'web', 'https://cdn.example.com/films/launch.mp4'],
   ['http://CDN.Example.com:80/films/launch.mp4', 'web', 'https://cdn.example.com/films/launch.mp4'],
   [
@@ -92,11 +113,25 @@ test('the canonical address leads to itself, and every form of one video has one
     ['x:', 1],
     ['vimeo:', 1],
     ['linkedin:', 2],
+    ['tiktok:', 1],
+    ['instagram:', 1],
+    ['loom:', 1],
   ] as const) {
     const keys = TABLE.map(([given]) => findSource(given)!.key).filter((key) => key.startsWith(platform))
     expect(new Set(keys).size).toBe(count)
   }
 })
+
+test.each([
+  [YT, true],
+  [TIKTOK, true],
+  ['https://vm.tiktok.com/ZSe4FqkKd/', true],
+  [REEL, true],
+  [LOOM, true],
+  ['https://cdn.loom.com/films/launch.mp4', false],
+  ['https://nottiktok.com/@a/video/7023491746608712966', false],
+  ['https://tiktok.com.evil.example/@a/video/7023491746608712966', false],
+])('%s needs yt-dlp: %s', (address, needs) => expect(needsYtDlp(findSource(address)!)).toBe(needs))
 
 test.each([
   '',

@@ -1,5 +1,6 @@
 import { TRACKING } from '../../tracking.ts'
 import type { Platform } from '../../vocabulary.ts'
+import { findPageVideo, pageSiteOf } from './page-sites.ts'
 
 /** One video, however its address was written. */
 export interface Source {
@@ -19,7 +20,9 @@ export function findSource(text: string): Source | undefined {
   const url = toUrl(text)
   if (!url) return undefined
   const host = url.hostname.replace(/^(www|m|mobile|music|gaming)\./, '')
-  return youtube(url, host) ?? x(url, host) ?? vimeo(url, host) ?? linkedin(url, host) ?? web(url, host)
+  return (
+    youtube(url, host) ?? x(url, host) ?? vimeo(url, host) ?? linkedin(url, host) ?? page(url, host) ?? web(url, host)
+  )
 }
 
 /**
@@ -145,6 +148,11 @@ function linkedin(url: URL, host: string): Source | undefined {
   }
 }
 
+function page(url: URL, host: string): Source | undefined {
+  const found = findPageVideo(url, host)
+  return found && { platform: 'web', ...found }
+}
+
 /** A plain address. A platform's page that names no video (a channel, a search) keeps its platform. */
 function web(url: URL, host: string): Source {
   const canonical = new URL(url)
@@ -166,8 +174,13 @@ function platformOf(host: string): Platform {
 }
 
 /** Whether the address is a page that only yt-dlp can turn into a video file. */
-export function needsYtDlp(source: Pick<Source, 'platform'>): boolean {
-  return source.platform !== 'web'
+export function needsYtDlp(source: Pick<Source, 'platform' | 'canonicalUrl'>): boolean {
+  return source.platform !== 'web' || pageSiteOf(source.canonicalUrl) !== undefined
+}
+
+/** What people call the site of a source. */
+export function siteOf(source: Pick<Source, 'platform' | 'canonicalUrl'>): string {
+  return pageSiteOf(source.canonicalUrl) ?? source.platform
 }
 
 /** The video's address at one second; null where its platform has no such links. */

@@ -5,6 +5,7 @@ import { cleanText } from '../../clean-text.ts'
 import { MediaError } from '../../errors.ts'
 import { withoutHidden } from '../../shown-address.ts'
 import { tooLarge } from './fetch-source.ts'
+import { PAGE_EXTRACTORS } from './page-sites.ts'
 
 export interface YtDlpOptions {
   /** The yt-dlp that the operator installed; undefined without one. */
@@ -50,7 +51,7 @@ function toArguments(url: string, { scratchDir, maxBytes, maxDurationSec }: YtDl
   const best = 'bv*[height<=1080]+ba/b[height<=1080]/bv*+ba/b'
   return [
     ...['--ignore-config', '--no-playlist', '--no-cache-dir', '--no-progress', '--no-mtime', '--no-exec'],
-    ...['--use-extractors', 'youtube,vimeo,twitter,linkedin'],
+    ...['--use-extractors', ['youtube', 'vimeo', 'twitter', 'linkedin', ...PAGE_EXTRACTORS].join(',')],
     ...['--max-filesize', String(maxBytes), '--match-filter', `duration<=?${Math.floor(maxDurationSec)} & !is_live`],
     ...['--socket-timeout', '15', '--retries', '2', '-f', best],
     ...['--no-simulate', '--print', '%(.{title,uploader,channel,duration})j'],

@@ -9,7 +9,7 @@ export interface AnswerCache {
   set(key: AnswerKey, answer: CachedAnswer): Promise<void>
 }
 
-interface AnswerKey {
+export interface AnswerKey {
   imageSha256: string
   model: string
   promptVersion: string

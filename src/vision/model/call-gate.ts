@@ -1,4 +1,4 @@
-import { AnnotatorUnavailable } from '../annotator.ts'
+import { AnnotatorUnavailable, type BookedCall } from '../annotator.ts'
 import { type ParsedAnswer, parseAnswer } from './answer.ts'
 import type { Endpoint, ModelReply, ModelRequest } from './endpoint.ts'
 import { misconfigured } from './endpoint-error.ts'
@@ -13,8 +13,6 @@ const REJECTED_IN_A_ROW = 32
 export interface GateOptions {
   endpoint: Endpoint
   limiter: CallLimiter
-  /** See `ModelAnnotatorOptions`. */
-  admit: ((concurrentBefore: number) => Promise<void>) | undefined
   breakerThreshold: number
   breakerCoolDownMs: number
 }
@@ -26,8 +24,10 @@ interface Call {
   signal: AbortSignal
   /** Aborts the call in flight. */
   abortCalls: AbortSignal
+  /** Books the call, once it holds its lease. @throws when it must not be paid for */
+  reserve(): Promise<BookedCall | undefined>
   /** Records what the call cost. */
-  record(reply: ModelReply, parsed: ParsedAnswer, durationMs: number): Promise<void>
+  record(booked: BookedCall | undefined, reply: ModelReply, parsed: ParsedAnswer, durationMs: number): Promise<void>
 }
 
 export interface CallResult {
@@ -44,9 +44,9 @@ export interface CallGate {
   ask(call: Call): Promise<CallResult>
 }
 
-/** Lets calls through to the endpoint: limiter, budget and breaker, and one shared pause while it is unavailable. */
+/** Lets calls through to the endpoint: limiter, books and breaker, and one shared pause while it is unavailable. */
 export function openCallGate(options: GateOptions): CallGate {
-  const { endpoint, limiter, admit } = options
+  const { endpoint, limiter } = options
   const breaker = createBreaker(options.breakerThreshold, options.breakerCoolDownMs)
   /** One 429 or one refused key is enough to pause all calls of this process. */
   let pause: { error: AnnotatorUnavailable; until: number } | undefined
@@ -92,24 +92,26 @@ export function openCallGate(options: GateOptions): CallGate {
   return {
     checkAvailable,
     async ask(call) {
-      const { concurrentBefore, release } = await limiter.acquire(call.signal)
+      const { release } = await limiter.acquire(call.signal)
+      let booked: BookedCall | undefined
+      let sent = false
       try {
         checkAvailable()
-        await admit?.(concurrentBefore)
+        booked = await call.reserve()
         call.signal.throwIfAborted()
         enterBreaker()
         const start = performance.now()
+        sent = true
         const reply = await askEndpoint(call)
-        // With a budget the lease is held until the cost is recorded. Otherwise another process would count the call
-        // neither as in flight nor as paid.
-        if (!admit) release()
         const durationMs = Math.round(performance.now() - start)
         const parsed = parseAnswer(reply.kind === 'text' ? reply.text : '')
-        const recorded = call.record(reply, parsed, durationMs).finally(release)
+        const recorded = call.record(booked, reply, parsed, durationMs).finally(release)
         // Awaited after the answers are handed over: a failure to record must not lose what was paid for.
         recorded.catch(() => {})
         return { reply, parsed, recorded }
       } catch (error) {
+        // A call that was aborted may have to be paid for. What cannot be taken back stays at its expected cost.
+        if (!sent || error instanceof AnnotatorUnavailable) await booked?.release().catch(() => {})
         release()
         throw error
       }

@@ -31,8 +31,10 @@ export interface BatchContext {
   signal: AbortSignal
   /** One call. `success` is the outcome to record when the answer names a frame. */
   ask(request: ModelRequest, asked: readonly AskedFrame[], success: AnnotatorCall['outcome']): Promise<CallResult>
+  /** Puts a frame's answer into the cache. Never fails. */
+  keep(frame: FrameToAnnotate, annotation: FrameAnnotation): Promise<void>
   /** Hands over a frame's final annotation. */
-  deliver(frame: FrameToAnnotate, annotation: FrameAnnotation): Promise<void>
+  deliver(annotation: FrameAnnotation): Promise<void>
 }
 
 interface PreparedFrame {
@@ -127,7 +129,10 @@ function toContent(video: VideoContext, asked: readonly AskedFrame[]): OpenAI.Ch
   ]
 }
 
-/** Delivers what was answered and returns the frames that were not. */
+/**
+ * Delivers what was answered and returns the frames that were not. Every answer is kept before the first is delivered:
+ * a failure to deliver loses none that was paid for.
+ */
 async function deliverFound(
   context: BatchContext,
   asked: readonly AskedFrame[],
@@ -135,6 +140,7 @@ async function deliverFound(
   repaired: boolean,
 ): Promise<AskedFrame[]> {
   const missing: AskedFrame[] = []
+  const answered: { frame: FrameToAnnotate; annotation: FrameAnnotation }[] = []
   for (const each of asked) {
     const answers = found.filter(({ frame }) => frame.trim() === each.name)
     if (!answers[0]) {
@@ -145,8 +151,10 @@ async function deliverFound(
     if (repaired) annotation.issues.push({ code: 'repaired', message: 'taken from a broken answer' })
     if (answers.length > 1)
       annotation.issues.push({ code: 'repeated', message: `answered ${answers.length} times, the first counts` })
-    await context.deliver(each.frame, annotation)
+    answered.push({ frame: each.frame, annotation })
   }
+  await Promise.all(answered.map(({ frame, annotation }) => context.keep(frame, annotation)))
+  for (const { annotation } of answered) await context.deliver(annotation)
   return missing
 }
 
@@ -209,7 +217,7 @@ function close(
   status: 'refused' | 'failed',
   reason: string,
 ): Promise<void> {
-  return context.deliver(frame, { frameId: frame.id, status, reason, values: {}, issues: [] })
+  return context.deliver({ frameId: frame.id, status, reason, values: {}, issues: [] })
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -27,15 +27,6 @@ test('places are given in order, one given back twice counts once, and who leave
   expect(order).toEqual(['left', 'second', 'third'])
 })
 
-test('of many that take a place at once each counts those before it, and one that waited all the others', async () => {
-  const limiter = openLocalLimiter(3)
-  const asked = Array.from({ length: 4 }, () => limiter.acquire(never))
-  const places = await Promise.all(asked.slice(0, 3))
-  expect(places.map(({ concurrentBefore }) => concurrentBefore)).toEqual([0, 1, 2])
-  places[0]!.release()
-  expect((await asked[3]!).concurrentBefore).toBe(2)
-})
-
 test('the breaker opens, lets one through after its time, and closes on success', () => {
   let now = 0
   const breaker = createBreaker(2, 100, () => now)

@@ -1,7 +1,5 @@
 /** The right to make one call. */
 interface Lease {
-  /** Calls already in flight, read atomically with the acquisition. */
-  concurrentBefore: number
   /** Idempotent. */
   release(): void
 }
@@ -19,10 +17,9 @@ export function openLocalLimiter(concurrency: number): CallLimiter {
   const waiting: Array<() => void> = []
 
   function take(): Lease {
-    const concurrentBefore = inFlight++
+    inFlight++
     let held = true
     return {
-      concurrentBefore,
       release() {
         if (!held) return
         held = false

@@ -40,12 +40,6 @@ export interface ModelAnnotatorOptions {
   breakerThreshold?: number
   breakerCoolDownMs?: number
   limiter?: CallLimiter
-  /**
-   * Called before every call, when it holds its lease. `concurrentBefore` counts the calls that got theirs earlier, in
-   * all processes that share the limiter. Each of those is in flight, not yet recorded, or recorded by now.
-   * @throws AnnotatorUnavailable when the call must not be paid for
-   */
-  admit?: (concurrentBefore: number) => Promise<void>
   cache?: AnswerCache
   prices?: Record<string, ModelPrice>
 }
@@ -70,7 +64,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const signal = AbortSignal.any([runOptions.signal, closing.signal])
     const abortCalls = AbortSignal.any([runOptions.abortCalls ?? runOptions.signal, closing.signal])
     signal.throwIfAborted()
-    const { techniques, onCall } = runOptions
+    const { techniques, books } = runOptions
     const calls: AnnotatorCall[] = []
     const cache = openRunCache(options, techniques)
     const twins = await findTwins(frames)
@@ -82,23 +76,22 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       maxAttempts: options.maxAttempts ?? 4,
       retryDelayMs: options.retryDelayMs ?? 500,
       signal,
-      async deliver(frame, annotation) {
-        await cache.set(frame, annotation)
-        await delivery.deliver(annotation)
-      },
+      keep: cache.set,
+      deliver: delivery.deliver,
       ask: (request, asked, success) =>
         gate.ask({
           request,
           frameCount: asked.length,
           signal,
           abortCalls,
-          async record(reply, { frames: found }, durationMs) {
+          reserve: async () => books?.reserve(asked.length),
+          async record(booked, reply, { frames: found }, durationMs) {
             const failure = reply.kind === 'refused' ? 'refused' : 'failed'
             const outcome = found.length > 0 ? success : failure
             const frameIds = asked.map(({ frame }) => frame.id)
             const call = { model: options.model, frameIds, ...reply.usage, durationMs, outcome }
             calls.push(call)
-            await onCall?.(call)
+            await booked?.settle(call)
           },
         }),
     }
@@ -140,7 +133,6 @@ function openGate(options: ModelAnnotatorOptions): CallGate {
   return openCallGate({
     endpoint,
     limiter: options.limiter ?? openLocalLimiter(4),
-    admit: options.admit,
     breakerThreshold: options.breakerThreshold ?? 8,
     breakerCoolDownMs: options.breakerCoolDownMs ?? 60_000,
   })

@@ -1,0 +1,159 @@
+import { readdir } from 'node:fs/promises'
+import { sql } from 'drizzle-orm'
+import { afterEach, expect, test } from 'vitest'
+import { costsOf } from '../../src/library/annotator/vision-spending.ts'
+import { paidFolderOf } from '../../src/workers/handlers.ts'
+import { type OpenWorker, openWorker } from '../../src/workers/main.ts'
+import { startCutOff } from '../support/cut-off.ts'
+import { type FakeCall, type FakeVisionOptions, startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
+import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { addVideo, countOf, extractFromNumber, scriptedAnnotator, values, videoRow } from './support.ts'
+
+let service: Service
+let opened: { [Symbol.asyncDispose](): Promise<void> }[] = []
+afterEach(async () => {
+  for (const each of opened.reverse()) await each[Symbol.asyncDispose]()
+  opened = []
+})
+
+const measuring = scriptedAnnotator('measured@1', () => ({ values: values({ shot: 'no-face' }, 'measured') }))
+
+/** A service without a worker, and workers whose PostgreSQL can go away. */
+async function open(fake: FakeVisionOptions, env: Record<string, string> = {}) {
+  const endpoint = await startFakeVisionEndpoint(fake)
+  opened.push(endpoint)
+  service = await openService({
+    worker: false,
+    env: {
+      VISION_BASE_URL: endpoint.baseUrl,
+      VISION_MODEL: 'fake-vl',
+      VISION_PRICE_IN: '1',
+      VISION_PRICE_OUT: '10',
+      ...env,
+    },
+  })
+  opened.push(service)
+  const postgres = await startCutOff(service.stores.databaseUrl)
+  opened.push(postgres)
+  const { config, logger, stores } = service
+  const { redisUrl, prefix } = stores
+  async function work(): Promise<OpenWorker> {
+    const worker = await openWorker({
+      ...{ config, databaseUrl: postgres.url, redisUrl, prefix, logger, measuring },
+      ...{ extract: extractFromNumber, reconcileMs: 3_600_000, pollMs: 20, lockMs: 2_000 },
+    })
+    let stopped: Promise<void> | undefined
+    const stop = (deadlineMs?: number) => {
+      stopped ??= worker.stop(deadlineMs)
+      return stopped
+    }
+    opened.push({ [Symbol.asyncDispose]: () => stop(5_000) })
+    return { ...worker, stop }
+  }
+  return { endpoint, postgres, work }
+}
+
+const keptFiles = async () => (await readdir(paidFolderOf(service.config)).catch(() => [])).length
+const outcomes = async () =>
+  (
+    await service.stores.db.execute<{ outcome: string; cost: number }>(
+      sql`select outcome, cost_usd as cost from vision_calls order by id`,
+    )
+  ).rows
+
+/** Near-identical frames share an answer. One frame: 500 tokens in, 180 out; and 2000 for the call. */
+const costOf = ({ names }: FakeCall) => (2_000 + names.length * (500 + 180 * 10)) / 1e6
+
+test('answers that come while PostgreSQL is away are booked and kept, and asked for once', async () => {
+  const answer = Promise.withResolvers<void>()
+  const { endpoint, postgres, work } = await open({ replace: () => answer.promise.then(() => undefined) })
+  let asked = 0
+  const worker = await work()
+  const video = await addVideo(service, 8)
+  await until(async () => (await outcomes()).length === 1)
+  asked = endpoint.calls.length
+  postgres.cut()
+  answer.resolve()
+  await until(async () => (await keptFiles()) === (endpoint.calls[0]?.names.length ?? 99) + 1)
+  postgres.restore()
+  await worker.drain()
+  expect(asked).toBe(0)
+  expect(endpoint.calls).toHaveLength(1)
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+  expect(await outcomes()).toEqual([{ outcome: 'ok', cost: costOf(endpoint.calls[0]!) }])
+  expect(await keptFiles()).toBe(0)
+})
+
+test('and so when the process ends before PostgreSQL is back: the next one books and keeps them', async () => {
+  const answer = Promise.withResolvers<void>()
+  const { endpoint, postgres, work } = await open({ replace: () => answer.promise.then(() => undefined) })
+  const first = await work()
+  const video = await addVideo(service, 8)
+  await until(async () => (await outcomes()).length === 1)
+  postgres.cut()
+  answer.resolve()
+  await until(async () => (await keptFiles()) === (endpoint.calls[0]?.names.length ?? 99) + 1)
+  await first.stop(5_000)
+  postgres.restore()
+  await service.stores.redis.flushdb()
+  const second = await work()
+  await until(async () => {
+    await second.drain()
+    return (await videoRow(service, video))?.status === 'ready'
+  })
+  expect(endpoint.calls).toHaveLength(1)
+  expect(await outcomes()).toEqual([{ outcome: 'ok', cost: costOf(endpoint.calls[0]!) }])
+  expect(await keptFiles()).toBe(0)
+})
+
+test('a stopping worker waits for the answer it has paid for', async () => {
+  const answer = Promise.withResolvers<void>()
+  let asked = 0
+  const { work } = await open({
+    replace: async () => {
+      asked++
+      await answer.promise
+      return undefined
+    },
+  })
+  const worker = await work()
+  await addVideo(service, 16)
+  await until(() => asked === 2)
+  const stopped = worker.stop(30_000)
+  setTimeout(() => answer.resolve(), 300)
+  await stopped
+  expect(asked).toBe(2)
+  expect(await countOf(service, sql`select count(*) as n from annotations where status = 'annotated'`)).toBe(16)
+  expect((await outcomes()).map(({ outcome }) => outcome)).toEqual(['ok', 'ok'])
+})
+
+test('one that cannot wait so long leaves the call in the books at its expected cost', async () => {
+  const { endpoint, work } = await open({ plan: () => 'hang' }, { VISION_BUDGET_DAY: '1' })
+  await service.stores.db.execute(
+    sql`insert into vision_calls (model, frames, cost_usd, duration_ms, outcome, at)
+        values ('fake-vl', 8, 0.02, 1, 'ok', now() - interval '2 days')`,
+  )
+  const worker = await work()
+  await addVideo(service, 8)
+  await until(() => endpoint.calls.length === 1)
+  await worker.stop(200)
+  expect((await costsOf(service.stores.db)).cost_usd).toBeCloseTo(0.02)
+  expect((await outcomes()).at(-1)).toEqual({ outcome: 'sent', cost: 0.02 })
+})
+
+test('what is left of a video’s budget is spent once, however many processes work on it', async () => {
+  const env = { VISION_BUDGET_VIDEO: '0.05', VISION_CONCURRENCY: '16' }
+  const { endpoint, work } = await open({ delayMs: 300 }, env)
+  await service.stores.db.execute(
+    sql`insert into vision_calls (model, frames, cost_usd, duration_ms, outcome, at)
+        values ('fake-vl', 8, 0.02, 1, 'ok', now() - interval '2 days')`,
+  )
+  const workers = [await work(), await work(), await work()]
+  const video = await addVideo(service, 200)
+  for (const worker of workers) await worker.drain()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+  const { cost_usd } = await costsOf(service.stores.db, video)
+  expect(endpoint.calls.length).toBe(3)
+  expect(cost_usd).toBeLessThan(0.05 + 0.021)
+})
