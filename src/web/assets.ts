@@ -26,6 +26,7 @@ const STYLE_PARTS = [
   'grid',
   'wall',
   'frame',
+  'entities',
   'collections',
   'operator',
   'docs',

@@ -15,7 +15,7 @@ export function frameActions(frame: ShownFrame, { publicUrl, person }: FrameActi
   return html`<div class="actions-row">
 ${person ? collecting(frame, person) : signInToSave(frame)}
 <a class="quiet-button" href="#similar">Find similar</a>
-<details class="drop copies"><summary>Copy</summary><div class="panel">
+<details class="fold copies"><summary>Copy</summary><div class="panel">
 ${copyRow('Link', address)}
 ${copyRow('Image address', publicUrl + frame.image_path)}
 ${copyRow('Markdown', asMarkdown(frame, publicUrl))}
@@ -35,7 +35,7 @@ function collecting(frame: ShownFrame, person: NonNullable<FrameActions['person'
   return html`<form class="save" method="post" action="${person.saved ? '/web/unsaves' : '/web/saves'}">${hidden}
 <button class="primary" aria-pressed="${person.saved ? 'true' : 'false'}">${person.saved ? 'Saved' : 'Save'}</button>
 </form>
-<details class="drop pin"><summary>Board</summary><div class="panel">
+<details class="fold pin"><summary>Board</summary><div class="panel">
 <form method="post" action="/web/pins">${hidden}
 ${
   person.boards.length > 0 &&

@@ -9,9 +9,13 @@ import { clock } from './words.ts'
 const EAGER = 18
 const FIRST = 6
 
-/** A frame in a grid; `n` counts from the top of the page. Its place has its size and colour before the picture. */
-export function frameCard(frame: ShownFrame, n: number): Html {
-  return html`<li><a class="card-link ${placeholderClass(frame.palette)}" href="/frames/${frame.id}"
+/**
+ * A frame in a grid; `n` counts from the top of the page. Its place has its size and colour before the picture.
+ * `storyboard`: its second is always seen, and cuts are marked.
+ */
+export function frameCard(frame: ShownFrame, n: number, { storyboard = false } = {}): Html {
+  const kind = storyboard && html` class="${frame.kind}" id="t-${frame.id}"`
+  return html`<li${kind}><a class="card-link ${placeholderClass(frame.palette)}" href="/frames/${frame.id}"
 id="f-${frame.id}">${thumb(frame, { n, alt: altOf(frame) })}<span class="credit"><span
 >${frame.author ?? frame.video.title}</span><span>${clock(frame.t_sec)}</span></span></a></li>`
 }

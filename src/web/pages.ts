@@ -11,6 +11,7 @@ import type { CollectionDeps } from '../views/collections.ts'
 import { type Assets, loadAssets } from './assets.ts'
 import type { CollectionPagesDeps } from './collections/collection-deps.ts'
 import { collectionRouter } from './collections/collection-pages.ts'
+import { entityRouter } from './entity-routes.ts'
 import { frameRouter } from './frame-routes.ts'
 import { type ViewerOf, viewerReader } from './guard.ts'
 import { keysPageRouter } from './keys-page.ts'
@@ -69,6 +70,7 @@ export function openPages(deps: PagesDeps): Pages {
       assets.router,
       wallRouter(shared),
       frameRouter(shared),
+      entityRouter(shared),
       suggestRouter(shared),
       signInRouter({ ...deps, assets, mailer, printLink }),
       collectionRouter({ ...deps, assets }),

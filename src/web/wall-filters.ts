@@ -51,7 +51,7 @@ ${first}${second}${third}${colorMenu(data)}${rest}${viewMenu(data)}
 /** A part that folds out. `name` makes the browser close the others. */
 function fold(id: string, label: string, chosen: number, panel: Html): Html {
   const count = chosen > 0 && html` <span class="n">${chosen}<span class="visually-hidden"> chosen</span></span>`
-  return html`<details class="drop${chosen > 0 && ' on'}" name="menu" id="menu-${id}">
+  return html`<details class="fold${chosen > 0 && ' on'}" name="menu" id="menu-${id}">
 <summary>${label}${count}</summary><div class="panel">${panel}</div></details>`
 }
 

@@ -82,7 +82,7 @@ function described() {
 
 /** Menus stay open: several values are often chosen one after the other. @param {Document} page */
 function swapWall(page) {
-  const open = [...document.querySelectorAll('details.drop[open]')].map(({ id }) => id)
+  const open = [...document.querySelectorAll('details.fold[open]')].map(({ id }) => id)
   for (const id of open) page.getElementById(id)?.setAttribute('open', '')
   const typed = page.getElementById('q')
   swap(page, ...PARTS)
@@ -174,12 +174,12 @@ on('change', '#modes input', (_event, radio) => {
 
 // One menu at a time, and none when the reader goes on.
 document.addEventListener('click', ({ target }) => {
-  for (const menu of document.querySelectorAll('details.drop[open]'))
+  for (const menu of document.querySelectorAll('details.fold[open]'))
     if (target instanceof Node && !menu.contains(target) && target.isConnected) menu.removeAttribute('open')
 })
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape') return
-  const menu = document.querySelector('details.drop[open]')
+  const menu = document.querySelector('details.fold[open]')
   if (menu) {
     menu.removeAttribute('open')
     menu.querySelector('summary')?.focus()

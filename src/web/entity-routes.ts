@@ -1,0 +1,162 @@
+import { Router } from 'express'
+import { notFound } from '../errors.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import type { Logger } from '../logger.ts'
+import { readParameters } from '../parameters.ts'
+import type { FrameFilters, FramePage, LibrarySearch } from '../search/library-search.ts'
+import { currentSlug } from '../search/techniques.ts'
+import { withoutTracking } from '../tracking.ts'
+import { plainName } from '../views/parameter-values.ts'
+import type { Assets } from './assets.ts'
+import { brandPage, brandsPage, techniquePage, techniquesPage } from './entity-pages.ts'
+import { openGraph } from './open-graph.ts'
+import { pageErrors } from './page-errors.ts'
+import type { SharedPages } from './shared-pages.ts'
+import { videoPage } from './video-page.ts'
+import { counted, valueLabel } from './words.ts'
+
+export interface EntityRoutesDeps {
+  assets: Assets
+  pages: SharedPages
+  search: LibrarySearch
+  limits: RateLimits
+  logger: Logger
+  publicUrl: string
+}
+
+const ID = /^[a-z0-9-]{1,64}$/i
+const BRANDS = 60
+const VIDEOS = 60
+const BEST = 24
+
+/** Videos, brands and techniques. */
+export function entityRouter(deps: EntityRoutesDeps): Router {
+  const { assets, pages, search, limits, logger, publicUrl } = deps
+  const router = Router()
+  const limit = limitOpenReads(limits, { points: POINTS.search })
+  const common = { wide: true, modules: ['frame-list.js'] } as const
+
+  router.get('/videos/:id', limit, (req, res) => {
+    readParameters(withoutTracking(req.originalUrl), {})
+    const id = String(req.params.id)
+    if (!ID.test(id)) throw notFound('video')
+    return pages.send(req, res, {
+      key: `video ${id}`,
+      async render() {
+        const [video, frames] = await Promise.all([search.video(id), search.videoFrames(id)])
+        if (!video || !frames) throw notFound('video')
+        const description = `${video.author ?? 'A video'}: ${counted(frames.length, 'frame')} on a time line.`
+        const image = frames[0] && imageOf(video.image_path, frames[0])
+        const card = { title: video.title, description, path: `/videos/${id}`, image: image ?? null }
+        const body = videoPage({ video, frames, vocabulary: await search.techniques() })
+        return { ...common, title: video.title, description, head: openGraph(publicUrl, card), body }
+      },
+    })
+  })
+
+  router.get('/brands', limit, (req, res) => {
+    const { after } = readParameters(withoutTracking(req.originalUrl), listParameters)
+    return pages.send(req, res, {
+      key: `brands ${after ?? ''}`,
+      async render() {
+        const { items, next } = await search.brands({ after, limit: BRANDS })
+        return { ...common, title: 'Brands', current: 'brands', body: brandsPage(items, next, after) }
+      },
+    })
+  })
+
+  router.get('/brands/:name', limit, (req, res) => {
+    readParameters(withoutTracking(req.originalUrl), {})
+    const name = String(req.params.name)
+    if (name.length > 300) throw notFound('brand')
+    return pages.send(req, res, {
+      key: `brand ${name}`,
+      async render() {
+        const [found, { items }, vocabulary] = await Promise.all([
+          strongest(search, { author: [name] }),
+          search.videos({ after: undefined, limit: VIDEOS, author: name }),
+          search.techniques(),
+        ])
+        if (found.frames.length === 0) throw notFound('brand')
+        const description = `${counted(found.total ?? 0, 'frame')} of ${counted(items.length, 'video')} by ${name}.`
+        const head = openGraph(publicUrl, cardOf(name, description, `/brands/${encodeURIComponent(name)}`, found))
+        const body = brandPage({ name, videos: items, found, vocabulary })
+        return { ...common, title: name, current: 'brands', description, head, body }
+      },
+    })
+  })
+
+  addTechniques(router, { ...deps, limit, common })
+  router.use(pageErrors({ assets, publicUrl, logger }))
+  return router
+}
+
+const listParameters = { after: { schema: plainName(4_000), description: 'The cursor of the page before.' } }
+
+function addTechniques(
+  router: Router,
+  {
+    pages,
+    search,
+    publicUrl,
+    limit,
+    common,
+  }: EntityRoutesDeps & { limit: ReturnType<typeof limitOpenReads>; common: { modules: readonly string[] } },
+): void {
+  router.get('/techniques', limit, (req, res) => {
+    readParameters(withoutTracking(req.originalUrl), {})
+    return pages.send(req, res, {
+      key: 'techniques',
+      async render() {
+        const body = techniquesPage(await search.techniques())
+        return { ...common, title: 'Techniques', current: 'techniques', body }
+      },
+    })
+  })
+
+  router.get('/techniques/:slug', limit, async (req, res) => {
+    readParameters(withoutTracking(req.originalUrl), {})
+    const given = String(req.params.slug)
+    const vocabulary = await search.techniques()
+    const slug = currentSlug(vocabulary, given)
+    const technique = vocabulary.find((one) => one.slug === slug)
+    if (!technique) throw notFound('technique')
+    if (slug !== given) {
+      res.set('Cache-Control', 'no-store').redirect(302, `/techniques/${slug}`)
+      return
+    }
+    return pages.send(req, res, {
+      key: `technique ${slug}`,
+      async render() {
+        const found = await strongest(search, { technique: [technique.slug] })
+        const title = valueLabel(technique.name)
+        const { description } = technique
+        const head = openGraph(publicUrl, cardOf(title, description, `/techniques/${slug}`, found))
+        return { ...common, title, current: 'techniques', description, head, body: techniquePage({ technique, found }) }
+      },
+    })
+  })
+}
+
+/** The strongest frames of a set, no look-alikes, with the counts of the set. */
+function strongest(search: LibrarySearch, filters: FrameFilters): Promise<FramePage> {
+  return search.frames({
+    filters,
+    q: '',
+    sort: 'strength',
+    page: 1,
+    pageSize: BEST,
+    facets: true,
+    variety: false,
+  })
+}
+
+function cardOf(title: string, description: string, path: string, { frames: [first] }: FramePage) {
+  return { title, description, path, image: first ? imageOf(null, first.document) : null }
+}
+
+function imageOf(path: string | null, frame: { image_path: string; width: number; height: number }) {
+  return { path: path ?? frame.image_path, width: frame.width, height: frame.height }
+}

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { cutsOf, lengthOf, overview, pace, sharesOf, stretchesOf } from './rhythm.ts'
+
+const frame = (t_sec: number, kind: 'cut' | 'beat' | 'intro', subject: string | null) => ({ t_sec, kind, subject })
+const frames = [
+  frame(0.5, 'intro', 'logo'),
+  frame(2, 'cut', 'ui'),
+  frame(4, 'beat', 'ui'),
+  frame(8, 'cut', null),
+  frame(9, 'cut', 'logo'),
+]
+
+test('a value lasts until the next frame has another; the shares of the time follow', () => {
+  const stretches = stretchesOf(frames, 10, ({ subject }) => subject)
+  expect(stretches).toEqual([
+    { from: 0, to: 2, value: 'logo' },
+    { from: 2, to: 8, value: 'ui' },
+    { from: 8, to: 9, value: null },
+    { from: 9, to: 10, value: 'logo' },
+  ])
+  expect(sharesOf(stretches, 10)).toEqual([
+    { value: 'ui', share: 0.6 },
+    { value: 'logo', share: 0.3 },
+  ])
+})
+
+test('three cuts in ten seconds are four shots, 24 a minute', () => {
+  expect(cutsOf(frames)).toEqual([2, 8, 9])
+  expect(pace(frames, 10)).toBe(24)
+})
+
+test('a video is as long as its file says, and never shorter than its last frame', () => {
+  expect(lengthOf(frames, 12)).toBe(12)
+  expect(lengthOf(frames, null)).toBe(9)
+  expect(lengthOf([], null)).toBeGreaterThan(0)
+})
+
+test('an overview shows what is seen in the middle of each part', () => {
+  expect(overview(frames, 10, 5).map(({ t_sec }) => t_sec)).toEqual([0.5, 2, 4, 4, 9])
+  expect(overview([], 10, 5)).toEqual([])
+})

@@ -1,0 +1,77 @@
+import type { ShownFrame } from '../search/library-search.ts'
+
+/** A stretch of a video in which an attribute keeps its value. Times are seconds. */
+export interface Stretch {
+  from: number
+  to: number
+  /** Null where nobody named it. */
+  value: string | null
+}
+
+export interface Share {
+  value: string
+  /** Of the whole time, 0–1. */
+  share: number
+}
+
+type Moment = Pick<ShownFrame, 't_sec' | 'kind'>
+
+/** The attributes that show the rhythm of a video. */
+export const LANES = ['subject', 'surface', 'shot', 'tone'] as const
+export type Lane = (typeof LANES)[number]
+
+/** How long a video is: what its file says, or at least up to its last frame. */
+export function lengthOf(frames: readonly Moment[], durationSec: number | null): number {
+  return Math.max(durationSec ?? 0, frames.at(-1)?.t_sec ?? 0, 0.001)
+}
+
+/**
+ * An attribute over time: each frame stands for the time up to the next one, the first also for what precedes it.
+ * Neighbours with one value are one stretch.
+ */
+export function stretchesOf<F extends Moment>(
+  frames: readonly F[],
+  span: number,
+  read: (frame: F) => string | null,
+): Stretch[] {
+  const stretches: Stretch[] = []
+  frames.forEach((frame, n) => {
+    const value = read(frame)
+    const to = frames[n + 1]?.t_sec ?? span
+    const last = stretches.at(-1)
+    if (last?.value === value) last.to = to
+    else stretches.push({ from: n === 0 ? 0 : frame.t_sec, to, value })
+  })
+  return stretches
+}
+
+/** The shares of the time that values have, largest first. Time without a value is left out of the list. */
+export function sharesOf(stretches: readonly Stretch[], span: number): Share[] {
+  const seconds = new Map<string, number>()
+  for (const { from, to, value } of stretches)
+    if (value !== null) seconds.set(value, (seconds.get(value) ?? 0) + to - from)
+  return [...seconds]
+    .map(([value, sum]) => ({ value, share: sum / span }))
+    .sort((one, other) => other.share - one.share || one.value.localeCompare(other.value))
+}
+
+/** Seconds at which the shot changes. */
+export function cutsOf(frames: readonly Moment[]): number[] {
+  return frames.filter(({ kind }) => kind === 'cut').map(({ t_sec }) => t_sec)
+}
+
+/** Shots a minute, to one decimal: one more than there are cuts. */
+export function pace(frames: readonly Moment[], span: number): number {
+  return Math.round(((cutsOf(frames).length + 1) / span) * 600) / 10
+}
+
+/** A frame for each of some equal parts of the time: the last that has begun by its middle. */
+export function overview<F extends Moment>(frames: readonly F[], span: number, parts: number): F[] {
+  const picked: F[] = []
+  for (let n = 0; n < parts; n++) {
+    const middle = ((n + 0.5) / parts) * span
+    const frame = frames.findLast(({ t_sec }) => t_sec <= middle) ?? frames[0]
+    if (frame) picked.push(frame)
+  }
+  return picked
+}
