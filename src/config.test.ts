@@ -10,7 +10,12 @@ test.each([
   [{ VISION_API_KEY: 'x' }, /^VISION_API_KEY: set VISION_BASE_URL and VISION_MODEL too$/],
   [{ S3_BUCKET: 'frames' }, /S3_ACCESS_KEY/],
   [{ SIGNUP: 'maybe' }, /^SIGNUP: /],
-  [{ METRICS_PORT: '9464' }, /^METRICS_PORT: metrics are not served yet/],
+  [{ METRICS_PORT: 'yes' }, /^METRICS_PORT: /],
+  [{ METRICS_PORT: '3000' }, /^METRICS_PORT: 3000 is the port of the API \(PORT\)\. Set METRICS_PORT to another port/],
+  [{ PORT: '9464' }, /^METRICS_PORT: 9464 is the port of the API/],
+  [{ METRICS_PORT: '2999' }, /^WORKER_METRICS_PORT: 3000 is the port of the API/],
+  [{ METRICS_PORT: '9000', WORKER_METRICS_PORT: '9000' }, /^WORKER_METRICS_PORT: 9000 is METRICS_PORT too/],
+  [{ METRICS_HOST: 'a b' }, /^METRICS_HOST: must be an IP address/],
   [{ VISION_BASE_URL: 'http://x', VISION_MODEL: 'm', VISION_BUDGET_DAY: '5' }, /VISION_PRICE_IN/],
 ])('%j stops the start with a line that names the variable', (env, message) => {
   expect(() => parseConfig(env)).toThrow(ConfigError)
@@ -26,4 +31,18 @@ test('an empty variable is an absent one, and PUBLIC_URL follows the port', () =
     meili: undefined,
     vision: undefined,
   })
+})
+
+test('metrics are served on loopback, the worker one port above the API, and 0 turns both off', () => {
+  const loopback = { host: '127.0.0.1', given: false }
+  expect(parseConfig({}).metrics).toEqual({ api: { ...loopback, port: 9464 }, worker: { ...loopback, port: 9465 } })
+  const moved = parseConfig({ METRICS_PORT: '9100', METRICS_HOST: '0.0.0.0' }).metrics
+  expect([moved.api.port, moved.worker.port, moved.worker.host, moved.worker.given]).toEqual([
+    9100,
+    9101,
+    '0.0.0.0',
+    true,
+  ])
+  const off = parseConfig({ METRICS_PORT: '0' }).metrics
+  expect([off.api.port, off.worker.port]).toEqual([0, 0])
 })

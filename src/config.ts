@@ -6,6 +6,7 @@ import { z } from 'zod'
 export class ConfigError extends Error {}
 
 const port = z.coerce.number().int().min(0).max(65535)
+const address = z.string().regex(/^[\w.:-]+$/, 'must be an IP address or a host name of this machine')
 const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
 const redisUrl = z.string().regex(/^rediss?:\/\//, 'must begin with redis:// or rediss://')
 const httpUrl = z
@@ -15,14 +16,13 @@ const httpUrl = z
 
 const Env = z.object({
   PORT: port.default(3000),
-  HOST: z
-    .string()
-    .regex(/^[\w.:-]+$/, 'must be an IP address or a host name of this machine')
-    .optional(),
+  HOST: address.optional(),
   DATA_DIR: z.string().min(1).default('.data'),
   PUBLIC_URL: httpUrl.optional(),
   TRUST_PROXY: z.coerce.number().int().min(0).max(10).default(0),
-  METRICS_PORT: z.undefined({ error: 'metrics are not served yet, leave it unset' }),
+  METRICS_PORT: port.optional(),
+  WORKER_METRICS_PORT: port.optional(),
+  METRICS_HOST: address.default('127.0.0.1'),
   DATABASE_URL: postgresUrl.optional(),
   REDIS_URL: redisUrl.optional(),
   MEILI_URL: httpUrl.optional(),
@@ -97,8 +97,17 @@ export interface VisionConfig {
   budgetPerDay: number | undefined
 }
 
+/** Where metrics are served. Port 0: nowhere. */
+export interface MetricsConfig {
+  host: string
+  port: number
+  /** The setting named the port, so it must be free. */
+  given: boolean
+}
+
 export interface Config {
   port: number
+  metrics: { api: MetricsConfig; worker: MetricsConfig }
   /** Where to listen. Undefined: loopback under `frames start`, every interface under `frames api`. */
   host: string | undefined
   dataDir: string
@@ -158,6 +167,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   const [step, passage] = e.FAULT_AT?.split(':') ?? []
   return {
     port: e.PORT,
+    metrics: metricsOf(e),
     host: e.HOST,
     dataDir: resolve(e.DATA_DIR),
     publicUrl: e.PUBLIC_URL ?? `http://localhost:${e.PORT}`,
@@ -203,6 +213,25 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     production: e.NODE_ENV === 'production',
     faultAt: step && passage ? { step, passage: Number(passage) } : undefined,
   }
+}
+
+/** The worker's port follows the API's, because `npm start` runs both on one machine. */
+function metricsOf(e: z.infer<typeof Env>): Config['metrics'] {
+  const api = e.METRICS_PORT ?? 9464
+  const worker = e.WORKER_METRICS_PORT ?? (api === 0 ? 0 : Math.min(api + 1, 65_535))
+  const of = (port: number, given: boolean): MetricsConfig => ({ host: e.METRICS_HOST, port, given })
+  const names = { METRICS_PORT: api, WORKER_METRICS_PORT: worker }
+  for (const [name, value] of Object.entries(names))
+    if (value !== 0 && value === e.PORT)
+      throw new ConfigError(
+        `${name}: ${value} is the port of the API (PORT). Set ${name} to another port, or to 0 for none.`,
+      )
+  if (worker !== 0 && worker === api)
+    throw new ConfigError(
+      `WORKER_METRICS_PORT: ${worker} is METRICS_PORT too. Set it to another port, or to 0 for none.`,
+    )
+  const given = e.METRICS_PORT !== undefined
+  return { api: of(api, given), worker: of(worker, given || e.WORKER_METRICS_PORT !== undefined) }
 }
 
 function backupAccess(e: z.infer<typeof Env>): S3Access | undefined {

@@ -10,6 +10,7 @@ import { configOrExit, requireKnown } from './context.ts'
 import { addExamples } from './examples.ts'
 import { usage } from './failure.ts'
 import { isUnknowinglyPublic } from './listening.ts'
+import { openMetricsPort } from './metrics.ts'
 import { ensureOperator } from './operator.ts'
 import { requireWritable } from './require-writable.ts'
 import { complain } from './terminal.ts'
@@ -34,7 +35,10 @@ export function defineApi(command: Command): void {
     const signalled = untilSignalled()
     const { openApi } = await import('../server/main.ts')
     const api = await orExit(openApi({ config, databaseUrl, redisUrl, logger, host: config.host }))
-    logger.info({ port: api.port }, 'API listening')
+    const metrics = await orExit(
+      openMetricsPort(config.metrics.api, { name: 'METRICS_PORT', text: api.metrics, logger }),
+    )
+    logger.info({ port: api.port, metricsPort: metrics?.port }, 'API listening')
     if (isUnknowinglyPublic(config))
       logger.warn('the API listens on every interface, but PUBLIC_URL is loopback: set HOST or PUBLIC_URL')
     returnMemoryWhenIdle()
@@ -55,7 +59,10 @@ export function defineWorker(command: Command): void {
       const signalled = untilSignalled()
       const { openWorker } = await import('../workers/main.ts')
       const worker = await orExit(openWorker({ config, databaseUrl, redisUrl, logger, roles: wanted }))
-      logger.info({ roles: wanted }, 'worker started')
+      const metrics = await orExit(
+        openMetricsPort(config.metrics.worker, { name: 'WORKER_METRICS_PORT', text: worker.metrics, logger }),
+      )
+      logger.info({ roles: wanted, metricsPort: metrics?.port }, 'worker started')
       returnMemoryWhenIdle()
       const alive = keepAliveFile()
       await signalled

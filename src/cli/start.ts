@@ -19,6 +19,7 @@ import { CHILD_ENV } from '../video/extract/run-extraction.ts'
 import { type RunFile, readRunFile } from './context.ts'
 import { CliError } from './failure.ts'
 import { hostToListenOn, isLoopback, localUrl } from './listening.ts'
+import { openMetricsPort, refuseMetricsPort } from './metrics.ts'
 import { ensureOperator, operatorLink } from './operator.ts'
 import { addSamples } from './samples.ts'
 import { openServiceLog } from './service-log.ts'
@@ -77,6 +78,8 @@ interface Running {
 async function run(given: Config, { logger, logFd, parts, pids, signal, end }: Running): Promise<void> {
   const host = hostToListenOn(given)
   await refuseBusyPort(given.port, host)
+  await refuseMetricsPort(given.metrics.api, 'METRICS_PORT')
+  await refuseMetricsPort(given.metrics.worker, 'WORKER_METRICS_PORT')
   const { databaseUrl, redisUrl } = await openStores(given, { logger, parts, pids, end })
   // Left by killed workers. The claim on the folder keeps other services out.
   rmSync(join(given.dataDir, 'scratch'), { recursive: true, force: true })
@@ -95,6 +98,8 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   // Not earlier: another program could take a free port while the databases start.
   const config = await settlePort(given)
   const api = await openApi({ config, databaseUrl, redisUrl, logger, host })
+  const metrics = await openMetricsPort(config.metrics.api, { name: 'METRICS_PORT', text: api.metrics, logger })
+  if (metrics) parts.push(['metrics', metrics.stop])
   const worker = superviseWorker(config, { databaseUrl, redisUrl, logFd, logger, pids })
   // Both at once, so that requests and jobs finish side by side.
   parts.push(['API and worker', () => Promise.all([api.stop({ deadlineMs: STOP_MS }), worker.stop()])])

@@ -5,11 +5,14 @@ import type { Logger } from '../logger.ts'
 import { contextOf, isPreflight, openEdge, sendPreflight } from './edge.ts'
 import { problemHandler } from './problem.ts'
 import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
+import type { RequestTimes } from './request-times.ts'
 
 export interface AppOptions {
   logger: Logger
   /** The number of proxies in front, which decides whose X-Forwarded-For entry is the client. */
   trustProxy: number
+  /** Where the times of requests are kept; absent: they are not. */
+  times?: RequestTimes | undefined
   /** Pays for what no route charges: refusals and OPTIONS. */
   limits: LocalLimits
   /** Routers in the order they are asked; each holds full paths. */
@@ -20,10 +23,11 @@ export interface AppOptions {
  * The HTTP application: the edge (request context and headers), the routers, then 405 for known paths, 404, and
  * errors as JSON. It holds no state; `server/main.ts` wires it.
  */
-export function createApp({ logger, trustProxy, limits, routers }: AppOptions): RequestListener {
+export function createApp({ logger, trustProxy, times, limits, routers }: AppOptions): RequestListener {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
+  times?.watch(app.response)
   // Repeated parameters stay visible and nothing nests: routes read the query by their own table (parameters.ts).
   app.set('query parser', 'simple')
   const allowedMethods = methodTable(routers)

@@ -14,6 +14,8 @@ export interface RequestContext {
   path: string
   /** Whether the request has taken points. A refusal that has not takes one. */
   charged: boolean
+  /** Of `performance.now()`; undefined once the answer is counted (`request-times.ts`). */
+  startedAt: number | undefined
   /** Who has paid from a budget that all processes share. */
   payer?: Payer
 }
@@ -43,6 +45,7 @@ export function openEdge(options: { logger: Logger; trustProxy: number }) {
       address: addressOf(req),
       path: pathOf(req.url!),
       charged: false,
+      startedAt: performance.now(),
     }
     ;(req as WithContext)[CONTEXT] = context
     res.setHeader('X-Request-Id', context.requestId)

@@ -28,6 +28,9 @@ export class RetryAfter extends Error {
 /** The rate limit of a queue without one. BullMQ honours a pause only where a limiter is set. */
 export const NEVER_REACHED = 1_000_000_000
 
+/** How an attempt ended: `delayed` returns to its queue and does not count. */
+type Outcome = 'completed' | 'failed' | 'delayed'
+
 export interface WorkOptions {
   url: string
   prefix: string
@@ -35,6 +38,8 @@ export interface WorkOptions {
   concurrency: number
   handlers: Handlers
   logger: Logger
+  /** Told of every attempt, for metrics. */
+  onAttempt?: (job: JobName, outcome: Outcome, seconds: number) => void
   /** Another worker takes over a dead worker's jobs after about this long. */
   lockMs?: number
 }
@@ -53,6 +58,7 @@ export function startWorker({
   concurrency,
   handlers,
   logger,
+  onAttempt,
   lockMs = 60_000,
 }: WorkOptions): RunningWorker {
   const stopping = new AbortController()
@@ -61,13 +67,19 @@ export function startWorker({
   const worker: Worker = new Worker(
     queue,
     async (job: Job, token?: string) => {
+      const started = performance.now()
+      let outcome: Outcome = 'completed'
       try {
         await runHandler(handlers, job, stopping.signal)
       } catch (error) {
-        if (stopping.signal.aborted) await handBack(job, token, { logger, queue })
         const pause = toRetryAfter(error)
+        outcome = stopping.signal.aborted || pause ? 'delayed' : 'failed'
+        if (stopping.signal.aborted) await handBack(job, token, { logger, queue })
         if (pause) await pauseQueue(worker, job, pause, { logger, queue })
         throw error
+      } finally {
+        if (Object.hasOwn(JOBS, job.name))
+          onAttempt?.(job.name as JobName, outcome, (performance.now() - started) / 1_000)
       }
     },
     {

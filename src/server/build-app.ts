@@ -15,6 +15,7 @@ import type { EventStreamLimits, EventStreams } from '../http/event-stream.ts'
 import { openKeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openReadModelVersion } from '../http/read-model-version.ts'
+import type { RequestTimes } from '../http/request-times.ts'
 import { openLongAnswers } from '../http/stream-body.ts'
 import { openTurns } from '../http/turns.ts'
 import { openUnansweredSearches } from '../library/unanswered-searches.ts'
@@ -43,6 +44,8 @@ export interface AppDeps {
   db: Db
   limits: RateLimits
   health: HealthDeps['health']
+  /** Absent: times of requests are not kept. */
+  times?: RequestTimes | undefined
   /** The live event log, and the open streams that send it. */
   tail: LogTail
   streams: EventStreams
@@ -57,6 +60,8 @@ export interface AppOverrides {
   mailer?: Mailer
   /** Where sign-in links go when there is no mail server. */
   printLink?: (line: string) => void
+  /** False: times of requests are not kept, for the benchmark of what they cost. */
+  times?: false
   /** How long a version of the read model is believed. */
   versionTtlMs?: number
   /** The most that cached reads may take in memory. */
@@ -146,7 +151,8 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     ...pages.routers,
     docsPageRouter({ ...pages, documents, limits, publicUrl }),
   ]
-  const listener = createApp({ logger, trustProxy: config.trustProxy, limits, routers })
+  const { times } = deps
+  const listener = createApp({ logger, trustProxy: config.trustProxy, times, limits, routers })
   const close = async () => {
     pages.close()
     await unanswered[Symbol.asyncDispose]()

@@ -8,9 +8,12 @@ import { guardConnections } from '../http/connections.ts'
 import { openEventStreams } from '../http/event-stream.ts'
 import { warnOfOtherHost } from '../http/other-host.ts'
 import { openRateLimits, type RateLimitOptions } from '../http/rate-limit/rate-limits.ts'
+import { openRequestTimes } from '../http/request-times.ts'
 import type { Logger } from '../logger.ts'
+import { openMetrics, processFamilies } from '../metrics.ts'
 import type { Queues } from '../queue/queues.ts'
 import { drainable } from '../shutdown.ts'
+import { VERSION } from '../version.ts'
 import { type App, type AppOverrides, buildApp } from './build-app.ts'
 
 export interface ApiOptions {
@@ -32,6 +35,8 @@ export interface OpenApi {
   /** The address for programs on this machine. */
   url: string
   port: number
+  /** For Prometheus. */
+  metrics(): Promise<string>
   /** For the tests that walk them. */
   app: Pick<App, 'routers' | 'tools'>
   /** Turns readiness off, lets requests in flight finish and closes the connections. */
@@ -69,7 +74,15 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     },
   })
   const jobs = openJobCounts(options)
-  const app = buildApp({ config, logger, db, limits, health, tail, streams, countJobs: jobs.count }, options.overrides)
+  const times = options.overrides?.times === false ? undefined : openRequestTimes()
+  const app = buildApp(
+    { config, logger, db, limits, health, tail, streams, countJobs: jobs.count, times },
+    options.overrides,
+  )
+  const own = () => [
+    ...processFamilies({ version: VERSION, part: 'api', pool: db.$client }),
+    ...(times ? [times.family()] : []),
+  ]
   const server = options.server ?? createHttpServer()
   guardConnections(server, logger, { perAddress: config.connectionsPerAddress })
   const { drain } = drainable(server)
@@ -93,6 +106,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     url: `http://localhost:${port}`,
     port,
     app,
+    metrics: openMetrics({ own, sources: [] }),
     async stop({ graceMs = 0, deadlineMs = 20_000 } = {}) {
       health.stopping = true
       await drain({ graceMs, deadlineMs, endStreams: tail.end })

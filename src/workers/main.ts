@@ -26,6 +26,7 @@ import { type ConfiguredAnnotator, openConfiguredAnnotator } from './annotator.t
 import { type AnnotatorTarget, dispatchConsumer } from './dispatch.ts'
 import { type FaultPoint, openFaultPoint } from './fault-point.ts'
 import { createHandlers, paidFolderOf, scratchRootOf } from './handlers.ts'
+import { openWorkerMetrics } from './metrics.ts'
 import { openPaidJournal, type PaidJournal } from './paid-journal.ts'
 import { type PeriodicTask, repeatEvery, restAfter } from './periodic.ts'
 import { type OpenProjection, openProjection } from './projection.ts'
@@ -54,6 +55,8 @@ export interface WorkerOptions {
 }
 
 export interface OpenWorker {
+  /** For Prometheus. */
+  metrics(): Promise<string>
   /** Runs consumers and queues until both are idle; for tests and for the first ingestion. */
   drain(): Promise<void>
   /** True when the process can work: for a health check. */
@@ -95,6 +98,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   })
   const capacity = { cores: availableParallelism(), modelCalls: config.vision?.concurrency }
   const { lockMs } = options
+  const metrics = openWorkerMetrics({ db, queues, config })
   const workers = [...concurrencyOf(roles, capacity)].map(([queue, concurrency]) =>
     startWorker({
       url: redisUrl,
@@ -103,6 +107,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       concurrency,
       handlers,
       logger,
+      onAttempt: metrics.onAttempt,
       ...(lockMs === undefined ? {} : { lockMs }),
     }),
   )
@@ -132,6 +137,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       : []
 
   return {
+    metrics: metrics.text,
     drain: () => drain(db, queues, workers, consumers),
     async healthy() {
       await db.execute(sql`select 1`)

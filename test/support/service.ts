@@ -130,4 +130,9 @@ export async function openService(
   }
 }
 
-const NO_WORKER: OpenWorker = { drain: async () => undefined, healthy: async () => true, stop: async () => undefined }
+const NO_WORKER: OpenWorker = {
+  metrics: async () => '',
+  drain: async () => undefined,
+  healthy: async () => true,
+  stop: async () => undefined,
+}

@@ -1,0 +1,92 @@
+import { sql } from 'drizzle-orm'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import { VIDEO_STATUSES } from '../db/schema/videos.ts'
+import { eventFamilies } from '../events/lag.ts'
+import { costsOf } from '../library/annotator/vision-spending.ts'
+import { countWebhooks } from '../library/webhooks/describe.ts'
+import { counter, type Family, gauge, openHistogram, openMetrics, processFamilies, type Source } from '../metrics.ts'
+import { SAVE_EVENTS } from '../projections/search/affected.ts'
+import { SAVE_COUNTS } from '../projections/search/save-counts.ts'
+import { queueFamilies } from '../queue/queue-metrics.ts'
+import type { Queues } from '../queue/queues.ts'
+import type { WorkOptions } from '../queue/work.ts'
+import { VERSION } from '../version.ts'
+
+export interface WorkerMetrics {
+  text(): Promise<string>
+  onAttempt: NonNullable<WorkOptions['onAttempt']>
+}
+
+/**
+ * What a worker tells: its own jobs, and what the stores know. Every worker tells the same of the stores, so take the
+ * greatest of them, never the sum.
+ */
+export function openWorkerMetrics(deps: { db: Db; queues: Queues; config: Pick<Config, 'vision'> }): WorkerMetrics {
+  const { db, queues, config } = deps
+  const jobs = openHistogram({
+    name: 'frames_job_duration_seconds',
+    help: 'Time of an attempt at a job, by how it ended.',
+    buckets: [0.1, 0.5, 1, 2.5, 10, 30, 60, 300, 900],
+  })
+  const sources: Source[] = [
+    { name: 'events', collect: () => eventFamilies(db, { typesOf: { [SAVE_COUNTS]: SAVE_EVENTS } }) },
+    { name: 'queues', collect: () => queueFamilies(queues) },
+    { name: 'library', collect: () => libraryFamilies(db) },
+    { name: 'webhooks', collect: () => webhookFamilies(db) },
+    { name: 'model', collect: () => modelFamilies(db, config) },
+  ]
+  const own = () => [...processFamilies({ version: VERSION, part: 'worker', pool: db.$client }), jobs.family()]
+  return {
+    text: openMetrics({ own, sources }),
+    // Not `job`, which Prometheus sets itself.
+    onAttempt: (job, outcome, seconds) => jobs.observe(jobs.series({ job_name: job, outcome }), seconds),
+  }
+}
+
+async function libraryFamilies(db: Db): Promise<Family[]> {
+  const { rows } = await db.execute<{ status: string; n: number }>(
+    sql`select status, count(*)::int as n from videos group by 1`,
+  )
+  const found = new Map(rows.map(({ status, n }) => [status, n]))
+  return [
+    gauge(
+      'frames_videos',
+      'Videos by status.',
+      VIDEO_STATUSES.map((status) => ({ labels: { status }, value: found.get(status) ?? 0 })),
+    ),
+  ]
+}
+
+async function webhookFamilies(db: Db): Promise<Family[]> {
+  const { attempts, endpoints } = await countWebhooks(db)
+  const samples = (name: string, counts: Record<string, number>) =>
+    Object.entries(counts).map(([key, value]) => ({ labels: { [name]: key }, value }))
+  return [
+    counter(
+      'frames_webhook_attempts_total',
+      'Attempts to deliver an event, by how they ended.',
+      samples('outcome', attempts),
+    ),
+    gauge('frames_webhook_endpoints', 'Webhook endpoints by state.', samples('state', endpoints)),
+  ]
+}
+
+/** Totals are the figures of all days. They are counted from events, so they never fall. */
+async function modelFamilies(db: Db, { vision }: Pick<Config, 'vision'>): Promise<Family[]> {
+  const { rows } = await db.execute<{ calls: string; cost: string }>(sql`
+    select coalesce(sum(count), 0) as calls, coalesce(sum(amount), 0) as cost
+      from analytics_figures where figure = 'model_calls'`)
+  const { cost_usd } = await costsOf(db)
+  const budget = vision?.budgetPerDay
+  return [
+    counter('frames_model_calls_total', 'Calls of the vision model.', [{ value: Number(rows[0]!.calls) }]),
+    counter('frames_model_cost_dollars_total', 'Cost of all calls with a price.', [{ value: Number(rows[0]!.cost) }]),
+    gauge('frames_model_cost_day_dollars', 'Cost of the last 24 hours.', [{ value: cost_usd }]),
+    gauge(
+      'frames_model_budget_day_dollars',
+      'VISION_BUDGET_DAY; no value without one.',
+      budget === undefined ? [] : [{ value: budget }],
+    ),
+  ]
+}
