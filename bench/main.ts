@@ -15,6 +15,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'key-check': () => import('./key-check.ts'),
   projection: () => import('./projection.ts'),
   analytics: () => import('./analytics.ts'),
+  events: () => import('./events.ts'),
   seed: () => import('./seed.ts'),
   backup: () => import('./backup.ts'),
   ingest: () => import('./ingest.ts'),

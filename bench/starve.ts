@@ -20,7 +20,7 @@ import { ATTACKS, type Outcome, type Target } from './support/attacks.ts'
 import type { About } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
-import { round } from './support/stats.ts'
+import { percentile, round } from './support/stats.ts'
 
 /** Aims: a warm read at most three times as slow as without the client, and `/livez` within 250 ms. */
 export const about: About = {
@@ -344,9 +344,4 @@ function figuresOf({ quiet, measured, frames, engine, values }: Measured): objec
     quiet: quiet.map(shown),
     rows,
   }
-}
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.POSITIVE_INFINITY
 }

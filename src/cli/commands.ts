@@ -157,7 +157,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'events',
-    description: 'print the event log, oldest first (the last line is the cursor for the next call)',
+    description: 'print, follow and export the event log, replay it, and try dead events again',
     group: PEOPLE,
     load: async () => (await import('./events.ts')).defineEvents,
   },

@@ -1,46 +1,83 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import {
-  type Cursor,
-  EVENT_TYPES,
-  type EventType,
-  formatCursor,
-  parseCursor,
-  START,
-  type StoredEvent,
-} from '../events/catalogue.ts'
+import { type Cursor, type EventType, formatCursor, parseCursor, START, type StoredEvent } from '../events/catalogue.ts'
 import { toCloudEvent } from '../events/cloud-event.ts'
-import { findBreak, readEvents } from '../events/read.ts'
-import { withContext } from './context.ts'
+import { findBreak, findEnd, readEvents } from '../events/read.ts'
+import { openLogTail } from '../events/tail.ts'
+import { type CommandContext, withContext } from './context.ts'
+import { defineDeadEvents } from './dead-events.ts'
+import { parseTypes } from './event-types.ts'
 import { addExamples } from './examples.ts'
-import { CliError } from './failure.ts'
+import { defineExportEvents } from './export-events.ts'
+import { CliError, usage } from './failure.ts'
+import { defineReplay } from './replay.ts'
 import { type Column, print, table } from './terminal.ts'
+
+interface EventsOptions {
+  after?: Cursor
+  types?: EventType[]
+  limit?: number
+  follow?: boolean
+  json?: boolean
+}
+
+const LIMIT = 100
 
 /** `frames events` */
 export function defineEvents(command: Command): void {
-  addExamples(command, 'events --limit 20', 'events --types video.ready,video.failed', 'events --after <cursor> --json')
+  // The parts take options of the same names.
+  command.enablePositionalOptions()
+  addExamples(
+    command,
+    'events --limit 20',
+    'events --types video.ready,video.failed --follow',
+    'events --after <cursor> --json',
+    'events export --from 2026-11-01 --gzip > events.ndjson.gz',
+    'events replay analytics --from 2026-11-01',
+    'events dead list',
+  )
     .addOption(
-      new Option('--after <cursor>', 'only events after this cursor')
-        .argParser(parseAfter)
-        .default(START, 'the beginning'),
+      new Option('--after <cursor>', 'only events after this cursor (default: the beginning)').argParser(parseAfter),
     )
     .option('--types <list>', 'comma-separated event types', parseTypes)
-    .option('--limit <n>', 'number of events', parseLimit, 100)
-    .option('--json', 'print one JSON object { events, next }, as GET /api/events does')
-    .action(({ after, types, limit, json }: { after: Cursor; types?: EventType[]; limit: number; json?: boolean }) =>
-      withContext(async ({ db, config }) => {
-        const end = await findBreak(db, after)
-        if (end)
-          throw new CliError(
-            `--after: the log does not hold this event. Go on from ${formatCursor(end)}, or leave it out.`,
-          )
-        const { events, next } = await readEvents(db, { after, types, limit })
-        print(
-          json,
-          { events: events.map((event) => toCloudEvent(event, config.publicUrl)), next: formatCursor(next) },
-          () => [...table(events, COLUMNS), formatCursor(next)],
-        )
+    .option('--limit <n>', `number of events (default: ${LIMIT})`, parseLimit)
+    .option('--follow', 'print each event when it is committed, until Ctrl-C (without --after from now on)')
+    .option('--json', 'print one JSON object { events, next }, as GET /api/events does; with --follow one event a line')
+    .action((options: EventsOptions) =>
+      withContext(async (context) => {
+        if (options.follow && options.limit !== undefined) throw usage('--follow has no end. Leave --limit out.')
+        if (options.after) await requireKnownCursor(context, options.after)
+        await (options.follow ? follow(context, options) : list(context, options))
       }),
     )
+  defineExportEvents(command)
+  defineReplay(command)
+  defineDeadEvents(command)
+}
+
+async function requireKnownCursor({ db }: CommandContext, after: Cursor): Promise<void> {
+  const end = await findBreak(db, after)
+  if (!end) return
+  throw new CliError(`--after: the log does not hold this event. Go on from ${formatCursor(end)}, or leave it out.`)
+}
+
+async function list({ db, config }: CommandContext, options: EventsOptions): Promise<void> {
+  const { after = START, types, limit = LIMIT, json } = options
+  const { events, next } = await readEvents(db, { after, types, limit })
+  print(
+    json,
+    { events: events.map((event) => toCloudEvent(event, config.publicUrl)), next: formatCursor(next) },
+    () => [...table(events, COLUMNS), formatCursor(next)],
+  )
+}
+
+async function follow(context: CommandContext, { after, types, json }: EventsOptions): Promise<void> {
+  const { db, databaseUrl, logger, config } = context
+  const stop = new AbortController()
+  process.once('SIGINT', () => stop.abort())
+  process.once('SIGTERM', () => stop.abort())
+  await using tail = openLogTail({ db, url: databaseUrl, logger })
+  for await (const events of tail.follow({ after: after ?? (await findEnd(db)), types, signal: stop.signal }))
+    for (const event of events) print(json, toCloudEvent(event, config.publicUrl), () => table([event], COLUMNS, false))
 }
 
 const COLUMNS: Column<StoredEvent>[] = [
@@ -54,14 +91,6 @@ function parseAfter(text: string): Cursor {
   const cursor = parseCursor(text)
   if (!cursor) throw new InvalidArgumentError('It is not a cursor of this log.')
   return cursor
-}
-
-function parseTypes(text: string): EventType[] {
-  return text.split(',').map((part) => {
-    const type = EVENT_TYPES.find((one) => one === part.trim())
-    if (!type) throw new InvalidArgumentError(`"${part}" is not an event type. Use ${EVENT_TYPES.join(', ')}.`)
-    return type
-  })
 }
 
 function parseLimit(text: string): number {

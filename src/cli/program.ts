@@ -51,6 +51,8 @@ async function openProgram(args: readonly string[]): Promise<Command> {
     .description(DESCRIPTION)
     .version(VERSION)
     .exitOverride()
+    // An option belongs to the command that it stands behind.
+    .enablePositionalOptions()
     .configureOutput({ writeErr: (text) => complain(text.trimEnd()) })
     .addHelpText('afterAll', EXIT_CODES)
   for (const entry of COMMANDS) {
@@ -69,7 +71,9 @@ async function openProgram(args: readonly string[]): Promise<Command> {
 
 /** A group such as `accounts` would take a mistyped word for too many arguments of its default command. */
 async function refuseUnknownPart(group: Command, args: readonly string[]): Promise<void> {
-  const [, part] = args.filter((arg) => !arg.startsWith('-'))
+  const next = args[args.indexOf(group.name()) + 1]
+  // Behind an option a word may be its value.
+  const part = next?.startsWith('-') ? undefined : next
   const known = group.commands.map((command) => `${group.name()} ${command.name()}`)
   const given = `${group.name()} ${part}`
   if (part !== undefined && part !== 'help' && known.length > 0 && !known.includes(given) && args[0] !== 'help')

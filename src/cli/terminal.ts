@@ -42,6 +42,23 @@ export async function printPieces(pieces: AsyncIterable<string>): Promise<void> 
   process.stdout.write('\n')
 }
 
+/** Writes lines for programs, compressed where asked, no faster than they are read. */
+export async function printLines(
+  lines: AsyncIterable<string>,
+  { gzip }: { gzip?: boolean | undefined },
+): Promise<void> {
+  const { createGzip } = await import('node:zlib')
+  const { pipeline } = await import('node:stream/promises')
+  const { Readable } = await import('node:stream')
+  const clean = Readable.from(escapedLines(lines), { objectMode: false })
+  const end = { end: false }
+  await (gzip ? pipeline(clean, createGzip(), process.stdout, end) : pipeline(clean, process.stdout, end))
+}
+
+async function* escapedLines(lines: AsyncIterable<string>): AsyncGenerator<Buffer> {
+  for await (const line of lines) yield Buffer.from(escaped(line))
+}
+
 /** A line without characters that steer a terminal, in colour where `stream` shows it (NO_COLOR turns it off). */
 function toText(line: Line, stream: NodeJS.WriteStream): string {
   if (typeof line === 'string') return visible(line)

@@ -4,6 +4,7 @@ import type { Db, DbOrTx, Tx } from '../db/client.ts'
 import { isConnectionLoss } from '../db/connection-loss.ts'
 import type { Logger } from '../logger.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
+import { buryEvent, findRetries, forgetDeadEvent } from './dead-events.ts'
 import { createOutage } from './outage.ts'
 import { recordOutage, toOutageRecord } from './outage-record.ts'
 import { createPoller, type Poller } from './poller.ts'
@@ -55,7 +56,7 @@ export function startConsumer(
   const stop = new AbortController()
   const log = logger.child({ consumer: consumer.name })
   const poller = createPoller(stop.signal)
-  const progress: Progress = { failures: 0, batchSize: consumer.batchSize ?? DEFAULT_BATCH_SIZE }
+  const progress: Progress = { failures: 0, batchSize: consumer.batchSize ?? DEFAULT_BATCH_SIZE, suspects: 0 }
   const outage = createOutage()
   let session: Session | undefined
   const lose = (client: pg.Client) => {
@@ -99,7 +100,7 @@ export function startConsumer(
         }
         poller.reset()
         while (session && !stop.signal.aborted) {
-          const handled = await handleBatch({ db, consumer, log, signal: stop.signal }, progress, session.epoch)
+          const handled = await handleBatch({ db, consumer, log, signal: stop.signal, epoch: session.epoch }, progress)
           const ended = outage.over()
           if (ended) {
             log.info(ended, 'consumer continues after an outage')
@@ -162,18 +163,28 @@ async function takeOver(
   }
 }
 
+/** How the reading goes on after failures. */
 interface Progress {
+  /** Failures in a row of one event alone. */
   failures: number
   batchSize: number
+  /** The next events of which one has failed: half of them at a time are tried until that one is alone. */
+  suspects: number
+}
+
+interface Handling {
+  db: Db
+  consumer: Consumer
+  log: Logger
+  signal: AbortSignal
+  epoch: number
 }
 
 /** Reads and handles one batch. False when there was nothing to read. */
-async function handleBatch(
-  { db, consumer, log, signal }: { db: Db; consumer: Consumer; log: Logger; signal: AbortSignal },
-  progress: Progress,
-  epoch: number,
-): Promise<boolean> {
-  const after = await checkpointOf(db, consumer.name)
+async function handleBatch(handling: Handling, progress: Progress): Promise<boolean> {
+  const { db, consumer, log, signal, epoch } = handling
+  const { after, retries } = await progressOf(db, consumer.name)
+  if (retries) await retryDeadEvents(handling)
   const { events, next } = await readEvents(db, { after, limit: progress.batchSize })
   if (events.length === 0) return false
   const wanted = consumer.types ? events.filter((event) => consumer.types!.includes(event.type)) : events
@@ -181,22 +192,61 @@ async function handleBatch(
     const commit = wanted.length > 0 ? await consumer.handle(wanted, signal) : undefined
     await db.transaction(async (tx) => {
       await commit?.(tx)
-      await moveCheckpoint(tx, consumer.name, next, epoch)
+      await moveCheckpoint(tx, consumer.name, { after, next, epoch })
     })
     progress.failures = 0
-    progress.batchSize = consumer.batchSize ?? DEFAULT_BATCH_SIZE
+    narrow(consumer, progress, progress.suspects - events.length)
   } catch (error) {
-    if (signal.aborted) throw error
-    if (error instanceof Fenced || outageOf(consumer, error) !== undefined) throw error
+    if (!isFaultOf(handling, error)) throw error
+    log.error({ err: error, failures: progress.failures + 1, eventId: wanted[0]?.id }, 'consumer failed on events')
+    if (wanted.length > 1) {
+      narrow(consumer, progress, events.length)
+      throw error
+    }
     progress.failures++
-    log.error({ err: error, failures: progress.failures, eventId: wanted[0]?.id }, 'consumer failed on events')
-    // Retry one event at a time to isolate the failing one.
-    progress.batchSize = 1
-    if (progress.failures < MAX_FAILURES || wanted.length !== 1) throw error
-    await moveToDeadEvents(db, { consumer: consumer.name, event: wanted[0]!, error, next, epoch })
+    if (progress.failures < MAX_FAILURES) throw error
+    await db.transaction(async (tx) => {
+      await buryEvent(tx, { consumer: consumer.name, eventId: wanted[0]!.id, error, attempts: MAX_FAILURES })
+      await moveCheckpoint(tx, consumer.name, { after, next, epoch })
+    })
     progress.failures = 0
+    narrow(consumer, progress, 0)
   }
   return true
+}
+
+function narrow({ batchSize = DEFAULT_BATCH_SIZE }: Consumer, progress: Progress, suspects: number): void {
+  progress.suspects = Math.max(0, suspects)
+  progress.batchSize = suspects > 0 ? Math.ceil(suspects / 2) : batchSize
+}
+
+/** Whether the events are to blame, and not the stop, a successor or an outage. */
+function isFaultOf({ consumer, signal }: Handling, error: unknown): boolean {
+  return !signal.aborted && !(error instanceof Fenced) && outageOf(consumer, error) === undefined
+}
+
+/** Makes the attempts that operators asked for, one event at a time. */
+async function retryDeadEvents(handling: Handling): Promise<void> {
+  const { db, consumer, log, signal, epoch } = handling
+  const { name } = consumer
+  for (const event of await findRetries(db, name)) {
+    try {
+      const commit = await consumer.handle([event], signal)
+      await db.transaction(async (tx) => {
+        await commit?.(tx)
+        await requireEpoch(tx, name, epoch)
+        await forgetDeadEvent(tx, name, event.id)
+      })
+      log.info({ eventId: event.id }, 'dead event handled')
+    } catch (error) {
+      if (!isFaultOf(handling, error)) throw error
+      log.error({ err: error, eventId: event.id }, 'dead event failed again')
+      await db.transaction(async (tx) => {
+        await requireEpoch(tx, name, epoch)
+        await buryEvent(tx, { consumer: name, eventId: event.id, error, attempts: 1 })
+      })
+    }
+  }
 }
 
 async function drain(db: Db, consumer: string, poller: Poller): Promise<void> {
@@ -216,7 +266,7 @@ function outageOf(consumer: Consumer, error: unknown): string | undefined {
   return consumer.outageOf?.(error) ?? (isConnectionLoss(error) ? 'PostgreSQL' : undefined)
 }
 
-/** Another process has taken the consumer's lock and raised the epoch. */
+/** Another process has taken the consumer's lock and raised the epoch, or a replay has moved the checkpoint. */
 class Fenced extends Error {}
 
 export async function checkpointOf(db: DbOrTx, consumer: string): Promise<Cursor> {
@@ -226,23 +276,31 @@ export async function checkpointOf(db: DbOrTx, consumer: string): Promise<Cursor
   return { xid: rows[0]?.xid ?? '0', seq: Number(rows[0]?.seq ?? 0) }
 }
 
-async function moveCheckpoint(tx: Tx, consumer: string, next: Cursor, epoch: number): Promise<void> {
-  const { rowCount } = await tx.execute(sql`
-    update checkpoints set xid = ${next.xid}::xid8, seq = ${next.seq}, updated_at = now()
-     where consumer = ${consumer} and epoch = ${epoch}`)
-  if (rowCount !== 1) throw new Fenced(`another process took over the consumer ${consumer}`)
+/** The position of the consumer, and whether an operator asked it to try dead events again. */
+async function progressOf(db: Db, consumer: string): Promise<{ after: Cursor; retries: boolean }> {
+  const { rows } = await db.execute<{ xid: string; seq: string; retries: boolean }>(sql`
+    select xid::text as xid, seq,
+           exists (select from dead_events d where d.consumer = c.consumer and d.retry_at is not null) as retries
+      from checkpoints c where consumer = ${consumer}`)
+  const { xid = '0', seq = '0', retries = false } = rows[0] ?? {}
+  return { after: { xid, seq: Number(seq) }, retries }
 }
 
-async function moveToDeadEvents(
-  db: Db,
-  given: { consumer: string; event: StoredEvent; error: unknown; next: Cursor; epoch: number },
+/** Fails also when a replay has moved the checkpoint meanwhile. */
+async function moveCheckpoint(
+  tx: Tx,
+  consumer: string,
+  { after, next, epoch }: { after: Cursor; next: Cursor; epoch: number },
 ): Promise<void> {
-  const { consumer, event, error, next, epoch } = given
-  const message = error instanceof Error ? error.message : String(error)
-  await db.transaction(async (tx) => {
-    await tx.execute(sql`
-      insert into dead_events (consumer, event_id, error) values (${consumer}, ${event.id}, ${message.slice(0, 2_000)})
-      on conflict do nothing`)
-    await moveCheckpoint(tx, consumer, next, epoch)
-  })
+  const { rowCount } = await tx.execute(sql`
+    update checkpoints set xid = ${next.xid}::xid8, seq = ${next.seq}, updated_at = now()
+     where consumer = ${consumer} and epoch = ${epoch} and xid = ${after.xid}::xid8 and seq = ${after.seq}`)
+  if (rowCount !== 1) throw new Fenced(`another process took over the consumer ${consumer}, or it was moved`)
+}
+
+async function requireEpoch(tx: Tx, consumer: string, epoch: number): Promise<void> {
+  const { rows } = await tx.execute(
+    sql`select 1 from checkpoints where consumer = ${consumer} and epoch = ${epoch} for update`,
+  )
+  if (rows.length === 0) throw new Fenced(`another process took over the consumer ${consumer}`)
 }

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { bigint, check, index, jsonb, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
+import { bigint, check, index, integer, jsonb, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
 import { at, xid8 } from './columns.ts'
 
 export const events = pgTable(
@@ -55,14 +55,18 @@ export const checkpoints = pgTable('checkpoints', {
   outage: jsonb(),
 })
 
-/** Events that a consumer skipped after repeated failures. */
+/** Events that a consumer skipped after repeated failures, each with the last error. */
 export const deadEvents = pgTable(
   'dead_events',
   {
     consumer: text().notNull(),
     eventId: uuid('event_id').notNull(),
     error: text().notNull(),
+    /** How often it was tried. */
+    attempts: integer().notNull().default(10),
     at: at('at').notNull().defaultNow(),
+    /** Set when an operator asks for another attempt, until it is made. */
+    retryAt: at('retry_at'),
   },
   (t) => [primaryKey({ columns: [t.consumer, t.eventId] })],
 )

@@ -4,11 +4,12 @@ import type { Db, DbOrTx } from '../../db/client.ts'
 import { type DeliveryState, webhookDeliveries } from '../../db/schema/webhooks.ts'
 import { invalid, notFound } from '../../errors.ts'
 import { formatCursor } from '../../events/catalogue.ts'
+import { readPosition } from '../../events/positions.ts'
 import { readEventsById } from '../../events/read.ts'
 import type { DeliveryError } from '../../webhooks/errors.ts'
 import { loadEndpoint, lockEndpoint } from './endpoints.ts'
 import { insertDeliveries } from './fan-out.ts'
-import { checkOrder, readPosition } from './positions.ts'
+import { checkOrder } from './positions.ts'
 
 /** How long the log of deliveries is kept. */
 const KEPT_DAYS = 30

@@ -2,9 +2,10 @@ import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import type { Cursor } from '../../events/catalogue.ts'
+import { readPosition } from '../../events/positions.ts'
 import { findEnd } from '../../events/read.ts'
 import { type EndpointRow, loadEndpoint, lockEndpoint, setColumns } from './endpoints.ts'
-import { readPosition, stopFollowing } from './positions.ts'
+import { stopFollowing } from './positions.ts'
 
 /** Stops sending. The endpoint keeps its place in the log, so that nothing is lost. Pausing twice changes nothing. */
 export async function pauseEndpoint(db: Db, id: string): Promise<EndpointRow> {

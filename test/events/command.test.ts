@@ -1,0 +1,203 @@
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { appendEvent } from '../../src/events/append.ts'
+import type { StoredEvent } from '../../src/events/catalogue.ts'
+import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
+import { createLogger } from '../../src/logger.ts'
+import { frames } from '../library/support.ts'
+import { openService, type Service } from '../support/service.ts'
+import { untilReadable } from '../support/stores.ts'
+import { until } from '../support/until.ts'
+
+// Every command is a process of its own.
+vi.setConfig({ testTimeout: 600_000 })
+
+const logger = createLogger({ level: 'error' }, { write: () => undefined })
+let service: Service
+const env = { PUBLIC_URL: 'http://frames.test' }
+const run = (...args: string[]) => frames(service, inject('redisUrl'), ['events', ...args], env)
+beforeAll(async () => {
+  service = await openService({ worker: false })
+  await setTime(`true`, '2026-10-01T00:00:00Z')
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+async function write(subject: string, time?: string): Promise<void> {
+  const { db } = service.stores
+  await db.transaction((tx) =>
+    appendEvent(tx, { type: 'key.revoked', subject, accountId: null, data: { key_id: subject } }),
+  )
+  if (time !== undefined) await setTime(`subject = '${subject}'`, time)
+}
+
+/** Only for the tests of dates: no event is ever edited. */
+async function setTime(which: string, time: string): Promise<void> {
+  const { $client } = service.stores.db
+  await $client.query('alter table events disable trigger user')
+  await $client.query(`update events set time = $1 where ${which}`, [time])
+  await $client.query('alter table events enable trigger user')
+}
+
+interface Line {
+  id: string
+  subject: string
+  sequence: string
+}
+const linesOf = (text: string) =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line)
+const subjectsOf = (text: string) => linesOf(text).map(({ subject }) => subject)
+
+test('an export has every event as the feed shows it, goes on from any line, and takes dates', async () => {
+  const days = ['2026-11-01', '2026-11-02', '2026-11-03', '2026-11-04']
+  for (const day of days) for (const n of [1, 2]) await write(`${day} ${n}`, `${day}T12:00:00Z`)
+  await untilReadable(service.stores.db)
+  const all = await run('export')
+  const { events } = (await service.call('GET', '/api/events?limit=1000')).json
+  expect(all.code).toBe(0)
+  expect(linesOf(all.stdout)).toEqual(events)
+  expect(all.stderr).toMatch(new RegExp(`^${events.length} events\\. Go on with --from [0-9.]+\n$`))
+
+  // As after a broken pipe: from the last whole line on.
+  const half = linesOf(all.stdout).slice(0, 5)
+  const rest = await run('export', '--from', half.at(-1)!.sequence)
+  expect([...half, ...linesOf(rest.stdout)]).toEqual(events)
+  const next = /--from (\S+)/.exec(all.stderr)![1]!
+  const nothing = await run('export', '--from', next)
+  expect(nothing).toMatchObject({ code: 0, stdout: '', stderr: `0 events. Go on with --from ${next}\n` })
+
+  const dated = await run('export', '--from', '2026-11-02', '--to', '2026-11-04', '--types', 'key.revoked')
+  expect(subjectsOf(dated.stdout)).toEqual(['2026-11-02 1', '2026-11-02 2', '2026-11-03 1', '2026-11-03 2'])
+  const timed = await run('export', '--from', '2026-11-03T12:00:00Z', '--to', '2026-11-04T11:59:59Z')
+  expect(subjectsOf(timed.stdout)).toEqual(['2026-11-03 1', '2026-11-03 2'])
+})
+
+test('a compressed export is gzip of the same bytes', async () => {
+  const plain = await run('export')
+  const { spawnSync } = await import('node:child_process')
+  const { stdout } = spawnSync(process.execPath, ['src/cli.ts', 'events', 'export', '--gzip'], {
+    env: {
+      ...env,
+      PATH: process.env.PATH,
+      DATABASE_URL: service.stores.databaseUrl,
+      REDIS_URL: inject('redisUrl'),
+      DATA_DIR: service.config.dataDir,
+    },
+  })
+  expect(gunzipSync(stdout).toString()).toBe(plain.stdout)
+})
+
+test('what cannot be exported is refused with what is allowed', async () => {
+  const refused = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(...args)
+    expect({ code, stdout }).toEqual({ code: expect.any(Number), stdout: '' })
+    expect(code).toBeGreaterThan(0)
+    return stderr
+  }
+  expect(await refused('export', '--from', '2026-11-04', '--to', '2026-11-01')).toMatch(/--from lies after --to/)
+  expect(await refused('export', '--from', 'yesterday')).toMatch(/give a cursor of the log, or a date such as 2026-/)
+  expect(await refused('export', '--from', '99999999.9')).toMatch(/the log does not hold this event\. Go on from \d/)
+  expect(await refused('export', '--types', 'frame.eaten')).toMatch(/is not an event type\. Use frame\.saved,/)
+  expect(await refused('replay', 'nobody', '--from', '0.0')).toMatch(/there is no nobody\. Use one of|none yet/)
+  expect(await refused('replay', 'webhooks', '--from', '0.0')).toMatch(/would send everything again/)
+  expect(await refused('--follow', '--limit', '3')).toMatch(/--follow has no end/)
+  expect(await refused('dead', 'retry')).toMatch(/Name the events, or give --all/)
+  expect(await refused('dead', 'show', 'x')).toMatch(/No consumer has given up/)
+})
+
+test('follow prints each event when it is committed, and ends in order', async () => {
+  const command = run('--follow', '--json')
+  // The connection of the reader says that it has begun.
+  await until(async () => {
+    const { rows } = await service.stores.db.$client.query(
+      `select 1 from pg_stat_activity where application_name = 'event tail' and datname = current_database()
+          and state = 'idle' and query = 'listen events'`,
+    )
+    return rows.length > 0
+  })
+  await write('live')
+  await until(() => command.seen().includes('"live"'))
+  command.child.kill('SIGTERM')
+  const { code, stdout } = await command
+  expect(code).toBe(0)
+  expect(subjectsOf(stdout)).toEqual(['live'])
+})
+
+test('a replay lets a consumer handle events again, while it runs; it cannot skip any', async () => {
+  const { db, databaseUrl } = service.stores
+  const handled: string[] = []
+  const running = startConsumer(
+    { db, url: databaseUrl, logger, pollMs: 20 },
+    {
+      name: 'again',
+      async handle(events: StoredEvent[]) {
+        handled.push(...events.map(({ subject }) => subject))
+        return undefined
+      },
+    },
+  )
+  await running.drain()
+  const first = [...handled]
+  handled.length = 0
+  const dated = await run('replay', 'again', '--from', '2026-11-03', '--json')
+  expect(dated.json).toMatchObject({ consumer: 'again', events: first.length - first.indexOf('2026-11-03 1') })
+  await until(() => handled.length > 0)
+  await running.drain()
+  expect(handled).toEqual(first.slice(first.indexOf('2026-11-03 1')))
+  handled.length = 0
+  expect((await run('replay', 'again', '--from', '0.0')).stdout).toMatch(/^again handles \d+ events again, up to /)
+  await until(() => handled.length >= first.length)
+  expect(handled).toEqual(first)
+  const at = await checkpointOf(db, 'again')
+  await running[Symbol.asyncDispose]()
+  await write('further')
+  await untilReadable(db)
+  const end = (await service.call('GET', '/api/events?after=end')).json.next
+  expect((await run('replay', 'again', '--from', end)).stderr).toMatch(/again is only at .* Going forward would skip/)
+  expect(await checkpointOf(db, 'again')).toEqual(at)
+})
+
+test('dead events are listed, shown and tried again', async () => {
+  const { db, databaseUrl } = service.stores
+  let mended = false
+  const handled: string[] = []
+  const consumer = {
+    name: 'fragile',
+    async handle(events: StoredEvent[]) {
+      if (!mended && events.some(({ subject }) => subject.startsWith('bad'))) throw new Error('a reason to read')
+      handled.push(...events.map(({ subject }) => subject))
+      return undefined
+    },
+  }
+  for (const subject of ['bad 1', 'good']) await write(subject)
+  await using running = startConsumer({ db, url: databaseUrl, logger, pollMs: 5 }, consumer)
+  await running.drain()
+  await db.$client.query(
+    `insert into dead_events (consumer, event_id, error, at)
+     select 'other', id, 'another reason', now() - interval '1 hour' from events where subject = 'good'`,
+  )
+  const { dead_events: dead } = (await run('dead', 'list', '--consumer', 'fragile', '--json')).json
+  expect(dead).toMatchObject([
+    { consumer: 'fragile', error: 'a reason to read', attempts: 10, event: { subject: 'bad 1', type: 'key.revoked' } },
+  ])
+  expect((await run('dead', 'list')).stdout).toMatch(/fragile .* a reason to read\n.* other .* another reason\n$/)
+  const { id } = dead[0].event
+  expect((await run('dead', 'show', id)).stdout).toMatch(
+    /^consumer {2}fragile\nattempts {2}10, .*\nerror {5}a reason to/,
+  )
+
+  const again = await run('dead', 'retry', id)
+  expect(again).toMatchObject({ code: 1 })
+  expect(again.stdout).toBe(`0 events handled.\n! ${id} failed again in fragile: a reason to read\n`)
+  expect((await run('dead', 'show', id, '--json')).json.dead_events[0].attempts).toBe(11)
+  mended = true
+  handled.length = 0
+  const mendedNow = await run('dead', 'retry', '--all', '--consumer', 'fragile', '--json')
+  expect(mendedNow.json).toEqual({ handled: 1, failed: 0, waiting: 0 })
+  expect(handled).toEqual(['bad 1'])
+  expect((await run('dead', 'list', '--consumer', 'fragile')).stdout).toBe('no dead events\n')
+  expect((await run('dead', 'retry', '--all', '--consumer', 'fragile')).stderr).toMatch(/No such dead event/)
+  expect((await run('dead', 'list')).stdout).toContain('another reason')
+})
