@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import { scriptedAnnotator, values } from '../library/support.ts'
 import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -18,13 +19,13 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
   let browser: TestBrowser
   let page: Page
   let folder: string
+  const annotator = scriptedAnnotator('scripted@1', () => ({
+    values: values({ subject: 'ui', surface: 'slide', shot: 'no-face', zone: 'none', caption: EVIL }, 'model', 0.6),
+    suggestedTechnique: { slug: 'slow-pour' },
+  }))
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'frames-clips-'))
     await writeFile(join(folder, 'broken.mp4'), Buffer.concat([Buffer.from('\0\0\0\x14ftypisom'), randomBytes(5_000)]))
-    const annotator = scriptedAnnotator('scripted@1', () => ({
-      values: values({ subject: 'ui', surface: 'slide', shot: 'no-face', zone: 'none', caption: EVIL }, 'model', 0.6),
-      suggestedTechnique: { slug: 'slow-pour' },
-    }))
     service = await openService({ pages: true, annotator })
     browser = await openBrowser(service.config.publicUrl)
     page = await browser.open()
@@ -103,6 +104,113 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByText('1 video deleted.').waitFor()
     expect(await row('tears of steel').count()).toBe(0)
+  })
+
+  const frameOf = async (title: string) => {
+    const { rows } = await service.stores.db.$client.query(
+      `select f.* from frames f join videos v on v.id = f.video_id where v.title = $1 order by f.id limit 1`,
+      [title],
+    )
+    return rows[0]
+  }
+
+  test('judges frames by keyboard, takes one judgement back, and sees the agreement', async () => {
+    await goto('/operator/review')
+    const first = await page.locator('figure a').getAttribute('href')
+    await page.getByText('A model proposed slow-pour').waitFor()
+    await picture(page, 'review')
+    await expectAccessible(page)
+    // The first row is the subject: 3 is product; Enter accepts what is shown for the rest.
+    await page.keyboard.press('3')
+    expect(await page.locator('input[name="subject"]:checked').inputValue()).toBe('product')
+    await page.keyboard.press('Enter')
+    await page.locator('[data-undo]').waitFor()
+    expect(await page.locator('figure a').getAttribute('href')).not.toBe(first)
+    const id = first!.split('/').at(-1)!
+    const judged = async () => (await service.get(`/api/frames/${id}?provenance=1`)).json.frame
+    await expect.poll(async () => (await judged()).subject).toBe('product')
+    await page.keyboard.press('u')
+    await page.locator(`figure a[href="${first}"]`).waitFor()
+    await expect.poll(async () => (await judged()).subject).toBe('ui')
+    await page.keyboard.press('3')
+    await page.keyboard.press('Enter')
+    await page.locator('[data-undo]').waitFor()
+    await page.getByText('0 % of 1 judged value').first().waitFor()
+    await page.getByText('100 % of 1 judged value').first().waitFor()
+  })
+
+  test('corrects a frame, describes its video again, and the correction stands', async () => {
+    const { id } = await frameOf('coffee pour')
+    await goto(`/operator/review/${id}`)
+    await page.getByLabel('Caption').fill('A hand pours <b>coffee</b>')
+    await page.locator('.value', { hasText: 'b-roll' }).click()
+    await page.getByRole('button', { name: 'Keep' }).click()
+    await expect.poll(async () => (await frameOf('coffee pour')).caption).toBe('A hand pours <b>coffee</b>')
+    await expectAccessible(page)
+    const asked = annotator.asked.length
+    annotator.answer = () => ({ values: values({ subject: 'chart', caption: 'Another answer' }) })
+    await goto('/operator')
+    await row('coffee pour').getByRole('button', { name: 'Re-annotate' }).click()
+    await page.getByText('Frames that it has not described: 0').waitFor()
+    await page.getByText('It costs nothing').or(page.getByText('the price is not known')).first().waitFor()
+    await expectAccessible(page)
+    await picture(page, 'reannotate')
+    await page.getByRole('button', { name: 'Describe 3 frames' }).click()
+    await page.getByText('3 frames asked for again.').waitFor()
+    await service.drain()
+    expect(annotator.asked.length).toBe(asked + 3)
+    const frame = await frameOf('coffee pour')
+    expect([frame.caption, frame.subject]).toEqual(['A hand pours <b>coffee</b>', 'b-roll'])
+    const { rows } = await service.stores.db.$client.query(`select subject, caption from frames where id <> $1`, [id])
+    expect(rows.some((other) => other.caption === 'Another answer')).toBe(true)
+  })
+
+  test('adds a proposed technique, merges it into another, and its frames follow', async () => {
+    const slugs = async () =>
+      (
+        await service.stores.db.$client.query('select distinct technique from frames where technique is not null')
+      ).rows.map((one) => one.technique)
+    await service.stores.db.$client.query(`update annotations set proposed_technique = 'slow-pour'`)
+    await goto('/operator/techniques')
+    await expectAccessible(page)
+    await picture(page, 'techniques')
+    const card = page.locator('.suggestions li', { hasText: 'slow-pour' }).first()
+    await card.locator('summary').getByText('Add it').click()
+    await card.getByLabel('What it is').fill('A slow pour, seen from close.')
+    await card.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByRole('heading', { name: 'Slow pour', level: 1 }).waitFor()
+    expect(await slugs()).toEqual(['slow-pour'])
+    await expectAccessible(page)
+    await picture(page, 'technique')
+    await page.getByLabel('Technique').selectOption({ index: 0 })
+    await page.getByRole('button', { name: 'Merge…' }).click()
+    await page.getByText(/3 frames\b.* become frames of/s).waitFor()
+    await page.getByRole('button', { name: 'Merge' }).click()
+    await page.getByText('Also reached as slow-pour.').waitFor()
+    expect(await slugs()).toEqual([page.url().split('/').at(-1)])
+  })
+
+  test('disables an account: its key and its session end at once, and come back', async () => {
+    const { account } = await ensureAccount(service.stores.db, { email: 'gone@example.org', plan: 'pro' })
+    const { key } = await createKey(service.stores.db, { accountId: account.id, name: 'x' })
+    const other = await browser.open()
+    await signIn(other, service.stores.db, service.config.publicUrl, 'gone@example.org')
+    const saves = () => service.get('/api/favourites', { authorization: `Bearer ${key}` })
+    expect((await saves()).status).toBe(200)
+    await goto('/operator/accounts?q=gone')
+    await page.getByText('1 account.').waitFor()
+    await picture(page, 'accounts')
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Disable gone@example.org' }).click()
+    await goto('/operator/accounts?q=gone')
+    await page.getByRole('button', { name: 'Enable gone@example.org' }).waitFor()
+    expect((await saves()).status).toBe(401)
+    await other.goto(`${service.config.publicUrl}/saves`)
+    expect(new URL(other.url()).pathname).toBe('/sign-in')
+    await page.getByRole('button', { name: 'Enable gone@example.org' }).click()
+    await page.getByRole('heading', { name: 'Accounts' }).waitFor()
+    await goto('/operator/accounts?q=op@')
+    expect(await page.getByRole('button', { name: /Disable/ }).count()).toBe(0)
   })
 
   test('sees queues, model, readers and disk', async () => {

@@ -6,6 +6,9 @@ type OperatorTab = 'videos' | 'review' | 'techniques' | 'accounts' | 'system'
 
 const TABS: readonly (readonly [id: OperatorTab, href: string, label: string])[] = [
   ['videos', '/operator', 'Videos'],
+  ['review', '/operator/review', 'Review'],
+  ['techniques', '/operator/techniques', 'Techniques'],
+  ['accounts', '/operator/accounts', 'Accounts'],
   ['system', '/operator/system', 'System'],
 ]
 

@@ -41,7 +41,7 @@ export function videosPage(data: VideosData): Html {
 ${problem}
 ${notice !== undefined && html`<p class="notice done" role="status">${notice}</p>`}
 ${addForms(data)}
-<nav class="chips" id="counts" aria-label="Videos by status">${countLinks(counts, shown)}</nav>
+<nav class="lists" id="counts" aria-label="Videos by status">${countLinks(counts, shown)}</nav>
 <button id="new" class="quiet" type="button" hidden></button>
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
 <div class="bulk" data-bulk>

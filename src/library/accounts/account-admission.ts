@@ -1,0 +1,35 @@
+import { eq } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { accounts, sessions, signInLinks } from '../../db/schema/accounts.ts'
+import { AppError, notFound } from '../../errors.ts'
+import { appendEvent } from '../../events/append.ts'
+import type { Account } from './accounts.ts'
+
+/**
+ * Disables an account or enables it again. A disabled account's keys and sessions are refused from the next request on,
+ * and it gets no sign-in; its saves and boards stay. Keys work again within a minute of the enabling. A repeat changes
+ * nothing. @throws AppError not_found; conflict for the account that asks.
+ */
+export async function setDisabled(
+  db: Db,
+  { accountId, disabled, by }: { accountId: string; disabled: boolean; by: string },
+): Promise<Account> {
+  if (disabled && accountId === by) throw new AppError('conflict', 'You cannot disable the account that you use now.')
+  return db.transaction(async (tx) => {
+    const [account] = await tx.select().from(accounts).where(eq(accounts.id, accountId)).for('no key update')
+    if (!account) throw notFound('account')
+    if ((account.disabledAt !== null) === disabled) return account
+    const [changed] = await tx
+      .update(accounts)
+      .set({ disabledAt: disabled ? new Date() : null })
+      .where(eq(accounts.id, accountId))
+      .returning()
+    if (disabled) {
+      await tx.delete(sessions).where(eq(sessions.accountId, accountId))
+      await tx.delete(signInLinks).where(eq(signInLinks.email, account.email))
+    }
+    const type = disabled ? 'account.disabled' : 'account.enabled'
+    await appendEvent(tx, { type, subject: accountId, accountId, data: {} })
+    return changed!
+  })
+}

@@ -1,0 +1,161 @@
+import { inArray, sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { type FrameRow, frames } from '../../db/schema/frames.ts'
+import { notFound } from '../../errors.ts'
+import type { AnnotatedAttribute } from '../../vocabulary.ts'
+import { CLOSED_LISTS, storedValue } from '../frame-attributes.ts'
+import { isId } from '../ids.ts'
+import { type Correction, correctFrame } from './corrections.ts'
+import { OUT_OF_LIST } from './provenance.ts'
+
+/* Frames in the order in which a person's look helps most. */
+
+/** What a person judges at a glance: the closed lists and the technique. */
+export const REVIEWED = [...Object.keys(CLOSED_LISTS), 'technique'] as AnnotatedAttribute[]
+
+/** A place in the queue, for the next page. */
+export interface ReviewPlace {
+  /** A value outside the lists or the vocabulary: 0, else 1. */
+  rank: number
+  /** The lowest confidence of a value that no person set, 0 to 1. */
+  confidence: number
+  id: string
+}
+
+export interface ReviewFrame {
+  place: ReviewPlace
+  row: FrameRow
+  /** Techniques outside the vocabulary that annotators proposed for it. */
+  proposed: string[]
+}
+
+/** Only frames of the newest videos are ranked, so that the queue is quick in any library. */
+const VIDEOS_RANKED = 300
+
+/** How sure the library is of a value that no person set; null for a person's. A value without an answer is 0. */
+const certainty = (attribute: string) => `case when f.${attribute}_provenance->>'source' = 'person' then null
+  when f.${attribute}_provenance->>'reason' = '${OUT_OF_LIST}' then -1
+  else coalesce((f.${attribute}_provenance->>'confidence')::float8, 0) end`
+// The technique is often rightly none: only a value or a proposal makes it worth a look.
+const techniqueCertainty = `case when f.technique is null then null else ${certainty('technique')} end`
+const least = `least(${Object.keys(CLOSED_LISTS).map(certainty).join(', ')}, ${techniqueCertainty})`
+
+/**
+ * The next frames to look at, after a place: values outside the lists and the vocabulary first, then the least certain.
+ * A frame of which a person set every value is not among them.
+ */
+export async function nextToReview(
+  db: Db,
+  { after, limit }: { after?: ReviewPlace | undefined; limit: number },
+): Promise<ReviewFrame[]> {
+  const behind = after
+    ? sql`where (rank, confidence, id) > (${after.rank}::int, ${after.confidence}::float8, ${after.id})`
+    : sql``
+  const { rows } = await db.execute<{ id: string; rank: number; confidence: number; proposed: string[] | null }>(sql`
+    with recent as (select id from videos where first_ready_at is not null order by added_at desc, id
+                     limit ${VIDEOS_RANKED}),
+      seen as (
+        select f.id, ${sql.raw(least)} as least,
+               case when f.technique_provenance->>'source' = 'person' then null else (
+                 select array_agg(distinct a.proposed_technique) from annotations a
+                  where a.frame_id = f.id and a.proposed_technique is not null
+                    and not exists (select 1 from dismissed_suggestions d where d.slug = a.proposed_technique)
+               ) end as proposed
+          from frames f where f.video_id in (select id from recent)),
+      ranked as (
+        select id, case when proposed is not null or least < 0 then 0 else 1 end as rank,
+               greatest(least, 0) as confidence, proposed
+          from seen where least is not null or proposed is not null)
+    select id, rank, coalesce(confidence, 0) as confidence, proposed from ranked ${behind}
+     order by rank, confidence, id limit ${limit}`)
+  const found = await rowsOf(
+    db,
+    rows.map(({ id }) => id),
+  )
+  return rows.flatMap(({ proposed, ...place }) => {
+    const row = found.get(place.id)
+    return row ? [{ place, row, proposed: proposed ?? [] }] : []
+  })
+}
+
+/** One frame, wherever it stands in the queue. @throws AppError not_found */
+export async function frameToReview(db: Db, id: string): Promise<Omit<ReviewFrame, 'place'>> {
+  const row = isId(id) ? (await rowsOf(db, [id])).get(id) : undefined
+  if (!row) throw notFound('frame')
+  const { rows } = await db.execute<{ slug: string }>(sql`
+    select distinct proposed_technique as slug from annotations
+     where frame_id = ${id} and proposed_technique is not null order by 1`)
+  return { row, proposed: rows.map(({ slug }) => slug) }
+}
+
+async function rowsOf(db: Db, ids: readonly string[]): Promise<Map<string, FrameRow>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .select()
+    .from(frames)
+    .where(inArray(frames.id, [...ids]))
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/**
+ * Records a person's judgement: the given values become theirs, also where they are what the model said. Values that a
+ * person set before stay. Returns the attributes that it locked, for `takeBackReview`.
+ * @throws AppError not_found, invalid_request
+ */
+export async function acceptReview(
+  db: Db,
+  { frameId, accountId, values }: { frameId: string; accountId: string; values: Correction },
+): Promise<AnnotatedAttribute[]> {
+  const { row } = await frameToReview(db, frameId)
+  const open = REVIEWED.filter(
+    (attribute) => values[attribute] && storedValue(row, attribute).provenance?.source !== 'person',
+  )
+  const correction = Object.fromEntries(open.map((attribute) => [attribute, values[attribute]!]))
+  if (open.length > 0) await correctFrame(db, { frameId, accountId, correction })
+  return open
+}
+
+/** Gives values back to the annotators. @throws AppError not_found */
+export async function takeBackReview(
+  db: Db,
+  { frameId, accountId, attributes }: { frameId: string; accountId: string; attributes: readonly string[] },
+): Promise<void> {
+  const known = REVIEWED.filter((attribute) => attributes.includes(attribute))
+  const correction = Object.fromEntries(known.map((attribute) => [attribute, null]))
+  await correctFrame(db, { frameId, accountId, correction })
+}
+
+export interface Agreement {
+  attribute: AnnotatedAttribute
+  /** Values that a person set where an annotator had one. */
+  judged: number
+  agreed: number
+}
+
+/** Frames that agreement is counted over: those that people judged last. */
+const FRAMES_COUNTED = 5_000
+
+/** How often people chose what the newest automatic answer said, per attribute. */
+export async function findAgreement(db: Db): Promise<Agreement[]> {
+  const counts = REVIEWED.map(
+    (attribute) => `count(*) filter (where ${theirs(attribute)}) as ${attribute}_judged,
+      count(*) filter (where ${theirs(attribute)} and f.${attribute} = said->'${attribute}'->>'value')
+        as ${attribute}_agreed`,
+  )
+  const { rows } = await db.execute<Record<string, string>>(sql`
+    with judged as (select distinct subject as id from (
+      select subject from events where type = 'frame.corrected' order by xid desc, seq desc limit ${FRAMES_COUNTED}) e)
+    select ${sql.raw(counts.join(', '))}
+      from judged j join frames f on f.id = j.id
+      join lateral (select a.values as said from annotations a where a.frame_id = f.id and a.status = 'annotated'
+                     order by a.created_at desc limit 1) answer on true`)
+  const row = rows[0] ?? {}
+  return REVIEWED.map((attribute) => ({
+    attribute,
+    judged: Number(row[`${attribute}_judged`] ?? 0),
+    agreed: Number(row[`${attribute}_agreed`] ?? 0),
+  }))
+}
+
+const theirs = (attribute: string) =>
+  `f.${attribute}_provenance->>'source' = 'person' and said->'${attribute}'->>'value' is not null`

@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { setDisabled } from '../../library/accounts/account-admission.ts'
+import { type AccountOverview, listAccountOverviews } from '../../library/accounts/account-overview.ts'
+import { setPlan } from '../../library/accounts/accounts.ts'
+import { type Parameters, readParameters } from '../../parameters.ts'
+import { type Actions, counted, formToken, hidden } from '../actions.ts'
+import type { Visitor } from '../guard.ts'
+import { type Html, html, trusted } from '../html.ts'
+import type { OperatorDeps } from './operator-deps.ts'
+import { ago, operatorHead } from './parts.ts'
+
+const PAGE = 50
+const parameters = {
+  q: { schema: z.string().max(254), description: 'A part of the address.' },
+  page: { schema: z.coerce.number().int().min(1).max(100_000), description: `Page of ${PAGE} accounts.` },
+} as const satisfies Parameters
+
+const PlanForm = z.object({ plan: z.enum(['free', 'pro']) })
+
+/** `/operator/accounts`: plan, keys, last use, and who may come in. */
+export function addAccountPages(actions: Actions, { db }: OperatorDeps): void {
+  actions.page('/operator/accounts', 'operator', async ({ visitor, req }) => {
+    const { q, page = 1 } = readParameters(req.originalUrl, parameters)
+    const { accounts, total } = await listAccountOverviews(db, { like: q, limit: PAGE, skip: (page - 1) * PAGE })
+    const body = accountsPage({ visitor, accounts, total, q, page })
+    return { title: 'Accounts', current: 'operator', wide: true, body }
+  })
+
+  actions.action('/web/accounts/:id/plan', 'operator', async ({ fields, param }) => {
+    const { plan } = PlanForm.parse({ plan: fields.one('plan') })
+    await setPlan(db, { accountId: param('id'), plan })
+    return { json: { plan }, to: '/operator/accounts' }
+  })
+
+  actions.action('/web/accounts/:id/disable', 'operator', async ({ visitor, fields, param }) => {
+    const disabled = fields.one('disabled') === '1'
+    await setDisabled(db, { accountId: param('id'), disabled, by: visitor.account.id })
+    return { json: { disabled }, to: '/operator/accounts' }
+  })
+}
+
+interface AccountsData {
+  visitor: Visitor
+  accounts: readonly AccountOverview[]
+  total: number
+  q: string | undefined
+  page: number
+}
+
+function accountsPage({ visitor, accounts, total, q, page }: AccountsData): Html {
+  const pages = Math.max(1, Math.ceil(total / PAGE))
+  const link = (to: number) => `/operator/accounts?page=${to}${q === undefined ? '' : `&q=${encodeURIComponent(q)}`}`
+  return html`${operatorHead('accounts', 'Accounts')}
+<form class="inline" action="/operator/accounts" role="search"><label for="q">Address</label>
+<input id="q" name="q" type="search" value="${q}" autocomplete="off"><button>Find</button></form>
+<p class="lead">${counted(total, 'account')}. A plan applies from the next request on.</p>
+<table class="videos"><thead><tr><th scope="col">Account</th><th scope="col">Plan</th><th scope="col">Keys</th>
+<th scope="col">Has</th><th scope="col">Access</th></tr></thead>
+<tbody>${accounts.map((account) => accountRow(visitor, account))}</tbody></table>
+<nav class="pager" aria-label="Pages">
+  ${page > 1 && html`<a rel="prev" href="${link(page - 1)}">← Newer</a>`}
+  ${page < pages && html`<a rel="next" href="${link(page + 1)}">Older →</a>`}
+</nav>`
+}
+
+function accountRow(visitor: Visitor, account: AccountOverview): Html {
+  const { id, email, role, plan, created_at, disabled_at, keys, last_used_at, saves, boards } = account
+  const option = (value: string) =>
+    html`<option value="${value}"${value === plan && trusted(' selected')}>${value}</option>`
+  return html`<tr${disabled_at !== null && trusted(' class="gone"')}>
+<th scope="row">${email}<span class="hint">${role} · since ${ago(created_at)}</span></th>
+<td><form class="row-buttons" method="post" action="/web/accounts/${id}/plan">${formToken(visitor)}
+<select name="plan" aria-label="Plan of ${email}">${option('free')}${option('pro')}</select>
+<button class="quiet" aria-label="Set the plan of ${email}">Set</button></form></td>
+<td>${counted(keys, 'key')}<span class="hint">${last_used_at === null ? 'never used' : html`used ${ago(last_used_at)}`}
+</span></td>
+<td>${counted(saves, 'save')}<span class="hint">${counted(boards, 'board')}</span></td>
+<td>${accessForm(visitor, account)}</td></tr>`
+}
+
+function accessForm(visitor: Visitor, { id, email, disabled_at }: AccountOverview): Html {
+  if (id === visitor.account.id) return html`<span class="hint">you</span>`
+  const enable = disabled_at !== null
+  const label = enable ? 'Enable' : 'Disable'
+  return html`<form method="post" action="/web/accounts/${id}/disable">${formToken(visitor)}
+${hidden('disabled', enable ? '0' : '1')}
+${enable && html`<span class="hint">disabled ${ago(disabled_at)}</span>`}
+<button class="quiet" aria-label="${label} ${email}">${label}</button></form>`
+}

@@ -1,0 +1,135 @@
+import { z } from 'zod'
+import { correctFrame } from '../../library/frames/corrections.ts'
+import {
+  acceptReview,
+  findAgreement,
+  frameToReview,
+  nextToReview,
+  REVIEWED,
+  type ReviewFrame,
+  type ReviewPlace,
+  takeBackReview,
+} from '../../library/frames/review.ts'
+import { loadVocabulary } from '../../library/techniques/vocabulary.ts'
+import { findVideo } from '../../library/videos/videos.ts'
+import { type Parameters, readParameters } from '../../parameters.ts'
+import { ANNOTATED } from '../../vocabulary.ts'
+import type { Actions, Asked, Fields } from '../actions.ts'
+import { html } from '../html.ts'
+import type { OperatorDeps } from './operator-deps.ts'
+import { operatorHead } from './parts.ts'
+import { agreementList, type Judged, reviewForm } from './review-view.ts'
+
+const PLACE = /^([01])\.([0-9.e-]{1,24})\.([0-9A-Za-z-]{1,64})$/
+const parameters = {
+  after: { schema: z.string().regex(PLACE), description: 'The place in the queue that was seen last.' },
+  at: { schema: z.string().regex(/^[0-9A-Za-z-]{1,64}$/), description: 'A frame to look at before the queue goes on.' },
+  undo: { schema: z.string().regex(/^[0-9A-Za-z-]{1,64}:[a-z_,]{1,120}$/), description: 'What can be taken back.' },
+} as const satisfies Parameters
+
+const placeText = ({ rank, confidence, id }: ReviewPlace) => `${rank}.${confidence}.${id}`
+
+function parsePlace(text: string | undefined): ReviewPlace | undefined {
+  const match = PLACE.exec(text ?? '')
+  return match ? { rank: Number(match[1]), confidence: Number(match[2]), id: match[3]! } : undefined
+}
+
+/** `/operator/review`: the frames that need a look most, one at a time; `/operator/review/{id}`: one frame. */
+export function addReviewPages(actions: Actions, deps: OperatorDeps): void {
+  const { db } = deps
+
+  actions.page('/operator/review', 'operator', async ({ visitor, req }) => {
+    const { after, at, undo } = readParameters(req.originalUrl, parameters)
+    const [queue, agreement, again] = await Promise.all([
+      nextToReview(db, { after: parsePlace(after), limit: 2 }),
+      findAgreement(db),
+      at === undefined ? undefined : frameToReview(db, at),
+    ])
+    // A judgement that was taken back is made again, then the queue goes on where it was.
+    const here = after === undefined ? '/operator/review' : `/operator/review?after=${after}`
+    const [first, second] = again ? [again, queue[0]] : queue
+    const place = again ? undefined : queue[0]?.place
+    const nextPath = place ? `/operator/review?after=${placeText(place)}` : here
+    const [frame, attributes] = undo?.split(':') ?? []
+    const back = frame !== undefined && attributes !== undefined ? { frame, attributes } : undefined
+    const form = first && reviewForm({ visitor, ...(await judgedOf(deps, first)), back, here, nextPath, place })
+    const body = html`${operatorHead('review', 'Review')}
+<div id="review"${second && html` data-next-image="${await imageOf(deps, second)}"`}>
+${form ?? EMPTY}</div>
+${agreementList(agreement)}`
+    return { title: 'Review', current: 'operator', wide: true, modules: ['review.js'], body }
+  })
+
+  actions.page('/operator/review/:id', 'operator', async ({ visitor, param }) => {
+    const found = await frameToReview(db, param('id'))
+    const here = `/operator/review/${found.row.id}`
+    const judged = await judgedOf(deps, found)
+    const form = reviewForm({ visitor, ...judged, back: undefined, here, nextPath: here, texts: true })
+    const body = html`${operatorHead('review', 'Correct a frame')}<div id="review">${form}</div>`
+    return { title: 'Correct a frame', current: 'operator', wide: true, modules: ['review.js'], body }
+  })
+
+  addReviewActions(actions, deps)
+}
+
+const EMPTY = html`<p class="empty">Nothing waits for a look: every value of the newest videos was set by a person.
+<a href="/operator/review">Begin again</a></p>`
+
+async function judgedOf(deps: OperatorDeps, { row, proposed }: Pick<ReviewFrame, 'row' | 'proposed'>): Promise<Judged> {
+  const { active } = await loadVocabulary(deps.db)
+  const video = await findVideo(deps.db, row.videoId)
+  const image = await imageOf(deps, { row })
+  return {
+    row,
+    proposed,
+    image,
+    title: video?.title ?? '',
+    techniques: active.map(({ slug, name }) => ({ slug, name })),
+  }
+}
+
+async function imageOf({ search, publicUrl }: OperatorDeps, { row }: Pick<ReviewFrame, 'row'>): Promise<string> {
+  const [document] = await search.framesByIds([row.id])
+  return document ? publicUrl + document.image_path : ''
+}
+
+/** The values that a form names, none for an empty one. */
+const valuesOf = (fields: Fields, names: readonly string[]) =>
+  Object.fromEntries(names.filter((name) => fields.one(name) !== '').map((name) => [name, fields.one(name)]))
+
+function addReviewActions(actions: Actions, { db }: OperatorDeps): void {
+  actions.action('/web/review/:id', 'operator', async ({ visitor, fields, param }) => {
+    const at = { frameId: param('id'), accountId: visitor.account.id }
+    const attributes = await acceptReview(db, { ...at, values: valuesOf(fields, REVIEWED) })
+    const next = nextOf(fields)
+    const undo = attributes.length > 0 ? `${at.frameId}:${attributes.join(',')}` : undefined
+    const to = undo === undefined ? next : `${next}${next.includes('?') ? '&' : '?'}undo=${undo}`
+    return { json: { attributes, to }, to }
+  })
+
+  actions.action('/web/review/:id/undo', 'operator', async ({ visitor, fields, param }) => {
+    const attributes = fields.one('attributes').split(',')
+    await takeBackReview(db, { frameId: param('id'), accountId: visitor.account.id, attributes })
+    const queue = nextOf(fields)
+    const to = `${queue}${queue.includes('?') ? '&' : '?'}at=${param('id')}`
+    return { json: { attributes, to }, to }
+  })
+
+  // Every value of one frame, texts too. An empty field that a person had set goes back to the annotators.
+  actions.action('/web/frames/:id/correct', 'operator', async ({ visitor, fields, param }) => {
+    const correction = Object.fromEntries(
+      ANNOTATED.filter((name) => fields.has(name) && fields.one(name) !== fields.one(`was-${name}`)).map((name) => [
+        name,
+        fields.one(name) || null,
+      ]),
+    )
+    await correctFrame(db, { frameId: param('id'), accountId: visitor.account.id, correction })
+    const to = `/operator/review/${param('id')}`
+    return { json: { changed: Object.keys(correction).length }, to }
+  })
+}
+
+function nextOf(fields: Asked['fields']): string {
+  const next = fields.one('next')
+  return /^\/operator\/review(?:$|[/?][\w.=/-]+$)/.test(next) ? next : '/operator/review'
+}

@@ -1,0 +1,108 @@
+import { adoptProposals, dismissSuggestion, listSuggestions } from '../../library/frames/technique-suggestions.ts'
+import { findTechniqueUsage, listTechniqueUsage } from '../../library/techniques/technique-usage.ts'
+import { addTechnique, editTechnique, mergeTechnique, patchTechnique } from '../../library/techniques/techniques.ts'
+import { requireSlug, toSlug } from '../../library/techniques/vocabulary.ts'
+import type { Actions, Fields } from '../actions.ts'
+import type { OperatorDeps } from './operator-deps.ts'
+import { mergePage, type Pictures, techniquePage, techniquesPage } from './techniques-view.ts'
+
+/** `/operator/techniques`: the vocabulary and what models proposed outside of it. */
+export function addTechniquePages(actions: Actions, deps: OperatorDeps): void {
+  const { db } = deps
+  actions.page('/operator/techniques', 'operator', async ({ visitor, req }) => {
+    const [usages, suggestions] = await Promise.all([listTechniqueUsage(db), listSuggestions(db)])
+    const shown = suggestions.slice(0, SUGGESTIONS)
+    const pictures = await picturesOf(deps, [
+      ...shown.flatMap(({ frame_ids }) => frame_ids.slice(0, 6)),
+      ...usages.flatMap(({ frameIds }) => frameIds.slice(0, 1)),
+    ])
+    const done = String(req.query.done ?? '')
+    const given = { visitor, usages, suggestions: shown, more: suggestions.length - shown.length, pictures, done }
+    return { title: 'Techniques', current: 'operator', wide: true, body: techniquesPage(given) }
+  })
+
+  actions.page('/operator/techniques/:slug', 'operator', async ({ visitor, param }) => {
+    const usage = await findTechniqueUsage(db, param('slug'))
+    const others = (await listTechniqueUsage(db)).filter((other) => other.technique.slug !== usage.technique.slug)
+    const pictures = await picturesOf(deps, usage.frameIds)
+    const body = techniquePage({ visitor, usage, others, pictures })
+    return { title: usage.technique.name, current: 'operator', wide: true, body }
+  })
+  addChanges(actions, deps)
+  addSuggestionActions(actions, deps)
+}
+
+/** Suggestions of one page, the most frequent first. */
+const SUGGESTIONS = 50
+
+async function picturesOf({ search, publicUrl }: OperatorDeps, ids: readonly string[]): Promise<Pictures> {
+  const documents = await search.framesByIds([...new Set(ids)])
+  return new Map(
+    documents.map(({ id, thumb_path, caption }) => [id, { url: publicUrl + thumb_path, alt: caption ?? '' }]),
+  )
+}
+
+/** `a, b` and one a line: other names as people write them. */
+const namesOf = (text: string) => text.split(/[,\n]/).filter((name) => name.trim() !== '')
+
+function textsOf(fields: Fields) {
+  const recognise = fields.one('recognise')
+  return {
+    name: fields.one('name'),
+    description: fields.one('description'),
+    ...(recognise === '' ? {} : { recognise }),
+    aliases: namesOf(fields.one('aliases')),
+  }
+}
+
+function addChanges(actions: Actions, { db }: OperatorDeps): void {
+  actions.action('/web/techniques', 'operator', async ({ fields }) => {
+    const texts = textsOf(fields)
+    const { slug } = await addTechnique(db, { ...texts, slug: fields.one('slug') || toSlug(texts.name) })
+    const adopted = await adoptProposals(db)
+    return { json: { slug, adopted }, to: `/operator/techniques/${slug}` }
+  })
+
+  actions.action('/web/techniques/:slug/edit', 'operator', async ({ fields, param }) => {
+    const { slug } = await editTechnique(db, param('slug'), textsOf(fields))
+    await adoptProposals(db)
+    return { json: { slug }, to: `/operator/techniques/${slug}` }
+  })
+
+  actions.action('/web/techniques/:slug/rename', 'operator', async ({ fields, param }) => {
+    const to = requireSlug(fields.one('slug'))
+    await patchTechnique(db, param('slug'), { slug: to })
+    await adoptProposals(db)
+    return { json: { slug: to }, to: `/operator/techniques/${to}` }
+  })
+
+  actions.action('/web/techniques/:slug/retire', 'operator', async ({ fields, param }) => {
+    const retired = fields.one('retired') === '1'
+    await patchTechnique(db, param('slug'), { retired })
+    return { json: { retired }, to: `/operator/techniques/${param('slug')}` }
+  })
+
+  actions.action('/web/techniques/:slug/merge', 'operator', async ({ visitor, fields, param }) => {
+    const into = fields.one('into')
+    const [from, target] = [await findTechniqueUsage(db, param('slug')), await findTechniqueUsage(db, into)]
+    if (!fields.has('sure'))
+      return { page: { title: 'Merge', current: 'operator', body: mergePage(visitor, from, target) } }
+    await mergeTechnique(db, param('slug'), into)
+    return { json: { into }, to: `/operator/techniques/${into}` }
+  })
+}
+
+function addSuggestionActions(actions: Actions, { db }: OperatorDeps): void {
+  actions.action('/web/suggestions/:slug/dismiss', 'operator', async ({ param }) => {
+    await dismissSuggestion(db, param('slug'))
+    return { json: { ok: true }, to: '/operator/techniques?done=dismissed' }
+  })
+
+  // The proposal is another name of what there is: its frames follow.
+  actions.action('/web/suggestions/:slug/alias', 'operator', async ({ fields, param }) => {
+    const { technique } = await findTechniqueUsage(db, fields.one('of'))
+    await editTechnique(db, technique.slug, { aliases: [...technique.aliases, requireSlug(param('slug'))] })
+    const adopted = await adoptProposals(db)
+    return { json: { adopted }, to: `/operator/techniques/${technique.slug}` }
+  })
+}

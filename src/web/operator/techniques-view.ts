@@ -1,0 +1,165 @@
+import type { Suggestion } from '../../library/frames/technique-suggestions.ts'
+import type { TechniqueUsage } from '../../library/techniques/technique-usage.ts'
+import { MAX_TECHNIQUE } from '../../library/techniques/techniques.ts'
+import { counted, formToken, hidden } from '../actions.ts'
+import type { Visitor } from '../guard.ts'
+import { type Html, html, trusted } from '../html.ts'
+import { operatorHead } from './parts.ts'
+
+/** Thumbnails by frame id. */
+export type Pictures = ReadonlyMap<string, { url: string; alt: string }>
+
+interface TechniquesData {
+  visitor: Visitor
+  usages: readonly TechniqueUsage[]
+  suggestions: readonly Suggestion[]
+  /** Suggestions that are not shown. */
+  more: number
+  pictures: Pictures
+  done: string
+}
+
+export function techniquesPage({ visitor, usages, suggestions, more, pictures, done }: TechniquesData): Html {
+  return html`${operatorHead('techniques', 'Techniques')}
+${done === 'dismissed' && html`<p class="notice done" role="status">Dismissed. It is not shown again.</p>`}
+<section aria-labelledby="suggested"><h2 id="suggested">Proposed by models</h2>
+${
+  suggestions.length === 0
+    ? html`<p class="empty">No model has proposed a technique outside the vocabulary.</p>`
+    : html`<p class="hint">Nothing of it is shown to readers until you decide.</p>
+<ul class="suggestions">${suggestions.map((one) => suggestionItem(visitor, one, usages, pictures))}</ul>
+${more > 0 && html`<p class="hint">${counted(more, 'rarer proposal')} more.</p>`}`
+}
+</section>
+<section aria-labelledby="vocabulary"><h2 id="vocabulary">Vocabulary</h2>
+<details><summary>Add a technique</summary>${textsForm(visitor, '/web/techniques', undefined)}</details>
+<ul class="vocabulary">${usages.map((usage) => vocabularyItem(usage, pictures))}</ul></section>`
+}
+
+function vocabularyItem({ technique, frames, frameIds }: TechniqueUsage, pictures: Pictures): Html {
+  const picture = frameIds[0] === undefined ? undefined : pictures.get(frameIds[0])
+  return html`<li><a href="/operator/techniques/${technique.slug}">
+${picture ? html`<img src="${picture.url}" alt="" width="160" height="90" loading="lazy">` : NO_PICTURE}
+<span class="name">${technique.name}</span></a>
+<span class="hint">${counted(frames, 'frame')}${technique.retiredAt !== null && ', retired'}</span></li>`
+}
+
+const NO_PICTURE = html`<span class="no-picture"></span>`
+
+function strip(frameIds: readonly string[], pictures: Pictures): Html {
+  return html`<ul class="strip">${frameIds.map((id) => {
+    const picture = pictures.get(id)
+    return (
+      picture &&
+      html`<li><a href="/operator/review/${id}"><img src="${picture.url}" alt="${picture.alt || 'Frame'}" width="160"
+  height="90" loading="lazy"></a></li>`
+    )
+  })}</ul>`
+}
+
+function suggestionItem(
+  visitor: Visitor,
+  { slug, count, frame_ids }: Suggestion,
+  usages: readonly TechniqueUsage[],
+  pictures: Pictures,
+): Html {
+  return html`<li class="card"><h3>${slug} <span class="hint">${counted(count, 'frame')}</span></h3>
+${strip(frame_ids.slice(0, 6), pictures)}
+<div class="tools">
+<details class="menu"><summary>Add it</summary>
+<p class="hint">${counted(count, 'frame')} get this technique at once, where a model is their best source.</p>
+${textsForm(visitor, '/web/techniques', { slug, name: nameOf(slug) })}</details>
+<details class="menu"><summary>It is another name of…</summary>
+<form method="post" action="/web/suggestions/${slug}/alias">${formToken(visitor)}
+${techniqueSelect('of', `of-${slug}`, usages)}<button>Use that one</button></form></details>
+<form method="post" action="/web/suggestions/${slug}/dismiss">${formToken(visitor)}
+<button aria-label="Dismiss ${slug}">Dismiss</button></form>
+</div></li>`
+}
+
+const nameOf = (slug: string) => slug.charAt(0).toUpperCase() + slug.slice(1).replaceAll('-', ' ')
+
+function techniqueSelect(name: string, id: string, usages: readonly TechniqueUsage[]): Html {
+  const active = usages.filter(({ technique }) => technique.retiredAt === null)
+  const sorted = active.toSorted((a, b) => a.technique.name.localeCompare(b.technique.name))
+  return html`<div class="field"><label for="${id}">Technique</label><select id="${id}" name="${name}">${sorted.map(
+    ({ technique, frames }) => html`<option value="${technique.slug}">${technique.name} (${frames})</option>`,
+  )}</select></div>`
+}
+
+interface Given {
+  slug?: string
+  name?: string
+  description?: string
+  recognise?: string
+  aliases?: readonly string[]
+}
+
+/** The form of a technique's texts: to add one, or to edit what there is. */
+function textsForm(visitor: Visitor, action: string, given: Given | undefined, edits = false): Html {
+  const key = edits ? 'edit' : (given?.slug ?? 'new')
+  const area = (name: 'description' | 'recognise', label: string, required: boolean) => html`<div class="field">
+<label for="${name}-${key}">${label}</label><textarea id="${name}-${key}" name="${name}" rows="3"
+maxlength="${MAX_TECHNIQUE[name]}"${required && trusted(' required')}>${given?.[name]}</textarea></div>`
+  return html`<form method="post" action="${action}">${formToken(visitor)}
+${given?.slug !== undefined && !edits && hidden('slug', given.slug)}
+<div class="field"><label for="name-${key}">Name</label><input id="name-${key}" name="name" required
+maxlength="${MAX_TECHNIQUE.name}" value="${given?.name}" autocomplete="off"></div>
+${area('description', 'What it is', true)}
+${area('recognise', 'How to recognise it in one frame', false)}
+<div class="field"><label for="aliases-${key}">Other names, separated by commas</label>
+<input id="aliases-${key}" name="aliases" value="${given?.aliases?.join(', ')}" autocomplete="off"></div>
+<button class="primary">${edits ? 'Keep' : 'Add'}</button></form>`
+}
+
+interface TechniqueData {
+  visitor: Visitor
+  usage: TechniqueUsage
+  others: readonly TechniqueUsage[]
+  pictures: Pictures
+}
+
+/** `/operator/techniques/{slug}`: each change says what it changes before it is made. */
+export function techniquePage({ visitor, usage, others, pictures }: TechniqueData): Html {
+  const { technique: row, frames, videos, frameIds, oldSlugs } = usage
+  const path = `/web/techniques/${row.slug}`
+  const hanging = html`${counted(frames, 'frame')} of ${counted(videos, 'video')}`
+  const retired = row.retiredAt !== null
+  return html`${operatorHead('techniques', row.name)}
+<p class="lead"><code>${row.slug}</code> · ${hanging}${retired && ' · retired'}.
+${oldSlugs.length > 0 && html`Also reached as ${oldSlugs.join(', ')}.`}</p>
+${strip(frameIds, pictures)}
+<div class="columns">
+<section><h2>Texts</h2>${textsForm(visitor, `${path}/edit`, row, true)}</section>
+<section><h2>Rename its slug</h2>
+<p>${hanging} follow. The old slug goes on working in links, filters and answers of models.</p>
+<form class="inline" method="post" action="${path}/rename">${formToken(visitor)}
+<label for="slug">Slug</label><input id="slug" name="slug" value="${row.slug}" required autocomplete="off">
+<button>Rename</button></form>
+<h2>Merge into another</h2>
+<p>Its frames become frames of the other one. The next page says how many, then asks.</p>
+<form method="post" action="${path}/merge">${formToken(visitor)}
+${techniqueSelect('into', 'into', others)}<button>Merge…</button></form>
+<h2>${retired ? 'Restore' : 'Retire'}</h2>
+<p>${
+    retired
+      ? 'It is in the vocabulary again: models may choose it.'
+      : html`No frame gets it any more. ${hanging} keep it.`
+  }</p>
+<form method="post" action="${path}/retire">${formToken(visitor)}${hidden('retired', retired ? '0' : '1')}
+<button>${retired ? 'Restore' : 'Retire'}</button></form></section></div>
+<p><a href="/operator/techniques">All techniques</a></p>`
+}
+
+/** Asked before two techniques become one. */
+export function mergePage(visitor: Visitor, from: TechniqueUsage, target: TechniqueUsage): Html {
+  const { slug, name, aliases } = from.technique
+  return html`<section class="narrow card"><h1>Merge “${name}” into “${target.technique.name}”?</h1>
+<p><strong>${counted(from.frames, 'frame')}</strong> of ${counted(from.videos, 'video')} become frames of
+“${target.technique.name}”, which then has ${target.frames + from.frames}.</p>
+${from.corrected > 0 && html`<p class="notice">People chose “${name}” for ${counted(from.corrected, 'frame')}.</p>`}
+<p>${[slug, ...aliases].join(', ')} lead there from then on. This cannot be undone.</p>
+<form method="post" action="/web/techniques/${slug}/merge">${formToken(visitor)}
+${hidden('into', target.technique.slug)}${hidden('sure', '1')}
+<button class="danger">Merge</button> <a href="/operator/techniques/${slug}">Change nothing</a></form></section>`
+}
