@@ -3,9 +3,9 @@ import { CLOSED_LISTS, storedValue } from '../../library/frame-attributes.ts'
 import type { Agreement, ReviewPlace } from '../../library/frames/review.ts'
 import type { AnnotatedAttribute } from '../../vocabulary.ts'
 import { counted, formToken, hidden } from '../actions.ts'
-import { clock } from '../frame-card.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'
+import { clock } from '../words.ts'
 
 export interface Judged {
   row: FrameRow
