@@ -2,6 +2,7 @@ import { isBlank } from './blank.ts'
 import type { BoundaryCandidate } from './boundary.ts'
 import { fitDissolve } from './dissolve.ts'
 import { compareStructure, type FrameFeatures, miniCorrelation, miniDistance } from './features.ts'
+import { fitOverlaid, unchangedCells } from './overlay.ts'
 import { THRESHOLDS } from './thresholds.ts'
 import { fitWipe } from './wipe.ts'
 
@@ -40,7 +41,7 @@ export function findBlend(frames: FrameFeatures[], i: number): BoundaryCandidate
     if (correlation > THRESHOLDS.correlationAtMost) continue
     // Shots that move while they are mixed fit less well. Then the two ends must be very different.
     if (fit.residual > THRESHOLDS.blendResidual && !(far && correlation < 0.4)) continue
-    if (keepsStructure(a, b)) continue
+    if (keepsStructure(a, b) || isOverlaid(a, b)) continue
     best = {
       type: dissolve ? 'dissolve' : 'wipe',
       tMs: frames[i]!.tMs,
@@ -75,4 +76,17 @@ function keepsStructure(a: FrameFeatures, b: FrameFeatures): boolean {
   const structure = compareStructure(a.picture, b.picture)
   if (structure.edges < 40) return false
   return structure.kept > THRESHOLDS.keptAtMost || structure.aligned > THRESHOLDS.alignedAtMost
+}
+
+/** The same shot, perhaps dimmed, with a title or a logo that faded in or out over it. */
+function isOverlaid(a: FrameFeatures, b: FrameFeatures): boolean {
+  if (unchangedCells(a.mini, b.mini, THRESHOLDS.overlaySameTolerance) >= THRESHOLDS.overlaySame) return true
+  const { share, slope, correlation, deviation } = fitOverlaid(a.mini, b.mini, THRESHOLDS.overlayTolerance)
+  return (
+    share >= THRESHOLDS.overlayShare &&
+    correlation >= THRESHOLDS.overlayCorrelation &&
+    slope >= THRESHOLDS.overlaySlope &&
+    slope <= 1 / THRESHOLDS.overlaySlope &&
+    deviation >= THRESHOLDS.overlayDeviation
+  )
 }

@@ -40,11 +40,17 @@ function changesShot(frames: FrameFeatures[], i: number, jump: Jump): boolean {
   const frame = frames[i]!
   const { motion, ratio, structure, correlation } = jump
   // Where most of the picture stays as it is, something moved through it. The exception is another text on the same
-  // background: such pictures stand still before and after.
+  // background: such pictures stand still before and after. Another object on the same background leaves no edge of the
+  // old one, all at once; what moves through keeps some, or takes several frames.
+  const isReplaced =
+    frame.difference >= THRESHOLDS.replacedDifference &&
+    ratio >= THRESHOLDS.replacedRatio &&
+    structure.kept <= THRESHOLDS.replacedKept
   const inPart =
     frame.unchangedShare > THRESHOLDS.partUnchanged &&
     correlation > THRESHOLDS.partCorrelation &&
-    Math.max(motion.before, motion.after) > 1
+    Math.max(motion.before, motion.after) > 1 &&
+    !isReplaced
   if (!inPart && losesStructure(frames[i - 1]!, frame, structure, correlation)) {
     if (frame.difference >= THRESHOLDS.cutDifference && ratio >= THRESHOLDS.cutRatio) return true
     if (ratio >= THRESHOLDS.quietRatio && (frame.changedShare >= 0.015 || correlation < 0.5)) return true

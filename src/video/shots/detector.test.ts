@@ -17,6 +17,11 @@ function scene(seed: number, shift = 0, light = 1): Painter {
   }
 }
 
+/** Large areas of light that stay, with fine leaves that move. */
+function foliage(i: number): Painter {
+  return (x, y) => 50 + 0.9 * x + 30 * Math.sin(y / 15) + 30 * Math.sin((x + i * 1.3) / 1.7) * Math.sin((y + i) / 1.3)
+}
+
 /** Words on a flat card: bars of pseudo-random lengths. */
 function card(seed: number, background = 20, ink = 230): Painter {
   return (x, y) => {
@@ -69,6 +74,34 @@ describe('cuts', () => {
     expect(detect(frames).map(({ frame }) => frame)).toEqual([13, 26, 39, 52, 65, 78, 91])
   })
 
+  test('another object on the same ground is a cut, although both move', () => {
+    const object =
+      (seed: number, i: number): Painter =>
+      (x, y) =>
+        Math.hypot((x - 80) / 60, (y - 45) / 32) < 1 ? scene(seed, i * 1.5)(x, y) * 0.5 : 235
+    const frames = [...many(60, (i) => paint(object(1, i))), ...many(60, (i) => paint(object(4, i)))]
+    expect(detect(frames)).toEqual([{ type: 'cut', frame: 60 }])
+  })
+
+  test('a cut to a shot over which a title fades in at once is found where it is', () => {
+    for (const [length, from] of [
+      [10, 62],
+      [24, 60],
+    ] as const) {
+      const frames = many(150, (i) => {
+        if (i < 60) return paint(scene(1, i * 0.4))
+        const share = Math.max(0, Math.min(1, (i - from) / length))
+        return mix(
+          paint(() => 20),
+          paint(card(1)),
+          share,
+        )
+      })
+      const found = detect(frames).map(({ frame }) => frame)
+      expect([length, found]).toEqual([length, [expect.toSatisfy((frame) => Math.abs(frame - 60) <= 1)]])
+    }
+  })
+
   test('at 60 frames a second and at 24 alike', () => {
     for (const fps of [24, 25, 50, 60]) {
       const frames = [
@@ -112,6 +145,19 @@ describe('what is no transition', () => {
       ...many(60, () => paint(page(1, true))),
       ...many(60, () => paint(page(2, false))),
     ]
+    expect(detect(frames)).toEqual([])
+  })
+
+  test.each([8, 15, 30])('a title that fades in within %i frames over a moving picture, which darkens', (length) => {
+    const frames = many(240, (i) => {
+      const share = Math.max(0, Math.min(1, (i - 60) / length, (180 + length - i) / length))
+      const [bare, ink] = [foliage(i), card(2, Number.NaN)]
+      return paint((x, y) => {
+        const dimmed = bare(x, y) * (1 - 0.6 * share)
+        const letter = ink(x, y)
+        return Number.isNaN(letter) ? dimmed : dimmed * (1 - share) + letter * share
+      })
+    })
     expect(detect(frames)).toEqual([])
   })
 
