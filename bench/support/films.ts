@@ -224,14 +224,14 @@ async function renderTitle(shop: Workshop, onBright: boolean, scrim: number): Pr
   const text = TITLES[Math.floor(shop.random() * TITLES.length)]!
   const y = between(shop, 160, 280)
   const side = between(shop, 80, 180)
-  const mark =
-    shop.random() < 0.5
-      ? `<rect x="${(WIDTH - side) / 2}" y="${y - size - side}" width="${side}" height="${side}" rx="18" fill="#2f6bff"/>`
-      : ''
+  const box = `x="${(WIDTH - side) / 2}" y="${y - size - side}" width="${side}" height="${side}" rx="18"`
+  const mark = shop.random() < 0.5 ? `<rect ${box} fill="#2f6bff"/>` : ''
   const veil = scrim > 0 ? `<rect width="${WIDTH}" height="${HEIGHT}" opacity="${scrim}"/>` : ''
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}">${veil}${mark}<text x="${WIDTH / 2}"
-    y="${y}" font-family="DejaVu Sans" font-weight="700" font-size="${size}" text-anchor="middle"
-    textLength="${Math.min(580, text.length * size * 0.6)}" lengthAdjust="spacingAndGlyphs" fill="${colour}">${text}</text></svg>`
+  const length = Math.min(580, text.length * size * 0.6)
+  const font = `font-family="DejaVu Sans" font-weight="700" font-size="${size}" fill="${colour}"`
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}">${veil}${mark}
+    <text x="${WIDTH / 2}" y="${y}" text-anchor="middle" textLength="${length}" lengthAdjust="spacingAndGlyphs"
+      ${font}>${text}</text></svg>`
   const { data } = await sharp(Buffer.from(svg)).ensureAlpha().raw().toBuffer({ resolveWithObject: true })
   const rgb = Buffer.alloc(BYTES)
   const alpha = Buffer.alloc(WIDTH * HEIGHT)

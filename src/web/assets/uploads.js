@@ -23,12 +23,12 @@ input.addEventListener('change', () => {
   addFiles(input.files)
   input.value = ''
 })
-on('dragover', '.drop', (event, drop) => {
+on('dragover', '.dropzone', (event, drop) => {
   event.preventDefault()
   drop.classList.add('over')
 })
-on('dragleave', '.drop', (_event, drop) => drop.classList.remove('over'))
-on('drop', '.drop', (/** @type {DragEvent} */ event, drop) => {
+on('dragleave', '.dropzone', (_event, drop) => drop.classList.remove('over'))
+on('drop', '.dropzone', (/** @type {DragEvent} */ event, drop) => {
   event.preventDefault()
   drop.classList.remove('over')
   addFiles(event.dataTransfer?.files)

@@ -91,7 +91,7 @@ function addForms({ visitor, maxUploadBytes, hashWorker }: VideosData): Html {
 </form>
 <form method="post" action="/web/videos/file" enctype="multipart/form-data" id="files"
   data-worker="${hashWorker}" data-max="${maxUploadBytes}">${formToken(visitor)}
-  <label class="drop" for="file">Drop video files here, or choose them
+  <label class="dropzone" for="file">Drop video files here, or choose them
     <span class="hint">at most ${megabytes(maxUploadBytes)} each</span>
     <input id="file" name="file" type="file" accept="video/*,.mkv" required></label>
   <button>Upload</button>
