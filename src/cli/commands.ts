@@ -96,6 +96,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./reannotate.ts')).defineReannotate,
   },
   {
+    name: 'evaluate',
+    description: 'tell what a vision model is worth on this library: agreement, refusals, latency and cost',
+    group: LIBRARY,
+    load: async () => (await import('./evaluate.ts')).defineEvaluate,
+  },
+  {
     name: 'techniques',
     description: 'list, change and review the vocabulary of techniques',
     group: LIBRARY,

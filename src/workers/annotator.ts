@@ -44,12 +44,12 @@ export async function openConfiguredAnnotator({
 }
 
 /** What describes frames without a model. */
-function openMeasuring(): Annotator {
+export function openMeasuring(): Annotator {
   return measureInChild({ env: CHILD_ENV })
 }
 
 /** A model behind the configured endpoint, within the limits that all processes share. */
-async function openModel(
+export async function openModel(
   vision: VisionConfig,
   { db, redis, prefix, answers }: Omit<AnnotatorParts, 'config'>,
 ): Promise<Annotator> {

@@ -1,0 +1,196 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import type { VisionConfig } from '../config.ts'
+import type { Truth } from '../library/evaluation/agreement.ts'
+import { storeCalibration } from '../library/evaluation/calibration.ts'
+import { type ModelReport, reportOn, type Truths } from '../library/evaluation/report.ts'
+import { loadFrames, parseLabels, sampleForEvaluation, valuesBy } from '../library/evaluation/sample.ts'
+import type { Annotator } from '../vision/annotator.ts'
+import { ANNOTATED } from '../vocabulary.ts'
+import { askModel, type EvaluationSample, loadSample, type ModelRun } from '../workers/evaluate-model.ts'
+import { type CommandContext, parseInteger, withContext } from './context.ts'
+import { dollars, ms, share, writeEvaluationPage } from './evaluation-page.ts'
+import { addExamples } from './examples.ts'
+import { CliError, usage } from './failure.ts'
+import { print } from './terminal.ts'
+
+interface Options {
+  model?: string
+  against?: string
+  sample: string
+  labels?: string
+  price?: string
+  againstPrice?: string
+  page?: string
+  json?: boolean
+}
+
+const MAX_SAMPLE = 2_000
+
+/** `frames evaluate`: what a vision model is worth on this library, and what it costs. */
+export function defineEvaluate(command: Command): void {
+  addExamples(
+    command,
+    'evaluate',
+    'evaluate --model small-vl --price 0.20,1.25 --sample 100',
+    'evaluate --model small-vl --price 0.20,1.25 --against large-vl --against-price 0.75,4.50 --page models.html',
+    'evaluate --labels labels.jsonl --json',
+  )
+    .option('--model <name>', 'the model to evaluate at VISION_BASE_URL (default: VISION_MODEL)')
+    .option('--against <name>', 'a second model, for comparison')
+    .option('--sample <n>', 'frames to ask about: those that people corrected first, then others', '50')
+    .option('--labels <file>', 'known values, one JSON object a line; only these frames are asked about')
+    .option('--price <in,out>', 'dollars per million tokens (default: VISION_PRICE_IN and _OUT, for VISION_MODEL)')
+    .option('--against-price <in,out>', 'the same for the second model')
+    .option('--page <file>', 'write a page with the pictures and the answers side by side')
+    .option('--json', 'print one JSON object')
+    .action((options: Options) => withContext((context) => evaluate(context, options)))
+}
+
+interface Evaluation {
+  sample: number
+  models: ModelReport[]
+}
+
+async function evaluate(context: CommandContext, options: Options): Promise<void> {
+  const models = toModels(context.config.vision, options)
+  const sample = parseInteger('--sample', options.sample, { min: 1, max: MAX_SAMPLE })
+  const labels = options.labels === undefined ? undefined : parseLabels(await readLabels(options.labels))
+  const { db, store } = context
+  const rows = labels
+    ? await loadFrames(db, [...labels.keys()].slice(0, sample))
+    : await sampleForEvaluation(db, sample)
+  if (rows.length === 0)
+    throw new CliError(
+      labels ? 'No label names a frame of this library.' : 'The library has no frames. Add a video first: frames add.',
+    )
+  const asked = await loadSample(db, store, rows)
+  const truths: Truths = {
+    people: valuesBy('person', rows),
+    labels: labels ?? valuesBy('notes', rows),
+    measured: await measure(asked),
+  }
+  const runs: ModelRun[] = []
+  for (const vision of models) runs.push(await ask(context, vision, asked))
+  const reports = runs.map((run) => reportOn(run, truths))
+  for (const { model, calibration } of reports)
+    if (Object.keys(calibration).length > 0) await storeCalibration(db, model, calibration)
+  if (options.page !== undefined) {
+    const titles = new Map(
+      asked.videos.flatMap(({ context: video, frames }) => frames.map(({ id }) => [id, video.title])),
+    )
+    const pictures = await Promise.all(
+      rows.map(async (row) => ({
+        id: row.id,
+        title: titles.get(row.id) ?? '',
+        tSec: row.tMs / 1000,
+        thumb: (await store.get(row.thumbKey)) ?? null,
+      })),
+    )
+    const compared = reports.map((report, i) => ({ report, answers: runs[i]!.answers }))
+    await writeFile(options.page, writeEvaluationPage(pictures, compared, truths, new Date()))
+  }
+  const evaluation: Evaluation = { sample: rows.length, models: reports }
+  print(options.json, evaluation, () => [
+    `${rows.length} frames. Nothing in the library was changed; the calls are in the books.`,
+    ...reports.flatMap(describe),
+  ])
+}
+
+/** The settings for each model. @throws CliError without an endpoint, or without a price that a budget needs */
+function toModels(vision: VisionConfig | undefined, options: Options): VisionConfig[] {
+  if (!vision) throw usage('There is no vision endpoint. Set VISION_BASE_URL and VISION_MODEL.')
+  const name = options.model ?? vision.model
+  if (options.against === name) throw usage('--against must name another model than --model.')
+  if (options.against === undefined && options.againstPrice !== undefined)
+    throw usage('--against-price needs --against.')
+  const models = [toModel(vision, name, '--price', options.price)]
+  if (options.against !== undefined)
+    models.push(toModel(vision, options.against, '--against-price', options.againstPrice))
+  return models
+}
+
+function toModel(vision: VisionConfig, model: string, option: string, price: string | undefined): VisionConfig {
+  const own = model === vision.model ? { priceIn: vision.priceIn, priceOut: vision.priceOut } : {}
+  const given = price === undefined ? own : toPrice(option, price)
+  if (vision.budgetPerDay !== undefined && given.priceOut === undefined)
+    throw usage(`VISION_BUDGET_DAY needs the price of ${model}. Give ${option} <in,out> in dollars per million tokens.`)
+  return { ...vision, model, priceIn: undefined, priceOut: undefined, ...given }
+}
+
+function toPrice(option: string, text: string): { priceIn: number; priceOut: number } {
+  const [priceIn = Number.NaN, priceOut = Number.NaN, ...more] = text.split(',').map(Number)
+  if (!(priceIn >= 0 && priceOut >= 0) || more.length > 0)
+    throw usage(`${option} must be two numbers such as 0.20,1.25: dollars per million tokens in and out.`)
+  return { priceIn, priceOut }
+}
+
+async function readLabels(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => {
+    throw new CliError(`The labels file ${path} cannot be read.`)
+  })
+}
+
+/** What can be measured without a model: face, zone and words. */
+async function measure({ videos, techniques }: EvaluationSample): Promise<Map<string, Truth>> {
+  const { openMeasuring } = await import('../workers/annotator.ts')
+  await using measuring = openMeasuring()
+  const measured = new Map<string, Truth>()
+  for (const { context, frames } of videos) {
+    const { annotations } = await measuring.annotate(context, frames, {
+      signal: new AbortController().signal,
+      techniques,
+    })
+    for (const { frameId, values } of annotations) {
+      const truth = ANNOTATED.flatMap((attribute) => {
+        const given = values[attribute]
+        return given && given.value !== null && given.source !== 'rule' ? [[attribute, [given.value]] as const] : []
+      })
+      measured.set(frameId, Object.fromEntries(truth))
+    }
+  }
+  return measured
+}
+
+async function ask(
+  { db, openQueues }: CommandContext,
+  vision: VisionConfig,
+  sample: EvaluationSample,
+): Promise<ModelRun> {
+  const { openModel } = await import('../workers/annotator.ts')
+  const { DEFAULT_PREFIX } = await import('../queue/queues.ts')
+  const { redis } = await openQueues()
+  await using annotator: Annotator = await openModel(vision, { db, redis, prefix: DEFAULT_PREFIX, answers: NO_CACHE })
+  // Awaited here: the annotator closes at the end of this function.
+  return await askModel(db, { annotator, sample, rules: vision })
+}
+
+/** A kept answer tells neither the model's latency nor its refusals, and those of an evaluation are not kept. */
+const NO_CACHE = { get: async () => null, set: async () => undefined }
+
+function describe(report: ModelReport): string[] {
+  const { latency_ms: latency } = report
+  const lines = [
+    '',
+    report.model,
+    `  ${report.frames} frames answered, ${report.refused} refused, ${report.failed} failed`,
+    `  ${report.calls} calls, ${report.broken_calls} broken, median ${ms(latency.median)}, p95 ${ms(latency.p95)}`,
+    `  ${dollars(report.cost_per_1000_frames)} for 1,000 frames (${dollars(report.cost_usd)} now)`,
+  ]
+  if (report.stopped) lines.push(`  Ended early: ${report.stopped.message}`)
+  for (const source of ['people', 'labels', 'measured'] as const)
+    for (const attribute of ANNOTATED) {
+      const score = report.agreement[source][attribute]
+      if (score)
+        lines.push(
+          `  ${attribute.padEnd(15)} ${source.padEnd(9)} ${share(score.agreement)}, ` +
+            `${score.answered} of ${score.compared} answered`,
+        )
+    }
+  for (const band of report.calibration.all ?? [])
+    lines.push(
+      `  confidence ${band.from.toFixed(1)} to ${band.to.toFixed(1)}: ` +
+        `said ${share(band.mean_confidence)}, right ${share(band.agreed)} (${band.n} values)`,
+    )
+  return lines
+}

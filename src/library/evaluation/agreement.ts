@@ -1,0 +1,63 @@
+import type { FrameAnnotation } from '../../vision/annotator.ts'
+import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
+
+/** Attributes whose values are texts: they agree by their words. */
+const TEXTS: ReadonlySet<AnnotatedAttribute> = new Set(['caption', 'composition', 'steal', 'on_screen_text'])
+
+/** What is known about a frame: per attribute the values that count as right. */
+export type Truth = Partial<Record<AnnotatedAttribute, readonly string[]>>
+
+/** How a model's answers agree with what is known about the same frames. */
+export interface Agreement {
+  /** Frames about which something is known. */
+  compared: number
+  /** Those that the model gave a value for. */
+  answered: number
+  /**
+   * Sum over the answered frames: 1 for a right value of a closed list, the share of common words (F1 of word sets)
+   * for a text.
+   */
+  agreed: number
+  /** `agreed` ÷ `answered`; null without an answer. */
+  agreement: number | null
+}
+
+/** 0–1 for one value against those that count as right. */
+export function agreementOf(attribute: AnnotatedAttribute, value: string, right: readonly string[]): number {
+  if (!TEXTS.has(attribute)) return right.includes(value) ? 1 : 0
+  return Math.max(...right.map((text) => wordOverlap(value, text)))
+}
+
+/** F1 of the two sets of words: 1 when they are the same, 0 when they share none. Case and signs do not count. */
+function wordOverlap(one: string, other: string): number {
+  const [a, b] = [wordsOf(one), wordsOf(other)]
+  const common = [...a].filter((word) => b.has(word)).length
+  return a.size + b.size === 0 ? 1 : (2 * common) / (a.size + b.size)
+}
+
+function wordsOf(text: string): Set<string> {
+  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])
+}
+
+/** Per attribute that anything is known about, by frame id. */
+export function scoreAnswers(
+  answers: ReadonlyMap<string, FrameAnnotation>,
+  truths: ReadonlyMap<string, Truth>,
+): Partial<Record<AnnotatedAttribute, Agreement>> {
+  const scores: Partial<Record<AnnotatedAttribute, Agreement>> = {}
+  for (const attribute of ANNOTATED) {
+    let [compared, answered, agreed] = [0, 0, 0]
+    for (const [frameId, answer] of answers) {
+      const right = truths.get(frameId)?.[attribute]
+      if (!right || right.length === 0) continue
+      compared++
+      const value = answer.values[attribute]?.value ?? null
+      if (value === null) continue
+      answered++
+      agreed += agreementOf(attribute, value, right)
+    }
+    if (compared > 0)
+      scores[attribute] = { compared, answered, agreed, agreement: answered > 0 ? agreed / answered : null }
+  }
+  return scores
+}
