@@ -63,7 +63,7 @@ USER 10001
 RUN node --input-type=module -e "import { startQuickly } from './src/quick-start.ts'; startQuickly(); \
         const { COMMANDS } = await import('./src/cli/commands.ts'); for (const { load } of COMMANDS) await load(); \
         for (const room of ['server', 'workers']) await import('./src/' + room + '/main.ts')"
-ENV NODE_ENV=production DATA_DIR=/data PORT=3000
+ENV NODE_ENV=production DATA_DIR=/data PORT=3000 NODE_COMPILE_CACHE=/app/node_modules/.cache/frames
 # With glibc's defaults the threads of a worker hold a quarter more memory (src/video/extract/run-extraction.ts).
 ENV MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072 MALLOC_MMAP_THRESHOLD_=131072
 VOLUME /data

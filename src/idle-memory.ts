@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -10,8 +9,8 @@ export interface IdleMemoryOptions {
 const IDLE_MS = 60_000
 /** Looks that cover the idle time. */
 const LOOKS = 4
-/** The share of the time that timers and health checks take. */
-const IDLE_SHARE = 0.02
+/** The share of a processor that timers and health checks take. A busy machine stretches time, but not this. */
+const IDLE_SHARE = 0.04
 /** Less than this is not worth a collection. */
 const WORTH_BYTES = 8 * 1024 * 1024
 
@@ -22,12 +21,12 @@ type Collect = (how: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }
  * process that did something once keeps a third of its memory for what it will not do again. A collection takes 0.2 s.
  */
 export function returnMemoryWhenIdle({ idleMs = IDLE_MS }: IdleMemoryOptions = {}): Disposable {
-  let before = performance.eventLoopUtilization()
+  let before = busyMs()
   let idleLooks = 0
   let kept = 0
   const look = () => {
-    const now = performance.eventLoopUtilization()
-    idleLooks = performance.eventLoopUtilization(now, before).utilization < IDLE_SHARE ? idleLooks + 1 : 0
+    const now = busyMs()
+    idleLooks = now - before < (IDLE_SHARE * idleMs) / LOOKS ? idleLooks + 1 : 0
     before = now
     if (idleLooks < LOOKS || process.memoryUsage().heapTotal < kept + WORTH_BYTES) return
     collect()
@@ -36,6 +35,12 @@ export function returnMemoryWhenIdle({ idleMs = IDLE_MS }: IdleMemoryOptions = {
   }
   const timer = setInterval(look, idleMs / LOOKS).unref()
   return { [Symbol.dispose]: () => clearInterval(timer) }
+}
+
+/** The processor time of this process. */
+function busyMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
 }
 
 /** What `--expose-gc` gives, without asking whoever starts the process for a flag. */

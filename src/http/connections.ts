@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from '../logger.ts'
+import { STATUS_CODES } from '../node-http.ts'
 import { addressReader } from './client-address.ts'
 import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
 

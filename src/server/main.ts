@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../config.ts'
 import { openDb } from '../db/client.ts'
@@ -11,6 +11,7 @@ import { openRateLimits, type RateLimitOptions } from '../http/rate-limit/rate-l
 import { openRequestTimes } from '../http/request-times.ts'
 import type { Logger } from '../logger.ts'
 import { openMetrics, processFamilies } from '../metrics.ts'
+import { createServer } from '../node-http.ts'
 import type { Queues } from '../queue/queues.ts'
 import { drainable } from '../shutdown.ts'
 import { VERSION } from '../version.ts'

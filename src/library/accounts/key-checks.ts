@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { atMost } from '../../at-most.ts'
 import type { Db } from '../../db/client.ts'
 import { sha256 } from '../ids.ts'
 import { authenticate, type Caller, isWellFormedKey } from './keys.ts'
@@ -20,8 +21,8 @@ const MAX_BATCH = 1_000
  * together, one query at a time, however many arrive: they cannot take the connections of others.
  */
 export function openKeyChecks(db: Pick<Db, '$client'>): KeyChecks {
-  const known = new LRUCache<string, true>({ max: MAX_KNOWN })
-  const dead = new LRUCache<string, true>({ max: MAX_DEAD, ttl: DEAD_MS })
+  const known = new LRUCache<string, true>(atMost(MAX_KNOWN))
+  const dead = new LRUCache<string, true>({ ...atMost(MAX_DEAD), ttl: DEAD_MS })
   const exists = openExistence(db)
   return {
     async check(bearer) {
