@@ -11,6 +11,7 @@ import { frameEndpoints } from './frames.ts'
 import { type HealthDeps, healthEndpoints } from './health.ts'
 import type { ReadDeps } from './library-read.ts'
 import { type MediaDeps, mediaEndpoints } from './media.ts'
+import { oembedEndpoints } from './oembed.ts'
 import { searchEndpoints } from './search.ts'
 import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
@@ -33,6 +34,7 @@ export const LIBRARY_ENDPOINTS: readonly Endpoint<ReadDeps & { db: Db }>[] = [
   ...videoEndpoints,
   ...techniqueEndpoints,
   ...brandEndpoints,
+  ...oembedEndpoints,
 ]
 
 /** Everything else: images, accounts, operators, health and documents. */

@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { invalid, notFound } from '../errors.ts'
+import { cachedRead } from '../http/endpoint.ts'
+import { currentSlug } from '../search/techniques.ts'
+import { plainName, wholeNumber } from '../views/parameter-values.ts'
+import type { ReadDeps } from './library-read.ts'
+
+/** What places that unfurl links ask: https://oembed.com. */
+
+const OEmbedAnswer = z
+  .strictObject({
+    version: z.literal('1.0'),
+    type: z.enum(['photo', 'link']),
+    title: z.string(),
+    author_name: z.string().optional(),
+    author_url: z.url().optional(),
+    provider_name: z.string(),
+    provider_url: z.url(),
+    url: z.url().optional().describe('The image of a `photo`.'),
+    width: z.int().optional(),
+    height: z.int().optional(),
+    thumbnail_url: z.url().optional(),
+    thumbnail_width: z.int().optional(),
+    thumbnail_height: z.int().optional(),
+  })
+  .meta({ id: 'OEmbedAnswer' })
+type Answer = z.infer<typeof OEmbedAnswer>
+
+const THUMB_WIDTH = 480
+
+const parameters = {
+  url: { schema: plainName(2_000), description: 'The address of a frame, a video or a technique on this site.' },
+  format: { schema: z.enum(['json']), description: 'Only `json`.', fallback: 'json' as const },
+  maxwidth: { schema: wholeNumber('must be a whole number from 1'), description: 'The widest picture wanted.' },
+  maxheight: { schema: wholeNumber('must be a whole number from 1'), description: 'The highest picture wanted.' },
+} as const
+
+interface Size {
+  maxwidth?: number | undefined
+  maxheight?: number | undefined
+}
+
+export const oembedEndpoints = [
+  cachedRead(
+    {
+      id: 'oembed',
+      method: 'get',
+      path: '/api/oembed',
+      tag: 'Service',
+      summary: 'oEmbed of a page: what is shown where its link is pasted',
+      parameters,
+      answer: OEmbedAnswer,
+      errors: [404],
+    },
+    async (deps: ReadDeps, { query: { url, ...size } }) => {
+      if (url === undefined) throw invalid('url', 'is needed: the address of a page on this site')
+      const [, kind, id] = pathOn(deps.publicUrl, url)
+      if (kind === 'frames') return frameOf(deps, id!, size)
+      if (kind === 'videos') return videoOf(deps, id!)
+      if (kind === 'techniques') return techniqueOf(deps, id!)
+      throw notFound('page')
+    },
+  ),
+]
+
+/** The parts of the path of one of our pages. @throws AppError not_found */
+function pathOn(publicUrl: string, url: string): string[] {
+  const address = URL.canParse(url) ? new URL(url) : undefined
+  if (address?.origin !== new URL(publicUrl).origin) throw notFound('page')
+  return /^\/(frames|videos|techniques)\/([a-z0-9-]{1,64})\/?$/i.exec(address.pathname)?.slice() ?? []
+}
+
+function common(publicUrl: string): Pick<Answer, 'version' | 'provider_name' | 'provider_url'> {
+  return { version: '1.0', provider_name: 'Frame Library', provider_url: publicUrl }
+}
+
+async function frameOf({ search, publicUrl }: ReadDeps, id: string, size: Size): Promise<Answer> {
+  const found = await search.frame(id)
+  if (!found) throw notFound('frame')
+  const { frame } = found
+  const small = thumbSize(frame)
+  const isLarge = frame.width <= (size.maxwidth ?? Infinity) && frame.height <= (size.maxheight ?? Infinity)
+  const shown = isLarge ? { path: frame.image_path, width: frame.width, height: frame.height } : small
+  const { author } = frame
+  return {
+    ...common(publicUrl),
+    type: 'photo',
+    title: frame.caption ?? frame.video.title,
+    ...(author === null
+      ? {}
+      : { author_name: author, author_url: `${publicUrl}/brands/${encodeURIComponent(author)}` }),
+    url: publicUrl + shown.path,
+    width: shown.width,
+    height: shown.height,
+    thumbnail_url: publicUrl + small.path,
+    thumbnail_width: small.width,
+    thumbnail_height: small.height,
+  }
+}
+
+function thumbSize({ thumb_path, width, height }: { thumb_path: string; width: number; height: number }) {
+  const scale = Math.min(1, THUMB_WIDTH / width)
+  return { path: thumb_path, width: Math.round(width * scale), height: Math.round(height * scale) }
+}
+
+async function videoOf({ search, publicUrl }: ReadDeps, id: string): Promise<Answer> {
+  const video = await search.video(id)
+  if (!video) throw notFound('video')
+  const { title, author, image_path } = video
+  return {
+    ...common(publicUrl),
+    type: 'link',
+    title,
+    ...(author === null ? {} : { author_name: author }),
+    ...(image_path === null ? {} : { thumbnail_url: publicUrl + image_path }),
+  }
+}
+
+async function techniqueOf({ search, publicUrl }: ReadDeps, given: string): Promise<Answer> {
+  const vocabulary = await search.techniques()
+  const slug = currentSlug(vocabulary, given)
+  const technique = vocabulary.find((one) => one.slug === slug)
+  if (!technique) throw notFound('technique')
+  const { name, image_path } = technique
+  return {
+    ...common(publicUrl),
+    type: 'link',
+    title: name,
+    ...(image_path === null ? {} : { thumbnail_url: publicUrl + image_path }),
+  }
+}

@@ -1,0 +1,351 @@
+import type { Page } from 'playwright-core'
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { SUBJECTS, SURFACES } from '../../src/vocabulary.ts'
+import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+
+const EVIL = '<img src=x onerror="alert(1)">"\'</script><script>alert(2)</script>{{7*7}}'
+const PALETTES = [
+  ['#101820', '#f2aa4c', '#ffffff', '#5a5a5a', '#2f6f9f'],
+  ['#d93025', '#202124', '#e8eaed', '#f9ab00', '#188038'],
+]
+/** The wall has this many pages. */
+const PAGES = 9
+
+describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
+  let service: Service
+  let browser: TestBrowser
+  let url: string
+  let evilVideo: string
+  beforeAll(async () => {
+    const image = await sharp({ create: { width: 480, height: 270, channels: 3, background: '#336699' } })
+      .webp()
+      .toBuffer()
+    service = await openService({ pages: true, overrides: { readImage: async () => image } })
+    const { db } = service.stores
+    for (let video = 0; video < PAGES - 1; video++)
+      await seedVideo(db, {
+        title: `Launch film ${video}`,
+        author: video % 2 ? 'Relay' : 'Northwind Labs',
+        durationSec: 130,
+        frames: Array.from({ length: 120 }, (_, n) => ({
+          tSec: n,
+          kind: n % 5 === 0 ? 'cut' : 'beat',
+          subject: SUBJECTS[n % SUBJECTS.length]!,
+          surface: SURFACES[n % SURFACES.length]!,
+          technique: n % 7 === 0 ? 'cursor-zoom' : null,
+          caption: `A ${n % 2 ? 'terminal' : 'dashboard'} of film ${video}, moment ${n}`,
+          composition: 'Rule of thirds',
+          steal: 'Show one command and nothing else',
+          palette: PALETTES[n % 2]!,
+        })),
+      })
+    const seeded = await seedVideo(db, {
+      title: EVIL,
+      author: EVIL,
+      frames: Array.from({ length: 60 }, (_, n) => ({
+        tSec: n,
+        caption: `${EVIL} ${n}`,
+        composition: EVIL,
+        steal: EVIL,
+        onScreenText: EVIL,
+        technique: 'whip-pan',
+      })),
+    })
+    evilVideo = seeded.id
+    await service.drain()
+    url = service.config.publicUrl
+    browser = await openBrowser(url)
+    const ready = await fetch(`${url}/api/frames?facets=1`)
+    expect((await ready.json()).total).toBe((PAGES - 1) * 120 + 60)
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await service?.[Symbol.asyncDispose]()
+  })
+
+  const at = (page: Page) => page.evaluate(() => location.pathname + location.search)
+  const topOf = (page: Page, id: string) =>
+    page.evaluate((one) => document.getElementById(one)?.getBoundingClientRect().top, id)
+  /** A frame in the middle of the window. */
+  const middle = (page: Page) =>
+    page.evaluate(() => document.elementFromPoint(innerWidth / 2, innerHeight / 2)!.closest('.card-link')!.id)
+  /** Scrolls on until a page of the wall has its frames. */
+  async function scrollToSheet(page: Page, n: number): Promise<void> {
+    await expect
+      .poll(async () => {
+        await page.mouse.wheel(0, 700)
+        return page.locator(`#sheet-${n} > li`).count()
+      })
+      .toBe(120)
+  }
+
+  test('a newcomer types, filters, opens a frame, goes on, finds similar, copies, signs in, saves', async () => {
+    const page = await browser.open({ permissions: ['clipboard-read', 'clipboard-write'] })
+    await page.goto(url)
+    await expectAccessible(page)
+    await page.keyboard.press('/')
+    await page.keyboard.type('termina')
+    await page.locator('#suggestions').waitFor()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => at(page)).toBe('/?q=termina')
+    await page.locator('#menu-subject summary').click()
+    await page.locator('#pick-subject-terminal').click()
+    await page.getByRole('link', { name: 'Without Terminal' }).waitFor()
+    await page.locator('#pick-subject-ui').click()
+    await expect.poll(() => at(page)).toBe('/?q=termina&subject=terminal&subject=ui')
+    // The menu stays open for further values, and the focus on the one that was pressed.
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('pick-subject-ui')
+    await expectAccessible(page)
+    await page.keyboard.press('Escape')
+    const first = await page.locator('#wall .card-link').first().getAttribute('href')
+    await page.locator('#wall .card-link').first().click()
+    await page.locator('dialog article').waitFor()
+    expect(await at(page)).toBe(first)
+    await page.getByText('Show one command and nothing else').waitFor()
+    await expectAccessible(page)
+    await picture(page, 'frame')
+    await page.keyboard.press('ArrowRight')
+    const second = await page.locator('#wall .card-link').nth(1).getAttribute('href')
+    await expect.poll(() => at(page)).toBe(second)
+    await page.locator(`dialog article[data-id="${second!.split('/')[2]}"]`).waitFor()
+    await page.getByRole('link', { name: 'Find similar' }).click()
+    expect(await page.locator('#similar .card-link').count()).toBeGreaterThan(3)
+    await page.locator('dialog .copies summary').click()
+    await page.getByRole('button', { name: 'Copy link' }).click()
+    await page.getByText('Link copied.').waitFor()
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(url + second)
+    // Whoever signs in from a frame comes back to it.
+    await page.locator('dialog').getByRole('link', { name: 'Save', exact: true }).click()
+    await page.getByLabel('E-mail address').waitFor()
+    await ensureAccount(service.stores.db, { email: 'newcomer@example.org', plan: 'pro' })
+    await signIn(page, service.stores.db, url, 'newcomer@example.org')
+    await page.goto(url + second)
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('button', { name: 'Saved' }).waitFor()
+    await page.goto(`${url}/saves`)
+    await page.locator(`a[href="${second}"]`).first().waitFor()
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('keys save, select and pin on the wall, and an undo takes the save back', async () => {
+    const page = await browser.open()
+    await ensureAccount(service.stores.db, { email: 'keys@example.org', plan: 'pro' })
+    await signIn(page, service.stores.db, url, 'keys@example.org')
+    await page.goto(url)
+    await page.locator('#wall .card-link').nth(2).focus()
+    await page.keyboard.press('s')
+    await page.locator('#wall li:nth-child(3)[data-saved]').waitFor()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.locator('#wall li:nth-child(3):not([data-saved])').waitFor()
+    await page.locator('#wall .card-link').nth(2).focus()
+    await page.keyboard.press('x')
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('x')
+    await page.getByText('2 selected').waitFor()
+    await expectAccessible(page)
+    await page.keyboard.press('b')
+    await page.getByLabel('New board').fill('Openings')
+    await page.getByRole('button', { name: 'Make and pin' }).click()
+    await page.getByText('On “Openings”.').waitFor()
+    await page.getByRole('link', { name: 'To the board' }).click()
+    await page.getByRole('heading', { name: 'Openings' }).waitFor()
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('back restores the place to the pixel row; a reload and a closed frame too', async () => {
+    const page = await browser.open({ viewport: { width: 1366, height: 800 } })
+    await page.goto(url)
+    await scrollToSheet(page, 4)
+    const id = await middle(page)
+    // The place is in the state of the entry before anything leads away.
+    await expect.poll(() => page.evaluate(() => history.state?.anchor?.id)).toBeTruthy()
+    const top = await topOf(page, id)
+    await page.evaluate((one) => document.getElementById(one)!.click(), id)
+    await page.locator('dialog article').waitFor()
+    await page.goBack()
+    await page.locator('dialog').waitFor({ state: 'detached' })
+    expect(await topOf(page, id)).toBe(top)
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe(id)
+    await page.goto(`${url}/docs`)
+    await page.goBack()
+    await page.locator(`#${id}`).waitFor()
+    await expect.poll(() => topOf(page, id)).toBe(top)
+    expect(await at(page)).toMatch(/page=[34]/)
+    await page.reload()
+    await page.locator(`#${id}`).waitFor()
+    await expect.poll(() => topOf(page, id)).toBe(top)
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('nine pages of scrolling and a change of width shift nothing, and six pages are full at most', async () => {
+    const page = await browser.open({ viewport: { width: 1440, height: 900 } })
+    await page.goto(url)
+    await page.evaluate(() => {
+      const shifts = { sum: 0 }
+      Object.assign(window, { shifts })
+      const add = (list: PerformanceObserverEntryList) => {
+        // As the metric is defined: what a person has just asked for, such as another width, is no surprise.
+        for (const entry of list.getEntries() as unknown as { value: number; hadRecentInput: boolean }[])
+          if (!entry.hadRecentInput) shifts.sum += entry.value
+      }
+      new PerformanceObserver(add).observe({ type: 'layout-shift', buffered: true })
+    })
+    for (let n = 2; n < PAGES; n++) await scrollToSheet(page, n)
+    expect(await page.locator('#wall > .sheet:not([data-far])').count()).toBeLessThanOrEqual(6)
+    const heights = () =>
+      page.evaluate(() =>
+        ['#sheet-1', '#wall > .sheet:not([data-far])'].map(
+          (one) => document.querySelector(one)!.getBoundingClientRect().height,
+        ),
+      )
+    let before = await heights()
+    expect(await page.locator('#sheet-1[data-far]').count()).toBe(1)
+    const id = await middle(page)
+    for (const width of [800, 1900, 1440]) {
+      await page.setViewportSize({ width, height: 900 })
+      await expect.poll(async () => (await heights())[0]).not.toBe(before[0])
+      before = await heights()
+      // An empty page is as high as a full one, whatever the columns.
+      expect([width, before[0]]).toEqual([width, before[1]])
+      await expect.poll(() => topOf(page, id).then((top) => top! > -900 && top! < 1800)).toBe(true)
+    }
+    const sum = await page.evaluate(() => (window as unknown as { shifts: { sum: number } }).shifts.sum)
+    expect(sum).toBeLessThanOrEqual(0.02)
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('arrow keys reach frames of the third page, and numbered pages are a choice that is remembered', async () => {
+    const page = await browser.open({ viewport: { width: 1440, height: 900 } })
+    await page.goto(url)
+    await page.locator('#wall .card-link').first().focus()
+    const onSheet = () => page.evaluate(() => document.activeElement?.closest('.sheet')?.id)
+    await expect
+      .poll(async () => {
+        await page.keyboard.press('ArrowDown')
+        return onSheet()
+      })
+      .toBe('sheet-3')
+    const column = () => page.evaluate(() => document.activeElement!.getBoundingClientRect().left)
+    const left = await column()
+    await page.keyboard.press('ArrowRight')
+    expect(await column()).toBeGreaterThan(left)
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('ArrowUp')
+    expect(await column()).toBe(left)
+    // One stop for the tab key.
+    expect(await page.locator('#wall .card-link[tabindex="0"]').count()).toBe(1)
+    await page.goto(url)
+    await page.locator('#menu-view summary').click()
+    await page.getByRole('radio', { name: 'Pages' }).check()
+    await page.getByRole('link', { name: 'Older' }).waitFor()
+    expect(await page.locator('#wall > .sheet').count()).toBe(1)
+    await page.goto(`${url}/?page=3`)
+    await page.getByRole('link', { name: 'Newer' }).waitFor()
+    await page.locator('#menu-view summary').click()
+    await page.locator('#jump').fill('5')
+    await page.getByRole('button', { name: 'Go' }).click()
+    await expect.poll(() => at(page)).toBe('/?page=5')
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('an older answer never comes over a newer one', async () => {
+    const page = await browser.open()
+    await page.goto(url)
+    await page.locator('#wall .card-link').first().waitFor()
+    const late: (() => void)[] = []
+    await page.route(/web\/suggest\?q=rel$|\/\?q=rel$/, async (route) => {
+      await new Promise<void>((resolve) => late.push(resolve))
+      await route.continue().catch(() => undefined)
+    })
+    await page.keyboard.press('/')
+    await page.keyboard.type('rel')
+    await expect.poll(() => late.length).toBe(2)
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('cursor')
+    await page.locator('#suggestions').getByText('cursor zoom', { exact: false }).waitFor()
+    await expect.poll(() => at(page)).toBe('/?q=cursor')
+    for (const go of late) go()
+    await page.waitForLoadState('networkidle')
+    expect(await page.locator('#suggestions').textContent()).not.toContain('Relay')
+    expect([await at(page), await page.locator('#q').inputValue()]).toEqual(['/?q=cursor', 'cursor'])
+    await page.context().close()
+  })
+
+  test('hostile titles, captions and texts never run, on any page, with a dialog and with suggestions', async () => {
+    const page = await browser.open()
+    await page.goto(`${url}/?video=${evilVideo}`)
+    await page.locator('#wall .card-link').first().click()
+    await page.locator('dialog article').waitFor()
+    await page.locator('dialog').getByText('{{7*7}}').first().waitFor()
+    await page.keyboard.press('Escape')
+    await page.goto(url)
+    await page.keyboard.press('/')
+    await page.keyboard.type('onerror')
+    await page.locator('#suggestions a').first().waitFor()
+    for (const path of [
+      `/videos/${evilVideo}`,
+      `/brands/${encodeURIComponent(EVIL)}`,
+      '/brands',
+      '/techniques/whip-pan',
+    ])
+      expect([path, (await page.goto(url + path))!.status()]).toEqual([path, 200])
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('without script everything is read and reached by links and forms', async () => {
+    const page = await browser.open({ javaScriptEnabled: false })
+    await page.goto(url)
+    await page.getByLabel('Search frames').fill('dashboard')
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.locator('#menu-subject summary').click()
+    await page.locator('#pick-subject-ui').click()
+    await page.getByRole('link', { name: 'Without UI' }).waitFor()
+    await page.goto(url)
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.locator('#sheet-2').waitFor()
+    await page.locator('#wall .card-link').first().click()
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.getByRole('link', { name: 'The whole video as a storyboard' }).click()
+    await page.getByRole('heading', { name: 'Time line' }).waitFor()
+    await ensureAccount(service.stores.db, { email: 'plain@example.org', plan: 'pro' })
+    await signIn(page, service.stores.db, url, 'plain@example.org')
+    await page.locator('.storyboard .card-link').first().click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('button', { name: 'Saved' }).waitFor()
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('all pages hold at four widths, in both schemes and in forced colours', async () => {
+    const { json } = await service.get('/api/frames')
+    const frame = json.frames[0]
+    const paths = ['/', '/?q=xylophone&tone=dark', `/frames/${frame.id}`, `/videos/${frame.video_id}`]
+    const more = ['/brands/Relay', '/brands', '/techniques', '/techniques/cursor-zoom']
+    for (const [n, width] of [390, 640, 1440, 2560].entries()) {
+      const colorScheme = n % 2 ? 'dark' : 'light'
+      const forcedColors = n === 1 ? 'active' : 'none'
+      const page = await browser.open({ viewport: { width, height: 900 }, colorScheme, forcedColors })
+      for (const path of [...paths, ...more]) {
+        await page.goto(url + path)
+        const beyond = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        )
+        expect([path, width, beyond]).toEqual([path, width, 0])
+        await expectAccessible(page)
+        await picture(page, `${width}-${colorScheme}${path.replaceAll(/\W+/g, '-')}`)
+      }
+      await page.context().close()
+    }
+    expect(browser.faults).toEqual([])
+  })
+})
