@@ -84,9 +84,15 @@ function readLock(file) {
   }
 }
 
+/**
+ * npm 9, which Debian 13 has, takes optional peers for packages that the lockfile lacks, and refuses it. Every package
+ * that is needed is in the lockfile, so it is told to leave peers alone.
+ */
 function npmInstall(args) {
+  const [, major = '99'] = /^npm\/(\d+)/.exec(process.env.npm_config_user_agent ?? '') ?? []
+  const peers = Number(major) < 10 ? ['--legacy-peer-deps'] : []
   npm(
-    [...args, '--no-fund', '--no-audit', '--loglevel=error'],
+    [...args, ...peers, '--no-fund', '--no-audit', '--loglevel=error'],
     'npm failed (see above). Fix that, then run this again.',
   )
 }
