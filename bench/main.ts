@@ -16,6 +16,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   projection: () => import('./projection.ts'),
   analytics: () => import('./analytics.ts'),
   events: () => import('./events.ts'),
+  webhooks: () => import('./webhooks.ts'),
   seed: () => import('./seed.ts'),
   backup: () => import('./backup.ts'),
   ingest: () => import('./ingest.ts'),

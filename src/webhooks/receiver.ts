@@ -124,6 +124,7 @@ const BY_CODE: [RegExp, DeliveryError][] = [
 function errorOf(error: unknown): DeliveryError {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof MediaError) return 'refused_address'
+    if (cause.name === 'HTTPParserError') return 'bad_answer'
     const { code } = cause as { code?: unknown }
     const found = typeof code === 'string' && BY_CODE.find(([pattern]) => pattern.test(code))
     if (found) return found[1]

@@ -34,8 +34,16 @@ export function startSending(options: SendingOptions): Sending {
   const lanes = new Set<Lane>()
   const record = openRecorder({ ...options, random }, stop)
 
+  let lastStep: Promise<unknown> = Promise.resolve()
+  /** One at a time: each skips what another transaction has locked. */
+  const step = (): Promise<number> => {
+    const next = lastStep.then(openLanes)
+    lastStep = next.catch(() => undefined)
+    return next
+  }
+
   /** Opens lanes for endpoints that nobody sends to. Returns their number. */
-  async function step(): Promise<number> {
+  async function openLanes(): Promise<number> {
     await catchUp(db, clock())
     const leases = stop.aborted ? [] : await claimEndpoints(db, clock())
     for (const lease of leases) {

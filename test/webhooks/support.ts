@@ -8,6 +8,7 @@ import {
   type EndpointRow,
   loadEndpoint,
 } from '../../src/library/webhooks/endpoints.ts'
+import { resumeEndpoint } from '../../src/library/webhooks/states.ts'
 import type { Signing } from '../../src/webhooks/secrets.ts'
 import { openWebhooks, type WebhookOptions, type Webhooks } from '../../src/workers/webhooks.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
@@ -31,6 +32,7 @@ export interface Stage {
   worker: Worker
   /** Writes deliveries of all events and sends what is due. */
   settle(): Promise<void>
+  resume(id: string, from?: string): Promise<EndpointRow>
   deliveries(id: string): ReturnType<typeof deliveriesOf>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -103,6 +105,7 @@ export async function openStage(options: Partial<WebhookOptions> = {}): Promise<
       await stage.worker.consumer.drain()
       await stage.worker.webhooks.drain()
     },
+    resume: (id, from = 'stopped') => resumeEndpoint(stores.db, id, from, stage.now),
     deliveries: (id) => deliveriesOf(stores, id),
     async [Symbol.asyncDispose]() {
       for (const worker of workers) await worker.stop()

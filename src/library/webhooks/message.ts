@@ -2,6 +2,7 @@ import type { DbOrTx } from '../../db/client.ts'
 import { formatCursor, type StoredEvent } from '../../events/catalogue.ts'
 import { toCloudEvent } from '../../events/cloud-event.ts'
 import { positionOfPrevious } from '../../events/positions.ts'
+import { omit } from '../../omit.ts'
 import { TEST_TYPE } from './deliveries.ts'
 import type { DueDelivery } from './leases.ts'
 
@@ -14,12 +15,12 @@ const MAX_BODY = 20_000
  */
 export async function toMessage(db: DbOrTx, delivery: DueDelivery, publicUrl: string): Promise<string> {
   const { event } = delivery
+  if (!event && !delivery.test) throw new Error(`the log has no event ${delivery.eventId}`)
   if (!event) return JSON.stringify(toTestEvent(delivery, publicUrl))
   const cloudEvent = toCloudEvent(event, publicUrl)
   const body = JSON.stringify(cloudEvent)
   if (Buffer.byteLength(body) < MAX_BODY) return body
-  const { data: _, datacontenttype: __, ...rest } = cloudEvent
-  return JSON.stringify({ ...rest, dataref: await addressOf(db, event, publicUrl) })
+  return JSON.stringify({ ...omit(cloudEvent, 'data'), dataref: await addressOf(db, event, publicUrl) })
 }
 
 async function addressOf(db: DbOrTx, { cursor }: StoredEvent, publicUrl: string): Promise<string> {

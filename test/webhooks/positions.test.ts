@@ -1,0 +1,267 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { formatCursor } from '../../src/events/catalogue.ts'
+import { findEnd, readEvents } from '../../src/events/read.ts'
+import { loadDelivery, resendEvent, resendRange, sendTest } from '../../src/library/webhooks/deliveries.ts'
+import { updateEndpoint } from '../../src/library/webhooks/endpoints.ts'
+import { pauseEndpoint } from '../../src/library/webhooks/states.ts'
+import { untilReadable } from '../support/stores.ts'
+import { until } from '../support/until.ts'
+import { openWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { openStage, type Stage } from './support.ts'
+
+let stage: Stage
+let receiver: WebhookReceiver
+beforeAll(async () => {
+  stage = await openStage()
+})
+afterAll(() => stage[Symbol.asyncDispose]())
+beforeEach(async () => {
+  receiver = await openWebhookReceiver()
+})
+afterEach(async () => {
+  await stage.stores.db.$client.query('delete from webhook_endpoints')
+  await receiver[Symbol.asyncDispose]()
+})
+
+const subjects = () => receiver.received.map(({ body }) => JSON.parse(body).subject as string)
+
+/** Takes what has arrived so far. */
+function taken(): string[] {
+  const list = subjects()
+  receiver.received.length = 0
+  return list
+}
+
+test('10,000 events for a paused endpoint all arrive after its resume, each once, and none from before', async () => {
+  await stage.write(20)
+  const { id } = await stage.register(receiver.url)
+  const before = await stage.write(3)
+  await stage.settle()
+  await pauseEndpoint(stage.stores.db, id)
+  const missed: string[] = []
+  for (let n = 0; n < 10; n++) missed.push(...(await stage.write(1_000)))
+  await stage.settle()
+  expect(taken()).toEqual(before)
+  await stage.resume(id)
+  const after = await stage.write(3)
+  await stage.settle()
+  const arrived = taken()
+  expect(arrived).toHaveLength(10_003)
+  expect(new Set(arrived)).toEqual(new Set([...missed, ...after]))
+  expect(receiver.mostAtOnce()).toBeLessThanOrEqual(4)
+})
+
+test('pausing and resuming while events are written loses none', async () => {
+  const { id } = await stage.register(receiver.url)
+  const written: string[] = []
+  let writing = true
+  const writer = (async () => {
+    for (let n = 0; n < 20; n++) written.push(...(await stage.write(25)))
+    writing = false
+  })()
+  while (writing) {
+    await pauseEndpoint(stage.stores.db, id)
+    await new Promise((resolve) => setTimeout(resolve, 7))
+    await stage.resume(id)
+    await new Promise((resolve) => setTimeout(resolve, 11))
+  }
+  await writer
+  await stage.settle()
+  await until(() => receiver.received.length >= written.length)
+  expect(new Set(subjects())).toEqual(new Set(written))
+})
+
+test('a resume from now sends only what comes; one from a cursor or a date sends everything since', async () => {
+  const { id } = await stage.register(receiver.url)
+  const first = await stage.write(2)
+  await stage.settle()
+  const cursor = await findEnd(stage.stores.db)
+  await pauseEndpoint(stage.stores.db, id)
+  const second = await stage.write(3)
+  await stage.resume(id, 'now')
+  const third = await stage.write(1)
+  await stage.settle()
+  expect(taken().toSorted()).toEqual([...first, ...third].toSorted())
+
+  await pauseEndpoint(stage.stores.db, id)
+  await stage.resume(id, formatCursor(cursor))
+  await stage.settle()
+  expect(taken().toSorted()).toEqual([...second, ...third].toSorted())
+
+  const later = ['2100-05-04T23:59:59.999Z', '2100-05-05T00:00:00Z', '2100-05-06T00:00:00Z']
+  for (const time of later)
+    await stage.stores.db.$client.query(
+      `insert into events (type, subject, data, time) values ('key.revoked', $1, '{"key_id":"k"}', $2)`,
+      [time, time],
+    )
+  await untilReadable(stage.stores.db)
+  await stage.settle()
+  expect(taken()).toHaveLength(3)
+  await pauseEndpoint(stage.stores.db, id)
+  await stage.resume(id, '2100-05-05')
+  await stage.settle()
+  expect(taken()).toEqual(later.slice(1))
+})
+
+test('a retry that waits is skipped by a resume from now, and its late answer does not matter', async () => {
+  const { id } = await stage.register(receiver.url)
+  receiver.answer(status(500))
+  await stage.write(4)
+  await stage.settle()
+  await pauseEndpoint(stage.stores.db, id)
+  taken()
+  receiver.answer(status(204))
+  await stage.resume(id, 'now')
+  stage.pass(86_400_000)
+  await stage.settle()
+  expect(taken()).toEqual([])
+  expect((await stage.deliveries(id)).map(({ state }) => state)).toEqual(Array(4).fill('skipped'))
+})
+
+test('one event, a range, or what failed in it is sent again', async () => {
+  const { id } = await stage.register(receiver.url, { types: ['key.revoked'] })
+  const start = await findEnd(stage.stores.db)
+  const [first] = await stage.write(1)
+  await stage.write(1, 'account.plan_changed')
+  await stage.settle()
+  receiver.answer(status(500))
+  const bad = await stage.write(1)
+  await stage.settle()
+  for (let n = 0; n < 10; n++) {
+    stage.pass(2 * 86_400_000)
+    await stage.settle()
+  }
+  const { db } = stage.stores
+  expect((await stage.deliveries(id)).map(({ state }) => state)).toEqual(['delivered', 'failed'])
+  receiver.answer(status(204))
+  taken()
+  const { events } = await readEvents(db, { after: start, limit: 10 })
+  const [one, other] = events
+  await resendEvent(db, id, one!.id, stage.now)
+  await stage.settle()
+  expect(taken()).toEqual([first])
+  // Of another type: somebody asked for this very event.
+  await resendEvent(db, id, other!.id, stage.now)
+  await stage.settle()
+  expect(taken()).toEqual([other!.subject])
+
+  const range = { from: formatCursor(start), to: formatCursor(await findEnd(db)) }
+  expect(await resendRange(db, id, { ...range, only: 'failed' }, stage.now)).toEqual({ queued: 1, next: null })
+  await stage.settle()
+  expect(taken().toSorted()).toEqual(bad.toSorted())
+  expect(await resendRange(db, id, range, stage.now)).toEqual({ queued: 2, next: null })
+  await stage.settle()
+  expect(taken().toSorted()).toEqual([first!, ...bad].toSorted())
+  expect(await resendRange(db, id, { from: '2000-01-01', to: '2000-01-02' }, stage.now)).toEqual({
+    queued: 0,
+    next: null,
+  })
+  await expect(resendRange(db, id, { from: '2100-01-01', to: '2000-01-02' }, stage.now)).rejects.toThrow(/from/)
+})
+
+test('a test event arrives though the endpoint is paused, is tried once, and changes nothing else', async () => {
+  const { id } = await stage.register(receiver.url, { types: ['key.revoked'] })
+  await pauseEndpoint(stage.stores.db, id)
+  const sent = await sendTest(stage.stores.db, id, stage.now)
+  await stage.settle()
+  const [{ body, headers }] = receiver.received as [(typeof receiver.received)[0]]
+  expect(JSON.parse(body)).toMatchObject({ specversion: '1.0', id: sent.eventId, type: 'webhook.test', subject: id })
+  expect(headers['webhook-id']).toBe(sent.eventId)
+  receiver.answer(status(410))
+  const second = await sendTest(stage.stores.db, id, stage.now)
+  await stage.settle()
+  expect(await loadDelivery(stage.stores.db, id, second.eventId)).toMatchObject({
+    state: 'failed',
+    attempts: [{ status: 410, error: 'gone' }],
+  })
+  expect(await stage.endpoint(id)).toMatchObject({ state: 'paused', failures: 0 })
+})
+
+test('of two workers each sends to endpoints of its own, and no event twice', async () => {
+  const second = await stage.open()
+  const receivers = await Promise.all(Array.from({ length: 6 }, () => openWebhookReceiver()))
+  for (const one of receivers) one.answer((_, response) => setTimeout(() => response.writeHead(204).end(), 3))
+  for (const { url } of receivers) await stage.register(url)
+  const written = await stage.write(150)
+  const moreWritten = await stage.write(150)
+  await until(() => receivers.every(({ received }) => received.length >= 300))
+  await stage.settle()
+  await second.webhooks.drain()
+  for (const { received, mostAtOnce } of receivers) {
+    const got = received.map(({ body }) => JSON.parse(body).subject)
+    expect(got.toSorted()).toEqual([...written, ...moreWritten].toSorted())
+    expect(mostAtOnce()).toBeLessThanOrEqual(4)
+  }
+  await second.stop()
+  await Promise.all(receivers.map((one) => one[Symbol.asyncDispose]()))
+})
+
+test('a worker that slept through its lease records nothing, and another sends again', async () => {
+  const sleeper = await openStage({ timeoutMs: 3_600_000 })
+  try {
+    const open: (() => void)[] = []
+    receiver.answer((_, response) => {
+      open.push(() => response.writeHead(500).end())
+    })
+    const { id } = await sleeper.register(receiver.url)
+    await sleeper.write(2)
+    await until(() => open.length === 2)
+    // Its lease is over, as if it had been suspended for longer.
+    await sleeper.stores.db.$client.query(`update webhook_endpoints set lease_until = now() - interval '1 second'`)
+    receiver.answer(status(204))
+    await sleeper.open()
+    await until(async () => (await sleeper.deliveries(id)).every(({ state }) => state === 'delivered'))
+    for (const answer of open) answer()
+    await sleeper.settle()
+    const deliveries = await sleeper.deliveries(id)
+    expect(deliveries.map(({ attempts }) => attempts.map((one) => one.status))).toEqual([[204], [204]])
+    expect(await sleeper.endpoint(id)).toMatchObject({ failures: 0, failingSince: null })
+    expect(receiver.received).toHaveLength(4)
+  } finally {
+    await sleeper[Symbol.asyncDispose]()
+  }
+})
+
+test('a changed address or a pause holds for what waits already', async () => {
+  const other = await openWebhookReceiver()
+  const { id } = await stage.register(receiver.url)
+  receiver.answer(status(500))
+  await stage.write(3)
+  await stage.settle()
+  await updateEndpoint(stage.stores.db, id, { url: other.url }, { allowPrivate: true })
+  stage.pass(60_000)
+  await stage.settle()
+  expect([receiver.received.length, other.received.length]).toEqual([3, 3])
+  await stage.stores.db.$client.query(`update webhook_endpoints set types = '{account.created}'`)
+  await stage.write(3)
+  await stage.settle()
+  expect(other.received).toHaveLength(3)
+  await other[Symbol.asyncDispose]()
+})
+
+test('an event that would be too long has the address of itself in the log instead of its data', async () => {
+  await stage.register(receiver.url, { types: ['frames.annotated'] })
+  const data = {
+    video_id: 'v',
+    title: 'Long',
+    author: null,
+    platform: 'web',
+    frame_ids: Array.from({ length: 2_000 }, (_, n) => `frame-${n}-of-many`),
+    annotator: 'test@1',
+  }
+  await stage.stores.db.$client.query(`insert into events (type, subject, data) values ('frames.annotated', 'v', $1)`, [
+    JSON.stringify(data),
+  ])
+  await untilReadable(stage.stores.db)
+  await stage.settle()
+  const [{ body }] = receiver.received as [(typeof receiver.received)[0]]
+  expect(Buffer.byteLength(body)).toBeLessThan(20_000)
+  const event = JSON.parse(body)
+  expect(event).toMatchObject({ type: 'frames.annotated', subject: 'v' })
+  expect(event.data).toBeUndefined()
+  const address = new URL(event.dataref)
+  expect(address.origin + address.pathname).toBe('https://frames.example/api/events')
+  const [xid, seq] = address.searchParams.get('after')!.split('.')
+  const page = await readEvents(stage.stores.db, { after: { xid: xid!, seq: Number(seq) }, limit: 1 })
+  expect(page.events[0]).toMatchObject({ id: event.id, data })
+})
