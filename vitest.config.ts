@@ -11,6 +11,7 @@ const PROCESS = [
   'test/{faults,journeys,platform}/**/*.test.ts',
   'test/accounts/{browser,cli,pages}.test.ts',
   'test/library/{cli*,job*,vision}.test.ts',
+  'test/webhooks/{cli,killed}.test.ts',
   'test/library/cli-reannotate.test.ts',
   'test/mcp/{clients,referees}.test.ts',
 ]

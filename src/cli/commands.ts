@@ -167,6 +167,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     group: PEOPLE,
     load: async () => (await import('./events.ts')).defineEvents,
   },
+  {
+    name: 'webhooks',
+    description: 'register receivers of events, pause and resume them, see what was sent and answered',
+    group: PEOPLE,
+    load: async () => (await import('./webhooks.ts')).defineWebhooks,
+  },
 ]
 
 /** Writes what every command takes into a script, so it loads them all. */

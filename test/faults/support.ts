@@ -42,6 +42,7 @@ export function launchWorker(library: Library, faultAt = ''): WorkerProcess {
       DATA_DIR: library.dataDir,
       FAULT_AT: faultAt,
       LOG_LEVEL: 'info',
+      WEBHOOK_ALLOW_PRIVATE: '1',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

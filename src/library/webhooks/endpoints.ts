@@ -7,6 +7,7 @@ import type { EventType } from '../../events/catalogue.ts'
 import { findEnd } from '../../events/read.ts'
 import { checkUrl } from '../../outbound/checked-url.ts'
 import { createSecret, type Signing, signingOf } from '../../webhooks/secrets.ts'
+import { parseEmail } from '../accounts/accounts.ts'
 import { isId, randomId } from '../ids.ts'
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect
@@ -130,7 +131,7 @@ function toColumns({ url, types, description, email }: Partial<EndpointFields>, 
     ...(url === undefined ? {} : { url: checkReceiver(url, allowPrivate) }),
     ...(types === undefined ? {} : { types: toTypes(types) }),
     ...(description === undefined ? {} : { description: cleanText(description).slice(0, MAX_DESCRIPTION) }),
-    ...(email === undefined ? {} : { email: email?.toLowerCase() ?? null }),
+    ...(email === undefined ? {} : { email: email === null ? null : parseEmail(email) }),
   }
 }
 

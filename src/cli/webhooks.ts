@@ -1,0 +1,292 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { EVENT_TYPES, type EventType } from '../events/catalogue.ts'
+import {
+  type DeliveryEntry,
+  listDeliveries,
+  loadDelivery,
+  resendEvent,
+  resendRange,
+  sendTest,
+} from '../library/webhooks/deliveries.ts'
+import { describeDelivery, describeEndpoint, describeEndpoints } from '../library/webhooks/describe.ts'
+import {
+  createEndpoint,
+  deleteEndpoint,
+  type EndpointRow,
+  listEndpoints,
+  loadEndpoint,
+  OVERLAP_HOURS,
+  rotateSecret,
+  updateEndpoint,
+} from '../library/webhooks/endpoints.ts'
+import { pauseEndpoint, resumeEndpoint } from '../library/webhooks/states.ts'
+import { ageOf } from './age.ts'
+import { type CommandContext, parseInteger, withContext } from './context.ts'
+import { addExamples } from './examples.ts'
+import { CliError, usage } from './failure.ts'
+import { type Column, print, table } from './terminal.ts'
+
+interface Fields {
+  types?: readonly EventType[] | null
+  description?: string
+  email?: string
+  json?: boolean
+}
+
+/** `frames webhooks …`: what `/api/webhooks` does. */
+export function defineWebhooks(group: Command): void {
+  addExamples(
+    group,
+    'webhooks create https://hooks.example.org/frames --types video.ready,video.failed',
+    'webhooks test <id>',
+    'webhooks deliveries <id> --state failed',
+    'webhooks resume <id> --from 2026-11-20',
+    'webhooks resend <id> --from 2026-11-20 --to 2026-11-21 --failed',
+  )
+  defineRegistration(group)
+  defineRunning(group)
+  defineLog(group)
+}
+
+function defineRegistration(group: Command): void {
+  group
+    .command('list', { isDefault: true })
+    .description('list all receivers of events')
+    .option('--json', 'print one JSON object')
+    .action(({ json }: { json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const webhooks = await describeEndpoints(db, await listEndpoints(db))
+        print(json, { webhooks }, () => (webhooks.length > 0 ? table(webhooks, COLUMNS) : 'no webhooks'))
+      }),
+    )
+
+  withFields(group.command('create').argument('<url>', 'address that events are sent to'))
+    .description('register a receiver of events from now on, and show its secret once')
+    .option('--v1a', 'sign with ed25519: receivers check with a public key, and there is no secret to share')
+    .action((url: string, { v1a, json, types = null, ...given }: Fields & { v1a?: boolean }) =>
+      withContext(async ({ db, config }) => {
+        const fields = { ...given, url, types, accountId: null, ...(v1a ? { signing: 'v1a' as const } : {}) }
+        const allowPrivate = config.webhookAllowPrivate
+        const made = await db.transaction((tx) => createEndpoint(tx, fields, { allowPrivate }))
+        await printWithSecret({ db }, made, json)
+      }),
+    )
+
+  group
+    .command('show')
+    .description('show a receiver')
+    .argument('<id>', 'webhook id')
+    .option('--json', 'print one JSON object')
+    .action((id: string, { json }: { json?: boolean }) =>
+      withContext(async ({ db }) => printOne(db, await loadEndpoint(db, id), json)),
+    )
+
+  withFields(group.command('edit').argument('<id>', 'webhook id'))
+    .description('change the address, types, description or e-mail address')
+    .option('--url <url>', 'address that events are sent to')
+    .action((id: string, { json, ...given }: Fields & { url?: string }) =>
+      withContext(async ({ db, config }) => {
+        if (Object.keys(given).length === 0) throw usage('Name at least one of --url, --types, --description, --email.')
+        const endpoint = await updateEndpoint(db, id, given, { allowPrivate: config.webhookAllowPrivate })
+        await printOne(db, endpoint, json)
+      }),
+    )
+
+  group
+    .command('delete')
+    .description('delete a receiver with its deliveries')
+    .argument('<id>', 'webhook id')
+    .option('--json', 'print one JSON object')
+    .action((id: string, { json }: { json?: boolean }) =>
+      withContext(async ({ db }) => {
+        await deleteEndpoint(db, id)
+        print(json, { deleted: id }, () => `deleted ${id}`)
+      }),
+    )
+
+  group
+    .command('rotate')
+    .description('replace the secret and show the new one once (the old one signs too until the overlap ends)')
+    .argument('<id>', 'webhook id')
+    .option('--overlap-hours <n>', 'how long the old secret signs too', String(OVERLAP_HOURS))
+    .addOption(new Option('--signing <version>', 'the new secret signs so').choices(['v1', 'v1a']))
+    .option('--json', 'print one JSON object')
+    .action((id: string, given: { overlapHours: string; signing?: 'v1' | 'v1a'; json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const overlapHours = parseInteger('--overlap-hours', given.overlapHours, { min: 0, max: 720 })
+        const made = await db.transaction((tx) => rotateSecret(tx, id, { overlapHours, signing: given.signing }))
+        await printWithSecret({ db }, made, given.json)
+      }),
+    )
+}
+
+function defineRunning(group: Command): void {
+  group
+    .command('pause')
+    .description('stop sending (the receiver keeps its place in the event log, so nothing is lost)')
+    .argument('<id>', 'webhook id')
+    .option('--json', 'print one JSON object')
+    .action((id: string, { json }: { json?: boolean }) =>
+      withContext(async ({ db }) => printOne(db, await pauseEndpoint(db, id), json)),
+    )
+
+  group
+    .command('resume')
+    .description('send again')
+    .argument('<id>', 'webhook id')
+    .option('--from <place>', 'stopped, now, a cursor of the event log, or a date', 'stopped')
+    .option('--json', 'print one JSON object')
+    .action((id: string, { from, json }: { from: string; json?: boolean }) =>
+      withContext(async ({ db }) => printOne(db, await resumeEndpoint(db, id, from, new Date()), json)),
+    )
+
+  group
+    .command('test')
+    .description('send a test event and show the answer')
+    .argument('<id>', 'webhook id')
+    .option('--json', 'print one JSON object')
+    .action((id: string, { json }: { json?: boolean }) => withContext((context) => sendAndWait(context, id, json)))
+}
+
+function defineLog(group: Command): void {
+  group
+    .command('deliveries')
+    .description('list what was sent within 30 days and what was answered, the newest first')
+    .argument('<id>', 'webhook id')
+    .addOption(
+      new Option('--state <state>', 'only these').choices(['waiting', 'delivered', 'failed', 'skipped'] as const),
+    )
+    .option('--limit <n>', 'number of deliveries', '50')
+    .option('--json', 'print one JSON object')
+    .action((id: string, { state, limit, json }: { state?: DeliveryEntry['state']; limit: string; json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const count = parseInteger('--limit', limit, { min: 1, max: 10_000 })
+        const { deliveries, next } = await listDeliveries(db, id, { state, limit: count })
+        print(json, { deliveries: deliveries.map(describeDelivery), next: next === null ? null : String(next) }, () =>
+          deliveries.length > 0 ? table(deliveries, DELIVERY_COLUMNS) : 'no deliveries',
+        )
+      }),
+    )
+
+  group
+    .command('resend')
+    .description('send one event or a range of the log once more')
+    .argument('<id>', 'webhook id')
+    .option('--event <id>', 'one event')
+    .option('--from <place>', 'events after this cursor, or from this date on')
+    .option('--to <place>', 'up to this cursor, or before this date')
+    .option('--failed', 'of the range only what was given up')
+    .option('--json', 'print one JSON object')
+    .action((id: string, given: { event?: string; from?: string; to?: string; failed?: boolean; json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const queued = await resend(db, id, given)
+        print(given.json, { queued }, () => `${queued} ${queued === 1 ? 'event is' : 'events are'} sent again`)
+      }),
+    )
+}
+
+async function resend(
+  db: CommandContext['db'],
+  id: string,
+  { event, from, to, failed }: { event?: string; from?: string; to?: string; failed?: boolean },
+): Promise<number> {
+  const [ranged, single] = [from !== undefined && to !== undefined, event !== undefined]
+  if (single === (from !== undefined || to !== undefined) || (!single && !ranged))
+    throw usage('Give --event, or --from and --to.')
+  if (event !== undefined) {
+    await resendEvent(db, id, event, new Date())
+    return 1
+  }
+  const only = failed ? { only: 'failed' as const } : {}
+  for (let queued = 0, place: string = from!; ; ) {
+    const done = await resendRange(db, id, { from: place, to: to!, ...only }, new Date())
+    queued += done.queued
+    if (done.next === null) return queued
+    place = done.next
+  }
+}
+
+/** An attempt takes 15 seconds at most, and the worker looks every second. */
+const TEST_MS = 30_000
+
+async function sendAndWait({ db }: CommandContext, id: string, json: boolean | undefined): Promise<void> {
+  const { eventId } = await sendTest(db, id, new Date())
+  const end = Date.now() + TEST_MS
+  let delivery = await loadDelivery(db, id, eventId)
+  while (delivery.state === 'waiting' && Date.now() < end) {
+    await sleep(200)
+    delivery = await loadDelivery(db, id, eventId)
+  }
+  print(json, { delivery: describeDelivery(delivery) }, () => table([delivery], DELIVERY_COLUMNS))
+  if (delivery.state === 'waiting') throw new CliError('No worker has sent it yet. Check that one runs.')
+  if (delivery.state === 'failed') throw new CliError('The receiver did not accept the test event.')
+}
+
+function withFields(command: Command): Command {
+  return command
+    .option('--types <list>', `comma-separated event types, or all: ${EVENT_TYPES.join(', ')}`, parseTypes)
+    .option('--description <text>', 'what it is for')
+    .option('--email <address>', 'where failures are told')
+    .option('--json', 'print one JSON object')
+}
+
+function parseTypes(text: string): readonly EventType[] | null {
+  if (text === 'all') return null
+  return text.split(',').map((part) => {
+    const type = EVENT_TYPES.find((one) => one === part.trim())
+    if (!type) throw new InvalidArgumentError(`"${part}" is not an event type. Use all, or ${EVENT_TYPES.join(', ')}.`)
+    return type
+  })
+}
+
+type Described = Awaited<ReturnType<typeof describeEndpoint>>
+
+async function printOne(db: CommandContext['db'], endpoint: EndpointRow, json: boolean | undefined): Promise<void> {
+  const webhook = await describeEndpoint(db, endpoint)
+  print(json, { webhook }, () => linesOf(webhook))
+}
+
+async function printWithSecret(
+  { db }: Pick<CommandContext, 'db'>,
+  { endpoint, secret }: { endpoint: EndpointRow; secret: string },
+  json: boolean | undefined,
+): Promise<void> {
+  const webhook = await describeEndpoint(db, endpoint)
+  const shown = webhook.signing === 'v1' ? secret : null
+  print(json, { webhook, secret: shown }, () => [
+    ...linesOf(webhook),
+    ...(shown === null ? [] : [`secret: ${shown}`, 'The secret is not shown again.']),
+  ])
+}
+
+function linesOf(webhook: Described): string[] {
+  return Object.entries(webhook)
+    .filter(([, value]) => value !== null && value !== '')
+    .map(([name, value]) => `${name.replaceAll('_', ' ')}: ${Array.isArray(value) ? value.join(', ') : value}`)
+}
+
+const COLUMNS: Column<Described>[] = [
+  { heading: 'ID', cell: ({ id }) => id },
+  { heading: 'STATE', cell: ({ state }) => ({ text: state, style: state === 'active' ? 'green' : 'red' }) },
+  { heading: 'WAITING', cell: ({ waiting }) => String(waiting), align: 'right' },
+  { heading: 'FAILURES', cell: ({ failures }) => String(failures), align: 'right' },
+  { heading: 'SUCCESS', cell: ({ last_success_at: at }) => (at ? `${ageOf(at)} ago` : 'never'), terminalOnly: true },
+  { heading: 'URL', cell: ({ url }) => url },
+  { heading: 'TYPES', cell: ({ types }) => `(${types?.join(' ') ?? 'all'})` },
+]
+
+const DELIVERY_COLUMNS: Column<DeliveryEntry>[] = [
+  { heading: 'EVENT', cell: ({ eventId }) => eventId },
+  { heading: 'TYPE', cell: ({ type }) => type },
+  { heading: 'STATE', cell: ({ state }) => ({ text: state, style: state === 'failed' ? 'red' : undefined }) },
+  { heading: 'TRIES', cell: ({ attempts }) => String(attempts.length), align: 'right' },
+  { heading: 'LAST', cell: ({ attempts }) => attempts.at(-1)?.at.toISOString() ?? '-' },
+  { heading: 'ANSWER', cell: ({ attempts }) => answerOf(attempts.at(-1)) },
+]
+
+function answerOf(attempt: DeliveryEntry['attempts'][number] | undefined): string {
+  if (!attempt) return '-'
+  const { status, error, latencyMs, answer } = attempt
+  return `${status ?? error} ${latencyMs} ms ${(answer ?? '').slice(0, 60)}`.trim()
+}

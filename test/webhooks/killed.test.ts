@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { startLocalRedis } from '../../src/local/redis.ts'
+import { type Library, launchWorker, type WorkerProcess } from '../faults/support.ts'
+import { until } from '../support/until.ts'
+import { openWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { openStage, type Stage } from './support.ts'
+
+let dir: string
+let stage: Stage
+let receiver: WebhookReceiver
+let worker: WorkerProcess | undefined
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'frames-webhooks-'))
+  stage = await openStage()
+  // The workers of these tests are processes.
+  await stage.worker.stop()
+  receiver = await openWebhookReceiver()
+})
+afterEach(async () => {
+  worker?.child.kill('SIGTERM')
+  await worker?.ended
+  worker = undefined
+  await receiver[Symbol.asyncDispose]()
+  await stage[Symbol.asyncDispose]()
+  rmSync(dir, { recursive: true, force: true })
+})
+
+const libraryOf = (): Library => ({ ...stage.stores, dataDir: dir })
+const subjects = () => receiver.received.map(({ body }) => JSON.parse(body).subject as string)
+const allDelivered = async (id: string, count: number) => {
+  const deliveries = await stage.deliveries(id)
+  return deliveries.length === count && deliveries.every(({ state }) => state === 'delivered')
+}
+
+test('a worker killed at each step loses no event; only what was not yet recorded comes twice', async () => {
+  const { id } = await stage.register(receiver.url, { types: ['key.revoked'] })
+  const written: string[] = []
+  for (const step of [
+    'webhook-written:1',
+    'webhook-sent:1',
+    'webhook-sent:7',
+    'webhook-recorded:1',
+    'webhook-recorded:5',
+  ]) {
+    written.push(...(await stage.write(12)))
+    // Another process would wait for the lease of the dead one to run out.
+    await stage.stores.db.$client.query('update webhook_endpoints set lease_until = null')
+    worker = launchWorker(libraryOf(), step)
+    expect([step, await worker.ended]).toEqual([step, 'SIGKILL'])
+  }
+  await stage.stores.db.$client.query('update webhook_endpoints set lease_until = null')
+  worker = launchWorker(libraryOf())
+  await until(() => allDelivered(id, written.length))
+  expect(new Set(subjects())).toEqual(new Set(written))
+  // At each death at most the 32 of one endpoint that were sent and not yet recorded.
+  expect(subjects().length - written.length).toBeLessThanOrEqual(5 * 32)
+})
+
+test('a worker killed in the middle of many deliveries is followed by another once its lease is over', async () => {
+  receiver.answer((_, response) => setTimeout(() => response.writeHead(204).end(), 5))
+  const { id } = await stage.register(receiver.url, { types: ['key.revoked'] })
+  const written = await stage.write(300)
+  const first = launchWorker(libraryOf())
+  await until(() => receiver.received.length >= 40)
+  first.child.kill('SIGKILL')
+  await first.ended
+  worker = launchWorker(libraryOf())
+  await until(() => allDelivered(id, 300))
+  expect(new Set(subjects())).toEqual(new Set(written))
+})
+
+test('Redis wiped between failure and retry changes nothing: the event arrives', async () => {
+  const redis = await startLocalRedis({ dir: join(dir, 'redis'), persistent: false })
+  const wipe = new Redis(redis.url)
+  try {
+    receiver.answer((_, response, n) => response.writeHead(n <= 3 ? 503 : 204).end())
+    const { id } = await stage.register(receiver.url, { types: ['key.revoked'] })
+    worker = launchWorker({ ...libraryOf(), redisUrl: redis.url })
+    const written = await stage.write(3)
+    await until(() => receiver.received.length >= 3)
+    await wipe.flushall()
+    await until(() => allDelivered(id, 3))
+    expect(new Set(subjects())).toEqual(new Set(written))
+    expect(receiver.received).toHaveLength(6)
+  } finally {
+    worker?.child.kill('SIGTERM')
+    await worker?.ended
+    wipe.disconnect()
+    await redis.stop()
+  }
+})
