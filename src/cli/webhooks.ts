@@ -28,7 +28,8 @@ import { CliError, usage } from './failure.ts'
 import { type Column, print, table } from './terminal.ts'
 
 interface Fields {
-  types?: readonly EventType[] | null
+  /** Not null: to commander that is no value. */
+  types?: readonly EventType[] | 'all'
   description?: string
   email?: string
   json?: boolean
@@ -64,9 +65,15 @@ function defineRegistration(group: Command): void {
   withFields(group.command('create').argument('<url>', 'address that events are sent to'))
     .description('register a receiver of events from now on, and show its secret once')
     .option('--v1a', 'sign with ed25519: receivers check with a public key, and there is no secret to share')
-    .action((url: string, { v1a, json, types = null, ...given }: Fields & { v1a?: boolean }) =>
+    .action((url: string, { v1a, json, types = 'all', ...given }: Fields & { v1a?: boolean }) =>
       withContext(async ({ db, config }) => {
-        const fields = { ...given, url, types, accountId: null, ...(v1a ? { signing: 'v1a' as const } : {}) }
+        const fields = {
+          ...given,
+          url,
+          types: typesOf(types),
+          accountId: null,
+          ...(v1a ? { signing: 'v1a' as const } : {}),
+        }
         const allowPrivate = config.webhookAllowPrivate
         const made = await db.transaction((tx) => createEndpoint(tx, fields, { allowPrivate }))
         await printWithSecret({ db }, made, json)
@@ -85,10 +92,12 @@ function defineRegistration(group: Command): void {
   withFields(group.command('edit').argument('<id>', 'webhook id'))
     .description('change the address, types, description or e-mail address')
     .option('--url <url>', 'address that events are sent to')
-    .action((id: string, { json, ...given }: Fields & { url?: string }) =>
+    .action((id: string, { json, types, ...given }: Fields & { url?: string }) =>
       withContext(async ({ db, config }) => {
-        if (Object.keys(given).length === 0) throw usage('Name at least one of --url, --types, --description, --email.')
-        const endpoint = await updateEndpoint(db, id, given, { allowPrivate: config.webhookAllowPrivate })
+        const fields = { ...given, ...(types === undefined ? {} : { types: typesOf(types) }) }
+        if (Object.keys(fields).length === 0)
+          throw usage('Name at least one of --url, --types, --description, --email.')
+        const endpoint = await updateEndpoint(db, id, fields, { allowPrivate: config.webhookAllowPrivate })
         await printOne(db, endpoint, json)
       }),
     )
@@ -231,14 +240,16 @@ function withFields(command: Command): Command {
     .option('--json', 'print one JSON object')
 }
 
-function parseTypes(text: string): readonly EventType[] | null {
-  if (text === 'all') return null
+function parseTypes(text: string): readonly EventType[] | 'all' {
+  if (text === 'all') return text
   return text.split(',').map((part) => {
     const type = EVENT_TYPES.find((one) => one === part.trim())
     if (!type) throw new InvalidArgumentError(`"${part}" is not an event type. Use all, or ${EVENT_TYPES.join(', ')}.`)
     return type
   })
 }
+
+const typesOf = (types: readonly EventType[] | 'all') => (types === 'all' ? null : types)
 
 type Described = Awaited<ReturnType<typeof describeEndpoint>>
 

@@ -43,7 +43,11 @@ async function frames(...args: string[]): Promise<{ code: number; out: string; e
     for (const spy of spies) spy.mockRestore()
   }
 }
-const json = async (...args: string[]) => JSON.parse((await frames(...args, '--json')).out)
+const json = async (...args: string[]) => {
+  const { out, err } = await frames(...args, '--json')
+  expect(err).toBe('')
+  return JSON.parse(out)
+}
 
 test('an operator registers, tests, pauses, resumes and resends, and sees what was answered', async () => {
   const { webhook, secret } = await json('create', receiver.url, '--types', 'key.revoked,video.ready')
@@ -85,9 +89,9 @@ test('an operator registers, tests, pauses, resumes and resends, and sees what w
 test('every fault is one line that says what to do', async () => {
   const faults: [string[], number, RegExp][] = [
     [['show', 'none'], 1, /No such webhook endpoint/],
-    [['create', 'ftp://x/'], 1, /https:\/\//],
+    [['create', 'ftp://x/'], 2, /https:\/\//],
     [['create', receiver.url, '--types', 'frame.stolen'], 2, /frame\.saved/],
-    [['create', receiver.url, '--email', 'nobody'], 1, /e-mail/],
+    [['create', receiver.url, '--email', 'nobody'], 2, /e-mail/],
     [['edit', 'none'], 2, /--url/],
     [['resend', 'none'], 2, /--event/],
     [['resend', 'none', '--event', 'x', '--from', '2000-01-01'], 2, /--event/],
