@@ -85,7 +85,9 @@ export const ATTRIBUTE_WORDS: AttributeWords = {
     'code-reveal': 'code, code reveal, code walkthrough, source code, code editor',
     'customer-testimonial': 'testimonial, customer testimonial, customer story',
     'drone-establishing': 'aerial, aerial shot, aerial view, drone, drone shot, from above, birds eye',
-    'end-card': 'end card, end screen, outro, closing card, closing shot, call to action card',
+    'end-card':
+      'end card, end screen, outro, closing card, closing shot, call to action card, call to action, cta, ' +
+      'final frame, last frame, final shot, last shot',
     'fade-through-black': `fade through black, fades through black, fade to black, fades to black, fading to black,
       dip to black`,
     'hero-product-shot': 'hero shot, product shot, beauty shot, packshot, pack shot',

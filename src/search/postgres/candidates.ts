@@ -4,6 +4,7 @@ import { expandTerms, isPartSearchable, MAX_LONGER, type TypoCandidate } from '.
 import { JOINED_FROM, type ReadTerm } from '../text/query.ts'
 import type { Question } from '../text/question.ts'
 import { typosAllowed } from '../text/typos.ts'
+import { beginningOf, stemOf } from '../text/word-forms.ts'
 import { type Executor, rowsOf, WORDS } from './tables.ts'
 import type { ExpandedQuestion } from './tsquery.ts'
 
@@ -111,14 +112,15 @@ export async function versionOf(db: Executor): Promise<string | undefined> {
 }
 
 /**
- * Words that differ by typos, longer words, on-screen words that contain a word, and pairs of words that were typed as
- * one, with the version of the read model.
+ * Words that differ by typos, those that begin like other forms of a word, longer words, on-screen words that contain a
+ * word, and pairs of words that were typed as one, with the version of the read model.
  */
 function nearWordsQuery(words: readonly string[]): SQL {
   const typed = words.filter((word) => typosAllowed(word) > 0)
   const parts = words.filter(isPartSearchable)
   // Typed together, written apart: wifi for wi-fi, dont for don't.
   const joined = words.filter((word) => word.length >= JOINED_FROM)
+  const beginning = (word: string) => beginningOf(stemOf(word))
   const near = sql`
   select q.word as wanted, w.scope, w.word, false as longer
     from unnest((select ${sql.param(typed)}::text[])) as q(word) cross join lateral (
@@ -141,6 +143,15 @@ function nearWordsQuery(words: readonly string[]): SQL {
               and abs(length(w.word) - length(q.word)) <= 1 and similarity(w.word, q.word) > 0.12
             order by similarity(w.word, q.word) desc, w.word limit 20) near)
     ) w
+  union
+  select q.word, s.scope, w.word, false
+    from unnest((select ${sql.param(words)}::text[]), (select ${sql.param(words.map(beginning))}::text[]))
+           as q(word, beginning)
+    cross join unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope) cross join lateral (
+      select word from ${WORDS}
+       where scope = s.scope and word >= q.beginning and word < q.beginning || chr(1114111)
+         and length(word) <= length(q.word) + 5
+       order by word limit 60) w
   union
   select q.word, s.scope, w.word, true
     from unnest((select ${sql.param(words)}::text[])) as q(word)

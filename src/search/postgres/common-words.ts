@@ -67,9 +67,9 @@ function framesWith(term: ExpandedTerm, counts: Common['counts']): number {
   }
   const have = (words: readonly string[]) =>
     Math.min(...rowOf(words).map(({ lexeme, prefix }) => (prefix ? begin(lexeme) : (counts.get(lexeme) ?? 0))))
-  const { words, prefix, close, joins, named, called } = term
+  const { words, prefix, close, forms, joins, named, called } = term
   const whole = prefix ? begin(words[0]!) : have(words)
-  const others = [...close, ...joins.map(({ word }) => word), ...named.map(namedLexeme)].map(
+  const others = [...new Set([...close, ...forms]), ...joins.map(({ word }) => word), ...named.map(namedLexeme)].map(
     (word) => counts.get(word) ?? 0,
   )
   return [whole, ...others, ...called.map(have)].reduce((sum, n) => sum + n, 0)

@@ -70,7 +70,7 @@ function wordsOf(term: ExpandedTerm): string {
   const options = [
     term.prefix && !term.longer ? `${word}:*` : word,
     ...(term.longer ?? []).map(quoted),
-    ...term.close.map(quoted),
+    ...new Set([...term.close, ...term.forms].map(quoted)),
     ...term.pairs.map(phraseOf),
     // Written together with the word before or after it: signup for sign up.
     ...term.joins.map((one) => `${quoted(one.word)}${one.prefix ? ':*' : ''}`),

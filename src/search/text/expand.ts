@@ -1,10 +1,13 @@
 import type { ReadTerm } from './query.ts'
 import { editDistance, typosAllowed } from './typos.ts'
+import { stemOf } from './word-forms.ts'
 
 /** What is wanted, together with the words of the library that it may stand for. */
 export interface ExpandedTerm extends ReadTerm {
   /** Whole words that differ by typos. */
   close: string[]
+  /** Its other forms: plural or singular, and endings of verbs. */
+  forms: string[]
   /** On-screen words that contain it. */
   parts: string[]
   /** Two words that were typed as one. */
@@ -38,7 +41,7 @@ export function expandTerms(
 ): ExpandedTerm[] {
   return terms.map((term) => {
     const word = term.words[0]!
-    if (term.exact) return { ...term, close: [], parts: [], pairs: [] }
+    if (term.exact) return { ...term, close: [], forms: [], parts: [], pairs: [] }
     const known = candidates.get(word)
     const all = known?.filter((candidate) => !candidate.longer) ?? []
     const longer = known?.filter((candidate) => candidate.longer).map((candidate) => candidate.word)
@@ -46,6 +49,7 @@ export function expandTerms(
     return {
       ...term,
       close: closeTo(word, single),
+      forms: formsOf(word, single),
       parts: containing(word, single),
       pairs: all
         .filter((candidate) => candidate.word.includes(' '))
@@ -64,6 +68,12 @@ function closeTo(word: string, candidates: readonly TypoCandidate[]): string[] {
     .filter(({ distance, word: other }) => distance <= limit && other !== word)
     .sort((a, b) => a.distance - b.distance || compare(a.word, b.word))
   return [...new Set(close.map(({ word: other }) => other))].slice(0, MAX_CLOSE)
+}
+
+function formsOf(word: string, candidates: readonly TypoCandidate[]): string[] {
+  const stem = stemOf(word)
+  const forms = candidates.map((candidate) => candidate.word).filter((one) => one !== word && stemOf(one) === stem)
+  return [...new Set(forms)].sort(compare).slice(0, MAX_CLOSE)
 }
 
 function containing(word: string, candidates: readonly TypoCandidate[]): string[] {

@@ -33,12 +33,13 @@ export class Highlighter {
   readonly #wanted: Wanted[]
   readonly #judged = new Map<string, Verdict>()
 
-  constructor(terms: readonly ReadTerm[]) {
+  constructor(terms: readonly (ReadTerm & { forms?: readonly string[] })[]) {
     this.#phrases = terms.filter((term) => term.words.length > 1).map((term) => term.words)
     this.#singles = terms
       .filter((term) => term.words.length === 1)
       .map(({ words, exact, prefix }) => ({ typed: words[0]!, typos: typosAllowed(words[0]!), exact, prefix }))
-    this.#joined = [...new Set(terms.flatMap(({ joins }) => joins))]
+    const forms = terms.flatMap((term) => term.forms ?? []).map((word) => ({ word, prefix: false }))
+    this.#joined = [...new Set(terms.flatMap(({ joins }) => joins)), ...forms]
     this.#named = new Set(terms.flatMap(({ named }) => named))
     this.#wanted = [
       ...this.#singles.map(({ typed, typos, exact }) => ({

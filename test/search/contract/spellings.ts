@@ -22,6 +22,10 @@ export function describeSpellings(name: string, open: () => Promise<Engine>): vo
       ]),
       clip('four', { title: 'Film of labs', author: 'Existing Labs' }, [{}]),
       clip('five', { title: 'Film 53', author: 'The the' }, [{}]),
+      clip('six', { title: 'Breakfast', author: 'Mugs' }, [
+        { caption: 'coffee is poured' },
+        { caption: 'a robotic arm' },
+      ]),
     ]
     beforeAll(() => put(engine(), changesOf(clips)))
     const captions = async (q: string) =>
@@ -38,6 +42,15 @@ export function describeSpellings(name: string, open: () => Promise<Engine>): vo
       expect((await engine().search.frames(ask({ q: 'wi-fi' }))).frames[0]!.matched).toEqual({
         caption: '<em>wifi</em> tower',
       })
+    })
+
+    test('plurals and endings of verbs are found by each other, quotes exactly', async () => {
+      expect(await captions('pouring coffees')).toEqual(['coffee is poured'])
+      expect(await captions('someone pours coffee')).toEqual(['coffee is poured'])
+      expect(await captions('robot arms')).toEqual(['a robotic arm'])
+      expect(await captions('"pouring"')).toEqual([])
+      const { frames } = await engine().search.frames(ask({ q: 'pouring coffee' }))
+      expect(frames[0]!.matched).toEqual({ caption: '<em>coffee</em> is <em>poured</em>' })
     })
 
     test('a letter or two begin words, but are no part of one', async () => {
