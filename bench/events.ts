@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -203,14 +204,23 @@ async function timed(read: () => Promise<number>): Promise<number> {
   return (await read()) / ((performance.now() - started) / 1_000)
 }
 
+/** Takes what is sent. What a client makes of it is its own affair: it only looks for `next` at the end. */
 async function readPages({ url, key }: Service): Promise<number> {
+  const agent = new Agent({ keepAlive: true })
   const headers = { authorization: `Bearer ${key}` }
-  for (let after = '0.0', count = 0; ; ) {
-    const response = await fetch(`${url}?limit=${PAGE}&after=${after}`, { headers })
-    const { events, next } = (await response.json()) as { events: unknown[]; next: string }
-    count += events.length
-    if (events.length < PAGE) return count
-    after = next
+  try {
+    for (let after = '0.0', count = 0; ; ) {
+      const [response] = (await once(get(`${url}?limit=${PAGE}&after=${after}`, { agent, headers }), 'response')) as [
+        IncomingMessage,
+      ]
+      const body = Buffer.concat(await response.toArray()).toString()
+      const next = /"next":"([0-9.]+)"\}$/.exec(body.slice(-80))![1]!
+      if (next === after) return count
+      count += body.split('"specversion"').length - 1
+      after = next
+    }
+  } finally {
+    agent.destroy()
   }
 }
 

@@ -7,8 +7,8 @@ export const events = pgTable(
   {
     seq: bigint({ mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     /**
-     * The number of the writing transaction plus the shift of the cluster (`eventLog`). Readers stop before the oldest
-     * transaction that is still open.
+     * The newest transaction number when it is written plus the shift of the cluster (`eventLog`). Readers stop before
+     * the oldest transaction that is still open.
      */
     xid: xid8().notNull().default(sql`event_log_position()`),
     id: uuid().notNull().unique().defaultRandom(),
