@@ -68,6 +68,7 @@ const PAGES: Record<string, Access> = {
   'POST /web/undo': 'session',
   'GET /operator': 'session',
   'GET /operator/videos/:id': 'session',
+  'GET /operator/analytics': 'session',
   'GET /operator/system': 'session',
   'GET /operator/accounts': 'session',
   'GET /operator/techniques': 'session',

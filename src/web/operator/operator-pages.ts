@@ -3,6 +3,7 @@ import { openActions } from '../actions.ts'
 import { pageErrors } from '../page-errors.ts'
 import { addAccountPages } from './accounts-page.ts'
 import { addAddressActions } from './address-actions.ts'
+import { addAnalyticsPage } from './analytics-page.ts'
 import type { OperatorDeps } from './operator-deps.ts'
 import { addReviewPages } from './review-page.ts'
 import { addSystemPage } from './system-page.ts'
@@ -20,6 +21,7 @@ export function operatorRouter(deps: OperatorDeps): Router {
   addReviewPages(actions, deps)
   addTechniquePages(actions, deps)
   addAccountPages(actions, deps)
+  addAnalyticsPage(actions, deps)
   addSystemPage(actions, deps)
   addAddressActions(actions, deps)
   addUploadActions(actions, deps)

@@ -2,13 +2,14 @@ import { type Html, html, trusted } from '../html.ts'
 
 /** What the operator's pages share. */
 
-type OperatorTab = 'videos' | 'review' | 'techniques' | 'accounts' | 'system'
+type OperatorTab = 'videos' | 'review' | 'techniques' | 'accounts' | 'analytics' | 'system'
 
 const TABS: readonly (readonly [id: OperatorTab, href: string, label: string])[] = [
   ['videos', '/operator', 'Videos'],
   ['review', '/operator/review', 'Review'],
   ['techniques', '/operator/techniques', 'Techniques'],
   ['accounts', '/operator/accounts', 'Accounts'],
+  ['analytics', '/operator/analytics', 'Analytics'],
   ['system', '/operator/system', 'System'],
 ]
 

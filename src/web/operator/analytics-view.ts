@@ -1,0 +1,256 @@
+import type { FigureRow } from '../../library/analytics/figures.ts'
+import type { ShownFrame } from '../../search/library-search.ts'
+import { counted } from '../actions.ts'
+import { altOf, thumb } from '../frame-card.ts'
+import { type Html, html, trusted } from '../html.ts'
+import { clock } from '../words.ts'
+import { bar, legend, lineChart } from './chart.ts'
+import { ago, dollars, operatorHead, span } from './parts.ts'
+
+export interface AnalyticsFigures {
+  from: string
+  to: string
+  countedThrough: string | null
+  saves: FigureRow[]
+  activity: FigureRow[]
+  videos: FigureRow[]
+  failures: FigureRow[]
+  stages: FigureRow[]
+  model: FigureRow[]
+  models: FigureRow[]
+  searches: FigureRow[]
+  terms: FigureRow[]
+  top: Record<'frame' | 'brand' | 'technique' | 'subject', FigureRow[]>
+  /** Of the top frames, those that are still in the library. */
+  frames: ReadonlyMap<string, ShownFrame>
+}
+
+const DAY_MS = 86_400_000
+const RANGES = [7, 30, 90, 365]
+
+/** The whole page. Everything is readable without script: script makes two of the charts zoomable. */
+export function analyticsView(figures: AnalyticsFigures): Html {
+  const { countedThrough, terms } = figures
+  return html`${operatorHead('analytics', 'Analytics')}
+<div id="analytics">
+${rangeForm(figures)}
+<p class="hint">Days are in UTC. ${
+    countedThrough === null
+      ? 'Nothing is counted yet.'
+      : html`Counted from the events up to ${ago(countedThrough)}, some seconds after they happen.`
+  }</p>
+${totals(figures)}
+${savesSection(figures)}
+${topFrames(figures)}
+<div class="columns">
+${topTable('Brands', 'Brand', figures.top.brand, brandLink)}
+${topTable('Techniques', 'Technique', figures.top.technique, techniqueLink)}
+${topTable('Subjects', 'Subject', figures.top.subject, subjectLink)}
+<section><h2>Searches without an answer</h2>
+${
+  terms.length === 0
+    ? html`<p class="empty">Every search found something.</p>`
+    : html`${countTable(
+        'Search',
+        'Searches',
+        terms.map(({ key, searches }) => ({
+          name:
+            key === null
+              ? html`<span class="hint">words that are not kept</span>`
+              : html`<a href="/?q=${encodeURIComponent(key)}">${key}</a>`,
+          value: Number(searches),
+        })),
+      )}`
+}
+<p class="hint">Only searches that reach the engine. Words that may tell of a person are not kept.</p></section>
+</div>
+${videosSection(figures)}
+${modelSection(figures)}
+</div>`
+}
+
+const sum = (rows: readonly FigureRow[], column: string): number =>
+  rows.reduce((total, row) => total + Number(row[column] ?? 0), 0)
+
+const daysOf = (rows: readonly FigureRow[]): string[] => rows.map(({ key }) => key ?? '')
+
+const valuesOf = (rows: readonly FigureRow[], column: string): (number | null)[] =>
+  rows.map((row) => (row[column] === null ? null : Number(row[column])))
+
+function rangeForm({ from, to }: AnalyticsFigures): Html {
+  const today = new Date().toISOString().slice(0, 10)
+  const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
+  const chips = RANGES.map((length) => {
+    const start = new Date(Date.parse(today) - (length - 1) * DAY_MS).toISOString().slice(0, 10)
+    const isShown = to === today && days === length
+    return html`<li><a href="/operator/analytics?from=${start}"${isShown && trusted(' aria-current="page"')}
+>${length === 365 ? 'Year' : `${length} days`}</a></li>`
+  })
+  return html`<div class="range"><nav aria-label="Range"><ul class="chips">${chips}</ul></nav>
+<form action="/operator/analytics"><label>From <input type="date" name="from" value="${from}" required></label>
+<label>To <input type="date" name="to" value="${to}" required></label> <button>Show</button></form></div>`
+}
+
+function totals({ saves, activity, videos, model, searches }: AnalyticsFigures): Html {
+  const busiest = Math.max(0, ...activity.map((row) => Number(row.active_accounts)))
+  const entries: [string, string | number][] = [
+    ['Saves', sum(saves, 'saves')],
+    ['Pins', sum(saves, 'pins')],
+    ['Most active accounts in a day', busiest],
+    ['Boards made', sum(activity, 'boards_created')],
+    ['Videos ready', sum(videos, 'ready')],
+    ['Videos failed', sum(videos, 'failed')],
+    ['Searches without an answer', sum(searches, 'searches')],
+    ['Cost of the model', dollars(sum(model, 'cost_usd'))],
+  ]
+  return html`<dl class="totals">${entries.map(
+    ([name, value]) =>
+      html`<div><dt>${name}</dt><dd>${typeof value === 'number' ? value.toLocaleString('en') : value}</dd></div>`,
+  )}</dl>`
+}
+
+interface Column {
+  name: string
+  column: string
+  format?: (value: number) => string
+}
+
+/** A chart of days above its table. `zoom`: script may make it zoomable; what stands before its figures. */
+function dayFigure({
+  title,
+  rows,
+  columns,
+  zoom,
+}: {
+  title: string
+  rows: FigureRow[]
+  columns: Column[]
+  zoom?: string
+}): Html {
+  const days = daysOf(rows)
+  const lines = columns.map(({ name, column }) => ({ label: name, values: valuesOf(rows, column) }))
+  const { format } = columns[0]!
+  const label = `${title}, ${days[0]} to ${days.at(-1)}`
+  const cell = (row: FigureRow, { column, format: show = String }: Column) =>
+    html`<td data-value="${row[column] ?? ''}">${row[column] === null ? '' : show(Number(row[column]))}</td>`
+  return html`<figure${zoom !== undefined && html` data-zoom="${zoom}"`}>${legend(columns.map(({ name }) => name))}
+${lineChart({ title: label, days, lines, ...(format ? { format } : {}) })}
+<details><summary>Table: ${title.toLowerCase()}</summary><div class="scroll" tabindex="0" role="region"
+aria-label="${title}"><table><thead><tr><th scope="col">Day</th>${columns.map(
+    ({ name }) => html`<th scope="col">${name}</th>`,
+  )}</tr></thead><tbody>${rows.map(
+    (row) => html`<tr><th scope="row">${row.key}</th>${columns.map((column) => cell(row, column))}</tr>`,
+  )}</tbody></table></div></details></figure>`
+}
+
+function savesSection({ saves }: AnalyticsFigures): Html {
+  const columns = [
+    { name: 'Saves', column: 'saves' },
+    { name: 'Pins', column: 'pins' },
+    { name: 'Unsaves', column: 'unsaves' },
+    { name: 'Unpins', column: 'unpins' },
+  ]
+  return html`<section><h2>Saves and pins</h2>
+${dayFigure({ title: 'Saves and pins by day', rows: saves, columns, zoom: '' })}</section>`
+}
+
+function topFrames({ top, frames }: AnalyticsFigures): Html {
+  if (top.frame.length === 0)
+    return html`<section><h2>Top frames</h2><p class="empty">Nobody saved or pinned a frame then.</p></section>`
+  const cards = top.frame.map(({ key, saves, pins }, n) => {
+    const frame = frames.get(key ?? '')
+    const told = `${counted(Number(saves), 'save')}, ${counted(Number(pins), 'pin')}`
+    const figures = html`<span class="figures">${told}</span>`
+    if (!frame) return html`<li><span class="gone">No longer in the library</span>${figures}</li>`
+    return html`<li><a href="/frames/${frame.id}">${thumb(frame, { n: n + 6, alt: altOf(frame) })}
+<span class="credit"><span>${frame.author ?? frame.video.title}</span><span>${clock(frame.t_sec)}</span></span></a>
+${figures}</li>`
+  })
+  return html`<section><h2>Top frames</h2><ol class="top-frames">${cards}</ol></section>`
+}
+
+const brandLink = (key: string): Html => html`<a href="/?author=${encodeURIComponent(key)}">${key}</a>`
+const subjectLink = (key: string): Html => html`<a href="/?subject=${encodeURIComponent(key)}">${key}</a>`
+const techniqueLink = (key: string): Html => html`<a href="/?technique=${encodeURIComponent(key)}">${key}</a>`
+
+function topTable(title: string, heading: string, rows: readonly FigureRow[], link: (key: string) => Html): Html {
+  const greatest = Math.max(0, ...rows.map(({ saves, pins }) => Number(saves) + Number(pins)))
+  return html`<section><h2>${title}</h2>${
+    rows.length === 0
+      ? html`<p class="empty">Nothing was saved or pinned in these days.</p>`
+      : html`<div class="scroll"><table><thead><tr><th scope="col">${heading}</th><th scope="col">Saves</th>
+<th scope="col">Pins</th><td></td></tr></thead><tbody>${rows.map(
+          ({
+            key,
+            saves,
+            pins,
+          }) => html`<tr><th scope="row">${key === null ? html`<span class="hint">none named</span>` : link(key)}</th>
+<td>${saves}</td><td>${pins}</td><td>${bar(Number(saves) + Number(pins), greatest)}</td></tr>`,
+        )}</tbody></table></div>`
+  }</section>`
+}
+
+function countTable(
+  heading: string,
+  unit: string,
+  rows: readonly { name: Html | string | null; value: number; shown?: string }[],
+): Html {
+  const greatest = Math.max(0, ...rows.map(({ value }) => value))
+  return html`<div class="scroll"><table><thead><tr><th scope="col">${heading}</th><th scope="col">${unit}</th>
+<td></td></tr></thead><tbody>${rows.map(
+    ({ name, value, shown }) =>
+      html`<tr><th scope="row">${name}</th><td>${shown ?? value}</td><td>${bar(value, greatest)}</td></tr>`,
+  )}</tbody></table></div>`
+}
+
+const STAGES = ['fetching', 'extracting', 'annotating']
+
+function videosSection({ videos, failures, stages }: AnalyticsFigures): Html {
+  const inOrder = stages.toSorted((a, b) => STAGES.indexOf(a.key ?? '') - STAGES.indexOf(b.key ?? ''))
+  const columns = [
+    { name: 'Queued', column: 'queued' },
+    { name: 'Ready', column: 'ready' },
+    { name: 'Failed', column: 'failed' },
+  ]
+  return html`<section><h2>Videos</h2>${dayFigure({ title: 'Videos by day', rows: videos, columns })}
+<div class="columns"><section><h3>Time per stage</h3>${
+    stages.length === 0
+      ? html`<p class="empty">No video ended in these days.</p>`
+      : countTable(
+          'Stage',
+          'Mean',
+          inOrder.map(({ key, seconds_mean }) => ({
+            name: key,
+            value: Number(seconds_mean),
+            shown: span(Number(seconds_mean)),
+          })),
+        )
+  }</section>
+<section><h3>Failures</h3>${
+    failures.length === 0
+      ? html`<p class="empty">No video failed in these days.</p>`
+      : countTable(
+          'Reason',
+          'Videos',
+          failures.map(({ key, failed }) => ({ name: key, value: Number(failed) })),
+        )
+  }<p class="hint"><a href="/operator?show=failed">Failed videos</a></p></section></div></section>`
+}
+
+function modelSection({ model, models }: AnalyticsFigures): Html {
+  const columns = [{ name: 'Cost', column: 'cost_usd', format: dollars }]
+  return html`<section><h2>Cost of the model</h2>${
+    models.length === 0
+      ? html`<p class="empty">No model was called in these days.</p>`
+      : html`${dayFigure({ title: 'Cost of the model by day', rows: model, columns, zoom: '$' })}
+${countTable(
+  'Model',
+  'Cost',
+  models.map(({ key, cost_usd, calls }) => ({
+    name: html`${key} <span class="hint">${counted(Number(calls), 'call')}</span>`,
+    value: Number(cost_usd ?? 0),
+    shown: cost_usd === null ? 'no price' : dollars(Number(cost_usd)),
+  })),
+)}`
+  }</section>`
+}

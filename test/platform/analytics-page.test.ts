@@ -1,0 +1,144 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seedLibrary } from '../../bench/support/library.ts'
+import { seedLivelyEvents } from '../../bench/support/lively.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
+import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { openService, type Service } from '../support/service.ts'
+import { untilReadable } from '../support/stores.ts'
+
+const OPERATOR = 'analyst@example.org'
+let service: Service
+
+beforeAll(async () => {
+  service = await openService({ worker: false })
+  const { db } = service.stores
+  await createAccount(db, { email: OPERATOR, role: 'operator', plan: 'pro' })
+  await seedLibrary(db, { frames: 400 })
+  await seedLivelyEvents(db, { events: 6_000, days: 30 })
+  await untilReadable(db)
+  await recountAnalytics(db)
+  // A frame that was saved most and is gone, with a name that wants to be markup.
+  const facts = {
+    frame_id: 'gone',
+    video_id: 'v',
+    author: '<img src=x onerror=alert(1)>',
+    technique: null,
+    subject: null,
+  }
+  await db.$client.query(
+    `insert into events (type, subject, account_id, data)
+     select 'frame.saved', 'gone', 'a' || n, $1::jsonb from generate_series(1, 2000) n`,
+    [JSON.stringify(facts)],
+  )
+  await untilReadable(db)
+  await recountAnalytics(db)
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await openBrowser(service.url)
+  })
+  afterAll(() => browser?.[Symbol.asyncDispose]())
+
+  async function openPage(options: Parameters<TestBrowser['open']>[0] = {}, query = ''): Promise<Page> {
+    const page = await browser.open(options)
+    await signIn(page, service.stores.db, service.url, OPERATOR)
+    await page.goto(`${service.url}/operator/analytics${query}`)
+    await page.getByRole('heading', { name: 'Analytics', level: 1 }).waitFor()
+    return page
+  }
+
+  test.each(['light', 'dark'] as const)('it is accessible and within its policy: %s', async (colorScheme) => {
+    for (const [width, name] of [
+      [1280, 'wide'],
+      [390, 'narrow'],
+    ] as const) {
+      const page = await openPage({ colorScheme, viewport: { width, height: 900 } })
+      await page.locator('.u-over').first().waitFor()
+      await expectAccessible(page)
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
+      await picture(page, `analytics-${colorScheme}-${name}`)
+      await page.context().close()
+    }
+    expect(browser.faults).toEqual([])
+  })
+
+  test('dragging across days looks closer, a double click shows all, and the table stays whole', async () => {
+    const page = await openPage()
+    const plot = page.locator('figure[data-zoom]').first()
+    const over = plot.locator('.u-over')
+    await over.waitFor()
+    // What the axis says, read from the pixels of the canvas: it must change and come back.
+    const drawn = () => plot.locator('canvas').evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL())
+    const all = await drawn()
+    const box = (await over.boundingBox())!
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 40)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 4 })
+    await page.mouse.up()
+    await expect.poll(drawn).not.toBe(all)
+    await over.dblclick()
+    await expect.poll(drawn).toBe(all)
+    await plot.getByText('Table: saves and pins by day').click()
+    expect(await plot.locator('details tbody tr').count()).toBe(30)
+    expect(browser.faults).toEqual([])
+  })
+
+  test('without script every chart is a picture with a name, above a table with the same figures', async () => {
+    const page = await openPage({ javaScriptEnabled: false })
+    const charts = page.getByRole('img', { name: /by day, \d{4}-\d\d-\d\d to / })
+    expect(await charts.count()).toBe(3)
+    for (const chart of await charts.all()) expect(await chart.isVisible()).toBe(true)
+    expect(await page.locator('figure table').count()).toBe(3)
+    const names = await page.getByRole('heading', { level: 2 }).allTextContents()
+    expect(names).toEqual([
+      'Saves and pins',
+      'Top frames',
+      'Brands',
+      'Techniques',
+      'Subjects',
+      'Searches without an answer',
+      'Videos',
+      'Cost of the model',
+    ])
+    expect(await page.getByText('No longer in the library').count()).toBe(1)
+    expect(await page.locator('.top-frames img').count()).toBe(11)
+    expect(await page.getByRole('link', { name: '<img src=x onerror=alert(1)>' }).count()).toBe(1)
+    await page.context().close()
+  })
+
+  test('days with nothing in them say so', async () => {
+    const page = await openPage({}, '?from=2025-03-01&to=2025-03-07')
+    for (const text of [
+      'Nobody saved or pinned a frame then',
+      'Every search found something',
+      'No video failed',
+      'No model was called',
+    ])
+      expect(await page.getByText(text).count(), text).toBe(1)
+    await expectAccessible(page)
+    await page.context().close()
+  })
+})
+
+test('a range that makes no sense is refused on the page too, and others find no page', async () => {
+  const made = await import('../../src/library/accounts/sessions.ts')
+  const code = await made.createSignInCode(service.stores.db, { email: OPERATOR, signup: false })
+  const answer = await fetch(`${service.url}/web/sign-in/confirm`, {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams({ code: code!.code }),
+  })
+  const cookie = answer.headers.get('set-cookie')!.split(';')[0]!
+  const get = (query: string, headers: Record<string, string>) =>
+    fetch(`${service.url}/operator/analytics${query}`, { headers, redirect: 'manual' })
+  for (const query of ['?from=2026-02-02&to=2026-02-01', '?from=2016-01-01&to=2026-01-01', '?from=soon', '?by=frame']) {
+    const refused = await get(query, { cookie, accept: 'text/html' })
+    expect([query, refused.status]).toEqual([query, 400])
+  }
+  expect((await get('', {})).status).toBe(303)
+})
