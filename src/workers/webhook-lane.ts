@@ -41,7 +41,7 @@ const IN_FLIGHT = 4
 const STRUGGLING = 20
 const PAGE = 64
 /** Sent and not yet recorded: what a crash would send again. */
-const MAX_UNRECORDED = 32
+const MAX_UNRECORDED = 64
 
 export function openLane(
   lease: Lease,

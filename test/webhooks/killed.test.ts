@@ -56,8 +56,8 @@ test('a worker killed at each step loses no event; only what was not yet recorde
   worker = launchWorker(libraryOf())
   await until(() => allDelivered(id, written.length))
   expect(new Set(subjects())).toEqual(new Set(written))
-  // At each death at most the 32 of one endpoint that were sent and not yet recorded.
-  expect(subjects().length - written.length).toBeLessThanOrEqual(5 * 32)
+  // At each death at most the 64 of one endpoint that were sent and not yet recorded.
+  expect(subjects().length - written.length).toBeLessThanOrEqual(5 * 64)
 })
 
 test('a worker killed in the middle of many deliveries is followed by another once its lease is over', async () => {

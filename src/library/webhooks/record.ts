@@ -53,6 +53,8 @@ interface Result {
  */
 export async function recordAttempts(db: Db, attempts: readonly Attempt[], random: () => number): Promise<Recorded[]> {
   return db.transaction(async (tx) => {
+    // A crash of PostgreSQL may forget the last of these, and what they record is then sent again.
+    await tx.execute(sql`set local synchronous_commit = off`)
     const endpoints = await lockEndpoints(tx, [...new Set(attempts.map(({ lease }) => lease.endpointId))])
     const held = attempts.filter(({ lease }) => endpoints.get(lease.endpointId)?.epoch === lease.epoch)
     if (held.length === 0) return []
