@@ -41,8 +41,23 @@ export function describeEvents({ publicUrl, version }: { publicUrl: string; vers
           'events with `Accept: text/event-stream`, whose `id` is a cursor and whose `data` is the event.',
         messages: named('messages'),
       },
+      webhooks: {
+        address: null,
+        title: 'Your receivers',
+        description:
+          'An HTTPS POST to each receiver that was registered with `POST /api/webhooks`, signed as Standard Webhooks ' +
+          'asks. `webhook-id` is the id of the event, the same for every attempt.',
+        messages: named('messages'),
+      },
     },
     operations: {
+      sendWebhooks: {
+        action: 'send',
+        channel: { $ref: '#/channels/webhooks' },
+        title: 'Send to receivers',
+        summary: 'Each event that a receiver asked for, at least once and in no promised order.',
+        bindings: { http: { method: 'POST', bindingVersion: '0.3.0' } },
+      },
       sendEvents: {
         action: 'send',
         channel: { $ref: '#/channels/events' },

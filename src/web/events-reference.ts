@@ -57,9 +57,11 @@ function reading(publicUrl: string): Html {
   const key = `-H 'Authorization: Bearer flk_live_…'`
   return html`<section id="reading"><h2>Reading</h2>
 <p>A page, oldest first. ${prose('Pass `next` back as `after`. `after=end` gives the cursor of this moment.')}</p>
-<pre><code>curl '${publicUrl}/api/events?types=frame.saved,frame.unsaved' ${key}</code></pre>
+<pre><code>curl '${publicUrl}/api/events?types=frame.saved' \\
+  ${key}</code></pre>
 <p>Live. ${prose('Each event has its cursor as `id`. Send the last one back as `Last-Event-ID` to miss nothing.')}</p>
-<pre><code>curl -N '${publicUrl}/api/events?after=end' -H 'Accept: text/event-stream' ${key}</code></pre>
+<pre><code>curl -N '${publicUrl}/api/events?after=end' \\
+  -H 'Accept: text/event-stream' ${key}</code></pre>
 <p>${prose('Each event comes at least once. Drop what you have seen by its `id`, and order by `sequence`.')}</p>
 </section>`
 }

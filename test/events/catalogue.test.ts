@@ -141,7 +141,8 @@ test('asyncapi.json is valid AsyncAPI 3.0, and each example fits the message it 
   expect(isValid({ ...document, channels: { events: { address: 7 } } })).toBe(false)
 
   expect(Object.keys(document.components.messages)).toEqual(EVENT_TYPES)
-  expect(Object.keys(document.channels.events.messages)).toEqual(EVENT_TYPES)
+  for (const channel of ['events', 'webhooks'])
+    expect(Object.keys(document.channels[channel].messages)).toEqual(EVENT_TYPES)
   const resolver = new Ajv({ strict: false })
   addFormats.default(resolver)
   resolver.addSchema({ ...document, $id: 'document' })
