@@ -47,6 +47,7 @@ const Env = z.object({
   VISION_PER_MINUTE: z.coerce.number().int().min(0).default(0),
   VISION_PRICE_IN: z.coerce.number().min(0).optional(),
   VISION_PRICE_OUT: z.coerce.number().min(0).optional(),
+  VISION_BATCH: z.enum(['0', '1'], 'must be 0 or 1').default('0'),
   VISION_BUDGET_VIDEO: z.coerce.number().positive().optional(),
   VISION_BUDGET_DAY: z.coerce.number().positive().optional(),
   SMTP_URL: z
@@ -92,6 +93,8 @@ export interface VisionConfig {
   /** US dollars per million tokens. */
   priceIn: number | undefined
   priceOut: number | undefined
+  /** Back-fills and re-annotations go through the provider's half-price batches. */
+  batch: boolean
   /** US dollars. */
   budgetPerVideo: number | undefined
   budgetPerDay: number | undefined
@@ -197,6 +200,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
             perMinute: e.VISION_PER_MINUTE,
             priceIn: e.VISION_PRICE_IN,
             priceOut: e.VISION_PRICE_OUT,
+            batch: e.VISION_BATCH === '1',
             budgetPerVideo: e.VISION_BUDGET_VIDEO,
             budgetPerDay: e.VISION_BUDGET_DAY,
           }

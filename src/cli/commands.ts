@@ -102,6 +102,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./evaluate.ts')).defineEvaluate,
   },
   {
+    name: 'style',
+    description: 'show vision models how people here correct frames, as examples',
+    group: LIBRARY,
+    load: async () => (await import('./house-style.ts')).defineStyle,
+  },
+  {
     name: 'techniques',
     description: 'list, change and review the vocabulary of techniques',
     group: LIBRARY,

@@ -1,13 +1,18 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import type { VisionConfig } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import type { FrameRow } from '../db/schema/frames.ts'
 import type { Truth } from '../library/evaluation/agreement.ts'
 import { storeCalibration } from '../library/evaluation/calibration.ts'
+import { holdApart, loadCorrections, styleVersion } from '../library/evaluation/house-style.ts'
 import { type ModelReport, reportOn, type Truths } from '../library/evaluation/report.ts'
 import { loadFrames, parseLabels, sampleForEvaluation, valuesBy } from '../library/evaluation/sample.ts'
 import type { Annotator } from '../vision/annotator.ts'
-import { ANNOTATED } from '../vocabulary.ts'
+import type { Correction, HouseStyle } from '../vision/model/house-style.ts'
+import { ANNOTATED, type AnnotatedAttribute } from '../vocabulary.ts'
 import { askModel, type EvaluationSample, loadSample, type ModelRun } from '../workers/evaluate-model.ts'
+import { openHouseStyle } from '../workers/house-style.ts'
 import { type CommandContext, parseInteger, withContext } from './context.ts'
 import { dollars, ms, share, writeEvaluationPage } from './evaluation-page.ts'
 import { addExamples } from './examples.ts'
@@ -22,6 +27,7 @@ interface Options {
   price?: string
   againstPrice?: string
   page?: string
+  style?: boolean
   json?: boolean
 }
 
@@ -42,6 +48,7 @@ export function defineEvaluate(command: Command): void {
     .option('--labels <file>', 'known values, one JSON object a line; only these frames are asked about')
     .option('--price <in,out>', 'dollars per million tokens (default: VISION_PRICE_IN and _OUT, for VISION_MODEL)')
     .option('--against-price <in,out>', 'the same for the second model')
+    .option('--style', 'show the model half of the corrections as examples, and measure the gain on the others')
     .option('--page <file>', 'write a page with the pictures and the answers side by side')
     .option('--json', 'print one JSON object')
     .action((options: Options) => withContext((context) => evaluate(context, options)))
@@ -50,6 +57,8 @@ export function defineEvaluate(command: Command): void {
 interface Evaluation {
   sample: number
   models: ModelReport[]
+  /** With `--style`: by how much agreement with people rose, per attribute. */
+  gain?: Partial<Record<AnnotatedAttribute, number>>
 }
 
 async function evaluate(context: CommandContext, options: Options): Promise<void> {
@@ -57,13 +66,8 @@ async function evaluate(context: CommandContext, options: Options): Promise<void
   const sample = parseInteger('--sample', options.sample, { min: 1, max: MAX_SAMPLE })
   const labels = options.labels === undefined ? undefined : parseLabels(await readLabels(options.labels))
   const { db, store } = context
-  const rows = labels
-    ? await loadFrames(db, [...labels.keys()].slice(0, sample))
-    : await sampleForEvaluation(db, sample)
-  if (rows.length === 0)
-    throw new CliError(
-      labels ? 'No label names a frame of this library.' : 'The library has no frames. Add a video first: frames add.',
-    )
+  const style = options.style ? await styleApart(db) : undefined
+  const rows = await chooseFrames(db, { labels, apart: style?.apart, sample })
   const asked = await loadSample(db, store, rows)
   const truths: Truths = {
     people: valuesBy('person', rows),
@@ -72,8 +76,11 @@ async function evaluate(context: CommandContext, options: Options): Promise<void
   }
   const runs: ModelRun[] = []
   for (const vision of models) runs.push(await ask(context, vision, asked))
+  const shown = openHouseStyle(store, style)
+  if (shown)
+    runs.push({ ...(await ask(context, models[0]!, asked, shown)), model: `${models[0]!.model} with house style` })
   const reports = runs.map((run) => reportOn(run, truths))
-  for (const { model, calibration } of reports)
+  for (const { model, calibration } of reports.slice(0, models.length))
     if (Object.keys(calibration).length > 0) await storeCalibration(db, model, calibration)
   if (options.page !== undefined) {
     const titles = new Map(
@@ -90,11 +97,42 @@ async function evaluate(context: CommandContext, options: Options): Promise<void
     const compared = reports.map((report, i) => ({ report, answers: runs[i]!.answers }))
     await writeFile(options.page, writeEvaluationPage(pictures, compared, truths, new Date()))
   }
-  const evaluation: Evaluation = { sample: rows.length, models: reports }
+  const gain = shown && gainOf(reports[0]!, reports[1]!)
+  const evaluation: Evaluation = { sample: rows.length, models: reports, ...(gain ? { gain } : {}) }
   print(options.json, evaluation, () => [
     `${rows.length} frames. Nothing in the library was changed; the calls are in the books.`,
     ...reports.flatMap(describe),
+    ...Object.entries(gain ?? {}).map(([name, by]) => `Gain by the house style, ${name}: ${by.toFixed(2)}`),
   ])
+}
+
+/** Today's corrections as a style, without those that the gain is measured on. */
+async function styleApart(db: Db): Promise<{ version: string; corrections: Correction[]; apart: Correction[] }> {
+  const { examples, apart } = holdApart(await loadCorrections(db))
+  if (apart.length === 0)
+    throw new CliError('Some corrections are held apart, by video. Correct frames of at least two videos first.')
+  return { version: styleVersion(examples), corrections: examples, apart }
+}
+
+async function chooseFrames(
+  db: Db,
+  given: { labels: ReadonlyMap<string, Truth> | undefined; apart: readonly Correction[] | undefined; sample: number },
+): Promise<FrameRow[]> {
+  const named = given.labels ? [...given.labels.keys()] : given.apart?.map(({ frameId }) => frameId)
+  const rows = named ? await loadFrames(db, named.slice(0, given.sample)) : await sampleForEvaluation(db, given.sample)
+  if (rows.length > 0) return rows
+  throw new CliError(
+    named ? 'No label names a frame of this library.' : 'The library has no frames. Add a video first: frames add.',
+  )
+}
+
+function gainOf(before: ModelReport, after: ModelReport): Partial<Record<AnnotatedAttribute, number>> {
+  return Object.fromEntries(
+    ANNOTATED.flatMap((attribute) => {
+      const [from, to] = [before, after].map(({ agreement }) => agreement.people[attribute]?.agreement ?? null)
+      return from == null || to == null ? [] : [[attribute, to - from]]
+    }),
+  )
 }
 
 /** The settings for each model. @throws CliError without an endpoint, or without a price that a budget needs */
@@ -102,6 +140,8 @@ function toModels(vision: VisionConfig | undefined, options: Options): VisionCon
   if (!vision) throw usage('There is no vision endpoint. Set VISION_BASE_URL and VISION_MODEL.')
   const name = options.model ?? vision.model
   if (options.against === name) throw usage('--against must name another model than --model.')
+  if (options.style && (options.against !== undefined || options.labels !== undefined))
+    throw usage('--style compares one model with itself on corrections. Leave out --against and --labels.')
   if (options.against === undefined && options.againstPrice !== undefined)
     throw usage('--against-price needs --against.')
   const models = [toModel(vision, name, '--price', options.price)]
@@ -156,11 +196,18 @@ async function ask(
   { db, openQueues }: CommandContext,
   vision: VisionConfig,
   sample: EvaluationSample,
+  style?: HouseStyle,
 ): Promise<ModelRun> {
   const { openModel } = await import('../workers/annotator.ts')
   const { DEFAULT_PREFIX } = await import('../queue/queues.ts')
   const { redis } = await openQueues()
-  await using annotator: Annotator = await openModel(vision, { db, redis, prefix: DEFAULT_PREFIX, answers: NO_CACHE })
+  await using annotator: Annotator = await openModel(vision, {
+    db,
+    redis,
+    prefix: DEFAULT_PREFIX,
+    answers: NO_CACHE,
+    style,
+  })
   // Awaited here: the annotator closes at the end of this function.
   return await askModel(db, { annotator, sample, rules: vision })
 }

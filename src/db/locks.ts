@@ -8,3 +8,5 @@ export const MEDIA_REMOVAL_LOCK = 7_310_003
 export const RESTORE_LOCK = 7_310_004
 /** Held while a paid call is booked, so that two cannot spend the same rest of a budget. */
 export const VISION_BOOKS_LOCK = 7_310_005
+/** Held by the process that sends batches to the vision endpoint and takes them back. */
+export const VISION_BATCHES_LOCK = 7_310_006

@@ -3,6 +3,7 @@ import { isConnectionLoss } from '../db/connection-loss.ts'
 import type { FrameRow } from '../db/schema/frames.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { clearAnnotatorProblem, recordAnnotatorProblem } from '../library/annotator/annotator-status.ts'
+import { waitForBatch } from '../library/annotator/vision-batches.ts'
 import { isVideoBudgetSpent, openBooks, type SpendingRules } from '../library/annotator/vision-spending.ts'
 import { loadAwaiting, recordAnnotations } from '../library/frames/record-annotations.ts'
 import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
@@ -19,6 +20,7 @@ import {
   type FrameToAnnotate,
   VideoBudgetSpent,
 } from '../vision/annotator.ts'
+import { promptVersionOf } from '../vision/model/prompt.ts'
 import type { Tone } from '../vocabulary.ts'
 import type { FaultPoint } from './fault-point.ts'
 import type { PaidJournal } from './paid-journal.ts'
@@ -35,7 +37,9 @@ export interface AnnotateDeps {
    * What may be paid. A video that has spent its own budget gets no further descriptions. Once the day's budget is
    * spent, everything waits.
    */
-  spending?: { rules: SpendingRules; journal: PaidJournal } | undefined
+  spending?:
+    | { rules: SpendingRules & { batch?: boolean }; journal: PaidJournal; style?: { version: string } | undefined }
+    | undefined
 }
 
 /** A call that was sent is paid for: it ends by itself, or when the annotator is closed at the end of the stop. */
@@ -58,7 +62,7 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
     const video = await findVideo(db, videoId)
     if (!video || video.revision !== revision || !takesAnswers(video, wanted)) return
     const rows = await loadAwaiting(db, video, wanted, frameIds)
-    if (rows.length === 0) return
+    if (rows.length === 0 || (await waitsForBatch(deps, video, rows))) return
     faultPoint('annotate-begun')
     const watch = watchRevision(db, videoId, revision)
     try {
@@ -75,6 +79,19 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
       await deps.spending?.journal.written(context.signal)
     }
   }
+}
+
+/** Back-fills wait for a batch, where the settings say so. What it answered is in the cache then. */
+async function waitsForBatch({ db, annotator, spending }: AnnotateDeps, video: VideoRow, rows: readonly FrameRow[]) {
+  if (!spending?.rules.batch || !(video.backfill || video.status === 'ready')) return false
+  const { version, batchSize, model } = annotator
+  const promptVersion = promptVersionOf((await loadVocabulary(db)).active.map(toTerm), spending.style)
+  const target = { annotator: version, batchSize, model, promptVersion }
+  return waitForBatch(
+    db,
+    target,
+    rows.map(({ id }) => id),
+  )
 }
 
 function takesAnswers(video: VideoRow, wanted: string): boolean {

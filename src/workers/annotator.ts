@@ -8,6 +8,7 @@ import type { Annotator } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
 import { measureInChild } from '../vision/measured/measure-in-child.ts'
 import type { AnswerCache } from '../vision/model/answer-cache.ts'
+import type { HouseStyle } from '../vision/model/house-style.ts'
 
 export interface ConfiguredAnnotator {
   annotator: Annotator
@@ -23,6 +24,8 @@ export interface AnnotatorParts {
   prefix: string
   /** Where answers are kept (default: PostgreSQL). */
   answers?: AnswerCache
+  /** Corrections that the model is shown. */
+  style?: HouseStyle | undefined
   /** Tests: replaces the measuring annotator, whose models take seconds to load. */
   measuring?: Annotator
 }
@@ -51,7 +54,7 @@ export function openMeasuring(): Annotator {
 /** A model behind the configured endpoint, within the limits that all processes share. */
 export async function openModel(
   vision: VisionConfig,
-  { db, redis, prefix, answers }: Omit<AnnotatorParts, 'config'>,
+  { db, redis, prefix, answers, style }: Omit<AnnotatorParts, 'config'>,
 ): Promise<Annotator> {
   // Not at the top: the client for models takes 20 MB, which measuring alone does not need.
   const { openModelAnnotator } = await import('../vision/model/model-annotator.ts')
@@ -64,6 +67,7 @@ export async function openModel(
     ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
     limiter: sharedLimit(redis, { name: `${prefix}:vision`, concurrency, perMinute }),
     cache: answers ?? answerCache(db),
+    ...(style ? { style } : {}),
     prices: priceIn === undefined || priceOut === undefined ? {} : { [model]: { input: priceIn, output: priceOut } },
   })
 }

@@ -5,6 +5,7 @@ import { type VideoRow, videos } from '../db/schema/videos.ts'
 import type { StoredEvent } from '../events/catalogue.ts'
 import type { Consumer } from '../events/consume.ts'
 import type { ActiveAnnotator } from '../library/annotator/active-annotator.ts'
+import { framesInBatches } from '../library/annotator/vision-batches.ts'
 import { loadAwaiting } from '../library/frames/record-annotations.ts'
 import { settleIfComplete } from '../library/videos/settle-video.ts'
 import type { NewJob, Queues } from '../queue/queues.ts'
@@ -60,6 +61,8 @@ export async function jobsOf(db: Db, annotator: AnnotatorTarget, video: VideoRow
     if (video.status === 'annotating') await db.transaction((tx) => settleIfComplete(tx, videoId))
     return []
   }
+  // A batch at the provider answers them. The job comes when it has.
+  for (const id of await framesInBatches(db, videoId)) awaiting.delete(id)
   const all = await db.select({ id: frames.id }).from(frames).where(eq(frames.videoId, videoId)).orderBy(frames.tMs)
   const jobs: NewJob[] = []
   // Batches are cut from all frames of the video, so their boundaries do not depend on what is already done. A frame

@@ -14,8 +14,9 @@ export const STEPS = [
 ] as const
 /** The same for backups and restores: once for each table and each folder of images. */
 type CopyStep = 'backup-tables' | 'backup-images' | 'restore-images' | 'restore-tables'
+type BatchStep = 'batch-written' | 'batch-uploaded' | 'batch-created' | 'batch-answer-kept'
 type WebhookStep = 'webhook-written' | 'webhook-sent' | 'webhook-recorded'
-type Step = (typeof STEPS)[number] | CopyStep | WebhookStep
+type Step = (typeof STEPS)[number] | CopyStep | WebhookStep | BatchStep
 
 export type FaultPoint = (step: Step) => void
 

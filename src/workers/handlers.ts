@@ -5,6 +5,7 @@ import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import type { Handlers } from '../queue/work.ts'
 import type { extractInChild } from '../video/extract/run-extraction.ts'
+import type { HouseStyle } from '../vision/model/house-style.ts'
 import { annotateFrames } from './annotate-frames.ts'
 import type { ConfiguredAnnotator } from './annotator.ts'
 import type { AnnotatorTarget } from './dispatch.ts'
@@ -21,6 +22,7 @@ export interface HandlerDeps {
   extract: typeof extractInChild
   annotator: ConfiguredAnnotator
   journal: PaidJournal
+  style: HouseStyle | undefined
   activeAnnotator: () => Promise<AnnotatorTarget>
   logger: Logger
   faultPoint: FaultPoint
@@ -61,7 +63,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
       ...deps.annotator,
       logger,
       faultPoint,
-      spending: config.vision && { rules: config.vision, journal: deps.journal },
+      spending: config.vision && { rules: config.vision, journal: deps.journal, style: deps.style },
     }),
     'remove-media': removeMedia({ db, store }),
   }

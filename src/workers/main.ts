@@ -8,6 +8,7 @@ import { findHeldBack } from '../events/read.ts'
 import { deleteExpired } from '../library/accounts/accounts.ts'
 import { findAnnotator, publishAnnotator } from '../library/annotator/active-annotator.ts'
 import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
+import { findStyle } from '../library/evaluation/house-style.ts'
 import { TECHNIQUE_SEED } from '../library/techniques/technique-seed.ts'
 import { seedTechniques } from '../library/techniques/vocabulary.ts'
 import { checkStorage } from '../library/videos/storage.ts'
@@ -22,15 +23,18 @@ import { ROLES, type Role } from '../queue/roles.ts'
 import { type RunningWorker, startWorker } from '../queue/work.ts'
 import { extractInChild } from '../video/extract/run-extraction.ts'
 import type { Annotator } from '../vision/annotator.ts'
+import type { HouseStyle } from '../vision/model/house-style.ts'
 import { type ConfiguredAnnotator, openConfiguredAnnotator } from './annotator.ts'
 import { type AnnotatorTarget, dispatchConsumer } from './dispatch.ts'
 import { type FaultPoint, openFaultPoint } from './fault-point.ts'
 import { createHandlers, paidFolderOf, scratchRootOf } from './handlers.ts'
+import { openHouseStyle } from './house-style.ts'
 import { openWorkerMetrics } from './metrics.ts'
 import { openPaidJournal, type PaidJournal } from './paid-journal.ts'
 import { type PeriodicTask, repeatEvery, restAfter } from './periodic.ts'
 import { type OpenProjection, openProjection } from './projection.ts'
 import { reconcileJobs } from './reconcile.ts'
+import { type BatchDeps, runBatches } from './run-batches.ts'
 import { sweepScratch } from './scratch.ts'
 import { openWebhooks, type Webhooks } from './webhooks.ts'
 
@@ -52,6 +56,8 @@ export interface WorkerOptions {
   extract?: typeof extractInChild
   pollMs?: number
   reconcileMs?: number
+  /** How often batches are looked after. */
+  batchMs?: number
 }
 
 export interface OpenWorker {
@@ -78,7 +84,8 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
   const faultPoint = openFaultPoint(config.faultAt)
   await sweepScratch(scratchRootOf(config))
   const journal = await openPaidJournal({ db, folder: paidFolderOf(config), logger })
-  const annotator = await openAnnotator(options, { db, queues, journal })
+  const style = await loadStyle(config, { db, store })
+  const annotator = await openAnnotator(options, { db, queues, journal, style })
   await seedTechniques(db, TECHNIQUE_SEED)
   await journal.flush()
   if (roles.includes('annotate')) await publish(annotator.annotator, { db, queues, logger })
@@ -92,6 +99,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     extract,
     annotator,
     journal,
+    style,
     activeAnnotator,
     logger,
     faultPoint,
@@ -135,6 +143,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
           faultPoint,
         })
       : []
+  const batches = startBatches(options, { db, store, answers: journal.answers, style, activeAnnotator, faultPoint })
 
   return {
     metrics: metrics.text,
@@ -144,7 +153,7 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       return queues.redis.status === 'ready'
     },
     async stop(deadlineMs = 20_000) {
-      const ends = periodic.map((task) => task.stop())
+      const ends = [...periodic, ...batches].map((task) => task.stop())
       await Promise.all([...workers.map((worker) => worker.stop(deadlineMs)), webhooks?.stop(deadlineMs)])
       await settledWithin(deadlineMs, Promise.all(ends))
       await Promise.all(consumers.map((consumer) => consumer[Symbol.asyncDispose]()))
@@ -158,11 +167,11 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
 
 async function openAnnotator(
   { annotator, measuring, config, prefix = DEFAULT_PREFIX }: WorkerOptions,
-  { db, queues, journal }: { db: Db; queues: Queues; journal: PaidJournal },
+  { db, queues, journal, style }: { db: Db; queues: Queues; journal: PaidJournal; style: HouseStyle | undefined },
 ): Promise<ConfiguredAnnotator> {
   if (annotator) return { annotator }
   const { answers } = journal
-  const given = { answers, ...(measuring ? { measuring } : {}) }
+  const given = { answers, style, ...(measuring ? { measuring } : {}) }
   return openConfiguredAnnotator({ config, db, redis: queues.redis, prefix, ...given })
 }
 
@@ -183,6 +192,21 @@ async function endPauses(queues: Queues, names: readonly QueueName[], logger: Lo
   } catch (error) {
     logger.debug({ err: error }, 'redis unavailable')
   }
+}
+
+/** The corrections that the model is shown, as they were taken last. */
+async function loadStyle({ vision }: Config, { db, store }: { db: Db; store: MediaStore }) {
+  return vision && openHouseStyle(store, await findStyle(db))
+}
+
+/** Batches at the vision endpoint: also those of an earlier setting are taken back. */
+function startBatches(
+  { config, logger, roles = ROLES, batchMs = MINUTE }: WorkerOptions,
+  deps: Pick<BatchDeps, 'db' | 'store' | 'answers' | 'style' | 'activeAnnotator' | 'faultPoint'>,
+): PeriodicTask[] {
+  const { vision } = config
+  if (!vision || !roles.includes('annotate')) return []
+  return [repeatEvery(batchMs, 'run batches', logger, () => runBatches({ ...deps, rules: vision, logger }))]
 }
 
 function startPeriodicTasks({

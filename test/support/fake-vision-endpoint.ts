@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import sharp from 'sharp'
 import type { FrameToAnnotate } from '../../src/vision/annotator.ts'
+import { type FakeBatchOptions, fakeBatches } from './fake-batches.ts'
 
 /** The nth frame to ask about: noise, so that no two frames are alike. */
 export async function noiseFrame(n: number, over: Partial<FrameToAnnotate> = {}): Promise<FrameToAnnotate> {
@@ -74,6 +75,8 @@ export interface FakeVisionOptions {
   // biome-ignore lint/suspicious/noExplicitAny: tests read into requests field by field
   replace?: (body: Record<string, any>) => Promise<{ status: number; body: unknown } | undefined>
   retryAfterMs?: number
+  /** Batches beside the calls. */
+  batches?: Omit<FakeBatchOptions, 'answer'>
   /** Answers do not report their usage. */
   withoutUsage?: boolean
 }
@@ -116,16 +119,28 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     answer(request, response).catch(() => response.destroy())
   })
 
+  const batches = fakeBatches({
+    ...options.batches,
+    answer(body) {
+      const { names, images } = askedIn(body)
+      const frames = names.map((name, i) => ({ ...describeWell(name), ...options.describe?.(name, images[i]!) }))
+      const usage = options.withoutUsage ? null : usageOf(images.length, names.length)
+      return { completion: completion({ id: 'b', model: body.model, reply: replyOf('well', frames), usage }), images }
+    },
+  })
+
   async function answer(request: IncomingMessage, response: ServerResponse) {
+    if (options.batches && (await batches.handle(request, response))) return
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
-    const body = JSON.parse(Buffer.concat(chunks).toString())
+    const known = request.url === '/v1/chat/completions'
+    const body = known ? JSON.parse(Buffer.concat(chunks).toString()) : {}
     const mode = body.response_format?.type ?? 'text'
     const fail = (status: number, error: Record<string, unknown>, headers: Record<string, string> = {}) => {
       response.writeHead(status, { 'content-type': 'application/json', ...headers })
       response.end(JSON.stringify({ error: { message: 'no', type: 'error', ...error } }))
     }
-    if (request.url !== '/v1/chat/completions') return fail(404, { message: 'no such path' })
+    if (!known) return fail(404, { message: 'no such path' })
     const replaced = await options.replace?.(body)
     if (replaced) {
       response.writeHead(replaced.status, { 'content-type': 'application/json' })
@@ -137,9 +152,7 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     if (refused) return fail(400, { message: `Unsupported parameter: '${refused}'`, param: refused })
 
     const { content } = body.messages.at(-1)
-    const parts: Part[] = Array.isArray(content) ? content : []
-    const images = parts.flatMap((part) => part.image_url?.url ?? [])
-    const names = parts.flatMap((part) => /^(f\d+):$/.exec(part.text ?? '')?.[1] ?? [])
+    const { names, images } = askedIn(body)
     const behaviour = options.plan?.(calls.length) ?? 'well'
     calls.push({ behaviour, names, images, body })
 
@@ -180,6 +193,7 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     calls,
+    batches,
     /** How often an answer was given for each image, by data URL. */
     paid,
     get mostAtOnce() {
@@ -190,6 +204,19 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
       await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+/** The names and the pictures of the frames that a call is about. */
+// biome-ignore lint/suspicious/noExplicitAny: requests are read field by field
+function askedIn(body: any): { names: string[]; images: string[] } {
+  const { content } = body.messages.at(-1)
+  const parts: Part[] = Array.isArray(content) ? content : []
+  // A picture follows its frame's name. Those of examples stand before.
+  const named = parts.flatMap((part, i) => {
+    const name = /^(f\d+):$/.exec(part.text ?? '')?.[1]
+    return name ? [{ name, image: parts[i + 1]?.image_url?.url ?? '' }] : []
+  })
+  return { images: named.map(({ image }) => image), names: named.map(({ name }) => name) }
 }
 
 function describeWell(name: string): Record<string, unknown> {

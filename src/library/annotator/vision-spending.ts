@@ -47,13 +47,13 @@ export function openBooks(db: Db, { rules, videoId, apart = false, settle }: Boo
 }
 
 /**
- * Books a call at its expected cost and returns its number.
+ * Books a call at its expected cost, or this share of it, and returns its number.
  * @throws AnnotatorUnavailable `budget_spent` `misconfigured`, VideoBudgetSpent
  */
-async function reserveCall(
-  db: Db,
+export async function reserveCall(
+  db: DbOrTx,
   rules: SpendingRules,
-  { videoId, frames }: { videoId: string | undefined; frames: number },
+  { videoId, frames, share = 1 }: { videoId: string | undefined; frames: number; share?: number },
 ): Promise<number> {
   return db.transaction(async (tx) => {
     await checkBudgets(tx, rules, videoId)
@@ -64,13 +64,17 @@ async function reserveCall(
         videoId: sql`(select id from videos where id = ${videoId ?? null} for key share)`,
         model: rules.model,
         frames,
-        costUsd: await expectedCost(tx, rules, frames),
+        costUsd: scaled(await expectedCost(tx, rules, frames), share),
         durationMs: 0,
         outcome: SENT,
       })
       .returning({ id: visionCalls.id })
     return row!.id
   })
+}
+
+function scaled(costUsd: number | null, share: number): number | null {
+  return costUsd === null ? null : costUsd * share
 }
 
 async function checkBudgets(tx: DbOrTx, rules: SpendingRules, videoId: string | undefined): Promise<void> {

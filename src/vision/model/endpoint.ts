@@ -85,7 +85,8 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
   }
 }
 
-function toParameters(
+/** The body of a request in the form that the endpoint is known to take. */
+export function toParameters(
   { messages, schema, maxTokens }: ModelRequest,
   abilities: Abilities,
   { model, reasoningEffort }: Pick<EndpointOptions, 'model' | 'reasoningEffort'>,
@@ -133,7 +134,7 @@ function adjust(abilities: Abilities, used: Abilities, error: unknown): boolean 
   return false
 }
 
-function toReply(completion: OpenAI.ChatCompletion, price: ModelPrice | undefined): ModelReply {
+export function toReply(completion: OpenAI.ChatCompletion, price: ModelPrice | undefined): ModelReply {
   const usage = toUsage(completion.usage, price)
   const choice = Array.isArray(completion.choices) ? completion.choices[0] : undefined
   if (!choice?.message) return { kind: 'failed', reason: 'the reply has no message', usage }

@@ -4,6 +4,7 @@ import { plainText } from '../plain-text.ts'
 import { type ParsedAnswer, toAnnotation } from './answer.ts'
 import type { CallResult } from './call-gate.ts'
 import type { ModelReply, ModelRequest } from './endpoint.ts'
+import { type HouseStyle, writeExamples } from './house-style.ts'
 import { toModelImage } from './images.ts'
 import { toAnswerSchema, writeContext, writeSystemPrompt } from './prompt.ts'
 
@@ -21,6 +22,7 @@ const REPAIR_INSTRUCTIONS =
 export interface BatchContext {
   video: VideoContext
   techniques: readonly TechniqueTerm[]
+  style: HouseStyle | undefined
   /**
    * The room that calls begin with, as a multiple of the usual tokens. It grows once an answer was cut off before its
    * first frame, because a model that reasons first does so every time.
@@ -77,7 +79,11 @@ async function askFor(
   room = context.room.usual,
 ): Promise<void> {
   const asked = frames.map((prepared, i) => ({ ...prepared, name: `f${i + 1}` }))
-  const request = toRequest(context, asked, room)
+  const examples = await writeExamples(
+    context.style,
+    asked.map(({ frame }) => frame),
+  )
+  const request = toRequest(context, asked, room, examples)
   const { reply, parsed, recorded } = await context.ask(request, asked, 'ok')
   if (reply.kind !== 'text') {
     await recorded
@@ -105,13 +111,18 @@ function reasonOfMissing(truncated: boolean, named: boolean): string {
   return named ? 'the model left this frame out' : 'the answer was not valid JSON in the requested form'
 }
 
-function toRequest(context: BatchContext, asked: readonly AskedFrame[], room: number): ModelRequest {
-  const { video, techniques } = context
+/** The question about some frames of a video, with `room` times the usual tokens. */
+export function toRequest(
+  { video, techniques }: Pick<BatchContext, 'video' | 'techniques'>,
+  asked: readonly AskedFrame[],
+  room: number,
+  examples: readonly OpenAI.ChatCompletionContentPart[] = [],
+): ModelRequest {
   const names = asked.map(({ name }) => name)
   return {
     messages: (mode) => [
       { role: 'system', content: writeSystemPrompt(techniques, mode) },
-      { role: 'user', content: toContent(video, asked) },
+      { role: 'user', content: [...examples, ...toContent(video, asked)] },
     ],
     schema: toAnswerSchema(techniques, names),
     maxTokens: (TOKENS_BASE + asked.length * TOKENS_PER_FRAME) * room,

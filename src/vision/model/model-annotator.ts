@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type {
   AnnotateOptions,
   AnnotationRun,
@@ -13,8 +12,9 @@ import type { AnswerCache } from './answer-cache.ts'
 import { type CallGate, openCallGate } from './call-gate.ts'
 import { openEndpoint } from './endpoint.ts'
 import { annotateBatch, type BatchContext } from './frame-batch.ts'
+import type { HouseStyle } from './house-style.ts'
 import { type CallLimiter, openLocalLimiter } from './limits.ts'
-import { PROMPT_VERSION, writeSystemPrompt } from './prompt.ts'
+import { PROMPT_VERSION, promptVersionOf } from './prompt.ts'
 import { findTwins } from './twins.ts'
 import type { ModelPrice } from './usage.ts'
 
@@ -41,6 +41,8 @@ export interface ModelAnnotatorOptions {
   breakerCoolDownMs?: number
   limiter?: CallLimiter
   cache?: AnswerCache
+  /** Corrections that are shown as examples. */
+  style?: HouseStyle
   prices?: Record<string, ModelPrice>
 }
 
@@ -72,6 +74,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
     const context: BatchContext = {
       video,
       techniques,
+      style: options.style,
       room,
       maxAttempts: options.maxAttempts ?? 4,
       retryDelayMs: options.retryDelayMs ?? 500,
@@ -113,7 +116,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   }
 
   return {
-    version: `${options.model} ${PROMPT_VERSION}`,
+    version: `${options.model} ${PROMPT_VERSION}${options.style ? `+${options.style.version}` : ''}`,
     model: options.model,
     batchSize,
     annotate,
@@ -139,8 +142,8 @@ function openGate(options: ModelAnnotatorOptions): CallGate {
 }
 
 /** The answer cache for one vocabulary. A failing cache counts as an empty one. */
-function openRunCache({ cache, model }: ModelAnnotatorOptions, techniques: readonly TechniqueTerm[]) {
-  const promptVersion = versionOf(techniques)
+function openRunCache({ cache, model, style }: ModelAnnotatorOptions, techniques: readonly TechniqueTerm[]) {
+  const promptVersion = promptVersionOf(techniques, style)
   return {
     async get({ id, imageSha256 }: FrameToAnnotate): Promise<FrameAnnotation | undefined> {
       const cached = await cache?.get({ imageSha256, model, promptVersion }).catch(() => null)
@@ -152,12 +155,6 @@ function openRunCache({ cache, model }: ModelAnnotatorOptions, techniques: reado
       await cache?.set({ imageSha256, model, promptVersion }, answer).catch(() => {})
     },
   }
-}
-
-/** The prompt version that an answer depends on: the instructions and the vocabulary. */
-function versionOf(techniques: readonly TechniqueTerm[]): string {
-  const digest = createHash('sha256').update(writeSystemPrompt(techniques, 'json_schema')).digest('hex')
-  return `${PROMPT_VERSION}-${digest.slice(0, 12)}`
 }
 
 /** Delivers each annotation once, and a copy of it for every twin of its frame. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { SHOTS, SUBJECTS, SURFACES, ZONES } from '../../vocabulary.ts'
 import type { TechniqueTerm, VideoContext } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
@@ -70,6 +71,12 @@ export function writeSystemPrompt(techniques: readonly TechniqueTerm[], mode: An
     parts.push(FORM_IN_WORDS)
   }
   return parts.join('\n\n')
+}
+
+/** What an answer depends on beside picture and model: the instructions, the vocabulary and the examples. */
+export function promptVersionOf(techniques: readonly TechniqueTerm[], style?: { version: string }): string {
+  const digest = createHash('sha256').update(writeSystemPrompt(techniques, 'json_schema')).digest('hex')
+  return `${PROMPT_VERSION}-${digest.slice(0, 12)}${style ? `+${style.version}` : ''}`
 }
 
 /** The part that differs between calls. The title is data: quoted, shortened, on one line. */
