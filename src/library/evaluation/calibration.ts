@@ -1,4 +1,4 @@
-import { like } from 'drizzle-orm'
+import { like, type SQL, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import { settings } from '../../db/schema/settings.ts'
 import type { FrameAnnotation } from '../../vision/annotator.ts'
@@ -86,12 +86,33 @@ type Certainty = (value: { model: string; attribute: AnnotatedAttribute; confide
 
 /** Reads every stored calibration once. */
 export async function loadCertainty(db: DbOrTx): Promise<Certainty> {
+  const byModel = await loadCalibrations(db)
+  return ({ model, attribute, confidence }) => certaintyOf(byModel.get(model), attribute, confidence)
+}
+
+/** Every stored calibration, by model. */
+export async function loadCalibrations(db: DbOrTx): Promise<ReadonlyMap<string, Calibration>> {
   const rows = await db
     .select()
     .from(settings)
     .where(like(settings.name, `${PREFIX}%`))
-  const byModel = new Map(rows.map(({ name, value }) => [name.slice(PREFIX.length), value as Calibration]))
-  return ({ model, attribute, confidence }) => certaintyOf(byModel.get(model), attribute, confidence)
+  return new Map(rows.map(({ name, value }) => [name.slice(PREFIX.length), value as Calibration]))
+}
+
+/** SQL: what `Certainty` says, for queues that order by it. Null where the confidence is. */
+export function certaintySql(
+  calibrations: ReadonlyMap<string, Calibration>,
+  attribute: AnnotatedAttribute,
+  { model, confidence }: { model: SQL; confidence: SQL },
+): SQL {
+  const cases = [...calibrations].flatMap(([name, calibration]) =>
+    [...(calibration[attribute] ?? []), ...(calibration.all ?? [])].map(
+      ({ from, to, n, agreed }) => sql`when ${model} = ${name} and ${confidence} >= ${from}::float8
+        and (${confidence} < ${to}::float8 or ${to}::float8 = 1)
+        then (${agreed * n}::float8 + ${confidence} * ${PRIOR}::float8) / ${n + PRIOR}::float8`,
+    ),
+  )
+  return cases.length === 0 ? confidence : sql`case ${sql.join(cases, sql` `)} else ${confidence} end`
 }
 
 function certaintyOf(

@@ -1,8 +1,9 @@
-import { inArray, sql } from 'drizzle-orm'
+import { inArray, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { type FrameRow, frames } from '../../db/schema/frames.ts'
 import { notFound } from '../../errors.ts'
 import type { AnnotatedAttribute } from '../../vocabulary.ts'
+import { certaintySql, loadCalibrations } from '../evaluation/calibration.ts'
 import { CLOSED_LISTS, storedValue } from '../frame-attributes.ts'
 import { isId } from '../ids.ts'
 import { type Correction, correctFrame } from './corrections.ts'
@@ -17,7 +18,7 @@ export const REVIEWED = [...Object.keys(CLOSED_LISTS), 'technique'] as Annotated
 export interface ReviewPlace {
   /** A value outside the lists or the vocabulary: 0, else 1. */
   rank: number
-  /** The lowest confidence of a value that no person set, 0 to 1. */
+  /** The lowest certainty of a value that no person set, 0 to 1: calibrated where its model was evaluated. */
   confidence: number
   id: string
 }
@@ -32,13 +33,25 @@ export interface ReviewFrame {
 /** Only frames of the newest videos are ranked, so that the queue is quick in any library. */
 const VIDEOS_RANKED = 300
 
+type Calibrations = Awaited<ReturnType<typeof loadCalibrations>>
+
 /** How sure the library is of a value that no person set; null for a person's. A value without an answer is 0. */
-const certainty = (attribute: string) => `case when f.${attribute}_provenance->>'source' = 'person' then null
-  when f.${attribute}_provenance->>'reason' = '${OUT_OF_LIST}' then -1
-  else coalesce((f.${attribute}_provenance->>'confidence')::float8, 0) end`
-// The technique is often rightly none: only a value or a proposal makes it worth a look.
-const techniqueCertainty = `case when f.technique is null then null else ${certainty('technique')} end`
-const least = `least(${Object.keys(CLOSED_LISTS).map(certainty).join(', ')}, ${techniqueCertainty})`
+function certainty(attribute: AnnotatedAttribute, calibrations: Calibrations): SQL {
+  const provenance = sql.raw(`f.${attribute}_provenance`)
+  // A calibration is about a model's own statements.
+  const model = sql`case when ${provenance}->>'source' = 'model' then f.annotation_model end`
+  const confidence = sql`(${provenance}->>'confidence')::float8`
+  return sql`case when ${provenance}->>'source' = 'person' then null
+    when ${provenance}->>'reason' = ${OUT_OF_LIST} then -1
+    else coalesce(${certaintySql(calibrations, attribute, { model, confidence })}, 0) end`
+}
+
+function leastCertainty(calibrations: Calibrations): SQL {
+  const closed = Object.keys(CLOSED_LISTS).map((name) => certainty(name as AnnotatedAttribute, calibrations))
+  // The technique is often rightly none: only a value or a proposal makes it worth a look.
+  const technique = sql`case when f.technique is null then null else ${certainty('technique', calibrations)} end`
+  return sql`least(${sql.join([...closed, technique], sql`, `)})`
+}
 
 /**
  * The next frames to look at, after a place: values outside the lists and the vocabulary first, then the least certain.
@@ -51,11 +64,12 @@ export async function nextToReview(
   const behind = after
     ? sql`where (rank, confidence, id) > (${after.rank}::int, ${after.confidence}::float8, ${after.id})`
     : sql``
+  const least = leastCertainty(await loadCalibrations(db))
   const { rows } = await db.execute<{ id: string; rank: number; confidence: number; proposed: string[] | null }>(sql`
     with recent as (select id from videos where first_ready_at is not null order by added_at desc, id
                      limit ${VIDEOS_RANKED}),
       seen as (
-        select f.id, ${sql.raw(least)} as least,
+        select f.id, ${least} as least,
                case when f.technique_provenance->>'source' = 'person' then null else (
                  select array_agg(distinct a.proposed_technique) from annotations a
                   where a.frame_id = f.id and a.proposed_technique is not null
