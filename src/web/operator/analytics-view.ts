@@ -86,7 +86,7 @@ function rangeForm({ from, to }: AnalyticsFigures): Html {
     return html`<li><a href="/operator/analytics?from=${start}"${isShown && trusted(' aria-current="page"')}
 >${length === 365 ? 'Year' : `${length} days`}</a></li>`
   })
-  return html`<div class="range"><nav aria-label="Range"><ul class="chips">${chips}</ul></nav>
+  return html`<div class="range"><nav aria-label="Range"><ul class="ranges">${chips}</ul></nav>
 <form action="/operator/analytics"><label>From <input type="date" name="from" value="${from}" required></label>
 <label>To <input type="date" name="to" value="${to}" required></label> <button>Show</button></form></div>`
 }
