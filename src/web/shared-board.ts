@@ -15,6 +15,7 @@ import type { Assets } from './assets.ts'
 import { type Html, html, safeUrl } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import { pageErrors } from './page-errors.ts'
+import { counted } from './words.ts'
 
 export interface SharedBoardDeps extends CollectionDeps {
   db: Db
@@ -39,13 +40,57 @@ export function sharedBoardRouter({ db, assets, limits, logger, search, publicUr
       const { next } = stored
       const board = await toBoardWithItems({ search, publicUrl }, stored)
       const body = boardPage(board, { after, next })
-      return { text: layout(assets, { title: board.name, noIndex: true, body }), next }
+      const head = boardCard(board, String(req.params.token))
+      return { text: layout(assets, { title: board.name, noIndex: true, body, head }), next }
     })
     return sendPage(res, { publicUrl, page: page.body })
   })
 
+  // Where the link is pasted, this says what it shows (https://oembed.com). Not cached: the link may end.
+  router.get('/shared/:token/oembed', async (req, res) => {
+    res.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
+    await limits.consume('anonymous', contextOf(req).address, POINTS.read)
+    const stored = await loadFoundBoard(db, await findSharedBoard(db, String(req.params.token)), { limit: 1 })
+    const { name, items } = await toBoardWithItems({ search, publicUrl }, stored)
+    const [first] = items
+    res.json({
+      version: '1.0',
+      type: 'link',
+      title: name,
+      provider_name: 'Frame Library',
+      provider_url: publicUrl,
+      ...(first ? { thumbnail_url: first.thumb_url, ...thumbSize(first) } : {}),
+    })
+  })
+
   router.use(pageErrors({ assets, publicUrl, logger }))
   return router
+}
+
+/** Thumbnails are this wide, or as wide as a smaller frame. */
+const THUMB_WIDTH = 480
+
+function thumbSize({ width, height }: PinnedFrame) {
+  const scale = Math.min(1, THUMB_WIDTH / width)
+  return { thumbnail_width: Math.round(width * scale), thumbnail_height: Math.round(height * scale) }
+}
+
+/** Open Graph (ogp.me) of a shared board. Addresses in it are paths: whoever has the link knows it. */
+function boardCard({ name, item_count, items }: SharedBoard, token: string): Html {
+  const [first] = items
+  return html`<link rel="alternate" type="application/json+oembed" href="/shared/${token}/oembed">
+<meta property="og:site_name" content="Frame Library">
+<meta property="og:type" content="website">
+<meta property="og:title" content="${name}">
+<meta property="og:description" content="A board of ${counted(item_count, 'frame')}.">
+${
+  first &&
+  html`<meta property="og:image" content="${first.image_url}">
+<meta property="og:image:width" content="${first.width}">
+<meta property="og:image:height" content="${first.height}">
+<meta name="twitter:card" content="summary_large_image">
+`
+}`
 }
 
 const pageParameters = {
@@ -57,12 +102,15 @@ interface BoardSteps {
   next: string | null
 }
 
-function boardPage(
-  { name, item_count, items }: { name: string; item_count: number; items: PinnedFrame[] },
-  steps: BoardSteps,
-): Html {
+interface SharedBoard {
+  name: string
+  item_count: number
+  items: PinnedFrame[]
+}
+
+function boardPage({ name, item_count, items }: SharedBoard, steps: BoardSteps): Html {
   return html`<h1>${name}</h1>
-<p class="lead">A board of ${item_count} ${item_count === 1 ? 'frame' : 'frames'}.</p>
+<p class="lead">A board of ${counted(item_count, 'frame')}.</p>
 ${items.length === 0 ? html`<p class="empty">Nothing is pinned here yet.</p>` : frameList(items)}
 ${pageSteps(steps)}`
 }

@@ -42,6 +42,7 @@ const PAGES: Record<string, Access> = {
   'GET /sign-in': 'open',
   'GET /sign-in/confirm': 'open',
   'GET /shared/:token': 'open',
+  'GET /shared/:token/oembed': 'open',
   'GET /web/me': 'open',
   'GET /web/suggest': 'open',
   'GET /sign-out': 'session',

@@ -45,7 +45,18 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   expect([code, stderr]).toEqual([0, ''])
   const kept = JSON.parse(stdout)
   expect(Object.keys(kept)).toEqual([
-    ...['account', 'keys', 'sessions', 'sign_in_links', 'stored_answers', 'saves', 'boards', 'events'],
+    ...[
+      'account',
+      'keys',
+      'sessions',
+      'sign_in_links',
+      'stored_answers',
+      'removals',
+      'uploads',
+      'saves',
+      'boards',
+      'events',
+    ],
   ])
   expect(kept.account).toMatchObject({ id: ann.id, email, plan: 'pro', role: 'member' })
   expect(kept.keys).toMatchObject([{ name: 'Ann’s agent', hint: key.slice(-4), revoked_at: null }])
@@ -68,7 +79,18 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       where table_schema = 'public' and column_name in ('account_id', 'email') order by 1`,
   )
   expect(rows.map((row) => row.name)).toEqual([
-    ...['accounts', 'api_keys', 'boards', 'events', 'idempotency_keys', 'saves', 'sessions', 'sign_in_links'],
+    ...[
+      'accounts',
+      'api_keys',
+      'boards',
+      'events',
+      'idempotency_keys',
+      'removals',
+      'saves',
+      'sessions',
+      'sign_in_links',
+    ],
+    'uploads',
   ])
 
   // And after the deletion nothing is left but the events under the random id.
@@ -77,6 +99,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   const left = await db.$client.query(
     `select 1 from api_keys where account_id = $1 union all select 1 from saves where account_id = $1
       union all select 1 from boards where account_id = $1 union all select 1 from sessions where account_id = $1
+      union all select 1 from removals where account_id = $1 union all select 1 from uploads where account_id = $1
       union all select 1 from sign_in_links where email = $2`,
     [ann.id, email],
   )

@@ -39,7 +39,7 @@ function submit(action, fields) {
   const form = document.createElement('form')
   form.method = 'post'
   form.action = action
-  const token = /** @type {HTMLInputElement} */ (document.querySelector('#selection [name="form"]')).value
+  const token = /** @type {HTMLInputElement} */ (document.querySelector('#picked [name="form"]')).value
   for (const [name, value] of Object.entries({ ...fields, form: token })) {
     const input = document.createElement('input')
     input.type = 'hidden'

@@ -133,7 +133,7 @@ let me
  * @param {string} url
  * @param {FormData | Record<string, string | readonly string[]>} fields
  * @returns {Promise<any>}
- * @throws {Error} with what to tell the person; `needsSignIn` where that helps
+ * @throws {Error} with what to tell the person; `needsSignIn` where that helps, and the `status`
  */
 export async function send(url, fields) {
   const body = new URLSearchParams()
@@ -144,7 +144,7 @@ export async function send(url, fields) {
   const answer = await response.json().catch(() => ({}))
   if (response.ok) return answer
   const message = answer.message ?? 'That did not work. Try again.'
-  throw Object.assign(new Error(message), { needsSignIn: response.status === 401 })
+  throw Object.assign(new Error(message), { needsSignIn: response.status === 401, status: response.status })
 }
 
 /**

@@ -27,7 +27,7 @@ export function boardPage(data: BoardData): Html {
   const path = `/web/boards/${board.id}`
   const cards = board.items.map((item, n) => {
     const extra = pinControls(item, { path, boardId: board.id, place: first + n, total })
-    return pickCard(item, { n, form: 'selection', id: `pin-${item.id}`, extra })
+    return pickCard(item, { n, form: 'picked', id: `pin-${item.id}`, extra })
   })
   return html`<h1>${board.name}</h1>
 ${notices(visitor, told)}${planNotice(visitor)}
@@ -41,7 +41,7 @@ ${notices(visitor, told)}${planNotice(visitor)}
   ${deleteMenu(visitor, board, total)}
 </div>
 ${total === 0 && EMPTY}
-<form id="selection" method="post" class="bulk" data-bulk>${formToken(visitor)}${hidden('version', version)}
+<form id="picked" method="post" class="bulk" data-bulk>${formToken(visitor)}${hidden('version', version)}
   ${hidden('board', board.id)}
   <span data-count>Selected frames:</span>
   <button formaction="/web/pins" name="elsewhere" value="1">Pin to another board</button>
@@ -67,7 +67,7 @@ interface Placed {
 function pinControls(item: PinnedFrame, { path, boardId, place, total }: Placed): Html {
   const what = item.caption ?? item.video.title
   const last = total - 1
-  const move = (to: number, sign: string, label: string, key: string) => html`<button form="selection"
+  const move = (to: number, sign: string, label: string, key: string) => html`<button form="picked"
     formaction="${path}/move" name="move" value="${item.id}:${Math.min(Math.max(to, 0), last)}" id="${key}-${item.id}"
     aria-label="${label}: ${what}"${(to < 0 || to > last || to === place) && trusted(' aria-disabled="true"')}
     title="${label}">${sign}</button>`
@@ -81,9 +81,9 @@ function pinControls(item: PinnedFrame, { path, boardId, place, total }: Placed)
 ${item.note !== null && html`<p class="note">${item.note}</p>`}
 <p class="more"><a href="/boards/${boardId}?note=${item.id}">${item.note === null ? 'Add a note' : 'Edit note'}<span
   class="visually-hidden">: ${what}</span></a>
-  <button class="link" form="selection" formaction="${path}/cover" name="cover" value="${item.id}"
+  <button class="link" form="picked" formaction="${path}/cover" name="cover" value="${item.id}"
     aria-label="Make the cover: ${what}">Cover</button>
-  <button class="link" form="selection" formaction="/web/unpins" name="only" value="${item.id}" data-removes
+  <button class="link" form="picked" formaction="/web/unpins" name="only" value="${item.id}" data-removes
     aria-label="Remove: ${what}">Remove</button></p>`
 }
 

@@ -19,12 +19,12 @@ export function savesPage({ visitor, frames, total, after, next, told }: SavesDa
 ${notices(visitor, told)}${planNotice(visitor)}
 <p class="lead">${counted(total, 'frame')}, newest first.</p>
 ${total === 0 ? EMPTY : html`<div class="tools">${exportLinks('/saves/export')}</div>`}
-<form id="selection" method="post" class="bulk" data-bulk>${formToken(visitor)}
+<form id="picked" method="post" class="bulk" data-bulk>${formToken(visitor)}
   <span data-count>Selected frames:</span>
   <button formaction="/web/pins">Pin to a board</button>
   <button formaction="/web/unsaves" data-removes>Remove</button>
 </form>
-<ol class="picks" id="picks">${frames.map((frame, n) => pickCard(frame, { n, form: 'selection' }))}</ol>
+<ol class="picks" id="picks">${frames.map((frame, n) => pickCard(frame, { n, form: 'picked' }))}</ol>
 <nav class="pager" aria-label="Pages">
   ${after !== undefined && html`<a href="/saves">First page</a>`}
   ${next !== null && html`<a rel="next" href="/saves?after=${next}">Next page</a>`}
