@@ -34,6 +34,9 @@ const ACTS = [
   'board.unshared',
 ] as const satisfies readonly EventType[]
 
+/** Few of all events: they are read once and kept, unlike saves and pins. */
+const RARE = [...Object.keys(COUNTED), 'model.called', 'searches.unanswered']
+
 /** Events that change a figure. */
 export const ANALYTICS_EVENTS: readonly EventType[] = [
   ...new Set<EventType>([...(Object.keys(COUNTED) as EventType[]), ...ACTS, 'model.called', 'searches.unanswered']),
@@ -73,14 +76,14 @@ export function writeUses(counted: SQL): SQL {
 export function writeFigures(counted: SQL): SQL {
   const figureOf = Object.entries(COUNTED).map(([type, figure]) => `when '${type}' then '${figure}'`)
   return sql`
-    with e as (${counted})
+    with e as (select * from (${counted}) e where type in ${listOf(RARE)})
     insert into analytics_figures (day, figure, key, count, amount)
     select day, case type ${sql.raw(figureOf.join(' '))} end,
            case when type = 'video.failed' then data->>'code' else '' end, count(*), null::numeric
       from e where type in ${listOf(Object.keys(COUNTED))} group by 1, 2, 3
     union all
     select day, 'active_accounts', '', count(*), null::numeric
-      from (select distinct day, account_id from e
+      from (select distinct day, account_id from (${counted}) e
              where type in ${listOf(ACTS)} and account_id is not null and coalesce(data->>'cause', 'owner') = 'owner') a
      group by day
     union all

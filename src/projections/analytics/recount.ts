@@ -75,7 +75,9 @@ async function findBatch(tx: Tx, from: { xid: string; seq: number }, batch: numb
        order by xid, seq limit ${batch})
     select counts.events, counts.days, last.xid::text as xid, last.seq
       from (select count(*)::int as events,
-                   array_agg(distinct day::text) filter (where type = any(${types}::text[])) as days from batch) counts,
+                   (select array_agg(day::text)
+                      from (select distinct day from batch where type = any(${types}::text[])) d) as days
+              from batch) counts,
            (select xid, seq from batch order by batch.xid desc, seq desc limit 1) last`)
   const [row] = rows
   return row && { ...row, days: row.days ?? [] }
