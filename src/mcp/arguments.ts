@@ -24,6 +24,7 @@ const ALSO_CALLED: Readonly<Record<string, readonly [always: readonly string[], 
   from_sec: [['from', 'start', 'start_sec', 'after_sec']],
   to_sec: [['to', 'end', 'end_sec', 'until', 'before_sec']],
   cursor: [['next_cursor']],
+  limit: [['n', 'count', 'top_k', 'max_results', 'num_results', 'per_page', 'page_size']],
 }
 
 /** The arguments of one call under the names of the tool's schema. A null is an absent argument. */

@@ -7,7 +7,7 @@ const MAX_VALUES = 50
 
 /**
  * A list of values; an empty one filters nothing. Also takes what models write instead: a single value, a list as JSON
- * text, or a comma-separated list where values contain no commas. A value of a closed list may be written as words.
+ * text, or a comma-separated list where values contain no commas. A value of a closed list may be written as words, or in the plural.
  */
 export function oneOrMany<T extends z.ZodType>(item: T, { commas = true } = {}) {
   const toList = commas ? splitCommas : wrapSingle
@@ -34,7 +34,7 @@ export function kebabCase(text: string): string {
 function spelling(options: readonly string[]) {
   return (value: unknown) => {
     const plain = typeof value === 'string' && value.length <= 40 ? kebabCase(value) : undefined
-    return plain !== undefined && options.includes(plain) ? plain : value
+    return [plain, plain?.replace(/s$/, '')].find((one) => one !== undefined && options.includes(one)) ?? value
   }
 }
 

@@ -41,6 +41,7 @@ describe('a video', () => {
       { video_id: `${service.url}/frames/${frame!.id}` },
       { video_id: `${service.url}/api/videos/${videoIds[3]}/frames` },
       { url: 'https://youtu.be/launch00003' },
+      { video: 'introducing stripe-like, inc. 3: the fastest way to close your books' },
       { source_url: 'https://www.youtube.com/watch?v=launch00003&t=4s' },
     ])
       expect((await works('get_video_frames', args)).structuredContent.video.id).toBe(videoIds[3])
@@ -53,6 +54,18 @@ describe('a video', () => {
         const found = (await works(name, { ...args, video_id: given })).structuredContent.frames
         expect(new Set(found.map((one: { id: string }) => videoOf(one)))).toEqual(new Set([videoIds[3]]))
       }
+  })
+  test('is not guessed from a part of its title, nor from a title of two', async () => {
+    for (const title of ['Introducing', 'Twice told'])
+      expect((await call('get_video_frames', { video: title }))._meta.code).toBe('not_found')
+    for (const sourceKey of ['youtube:twice000001', 'youtube:twice000002'])
+      await seedVideo(service.stores.db, { sourceKey, title: 'Twice told', frames: [{ caption: 'a quince' }] })
+    await service.drain()
+    expect((await call('get_video_frames', { video: 'Twice told' }))._meta.code).toBe('not_found')
+  })
+  test('and how many frames is asked for by any usual name', async () => {
+    for (const name of ['limit', 'n', 'count', 'top_k', 'max_results', 'num_results', 'per_page', 'pageSize'])
+      expect((await works('search_frames', { query: 'dark', [name]: 2 })).structuredContent.frames).toHaveLength(2)
   })
   test('that is not there is named', async () => {
     const { text, _meta } = await call('browse_frames', { video_id: [videoIds[0], 'nosuchvideo'] })
@@ -171,6 +184,7 @@ describe('filters', () => {
     const all = await get('/api/frames?subject=text-card&technique=kinetic-type')
     for (const args of [
       { subject: 'Text Card', technique: 'Kinetic Type' },
+      { subject: 'text cards', technique: 'Kinetic Type' },
       { subjects: undefined, subject: ['text_card'], techniques: ['kinetic_type'], cursor: null, tone: null },
       { subject: '["text-card"]', technique: 'kinetic-type', limit: '50' },
     ])

@@ -1,10 +1,11 @@
 import { cleanText } from '../../clean-text.ts'
 import { notFound } from '../../errors.ts'
+import { nameKey } from '../../search/text/tokens.ts'
 import { clip } from '../present.ts'
 import { frameIdIn, isIdLike } from '../values.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
-/** What stands for a video: its id, an address of it or of one of its frames, a frame's id, or its source URL. */
+/** What stands for a video: its id, an address of it or of one of its frames, a frame's id, its source URL, or its title. */
 type Deps = Pick<LibraryToolDeps, 'search' | 'sourceKeyOf' | 'publicUrl'>
 
 /** @throws AppError not_found for a video that is not public, naming what was given. */
@@ -23,11 +24,18 @@ async function findVideo(deps: Deps, term: string): Promise<string | undefined> 
   const named = ownReference(term, publicUrl)
   if (named === undefined) {
     const sourceKey = sourceKeyOf(term)
-    if (sourceKey === undefined) return undefined
+    if (sourceKey === undefined) return findByTitle(search, term)
     return (await search.search({ q: term, limit: 1, sourceKey })).videos[0]?.document.id
   }
   if ((await search.video(named)) !== undefined) return named
-  return (await search.frame(named))?.frame.video_id
+  return (await search.frame(named))?.frame.video_id ?? findByTitle(search, term)
+}
+
+/** The video that alone has this title. */
+async function findByTitle(search: Deps['search'], term: string): Promise<string | undefined> {
+  const { videos } = await search.search({ q: term, limit: 5, namesOnly: true })
+  const same = videos.filter(({ document }) => nameKey(document.title) === nameKey(term))
+  return same.length === 1 ? same[0]!.document.id : undefined
 }
 
 /** The id in a text that is an id or an address of this service; undefined for any other text. */
