@@ -7,7 +7,8 @@ const MAX_VALUES = 50
 
 /**
  * A list of values; an empty one filters nothing. Also takes what models write instead: a single value, a list as JSON
- * text, or a comma-separated list where values contain no commas. A value of a closed list may be written as words, or in the plural.
+ * text, or a comma-separated list where values contain no commas. A value of a closed list may be written as words, or
+ * in the plural.
  */
 export function oneOrMany<T extends z.ZodType>(item: T, { commas = true } = {}) {
   const toList = commas ? splitCommas : wrapSingle

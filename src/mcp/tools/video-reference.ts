@@ -5,7 +5,9 @@ import { clip } from '../present.ts'
 import { frameIdIn, isIdLike } from '../values.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
-/** What stands for a video: its id, an address of it or of one of its frames, a frame's id, its source URL, or its title. */
+/**
+ * What stands for a video: its id, an address of it or of one of its frames, a frame's id, its source URL, its title.
+ */
 type Deps = Pick<LibraryToolDeps, 'search' | 'sourceKeyOf' | 'publicUrl'>
 
 /** @throws AppError not_found for a video that is not public, naming what was given. */
