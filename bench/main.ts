@@ -17,6 +17,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   analytics: () => import('./analytics.ts'),
   events: () => import('./events.ts'),
   webhooks: () => import('./webhooks.ts'),
+  pages: () => import('./pages.ts'),
   seed: () => import('./seed.ts'),
   backup: () => import('./backup.ts'),
   ingest: () => import('./ingest.ts'),

@@ -45,7 +45,6 @@ export function layout(assets: Assets, page: Page): string {
   const { title, body, modules = [], noIndex, wide, description, head } = page
   const icon = assets.url('icon.svg')
   const described = description !== undefined && html`<meta name="description" content="${description}">\n`
-  const scripts = [...new Set(modules.flatMap((name) => assets.modules(name).slice(1)))]
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -55,8 +54,7 @@ export function layout(assets: Assets, page: Page): string {
 ${noIndex && trusted('<meta name="robots" content="noindex">\n')}<title>${title} · Frame Library</title>
 ${described}<link rel="icon" href="${icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.url('style.css')}">
-${scripts.map((url) => html`<link rel="modulepreload" href="${url}">\n`)}
-${modules.map((name) => html`<script type="module" src="${assets.url(name)}"></script>\n`)}${head}</head>
+${head}</head>
 <body data-viewer="${viewerOfPage(page)}">
 <a class="skip" href="#main">Skip to content</a>
 <header class="bar">
@@ -69,9 +67,19 @@ ${modules.map((name) => html`<script type="module" src="${assets.url(name)}"></s
 <main id="main" tabindex="-1"${wide && trusted(' class="wide"')}>
 ${body}
 </main>
-</body>
+${scriptTags(assets, modules)}</body>
 </html>
 `.text
+}
+
+/** At the end, and behind the pictures: a page is looked at before it is used, and works without them. */
+function scriptTags(assets: Assets, modules: readonly string[]): Html {
+  const imported = new Set(modules.flatMap((name) => assets.modules(name).slice(1)))
+  const preloads = [...imported].map((url) => html`<link rel="modulepreload" href="${url}" fetchpriority="low">\n`)
+  const scripts = modules.map((name) => {
+    return html`<script type="module" src="${assets.url(name)}" fetchpriority="low"></script>\n`
+  })
+  return html`${preloads}${scripts}`
 }
 
 function viewerOfPage({ viewer = 'anyone', account }: Page): Viewer {

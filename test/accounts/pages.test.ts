@@ -133,6 +133,44 @@ describe('sign-in', () => {
     expect((await api.call('/keys', { headers: { cookie } })).headers.get('location')).toBe('/sign-in')
   })
 
+  test('whoever opens a private page comes back to it after the sign-in, and never to another site', async () => {
+    const back = async (path: string) => {
+      const asked = await api.call(path)
+      const kept = asked.headers.get('set-cookie')?.split(';')[0]
+      const { code } = (await createSignInCode(api.db, { email: 'back@example.org', signup: true }))!
+      const cookie: Record<string, string> = kept === undefined ? {} : { cookie: kept }
+      return (await api.call('/web/sign-in/confirm', form({ code }, cookie))).headers.get('location')
+    }
+    expect(await back('/boards?after=x')).toBe('/boards?after=x')
+    expect(await back(`/sign-in?to=${encodeURIComponent('/frames/abc-1')}`)).toBe('/frames/abc-1')
+    for (const to of [
+      '//evil.example',
+      '/\\evil.example',
+      'https://evil.example',
+      '/a\nb',
+      '/%0d%0aSet-Cookie:x=y\r\n',
+    ])
+      expect([to, await back(`/sign-in?to=${encodeURIComponent(to)}`)]).toEqual([to, '/keys'])
+    const forged = { cookie: 'back=%2F%2Fevil.example' }
+    const { code } = (await createSignInCode(api.db, { email: 'back@example.org', signup: true }))!
+    expect((await api.call('/web/sign-in/confirm', form({ code }, forged))).headers.get('location')).toBe('/keys')
+  })
+
+  test('shared pages tell nothing of their reader but the kind, and nobody else’s cache keeps a reader’s', async () => {
+    const { cookie } = await signIn('reader@example.org')
+    const [anyone, member] = [await api.call('/'), await api.call('/', { headers: { cookie } })]
+    expect(anyone.headers.get('cache-control')).toContain('public')
+    expect(member.headers.get('cache-control')).toBe('private, no-cache')
+    for (const { headers } of [anyone, member]) expect(headers.get('vary')).toContain('Cookie')
+    expect(member.text).toContain('/sign-out')
+    expect(member.text).not.toMatch(/reader@example|name="form"/)
+    const me = await api.call('/web/me', { headers: { cookie } })
+    expect(me.json).toMatchObject({ email: 'reader@example.org', role: 'member', plan: 'free' })
+    expect((await api.call('/web/me')).text).toBe('null')
+    const form = formOf((await api.call('/sign-out', { headers: { cookie } })).text)
+    expect(form).toBe(me.json.form)
+  })
+
   test('links are not sent without end', async () => {
     await using flooded = await openPageVisitor({ scale: 0.5 })
     const statuses = []

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { LibrarySearch } from '../../src/search/library-search.ts'
 import { openTestApi } from '../accounts/app.ts'
+import { seedVideo } from '../support/seed.ts'
 import { type ContractLibrary, openContractLibrary } from './library.ts'
 
 /** The wall for people: the address is the state, and everything in it can be seen and taken back. */
@@ -140,4 +141,13 @@ test('links to a frame, a video and a technique unfurl where they are pasted', a
   for (const url of ['https://example.org/frames/x', 'http://frames.test/keys', 'nonsense'])
     expect([url, (await of(url)).status]).toEqual([url, 404])
   expect((await library.get('/api/oembed')).status).toBe(400)
+})
+
+test('an empty library and one that is filling say what goes on and what to do next', async () => {
+  await using api = await openTestApi()
+  expect((await api.call('/')).text).toContain('The library is empty')
+  await seedVideo(api.db, { ready: false, frames: [{}, {}] })
+  await expect.poll(async () => (await api.call('/')).text).toContain('The first frames are on their way')
+  await seedVideo(api.db, { ready: false })
+  await expect.poll(async () => (await api.call('/')).text).toContain('2 videos are being read')
 })

@@ -110,7 +110,12 @@ export function describeNames(name: string, open: () => Promise<Engine>): void {
           expect(scores).toEqual(scores.toSorted((a, b) => b - a))
         }
       }
-      const { brands } = await engine().search.search({ q: 'kestrel', limit: 6 })
+      const all = await engine().search.search({ q: 'kestrel', limit: 6 })
+      const named = await engine().search.search({ q: 'kestrel', limit: 6, namesOnly: true })
+      expect(named.frames).toEqual([])
+      expect(named.brands[0]).toEqual(all.brands[0])
+      expect([named.videos.length, named.techniques.length]).toEqual([6, 6])
+      const { brands } = all
       expect(brands[0]).toMatchObject({ document: { name: 'Kestrel' }, score: 1 })
       for (const limit of [1, 20]) {
         const { videos, brands: some, techniques } = await engine().search.search({ q: 'kestrel', limit })
