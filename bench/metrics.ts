@@ -109,7 +109,7 @@ function countingUs(): number {
     const used = process.cpuUsage({ user, system })
     return (used.user + used.system) / 1_000_000
   }
-  for (const of of [bare, watched]) cost(of, () => 0)
+  for (const side of [bare, watched]) cost(side, () => 0)
   return cost(watched, () => performance.now()) - cost(bare, () => 0)
 }
 
