@@ -12,7 +12,7 @@ export const about: About = {
   measures: 'Seconds to count all figures of a log of a million events from its beginning into empty tables.',
   against:
     'one `group by` of the same events, by day, type and what a frame event names, in the same database. ' +
-    'They take turns. The events are of a year and of 20,000 frames.',
+    'Its rows stay in PostgreSQL. They take turns. The events are of a year and of 20,000 frames.',
   figures: [
     { what: 'replay ÷ one `group by`', at: ['ratio'], atMost: 3 },
     { what: 'counting the last day again', at: ['recount_ms'], unit: 'ms' },
@@ -42,9 +42,10 @@ export async function run(args: string[]): Promise<object | undefined> {
     times.group.push(
       await timed(() =>
         db.$client.query(`
-          select (time at time zone 'UTC')::date, type, data->>'frame_id', data->>'video_id', data->>'author',
-                 data->>'technique', data->>'subject', count(*)
-            from events group by 1, 2, 3, 4, 5, 6, 7`),
+          select sum(n) from (
+            select (time at time zone 'UTC')::date, type, data->>'frame_id', data->>'video_id', data->>'author',
+                   data->>'technique', data->>'subject', count(*) as n
+              from events group by 1, 2, 3, 4, 5, 6, 7) g`),
       ),
     )
     await db.$client.query('truncate analytics_uses, analytics_figures')

@@ -13,6 +13,11 @@ let stores: Stores
 beforeAll(async () => {
   stores = await openStores()
   await writeLog(1, 600)
+  // Corrected within the day: the same frame under two techniques.
+  await append(`${DAYS[1]}T12:00:00Z`, [
+    saved(1, 'acc1'),
+    { ...saved(1, 'acc1'), data: { ...facts(1), technique: 'm' } },
+  ])
 })
 afterAll(() => stores[Symbol.asyncDispose]())
 

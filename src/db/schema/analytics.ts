@@ -5,19 +5,23 @@ import { bigint, date, integer, numeric, pgTable, primaryKey, text } from 'drizz
  * for what the events do not name.
  */
 
-/** Saves and pins. `dimension`: `all` (with an empty key), or what `key` is. */
+/**
+ * Saves and pins: one row for each day and dimension, so that a frame costs an element and no row. `dimension`: `all`
+ * (with one empty key), or what `keys` are. The counts stand at the place of their key. A frame comes twice when what
+ * is said of it changed on that day.
+ */
 export const analyticsUses = pgTable(
   'analytics_uses',
   {
     day: date().notNull(),
     dimension: text().notNull(),
-    key: text().notNull(),
-    saves: integer().notNull(),
-    unsaves: integer().notNull(),
-    pins: integer().notNull(),
-    unpins: integer().notNull(),
+    keys: text().array().notNull(),
+    saves: integer().array().notNull(),
+    unsaves: integer().array().notNull(),
+    pins: integer().array().notNull(),
+    unpins: integer().array().notNull(),
   },
-  (t) => [primaryKey({ columns: [t.dimension, t.day, t.key] })],
+  (t) => [primaryKey({ columns: [t.dimension, t.day] })],
 )
 
 /** Everything else. `amount`: seconds of a stage, dollars of model calls; null where nothing is measured. */

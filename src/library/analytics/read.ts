@@ -23,16 +23,18 @@ export async function readUses(
   { from, to, limit }: FigureRange,
 ): Promise<UseRow[]> {
   const columns = ['saves', 'unsaves', 'pins', 'unpins'] as const
+  const arrays = sql.raw(columns.map((name) => `a.${name}`).join(', '))
   const { rows } = await db.execute<UseRow>(
     by === 'day'
       ? sql`
-    select d::date::text as key, ${sql.raw(columns.map((name) => `coalesce(${name}, 0) as ${name}`).join(', '))}
+    select d::date::text as key, ${sql.raw(columns.map((name) => `coalesce(${name}[1], 0) as ${name}`).join(', '))}
       from ${daysOf(from, to)} d left join analytics_uses on dimension = 'all' and day = d::date order by 1`
       : sql`
-    select nullif(key, '') as key, ${sql.raw(columns.map((name) => `sum(${name})::int as ${name}`).join(', '))}
-      from analytics_uses where dimension = ${by} and day between ${from}::date and ${to}::date
-     group by analytics_uses.key
-     order by sum(saves) + sum(pins) desc, sum(saves) desc, analytics_uses.key limit ${limit}`,
+    select nullif(key, '') as key, ${sql.raw(columns.map((name) => `sum(u.${name})::int as ${name}`).join(', '))}
+      from analytics_uses a, unnest(a.keys, ${arrays}) u (key, ${sql.raw(columns.join(', '))})
+     where dimension = ${by} and day between ${from}::date and ${to}::date
+     group by u.key
+     order by sum(u.saves) + sum(u.pins) desc, sum(u.saves) desc, u.key limit ${limit}`,
   )
   return rows
 }
