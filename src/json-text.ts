@@ -1,10 +1,11 @@
 /**
  * The one place that puts JSON text together from parts that are JSON text already.
- * Every text taken and returned here is balanced: one whole JSON value, as `JSON.stringify` writes it.
+ * Every text taken and returned here is balanced: one whole JSON value, as `JSON.stringify` writes it. Only `jsonbText`
+ * has other white space.
  */
 
 declare const balanced: unique symbol
-/** One whole JSON value as text, without white space between its tokens. */
+/** One whole JSON value as text. */
 export type JsonText = string & { readonly [balanced]: true }
 
 /** Members in the order they are written; an undefined one is left out, as `JSON.stringify` does. */
@@ -19,6 +20,11 @@ export function jsonText(value: unknown): JsonText {
 
 /** A text that `JSON.stringify` has made elsewhere, such as a stored document. */
 export function storedJson(text: string): JsonText {
+  return text as JsonText
+}
+
+/** The text of a `jsonb` value from PostgreSQL, with its space behind each comma and colon. Not for `prefixMember`. */
+export function jsonbText(text: string): JsonText {
   return text as JsonText
 }
 

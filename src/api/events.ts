@@ -3,12 +3,13 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { invalid } from '../errors.ts'
 import { type Cursor, EVENT_TYPES, type EventType, formatCursor, parseCursor, START } from '../events/catalogue.ts'
-import { CloudEvent, exampleOf, toCloudEvent } from '../events/cloud-event.ts'
-import { findBreak, findEnd, readEvents } from '../events/read.ts'
+import { CloudEvent, exampleOf, toCloudEventText } from '../events/cloud-event.ts'
+import { findBreak, findEnd, readEventTexts } from '../events/read.ts'
 import type { LogTail } from '../events/tail.ts'
 import { endpoint } from '../http/endpoint.ts'
 import type { EventStreams, StreamGuard } from '../http/event-stream.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { jsonArray, jsonObject, jsonText } from '../json-text.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
@@ -79,14 +80,14 @@ export const eventEndpoints = [
       const after = await placeOf(db, query.after, 'after')
       // Together, because the second is only rarely for nothing.
       const [{ events, next }] = await Promise.all([
-        readEvents(db, { after, types, limit }),
+        readEventTexts(db, { after, types, limit }),
         requireKnown(db, after, 'after'),
       ])
       await charge(pointsForItems(events.length) - POINTS.read)
-      return {
-        events: events.map((event) => toCloudEvent(event, publicUrl)),
-        next: formatCursor(next),
-      }
+      return jsonObject({
+        events: jsonArray(events.map((event) => toCloudEventText(event, publicUrl))),
+        next: jsonText(formatCursor(next)),
+      })
     },
   ),
 ]

@@ -221,13 +221,14 @@ export function parseCursor(text: string): Cursor | undefined {
   return xid < 2n ** 64n && Number.isSafeInteger(seq) ? { xid: xid.toString(), seq } : undefined
 }
 
-export interface StoredEvent {
+/** `Data`: its data as an object, or as JSON text. */
+export interface StoredEvent<Data = Record<string, unknown>> {
   id: string
   type: EventType
   version: number
   subject: string
   accountId: string | null
-  data: Record<string, unknown>
+  data: Data
   time: Date
   cursor: Cursor
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type JsonText, jsonText, withMembers } from '../json-text.ts'
 import { type Cursor, EVENTS, type EventType, type StoredEvent } from './catalogue.ts'
 import { currentVersion } from './versions.ts'
 
@@ -24,6 +25,15 @@ export const CloudEvent = z.strictObject({
 export type CloudEvent = z.infer<typeof CloudEvent>
 
 export function toCloudEvent(event: StoredEvent, source: string): CloudEvent {
+  return { ...attributesOf(event, source), data: event.data }
+}
+
+/** The same as JSON text, for an event whose data is JSON text already. */
+export function toCloudEventText(event: StoredEvent<JsonText>, source: string): JsonText {
+  return withMembers(jsonText(attributesOf(event, source)), { data: event.data })
+}
+
+function attributesOf(event: StoredEvent<unknown>, source: string): Omit<CloudEvent, 'data'> {
   return {
     specversion: '1.0',
     id: event.id,
@@ -36,7 +46,6 @@ export function toCloudEvent(event: StoredEvent, source: string): CloudEvent {
     sequence: toSequence(event.cursor),
     version: event.version,
     account_id: event.accountId,
-    data: event.data,
   }
 }
 

@@ -1,9 +1,10 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../db/client.ts'
+import { type JsonText, jsonbText, jsonText } from '../json-text.ts'
 import { type Cursor, type EventType, START, type StoredEvent } from './catalogue.ts'
-import { upcast } from './versions.ts'
+import { currentVersion, upcast } from './versions.ts'
 
-interface Row extends Record<string, unknown> {
+interface Row<Data = Record<string, unknown>> extends Record<string, unknown> {
   seq: string
   // Not named xid: ORDER BY would use the text column and sort 10 before 9.
   xid_text: string
@@ -12,8 +13,21 @@ interface Row extends Record<string, unknown> {
   version: number
   subject: string
   account_id: string | null
-  data: Record<string, unknown>
+  data: Data
   time: string
+}
+
+interface Range {
+  after: Cursor
+  /** The last position to read, which every reader may see already. */
+  upTo?: Cursor
+  types?: readonly EventType[] | undefined
+  limit: number
+}
+
+interface Page<Data> {
+  events: StoredEvent<Data>[]
+  next: Cursor
 }
 
 /**
@@ -21,23 +35,18 @@ interface Row extends Record<string, unknown> {
  * read, so no event can appear behind a cursor later. (`seq > last` alone misses the events of slow transactions.)
  * `next` is the cursor to continue from: the last event's, or `after` when there is none.
  */
-export async function readEvents(
-  db: DbOrTx,
-  {
-    after,
-    upTo,
-    types,
-    limit,
-  }: {
-    after: Cursor
-    /** The last position to read, which every reader may see already. */
-    upTo?: Cursor
-    types?: readonly EventType[] | undefined
-    limit: number
-  },
-): Promise<{ events: StoredEvent[]; next: Cursor }> {
-  const { rows } = await db.execute<Row>(sql`
-    select seq, xid::text as xid_text, id, type, version, subject, account_id, data, time
+export async function readEvents(db: DbOrTx, range: Range): Promise<Page<Record<string, unknown>>> {
+  return toPage((await readRows<Record<string, unknown>>(db, range, sql`data`)).map(toStored), range)
+}
+
+/** As `readEvents`, for those who only pass the events on: data of the current version is never parsed. */
+export async function readEventTexts(db: DbOrTx, range: Range): Promise<Page<JsonText>> {
+  return toPage((await readRows<string>(db, range, sql`data::text as data`)).map(toStoredText), range)
+}
+
+async function readRows<Data>(db: DbOrTx, { after, upTo, types, limit }: Range, data: SQL): Promise<Row<Data>[]> {
+  const { rows } = await db.execute<Row<unknown>>(sql`
+    select seq, xid::text as xid_text, id, type, version, subject, account_id, ${data}, time
       from events
      where (xid, seq) > (${after.xid}::xid8, ${after.seq}::bigint)
        and xid < event_log_horizon()
@@ -52,7 +61,10 @@ export async function readEvents(
        }
      order by xid, seq
      limit ${limit}`)
-  const events = rows.map(toStored)
+  return rows as Row<Data>[]
+}
+
+function toPage<Data>(events: StoredEvent<Data>[], { after }: Range): Page<Data> {
   return { events, next: events.at(-1)?.cursor ?? after }
 }
 
@@ -134,10 +146,22 @@ export async function settleLog(db: Db): Promise<boolean> {
 }
 
 function toStored(row: Row): StoredEvent {
+  return withData(row, upcast(row.type, row))
+}
+
+function toStoredText(row: Row<string>): StoredEvent<JsonText> {
+  const { type, version } = row
+  if (version >= currentVersion(type)) return withData(row, { version, data: jsonbText(row.data) })
+  const current = upcast(type, { version, data: JSON.parse(row.data) as Record<string, unknown> })
+  return withData(row, { version: current.version, data: jsonText(current.data) })
+}
+
+function withData<Data>(row: Row<unknown>, { version, data }: { version: number; data: Data }): StoredEvent<Data> {
   return {
     id: row.id,
     type: row.type,
-    ...upcast(row.type, row),
+    version,
+    data,
     subject: row.subject,
     accountId: row.account_id,
     time: new Date(row.time),

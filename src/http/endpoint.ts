@@ -113,10 +113,10 @@ export interface Input<O extends Operation> {
 /** The answer as the operation's schema has it. */
 type Answer<O extends Operation> = O['answer'] extends z.ZodType ? z.input<O['answer']> : never
 
-/** Declares an endpoint. A handler that sends the answer itself returns undefined. */
+/** Declares an endpoint. A handler may answer in JSON text; one that sends the answer itself returns undefined. */
 export function endpoint<D, const O extends Operation>(
   operation: O,
-  handle: (deps: D, input: Input<O>) => Promise<Answer<O> | undefined> | Answer<O> | undefined,
+  handle: (deps: D, input: Input<O>) => Promise<Answer<O> | JsonText | undefined> | Answer<O> | undefined,
 ): Endpoint<D> {
   return {
     ...operation,
@@ -124,7 +124,9 @@ export function endpoint<D, const O extends Operation>(
       const answer = await handle(deps, readInput(operation, tools, req, res))
       if (operation.status !== undefined) res.status(operation.status)
       if (answer === undefined) return
-      if (operation.long) await sendJson(req, res, new CompressibleBody(JSON.stringify(answer)))
+      const isText = typeof answer === 'string'
+      if (operation.long) await sendJson(req, res, new CompressibleBody(isText ? answer : JSON.stringify(answer)))
+      else if (isText) res.type('json').send(answer)
       else res.json(answer)
     },
   }

@@ -4,8 +4,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
-import { EARLIER, EVENT_TYPES, EVENTS, type StoredEvent } from '../../src/events/catalogue.ts'
+import { EARLIER, EVENT_TYPES, EVENTS, formatCursor, type StoredEvent } from '../../src/events/catalogue.ts'
 import { exampleOf, toCloudEvent } from '../../src/events/cloud-event.ts'
+import { findEnd, readEvents } from '../../src/events/read.ts'
 import { currentVersion, upcast, versionsOf } from '../../src/events/versions.ts'
 import { createBoard, deleteBoard } from '../../src/library/collections/boards.ts'
 import { seedAccount } from '../accounts/seed-frames.ts'
@@ -81,6 +82,40 @@ test('an event of a former version is read as the current one, everywhere; it is
   expect(text.match(/"version":2/g)).toHaveLength(3)
   const stored = await service.stores.db.$client.query('select version, data from events where id = $1', [rows[0].id])
   expect(stored.rows[0]).toEqual({ version: 1, data: { board_id: 'planted', name: 'old', item_count: 3 } })
+})
+
+test('a page is what its events are one by one, whatever their data and version', async () => {
+  const { db } = service.stores
+  await untilReadable(db)
+  const after = await findEnd(db)
+  const awkward = {
+    text: 'a, b: "c" \\ \n\t é \u2028 😀 {"d": [1, 2]}',
+    10: [1.5, 1e21, -0.25, true, null, {}],
+    '': '',
+  }
+  await db.$client.query(
+    `insert into events (type, subject, account_id, data, version)
+     values ('key.revoked', $1, null, $2, 1), ('key.revoked', 'newer', $1, $2, 9), ('frame.eaten', $1, $1, $2, 1),
+            ('board.deleted', 'former', null, '{"board_id":"former","name":"\\"old\\": 1","item_count":3}', 1)`,
+    ['Zoë "quoted" \\ \u2028 😀', JSON.stringify(awkward)],
+  )
+  await untilReadable(db)
+  const expected = await readEvents(db, { after, limit: 10 })
+  expect(expected.events).toHaveLength(4)
+  const answer = await service.call('GET', `/api/events?after=${formatCursor(after)}&limit=10`)
+  expect(JSON.stringify(answer.json)).toBe(
+    JSON.stringify({
+      events: expected.events.map((event) => toCloudEvent(event, 'http://frames.test')),
+      next: formatCursor(expected.next),
+    }),
+  )
+  expect(answer.json.events.map((event: { data: object }) => event.data)).toEqual([
+    awkward,
+    awkward,
+    awkward,
+    { board_id: 'former', name: '"old": 1', item_count: 3, cause: 'owner' },
+  ])
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
 })
 
 test('versions follow each other step by step, and what a newer release wrote is left alone', () => {
