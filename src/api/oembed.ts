@@ -29,7 +29,11 @@ type Answer = z.infer<typeof OEmbedAnswer>
 const THUMB_WIDTH = 480
 
 const parameters = {
-  url: { schema: plainName(2_000), description: 'The address of a frame, a video or a technique on this site.' },
+  url: {
+    schema: plainName(2_000),
+    description: 'The address of a frame, a video or a technique on this site.',
+    example: 'http://localhost:3000/techniques/title-card',
+  },
   format: { schema: z.enum(['json']), description: 'Only `json`.', fallback: 'json' as const },
   maxwidth: { schema: wholeNumber('must be a whole number from 1'), description: 'The widest picture wanted.' },
   maxheight: { schema: wholeNumber('must be a whole number from 1'), description: 'The highest picture wanted.' },

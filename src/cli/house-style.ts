@@ -7,7 +7,7 @@ import { print } from './terminal.ts'
 
 /** `frames style`: the corrections that models are shown as examples. */
 export function defineStyle(command: Command): void {
-  addExamples(command, 'evaluate --style', 'style take', 'style drop')
+  addExamples(command, 'style take', 'evaluate --style', 'style drop')
   command
     .command('take')
     .description('show models the corrections made until now, from the next start of the workers')

@@ -1,7 +1,7 @@
 import type { BrandDocument, FramePage, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
 import { frameGrid } from './frame-card.ts'
 import { type Html, html } from './html.ts'
-import { clock, counted, percent, thousands, valueLabel } from './words.ts'
+import { capitalized, clock, counted, percent, thousands, valueLabel } from './words.ts'
 
 /** Brands and techniques: their lists, and a page for each. */
 
@@ -41,7 +41,7 @@ export function techniquePage({ technique, found }: TechniqueData): Html {
   const wall = `/?technique=${slug}`
   const total = found.total ?? 0
   const intros = found.facets?.kind.intro ?? 0
-  return html`<header class="entity"><h1>${valueLabel(name)}</h1>
+  return html`<header class="entity"><h1>${capitalized(name)}</h1>
 <p class="lead">${description}</p>
 <p class="hint">${counted(total, 'frame')}${total > 0 && `, ${percent(intros / total)} of them in openings`}
 · <a href="${wall}">All on the wall</a></p></header>
@@ -84,7 +84,10 @@ function brandShares({ facets }: FramePage, wall: string): Html {
 
 function techniqueShares({ facets }: FramePage, vocabulary: readonly TechniqueDocument[], wall: string): Html {
   const names = new Map(vocabulary.map(({ slug, name }) => [slug, name]))
-  const toEntry = (slug: string) => ({ href: `/techniques/${slug}`, label: valueLabel(names.get(slug) ?? slug) })
+  const toEntry = (slug: string) => ({
+    href: `/techniques/${slug}`,
+    label: capitalized(names.get(slug) ?? valueLabel(slug)),
+  })
   return html`<div class="shares">${bars('Techniques', facets?.technique ?? {}, toEntry, wall)}</div>`
 }
 
@@ -168,7 +171,7 @@ export function techniquesPage(vocabulary: readonly TechniqueDocument[]): Html {
   const unused = vocabulary.filter(({ frame_count }) => frame_count === 0)
   const toTile = ({ slug, name, frame_count, image_path }: TechniqueDocument): Tile => ({
     href: `/techniques/${slug}`,
-    label: valueLabel(name),
+    label: capitalized(name),
     hint: counted(frame_count, 'frame'),
     image: image_path,
   })
@@ -181,7 +184,7 @@ ${
   unused.length > 0 &&
   html`<section><h2>Not seen yet</h2><dl class="definitions">${unused.map(
     ({ slug, name, description }) =>
-      html`<div><dt><a href="/techniques/${slug}">${valueLabel(name)}</a></dt><dd>${description}</dd></div>`,
+      html`<div><dt><a href="/techniques/${slug}">${capitalized(name)}</a></dt><dd>${description}</dd></div>`,
   )}</dl></section>`
 }`
 }

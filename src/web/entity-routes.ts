@@ -15,7 +15,7 @@ import { openGraph } from './open-graph.ts'
 import { pageErrors } from './page-errors.ts'
 import type { SharedPages } from './shared-pages.ts'
 import { videoPage } from './video-page.ts'
-import { counted, valueLabel } from './words.ts'
+import { capitalized, counted } from './words.ts'
 
 export interface EntityRoutesDeps {
   assets: Assets
@@ -131,7 +131,7 @@ function addTechniques(
       key: `technique ${slug}`,
       async render() {
         const found = await strongest(search, { technique: [technique.slug] })
-        const title = valueLabel(technique.name)
+        const title = capitalized(technique.name)
         const { description } = technique
         const head = openGraph(publicUrl, cardOf(title, description, `/techniques/${slug}`, found))
         return { ...common, title, current: 'techniques', description, head, body: techniquePage({ technique, found }) }

@@ -4,7 +4,7 @@ import { altOf, frameGrid, swatch, thumb } from './frame-card.ts'
 import { provenanceTable } from './frame-provenance.ts'
 import { type Html, html, safeUrl, trusted } from './html.ts'
 import { placeholderClass } from './placeholder-colors.ts'
-import { clock, valueLabel } from './words.ts'
+import { capitalized, clock, valueLabel } from './words.ts'
 
 export interface FrameData {
   frame: FrameDocument
@@ -72,7 +72,7 @@ function description({ frame, technique }: FrameData): Html {
 `
   }${
     technique &&
-    html`<section><h2>Technique: <a href="/techniques/${technique.slug}">${valueLabel(technique.name)}</a></h2>
+    html`<section><h2>Technique: <a href="/techniques/${technique.slug}">${capitalized(technique.name)}</a></h2>
 <p>${technique.description}</p></section>
 `
   }${frame.composition && html`<section><h2>Composition</h2><p>${frame.composition}</p></section>`}

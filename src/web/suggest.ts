@@ -13,7 +13,7 @@ import { freeText } from '../views/parameter-values.ts'
 import type { Assets } from './assets.ts'
 import { wantsJson } from './guard.ts'
 import { pageErrors } from './page-errors.ts'
-import { counted, valueLabel } from './words.ts'
+import { capitalized, counted } from './words.ts'
 
 export interface SuggestDeps {
   assets: Assets
@@ -72,7 +72,7 @@ async function suggest(search: LibrarySearch, q: string): Promise<{ suggestions:
       ...techniques.map(
         ({ document: { slug, name, frame_count, image_path } }): Suggestion => ({
           kind: 'technique',
-          label: valueLabel(name),
+          label: capitalized(name),
           hint: counted(frame_count, 'frame'),
           href: `/techniques/${slug}`,
           image: image_path,

@@ -3,7 +3,7 @@ import { altOf, frameCard, thumb } from './frame-card.ts'
 import { type Html, html, safeUrl } from './html.ts'
 import { placeholderClass } from './placeholder-colors.ts'
 import { cutsOf, LANES, type Lane, lengthOf, overview, pace, type Share, sharesOf, stretchesOf } from './rhythm.ts'
-import { clock, counted, percent, valueLabel } from './words.ts'
+import { capitalized, clock, counted, percent, valueLabel } from './words.ts'
 
 export interface VideoData {
   video: VideoDocument
@@ -115,7 +115,7 @@ function techniquesUsed(frames: readonly FrameDocument[], vocabulary: readonly T
   if (used.length === 0) return false
   return html`<section><h2>Techniques</h2><ul class="facts">${used.map(
     ({ slug, name, description }) =>
-      html`<li><a href="/techniques/${slug}" title="${description}">${valueLabel(name)} <span class="hint">${
+      html`<li><a href="/techniques/${slug}" title="${description}">${capitalized(name)} <span class="hint">${
         uses.get(slug)!.length
       }</span></a></li>`,
   )}</ul></section>`

@@ -6,7 +6,7 @@ import { swatch } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
 import { colorsOf } from './library-colors.ts'
 import { FILTER_NAMES, type FilterName, stateOf, toggled, type WallValues, wallUrl } from './wall-address.ts'
-import { counted, thousands, valueLabel } from './words.ts'
+import { capitalized, counted, thousands, valueLabel } from './words.ts'
 
 /** The filters of the wall: a menu for each attribute, every value a link that adds or removes it. */
 
@@ -80,7 +80,7 @@ function namer(name: FilterName, vocabulary: readonly TechniqueDocument[]): (val
   if (name === 'author' || name === 'video' || name === 'color') return (value) => value
   if (name !== 'technique') return valueLabel
   const names = new Map(vocabulary.map((technique) => [technique.slug, technique.name]))
-  return (slug) => valueLabel(names.get(slug) ?? slug)
+  return (slug) => capitalized(names.get(slug) ?? valueLabel(slug))
 }
 
 function pick(values: WallValues, name: FilterName, value: string, label: string, count: number): Html {

@@ -11,8 +11,12 @@ const WORDS: Record<string, string> = {
 
 /** A value of a closed list or a slug, as people read it: `text-card` is "Text card". */
 export function valueLabel(value: string): string {
-  const words = WORDS[value] ?? value.replaceAll('-', ' ')
-  return words.slice(0, 1).toUpperCase() + words.slice(1)
+  return capitalized(WORDS[value] ?? value.replaceAll('-', ' '))
+}
+
+/** A name that people gave, as it is, with a capital at the start. */
+export function capitalized(name: string): string {
+  return name.slice(0, 1).toUpperCase() + name.slice(1)
 }
 
 export const thousands = (count: number): string => count.toLocaleString('en')

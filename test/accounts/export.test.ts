@@ -8,6 +8,7 @@ import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/s
 import { createBoard, shareBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
+import { createEndpoint } from '../../src/library/webhooks/endpoints.ts'
 import { frames } from '../library/support.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 import { seedFrames } from './seed-frames.ts'
@@ -40,6 +41,13 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   await pinFrames(db, { accountId: ann.id, boardId: board.id, frameIds: frameIds.slice(0, 3), note: 'a private note' })
   const link = await shareBoard(db, { accountId: ann.id, boardId: board.id })
   await createBoard(db, { accountId: bob.id, name: 'Bob’s board' })
+  const endpoint = await db.transaction((tx) =>
+    createEndpoint(
+      tx,
+      { url: 'https://hooks.example.org/in', types: null, email, accountId: bob.id },
+      { allowPrivate: false },
+    ),
+  )
 
   const { code, stdout, stderr } = await run('accounts', 'export', 'Ann@Example.org')
   expect([code, stderr]).toEqual([0, ''])
@@ -53,6 +61,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'stored_answers',
       'removals',
       'uploads',
+      'webhook_endpoints',
       'saves',
       'boards',
       'events',
@@ -66,12 +75,14 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   expect(kept.saves[0]).toMatchObject({ saved_at: expect.stringMatching(/^\d{4}-.*Z$/) })
   expect(kept.boards).toMatchObject([{ id: board.id, name: 'Openings', shared_at: expect.any(String) }])
   expect(kept.boards[0].items).toHaveLength(3)
+  expect(kept.webhook_endpoints).toMatchObject([{ url: 'https://hooks.example.org/in', email }])
   expect(kept.boards[0].items[0]).toMatchObject({ frame_id: frameIds[0], note: 'a private note' })
   expect(kept.events.every((event: { account_id: string }) => event.account_id === ann.id)).toBe(true)
   const types = new Set(kept.events.map((event: { type: string }) => event.type))
   for (const type of ['account.created', 'key.created', 'frame.saved', 'board.created', 'board.shared'])
     expect(types).toContain(type)
-  for (const secret of [key, used, pending, token, link.token, 'Bob', bob.id]) expect(stdout).not.toContain(secret)
+  for (const secret of [key, used, pending, token, link.token, endpoint.secret, 'Bob', bob.id])
+    expect(stdout).not.toContain(secret)
 
   // Every table that names the account, or its address, is in it.
   const { rows } = await db.$client.query<{ name: string }>(
@@ -91,6 +102,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'sign_in_links',
     ],
     'uploads',
+    'webhook_endpoints',
   ])
 
   // And after the deletion nothing is left but the events under the random id.
@@ -100,7 +112,8 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
     `select 1 from api_keys where account_id = $1 union all select 1 from saves where account_id = $1
       union all select 1 from boards where account_id = $1 union all select 1 from sessions where account_id = $1
       union all select 1 from removals where account_id = $1 union all select 1 from uploads where account_id = $1
-      union all select 1 from sign_in_links where email = $2`,
+      union all select 1 from sign_in_links where email = $2
+      union all select 1 from webhook_endpoints where email = $2`,
     [ann.id, email],
   )
   expect(left.rows).toEqual([])

@@ -61,6 +61,11 @@ function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExpo
       sql`select filename, bytes, sha256, details, video_id, created_at, expires_at
             from uploads where account_id = ${id} order by created_at`,
     ),
+    webhook_endpoints: whole(
+      tx,
+      sql`select id, url, description, types, email, state, created_at
+            from webhook_endpoints where account_id = ${id} or email = ${email} order by created_at, id`,
+    ),
     saves: savesOf(tx, id),
     boards: boardsOf(tx, id),
     events: eventsOf(tx, id, publicUrl),

@@ -105,8 +105,9 @@ export async function whatAccountHolds(
 }
 
 /**
- * Deletes the account with its keys, sessions, saves and boards, and appends an event for each save, pin and board. The
- * events stay, but the only row that ties their account id to an address is gone. @throws AppError not_found.
+ * Deletes the account with its keys, sessions, saves and boards, and appends an event for each save, pin and board.
+ * Webhook endpoints go on without its address. The events stay, but the only row that ties their account id to an
+ * address is gone. @throws AppError not_found.
  */
 export async function deleteAccount(db: Db, accountId: string): Promise<void> {
   await db.transaction(async (tx) => {
@@ -119,6 +120,7 @@ export async function deleteAccount(db: Db, accountId: string): Promise<void> {
     if (!account) throw notFound('account')
     await deleteAllSaves(tx, accountId)
     await deleteAllBoards(tx, accountId)
+    await tx.execute(sql`update webhook_endpoints set email = null where email = ${found.email}`)
     await tx.delete(accounts).where(eq(accounts.id, accountId))
     await appendEvent(tx, { type: 'account.deleted', subject: accountId, accountId, data: {} })
   })

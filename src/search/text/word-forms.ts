@@ -6,8 +6,8 @@
 export function stemOf(word: string): string {
   if (!/^[a-z]{4,}$/.test(word)) return word
   const single = singular(word)
-  const verb = /^(.*[aeiouy].*?)(?:ing|(?<!e)ed)$/.exec(single)
-  if (verb && verb[1]!.length >= 3) return bare(undoubled(verb[1]!))
+  const verb = withoutEnding(single)
+  if (verb.length >= 3 && verb !== single && /[aeiouy]/.test(verb)) return bare(undoubled(verb))
   const root = /^(.{5,})(?:er|ic)$/.exec(single)
   return bare(root ? undoubled(root[1]!) : single)
 }
@@ -20,6 +20,11 @@ function singular(word: string): string {
   if (word.endsWith('ies') && word.length > 4) return `${word.slice(0, -3)}y`
   if (/(?:s|x|z|ch|sh)es$/.test(word)) return word.slice(0, -2)
   return /[^sui]s$/.test(word) ? word.slice(0, -1) : word
+}
+
+function withoutEnding(word: string): string {
+  if (word.endsWith('ing')) return word.slice(0, -3)
+  return word.endsWith('ed') && !word.endsWith('eed') ? word.slice(0, -2) : word
 }
 
 /** Planned as plan, but fill of filled. */

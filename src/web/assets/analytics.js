@@ -82,7 +82,7 @@ function optionsOf(names, labels, prefix) {
   const paths = [...names.querySelectorAll('path')]
   return {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), 'UTC'),
-    scales: { y: { range: (_, _low, high) => [0, Math.max(high, 0.000_1) * 1.05] } },
+    scales: { y: { range: (_, _low, high) => [0, (high > 0 ? high : 1) * 1.05] } },
     axes: [
       { ...axis, values: (_, days) => days.map(dayLabel) },
       { ...axis, size: 60, values: (_, figures) => figures.map((figure) => `${prefix}${figure}`) },
