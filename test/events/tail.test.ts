@@ -55,7 +55,7 @@ test('two hundred followers cost no more reads of the log than one, and each see
   const reads: number[] = []
   for (const followers of [1, 200]) {
     const { count, db } = counted(stores.db)
-    await using tail = openLogTail({ db, url: stores.databaseUrl, logger, pollMs: 600_000 })
+    await using tail = openLogTail({ db, url: stores.databaseUrl, logger })
     await untilReadable(stores.db)
     const after = await findEnd(stores.db)
     const all = Array.from({ length: followers }, () => follower(tail, after))
@@ -119,7 +119,7 @@ test('an event that an older transaction hides comes when that ends, and a rolle
 
 test('a cursor that is newer than the reader brings no event twice', async () => {
   // Without NOTIFY of its own and with a long poll the reader lies behind.
-  await using tail = openLogTail({ db: stores.db, url: stores.databaseUrl, logger, pollMs: 600_000 })
+  await using tail = openLogTail({ db: stores.db, url: stores.databaseUrl, logger, pollMs: 30_000 })
   await untilReadable(stores.db)
   const held = follower(tail, await findEnd(stores.db))
   await write('known')
