@@ -51,6 +51,8 @@ test('a worker killed at each named step leaves nothing undone and does nothing 
     }
     for (const path of clips.paths) await addVideo(library, path)
     const last = launchWorker(library)
+    // Nothing may be left to do: then the library is settled before this one handles signals.
+    await last.working
     await settled(library)
     last.child.kill('SIGTERM')
     expect(await last.ended).toBe(0)

@@ -1,6 +1,7 @@
 import { ATTRIBUTE_WORDS } from '../../attribute-words.ts'
 import { isFunctionWord } from './function-words.ts'
 import { nameKey } from './tokens.ts'
+import { editDistance } from './typos.ts'
 
 /** What words name: `attribute=value` by the words in a row. */
 export type NamedWords = Readonly<Record<string, readonly string[]>>
@@ -38,10 +39,27 @@ export function techniqueWords(
   )
 }
 
-/** What these words name together; undefined for nothing. */
+/** What these words name together; undefined for nothing. A long word may have one letter wrong. */
 export function namedBy(words: readonly string[], techniques: NamedWords): readonly string[] | undefined {
   const phrase = words.join(' ')
-  return lookUp(phrase, techniques) ?? (/[a-z]{3}s$/.test(phrase) ? lookUp(phrase.slice(0, -1), techniques) : undefined)
+  return (
+    lookUp(phrase, techniques) ??
+    (/[a-z]{3}s$/.test(phrase) ? lookUp(phrase.slice(0, -1), techniques) : undefined) ??
+    (words.length === 1 ? misspelt(phrase) : undefined)
+  )
+}
+
+/**
+ * Words of the table that a misspelt word can hardly be confused with. Shorter ones are one letter away from other
+ * words: talking and walking, product and produce.
+ */
+const LONG_WORDS = [...TABLE.keys()].filter((key) => /^[a-z]{8,}$/.test(key))
+
+/** What a long word of the table names that starts alike and differs in one letter. */
+function misspelt(word: string): readonly string[] | undefined {
+  if (!/^[a-z]{7,}$/.test(word)) return undefined
+  const meant = LONG_WORDS.find((key) => key[0] === word[0] && editDistance(word, key, 1) === 1)
+  return meant === undefined ? undefined : TABLE.get(meant)
 }
 
 /** What a subject or tone is called in the lists: a text may say so. */

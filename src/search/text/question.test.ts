@@ -51,6 +51,15 @@ test('every phrase of the table names its value, also with function words betwee
   expect(named('black')).toEqual([['black', 'color=black']])
 })
 
+test('a long word with one letter wrong names its value, a short or a different word none', () => {
+  const named = (q: string) => readQuestion(q).wanted.flatMap((term) => term.named)
+  expect(named('presnter')).toEqual(['subject=presenter'])
+  expect(named('terminsl')).toEqual(['subject=terminal'])
+  const others = ['walking', 'produce', 'sneaker', 'presentre5', 'resenter', 'presntr']
+  for (const word of others) expect(named(word)).toEqual([])
+  expect(named('"presnter"')).toEqual([])
+})
+
 test('what weighs nothing and what is left out', () => {
   const read = (q: string) => {
     const { wanted, excluded, ignored } = readQuestion(q)

@@ -48,6 +48,7 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       expect(await found('headline on white')).toEqual(['measured 1', 'measured 4', 'told 1'])
       expect(await found('terminal that is dark')).toEqual(['measured 2', 'told 2'])
       expect(await found('presenter close up')).toEqual(['told 4'])
+      expect(await found('presnter close up')).toEqual(['told 4'])
       expect(await found('person talking to the camera')).toEqual(['measured 3', 'told 4'])
       expect(await found('show me a bright chart')).toEqual(['told 5'])
       expect(await found('command lines')).toEqual(['measured 2', 'told 2', 'told 3'])
