@@ -1,6 +1,6 @@
 /**
- * Bounds an LRUCache by the number of its entries, as its option `max` does. That one reserves 24 bytes for each entry
- * at once: 9 MB for all caches of an idle API.
+ * Options that bound an LRUCache by its number of entries. The cache's own option `max` reserves 24 bytes for each
+ * entry at the start: 9 MB for all caches of an idle API.
  */
 export function atMost(entries: number): { maxSize: number; sizeCalculation: () => number } {
   return { maxSize: entries, sizeCalculation: () => 1 }

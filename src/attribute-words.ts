@@ -6,7 +6,7 @@ import type { Kind, Platform, Shot, Subject, Surface, Tone, Zone } from './vocab
  * ("talking to the camera" for "talking camera"). Plurals in -s need no entry of their own.
  */
 
-/** How a colour of the palette is called. */
+/** The names of colours in a palette. */
 export const COLOR_NAMES = [
   'black',
   'grey',

@@ -12,7 +12,7 @@ export function cleanText(value: string): string {
     .trim()
 }
 
-/** The same of a text that may have several lines. */
+/** As `cleanText`, for a text of several lines: line ends stay. */
 export function cleanLines(value: string): string {
   return value
     .toWellFormed()

@@ -85,7 +85,7 @@ export interface VisionConfig {
   baseUrl: string
   model: string
   apiKey: string | undefined
-  /** Passed on unchanged. Undefined leaves it to the model. */
+  /** Passed on unchanged. Undefined: the model decides. */
   reasoningEffort: string | undefined
   /** Calls at once and per minute over all workers. 0 a minute means no limit. */
   concurrency: number
@@ -104,7 +104,7 @@ export interface VisionConfig {
 export interface MetricsConfig {
   host: string
   port: number
-  /** The setting named the port, so it must be free. */
+  /** True when a setting named the port. It must then be free. */
   given: boolean
 }
 
@@ -129,7 +129,7 @@ export interface Config {
   /** Whether webhooks may go to private addresses, over http and to any port. */
   webhookAllowPrivate: boolean
   rateLimitScale: number
-  /** Undefined behind a proxy, where all connections come from its address. */
+  /** Undefined behind a proxy, because all connections then come from the proxy's address. */
   connectionsPerAddress: number | undefined
   ytdlpPath: string | undefined
   logLevel: string

@@ -7,7 +7,7 @@ export interface IdleMemoryOptions {
 }
 
 const IDLE_MS = 60_000
-/** Looks that cover the idle time. */
+/** Number of checks within the idle time. */
 const LOOKS = 4
 /** The share of a processor that timers and health checks take. A busy machine stretches time, but not this. */
 const IDLE_SHARE = 0.04
@@ -17,8 +17,8 @@ const WORTH_BYTES = 8 * 1024 * 1024
 type Collect = (how: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void
 
 /**
- * Returns memory to the machine once the process has been idle for a while. V8 collects only when it needs room: a
- * process that did something once keeps a third of its memory for what it will not do again. A collection takes 0.2 s.
+ * Returns memory to the machine once the process has been idle for a while. V8 collects only when it needs room. A
+ * process that worked once therefore keeps a third of its memory unused. A collection takes 0.2 s.
  */
 export function returnMemoryWhenIdle({ idleMs = IDLE_MS }: IdleMemoryOptions = {}): Disposable {
   let before = busyMs()
@@ -43,7 +43,7 @@ function busyMs(): number {
   return (user + system) / 1_000
 }
 
-/** What `--expose-gc` gives, without asking whoever starts the process for a flag. */
+/** Collects as `--expose-gc` allows, without a flag at the start of the process. */
 function collect(): void {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as Collect

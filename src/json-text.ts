@@ -36,7 +36,7 @@ export function jsonObject(members: JsonMembers): JsonText {
   return `{${toMembers(members)}}` as JsonText
 }
 
-/** The object with further members at its end. Their names must be new to it. */
+/** The object with more members at its end. None of their names may be in it already. */
 export function withMembers(object: JsonText, members: JsonMembers): JsonText {
   const added = toMembers(members)
   if (added === '') return object

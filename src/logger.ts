@@ -8,7 +8,7 @@ const SECRETS = [
   // Session, sign-in and board-link tokens.
   [/\bfl([slb])_[0-9A-Za-z]{20,}/g, 'fl$1_…'],
   [/\bBearer\s+[^\s"']+/gi, 'Bearer …'],
-  // It begins at `://`, not at the scheme: a run of letters has one beginning, so a long text is read once.
+  // It starts at `://`, not at the scheme, so that a long run of letters is read once and not once per letter.
   [/:\/\/[^\s/@"']+@/g, '://…@'],
 ] as const
 
@@ -20,7 +20,7 @@ export function scrub(text: string): string {
 }
 
 const PERSONAL = [
-  // An e-mail address, percent-encoded too. It begins where its name does, so a run of letters is read once.
+  // An e-mail address, percent-encoded too. The lookbehind makes a long run of letters be read once.
   [/(?<![\w.+-])[\w.+-]+(?:@|%40)[\w.-]*\w/gi, '…@…'],
   // The query of an address.
   [/\?[^\s"'\\?=&]+=[^\s"'\\]*/g, '?…'],
@@ -33,7 +33,7 @@ function withoutPersonal(line: string): string {
   return clean
 }
 
-/** An error without the values of its failed query or command: they may be personal. */
+/** An error without the values of its failed query or command, which may be personal. */
 function withoutValues(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const shown = omit(pino.stdSerializers.err(error), 'params', 'detail', 'where', 'command')
@@ -84,12 +84,12 @@ export function createLogger(options: { level: string; name?: string }, destinat
   )
 }
 
-/** The lines that standard output does not take now. More are dropped. */
+/** Bytes of lines that wait for standard output. Further lines are dropped. */
 const MAX_WAITING_BYTES = 1024 * 1024
 
 function openStandardOutput(): DestinationStream {
   const output = pino.destination({ sync: true, maxLength: MAX_WAITING_BYTES })
-  // Without a listener the error would end the process. What waits is written with the next line.
+  // Without a listener the error would end the process. Waiting lines are written with the next one.
   output.on('error', () => undefined)
   return output
 }

@@ -12,7 +12,7 @@ export function openMailer({ smtpUrl, publicUrl }: { smtpUrl: string; publicUrl:
   const from = { name: 'Frame Library', address: user.includes('@') ? user : `no-reply@${new URL(publicUrl).hostname}` }
   let transport: Transporter | undefined
   async function connected(): Promise<Transporter> {
-    // With the first mail: the package takes 10 MB.
+    // Loaded with the first mail: the package takes 10 MB.
     const { createTransport } = await import('nodemailer')
     transport ??= createTransport({
       url: smtpUrl,

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks'
 
 /**
- * Metrics in the text format of Prometheus (0.0.4). What happens often is counted in arrays of this process. What the
- * stores know is asked when somebody reads the metrics.
+ * Metrics in the text format of Prometheus (0.0.4). Frequent observations are counted in arrays of this process. The
+ * stores are asked only when the metrics are read.
  */
 
 type Labels = Readonly<Record<string, string>>
@@ -26,7 +26,7 @@ export interface Source {
 /** Values of one histogram for one set of labels. */
 export interface Series {
   readonly labels: Labels
-  /** One for each bucket and one for what is above all. Not cumulative. */
+  /** One count for each bucket and one for values above all of them. Not cumulative. */
   readonly counts: Float64Array
   sum: number
 }
@@ -95,8 +95,8 @@ const KEPT_MS = 5_000
 const DEADLINE_MS = 2_000
 
 /**
- * Everything as text. It takes two seconds at most: a source that fails or is late is left out and counted, because an
- * old value would look like a new one.
+ * All metrics as text, within two seconds. A source that fails or is late is left out and counted, because an old value
+ * would look like a new one.
  */
 export function openMetrics(
   { own, sources }: { own: () => readonly Family[]; sources: readonly Source[] },
@@ -126,7 +126,7 @@ export function openMetrics(
   }
 }
 
-/** One question at a time, also while the last one hangs. A failure is not kept. */
+/** Asks one at a time, even while the last request hangs. A failure is not kept. */
 function keptFor(ms: number, { collect }: Source): () => Promise<readonly Family[]> {
   let kept: { families: readonly Family[]; until: number } | undefined
   let asking: Promise<readonly Family[]> | undefined
@@ -167,7 +167,7 @@ function toLabels(labels: Labels): string {
 
 const escaped = (letter: string): string => (letter === '\n' ? '\\n' : `\\${letter}`)
 
-/** What every process tells of itself: its version, processor time, memory and connections to PostgreSQL. */
+/** The metrics of every process: its version, processor time, memory and connections to PostgreSQL. */
 export function processFamilies({
   version,
   part,

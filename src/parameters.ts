@@ -92,7 +92,7 @@ function decode(text: string): string | undefined {
   }
 }
 
-/** Bounds the answer: a short request could otherwise cause a long list of faults. */
+/** Bounds the answer: a short request can have many faults. */
 const MAX_FAULTS = 20
 const MAX_ITEMS = 50
 

@@ -8,7 +8,7 @@ export const COPIES_AT_ONCE = 8
 export interface Copied {
   bytes: number
   sha256: string
-  /** False when the file was there already. */
+  /** False when the destination had the file already. */
   isNew: boolean
 }
 
@@ -18,9 +18,8 @@ interface Side {
 }
 
 /**
- * Copies one file. Undefined when the source does not have it. A file that is there already stays when it has the
- * content of the source, or the given one. A source without the given content is not copied: its own checksum is
- * returned.
+ * Copies one file. Undefined when the source does not have it. A file at the destination stays when it has the source's
+ * content, or the given content. A source without the given content is not copied: its own checksum is returned.
  */
 export async function copyFile(
   from: Side,
@@ -74,8 +73,8 @@ export async function measureFile({ store, key }: Side): Promise<Content | undef
 }
 
 /**
- * Takes items in the order of their keys and handles them folder by folder, several at once, with the sizes of what
- * the folder of `store` has already. The memory it needs is that of one folder.
+ * Takes items in the order of their keys and handles them folder by folder, several at once. Each call gets the sizes
+ * of the files that `store` has in that folder. It holds one folder in memory at a time.
  */
 export async function forEachFolder<T extends { key: string }>(
   items: AsyncIterable<T>,

@@ -34,7 +34,7 @@ export function openListWriter(place: MediaStore, name: string): ListWriter {
   let lines: string[] = []
   async function flush(): Promise<void> {
     if (lines.length === 0) return
-    // What a list names is on the disk.
+    // A list is written only once the files that it names are durable.
     await place.settle?.()
     const body = Readable.from([Buffer.from(`${lines.join('\n')}\n`)])
     const files = lines.length
@@ -81,8 +81,8 @@ export interface KnownFiles {
 }
 
 /**
- * What earlier backups of the place have copied: the newest whole one, and those that were interrupted after it.
- * A list that cannot be read is passed over: its files are hashed again.
+ * The files that earlier backups of the place have copied: the newest whole backup, and the interrupted ones after it.
+ * A list that cannot be read is skipped: its files are hashed again.
  */
 export async function openKnownFiles(place: MediaStore): Promise<KnownFiles> {
   const all = await listBackups(place)

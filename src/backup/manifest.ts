@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { MediaStore } from '../media/media-store.ts'
 import { BackupFailure } from './failure.ts'
 
-/** Raised when an older version could not restore what this one writes. */
+/** Raise it when an older version could not restore what this one writes. */
 const FORMAT = 1
 
 const Stored = z.strictObject({ file: z.string(), bytes: z.int(), sha256: z.string() })
@@ -20,7 +20,7 @@ const Manifest = z.strictObject({
   tables: z.array(Stored.extend({ table: z.string(), columns: z.array(z.string()), rows: z.int() })),
   sequences: z.array(z.strictObject({ sequence: z.string(), last_value: z.string() })),
   images: z.strictObject({
-    /** Copied into `files/`, or left in the bucket that the service uses. */
+    /** Images are copied into `files/`, or left in the bucket that the service uses. */
     mode: z.enum(['copy', 'reference']),
     bucket: z.string().nullable(),
     files: z.int(),
@@ -89,7 +89,7 @@ function checksumOf(content: object): string {
   return createHash('sha256').update(JSON.stringify(content)).digest('hex')
 }
 
-/** All backups of a place, oldest first. Those that are not whole were interrupted. */
+/** All backups of a place, oldest first. A backup that is not whole was interrupted. */
 export async function listBackups(place: MediaStore): Promise<{ name: string; whole: boolean }[]> {
   const found = new Map<string, boolean>()
   for await (const { key } of place.list('backups/')) {

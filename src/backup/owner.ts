@@ -7,9 +7,9 @@ const OWNER = 'library.json'
 const Owner = z.object({ library: z.string() })
 
 /**
- * Makes a place that of one library, by the file `library.json`: two libraries in one place would remove each other's
- * files. The first one that backs up there takes it.
- * @throws BackupFailure when the place is that of another library
+ * Reserves a place for one library by the file `library.json`: two libraries in one place would remove each other's
+ * files. The first library that backs up there takes it.
+ * @throws BackupFailure when the place belongs to another library
  */
 export async function takePlace(place: MediaStore, library: string): Promise<void> {
   const bytes = await place.get(OWNER)

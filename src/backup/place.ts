@@ -7,7 +7,7 @@ import { BackupFailure } from './failure.ts'
 
 /** Where backups are: a folder, or a prefix in an S3 bucket. */
 export interface Place {
-  /** As people write it. */
+  /** As the operator wrote it. */
   at: string
   store: MediaStore
   close(): void

@@ -14,7 +14,7 @@ export async function pruneBackups(place: MediaStore, keep: number): Promise<num
   const kept = await Promise.all(whole.slice(-keep).map(({ name }) => readManifest(place, name)))
   for (const manifest of kept) for await (const _file of listFiles(place, manifest));
   for (const { name } of old) {
-    // First the manifest: what is left after a kill does not look whole.
+    // The manifest goes first, so that a backup half removed does not look whole.
     await place.delete(manifestKey(name))
     await place.deletePrefix(`${folderOf(name)}/`)
   }

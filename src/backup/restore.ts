@@ -23,15 +23,15 @@ export interface RestoreOptions {
   /** The bucket of `media`; null for a folder. */
   mediaBucket: string | null
   place: MediaStore
-  /** The place as people write it. */
+  /** The place as the operator wrote it. */
   at: string
-  /** The newest whole one without it. */
+  /** Absent: the newest whole backup. */
   backup?: string | undefined
   /** Where the operator's key goes. */
   operatorKeyFile?: string
-  /** Consumers whose effect is not in the backup: they begin at the start until `rebuild` has resolved. */
+  /** Consumers whose effect is not in the backup: they start at the beginning of the log until `rebuild` resolves. */
   rebuilt: readonly string[]
-  /** Builds that effect. If it fails the library is whole all the same: the consumers build it from the log. */
+  /** Builds that effect. If it fails, the library is still whole: the consumers build it from the log. */
   rebuild(): Promise<void>
   onProgress?: (progress: Progress) => void
 }
@@ -49,8 +49,8 @@ export interface RestoreReport {
 }
 
 /**
- * Restores a backup into an empty database: files first, then all tables in one transaction. Interrupted, it leaves the
- * database as it was, and the next one continues with the files.
+ * Restores a backup into an empty database: files first, then all tables in one transaction. An interrupted restore
+ * leaves the database as it was, and the next one continues with the files.
  * @throws BackupFailure
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
@@ -122,7 +122,7 @@ async function restoreFiles({ place, media, onProgress }: RestoreOptions, manife
   return { copied, missing: 0 }
 }
 
-/** The images stayed in their bucket: looks whether the service will find them. */
+/** The images stayed in their bucket: checks that the service will find them. */
 async function findFiles(options: RestoreOptions, manifest: Manifest): Promise<RestoredFiles> {
   const { place, media, mediaBucket, onProgress } = options
   const { bucket, files } = manifest.images

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import type { MediaStore } from '../media/media-store.ts'
 
-/** How far a backup or restore is. */
+/** The progress of a backup or restore. */
 export interface Progress {
   step: 'tables' | 'images'
   done: number
@@ -40,7 +40,7 @@ export async function putCompressed(
     throw error
   })
   const results = await Promise.allSettled([stored, pipeline(body, createZstdCompress(), measure, out)])
-  // The store's own error says more than that of the stream it ended.
+  // The store's own error says more than the error of the stream that it ended.
   const failed = results.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
   return { file, bytes: measure.bytes, sha256: measure.sha256() }

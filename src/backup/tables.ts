@@ -8,7 +8,7 @@ export interface Table {
   columns: string[]
 }
 
-/** All tables of the record with their columns, each after those that it refers to. */
+/** All tables of the record with their columns, each after the tables that it refers to. */
 export async function loadTables(client: pg.ClientBase): Promise<Table[]> {
   const { rows } = await client.query<{ name: string; columns: string[]; refers: string[] }>(
     `select c.relname as name,
@@ -35,7 +35,7 @@ export async function loadTables(client: pg.ClientBase): Promise<Table[]> {
   return ordered
 }
 
-/** The sequences that were used, and their last values. Read them after the rows: they never go back. */
+/** The used sequences and their last values. Read them after the rows: a sequence never goes back. */
 export async function loadSequences(client: pg.ClientBase): Promise<{ sequence: string; last_value: string }[]> {
   const { rows } = await client.query<{ sequence: string; last_value: string }>(
     `select sequencename as sequence, last_value::text as last_value from pg_sequences

@@ -32,20 +32,20 @@ export interface BackupOptions {
   /** Names the library, so that no other one backs up into this place. Without it nothing is checked. */
   library?: () => Promise<string>
   images: 'copy' | 'reference' | 'none'
-  /** The file to take along, if there is one. */
+  /** A file to back up too, if it exists. */
   operatorKeyFile?: string
-  /** Removes older backups of the place, but for the newest ones. */
+  /** Keeps this many of the newest backups and removes the older ones. Absent: keeps all. */
   keep?: number | undefined
   onProgress?: (progress: Progress) => void
 }
 
 export interface BackupReport {
   backup: string
-  /** Older backups. */
+  /** Older backups that were removed. */
   removed: number
   tables: number
   rows: number
-  /** Of the tables, compressed. */
+  /** Size of the compressed tables. */
   bytes: number
   images: number
   image_bytes: number
@@ -153,7 +153,7 @@ async function copyTables(client: pg.Client, { place, onProgress }: BackupOption
   return { migrations, tables, sequences, postgres: server[0]!.server_version, wanted: named.rowCount }
 }
 
-/** The keys of all files that rows name. */
+/** The keys of all files that the snapshot's rows name. */
 const NAMED_FILES = `
   select key from (
     select image_key as key from frames
@@ -161,7 +161,7 @@ const NAMED_FILES = `
     union select upload_key from videos where upload_key is not null) files
    order by key collate "C"`
 
-/** What the snapshot's rows name. It is there only while the backup runs. */
+/** The list of files that the snapshot's rows name. It exists only while the backup runs. */
 function wantedKey(name: string): string {
   return `${folderOf(name)}/wanted.zst`
 }
@@ -259,7 +259,7 @@ async function copyOperatorKey({ place, operatorKeyFile }: BackupOptions, name: 
   return { file, bytes, sha256 }
 }
 
-/** What is left of interrupted backups, whose files this one has taken over. */
+/** Removes what interrupted backups left. This backup has taken over their files. */
 async function removeInterrupted(place: MediaStore, name: string): Promise<void> {
   for (const other of await listBackups(place))
     if (!other.whole && other.name < name) await place.deletePrefix(`${folderOf(other.name)}/`)

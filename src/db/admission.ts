@@ -7,7 +7,7 @@ export interface AdmissionOptions {
   max: number
   ofOne: number
   waitMs: number
-  /** What waits, as an error names it. */
+  /** The name of the waiting acts in an error. */
   what: 'writes' | 'searches'
 }
 

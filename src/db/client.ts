@@ -55,8 +55,8 @@ export function openDb({
   })
   // A dropped idle connection (a database restart) must not end the process. The next query opens a new one.
   pool.on('error', (error) => logger?.warn({ err: error }, 'database connection lost'))
-  // Nor must one that is dropped between two queries of a transaction: the pool does not listen to a connection in use.
-  // The transaction's next query fails.
+  // A connection dropped between two queries of a transaction must not end it either: the pool does not listen to a
+  // connection in use. The transaction's next query fails.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const db = drizzle(pool) as Db
   const transact = transactions(
@@ -100,7 +100,7 @@ export function inTransaction<T>(db: DbOrTx, act: (tx: Tx) => Promise<T>): Promi
   return '$client' in db ? (db as Db).transaction(act) : act(db)
 }
 
-/** The same, in the turn of an account: one account cannot hold every connection that writes may use. */
+/** As `inTransaction`, in the turn of an account: one account cannot hold every connection that writes may use. */
 export function inTransactionOf<T>(accountId: string, db: DbOrTx, act: (tx: Tx) => Promise<T>): Promise<T> {
   return '$client' in db ? (db as Db).transactionOf(accountId, act) : act(db)
 }

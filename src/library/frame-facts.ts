@@ -4,11 +4,11 @@ import { AppError } from '../errors.ts'
 import type { EventData } from '../events/catalogue.ts'
 
 /*
- * Every transaction takes its locks in one order: the account, frames by id, boards by id. A save locks its frame's
- * row, so that counts add up and the frame cannot be deleted between the check and the insert.
+ * Every transaction locks in one order: the account, frames by id, boards by id. A save locks its frame's row, so that
+ * counts add up and the frame cannot be deleted between the check and the insert.
  */
 
-/** What every event about a frame holds, so that consumers can count without a second look-up. */
+/** The fields of every event about a frame, so that consumers can count without a second query. */
 export type FrameFacts = EventData<'frame.saved'>
 export type UndoCause = EventData<'frame.unsaved'>['cause']
 
@@ -20,7 +20,7 @@ export function toFacts({ frame_id, video_id, author, technique, subject }: Fram
   return { frame_id, video_id, author, technique, subject }
 }
 
-/** @throws AppError not_found that names the missing ids. Of several frames none is then written. */
+/** @throws AppError not_found that names the missing ids. One missing id rejects all. */
 export function requireAll(wanted: readonly string[], found: readonly { frame_id: string }[]): void {
   if (found.length === wanted.length) return
   const known = new Set(found.map((row) => row.frame_id))

@@ -3,14 +3,14 @@ import type { Db } from '../db/client.ts'
 import { appendEvent } from '../events/append.ts'
 import type { Logger } from '../logger.ts'
 
-/** Terms of one batch. More are only counted, so that a flood of invented words stays small. */
+/** Terms per batch. Further terms are only counted, so that a flood of invented words stays small. */
 const MAX_TERMS = 100
 const EVERY_MS = 5 * 60_000
 
 export interface UnansweredSearches {
   /** Counts a search that found nothing. In memory, so that no read waits for it. */
   note(q: string): void
-  /** Writes what is counted, as one event. What cannot be written is kept for the next time. */
+  /** Writes the counts as one event. After a failure they are kept for the next time. */
   flush(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -68,8 +68,9 @@ export function openUnansweredSearches({
 }
 
 /**
- * The words of a search as they may be kept for ever: small letters, at most eight words and 60 characters. Undefined
- * for what may tell of a person or a secret: addresses, five digits or more, words of 20 characters or more.
+ * The words of a search in a form that may be kept for ever: lower case, at most eight words and 60 characters.
+ * Undefined for text that may identify a person or hold a secret: addresses, five digits or more, words of 20
+ * characters or more.
  */
 export function toAnonymousTerm(q: string): string | undefined {
   const term = cleanText(q).toLowerCase()

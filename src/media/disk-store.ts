@@ -92,7 +92,7 @@ export function openDiskStore(root: string, { syncLater = false }: { syncLater?:
   }
 }
 
-/** Syncs several at once: the disk writes them together. What was deleted meanwhile needs no sync. */
+/** Syncs several at once: the disk writes them together. A file that was deleted meanwhile needs no sync. */
 async function syncAll(paths: Iterable<string>): Promise<void> {
   const iterator = paths[Symbol.iterator]()
   const lane = async () => {
@@ -128,7 +128,7 @@ async function writeBuffer(file: FileHandle, body: Buffer, maxBytes: number): Pr
   return body.length
 }
 
-/** How often a long upload looks at the free space. */
+/** An upload checks the free space each time it has written this much. */
 const LOOK_EVERY_BYTES = 8 * 1024 * 1024
 
 async function writeStream(

@@ -24,9 +24,9 @@ export interface MediaStore {
   list(prefix: string): AsyncIterable<{ key: string; bytes: number; modifiedAt: Date }>
   /** Deletes everything below a folder. `prefix` ends with a slash. */
   deletePrefix(prefix: string): Promise<void>
-  /** Absent where only a `put` can tell. @throws StorageFull when the next `put` would be refused */
+  /** Absent where only a `put` shows it. @throws StorageFull when the next `put` would be refused */
   requireRoom?(): Promise<void>
-  /** The room of the disk that holds it; undefined where nobody knows, as in a bucket. */
+  /** Free and total space of its disk; undefined where that is unknown, as in a bucket. */
   room(): Promise<{ freeBytes: number; totalBytes: number } | undefined>
   /** Makes durable what was put since the last call. Absent where each `put` does so itself. */
   settle?(): Promise<void>

@@ -1,7 +1,7 @@
 import { MediaError } from '../errors.ts'
 import { isAddressLiteral, isPublicAddress } from './public-address.ts'
 
-/** Apart from the connections, whose HTTP client takes 10 MB: the API checks addresses and opens none. */
+/** Separate from the connections, whose HTTP client takes 10 MB: the API checks addresses but opens no connection. */
 
 /** Names that have a meaning only inside a network. */
 const PRIVATE_NAME =

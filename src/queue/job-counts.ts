@@ -6,7 +6,7 @@ import { NEVER_REACHED } from './work.ts'
 export interface JobCounts {
   queue: QueueName
   paused: boolean
-  /** How long the queue still rests after a refused key or a spent budget. */
+  /** Milliseconds for which the queue still pauses after a refused key or a spent budget. */
   rests_ms: number
   waiting: number
   prioritized: number

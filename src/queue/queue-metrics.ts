@@ -38,7 +38,7 @@ export async function queueFamilies(queues: Queues): Promise<Family[]> {
   ]
 }
 
-/** The heads of the two lists that a worker takes from. */
+/** The first jobs of the two lists that a worker takes from. */
 async function oldestWaiting(queues: Queues, name: QueueName): Promise<number> {
   const queue = queues.get(name)
   const heads = await Promise.all([queue.getWaiting(0, 0), queue.getPrioritized(0, 0)])

@@ -33,7 +33,7 @@ export type NewJob = { [N in JobName]: { name: N; data: JobData<N>; backfill?: b
 
 export const DEFAULT_PREFIX = 'frames'
 
-/** Finished jobs stay a while for `frames queues` and for diagnosis. The number of attempts stands in jobs.ts. */
+/** Finished jobs stay a while for `frames queues` and for diagnosis. jobs.ts has the number of attempts. */
 const DEFAULT_OPTIONS = {
   backoff: { type: 'exponential', delay: 2_000, jitter: 0.5 },
   removeOnComplete: { age: 3_600, count: 10_000 },

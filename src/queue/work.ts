@@ -38,7 +38,7 @@ export interface WorkOptions {
   concurrency: number
   handlers: Handlers
   logger: Logger
-  /** Told of every attempt, for metrics. */
+  /** Called after every attempt, for metrics. */
   onAttempt?: (job: JobName, outcome: Outcome, seconds: number) => void
   /** Another worker takes over a dead worker's jobs after about this long. */
   lockMs?: number

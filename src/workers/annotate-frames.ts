@@ -29,20 +29,20 @@ export interface AnnotateDeps {
   db: Db
   store: MediaStore
   annotator: Annotator
-  /** Describes frames without a paid call, for videos that have spent their budget. */
+  /** Describes frames without paid calls, for videos that have used up their budget. */
   measuringAnnotator?: Annotator | undefined
   logger: Logger
   faultPoint: FaultPoint
   /**
-   * What may be paid. A video that has spent its own budget gets no further descriptions. Once the day's budget is
-   * spent, everything waits.
+   * The budgets. A video that has used up its own gets no further descriptions. Once the day's budget is used up,
+   * everything waits.
    */
   spending?:
     | { rules: SpendingRules & { batch?: boolean }; journal: PaidJournal; style?: { version: string } | undefined }
     | undefined
 }
 
-/** A call that was sent is paid for: it ends by itself, or when the annotator is closed at the end of the stop. */
+/** A call that was sent is charged, so it is not aborted: it ends by itself, or when the stop closes the annotator. */
 const NEVER = new AbortController().signal
 
 /** How often a job checks whether its video was cancelled or deleted: no further call begins after about this time. */
@@ -55,7 +55,8 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
   return async (data, context) => {
     const { videoId, revision, frameIds, annotator: wanted } = data
     if (wanted !== annotator.version) {
-      // For another worker's annotator, or from before a change of settings: the reconciler creates a new job.
+      // The job is for another worker's annotator, or from before a change of settings. The reconciler creates a new
+      // one.
       logger.info({ videoId, wanted, active: annotator.version }, 'job targets another annotator version')
       return
     }
@@ -75,13 +76,13 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
       await handleFailure(deps, { video, data, context }, error)
     } finally {
       watch.end()
-      // Until its answers are written, another worker would pay for these frames again.
+      // Until the answers are in PostgreSQL, another worker would pay for these frames again.
       await deps.spending?.journal.written(context.signal)
     }
   }
 }
 
-/** Back-fills wait for a batch, where the settings say so. What it answered is in the cache then. */
+/** With VISION_BATCH back-fills wait for a batch. Its answers are then in the cache. */
 async function waitsForBatch({ db, annotator, spending }: AnnotateDeps, video: VideoRow, rows: readonly FrameRow[]) {
   if (!spending?.rules.batch || !(video.backfill || video.status === 'ready')) return false
   const { version, batchSize, model } = annotator
@@ -156,7 +157,7 @@ function recordAnswers({ db, annotator }: AnnotateDeps, { id, revision }: VideoR
   return recordAnnotations(db, { videoId: id, revision, annotator: version, model, list })
 }
 
-/** Throws what the queue must do next: wait, or retry. */
+/** Throws RetryAfter to wait, or the error itself to retry. */
 async function handleFailure(
   deps: AnnotateDeps,
   { video, data, context }: { video: VideoRow; data: JobData<'annotate-frames'>; context: JobContext },
@@ -209,7 +210,7 @@ function failed(frameId: string, reason: string): FrameAnnotation {
   return { frameId, status: 'failed', reason, values: {}, issues: [] }
 }
 
-/** The measured values of a frame whose video has spent its budget. */
+/** The measured values of a frame whose video has used up its budget. */
 function unpaid(frame: FrameToAnnotate, measured: readonly FrameAnnotation[] | undefined): FrameAnnotation {
   const known = measured?.find((annotation) => annotation.frameId === frame.id)
   return { ...failed(frame.id, 'video_budget_spent'), ...(known ? { values: known.values, issues: known.issues } : {}) }

@@ -12,7 +12,7 @@ import type { HouseStyle } from '../vision/model/house-style.ts'
 
 export interface ConfiguredAnnotator {
   annotator: Annotator
-  /** The part that makes no paid calls; absent when there is no other. */
+  /** The annotator without paid calls; absent when the configured one makes none. */
   measuringAnnotator?: Annotator
 }
 
@@ -24,7 +24,7 @@ export interface AnnotatorParts {
   prefix: string
   /** Where answers are kept (default: PostgreSQL). */
   answers?: AnswerCache
-  /** Corrections that the model is shown. */
+  /** Corrections that the model sees as examples. */
   style?: HouseStyle | undefined
   /** Tests: replaces the measuring annotator, whose models take seconds to load. */
   measuring?: Annotator
@@ -46,7 +46,7 @@ export async function openConfiguredAnnotator({
   }
 }
 
-/** What describes frames without a model. */
+/** The annotator without a model. */
 export function openMeasuring(): Annotator {
   return measureInChild({ env: CHILD_ENV })
 }

@@ -14,7 +14,7 @@ import type { FaultPoint } from './fault-point.ts'
 export interface DispatchDeps {
   db: Db
   queues: Queues
-  /** The annotator whose answers complete a video. The same in all processes, whatever their own settings. */
+  /** The annotator whose answers complete a video. It is the same in all processes, whatever their own settings. */
   activeAnnotator: () => Promise<AnnotatorTarget>
   faultPoint: FaultPoint
 }
@@ -44,7 +44,7 @@ export function dispatchConsumer(deps: DispatchDeps): Consumer {
       deps.faultPoint('dispatch-added')
       return undefined
     },
-    // Its only effect is in Redis, so no failure is the fault of an event.
+    // The only effect is in Redis, so an event is never to blame for a failure.
     outageOf: () => 'Redis',
   }
 }
@@ -61,7 +61,7 @@ export async function jobsOf(db: Db, annotator: AnnotatorTarget, video: VideoRow
     if (video.status === 'annotating') await db.transaction((tx) => settleIfComplete(tx, videoId))
     return []
   }
-  // A batch at the provider answers them. The job comes when it has.
+  // A batch at the provider will answer them. The job is added when it has.
   for (const id of await framesInBatches(db, videoId)) awaiting.delete(id)
   const all = await db.select({ id: frames.id }).from(frames).where(eq(frames.videoId, videoId)).orderBy(frames.tMs)
   const jobs: NewJob[] = []

@@ -16,17 +16,17 @@ import {
 } from '../vision/annotator.ts'
 import { toFrame } from './annotate-frames.ts'
 
-/** How long an evaluation waits, over all pauses that the endpoint asks for. */
+/** The longest that an evaluation waits, summed over all pauses that the endpoint asks for. */
 const MAX_WAIT_MS = 5 * 60_000
-/** What a pause can end. A wrong key or a spent budget is not among it. */
+/** Problems that a pause can end. A wrong key and a spent budget are not among them. */
 const PASSING = new Set(['rate_limited', 'breaker_open', 'unreachable'])
 
-/** One model's answers about the sample. The library is as before, only the books have grown. */
+/** One model's answers about the sample. Nothing in the library changes; the calls are booked. */
 export interface ModelRun {
   model: string
   answers: Map<string, FrameAnnotation>
   calls: AnnotatorCall[]
-  /** Why frames are left without an answer; null when all have one. */
+  /** Why some frames have no answer; null when all have one. */
   stopped: { code: string; message: string } | null
 }
 

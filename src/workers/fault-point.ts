@@ -12,7 +12,7 @@ export const STEPS = [
   'projection-applied',
   'analytics-counted',
 ] as const
-/** The same for backups and restores: once for each table and each folder of images. */
+/** The steps of backups and restores: once for each table and each folder of images. */
 type CopyStep = 'backup-tables' | 'backup-images' | 'restore-images' | 'restore-tables'
 type BatchStep = 'batch-written' | 'batch-uploaded' | 'batch-created' | 'batch-answer-kept'
 type WebhookStep = 'webhook-written' | 'webhook-sent' | 'webhook-recorded'

@@ -27,7 +27,7 @@ export function fetchVideo({ store, ytdlpPath, maxBytes, maxDurationSec }: Fetch
     }
     if (video.sourceUrl === null)
       throw new MediaError('upload_missing', 'This video has neither a file nor a URL. Upload the file.')
-    // The URL alone decides: an operator may have named another platform, where the video was published.
+    // Only the URL decides how it is fetched: an operator may have named the platform where the video was published.
     const named = { platform: video.platform as Platform, canonicalUrl: video.sourceUrl }
     if (needsYtDlp(findSource(video.sourceUrl) ?? named)) {
       const { fetchWithYtDlp } = await import('../video/source/yt-dlp.ts')

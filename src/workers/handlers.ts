@@ -37,7 +37,7 @@ export function paidFolderOf({ dataDir }: Pick<Config, 'dataDir'>): string {
   return join(dataDir, 'paid-answers')
 }
 
-/** What a worker does for each job of the catalogue. */
+/** The handler of each job in the catalogue. */
 export function createHandlers(deps: HandlerDeps): Handlers {
   const { config, db, store, extract, logger, faultPoint } = deps
   return {

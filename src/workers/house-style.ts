@@ -20,7 +20,7 @@ export function openHouseStyle(
       if (known) return known
       const picture = toPicture(store, imageKey)
       kept.set(frameId, picture)
-      // A store that is away is asked again.
+      // After an outage of the store the next call asks again.
       picture.catch(() => kept.delete(frameId))
       if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value!)
       return picture

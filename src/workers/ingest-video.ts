@@ -86,7 +86,7 @@ export function ingestVideo(deps: IngestDeps): Handlers['ingest-video'] {
   }
 }
 
-/** How soon a full place is looked at again. Only another try, with all its work, tells of a bucket. */
+/** How soon a full disk or bucket is checked again. A bucket shows it only at the next upload, after all the work. */
 const FULL_DELAY_MS = { disk: 10_000, bucket: 60_000 }
 
 /** A full disk is a delay: no attempt counts and nothing is fetched. @throws RetryAfter */
@@ -102,8 +102,8 @@ async function untilRoom({ scratchRoot, store }: Pick<IngestDeps, 'scratchRoot' 
 }
 
 /**
- * For a video that met a full place. It waits while there is no room, and no attempt counts. Where its own files took
- * the room that is there now, it is too large for this disk: then the attempt counts. @throws RetryAfter
+ * For a video that found the disk or bucket full. It waits while there is no room, and no attempt counts. When removing
+ * its own files made room, it is too large for this disk: then the attempt counts. @throws RetryAfter
  */
 async function waitWhileFull(deps: IngestDeps, scratchDir: string, refund: () => Promise<unknown>, error: unknown) {
   await rm(scratchDir, { recursive: true, force: true })
@@ -138,7 +138,7 @@ async function ingest(
     scratchDir: outDir,
     signal,
     limits: { maxDurationSec: deps.maxDurationSec },
-    // The only stage with a known end. The probe before it and the images beside it count other units.
+    // Only this stage has a known total. The probe before it and the images count other units.
     onProgress: ({ stage, done, total }) => {
       if (stage === 'shots') progress.stage('extracting', done, total)
     },
@@ -172,7 +172,7 @@ async function storeImages(
   }
 }
 
-/** Fails the video when no attempt may follow, and throws again what the queue must retry. */
+/** Fails the video when no attempt may follow. Otherwise throws again what the queue must retry. */
 async function handleFailure(
   deps: IngestDeps,
   {

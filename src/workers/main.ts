@@ -56,7 +56,7 @@ export interface WorkerOptions {
   extract?: typeof extractInChild
   pollMs?: number
   reconcileMs?: number
-  /** How often batches are looked after. */
+  /** How often batches are advanced. */
   batchMs?: number
 }
 
@@ -72,7 +72,7 @@ export interface OpenWorker {
 }
 
 const MINUTE = 60_000
-/** How often new events are looked for. A day of a million events is counted less often (`restAfter`). */
+/** How often new events are counted. `restAfter` makes it less often on a day of a million events. */
 const COUNT_MS = 5_000
 
 /** Wires and starts a worker process. */
@@ -180,7 +180,7 @@ async function publish(
   { db, queues, logger }: { db: Db; queues: Queues; logger: Logger },
 ): Promise<void> {
   await publishAnnotator(db, { version, model, batchSize })
-  // This start's settings may have ended the cause of a pause: a wrong key, a spent budget.
+  // New settings may have removed the cause of a pause: a wrong key, a spent budget.
   await endPauses(queues, ['annotate', 'annotate-backfill'], logger)
 }
 
@@ -194,12 +194,12 @@ async function endPauses(queues: Queues, names: readonly QueueName[], logger: Lo
   }
 }
 
-/** The corrections that the model is shown, as they were taken last. */
+/** The house style that was taken last. */
 async function loadStyle({ vision }: Config, { db, store }: { db: Db; store: MediaStore }) {
   return vision && openHouseStyle(store, await findStyle(db))
 }
 
-/** Batches at the vision endpoint: also those of an earlier setting are taken back. */
+/** Runs batches at the vision endpoint. Also collects the answers of batches that an earlier setting sent. */
 function startBatches(
   { config, logger, roles = ROLES, batchMs = MINUTE }: WorkerOptions,
   deps: Pick<BatchDeps, 'db' | 'store' | 'answers' | 'style' | 'activeAnnotator' | 'faultPoint'>,

@@ -19,8 +19,8 @@ export interface WorkerMetrics {
 }
 
 /**
- * What a worker tells: its own jobs, and what the stores know. Every worker tells the same of the stores, so take the
- * greatest of them, never the sum.
+ * The metrics of a worker: its own jobs, and the state of the stores. Every worker reports the same stores, so
+ * aggregate with `max`, never with `sum`.
  */
 export function openWorkerMetrics(deps: { db: Db; queues: Queues; config: Pick<Config, 'vision'> }): WorkerMetrics {
   const { db, queues, config } = deps

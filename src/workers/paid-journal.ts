@@ -11,7 +11,7 @@ import type { Logger } from '../logger.ts'
 import type { AnnotatorCall } from '../vision/annotator.ts'
 import type { AnswerCache, AnswerKey, CachedAnswer } from '../vision/model/answer-cache.ts'
 
-/** What was paid for: a call to settle, or an answer to keep. Both can be written twice without harm. */
+/** A paid call to settle, or its answer to keep. Both are idempotent. */
 type Entry =
   | { kind: 'call'; id: number; videoId: string; call: AnnotatorCall }
   | { kind: 'answer'; key: AnswerKey; answer: CachedAnswer }
@@ -24,18 +24,18 @@ const Stored = z.union([
 const RETRY_MS = 500
 
 export interface PaidJournal {
-  /** The answer cache in PostgreSQL. What it cannot take now is kept here. */
+  /** The answer cache in PostgreSQL. During an outage answers are kept here. */
   answers: AnswerCache
   settle(id: number, videoId: string, call: AnnotatorCall): Promise<void>
-  /** Writes what is kept, as far as PostgreSQL takes it. */
+  /** Writes the kept entries, as far as PostgreSQL accepts them. */
   flush(): Promise<void>
   /** Resolves when PostgreSQL has everything, or when the signal fires. */
   written(signal: AbortSignal): Promise<void>
 }
 
 /**
- * Keeps paid answers in files of a folder while PostgreSQL is away, also over a restart, so that nothing is paid for
- * twice or missing in the books. Processes may share the folder.
+ * Keeps paid answers in files while PostgreSQL is unavailable, across restarts too. So nothing is paid for twice or
+ * missing in the books. Processes may share the folder.
  */
 export async function openPaidJournal({
   db,
@@ -115,7 +115,7 @@ export async function openPaidJournal({
   }
 }
 
-/** What an earlier process left in the folder. */
+/** Loads the entries that an earlier process left in the folder. */
 async function loadKept(folder: string, logger: Logger): Promise<Map<string, Entry>> {
   const kept = new Map<string, Entry>()
   for (const name of await readdir(folder).catch(() => [])) {
@@ -129,7 +129,7 @@ async function loadKept(folder: string, logger: Logger): Promise<Map<string, Ent
   return kept
 }
 
-/** Whole or not at all, also when the machine stops. */
+/** Writes a file atomically, and durably before it returns. */
 async function save(folder: string, name: string, entry: Entry): Promise<void> {
   await mkdir(folder, { recursive: true })
   const path = join(folder, name)

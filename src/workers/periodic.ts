@@ -41,7 +41,7 @@ export function repeatEvery(
   }
 }
 
-/** Leaves out runs until 20 times the last run's duration has passed, so that a long task takes 5 % of the time. */
+/** Skips runs until 20 times the last run's duration has passed, so that a long task takes 5 % of the time. */
 export function restAfter(act: (signal: AbortSignal) => Promise<unknown>): (signal: AbortSignal) => Promise<void> {
   let restsUntil = 0
   return async (signal) => {

@@ -11,7 +11,7 @@ export interface ReconcileDeps {
   db: Db
   queues: Queues
   logger: Logger
-  /** Work that waits for another annotator, from before a change of settings, is pointed at this one. */
+  /** The annotator to use. Work that waits for another one, from before a change of settings, is assigned to it. */
   activeAnnotator: () => Promise<AnnotatorTarget>
 }
 

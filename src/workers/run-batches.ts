@@ -41,7 +41,7 @@ export interface BatchDeps {
   rules: VisionConfig
   /** Tests: a provider of their own. */
   endpoint?: BatchEndpoint
-  /** What frames wait for. */
+  /** The annotator that frames wait for. */
   activeAnnotator: () => Promise<AnnotatorTarget>
   answers: AnswerCache
   style: HouseStyle | undefined
@@ -50,10 +50,10 @@ export interface BatchDeps {
 }
 
 /**
- * One round: takes over the answers of batches that have ended, sends those that are written down, and writes down a
- * new one while frames wait. Answers go into the answer cache and the books; the usual jobs record them from there.
+ * One round: collects the answers of ended batches, sends the stored ones, and stores a new one while frames wait.
+ * Answers go into the answer cache and the books; the usual jobs record them from there.
  *
- * Every step is written down before the next, so that a process may die at any of them. One process runs at a time.
+ * Every step is stored before the next begins, so a process may die at any of them. One process runs at a time.
  */
 export async function runBatches(deps: BatchDeps): Promise<void> {
   const lock = await deps.db.$client.connect()
@@ -120,7 +120,7 @@ async function loadPictures({ db, store }: BatchDeps, ids: readonly string[]): P
   return frames
 }
 
-/** As many steps as can be made now. */
+/** Takes a batch as many steps further as possible now. */
 async function advance(deps: RoundDeps, batch: Batch, techniques: readonly TechniqueTerm[]): Promise<void> {
   const { db, endpoint, logger, faultPoint } = deps
   let { status, fileId, providerId } = batch
@@ -136,7 +136,7 @@ async function advance(deps: RoundDeps, batch: Batch, techniques: readonly Techn
       status = 'uploaded'
     }
     if (status === 'uploaded') {
-      // A process that died right here has made the batch already: a second one would be paid for too.
+      // A process that died right here has created the batch already. A second one would be charged too.
       providerId = (await endpoint.find(fileId!)) ?? (await endpoint.create(fileId!))
       faultPoint('batch-created')
       await moveBatch(db, batch.id, { status: 'sent', providerId })
@@ -147,13 +147,13 @@ async function advance(deps: RoundDeps, batch: Batch, techniques: readonly Techn
     if (state.ended) await takeOver(deps, batch, state, techniques)
   } catch (error) {
     if (!isRefusal(error)) throw error
-    // The provider will not take it: its frames are asked about as usual after the second try.
+    // The provider refuses it. After the second batch its frames are asked about in the usual calls.
     logger.error({ err: error, batch: batch.id }, 'batch refused by the vision endpoint')
     await endBatch(db, batch.id, 'refused', new Set())
   }
 }
 
-/** 4xx, but for a limit of calls and a slow request: the same request will not be taken later. */
+/** A 4xx other than a rate limit or a timeout: the same request will be refused later too. */
 function isRefusal(error: unknown): boolean {
   const status = error instanceof Error && 'status' in error ? Number(error.status) : 0
   return status >= 400 && status < 500 && status !== 408 && status !== 409 && status !== 429
@@ -167,7 +167,7 @@ async function writeLines(deps: BatchDeps, batch: Batch, techniques: readonly Te
     const video = await findVideo(db, videoId)
     const found = new Map((await loadPictures(deps, frameIds)).map((frame) => [frame.id, frame]))
     const frames = frameIds.flatMap((id) => found.get(id) ?? [])
-    // Its answers name frames by their place, so a request goes whole or not at all.
+    // Answers name frames by their index, so a request is sent whole or not at all.
     if (!video || frames.length < frameIds.length) continue
     const { id, title, author, durationSec } = video
     const request = { id: lineId(batch, n), video: { id, title, author, durationSec: durationSec ?? 0 }, frames }
@@ -198,7 +198,7 @@ async function takeOver(
     for (const line of (await endpoint.download(file)).split('\n')) {
       const answer = line.trim() === '' ? undefined : readBatchLine(line, price)
       const request = answer && requests.get(answer.id)
-      // A request that comes back twice was answered by its first line.
+      // When a request comes back twice, the first line counts.
       if (!request || answered.has(request.n)) continue
       await keepAnswers(deps, batch, request, answer, techniques)
       answered.add(request.n)
@@ -212,7 +212,7 @@ async function takeOver(
   )
 }
 
-/** Into the cache first: what is booked has its answers. */
+/** The cache comes first, so that every settled call has its answers there. */
 async function keepAnswers(
   { db, answers }: BatchDeps,
   { model, promptVersion }: Batch,

@@ -7,18 +7,18 @@ import { type Attempt, type Recorded, recordAttempts } from '../library/webhooks
 import { type Lane, type LaneOptions, openLane, type RecordAttempt } from './webhook-lane.ts'
 
 export interface SendingOptions extends Omit<LaneOptions, 'clock' | 'pollMs'> {
-  /** Tests: the time by which deliveries are due, the spread of the schedule, how soon to look again. */
+  /** Tests: the clock that decides what is due, the randomness of the schedule, the polling interval. */
   clock?: (() => Date) | undefined
   random?: (() => number) | undefined
   pollMs?: number | undefined
 }
 
 export interface Sending {
-  /** Something may be due: looks now, not at the next poll. */
+  /** Looks for due deliveries now, not at the next poll. */
   wake(): void
   /** Sends everything that is due now; for tests. */
   drain(): Promise<void>
-  /** Lets attempts in flight end, for `deadlineMs` at most. What is not recorded is sent again later. */
+  /** Lets attempts in flight end, for at most `deadlineMs`. Attempts that are not recorded are sent again later. */
   stop(deadlineMs: number): Promise<void>
 }
 
@@ -35,14 +35,14 @@ export function startSending(options: SendingOptions): Sending {
   const record = openRecorder({ ...options, random }, stop)
 
   let lastStep: Promise<unknown> = Promise.resolve()
-  /** One at a time: each skips what another transaction has locked. */
+  /** One at a time, because each skips rows that another transaction has locked. */
   const step = (): Promise<number> => {
     const next = lastStep.then(openLanes)
     lastStep = next.catch(() => undefined)
     return next
   }
 
-  /** Opens lanes for endpoints that nobody sends to. Returns their number. */
+  /** Opens lanes for due endpoints that no process holds. Returns their number. */
   async function openLanes(): Promise<number> {
     await catchUp(db, clock())
     const leases = stop.aborted ? [] : await claimEndpoints(db, clock())
@@ -107,7 +107,7 @@ const keyOf = ({ endpointId, epoch }: Lane['lease']) => `${endpointId} ${epoch}`
 const MAX_BATCH = 200
 const RETRY_MS = 500
 
-/** Records attempts of all lanes in batches: those that end while one is written go into the next. */
+/** Records attempts of all lanes in batches: attempts that end while one is written go into the next. */
 function openRecorder({ db, logger, random }: SendingOptions & { random: () => number }, stop: AbortSignal) {
   const waiting: { attempt: Attempt; resolve: (recorded: Recorded | undefined) => void }[] = []
   let writing = false

@@ -21,26 +21,26 @@ export interface LaneOptions {
   timeoutMs?: number | undefined
 }
 
-/** Records an attempt. Undefined when the lease has ended before. */
+/** Records an attempt. Undefined when the lease had ended. */
 export type RecordAttempt = (attempt: Attempt) => Promise<Recorded | undefined>
 
-/** The sending to one endpoint, as long as something is due for it. */
+/** Sends to one endpoint while deliveries are due. */
 export interface Lane {
   readonly lease: Lease
   readonly ended: Promise<void>
   wake(): void
   /** Another process holds the endpoint: nothing more is sent. */
   lose(): void
-  /** Breaks off the attempts in flight. */
+  /** Aborts the attempts in flight. */
   abort(): Promise<void>
 }
 
 /** Requests at once to one endpoint. */
 const IN_FLIGHT = 4
-/** After so many failures without a success it gets one request at a time, until one succeeds. */
+/** After this many failures without a success it gets one request at a time, until one succeeds. */
 const STRUGGLING = 20
 const PAGE = 64
-/** Sent and not yet recorded: what a crash would send again. */
+/** Most attempts sent but not yet recorded. A crash sends them again. */
 const MAX_UNRECORDED = 64
 
 export function openLane(
@@ -84,14 +84,14 @@ export function openLane(
     const recorded = await record({ lease, delivery, at, outcome: attempt })
     options.faultPoint('webhook-recorded')
     if (!recorded) lost = true
-    // What was read before no longer holds.
+    // The loaded page is out of date.
     else if (recorded.state !== 'active' || recorded.revision !== revision) queue = []
   }
 
   async function post(delivery: DueDelivery, { url, sign, at }: { url: string; sign: Signer; at: Date }) {
     const body = await toMessage(db, delivery, config.publicUrl)
     const id = delivery.eventId
-    // Of the attempt: receivers refuse what is older than five minutes.
+    // The time of the attempt: receivers refuse messages older than five minutes.
     const timestamp = Math.floor(at.getTime() / 1_000)
     const headers = {
       'content-type': 'application/cloudevents+json; charset=utf-8',
@@ -129,7 +129,7 @@ export function openLane(
       await Promise.all(sending.values())
       await receiver.close()
     }
-    // A lease that was lost, or that something unforeseen ended, runs out by itself.
+    // A lease that was lost, or whose lane ended with an error, expires by itself.
     if (!lost) await releaseLease(db, lease)
   }
 

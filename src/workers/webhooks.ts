@@ -14,9 +14,9 @@ export interface WebhookOptions extends SendingOptions {
 }
 
 export interface Webhooks extends Pick<Sending, 'drain' | 'stop'> {
-  /** Writes deliveries as events come. */
+  /** The consumer of the log that writes deliveries. */
   consumer: Consumer
-  /** Tells owners of endpoints that fail for days. */
+  /** Notifies owners of endpoints that have failed for days. */
   tellOwners(): Promise<void>
   prune(): Promise<void>
 }
@@ -34,7 +34,7 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
         return async (tx) => {
           if ((await writeDeliveries(tx, events, clock())) === 0) return
           faultPoint('webhook-written')
-          // The transaction has yet to end.
+          // After the commit: the rows are not visible before.
           setTimeout(sending.wake, 1)
         }
       },

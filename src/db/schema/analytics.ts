@@ -6,9 +6,9 @@ import { bigint, date, integer, numeric, pgTable, primaryKey, text } from 'drizz
  */
 
 /**
- * Saves and pins: one row for each day and dimension, so that a frame costs an element and no row. `dimension`: `all`
- * (with one empty key), or what `keys` are. The counts stand at the place of their key. A frame comes twice when what
- * is said of it changed on that day.
+ * Saves and pins: one row for each day and dimension, so that a frame takes an array element and no row. `dimension`:
+ * `all` (with one empty key), or what `keys` are. Each count is at the index of its key. A frame appears twice when its
+ * facts changed on that day.
  */
 export const analyticsUses = pgTable(
   'analytics_uses',

@@ -29,8 +29,8 @@ export const events = pgTable(
 )
 
 /**
- * The PostgreSQL cluster that the log is written in. In another cluster transaction numbers begin again: a new shift
- * then puts new events behind all others. The functions of the migration keep the row.
+ * The PostgreSQL cluster that the log is written in. Transaction numbers start again in another cluster: a new shift
+ * then puts new events after all others. The functions of the migration maintain the row.
  */
 export const eventLog = pgTable(
   'event_log',

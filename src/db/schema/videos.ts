@@ -42,7 +42,7 @@ export const videos = pgTable(
     title: text().notNull(),
     author: text(),
     platform: text().notNull(),
-    /** Set when a person gave the title or author at submission: the source's own does not replace it. */
+    /** Set when the title was given at submission: the source's own title does not replace it. */
     titleGiven: boolean('title_given').notNull().default(false),
     authorGiven: boolean('author_given').notNull().default(false),
     durationSec: doublePrecision('duration_sec'),

@@ -77,8 +77,8 @@ export const visionBatchRequests = pgTable(
 )
 
 /**
- * How often a frame was in a batch. `open`: it is in one, and nobody else asks about it. `again`: it waits for another.
- * `done`: what is still missing is asked for as usual.
+ * How often a frame was in a batch. `open`: it is in one, so no other call asks about it. `again`: it waits for another
+ * batch. `done`: whatever is still missing is asked for in the usual calls.
  */
 export const visionBatchFrames = pgTable('vision_batch_frames', {
   frameId: text('frame_id')

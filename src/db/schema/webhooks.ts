@@ -25,13 +25,13 @@ export const webhookEndpoints = pgTable(
   'webhook_endpoints',
   {
     id: text().primaryKey(),
-    /** Who made it and is told of failures. */
+    /** The account that made it. It is notified of failures. */
     accountId: text('account_id').references(() => accounts.id, { onDelete: 'set null' }),
     url: text().notNull(),
     description: text().notNull().default(''),
     /** Null: every type, those of later versions too. */
     types: text().array(),
-    /** Where failures are told, instead of the account's address. */
+    /** Address for failure notices, instead of the account's. */
     email: text(),
     state: text().$type<EndpointState>().notNull().default('active'),
     pausedBecause: text('paused_because').$type<'operator' | 'failures'>(),
@@ -49,9 +49,9 @@ export const webhookEndpoints = pgTable(
     failures: integer().notNull().default(0),
     failingSince: at('failing_since'),
     lastSuccessAt: at('last_success_at'),
-    /** How many of the mails about the failures are sent. */
+    /** Number of failure mails sent. */
     told: smallint().notNull().default(0),
-    /** The receiver asked for a rest until then. */
+    /** The receiver asked for no requests until then (`Retry-After`). */
     heldUntil: at('held_until'),
     /** The process that raised the epoch last sends, until the lease ends. */
     leaseUntil: at('lease_until'),
@@ -115,7 +115,7 @@ export const webhookAttempts = pgTable(
   (t) => [index('webhook_attempts_delivery_idx').on(t.deliveryId, t.id), index('webhook_attempts_at_idx').on(t.at)],
 )
 
-/** Attempts ever made, by outcome: the class of the failure, or `delivered`. */
+/** Number of attempts ever made, by outcome: the class of the failure, or `delivered`. */
 export const webhookCounts = pgTable('webhook_counts', {
   outcome: text().primaryKey(),
   attempts: bigint({ mode: 'number' }).notNull(),

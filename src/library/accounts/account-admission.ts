@@ -6,9 +6,9 @@ import { appendEvent } from '../../events/append.ts'
 import type { Account } from './accounts.ts'
 
 /**
- * Disables an account or enables it again. A disabled account's keys and sessions are refused from the next request on,
- * and it gets no sign-in; its saves and boards stay. Keys work again within a minute of the enabling. A repeat changes
- * nothing. @throws AppError not_found; conflict for the account that asks.
+ * Disables an account or enables it again. From the next request on a disabled account's keys and sessions are refused,
+ * and it cannot sign in. Its saves and boards stay. Keys work again within a minute after enabling. A repeat changes
+ * nothing. @throws AppError not_found; conflict for the caller's own account.
  */
 export async function setDisabled(
   db: Db,

@@ -6,7 +6,7 @@ import { toShownAddress } from '../../shown-address.ts'
 import { loadBoard } from '../collections/boards.ts'
 import { type Account, loadAccountByEmail } from './accounts.ts'
 
-/** Rows that are read at once. */
+/** Rows per read. */
 const BATCH = 500
 
 type Row = Record<string, unknown>
@@ -18,8 +18,8 @@ interface AccountExport {
 }
 
 /**
- * Gives `write` everything that is kept about a person, as lists in batches from one snapshot. Secrets are not in it:
- * only their hashes are kept. @throws AppError not_found
+ * Passes `write` everything that is stored about a person, as lists in batches from one snapshot. It contains no
+ * secrets: only their hashes are stored. @throws AppError not_found
  */
 export async function exportAccount(
   db: Db,
@@ -109,7 +109,7 @@ async function* eventsOf(tx: Tx, accountId: string, publicUrl: string): Batches 
     yield events.map((event) => toCloudEvent(event, publicUrl))
 }
 
-/** Columns of times come as PostgreSQL writes them. */
+/** PostgreSQL's text of the time columns becomes RFC 3339. */
 function withTimes(row: Row): Row {
   return Object.fromEntries(
     Object.entries(row).map(([name, value]) => [

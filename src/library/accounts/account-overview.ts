@@ -10,7 +10,7 @@ export interface AccountOverview {
   plan: Plan
   created_at: string
   disabled_at: string | null
-  /** Keys that work. */
+  /** Number of valid keys. */
   keys: number
   /** The last use of one of its keys. */
   last_used_at: string | null

@@ -90,7 +90,7 @@ export async function setPlan(db: DbOrTx, { accountId, plan }: { accountId: stri
   })
 }
 
-/** What `deleteAccount` would take. Keys that have ended count no more. */
+/** What `deleteAccount` would delete. Expired and revoked keys are not counted. */
 export async function whatAccountHolds(
   db: Db,
   accountId: string,
@@ -105,9 +105,9 @@ export async function whatAccountHolds(
 }
 
 /**
- * Deletes the account with its keys, sessions, saves and boards, and appends an event for each save, pin and board.
- * Webhook endpoints go on without its address. The events stay, but the only row that ties their account id to an
- * address is gone. @throws AppError not_found.
+ * Deletes the account with its keys, sessions, saves and boards, and appends an event for each save, pin and board. Its
+ * webhook endpoints stay active, without its address. Its events stay too, but the only row that ties their account id
+ * to an address is gone. @throws AppError not_found.
  */
 export async function deleteAccount(db: Db, accountId: string): Promise<void> {
   await db.transaction(async (tx) => {

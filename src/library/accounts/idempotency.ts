@@ -24,8 +24,7 @@ export async function runIdempotently(
   const keyHash = sha256(key)
   const fingerprint = sha256(request)
   return db.transactionOf(accountId, async (tx) => {
-    // The lock is released after the transaction's rows are visible: its next holder sees a stored response if there is
-    // one.
+    // The lock is released after the transaction's rows are visible, so the next holder sees a stored response.
     const { rows: locks } = await tx.execute<{ taken: boolean }>(
       sql`select pg_try_advisory_xact_lock(hashtextextended(${`idempotency:${accountId}:${keyHash}`}, 0)) as taken`,
     )

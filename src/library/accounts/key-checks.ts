@@ -11,14 +11,14 @@ export interface KeyChecks {
 
 /** Keys that were valid here. Such a key is still looked up at every request. */
 const MAX_KNOWN = 10_000
-/** Keys that were not. A key that has ended never works again. */
+/** Keys that were not valid. An expired or revoked key never works again. */
 const MAX_DEAD = 20_000
 const DEAD_MS = 60_000
 const MAX_BATCH = 1_000
 
 /**
- * Checks keys so that wrong ones cost little. A wrong checksum needs no look-up. Keys not seen before are looked for
- * together, one query at a time, however many arrive: they cannot take the connections of others.
+ * Checks keys so that invalid ones cost little. A wrong checksum needs no query. Unknown keys are looked up together,
+ * one query at a time, however many arrive: they cannot take all connections.
  */
 export function openKeyChecks(db: Pick<Db, '$client'>): KeyChecks {
   const known = new LRUCache<string, true>(atMost(MAX_KNOWN))

@@ -23,7 +23,7 @@ const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[])
 
 /** Live keys an account may hold. A rotated key in its grace period does not count. */
 export const MAX_KEYS = 25
-/** Default time for which a rotated key stays valid beside its successor. */
+/** Default seconds for which a rotated key stays valid beside its successor. */
 export const ROTATION_GRACE_SEC = 24 * 60 * 60
 const MAX_GRACE_SEC = 30 * 24 * 60 * 60
 const MAX_NAME = 80
@@ -76,7 +76,7 @@ export function isWellFormedKey(text: string): boolean {
   return WELL_FORMED.test(text) && checksum(text.slice(0, -6)) === text.slice(-6)
 }
 
-/** The first characters of a well-formed key: what failed checks of it are counted under. */
+/** The first characters of a well-formed key. Failed checks are counted by them. */
 export function prefixOf(text: string | undefined): string | undefined {
   return text !== undefined && isWellFormedKey(text) ? text.slice(0, TOLD_BY) : undefined
 }
@@ -102,10 +102,9 @@ const AUTHENTICATE = {
 }
 
 /**
- * The owner of a key, read live in one indexed query: a revocation or a change of plan applies from the next request
+ * The owner of a key, read live in one indexed query. A revocation or a change of plan applies from the next request
  * on, in every process. Every invalid key (missing, malformed, unknown, expired, revoked, of a disabled account) takes
- * the same path and the
- * same time, and returns undefined.
+ * the same path and the same time, and returns undefined.
  */
 export async function authenticate(db: Pick<Db, '$client'>, bearer: string | undefined): Promise<Caller | undefined> {
   const presented = (bearer ?? '').slice(0, 200)
@@ -116,7 +115,9 @@ export async function authenticate(db: Pick<Db, '$client'>, bearer: string | und
   return toCaller(row)
 }
 
-/** The owners of those of these keys that still work, in one query: for what goes on after a check. */
+/**
+ * The owners of these keys, without the invalid keys, in one query. For streams, which outlive the check of their key.
+ */
 export async function findCallers(db: DbOrTx, keyIds: readonly string[]): Promise<Caller[]> {
   const { rows } = await db.execute<AuthenticationRow & Record<string, unknown>>(
     sql`select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan, true as alive
@@ -179,7 +180,7 @@ function scopesOf(role: Role): readonly Scope[] {
 
 /** How long an invalid key is kept and listed. */
 export const DEAD_KEY_DAYS = 30
-/** Ended keys on a page: keys can be made and revoked without end. */
+/** Ended keys per page. Their number has no limit. */
 export const DEAD_KEY_PAGE = 50
 
 const ended = sql`least(${apiKeys.revokedAt}, ${apiKeys.expiresAt})`
@@ -201,7 +202,7 @@ export async function listLiveKeys(db: DbOrTx, accountId: string): Promise<KeyRe
 }
 
 /**
- * A page of the keys that ended within DEAD_KEY_DAYS, the last one first: those behind the key `after`. `next` is the
+ * A page of the keys that ended within DEAD_KEY_DAYS, newest end first, from the key after `after` on. `next` is the
  * `after` of the next page, null at the end.
  */
 export async function listDeadKeys(
@@ -223,7 +224,7 @@ export async function listDeadKeys(
 
 const deadSince = sql.raw(`now() - interval '${DEAD_KEY_DAYS} days'`)
 
-/** Deletes keys that ended longer ago. */
+/** Deletes keys that ended more than DEAD_KEY_DAYS ago. */
 export async function deleteDeadKeys(db: Db): Promise<void> {
   await db.delete(apiKeys).where(sql`${ended} <= ${deadSince}`)
 }

@@ -73,7 +73,7 @@ export async function findSession(db: Db, token: string): Promise<Session | unde
   return rows[0] ? { account: rows[0] } : undefined
 }
 
-/** Of these sessions, by the SHA-256 of their tokens, those of operators that are still good. */
+/** The valid sessions of operators among these, by the SHA-256 of their tokens. */
 export async function operatorSessions(db: Db, hashes: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await db.execute<{ hash: string }>(sql`
     select s.hash from sessions s join accounts a on a.id = s.account_id

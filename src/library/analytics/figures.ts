@@ -2,13 +2,13 @@ import { z } from 'zod'
 import type { DbOrTx } from '../../db/client.ts'
 import { type FigureRange, readFigureByKey, readFiguresByDay, readUses, type UseDimension } from './read.ts'
 
-/** One row: a day or what `by` names (null for what the events do not name), and its figures. */
+/** One row: its key (a day, or a value of `by`; null where the events name none) and its figures. */
 export interface FigureRow {
   [column: string]: string | number | null
   key: string | null
 }
 
-/** A table of figures: what it can be split by, its columns, and how it is read. */
+/** A table of figures: the dimensions it can be split by, its columns, and its reader. */
 export interface Figure {
   summary: string
   /** The first is the default. */

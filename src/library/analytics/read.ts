@@ -9,14 +9,14 @@ export interface FigureRange {
   limit: number
 }
 
-/** A day, or what was counted: an id, a name, a slug. Null for what the events do not name. */
+/** A day, an id, a name or a slug. Null where the events name none. */
 type Keyed = { key: string | null }
 
 export type UseRow = Keyed & { saves: number; unsaves: number; pins: number; unpins: number }
 
 export type UseDimension = 'frame' | 'video' | 'brand' | 'technique' | 'subject'
 
-/** Saves and pins: every day of the range in order, or the most saved and pinned first. */
+/** Saves and pins: every day of the range in order, or the keys with the most saves and pins first. */
 export async function readUses(
   db: DbOrTx,
   by: 'day' | UseDimension,
@@ -39,7 +39,7 @@ export async function readUses(
   return rows
 }
 
-/** Counted figures by name, each with its keys summed: every day of the range in order. */
+/** Figures by name, each summed over its keys: every day of the range in order. */
 export async function readFiguresByDay(
   db: DbOrTx,
   figures: readonly string[],
@@ -53,7 +53,7 @@ export async function readFiguresByDay(
   return rows.map((row) => ({ ...row, count: Number(row.count), amount: toNumber(row.amount) }))
 }
 
-/** One figure by its keys, the most first. */
+/** One figure by its keys, the greatest first. */
 export async function readFigureByKey(
   db: DbOrTx,
   figure: string,

@@ -3,7 +3,7 @@ import type { Db, DbOrTx } from '../../db/client.ts'
 import { settings } from '../../db/schema/settings.ts'
 import { AppError } from '../../errors.ts'
 
-/** What this installation's workers describe frames with. They publish it when they start. */
+/** The annotator of this installation's workers. They publish it when they start. */
 export interface ActiveAnnotator {
   version: string
   model: string

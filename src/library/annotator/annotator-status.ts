@@ -45,7 +45,7 @@ export async function recordAnnotatorProblem(db: Db, problem: { code: string; me
     })
 }
 
-/** Records that describing works. A call begun before the last report of the problem proves nothing and is ignored. */
+/** Records that describing works. A call that began before the problem was last reported is ignored. */
 export async function clearAnnotatorProblem(db: Db, began: Date): Promise<void> {
   await db
     .update(settings)

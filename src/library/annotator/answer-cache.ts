@@ -26,8 +26,8 @@ export function answerCache(db: Db): AnswerCache {
 }
 
 /**
- * Deletes answers older than `days` about images that no frame has. The delay keeps a video free of cost that is soon
- * added again. Returns the number deleted.
+ * Deletes answers older than `days` about images that no frame has. Returns the number deleted. The delay keeps answers
+ * for videos that are deleted and soon added again.
  */
 export async function deleteUnusedAnswers(db: Db, days = 30): Promise<number> {
   const { rowCount } = await db.execute(

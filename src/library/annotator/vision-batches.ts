@@ -5,7 +5,7 @@ import { AnnotatorUnavailable, VideoBudgetSpent } from '../../vision/annotator.t
 import { BATCH_PRICE } from '../../vision/model/usage.ts'
 import { reserveCall, type SpendingRules } from './vision-spending.ts'
 
-/** A frame is in so many batches at most. After that it is asked about as usual. */
+/** A frame is in at most this many batches. After that it is asked about in the usual calls. */
 const MAX_ATTEMPTS = 2
 
 export type Batch = typeof visionBatches.$inferSelect
@@ -49,7 +49,7 @@ const answered = (sha: ReturnType<typeof sql>, { model, promptVersion }: BatchTa
   select 1 from vision_answers w
    where w.image_sha256 = ${sha} and w.model = ${model} and w.prompt = ${promptVersion})`
 
-/** True while one of these frames is in a batch, or will be: then nobody asks about them. */
+/** True while one of these frames is in a batch or waits for one: then no other call asks about them. */
 export async function waitForBatch(db: Db, target: BatchTarget, frameIds: readonly string[]): Promise<boolean> {
   const { rows } = await db.execute(sql`
     select 1 from frames f left join vision_batch_frames b on b.frame_id = f.id
@@ -68,8 +68,8 @@ export async function framesInBatches(db: DbOrTx, videoId: string): Promise<Set<
 }
 
 /**
- * Books the requests and writes the batch down, before anything leaves the machine. Without budget for all of them the
- * batch holds as many as there is for. Undefined when there is none for the first.
+ * Reserves the cost of the requests and stores the batch before anything is sent. Where the budget does not cover all
+ * requests, the batch holds those that it covers. Undefined when it does not cover the first.
  */
 export async function openBatch(
   db: Db,
@@ -120,7 +120,7 @@ async function setFrames(tx: DbOrTx, ids: readonly string[], state: 'open' | 'do
     })
 }
 
-/** Batches that are not at their end, oldest first. */
+/** Batches that have not ended, oldest first. */
 export async function openBatches(db: Db): Promise<Batch[]> {
   return db.select().from(visionBatches).where(ne(visionBatches.status, 'ended')).orderBy(visionBatches.id)
 }
@@ -138,8 +138,8 @@ export async function moveBatch(db: Db, id: number, to: Partial<Omit<Batch, 'id'
 }
 
 /**
- * Ends a batch. Requests without an answer leave the books, and their frames wait for another batch, or are asked about
- * as usual after the second.
+ * Ends a batch and releases the reservations of requests without an answer. Their frames wait for another batch; after
+ * the second batch they are asked about in the usual calls.
  */
 export async function endBatch(
   db: Db,

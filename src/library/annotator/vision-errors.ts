@@ -6,7 +6,7 @@ export interface VisionErrors {
   failed: number
 }
 
-/** The calls to the model of the last 24 hours, and how many of them failed. */
+/** Calls to the model in the last 24 hours, and how many of them failed. */
 export async function findVisionErrors(db: Db): Promise<VisionErrors> {
   const { rows } = await db.execute<{ calls: number; failed: number }>(sql`
     select count(*)::int as calls, (count(*) filter (where outcome = 'failed'))::int as failed

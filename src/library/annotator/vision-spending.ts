@@ -10,7 +10,7 @@ import { MEASURED } from '../../vision/measured/identity.ts'
 /** The model that is paid, its prices per million tokens, and the budgets, in US dollars. */
 export type SpendingRules = Pick<VisionConfig, 'model' | 'priceIn' | 'priceOut' | 'budgetPerDay' | 'budgetPerVideo'>
 
-/** The outcome of a call that was sent and has no answer yet. Its cost is the expected one. */
+/** The outcome of a call that was sent and has no answer yet. It counts at its expected cost. */
 const SENT = 'sent'
 
 /** How soon a spent budget of the day is checked again: its 24 hours are a sliding window. */
@@ -21,18 +21,18 @@ const TOKENS_GUESSED = { base: 2_500, picture: 1_000, answer: 250 }
 
 export interface BooksOptions {
   rules: SpendingRules
-  /** The video that is asked about. */
+  /** The video that the calls are about. */
   videoId: string
-  /** The calls do not count for the video: its own budget and its costs are for its ingestion. */
+  /** True: the calls do not count against the video, whose budget and costs are for its ingestion. */
   apart?: boolean
-  /** Settles a booked call (default: at once, in the database). */
+  /** Settles a reserved call (default: now, in the database). */
   settle?: (id: number, call: AnnotatorCall) => Promise<void>
 }
 
 /**
- * The books of one video's calls. A call counts at its expected cost from before it is sent until its real cost is
- * known, in all processes: calls at once cannot each spend the rest of a budget. A call without an answer stays at its
- * expected cost, because it may have to be paid.
+ * The books of one video's calls. Each call reserves its expected cost before it is sent and until its real cost is
+ * known, across all processes. So concurrent calls cannot each spend the rest of a budget. A call without an answer
+ * keeps its reservation, because it may be charged.
  */
 export function openBooks(db: Db, { rules, videoId, apart = false, settle }: BooksOptions): CallBooks {
   return {
@@ -47,7 +47,7 @@ export function openBooks(db: Db, { rules, videoId, apart = false, settle }: Boo
 }
 
 /**
- * Books a call at its expected cost, or this share of it, and returns its number.
+ * Reserves the expected cost of a call, or this share of it, and returns the reservation's number.
  * @throws AnnotatorUnavailable `budget_spent` `misconfigured`, VideoBudgetSpent
  */
 export async function reserveCall(
@@ -60,7 +60,7 @@ export async function reserveCall(
     const [row] = await tx
       .insert(visionCalls)
       .values({
-        // Also booked when the video was deleted in the meantime.
+        // Null when the video was deleted in the meantime. The call is still booked.
         videoId: sql`(select id from videos where id = ${videoId ?? null} for key share)`,
         model: rules.model,
         frames,
@@ -97,7 +97,7 @@ async function checkBudgets(tx: DbOrTx, rules: SpendingRules, videoId: string | 
     )
 }
 
-/** True when the calls for a video, those without an answer included, have cost its budget. */
+/** True when the calls for a video, including those without an answer, have used up its budget. */
 export async function isVideoBudgetSpent(
   db: DbOrTx,
   { budgetPerVideo }: Pick<SpendingRules, 'budgetPerVideo'>,
@@ -117,7 +117,7 @@ async function expectedCost(tx: DbOrTx, rules: SpendingRules, frames: number): P
   return ((base + picture * frames) * priceIn + answer * frames * priceOut) / 1e6
 }
 
-/** Puts the real cost of a booked call into the books, with its event. Settling twice changes nothing. */
+/** Replaces a reservation by the call's real cost and appends the event. Settling twice changes nothing. */
 export async function settleCall(db: Db, id: number, videoId: string, call: AnnotatorCall): Promise<void> {
   const { inputTokens, cachedTokens, outputTokens, costUsd, outcome } = call
   const frames = call.frameIds.length
@@ -146,13 +146,13 @@ export async function settleCall(db: Db, id: number, videoId: string, call: Anno
   })
 }
 
-/** Takes a booked call out of the books. */
+/** Releases the reservation of a call. */
 async function releaseCall(db: Db, id: number): Promise<void> {
   await db.delete(visionCalls).where(sql`${visionCalls.id} = ${id} and ${visionCalls.outcome} = ${SENT}`)
 }
 
 export interface Costs {
-  /** Calls, those without an answer yet included. */
+  /** Calls, including those without an answer yet. */
   calls: number
   input_tokens: number
   output_tokens: number
@@ -187,8 +187,8 @@ async function averageCallOf(db: DbOrTx, model: string): Promise<{ costUsd: numb
 }
 
 /**
- * What describing so many frames would take, by the model's last calls. No calls and no cost without a model; a null
- * cost where no call had a price yet. Images that the model has described before cost nothing, so it is the most.
+ * The most that describing this many frames would cost, by the model's last calls. Zero without a model; a null cost
+ * while no call had a price. Images that the model has described before cost nothing.
  */
 export async function expectedCostOfFrames(
   db: DbOrTx,

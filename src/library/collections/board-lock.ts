@@ -8,7 +8,7 @@ import { isId } from '../ids.ts'
 interface LockedBoard extends Record<string, unknown> {
   id: string
   name: string
-  /** As `findBoard` gives it: every change of the board or of its pins gives it another. */
+  /** As in `findBoard`: it changes with every change of the board or of its pins. */
   version: string
 }
 

@@ -17,7 +17,7 @@ export interface Board {
   itemCount: number
   createdAt: Date
   updatedAt: Date
-  /** When the current link was made; null while the board is not shared. */
+  /** When the current share link was created; null while the board is not shared. */
   sharedAt: Date | null
   /** The chosen cover, then the first frames in the owner's order, at most four. */
   coverFrameIds: string[]
@@ -91,7 +91,7 @@ export async function ensureBoard(
   })
 }
 
-/** The boards that an account may mean by an id or a name: that id, else that name, else that name in other case. */
+/** The boards that an id or a name may mean: the id, else the exact name, else the name in another letter case. */
 export async function findBoardIds(
   db: DbOrTx,
   { accountId, idOrName }: { accountId: string; idOrName: string },
@@ -131,9 +131,9 @@ export const BOARD_PAGE = 120
 /** The cursor of a page: the place of the last pin before it. */
 export const PIN_CURSOR = /^\d{1,9}$/
 
-/** Which pins: a page behind a cursor, or a page of another size by its number of pins before. */
+/** Which pins: a page after a cursor, or a page of another size after a number of pins. */
 export interface PinPage {
-  /** `next` of the page before. */
+  /** The `next` of the previous page. */
   after?: string | undefined
   limit: number
   skip?: number
@@ -159,7 +159,7 @@ export async function loadBoard(
   return loadOne(db, sql`b.id = ${boardId} and b.account_id = ${accountId}`, page)
 }
 
-/** A board in one state: every change of it or of its pins gives it another version. */
+/** A board with the version of its state. The version changes with every change of the board or of its pins. */
 export interface BoardVersion {
   id: string
   version: string
@@ -180,7 +180,7 @@ export async function findSharedBoard(db: DbOrTx, token: string): Promise<BoardV
 }
 
 async function findOne(db: DbOrTx, where: SQL): Promise<BoardVersion> {
-  // Each change writes the board's row, so the row's transaction names its state.
+  // Each change writes the board's row, so the row's transaction number identifies its state.
   const { rows } = await db.execute<BoardVersion & Record<string, unknown>>(
     sql`select b.id, b.xmin::text as version from boards b where ${where}`,
   )
@@ -220,7 +220,7 @@ async function loadOne(db: DbOrTx, where: SQL, page?: PinPage): Promise<LoadedBo
   }
 }
 
-/** The frames of a board in the owner's order: a short text each, because a full board has 5,000 of them. */
+/** The frame ids of a board in the owner's order. Ids only, because a full board has 5,000 pins. */
 export async function loadPinnedIds(db: DbOrTx, { id }: Pick<Board, 'id'>): Promise<string[]> {
   const { rows } = await db.execute<{ ids: string | null }>(
     sql`select string_agg(i.frame_id, ',' order by i.position) as ids from board_items i where i.board_id = ${id}`,

@@ -2,21 +2,21 @@ import { sql } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
 
 /*
- * Where pins stand in the column `position`: whole numbers with gaps, so that a move writes one row. Only their order
- * has a meaning. The caller has locked the board's row.
+ * Pins have whole numbers with gaps in the column `position`, so that a move writes one row. Only their order has a
+ * meaning. The caller has locked the board's row.
  */
 
-/** Between neighbours. A full board takes a third of the range. */
+/** The gap between neighbours. A full board takes a third of the range. */
 export const GAP = 65_536
 const MIDDLE = 500_000_000
 const LAST = 999_999_999
 
-/** A place behind `before` pins, the frame's own not counted. */
+/** A position after `before` pins, not counting the frame's own. */
 export async function placeAt(tx: Tx, boardId: string, frameId: string, before: number): Promise<number> {
   return spreadIfFull(tx, boardId, () => findGap(tx, boardId, frameId, before))
 }
 
-/** The first of `count` places behind all pins, each GAP behind the one before. */
+/** The first of `count` positions after all pins, each GAP after the previous. */
 export async function placeAtEnd(tx: Tx, boardId: string, count: number): Promise<number> {
   return spreadIfFull(tx, boardId, async () => {
     const { rows } = await tx.execute<{ last: number | null }>(
@@ -42,7 +42,7 @@ async function findGap(tx: Tx, boardId: string, frameId: string, before: number)
   return before === 0 ? between(undefined, first) : between(first, second)
 }
 
-/** Undefined where no number is left. */
+/** Undefined when no number is left. */
 function between(before: number | undefined, after: number | undefined): number | undefined {
   if (before === undefined && after === undefined) return MIDDLE
   if (before === undefined) return after! - GAP >= 0 ? after! - GAP : undefined

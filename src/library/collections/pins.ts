@@ -12,7 +12,7 @@ import { GAP, placeAt, placeAtEnd } from './pin-places.ts'
 export const MAX_PINS = 5_000
 export const MAX_NOTE = 2_000
 
-/** The board has changed since its owner looked at it. */
+/** The board has changed since its owner loaded it. */
 export class BoardChanged extends AppError {
   constructor() {
     super('conflict', 'Somebody changed this board meanwhile. Look at its order now, then move the frame again.')

@@ -10,11 +10,11 @@ import { strengthSql } from './save-strength.ts'
 import { saveFrames, unsaveFrames } from './saves.ts'
 
 /*
- * Removing on a page can be taken back: what is removed is kept for REMOVAL_HOURS in the transaction that removes it.
- * Frames that were deleted meanwhile do not come back.
+ * Removals made on a page can be undone. The removing transaction keeps what it removes for REMOVAL_HOURS. Frames that
+ * were deleted meanwhile do not come back.
  */
 
-/** How long a removal can be taken back. `deleteExpired` ends it. */
+/** Hours for which a removal can be undone. `deleteExpired` deletes older ones. */
 export const REMOVAL_HOURS = 24
 
 interface RemovedSave {
@@ -26,7 +26,7 @@ interface RemovedSave {
 interface RemovedPin {
   frameId: string
   note: string | null
-  /** Pins before it. */
+  /** Number of pins before it. */
   position: number
 }
 
@@ -38,7 +38,7 @@ interface RemovedBoard {
   pins: Omit<RemovedPin, 'position'>[]
 }
 
-/** The id of what can be put back; null when nothing was removed. */
+/** The id with which the removal can be undone; null when nothing was removed. */
 export interface Removed {
   frameIds: string[]
   undo: string | null
@@ -57,7 +57,7 @@ async function keep(
   return id
 }
 
-/** Removes saves so that they can be put back. */
+/** Removes saves; `putBack` undoes it. */
 export async function removeSavesForNow(
   db: DbOrTx,
   { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
@@ -74,7 +74,7 @@ export async function removeSavesForNow(
   })
 }
 
-/** Unpins frames so that they can be put back, each with its note and place. @throws AppError not_found. */
+/** Unpins frames; `putBack` undoes it with note and position. @throws AppError not_found. */
 export async function removePinsForNow(
   db: DbOrTx,
   { accountId, boardId, frameIds }: { accountId: string; boardId: string; frameIds: readonly string[] },
@@ -94,7 +94,7 @@ export async function removePinsForNow(
   })
 }
 
-/** Deletes a board so that it can be put back, without its share link. @throws AppError not_found. */
+/** Deletes a board; `putBack` undoes it, without the share link. @throws AppError not_found. */
 export async function removeBoardForNow(
   db: DbOrTx,
   { accountId, boardId }: { accountId: string; boardId: string },
@@ -118,14 +118,14 @@ export async function removeBoardForNow(
 
 export interface PutBack {
   kind: 'saves' | 'pins' | 'board'
-  /** Of pins and boards. */
+  /** Set for pins and boards. */
   boardId: string | null
-  /** Frames that are back, and those that the library no longer has. */
+  /** Frames that are back, and frames that the library no longer has. */
   frames: number
   lost: number
 }
 
-/** Puts a removal back, once. @throws AppError not_found for one that is unknown, expired or already back. */
+/** Undoes a removal, once. @throws AppError not_found when it is unknown, expired or already undone. */
 export async function putBack(db: Db, { accountId, id }: { accountId: string; id: string }): Promise<PutBack> {
   return db.transactionOf(accountId, async (tx) => {
     const { rows } = await tx.execute<{ kind: PutBack['kind']; data: unknown }>(
@@ -140,7 +140,7 @@ export async function putBack(db: Db, { accountId, id }: { accountId: string; id
       tx,
       pins.map((pin) => pin.frameId),
     )
-    // From the first place to the last, so that each finds its neighbours back.
+    // In order of position, so that the neighbours before each pin are there already.
     const kept = pins.filter((pin) => there.has(pin.frameId)).sort((a, b) => a.position - b.position)
     for (const { frameId, note, position } of kept)
       await pinFrame(tx, { accountId, boardId, frameId, position, ...(note === null ? {} : { note }) })
@@ -148,7 +148,7 @@ export async function putBack(db: Db, { accountId, id }: { accountId: string; id
   })
 }
 
-/** The saves stand where they stood, with their times. */
+/** The saves return with their times and their places in the list. */
 async function putSavesBack(tx: Tx, accountId: string, removed: readonly RemovedSave[]): Promise<PutBack> {
   const there = await existing(
     tx,

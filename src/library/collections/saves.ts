@@ -110,7 +110,7 @@ export async function listSaves(
   }
 }
 
-/** Those of the given frames that an account has saved. */
+/** Which of the given frames the account has saved. */
 export async function savedAmong(
   db: DbOrTx,
   { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },

@@ -1,17 +1,17 @@
 import type { FrameAnnotation } from '../../vision/annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
 
-/** Attributes whose values are texts: they agree by their words. */
+/** Attributes with free text. Their values are compared by words. */
 const TEXTS: ReadonlySet<AnnotatedAttribute> = new Set(['caption', 'composition', 'steal', 'on_screen_text'])
 
-/** What is known about a frame: per attribute the values that count as right. */
+/** The known values of a frame: per attribute all values that count as right. */
 export type Truth = Partial<Record<AnnotatedAttribute, readonly string[]>>
 
-/** How a model's answers agree with what is known about the same frames. */
+/** How far a model's answers agree with the known values of the same frames. */
 export interface Agreement {
-  /** Frames about which something is known. */
+  /** Frames with a known value. */
   compared: number
-  /** Those that the model gave a value for. */
+  /** Compared frames for which the model gave a value. */
   answered: number
   /**
    * Sum over the answered frames: 1 for a right value of a closed list, the share of common words (F1 of word sets)
@@ -22,7 +22,7 @@ export interface Agreement {
   agreement: number | null
 }
 
-/** 0–1 for one value against those that count as right. */
+/** Agreement of one value with the values that count as right, 0–1. */
 export function agreementOf(attribute: AnnotatedAttribute, value: string, right: readonly string[]): number {
   if (!TEXTS.has(attribute)) return right.includes(value) ? 1 : 0
   return Math.max(...right.map((text) => wordOverlap(value, text)))
@@ -39,7 +39,7 @@ function wordsOf(text: string): Set<string> {
   return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])
 }
 
-/** Per attribute that anything is known about, by frame id. */
+/** Agreement per attribute with known values. Both maps are keyed by frame id. */
 export function scoreAnswers(
   answers: ReadonlyMap<string, FrameAnnotation>,
   truths: ReadonlyMap<string, Truth>,

@@ -8,7 +8,7 @@ import { agreementOf, type Truth } from './agreement.ts'
 /** Lower ends of the bands of confidence. */
 const BANDS = [0, 0.5, 0.6, 0.7, 0.8, 0.9]
 
-/** How many frames of its own a stated confidence is worth. */
+/** Weight of the stated confidence, as a number of frames. */
 const PRIOR = 4
 
 interface Band {
@@ -70,7 +70,7 @@ function bandOf(confidence: number): number {
 
 const PREFIX = 'calibration:'
 
-/** Keeps a model's calibration in the place of its last one. */
+/** Stores a model's calibration and replaces its last one. */
 export async function storeCalibration(db: Db, model: string, calibration: Calibration): Promise<void> {
   const row = { name: `${PREFIX}${model}`, value: calibration, updatedAt: new Date() }
   await db.insert(settings).values(row).onConflictDoUpdate({ target: settings.name, set: row })
@@ -80,7 +80,8 @@ export async function storeCalibration(db: Db, model: string, calibration: Calib
  * How likely a model's value is right, 0–1, by its stated confidence; null without one.
  *
  * The share of right values in the confidence's band, mixed with the confidence itself as if it were four more frames.
- * Where the attribute has no such band, that of all attributes counts. A model never evaluated is taken at its word.
+ * Where the attribute has no such band, the band of all attributes counts. For a model that was never evaluated it is
+ * the stated confidence.
  */
 type Certainty = (value: { model: string; attribute: AnnotatedAttribute; confidence: number | null }) => number | null
 
@@ -99,7 +100,7 @@ export async function loadCalibrations(db: DbOrTx): Promise<ReadonlyMap<string, 
   return new Map(rows.map(({ name, value }) => [name.slice(PREFIX.length), value as Calibration]))
 }
 
-/** SQL: what `Certainty` says, for queues that order by it. Null where the confidence is. */
+/** SQL of `Certainty`, for queues that order by it. Null where the confidence is null. */
 export function certaintySql(
   calibrations: ReadonlyMap<string, Calibration>,
   attribute: AnnotatedAttribute,

@@ -7,7 +7,7 @@ import type { Correction } from '../../vision/model/house-style.ts'
 import { anyAttributeBy } from '../frame-attributes.ts'
 import { valuesBy } from './sample.ts'
 
-/** The corrections that models are shown as examples, as they were when somebody took them. */
+/** The corrections that models see as examples, as they were when an operator took them. */
 export interface TakenStyle {
   version: string
   takenAt: string
@@ -15,7 +15,7 @@ export interface TakenStyle {
 }
 
 const NAME = 'house-style'
-/** The newest: more are no better choice for six examples, and each call looks through all. */
+/** Only the newest are taken: more give no better six examples, and each call scans all of them. */
 const MAX_CORRECTIONS = 2_000
 
 /** The newest corrections by people, in order of their frames' ids. */
@@ -39,7 +39,7 @@ export async function loadCorrections(db: DbOrTx): Promise<Correction[]> {
   })
 }
 
-/** A text that changes with every correction in it. */
+/** A text that changes whenever a correction in the style changes. */
 export function styleVersion(corrections: readonly Correction[]): string {
   const told = corrections.map(({ frameId, values }) => [frameId, values])
   return `style-${createHash('sha256').update(JSON.stringify(told)).digest('hex').slice(0, 12)}`
@@ -60,15 +60,15 @@ export async function findStyle(db: DbOrTx): Promise<TakenStyle | undefined> {
   return row?.value as TakenStyle | undefined
 }
 
-/** Models are shown no examples any more. False when there was no style. */
+/** Drops the style: models then see no examples. False when there was no style. */
 export async function dropStyle(db: Db): Promise<boolean> {
   const { rowCount } = await db.delete(settings).where(eq(settings.name, NAME))
   return (rowCount ?? 0) > 0
 }
 
 /**
- * Corrections in two parts, by video: frames of one video look alike, and an example from the same video would tell
- * the answer. `apart` is what a gain is measured on.
+ * Splits corrections into two parts by video: frames of one video look alike, so an example from the same video would
+ * reveal the answer. A gain is measured on `apart`.
  */
 export function holdApart(corrections: readonly Correction[]): { examples: Correction[]; apart: Correction[] } {
   const order = (id: string) => createHash('sha256').update(id).digest('hex')

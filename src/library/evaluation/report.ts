@@ -3,7 +3,7 @@ import type { AnnotatedAttribute } from '../../vocabulary.ts'
 import { type Agreement, scoreAnswers, type Truth } from './agreement.ts'
 import { type Calibration, calibrate } from './calibration.ts'
 
-/** What is known about the sample, by where it is known from. */
+/** The known values of the sample, by their origin. */
 export interface Truths {
   people: ReadonlyMap<string, Truth>
   labels: ReadonlyMap<string, Truth>
@@ -16,7 +16,7 @@ export interface ModelReport {
   frames: number
   refused: number
   failed: number
-  /** Calls, and those whose answer was broken: repaired, or without any frame. */
+  /** Calls, and how many answers were broken: repaired, or without any frame. */
   calls: number
   broken_calls: number
   latency_ms: { median: number | null; p95: number | null }
@@ -31,7 +31,7 @@ export interface ModelReport {
   calibration: Calibration
 }
 
-/** A model's worth on a sample. */
+/** Measures a model on a sample: agreement, refusals, latency and cost. */
 export function reportOn(
   run: {
     model: string
@@ -67,7 +67,7 @@ export function reportOn(
   }
 }
 
-/** Per frame and attribute what is known best: by people, then labels, then measurement. */
+/** Per frame and attribute the best known value: from people, else labels, else measurement. */
 export function bestTruths({ people, labels, measured }: Truths): Map<string, Truth> {
   const best = new Map<string, Truth>()
   for (const source of [measured, labels, people])
@@ -85,7 +85,7 @@ function sumOfCosts(calls: readonly AnnotatorCall[]): number | null {
   return sum
 }
 
-/** The smallest value that so large a share does not exceed. */
+/** The smallest value that at least this share of the values does not exceed. */
 function quantile(sorted: readonly number[], share: number): number | null {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null
 }

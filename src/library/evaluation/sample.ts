@@ -7,12 +7,13 @@ import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
 import { anyAttributeBy, CLOSED_LISTS, storedValue } from '../frame-attributes.ts'
 import type { Truth } from './agreement.ts'
 
-/** As many frames of a video as one call takes: an evaluation then costs what ingestion costs. */
+/** Frames of a video per call, as in ingestion, so that an evaluation costs what ingestion costs. */
 const FRAMES_PER_VIDEO = 8
 
 /**
- * Frames to evaluate models on, the same ones each time while the library stands still: first those that people
- * corrected or described in notes, then others, at most eight of a video while other videos have some.
+ * Frames to evaluate models on, the same ones while the library does not change. Frames that people corrected or
+ * described in notes come first, then others. Within each of the two, a ninth frame of a video comes after the first
+ * eight of all others.
  */
 export async function sampleForEvaluation(db: Db, limit: number): Promise<FrameRow[]> {
   const { rows } = await db.execute<{ id: string }>(sql`
@@ -40,7 +41,10 @@ export async function loadFrames(db: Db, ids: readonly string[]): Promise<FrameR
     .orderBy(frames.videoId, frames.tMs)
 }
 
-/** The values of one source: people's corrections, or notes. That there is none cannot be compared with an answer. */
+/**
+ * The values of one source: people's corrections, or notes. A corrected null is left out, because it cannot be compared
+ * with an answer.
+ */
 export function valuesBy(source: 'person' | 'notes', rows: readonly FrameRow[]): Map<string, Truth> {
   return new Map(
     rows.flatMap((row): [string, Truth][] => {

@@ -52,7 +52,7 @@ export async function correctFrame(
 
 type Changes = Partial<Record<AnnotatedAttribute, string>>
 
-/** What a correction changes in this row. @throws AppError invalid_request. */
+/** The changes that a correction makes to this row. @throws AppError invalid_request. */
 function changesOf(
   row: FrameRow,
   correction: Correction,

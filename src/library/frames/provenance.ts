@@ -14,17 +14,17 @@ interface Sourced extends StoredValue {
   provenance: Provenance
 }
 
-/** The values that people have fixed. */
+/** The values that people have locked. */
 export type Locked = Partial<Record<AnnotatedAttribute, Sourced>>
 export type Resolved = Record<AnnotatedAttribute, StoredValue>
 
-/** The reason of a rejected value. Such an answer says nothing, not even that there is nothing. */
+/** The reason of a rejected value. Such an answer counts as no answer, not as a null. */
 export const OUT_OF_LIST = 'out_of_list'
 
 /**
  * Which value wins, per attribute: a person's value; else the value of the best source; else a null with its reason.
- * Each source speaks by its newest answer, even one that withdraws an older value. So a re-annotation replaces its own
- * values and nothing better.
+ * Only the newest answer of each source counts, even when it withdraws an older value. So a re-annotation replaces its
+ * own values and nothing better.
  */
 export function resolveValues(candidates: readonly ValueCandidate[], locked: Locked): Resolved {
   const ordered = [...candidates].sort(
@@ -35,7 +35,7 @@ export function resolveValues(candidates: readonly ValueCandidate[], locked: Loc
     const newest = new Map<Provenance['source'], Sourced>()
     for (const { annotator, at, values } of ordered) {
       const offered = values[attribute]
-      // Only a correction makes a person's value.
+      // Only a correction can set a person's value.
       if (!offered || offered.source === 'person') continue
       if (offered.value === null && offered.reason === OUT_OF_LIST && newest.has(offered.source)) continue
       newest.set(offered.source, {

@@ -14,7 +14,7 @@ export interface ReannotationFilter {
   videoId?: string | undefined
   /** Only frames of these videos. */
   videoIds?: readonly string[]
-  /** Also frames that the annotator has described: it is asked again. */
+  /** Includes frames that the annotator has already described. */
   again?: boolean
   conditions?: readonly Condition[]
 }
@@ -83,7 +83,7 @@ function toSql(condition: Condition): SQL {
 export interface ReannotationSize {
   frames: number
   videos: number
-  /** Matching frames with at least one value that a person fixed: those values stay. */
+  /** Matching frames with at least one value that a person locked. These values stay. */
   locked_frames: number
 }
 
@@ -100,7 +100,7 @@ export async function sizeOfReannotation(
   return { frames: Number(row.frames), videos: Number(row.videos), locked_frames: Number(row.locked_frames) }
 }
 
-/** Some of the matching frames, spread over their videos. The same ones every time. */
+/** Some of the matching frames, spread over their videos. The choice is the same every time. */
 export async function sampleForReannotation(
   db: Db,
   annotator: string,
@@ -173,7 +173,7 @@ export async function requestReannotation(db: Db, annotator: string, filter: Rea
   }
 }
 
-/** Points all waiting work at the active annotator, after a change of settings. */
+/** Assigns all waiting requests to the active annotator, after a change of settings. */
 export async function retarget(db: Db, annotator: string): Promise<void> {
   await db.execute(
     sql`update videos set annotator = ${annotator} where status = 'annotating' and annotator <> ${annotator}`,
@@ -194,7 +194,7 @@ export interface ValueChange {
   attribute: AnnotatedAttribute
   before: string | null
   after: string | null
-  /** A person fixed the value, so it would stay. */
+  /** A person locked the value, so it would stay. */
   locked: boolean
 }
 

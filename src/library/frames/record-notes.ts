@@ -11,13 +11,13 @@ import { storeAnswers } from './record-annotations.ts'
 /** The public `annotation.model` of frames that notes describe. */
 const NOTES = 'notes'
 
-/** What somebody wrote about a stretch of a video, in seconds: `from` belongs to it, `to` does not. */
+/** What a person wrote about a stretch of a video, in seconds. `from` is inclusive, `to` is exclusive. */
 export type Note = { from: number; to: number } & Partial<Record<AnnotatedAttribute, string>>
 
 /**
- * Describes the frames of a video by notes that came with it. They count more than a model's answers and less than a
- * correction. Frames that `author`'s notes already describe are left alone, so a repeat changes nothing. Returns how
- * many frames were described: 0 before the frames are extracted and for an unknown video.
+ * Describes the frames of a video by notes that came with it. Notes outrank a model's answers; a correction outranks
+ * notes. Frames that `author`'s notes already describe are skipped, so a repeat changes nothing. Returns the number of
+ * frames described: 0 before the frames are extracted and for an unknown video.
  */
 export async function recordNotes(
   db: Db,

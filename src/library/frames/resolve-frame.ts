@@ -49,7 +49,7 @@ function describedBy(answers: readonly AnswerRow[]): string | null {
   return (from('model') ?? from('notes') ?? answered[0])?.model ?? null
 }
 
-/** Stored answers keep the slug of their day. Redirects bring it up to date; a retired technique stays. */
+/** Stored answers keep the slug of their time. Redirects give the current slug; a retired technique stays. */
 function withCurrentTechnique(values: ValueCandidate['values'], vocabulary: Vocabulary): ValueCandidate['values'] {
   const { technique } = values
   if (!technique?.value) return values

@@ -9,16 +9,16 @@ import { isId } from '../ids.ts'
 import { type Correction, correctFrame } from './corrections.ts'
 import { OUT_OF_LIST } from './provenance.ts'
 
-/* Frames in the order in which a person's look helps most. */
+/* The review queue: frames in the order in which a review helps most. */
 
-/** What a person judges at a glance: the closed lists and the technique. */
+/** The attributes that a person judges at a glance: the closed lists and the technique. */
 export const REVIEWED = [...Object.keys(CLOSED_LISTS), 'technique'] as AnnotatedAttribute[]
 
-/** A place in the queue, for the next page. */
+/** A position in the queue, for the next page. */
 export interface ReviewPlace {
-  /** A value outside the lists or the vocabulary: 0, else 1. */
+  /** 0 for a frame with a value outside the lists or the vocabulary, else 1. */
   rank: number
-  /** The lowest certainty of a value that no person set, 0 to 1: calibrated where its model was evaluated. */
+  /** The lowest certainty of a value that no person set, 0–1. It is calibrated when its model was evaluated. */
   confidence: number
   id: string
 }
@@ -35,10 +35,10 @@ const VIDEOS_RANKED = 300
 
 type Calibrations = Awaited<ReturnType<typeof loadCalibrations>>
 
-/** How sure the library is of a value that no person set; null for a person's. A value without an answer is 0. */
+/** SQL: the certainty of a value, 0–1. Null for a value that a person set, 0 for one without an answer. */
 function certainty(attribute: AnnotatedAttribute, calibrations: Calibrations): SQL {
   const provenance = sql.raw(`f.${attribute}_provenance`)
-  // A calibration is about a model's own statements.
+  // A calibration applies only to values that the model itself stated.
   const model = sql`case when ${provenance}->>'source' = 'model' then f.annotation_model end`
   const confidence = sql`(${provenance}->>'confidence')::float8`
   return sql`case when ${provenance}->>'source' = 'person' then null
@@ -48,14 +48,14 @@ function certainty(attribute: AnnotatedAttribute, calibrations: Calibrations): S
 
 function leastCertainty(calibrations: Calibrations): SQL {
   const closed = Object.keys(CLOSED_LISTS).map((name) => certainty(name as AnnotatedAttribute, calibrations))
-  // The technique is often rightly none: only a value or a proposal makes it worth a look.
+  // Often no technique is right, so only a value or a proposal is worth a review.
   const technique = sql`case when f.technique is null then null else ${certainty('technique', calibrations)} end`
   return sql`least(${sql.join([...closed, technique], sql`, `)})`
 }
 
 /**
- * The next frames to look at, after a place: values outside the lists and the vocabulary first, then the least certain.
- * A frame of which a person set every value is not among them.
+ * The next frames to review after a position: frames with values outside the lists and the vocabulary first, then the
+ * least certain. Frames whose values were all set by people are left out.
  */
 export async function nextToReview(
   db: Db,
@@ -92,7 +92,7 @@ export async function nextToReview(
   })
 }
 
-/** One frame, wherever it stands in the queue. @throws AppError not_found */
+/** One frame, whether or not it is in the queue. @throws AppError not_found */
 export async function frameToReview(db: Db, id: string): Promise<Omit<ReviewFrame, 'place'>> {
   const row = isId(id) ? (await rowsOf(db, [id])).get(id) : undefined
   if (!row) throw notFound('frame')
@@ -112,7 +112,7 @@ async function rowsOf(db: Db, ids: readonly string[]): Promise<Map<string, Frame
 }
 
 /**
- * Records a person's judgement: the given values become theirs, also where they are what the model said. Values that a
+ * Records a person's judgement: the given values are locked as theirs, even where they equal the model's. Values that a
  * person set before stay. Returns the attributes that it locked, for `takeBackReview`.
  * @throws AppError not_found, invalid_request
  */
@@ -129,7 +129,7 @@ export async function acceptReview(
   return open
 }
 
-/** Gives values back to the annotators. @throws AppError not_found */
+/** Undoes `acceptReview`: unlocks the attributes. @throws AppError not_found */
 export async function takeBackReview(
   db: Db,
   { frameId, accountId, attributes }: { frameId: string; accountId: string; attributes: readonly string[] },
@@ -141,12 +141,12 @@ export async function takeBackReview(
 
 export interface Agreement {
   attribute: AnnotatedAttribute
-  /** Values that a person set where an annotator had one. */
+  /** Values that a person set where an annotator also had a value. */
   judged: number
   agreed: number
 }
 
-/** Frames that agreement is counted over: those that people judged last. */
+/** Agreement is counted over this many of the frames that people judged last. */
 const FRAMES_COUNTED = 5_000
 
 /** How often people chose what the newest automatic answer said, per attribute. */

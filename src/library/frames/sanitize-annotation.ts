@@ -15,8 +15,8 @@ export interface SanitizedAnnotation {
 }
 
 /**
- * The last line of defence: an annotator's answer is data. A value outside its closed list or the vocabulary becomes
- * null with an issue; texts are bounded and cleaned.
+ * Treats an annotator's answer as untrusted data. A value outside its closed list or the vocabulary becomes null with
+ * an issue. Texts are cut to their maximum length and cleaned.
  */
 export function sanitizeAnnotation(annotation: FrameAnnotation, vocabulary: Vocabulary): SanitizedAnnotation {
   const values: FrameAnnotation['values'] = {}
@@ -39,7 +39,7 @@ export function sanitizeAnnotation(annotation: FrameAnnotation, vocabulary: Voca
   }
   let proposal = proposed === undefined ? undefined : toSlug(proposed) || undefined
   if (proposal !== undefined && !values.technique?.value) {
-    // The proposal may be a known move under another name.
+    // The proposal may be a known technique under another name.
     const slug = resolveSlug(vocabulary, proposal)
     if (slug !== undefined) {
       values.technique = adopt(values.technique, slug)

@@ -4,14 +4,14 @@ import type { TechniqueRow } from '../../db/schema/techniques.ts'
 import { notFound } from '../../errors.ts'
 import { loadVocabulary } from './vocabulary.ts'
 
-/** A technique as operators see it, with what hangs on it. */
+/** A technique as operators see it, with its frames and old slugs. */
 export interface TechniqueUsage {
   technique: TechniqueRow
   frames: number
   videos: number
   /** Frames whose technique a person set. */
   corrected: number
-  /** Some of its frames, the best described first. */
+  /** Some of its frames, the best-described first. */
   frameIds: string[]
   /** Old slugs that lead to it. */
   oldSlugs: string[]

@@ -130,7 +130,7 @@ export async function retireTechnique(db: DbOrTx, slug: string, retired = true):
   })
 }
 
-/** Aliases are stored as slugs, so that any spelling a model uses is found. */
+/** Aliases are stored as slugs, so that any spelling by a model matches. */
 function toAliases(given: readonly string[], own: string): string[] {
   const aliases = given.map(toSlug).filter((alias) => alias !== '' && alias !== own)
   return [...new Set(aliases)]

@@ -10,7 +10,7 @@ export interface Vocabulary {
   bySlug: ReadonlyMap<string, TechniqueRow>
   /** Aliases and old slugs → current slug. */
   redirects: ReadonlyMap<string, string>
-  /** Those that a frame may receive. */
+  /** The techniques that a frame may receive. */
   active: readonly TechniqueRow[]
 }
 
@@ -87,8 +87,8 @@ export async function seedTechniques(db: Db, terms: readonly TechniqueTerm[]): P
 }
 
 /**
- * Taken before any row lock by every transaction that assigns techniques to frames. A change of the vocabulary then
- * comes wholly before or wholly after it.
+ * Every transaction that assigns techniques to frames takes this lock before any row lock. A change of the vocabulary
+ * then happens entirely before or entirely after it.
  */
 export async function shareVocabulary(tx: Tx): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock_shared(hashtextextended('vocabulary', 0))`)

@@ -10,7 +10,7 @@ export interface AddressRules {
   fetchable: (source: ResolvedSource) => string | undefined
 }
 
-/** What queueing an address would do. */
+/** The result of checking one address. */
 export type CheckedAddress = { given: string } & (
   | { outcome: 'new' }
   /** The library has the video already. */
@@ -30,7 +30,7 @@ export function splitAddresses(text: string): string[] {
   return words
 }
 
-/** Tells what each address would do. Queues nothing. */
+/** Checks what queueing each address would do. Queues nothing. */
 export async function checkAddresses(
   db: Db,
   given: readonly string[],
@@ -57,7 +57,7 @@ export async function checkAddresses(
 
 const NOT_AN_ADDRESS = 'Not a video’s address. Use an https link to YouTube, X, Vimeo, LinkedIn or a video file.'
 
-/** Queues the new ones among these addresses, in their order. Returns the number that was queued. */
+/** Queues the new addresses among these, in their order. Returns the number queued. */
 export async function submitAddresses(
   db: Db,
   given: readonly string[],

@@ -8,7 +8,7 @@ import { INGEST_STATUSES, lockVideo, takesIngest, toVideoFacts } from './videos.
 /** More attempts than this mean that something in the file crashes the worker. */
 export const MAX_ATTEMPTS = 30
 
-/** Begins an attempt. Undefined when this revision has nothing (left) to do. */
+/** Begins an attempt. Undefined when this revision has no work left. */
 export async function beginVideo(db: Db, id: string, revision: number): Promise<VideoRow | undefined> {
   const [video] = await db
     .update(videos)

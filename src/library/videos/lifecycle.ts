@@ -10,7 +10,7 @@ import { finishStages } from './stages.ts'
 import { lockVideo, toVideoFacts } from './videos.ts'
 
 /**
- * Queues a failed or cancelled video again. With `again` also a ready one, for a newer detector: its frames stay
+ * Queues a failed or cancelled video again. With `again` a ready video too, for a newer detector. Its frames stay
  * public, and frames that a person saved, pinned or corrected are never removed.
  * @throws AppError not_found, or conflict for another status.
  */
@@ -47,7 +47,7 @@ export async function retryVideo(db: Db, id: string, { again = false }: { again?
 const ACTIVE_STATUSES: readonly VideoStatus[] = ['queued', 'fetching', 'extracting', 'annotating']
 
 /**
- * Stops work on an unfinished video. After it every write of a worker's old job is rejected.
+ * Stops work on an unfinished video. From then on every write of a worker's old job is rejected.
  * @throws AppError not_found, or conflict for a finished video.
  */
 export async function cancelVideo(db: Db, id: string): Promise<VideoRow> {
@@ -76,11 +76,11 @@ export interface Loss {
   frames: number
   saves: number
   pins: number
-  /** Who loses a save or a pin. */
+  /** Accounts that lose a save or a pin. */
   accounts: number
 }
 
-/** What `deleteVideo` would take from the library and from people. */
+/** What `deleteVideo` would delete: frames, and people's saves and pins. */
 export async function whatGoesWith(db: Db, ids: readonly string[]): Promise<Loss> {
   const { rows } = await db.execute<Record<keyof Loss, string>>(sql`
     with gone as (select id from frames where video_id = any(${idArray(ids)})),

@@ -69,8 +69,8 @@ export async function checkStorage(
 }
 
 /**
- * Checks again with the video's files locked: the listing may be minutes old, and a video that was added again may have
- * stored its images meanwhile.
+ * Checks again with the video's files locked, because the listing may be minutes old: a video that was added again may
+ * have stored its images meanwhile.
  */
 async function removeUnnamed(db: Db, store: MediaStore, key: string): Promise<boolean> {
   const videoId = /^frames\/([^/]+)\//.exec(key)?.[1]

@@ -35,7 +35,7 @@ interface VideoSubmission {
   sourceUrl: string | null
   uploadKey: string | null
   platform: Platform
-  /** What the source or the file name gives, for a submission without a title. */
+  /** Title from the source or the file name, for a submission without a title. */
   fallbackTitle: string
   details: SubmissionDetails
 }
@@ -44,7 +44,7 @@ interface VideoSubmission {
 async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video: VideoRow; created: boolean }> {
   const { sourceKey, sourceUrl, uploadKey, platform, fallbackTitle, details } = submission
   const { backfill = false, priority = 0 } = details
-  // Forms, JSON, lists, file names and the command line all end here.
+  // Titles from forms, JSON, lists, file names and the command line all pass through here.
   const [title, author] = [details.title, details.author].map((text) => text && cleanText(text))
   const id = videoIdOf(sourceKey)
   return db.transaction(async (tx) => {
@@ -85,9 +85,9 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
 
 /**
  * Streams a file into the media store and queues it. The same bytes give the same video, and the second copy is
- * deleted. `details` is called once the bytes are stored, because a form may send its fields after the file.
- * `release` gets chunks of the body that nobody reads any more.
- * @throws AppError payload_too_large, invalid_request for an empty file, conflict for bytes that are not the announced.
+ * deleted. `details` is called once the bytes are stored, because a form may send its fields after the file. `release`
+ * gets the chunks of the body that are no longer needed.
+ * @throws AppError payload_too_large, invalid_request for an empty file, conflict for bytes other than `expected`.
  */
 export async function submitUpload(
   db: Db,
@@ -103,7 +103,7 @@ export async function submitUpload(
     filename: string
     maxBytes: number
     details: () => SubmissionDetails | Promise<SubmissionDetails>
-    /** What the sender announced; other bytes are refused. */
+    /** Size and checksum that the sender announced. Other bytes are refused. */
     expected?: { bytes: number; sha256: string | null }
     release?: (chunk: Buffer) => void
   },
@@ -132,7 +132,8 @@ export async function submitUpload(
     await store.delete(uploadKey)
     throw error
   }
-  // If this fails, the row may still exist (connection lost at commit). Garbage collection removes the file if not.
+  // If this fails, the row may still exist (connection lost at commit). If it does not, garbage collection removes the
+  // file.
   const { video, created } = await submitVideo(db, {
     sourceKey: `sha256:${sha256}`,
     sourceUrl: null,
@@ -145,7 +146,7 @@ export async function submitUpload(
   return { video, created }
 }
 
-/** What a batch of addresses or files would become: nothing is queued. */
+/** A video that the library has already. */
 export interface KnownVideo {
   id: string
   title: string

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { DbOrTx } from '../../db/client.ts'
 
-/** Videos that are on their way into the library, and how far their frames are described. */
+/** Unfinished videos, and how many of their frames are described. */
 export interface UnderWay {
   videos: number
   /** Frames of the videos that are being described. */

@@ -10,9 +10,8 @@ import { type SubmissionDetails, submitUpload } from './submit.ts'
 import { requireVideo } from './videos.ts'
 
 /*
- * A file that arrives in parts, each a request of its own: no proxy's limit on bodies matters, and a page that was
- * reloaded goes on where it stopped. Parts go into the media store and their numbers into the database, so every part
- * may come to another process.
+ * Uploads in parts, one request each. No proxy's body limit matters, and a reloaded page continues where it stopped.
+ * Parts are in the media store and their numbers in the database, so every part may go to another process.
  */
 
 /** The size of every part but the last: well below the 100 MB that proxies take, small enough to send again. */
@@ -29,7 +28,7 @@ export interface Upload {
   sha256: string | null
   partBytes: number
   parts: number
-  /** The numbers of the parts that are here. */
+  /** The numbers of the parts received. */
   received: number[]
   /** Set once it is finished. */
   videoId: string | null
@@ -51,7 +50,7 @@ interface NewUpload {
 }
 
 /**
- * Begins an upload, or finds the account's unfinished one of the same bytes: that one goes on.
+ * Begins an upload, or returns the account's unfinished upload of the same bytes.
  * @throws AppError invalid_request for an empty file, payload_too_large, conflict at MAX_UPLOADS.
  */
 export async function openUpload(db: Db, given: NewUpload): Promise<Upload> {
@@ -91,7 +90,7 @@ async function requireUpload(db: Db, { accountId, id }: Whose) {
   return found
 }
 
-/** Where an upload stands. @throws AppError not_found, also for another account's. */
+/** An upload with its received parts. @throws AppError not_found, also for another account's upload. */
 export async function findUpload(db: Db, whose: Whose): Promise<Upload> {
   const { id, filename, bytes, sha256, partBytes, videoId } = await requireUpload(db, whose)
   const rows = await db.select().from(uploadParts).where(eq(uploadParts.uploadId, id)).orderBy(asc(uploadParts.n))
@@ -112,7 +111,7 @@ export async function listUploads(db: Db, accountId: string): Promise<Upload[]> 
 const folderOf = (id: string) => `parts/${id}/`
 
 /**
- * Stores one part; a repeat replaces it. `release` gets chunks of the body that nobody reads any more.
+ * Stores one part; a repeat replaces it. `release` gets the chunks of the body that are no longer needed.
  * @throws AppError not_found, conflict for a finished upload, invalid_request for a part that is not of this upload or
  * not of its length.
  */
@@ -129,7 +128,7 @@ export async function putPart(
   const limits = { maxBytes: expected, release }
   const stored = await store.put(folderOf(id) + n, body, 'application/octet-stream', limits)
   if (stored.bytes !== expected) {
-    // It may have replaced a whole one.
+    // It may have replaced a complete part.
     await db.delete(uploadParts).where(and(eq(uploadParts.uploadId, id), eq(uploadParts.n, n)))
     await store.delete(folderOf(id) + n)
     throw invalid('part', `Part ${n} has ${expected} bytes; ${stored.bytes} came. Send it again.`)
@@ -168,7 +167,7 @@ export async function finishUpload(
   return found
 }
 
-/** Where the bytes are not the announced ones, the parts go: the sender begins anew. */
+/** Joins the parts. When the bytes differ from the announced ones, it deletes the parts: the sender starts again. */
 async function joinParts(
   db: Db,
   store: MediaStore,
@@ -194,7 +193,7 @@ async function* joined(store: MediaStore, id: string, parts: number): AsyncGener
   }
 }
 
-/** Forgets an upload with its parts. Succeeds when there is none. */
+/** Deletes an upload with its parts. Succeeds when there is none. */
 export async function cancelUpload(db: Db, store: MediaStore, { accountId, id }: Whose): Promise<void> {
   const gone = await db
     .delete(uploads)

@@ -14,7 +14,7 @@ interface StageReport {
   total: number | null
   /** Units per second since the stage began; null before the first unit. */
   rate_per_sec: number | null
-  /** Seconds left by the steps so far; null when that is unknown or the stage is over. */
+  /** Estimated seconds left, from the steps so far; null when unknown or when the stage is over. */
   left_sec: number | null
 }
 
@@ -45,7 +45,7 @@ export async function reportVideo(db: Db, id: string, now = new Date()): Promise
   return report!
 }
 
-/** Of those that exist, in no order. */
+/** Reports of the videos that exist, in no order. */
 export async function reportVideos(db: Db, ids: readonly string[]): Promise<VideoReport[]> {
   if (ids.length === 0) return []
   return toReports(
@@ -58,7 +58,7 @@ export async function reportVideos(db: Db, ids: readonly string[]): Promise<Vide
   )
 }
 
-/** Newest first. `skip`: videos of the pages before. */
+/** Newest first. `skip`: the number of videos on earlier pages. */
 export async function listVideos(
   db: Db,
   { statuses, limit, skip = 0 }: { statuses?: readonly VideoStatus[] | undefined; limit: number; skip?: number },
@@ -79,7 +79,7 @@ export async function countByStatus(db: Db): Promise<Partial<Record<VideoStatus,
   return Object.fromEntries(rows.map(({ status, n }) => [status, n]))
 }
 
-/** What stands in other tables, for many videos at once. */
+/** Values from other tables, loaded for many videos at once. */
 interface Beside extends Costs {
   frames: number
   reannotating: number
@@ -156,8 +156,8 @@ function toStageReport(progress: StageProgress, video: VideoRow, now: Date): Sta
 }
 
 /**
- * What is left at the rate until the last step, less the time since then: it counts down while a step takes its time.
- * Null without a step, and when a step takes longer than all that was left: then nobody knows.
+ * Estimated seconds left, by the rate until the last step, minus the time since then: it counts down during a long
+ * step. Null without a step, and when a step takes longer than the whole estimate.
  */
 function secondsLeft({ startedAt, movedAt, done, total }: StageProgress, now: Date): number | null {
   if (done === 0 || total === null) return null

@@ -22,8 +22,8 @@ export async function lockVideo(tx: Tx, id: string): Promise<VideoRow | undefine
 }
 
 /**
- * Held while a video's files are removed and while a row that will own them is created. So the files of a source that
- * is added again are never removed under it.
+ * Held while a video's files are removed, and while a row that will own them is created. So the files of a source that
+ * is added again are never removed.
  */
 export async function lockMedia(tx: Tx, videoId: string): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`media ${videoId}`}, 0))`)
@@ -40,7 +40,7 @@ export async function mayRemoveMedia(tx: Tx): Promise<boolean> {
   return rows[0]!.free
 }
 
-/** What every event about a video holds. */
+/** The fields of every event about a video. */
 export function toVideoFacts(video: Pick<VideoRow, 'id' | 'title' | 'author' | 'platform'>) {
   return { video_id: video.id, title: video.title, author: video.author, platform: video.platform }
 }

@@ -11,13 +11,13 @@ import { loadEndpoint, lockEndpoint } from './endpoints.ts'
 import { insertDeliveries } from './fan-out.ts'
 import { checkOrder } from './positions.ts'
 
-/** How long the log of deliveries is kept. */
+/** Days for which the delivery log is kept. */
 const KEPT_DAYS = 30
 
 export interface DeliveryEntry {
   /** The id that receivers see as `webhook-id`. */
   eventId: string
-  /** Orders deliveries by when they were first written. */
+  /** Orders deliveries by the time they were first written. */
   id: number
   type: string
   state: DeliveryState
@@ -37,7 +37,7 @@ interface AttemptEntry {
 
 interface ListOptions {
   state?: DeliveryState | undefined
-  /** The `id` of the last row of the page before. */
+  /** The `id` of the last row of the previous page. */
   before?: number | undefined
   limit: number
 }
@@ -116,7 +116,7 @@ export interface Range {
   from: string
   /** A cursor (with it) or a date (before it). */
   to: string
-  /** `failed`: only what was given up. Otherwise every event of the endpoint's types. */
+  /** `failed`: only deliveries that failed for good. Otherwise every event of the endpoint's types. */
   only?: 'failed' | undefined
 }
 
@@ -179,8 +179,8 @@ export async function sendTest(db: Db, endpointId: string, now: Date): Promise<D
 }
 
 /**
- * Deletes what is older than 30 days of the delivery log. What waits stays, and so does what an endpoint that was
- * paused after failures may still be sent again.
+ * Deletes entries of the delivery log that are older than 30 days. Waiting deliveries stay. Failed deliveries of an
+ * endpoint that was paused after failures stay too, because they may be sent again.
  */
 export async function pruneDeliveries(db: Db, now: Date): Promise<void> {
   const before = sql`${new Date(now.getTime() - KEPT_DAYS * 86_400_000).toISOString()}::timestamptz`

@@ -59,7 +59,7 @@ export function describeDelivery(delivery: DeliveryEntry) {
   }
 }
 
-/** What metrics count: attempts ever made, by outcome, and endpoints by state. Every name is there, also with 0. */
+/** Counts for metrics: attempts ever made, by outcome, and endpoints by state. Every name is present, also with 0. */
 export async function countWebhooks(
   db: DbOrTx,
 ): Promise<{ attempts: Record<string, number>; endpoints: Record<EndpointState, number> }> {

@@ -12,7 +12,7 @@ import { isId, randomId } from '../ids.ts'
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect
 
-/** One process leases and sends for all of them. */
+/** The limit exists because one process may lease and send for all of them. */
 const MAX_ENDPOINTS = 100
 const MAX_URL = 2_000
 const MAX_DESCRIPTION = 200
@@ -25,7 +25,7 @@ export interface EndpointFields {
   /** Null: every type, those of later versions too. */
   types: readonly EventType[] | null
   description?: string | undefined
-  /** Where failures are told, instead of the owner's address. */
+  /** Address for failure notices, instead of the owner's. */
   email?: string | null | undefined
 }
 
@@ -64,7 +64,7 @@ export async function loadEndpoint(db: DbOrTx, id: string): Promise<EndpointRow>
   return row
 }
 
-/** The same, locked until the transaction ends: the first lock of everything that changes an endpoint. */
+/** As `loadEndpoint`, locked until the transaction ends. Every change of an endpoint takes this lock first. */
 export async function lockEndpoint(tx: Tx, id: string): Promise<EndpointRow> {
   const [row] = isId(id)
     ? await tx.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)).for('update')
@@ -73,7 +73,7 @@ export async function lockEndpoint(tx: Tx, id: string): Promise<EndpointRow> {
   return row
 }
 
-/** Changes what is given. Deliveries that wait go to the new address; new types hold for new events. */
+/** Changes the given fields. Waiting deliveries go to the new address; new types apply to new events. */
 export async function updateEndpoint(
   db: Db,
   id: string,
@@ -95,7 +95,7 @@ export async function deleteEndpoint(db: Db, id: string): Promise<void> {
   })
 }
 
-/** Replaces the secret. The old one signs beside it for the overlap; an older one ends at once. */
+/** Replaces the secret. The previous one also signs during the overlap; an older one ends now. */
 export async function rotateSecret(
   tx: Tx,
   id: string,

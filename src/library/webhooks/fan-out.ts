@@ -17,8 +17,8 @@ interface Follower extends Record<string, unknown> {
  * Writes a delivery for each endpoint and event, in the transaction that moves the consumer's checkpoint. Returns the
  * number written.
  *
- * Every active endpoint is locked, also those that do not follow: one that begins to do so at this moment is seen
- * either by `catchUp` or here.
+ * Locks every active endpoint, also those that do not follow. An endpoint that begins to follow at this moment is then
+ * seen either here or by `catchUp`.
  */
 export async function writeDeliveries(tx: Tx, events: readonly StoredEvent[], now: Date): Promise<number> {
   const { rows } = await tx.execute<Follower>(
@@ -42,11 +42,11 @@ const MAX_WAITING = 5_000
 const BATCH = 1_000
 
 /**
- * Writes deliveries for active endpoints that are behind the consumer, from their own positions on, until they have
- * reached it. Any process may do it at any time. Returns the number written.
+ * Writes deliveries for active endpoints that are behind the consumer, from their own positions on, until they reach
+ * it. Any process may do it at any time. Returns the number written.
  */
 export async function catchUp(db: Db, now: Date): Promise<number> {
-  // Without a transaction: this is asked every second, and the answer is mostly no.
+  // Without a transaction, because this runs every second and mostly finds nothing.
   const behind = sql`select from webhook_endpoints where state = 'active' and not following limit 1`
   if ((await db.execute(behind)).rows.length === 0) return 0
   for (let written = 0; ; ) {
@@ -66,7 +66,7 @@ async function catchUpOnce(tx: Tx, now: Date): Promise<number | undefined> {
   const [endpoint] = rows
   if (!endpoint) return undefined
   const after = { xid: endpoint.xid_text, seq: Number(endpoint.seq) }
-  // Read after the lock: the consumer, which wants the same lock, cannot go on from here meanwhile.
+  // Read after the lock. The consumer needs the same lock, so it cannot move on meanwhile.
   const end = await checkpointOf(tx, WEBHOOKS)
   const types = (endpoint.types as EventType[] | null) ?? undefined
   const behind = isLater(end, after)
@@ -82,7 +82,7 @@ async function catchUpOnce(tx: Tx, now: Date): Promise<number | undefined> {
   return events.length
 }
 
-/** `again`: sends once more what was delivered or given up. Otherwise a delivery that exists is left as it is. */
+/** `again`: also resends deliveries that ended. Otherwise a delivery that exists stays as it is. */
 export async function insertDeliveries(
   tx: Tx,
   given: {
@@ -105,6 +105,6 @@ export async function insertDeliveries(
   return rowCount ?? 0
 }
 
-/** A new round: the result of an attempt that is under way no longer counts. */
+/** Begins a new round: the result of an attempt in flight no longer counts. */
 const AGAIN = sql`update set state = 'waiting', tries = 0, round = webhook_deliveries.round + 1,
   next_at = excluded.next_at, finished_at = null`

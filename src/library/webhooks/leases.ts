@@ -10,10 +10,10 @@ export interface Lease {
   epoch: number
 }
 
-/** A lease that is not renewed for so long is given to another process. */
+/** Another process may take a lease that was not renewed for this long. */
 export const LEASE_SEC = 30
 
-/** Leases endpoints for which something is due and that no process sends to. */
+/** Leases endpoints with due deliveries that no process holds. */
 export async function claimEndpoints(db: Db, now: Date): Promise<Lease[]> {
   const { rows } = await db.execute<{ id: string; epoch: string }>(sql`
     update webhook_endpoints
@@ -30,7 +30,7 @@ export async function claimEndpoints(db: Db, now: Date): Promise<Lease[]> {
   return rows.map(({ id, epoch }) => ({ endpointId: id, epoch: Number(epoch) }))
 }
 
-/** Returns those that are still held. */
+/** Renews leases. Returns the leases that are still held. */
 export async function renewLeases(db: Db, leases: readonly Lease[]): Promise<Lease[]> {
   const { rows } = await db.execute<{ id: string; epoch: string }>(sql`
     update webhook_endpoints set lease_until = now() + make_interval(secs => ${LEASE_SEC})
@@ -55,16 +55,16 @@ export interface DueDelivery {
   round: number
   tries: number
   type: string
-  /** Of a test event. */
+  /** Set for a test event. */
   test: { time: string; data: Record<string, unknown> } | null
   /** Null for a test event. */
   event: StoredEvent | null
 }
 
-/** The endpoint as it is now, and what is due for it. */
+/** The endpoint as it is now, and its due deliveries. */
 export interface DuePage {
   url: string
-  /** That sign: the old one too during the overlap. */
+  /** The secrets that sign: during the overlap the old one too. */
   secrets: string[]
   state: EndpointState
   /** Failed attempts since the last success. */
@@ -89,7 +89,7 @@ interface DueRow extends Record<string, unknown> {
   test: DueDelivery['test']
 }
 
-/** Undefined when the lease has ended or the endpoint is deleted. `except`: deliveries that are under way. */
+/** Undefined when the lease has ended or the endpoint is deleted. `except`: deliveries in flight. */
 export async function loadDue(
   db: Db,
   { endpointId, epoch }: Lease,

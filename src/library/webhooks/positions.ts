@@ -7,8 +7,8 @@ import { type Cursor, isLater } from '../../events/catalogue.ts'
 export const WEBHOOKS = 'webhooks'
 
 /**
- * From here on the consumer writes nothing for the endpoint, which keeps the position that it had reached. The caller
- * has locked the endpoint: the consumer locks it too, so the checkpoint read here is the one it wrote for.
+ * From here on the consumer writes nothing for the endpoint, which keeps its position. The caller has locked the
+ * endpoint. The consumer locks it too, so the checkpoint read here covers exactly what it wrote.
  */
 export async function stopFollowing(tx: Tx, endpointId: string): Promise<void> {
   await tx.execute(sql`

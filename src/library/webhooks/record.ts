@@ -15,11 +15,11 @@ export interface Attempt {
   outcome: Outcome
 }
 
-/** What an endpoint has become. */
+/** The state of an endpoint after the attempts. */
 export interface Recorded {
   lease: Lease
   state: EndpointState
-  /** Why it has just stopped being active. */
+  /** Why the endpoint stopped being active just now. */
   ended: 'failures' | 'gone' | undefined
   revision: string
 }
@@ -47,13 +47,13 @@ interface Result {
 }
 
 /**
- * Records attempts with what follows from them: the next attempt or the end of a delivery, and the state of its
- * endpoint. What was sent without a lease that still holds is not recorded: another process sends it again. Returns
- * what became of the endpoints under the leases that hold.
+ * Records attempts and their consequences: the next attempt or the end of a delivery, and the state of its endpoint.
+ * Attempts without a valid lease are not recorded: another process sends them again. Returns the new states of the
+ * endpoints whose leases are valid.
  */
 export async function recordAttempts(db: Db, attempts: readonly Attempt[], random: () => number): Promise<Recorded[]> {
   return db.transaction(async (tx) => {
-    // A crash of PostgreSQL may forget the last of these, and what they record is then sent again.
+    // A crash of PostgreSQL may lose the last of these transactions. Their deliveries are then sent again.
     await tx.execute(sql`set local synchronous_commit = off`)
     const endpoints = await lockEndpoints(tx, [...new Set(attempts.map(({ lease }) => lease.endpointId))])
     const held = attempts.filter(({ lease }) => endpoints.get(lease.endpointId)?.epoch === lease.epoch)
@@ -119,7 +119,7 @@ function resultOf({ delivery, at, outcome }: Attempt, random: () => number): Res
   const known = { id, round, at }
   const tries = delivery.tries + 1
   if (outcome.error === null) return { ...known, state: 'delivered', tries: delivery.tries, nextAt: null }
-  // It is sent when the endpoint is resumed.
+  // The delivery is sent when the endpoint is resumed.
   if (outcome.error === 'gone' && !delivery.test) return { ...known, state: 'waiting', tries, nextAt: at }
   const wait = delivery.test ? undefined : waitAfter(tries, random)
   if (wait === undefined) return { ...known, state: 'failed', tries, nextAt: null }
@@ -128,7 +128,7 @@ function resultOf({ delivery, at, outcome }: Attempt, random: () => number): Res
   return { ...known, state: 'waiting', tries, nextAt: new Date(ended + Math.max(wait, asked)) }
 }
 
-/** Statuses of a receiver that has too much to do: its `Retry-After` holds for everything sent to it. */
+/** Statuses of an overloaded receiver: its `Retry-After` applies to the whole endpoint. */
 const OVERLOADED = [429, 502, 503, 504]
 
 function applyTo(endpoint: Endpoint, { delivery, at, outcome }: Attempt): void {
@@ -151,7 +151,7 @@ function applyTo(endpoint: Endpoint, { delivery, at, outcome }: Attempt): void {
     Object.assign(endpoint, { state: 'paused', ended: 'failures' })
 }
 
-/** A delivery of a later round was sent again by somebody: its result is not this one. */
+/** A delivery of a later round was resent meanwhile, so this result does not apply to it. */
 async function writeResults(tx: Tx, results: readonly Result[]): Promise<void> {
   const list = <T>(of: (result: Result) => T) => sql.param(results.map(of))
   await tx.execute(sql`
@@ -168,7 +168,7 @@ async function writeResults(tx: Tx, results: readonly Result[]): Promise<void> {
 
 async function writeAttempts(tx: Tx, attempts: readonly Attempt[]): Promise<void> {
   const list = <T>(of: (attempt: Attempt) => T) => sql.param(attempts.map(of))
-  // A deleted endpoint takes its deliveries along, which the lock of its row has excluded.
+  // The endpoint's row is locked, so it cannot be deleted with its deliveries meanwhile.
   await tx.execute(sql`
     insert into webhook_attempts (delivery_id, at, status, latency_ms, error, answer)
     select a.* from unnest(${list(({ delivery }) => delivery.id)}::bigint[],

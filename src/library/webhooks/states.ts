@@ -7,7 +7,9 @@ import { findEnd } from '../../events/read.ts'
 import { type EndpointRow, loadEndpoint, lockEndpoint, setColumns } from './endpoints.ts'
 import { stopFollowing } from './positions.ts'
 
-/** Stops sending. The endpoint keeps its place in the log, so that nothing is lost. Pausing twice changes nothing. */
+/**
+ * Stops sending. The endpoint keeps its position in the log, so that nothing is lost. Pausing twice changes nothing.
+ */
 export async function pauseEndpoint(db: Db, id: string): Promise<EndpointRow> {
   return db.transaction(async (tx) => {
     const endpoint = await lockEndpoint(tx, id)
@@ -18,8 +20,9 @@ export async function pauseEndpoint(db: Db, id: string): Promise<EndpointRow> {
 }
 
 /**
- * Sends again to an endpoint that is paused or gone. `stopped`: everything that was not delivered, also what was given
- * up since it began to fail. `now`: only what comes. A cursor or a date: every event after it, delivered or not.
+ * Resumes an endpoint that is paused or gone. `stopped`: sends everything that was not delivered, including what failed
+ * for good since the endpoint began to fail. `now`: sends only new events. A cursor or a date: sends every event after
+ * it, delivered or not.
  */
 export async function resumeEndpoint(db: Db, id: string, from: string, now: Date): Promise<EndpointRow> {
   await loadEndpoint(db, id)
@@ -50,7 +53,7 @@ async function skipUntil(tx: Tx, id: string, { xid, seq }: Cursor, now: Date): P
      where endpoint_id = ${id} and state = 'waiting' and (xid, seq) <= (${xid}::xid8, ${seq}::bigint)`)
 }
 
-/** Begins the schedule of what waits anew, and of what was given up since the endpoint fails. */
+/** Restarts the schedule of waiting deliveries, and of those that failed for good since the endpoint began to fail. */
 async function sendAgain(
   tx: Tx,
   id: string,

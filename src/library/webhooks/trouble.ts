@@ -3,15 +3,15 @@ import type { Db } from '../../db/client.ts'
 import type { EndpointState } from '../../db/schema/webhooks.ts'
 import { TELL_AFTER } from '../../webhooks/schedule.ts'
 
-/** An endpoint that fails, of which its owner is to be told. */
+/** A failing endpoint whose owner must be notified. */
 export interface Trouble {
   id: string
   host: string
-  /** Where the owner is told; null without an address that can be reached. */
+  /** The owner's address for the notice; null when there is none that receives mail. */
   to: string | null
   since: Date
   failures: number
-  /** The first day, the third day, the pause. */
+  /** After the first day, after the third day, at the pause. */
   stage: 'first' | 'second' | 'paused'
 }
 
@@ -57,7 +57,7 @@ function toMailbox(email: string | null): string | null {
   return email === null || email.endsWith('@localhost') ? null : email
 }
 
-/** Once the owner was told. A success since then has begun the count anew. */
+/** Records that the owner was notified. Has no effect when the endpoint has had a success since. */
 export async function markTold(db: Db, { id, since, stage }: Trouble): Promise<void> {
   await db.execute(sql`
     update webhook_endpoints set told = ${STAGES.indexOf(stage) + 1}

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { EventType } from '../../events/catalogue.ts'
 
-/** What is counted of an event, by its type. */
+/** The figure that each type of event counts towards. */
 const COUNTED = {
   'board.created': 'boards_created',
   'board.deleted': 'boards_deleted',
@@ -34,7 +34,7 @@ const ACTS = [
   'board.unshared',
 ] as const satisfies readonly EventType[]
 
-/** Few of all events: they are read once and kept, unlike saves and pins. */
+/** Event types that are rare compared with saves and pins: their events are read once and kept. */
 const RARE = [...Object.keys(COUNTED), 'model.called', 'searches.unanswered']
 
 /** Events that change a figure. */
@@ -43,9 +43,10 @@ export const ANALYTICS_EVENTS: readonly EventType[] = [
 ]
 
 /**
- * Writes saves and pins of the days from `counted`, by everything that the events name. Writes only what has changed:
- * the current day is counted again and again. No day ever goes: the log only grows. One sort, byte by byte, gives both
- * the groups and the order of the arrays. Frames are not grouped again: hardly any event says another thing of a frame.
+ * Writes saves and pins of the days from `counted`, by every dimension of the events. Writes only changed rows, because
+ * the current day is counted again and again. No row is ever deleted: the log only grows. One sort, byte by byte, gives
+ * both the groups and the order of the arrays. Frames are not grouped again, because events rarely differ in a frame's
+ * facts.
  */
 export function writeUses(counted: SQL): SQL {
   const tally = (type: string) => sql`(count(*) filter (where type = ${sql.raw(`'${type}'`)}))::int`

@@ -3,16 +3,16 @@ import type { Db, Tx } from '../../db/client.ts'
 import { checkpointOf } from '../../events/consume.ts'
 import { ANALYTICS_EVENTS, writeFigures, writeUses } from './figures.ts'
 
-/** The name of the checkpoint. Another way of counting takes another name, and so begins at the start of the log. */
+/** The name of the checkpoint. Change it with the way of counting: a new name starts at the beginning of the log. */
 export const ANALYTICS = 'analytics'
 
-/** Events of one transaction. It holds back other readers of the log while it writes: about a second at this size. */
+/** Events per transaction. While it writes it holds back other readers of the log: about a second at this size. */
 const BATCH = 200_000
 
 interface RecountOptions {
   batch?: number
   signal?: AbortSignal
-  /** Called in the transaction, after its writes. Tests end the process there. */
+  /** Called in the transaction, after its writes. Tests kill the process there. */
   beforeCommit?: () => void
 }
 
@@ -52,7 +52,7 @@ async function recountBatch(db: Db, { batch = BATCH, beforeCommit }: Omit<Recoun
       return found.events
     })
   } catch (error) {
-    // Counted from the new checkpoint at the next turn.
+    // The next run counts from the new checkpoint.
     if (error instanceof Overtaken) return 0
     throw error
   }
@@ -83,7 +83,7 @@ async function findBatch(tx: Tx, from: { xid: string; seq: number }, batch: numb
   return row && { ...row, days: row.days ?? [] }
 }
 
-/** Counts all events of the days, also those behind the batch: a replay never takes figures back for a while. */
+/** Counts all events of the days, also those after the batch, so that a replay never lowers a figure for a while. */
 async function recountDays(tx: Tx, days: readonly string[]): Promise<void> {
   await tx.execute(sql`select set_config('work_mem', '64MB', true), set_config('jit', 'off', true)`)
   const sorted = days.toSorted()

@@ -18,7 +18,7 @@ export const SEARCH_EVENTS = [
 
 export const SAVE_EVENTS = ['frame.saved', 'frame.unsaved'] as const satisfies readonly EventType[]
 
-/** What must be projected again. The order and repeats of its events do not matter. */
+/** The documents to project again. The order and repeats of the events do not matter. */
 export interface Affected {
   /** Whole videos: frames may have come, changed or gone. */
   videos: Set<string>

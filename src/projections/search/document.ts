@@ -8,7 +8,7 @@ import { toShownAddress } from '../../shown-address.ts'
 import { ANNOTATED, type AnnotatedAttribute, type Platform } from '../../vocabulary.ts'
 import { frameStrength } from './strength.ts'
 
-/** Rows as the documents that readers get. Pure: equal rows give equal documents. */
+/** Makes search documents from rows. Pure: equal rows give equal documents. */
 
 export type FrameRow = Omit<
   typeof frames.$inferSelect,
@@ -17,10 +17,10 @@ export type FrameRow = Omit<
 export type VideoRow = typeof videos.$inferSelect
 export type TechniqueRow = typeof techniques.$inferSelect
 
-/** The address of one second of a video, where its platform has such links. */
+/** The address of one second of a video, on platforms that have such links. */
 export type DeepLink = (platform: Platform, sourceUrl: string, tSec: number) => string | null
 
-/** What the frames say about a video, brand or technique. */
+/** A summary of the frames of a video, brand or technique. */
 export interface GroupSummary {
   frameCount: number
   imagePath: string | null
@@ -117,7 +117,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
   })
 }
 
-/** The stored address is for fetching. */
+/** The stored address is for fetching and may hold a secret; this one may be shown. */
 function shownSource({ sourceUrl }: VideoRow): string | null {
   return sourceUrl === null ? null : toShownAddress(sourceUrl)
 }

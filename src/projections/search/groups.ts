@@ -7,7 +7,9 @@ import { applyToReadModel, lockReadModel } from '../../search/postgres/write.ts'
 import { brandIdOf, type GroupSummary, toBrandDocument, toVideoDocument } from './document.ts'
 import { loadPublicVideos, loadTechniques } from './load.ts'
 
-/** Videos, brands and techniques are summed up from the frames of the read model, so that they match what is found. */
+/**
+ * Videos, brands and techniques are summarised from the frames of the read model, so that they match what search finds.
+ */
 
 export interface Groups {
   videos: Set<string>

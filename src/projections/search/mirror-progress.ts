@@ -5,7 +5,7 @@ import type { MeiliSink } from '../../search/meilisearch/sink.ts'
 import { rowsOf } from '../../search/postgres/tables.ts'
 import { WORDS_VERSION } from '../../search/text/tokens.ts'
 
-/** How far the mirror has come, and the lock of its one writer. */
+/** The mirror's progress, and the lock of its one writer. */
 
 const LOCK = 'search-mirror'
 

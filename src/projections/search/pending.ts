@@ -5,7 +5,7 @@ import { rowsOf } from '../../search/postgres/tables.ts'
 import { type Affected, affectedBy, SAVE_EVENTS, SEARCH_EVENTS } from './affected.ts'
 import { SAVE_COUNTS } from './save-counts.ts'
 
-/** What waits for an event that is not projected yet. */
+/** Documents that wait for an event that is not projected yet. */
 export interface Pending extends Affected {
   /** Videos with any such event: a change of a frame shows in its video, too. */
   ofVideos: Set<unknown>

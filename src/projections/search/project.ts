@@ -52,7 +52,9 @@ export function searchProjection({ db, deepLink }: ProjectionDeps): Consumer {
   }
 }
 
-/** Frames of the next piece. Another write to the read model makes them stale: its writer may have read newer rows. */
+/**
+ * Frames of the next piece. Any other write to the read model makes them stale: its writer may have read newer rows.
+ */
 interface LoadedAhead {
   state: string
   frames: Promise<FrameDocument[] | undefined>

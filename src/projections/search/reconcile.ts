@@ -31,7 +31,7 @@ export async function reconcileSearch({
   deepLink,
   signal,
 }: ProjectionDeps & { signal?: AbortSignal }): Promise<Reconciliation> {
-  // Save counts that only wait for their batch are no fault.
+  // Save counts that only wait for their batch are not a difference.
   await refreshSaveCounts({ db, deepLink })
   const comparison: Comparison = { db, deepLink, found: nothingFound(), counted: new Set() }
   const { found } = comparison
