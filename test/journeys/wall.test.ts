@@ -207,6 +207,8 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
       )
     let before = await heights()
     expect(await page.locator('#sheet-1[data-far]').count()).toBe(1)
+    // The width changes right after a scroll, before the wall has noted its place.
+    await page.evaluate(() => scrollBy(0, -3000))
     const id = await middle(page)
     for (const width of [800, 1900, 1440]) {
       await page.setViewportSize({ width, height: 900 })

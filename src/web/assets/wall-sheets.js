@@ -27,6 +27,8 @@ const near = new Set()
 const loading = new Map()
 /** @type {Anchor | undefined} */
 let anchor
+/** The width of the window at which the anchor was found: at another width, frames stand elsewhere. */
+let width = innerWidth
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer
 let round = 0
@@ -144,7 +146,7 @@ function trim() {
 export function note() {
   clearTimeout(timer)
   if (history.state?.frame) return
-  anchor = findAnchor()
+  keepAnchor()
   const page = isEndless() ? pageInView() : undefined
   if (page !== undefined) address = addressOf(address, page)
   try {
@@ -165,6 +167,14 @@ function restore(at) {
   const card = byId(at.id)
   if (card) scrollBy(0, card.getBoundingClientRect().top - at.top)
   anchor = at
+  width = innerWidth
+}
+
+/** Remembers the frame at the top of the window. Where the width has just changed, brings that frame back first. */
+function keepAnchor() {
+  if (anchor && innerWidth !== width) restore(anchor)
+  anchor = findAnchor()
+  width = innerWidth
 }
 
 /** Loads the next page of the wall, where there is one that is not there yet. Says whether there was. */
@@ -183,6 +193,8 @@ export function openSheets(filled) {
   addEventListener(
     'scroll',
     () => {
+      // At once: a change of width may come before the note.
+      keepAnchor()
       clearTimeout(timer)
       timer = setTimeout(note, 350)
     },
