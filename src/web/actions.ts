@@ -1,14 +1,16 @@
-import express, { type Request, type Response, type Router } from 'express'
+import express, { type Request, type Response, Router } from 'express'
 import type { Db } from '../db/client.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
 import { answerForm, fromOurPages, requireFormVisitor, requireVisitor, sessionCookie, type Visitor } from './guard.ts'
 import { type Html, html } from './html.ts'
 import { layout, type Page, sendPage } from './layout.ts'
+import { pageErrors } from './page-errors.ts'
 
 /*
  * Pages and actions of signed-in people. An action is a form: it works without script, where it ends on a page, and
@@ -19,6 +21,7 @@ export interface ActionDeps {
   db: Db
   assets: Assets
   limits: RateLimits
+  logger: Logger
   publicUrl: string
 }
 
@@ -45,7 +48,7 @@ export interface Fields {
 /** What an action ends with: JSON for scripts and a path for everyone else, or a page. */
 type Done = { json: object; to: string } | { page: PersonPage; status?: number }
 
-export type PersonPage = Omit<Page, 'account' | 'formToken' | 'viewer' | 'noIndex'>
+type PersonPage = Omit<Page, 'account' | 'formToken' | 'viewer' | 'noIndex'>
 
 /** Many frame ids: larger than the forms of accounts and keys. */
 const actionBody = express.urlencoded({ extended: false, limit: '256kb', parameterLimit: 2_000 })
@@ -57,8 +60,20 @@ interface ActionOptions {
   confirm?: (asked: Asked) => Promise<{ title: string; body: Html; button: string }>
 }
 
+/** A router of pages and actions. Its errors are pages too. */
+export function actionRouter<Deps extends ActionDeps>(
+  deps: Deps,
+  ...parts: ((actions: Actions, deps: Deps) => void)[]
+): Router {
+  const router = Router()
+  const actions = openActions(deps, router)
+  for (const add of parts) add(actions, deps)
+  router.use(pageErrors(deps))
+  return router
+}
+
 /** Adds pages and actions to a router. Each takes its points from the account's budget. */
-export function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Router) {
+function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Router) {
   const cookie = sessionCookie(publicUrl)
   const paid = limitOpenReads(limits)
   const ours = fromOurPages(publicUrl)

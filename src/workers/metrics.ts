@@ -6,8 +6,6 @@ import { eventFamilies } from '../events/lag.ts'
 import { costsOf } from '../library/annotator/vision-spending.ts'
 import { countWebhooks } from '../library/webhooks/describe.ts'
 import { counter, type Family, gauge, openHistogram, openMetrics, processFamilies, type Source } from '../metrics.ts'
-import { SAVE_EVENTS } from '../projections/search/affected.ts'
-import { SAVE_COUNTS } from '../projections/search/save-counts.ts'
 import { queueFamilies } from '../queue/queue-metrics.ts'
 import type { Queues } from '../queue/queues.ts'
 import type { WorkOptions } from '../queue/work.ts'
@@ -30,7 +28,7 @@ export function openWorkerMetrics(deps: { db: Db; queues: Queues; config: Pick<C
     buckets: [0.1, 0.5, 1, 2.5, 10, 30, 60, 300, 900],
   })
   const sources: Source[] = [
-    { name: 'events', collect: () => eventFamilies(db, { typesOf: { [SAVE_COUNTS]: SAVE_EVENTS } }) },
+    { name: 'events', collect: () => eventFamilies(db) },
     { name: 'queues', collect: () => queueFamilies(queues) },
     { name: 'library', collect: () => libraryFamilies(db) },
     { name: 'webhooks', collect: () => webhookFamilies(db) },

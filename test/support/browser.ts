@@ -4,7 +4,7 @@ import { source as axeSource } from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { Db } from '../../src/db/client.ts'
-import { createSignInCode } from '../../src/library/accounts/sessions.ts'
+import { sessionOf } from './session.ts'
 
 export const CHROMIUM = '/usr/bin/chromium'
 export const noChromium = existsSync(CHROMIUM) ? undefined : `no ${CHROMIUM} here`
@@ -47,16 +47,9 @@ export async function openBrowser(origin: string): Promise<TestBrowser> {
   }
 }
 
-/** Signs a person in by a link, with the cookie alone: the way through the form has its own tests. */
+/** Signs a person in by the cookie alone. */
 export async function signIn(page: Page, db: Db, url: string, email: string): Promise<void> {
-  const made = await createSignInCode(db, { email, signup: true })
-  const answer = await fetch(`${url}/web/sign-in/confirm`, {
-    method: 'POST',
-    redirect: 'manual',
-    body: new URLSearchParams({ code: made!.code }),
-  })
-  const [name, value] = answer.headers.get('set-cookie')!.split(';')[0]!.split('=') as [string, string]
-  await page.context().addCookies([{ name, value, url }])
+  await page.context().addCookies([{ ...(await sessionOf(db, url, email)), url }])
 }
 
 /** No violation of WCAG 2.2 A and AA that axe-core finds. */

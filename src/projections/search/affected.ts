@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import type { EventType, StoredEvent } from '../../events/catalogue.ts'
+import { READS_ONLY } from '../../events/lag.ts'
 import { FRAMES, rowsOf } from '../../search/postgres/tables.ts'
 import { loadFrameIdsOfTechnique } from './load.ts'
 
@@ -16,7 +17,7 @@ export const SEARCH_EVENTS = [
   'technique.changed',
 ] as const satisfies readonly EventType[]
 
-export const SAVE_EVENTS = ['frame.saved', 'frame.unsaved'] as const satisfies readonly EventType[]
+export const SAVE_EVENTS = READS_ONLY['search-save-counts']
 
 /** The documents to project again. The order and repeats of the events do not matter. */
 export interface Affected {

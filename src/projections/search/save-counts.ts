@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { checkpointOf } from '../../events/consume.ts'
+import type { READS_ONLY } from '../../events/lag.ts'
 import { readEvents } from '../../events/read.ts'
 import { affectedBy, piecesOf, SAVE_EVENTS } from './affected.ts'
 import { type ProjectionDeps, projectLocked } from './project.ts'
 
-export const SAVE_COUNTS = 'search-save-counts'
+export const SAVE_COUNTS = 'search-save-counts' satisfies keyof typeof READS_ONLY
 
 /**
  * Projects the counts and strengths of frames saved or unsaved since the last run; returns the number of events.

@@ -1,11 +1,10 @@
-import { type Response, Router } from 'express'
+import type { Response, Router } from 'express'
 import { z } from 'zod'
 import { BOARD_PAGE, findBoard, listBoards, loadBoard } from '../../library/collections/boards.ts'
 import { countSaves, listSaves } from '../../library/collections/saves.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
 import { toBoards, toBoardWithItems, toSavedFrames } from '../../views/collections.ts'
-import { type Actions, type Asked, openActions } from '../actions.ts'
-import { pageErrors } from '../page-errors.ts'
+import { type Actions, type Asked, actionRouter } from '../actions.ts'
 import { boardPage, noteForm } from './board-view.ts'
 import { boardsPage } from './boards-view.ts'
 import { addBoardActions, addPinActions, addSaveActions } from './collection-actions.ts'
@@ -27,15 +26,7 @@ const boardParameters = {
 
 /** `/saves`, `/boards` and `/boards/{id}` of the signed-in person, their actions and exports. */
 export function collectionRouter(deps: CollectionPagesDeps): Router {
-  const router = Router()
-  const actions = openActions(deps, router)
-  addPages(actions, deps)
-  addSaveActions(actions, deps)
-  addBoardActions(actions, deps)
-  addPinActions(actions, deps)
-  addExports(actions, deps)
-  router.use(pageErrors(deps))
-  return router
+  return actionRouter(deps, addPages, addSaveActions, addBoardActions, addPinActions, addExports)
 }
 
 type Seen = Omit<Asked, 'fields'>

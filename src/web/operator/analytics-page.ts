@@ -21,54 +21,26 @@ export function addAnalyticsPage(actions: Actions, { db, search, assets }: Opera
     const range = toDayRange(readParameters(req.originalUrl, parameters))
     const ranged = { ...range, limit: TOP }
     const by = (dimension: string) => FIGURES.saves.read(db, dimension, ranged)
-    const [
-      saves,
-      activity,
-      videos,
-      failures,
-      stages,
-      model,
-      models,
-      searches,
-      terms,
-      frame,
-      brand,
-      technique,
-      subject,
-      until,
-    ] = await Promise.all([
-      by('day'),
-      FIGURES.activity.read(db, 'day', ranged),
-      FIGURES.videos.read(db, 'day', ranged),
-      FIGURES.videos.read(db, 'failure', ranged),
-      FIGURES.stages.read(db, 'stage', ranged),
-      FIGURES.model.read(db, 'day', ranged),
-      FIGURES.model.read(db, 'model', ranged),
-      FIGURES.searches.read(db, 'day', ranged),
-      FIGURES.searches.read(db, 'term', ranged),
-      by('frame'),
-      by('brand'),
-      by('technique'),
-      by('subject'),
-      countedThrough(db),
-    ])
+    const { frame, brand, technique, subject, ...series } = await allOf({
+      countedThrough: countedThrough(db),
+      saves: by('day'),
+      activity: FIGURES.activity.read(db, 'day', ranged),
+      videos: FIGURES.videos.read(db, 'day', ranged),
+      failures: FIGURES.videos.read(db, 'failure', ranged),
+      stages: FIGURES.stages.read(db, 'stage', ranged),
+      model: FIGURES.model.read(db, 'day', ranged),
+      models: FIGURES.model.read(db, 'model', ranged),
+      searches: FIGURES.searches.read(db, 'day', ranged),
+      terms: FIGURES.searches.read(db, 'term', ranged),
+      frame: by('frame'),
+      brand: by('brand'),
+      technique: by('technique'),
+      subject: by('subject'),
+    })
     const ids = frame.flatMap(({ key }) => key ?? [])
     const found = ids.length > 0 ? await search.framesByIds(ids) : []
-    const body = analyticsView({
-      ...range,
-      countedThrough: until,
-      saves,
-      activity,
-      videos,
-      failures,
-      stages,
-      model,
-      models,
-      searches,
-      terms,
-      top: { frame, brand, technique, subject },
-      frames: new Map(found.map((one) => [one.id, one])),
-    })
+    const frames = new Map(found.map((one) => [one.id, one]))
+    const body = analyticsView({ ...range, ...series, top: { frame, brand, technique, subject }, frames })
     return {
       title: 'Analytics',
       current: 'operator',
@@ -78,4 +50,10 @@ export function addAnalyticsPage(actions: Actions, { db, search, assets }: Opera
       body,
     }
   })
+}
+
+/** Waits for all values of an object at once. */
+async function allOf<T extends Record<string, unknown>>(given: T): Promise<{ [Name in keyof T]: Awaited<T[Name]> }> {
+  const values = await Promise.all(Object.entries(given).map(async ([name, value]) => [name, await value]))
+  return Object.fromEntries(values)
 }

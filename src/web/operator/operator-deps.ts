@@ -5,6 +5,7 @@ import type { RateLimits } from '../../http/rate-limit/rate-limits.ts'
 import type { AddressRules } from '../../library/videos/addresses.ts'
 import type { Logger } from '../../logger.ts'
 import type { MediaStore } from '../../media/media-store.ts'
+import type { QueueCounts } from '../../queue-counts.ts'
 import type { CollectionDeps } from '../../views/collections.ts'
 import type { Assets } from '../assets.ts'
 
@@ -24,15 +25,4 @@ export interface OperatorDeps extends CollectionDeps {
   budgetPerDay: number | undefined
   /** What the queues hold. @throws where Redis does not answer. */
   countJobs: () => Promise<readonly QueueCounts[]>
-}
-
-export interface QueueCounts {
-  queue: string
-  paused: boolean
-  rests_ms: number
-  waiting: number
-  prioritized: number
-  delayed: number
-  active: number
-  failed: number
 }

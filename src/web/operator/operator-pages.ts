@@ -1,6 +1,5 @@
-import { Router } from 'express'
-import { openActions } from '../actions.ts'
-import { pageErrors } from '../page-errors.ts'
+import type { Router } from 'express'
+import { actionRouter } from '../actions.ts'
 import { addAccountPages } from './accounts-page.ts'
 import { addAddressActions } from './address-actions.ts'
 import { addAnalyticsPage } from './analytics-page.ts'
@@ -14,17 +13,16 @@ import { addVideoPages } from './videos-page.ts'
 
 /** `/operator` and its actions. To everyone else there is nothing. */
 export function operatorRouter(deps: OperatorDeps): Router {
-  const router = Router()
-  const actions = openActions(deps, router)
-  addVideoPages(actions, deps)
-  addVideoActions(actions, deps)
-  addReviewPages(actions, deps)
-  addTechniquePages(actions, deps)
-  addAccountPages(actions, deps)
-  addAnalyticsPage(actions, deps)
-  addSystemPage(actions, deps)
-  addAddressActions(actions, deps)
-  addUploadActions(actions, deps)
-  router.use(pageErrors(deps))
-  return router
+  return actionRouter(
+    deps,
+    addVideoPages,
+    addVideoActions,
+    addReviewPages,
+    addTechniquePages,
+    addAccountPages,
+    addAnalyticsPage,
+    addSystemPage,
+    addAddressActions,
+    addUploadActions,
+  )
 }

@@ -1,24 +1,28 @@
-import { type ConsumerLag, listConsumerLag } from '../../events/consumer-lag.ts'
+import { type ConsumerLag, listConsumerLag, MOST_UNREAD } from '../../events/lag.ts'
 import { listOutages } from '../../events/outage-record.ts'
 import { findHeldBack } from '../../events/read.ts'
 import { type AnnotatorStatus, findAnnotatorStatus } from '../../library/annotator/annotator-status.ts'
 import { databaseBytes, findVisionErrors, type VisionErrors } from '../../library/annotator/vision-errors.ts'
+import { describeEndpoints } from '../../library/webhooks/describe.ts'
+import { listEndpoints } from '../../library/webhooks/endpoints.ts'
+import type { QueueCounts } from '../../queue-counts.ts'
 import { type Actions, counted } from '../actions.ts'
 import { type Html, html } from '../html.ts'
-import type { OperatorDeps, QueueCounts } from './operator-deps.ts'
+import type { OperatorDeps } from './operator-deps.ts'
 import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
 
-/** `/operator/system`: queues, the model, the readers of the event log, disk. Each number leads to what it counts. */
+/** `/operator/system`: queues, the model, readers of the event log, webhooks, disk. Numbers lead to what they count. */
 export function addSystemPage(actions: Actions, deps: OperatorDeps): void {
   const { db, store, countJobs, budgetPerDay } = deps
   actions.page('/operator/system', 'operator', async () => {
-    const [queues, annotator, errors, lag, outages, held, room, bytes] = await Promise.all([
+    const [queues, annotator, errors, lag, outages, held, receivers, room, bytes] = await Promise.all([
       countJobs().catch(() => undefined),
       findAnnotatorStatus(db),
       findVisionErrors(db),
       listConsumerLag(db),
       listOutages(db),
       findHeldBack(db),
+      listEndpoints(db).then((endpoints) => describeEndpoints(db, endpoints)),
       store.room(),
       databaseBytes(db),
     ])
@@ -30,6 +34,7 @@ ${consumer} waits for it.</p>`,
 ${queuesSection(queues)}
 ${modelSection(annotator, errors, budgetPerDay)}
 ${consumersSection(lag, held)}
+${webhooksSection(receivers)}
 <h2>Disk</h2><dl>
 <div><dt>Database</dt><dd>${megabytes(bytes)}</dd></div>
 <div><dt>Images and uploads</dt><dd>${
@@ -80,7 +85,37 @@ ${
 }
 <div class="scroll"><table><thead><tr><th scope="col">Reader</th><th scope="col">Behind</th>
 <th scope="col">Last moved</th><th scope="col">Skipped</th></tr></thead><tbody>${lag.map(
-    ({ consumer, behind, moved_at, dead }) => html`<tr><th scope="row">${consumer}</th>
-<td>${counted(behind, 'event')}</td><td>${ago(moved_at)}</td><td>${dead}</td></tr>`,
+    ({ consumer, unread, seconds, moved_at, dead }) => html`<tr><th scope="row">${consumer}</th>
+<td>${counted(unread, 'event')}${unread === MOST_UNREAD && ' or more'}${
+      unread > 0 &&
+      html`<span class="hint">the
+oldest ${span(seconds)} old</span>`
+    }</td><td>${ago(moved_at)}</td><td>${dead}</td></tr>`,
   )}</tbody></table></div>`
+}
+
+type Receiver = Awaited<ReturnType<typeof describeEndpoints>>[number]
+
+/** Addresses that get the events: those in trouble first. Only the host is shown, because a path may hold a secret. */
+function webhooksSection(receivers: readonly Receiver[]): Html {
+  if (receivers.length === 0)
+    return html`<h2>Webhooks</h2><p class="hint">No receiver of events is registered.
+<code>frames webhooks create &lt;url&gt;</code> registers one.</p>`
+  const sorted = receivers.toSorted((a, b) => b.failures - a.failures || b.waiting - a.waiting)
+  const states = Map.groupBy(receivers, ({ state }) => state)
+  const told = [...states].map(([state, { length }]) => `${length} ${state}`)
+  return html`<h2>Webhooks</h2><p class="hint">${told.join(', ')}</p>
+<div class="scroll"><table><thead><tr><th scope="col">Receiver</th><th scope="col">State</th>
+<th scope="col">Waiting</th><th scope="col">Failing</th><th scope="col">Last success</th></tr></thead>
+<tbody>${sorted.map(receiverRow)}</tbody></table></div>`
+}
+
+function receiverRow(receiver: Receiver): Html {
+  const { url, description, state, paused_because, waiting, failures, failing_since, last_success_at } = receiver
+  return html`<tr><th scope="row">${new URL(url).host}<span class="hint">${description}</span></th>
+<td><span class="badge${state !== 'active' && ' failed'}">${state}</span>${
+    paused_because === 'failures' && html`<span class="hint">after failures</span>`
+  }</td><td>${counted(waiting, 'event')}</td>
+<td>${failing_since === null ? 'no' : html`${counted(failures, 'attempt')} since ${ago(failing_since)}`}</td>
+<td>${last_success_at === null ? 'never' : ago(last_success_at)}</td></tr>`
 }
