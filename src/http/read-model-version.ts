@@ -1,4 +1,4 @@
-/** What the caches ask of the search: which version of the read model holds, and whether the engine changed. */
+/** What the caches ask of the search: the version of the read model, and whether the engine changed. */
 export interface VersionSource {
   version(): Promise<string>
   /** Grows whenever another engine starts to answer. Absent: there is one engine. */
@@ -7,20 +7,23 @@ export interface VersionSource {
 
 /** The version of the read model as one process believes it. */
 export interface ReadModelVersion {
-  /** At once while the last look is younger than the lifetime; else one look serves all who wait. */
+  /** The known version while it is younger than its lifetime; else one look-up serves all callers. */
   current(): string | Promise<string>
   epoch(): number
 }
 
-/** How many lifetimes a version is still given out while the next look is under way. */
+/** For this many more lifetimes a version is still returned while the next look-up runs. */
 const STALE_LIFETIMES = 5
 
 /**
- * Looks up the version at most every `ttlMs`, and again as soon as another engine answers. While a look is under way
- * the last version is given out for some more lifetimes: readers of kept answers never wait for the database. That is
- * what one process may lag, far below the five minutes of an edge cache.
+ * Looks up the version at most every `ttlMs`, and again as soon as another engine answers. While a look-up runs, the
+ * last version is returned for STALE_LIFETIMES: readers of cached answers never wait for the database. A process may
+ * therefore lag by six lifetimes, far below the five minutes of an edge cache.
  */
-export function openReadModelVersion(source: VersionSource, { ttlMs = 1_000 } = {}): ReadModelVersion {
+export function openReadModelVersion(
+  source: VersionSource,
+  { ttlMs = 1_000, clock = () => performance.now() } = {},
+): ReadModelVersion {
   let known: { version: string; untilMs: number; epoch: number } | undefined
   let looking: { version: Promise<string>; epoch: number } | undefined
   const epoch = () => source.engineEpoch?.() ?? 0
@@ -29,7 +32,7 @@ export function openReadModelVersion(source: VersionSource, { ttlMs = 1_000 } = 
     const version = source
       .version()
       .then((value) => {
-        known = { version: value, untilMs: performance.now() + ttlMs, epoch: now }
+        known = { version: value, untilMs: clock() + ttlMs, epoch: now }
         return value
       })
       .finally(() => {
@@ -43,11 +46,11 @@ export function openReadModelVersion(source: VersionSource, { ttlMs = 1_000 } = 
     epoch,
     current() {
       const now = epoch()
-      const lateMs = known?.epoch === now ? performance.now() - known.untilMs : Number.POSITIVE_INFINITY
+      const lateMs = known?.epoch === now ? clock() - known.untilMs : Number.POSITIVE_INFINITY
       if (lateMs < 0) return known!.version
       const version = looking?.epoch === now ? looking.version : look(now)
       if (lateMs >= ttlMs * STALE_LIFETIMES) return version
-      // This caller does not wait. Those who do see the error.
+      // This caller does not wait. Callers that wait see the error.
       version.catch(() => undefined)
       return known!.version
     },
