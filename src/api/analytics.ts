@@ -13,7 +13,7 @@ interface AnalyticsDeps {
   db: Db
 }
 
-/** What the events alone tell, one endpoint for each table of figures. */
+/** Figures counted from the events alone, one endpoint for each table of figures. */
 export const analyticsEndpoints: readonly Endpoint<AnalyticsDeps>[] = Object.entries<Figure>(FIGURES).map(
   ([name, figure]) => toEndpoint(name, figure),
 )

@@ -6,8 +6,8 @@ import { currentVersion, versionsOf } from '../events/versions.ts'
 export type EventDocument = ReturnType<typeof describeEvents>
 
 /**
- * The AsyncAPI 3.0 document of the events, as their sender tells it, from the same schemas that every event is checked
- * against when it is written.
+ * The AsyncAPI 3.0 document of the events, from the sender's side. It is made from the schemas that every event is
+ * checked against when it is written.
  */
 export function describeEvents({ publicUrl, version }: { publicUrl: string; version: string }) {
   const { host, protocol, pathname } = new URL(publicUrl)

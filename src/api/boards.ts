@@ -46,7 +46,7 @@ import { cursorParameter, LINK, linkNext, nextCursor, nextOf, pageParameters } f
 
 export interface BoardsDeps extends CollectionDeps {
   db: Db
-  /** Pages of boards, by the state of the board. */
+  /** Cached pages of boards, keyed by the version of the board. */
   kept: KeptAnswers
 }
 
@@ -61,7 +61,7 @@ function boardOf({ caller, params }: { caller: Caller; params: { id: string } })
 
 const itemParameters = { after: cursorParameter(PIN_CURSOR) } as const satisfies Parameters
 
-/** Sends a page of a board from memory while the board and the library stand still. */
+/** Sends a page of a board, from memory while board and library are unchanged. */
 async function sendBoardPage(
   { db, kept, publicUrl }: BoardsDeps,
   { req, res, query: { after } }: { req: Request; res: Response; query: { after?: string | undefined } },
@@ -77,7 +77,7 @@ async function sendBoardPage(
   return undefined
 }
 
-/** A board's rows in batches, each loaded when the one before is sent. */
+/** A board's rows in batches. Each is loaded when the previous one is sent. */
 async function* rowsOf(deps: BoardsDeps, board: StoredBoard) {
   const ids = await loadPinnedIds(deps.db, board)
   for (let from = 0; from < ids.length; from += BATCH) {
@@ -103,7 +103,7 @@ async function* everyBoard(deps: BoardsDeps, accountId: string, stored: readonly
 }
 
 const boards = [
-  // Before the board of an id: `export` is none.
+  // Declared before `/api/boards/:id`, which would take `export` for an id.
   endpoint(
     {
       id: 'exportBoards',

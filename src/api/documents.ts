@@ -13,7 +13,7 @@ export interface DocumentsDeps {
   documents: Documents
 }
 
-/** What is written about the API, made at the first request and the same until the next release. */
+/** The documents about the API. They are made at the first request and do not change until the next release. */
 export interface Documents {
   api(): ApiDocument
   events(): EventDocument

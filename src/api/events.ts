@@ -78,7 +78,7 @@ export const eventEndpoints = [
         return undefined
       }
       const after = await placeOf(db, query.after, 'after')
-      // Together, because the second is only rarely for nothing.
+      // In parallel, because the page is rarely loaded in vain.
       const [{ events, next }] = await Promise.all([
         readEventTexts(db, { after, types, limit }),
         requireKnown(db, after, 'after'),

@@ -53,7 +53,7 @@ const CorrectionBody = z
   .refine((body) => Object.keys(body).length > 0, `name at least one of ${ANNOTATED.join(', ')}`)
   .meta({ minProperties: 1 })
 
-/** What `facets=1` adds. */
+/** The fields that `facets=1` adds. */
 function countsOf({ facets, total, readAs }: FramePage) {
   return { facets, total, ...(readAs ? { read_as: readAs } : {}) }
 }

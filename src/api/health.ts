@@ -3,10 +3,10 @@ import { endpoint } from '../http/endpoint.ts'
 
 export interface HealthDeps {
   health: {
-    /** Turned on when a stop begins: the balancer must send requests elsewhere while those in flight finish. */
+    /** True once a stop has begun: the load balancer must send new requests elsewhere while those in flight finish. */
     stopping: boolean
   }
-  /** Named, so that a person sees what is unavailable. */
+  /** By name, so that a person sees which store is unavailable. */
   checks: Record<string, () => Promise<boolean>>
 }
 

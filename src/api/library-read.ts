@@ -6,7 +6,7 @@ import { toFrame } from '../views/frame.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
 import { cursorParameter } from './paging.ts'
 
-/** What the open reads of the library share. */
+/** Parts that the open reads of the library share. */
 
 export interface ReadDeps {
   search: LibrarySearch
@@ -17,7 +17,9 @@ export interface ReadDeps {
 
 const ID = /^[a-z0-9-]{1,64}$/i
 
-/** Rejects a path's id that cannot be one of ours: the search cannot hold every text. @throws AppError not_found */
+/**
+ * Rejects an id in a path that cannot be ours, because the search cannot look up every text. @throws AppError not_found
+ */
 export function checkId(what: 'video' | 'frame'): (params: { id: string }) => void {
   return ({ id }) => {
     if (!ID.test(id)) throw notFound(what)
@@ -46,7 +48,7 @@ type Debug = NonNullable<z.infer<typeof debugField>>
 
 export const isDebug = ({ debug }: { debug?: boolean }): boolean => debug ?? false
 
-/** Adds engine, time and age of the read model to an answer that is asked for with `debug=1`. */
+/** With `debug=1`, adds engine, time taken and age of the read model to an answer. */
 export function explained<
   D extends { search: LibrarySearch },
   I extends { query: { debug?: boolean } },

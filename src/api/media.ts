@@ -61,8 +61,8 @@ function refuseRange(res: Response, size: number): never {
 }
 
 /**
- * The bytes that Range asks for. Undefined: all of them, as for several parts, a unit or a form we do not know, and
- * where If-Range names another image (RFC 9110, 13.1.5 and 14.2).
+ * The bytes that Range asks for. Undefined means the whole image: for several parts, an unknown unit or form, and when
+ * If-Range names another image (RFC 9110, 13.1.5 and 14.2).
  */
 function partOf(req: Request, etag: string, size: number): Part | 'outside' | undefined {
   if (req.method !== 'GET' || req.headers.range === undefined) return undefined

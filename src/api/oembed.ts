@@ -5,7 +5,7 @@ import { currentSlug } from '../search/techniques.ts'
 import { plainName, wholeNumber } from '../views/parameter-values.ts'
 import type { ReadDeps } from './library-read.ts'
 
-/** What places that unfurl links ask: https://oembed.com. */
+/** oEmbed (https://oembed.com), for sites that show previews of pasted links. */
 
 const OEmbedAnswer = z
   .strictObject({

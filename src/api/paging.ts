@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Parameter, Parameters } from '../parameters.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
 
-/** What the account's lists share: everything at once, or a page with a link to the next. */
+/** Paging of an account's lists: the whole list, or a page with a link to the next. */
 
 const MAX_LIMIT = 500
 
@@ -25,7 +25,7 @@ export const pageParameters = (form: RegExp) =>
     after: cursorParameter(form),
   }) as const satisfies Parameters
 
-/** What a page of a list says beside its rows; nothing where the answer holds everything. */
+/** The fields of a page beside its rows; none when the answer holds the whole list. */
 export function nextOf(query: { limit?: number; after?: string }, next: string | null): { next?: string | null } {
   return query.limit === undefined && query.after === undefined ? {} : { next }
 }

@@ -131,7 +131,7 @@ function declaredBytes(req: Request): number | undefined {
   return declared === undefined ? undefined : Number(declared)
 }
 
-/** What a form has beside its file. */
+/** Most bytes of a form beside its file. */
 const FORM_BYTES = 64 * 1024
 
 /** Refuses a body whose declared length is too large before it is read. */

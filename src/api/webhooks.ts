@@ -120,7 +120,7 @@ const withSecret = z.strictObject({
 const scope = 'webhooks:write'
 const tag = 'Webhooks'
 
-/** With `v1a` the secret key is for signing alone: nobody else needs it. */
+/** With `v1a` only this service needs the secret key, so it is not shown. */
 const shown = (secret: string) => (secret.startsWith('whsec_') ? secret : null)
 
 const registration = [

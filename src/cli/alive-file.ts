@@ -5,8 +5,9 @@ import { join } from 'node:path'
 const ALIVE_EVERY_MS = 10_000
 
 /**
- * Touches a file every ten seconds while the event loop runs, for a health check, as a worker has no port. It lies in a
- * new folder of this user only: a worker shares it with no other, and follows no link that somebody prepared.
+ * Touches a file every ten seconds while the event loop runs, for a health check: a worker has no port. The file is in
+ * a new folder that only this user can open, so the worker follows no prepared link and shares the file with no other
+ * worker.
  */
 export function keepAliveFile(): Disposable {
   let folder: string | undefined

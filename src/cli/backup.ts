@@ -17,7 +17,7 @@ import { withDatabase } from './local-database.ts'
 import { complain, print } from './terminal.ts'
 
 const PLACE = 'a folder, or s3://bucket/prefix'
-/** Consumers whose effect a restore builds again. */
+/** Consumers whose effect a restore rebuilds. */
 const REBUILT = ['search']
 
 interface BackupOptions {

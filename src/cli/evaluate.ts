@@ -106,7 +106,7 @@ async function evaluate(context: CommandContext, options: Options): Promise<void
   ])
 }
 
-/** Today's corrections as a style, without those that the gain is measured on. */
+/** The corrections made until now as a style, without those on which the gain is measured. */
 async function styleApart(db: Db): Promise<{ version: string; corrections: Correction[]; apart: Correction[] }> {
   const { examples, apart } = holdApart(await loadCorrections(db))
   if (apart.length === 0)
@@ -212,7 +212,7 @@ async function ask(
   return await askModel(db, { annotator, sample, rules: vision })
 }
 
-/** A kept answer tells neither the model's latency nor its refusals, and those of an evaluation are not kept. */
+/** A cached answer shows neither the model's latency nor its refusals, so an evaluation uses no cache. */
 const NO_CACHE = { get: async () => null, set: async () => undefined }
 
 function describe(report: ModelReport): string[] {

@@ -23,8 +23,8 @@ vertical-align:top}img{width:320px;height:auto;display:block}.right{background:#
 section{display:flex;gap:1rem;margin:0 0 2rem;flex-wrap:wrap}td{max-width:28rem;overflow-wrap:anywhere}`
 
 /**
- * A page that needs nothing but itself: no script, no address, pictures inside. Every text of a model, a video or a
- * person is escaped, and the policy in its head forbids what would get through.
+ * A self-contained page: no script, no external address, embedded pictures. Every text of a model, a video or a person
+ * is escaped, and the content security policy in its head blocks the rest.
  */
 export function writeEvaluationPage(
   frames: readonly PageFrame[],

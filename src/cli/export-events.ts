@@ -60,7 +60,7 @@ async function exportEvents({ db, config }: CommandContext, { from, to, types, g
   complain(`${count(done.events, 'event')}. Go on with --from ${formatCursor(last(done.cursor, upTo))}`)
 }
 
-/** What lies between the last event of these types and the end needs no second look. */
+/** The later of the two: events of other types before the end need not be read again. */
 function last(cursor: Cursor, upTo: Cursor): Cursor {
   return isLater(upTo, cursor) ? upTo : cursor
 }

@@ -1,4 +1,4 @@
-/** How a command ends. Scripts decide by these, so they are told in every help. */
+/** Exit codes. Scripts depend on them, so every help text lists them. */
 export const EXIT = { done: 0, failed: 1, usage: 2, unavailable: 3 } as const
 
 /** What the user can correct: printed as one line without a stack. */

@@ -76,7 +76,7 @@ async function openDrawing(): Promise<View> {
   }
 }
 
-/** What fits on the screen: those in progress, and the others as numbers. */
+/** The lines that fit on the screen: videos in progress, and counts of the others. */
 function fitted(reports: readonly VideoReport[], rows: number): Line[] {
   if (reports.length + 1 <= rows) return videoTable(reports)
   const working = reports.filter(({ status }) => !OVER.includes(status))

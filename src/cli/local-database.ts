@@ -8,8 +8,9 @@ import { readRunFile } from './context.ts'
 import { CliError } from './failure.ts'
 
 /**
- * The database of a command that needs nothing else: DATABASE_URL, that of the running service, or the one in DATA_DIR,
- * which runs for the time of the command. With `idle` a running service is refused, and a missing database is created.
+ * Opens the database for a command that needs nothing else: DATABASE_URL, the running service's, or the one in
+ * DATA_DIR. The last one is started for the time of the command. With `idle` a running service is refused, and a
+ * missing database is created.
  * @throws CliError, LocalFailure
  */
 export async function withDatabase<T>(

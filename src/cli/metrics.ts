@@ -7,8 +7,8 @@ import { CliError } from './failure.ts'
 type SettingName = 'METRICS_PORT' | 'WORKER_METRICS_PORT'
 
 /**
- * Serves metrics, if they are wanted. A port that nobody chose may be in use, by another service on this machine: then
- * the process goes on without.
+ * Serves metrics, unless they are turned off. When the default port is in use by another service, the process continues
+ * without metrics.
  * @throws CliError where the chosen port cannot be used.
  */
 export async function openMetricsPort(
@@ -26,7 +26,7 @@ export async function openMetricsPort(
   }
 }
 
-/** Before anything is started. @throws CliError where a chosen port cannot be used. */
+/** Call it before anything is started. @throws CliError when a chosen port cannot be used. */
 export async function refuseMetricsPort({ host, port, given }: MetricsConfig, name: SettingName): Promise<void> {
   const trouble = given && port !== 0 ? await portTrouble(port, host) : undefined
   if (trouble) throw refusal(name, port, host, trouble)

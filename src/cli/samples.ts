@@ -46,9 +46,9 @@ const Samples = z.array(
 type Sample = z.infer<typeof Samples>[number]
 
 /**
- * Adds the sample videos to an empty library, describes their frames by the notes that come with them, and prints
- * their progress until each is ready or has failed. In a library that has videos it only adds notes that are missing,
- * as after a start that was stopped half-way.
+ * Adds the sample videos to an empty library and describes their frames by the notes that come with them. Prints the
+ * progress until each video is ready or has failed. In a library with videos it only adds missing notes, as after an
+ * interrupted start.
  */
 export async function addSamples(
   { db, store, config }: { db: Db; store: MediaStore; config: Pick<Config, 'maxUploadBytes'> },

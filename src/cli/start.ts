@@ -32,8 +32,8 @@ const STOP_MS = 20_000
 const cli = fileURLToPath(new URL('../cli.ts', import.meta.url))
 
 /**
- * Runs the whole service here: PostgreSQL and Redis unless their variables are set, migrations, the API in this
- * process, the worker as its child so that jobs do not slow down answers, and samples for an empty library.
+ * Runs the whole service on this machine: PostgreSQL and Redis unless their variables are set, migrations, the API, the
+ * worker, and samples for an empty library. The worker is a child process, so that jobs do not slow down answers.
  * Resolves with the exit code after a signal, or when a part that it needs has ended.
  * @throws CliError, LocalFailure
  */
@@ -81,7 +81,7 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   await refuseMetricsPort(given.metrics.api, 'METRICS_PORT')
   await refuseMetricsPort(given.metrics.worker, 'WORKER_METRICS_PORT')
   const { databaseUrl, redisUrl } = await openStores(given, { logger, parts, pids, end })
-  // Left by killed workers. The claim on the folder keeps other services out.
+  // Left by killed workers. No other service uses the folder, because this process has locked it.
   rmSync(join(given.dataDir, 'scratch'), { recursive: true, force: true })
   if (signal.aborted) return
 
@@ -95,7 +95,7 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   await ensureOperator(db, given.dataDir)
   if (signal.aborted) return
 
-  // Not earlier: another program could take a free port while the databases start.
+  // Checked late: another program could take a free port while the databases start.
   const config = await settlePort(given)
   const api = await openApi({ config, databaseUrl, redisUrl, logger, host })
   const metrics = await openMetricsPort(config.metrics.api, { name: 'METRICS_PORT', text: api.metrics, logger })

@@ -16,7 +16,7 @@ export interface SupervisedServer {
 }
 
 export interface Supervision {
-  /** What people call the server. */
+  /** The server's name in messages. */
   name: string
   /** Starts it. `before` is the one that ended: the new one must have its URL and its data. */
   start(before: LocalServer | undefined): Promise<LocalServer>
@@ -29,7 +29,7 @@ export interface Supervision {
 
 const MOST_FAILURES = 5
 const FIRST_PAUSE_MS = 200
-/** A server that ran this long was well. Its end is the first failure of a row. */
+/** A server that ran this long counts as healthy. Its end is then the first failure of a new series. */
 const STEADY_MS = 30_000
 
 /** Starts a local database, and starts it again on the same port and data whenever it ends by itself. */

@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { styleText } from 'node:util'
 import stringWidth from 'string-width'
 
-// The only file that writes to the terminal, so that no text of others can steer it.
+// The only file that writes to the terminal, so that no foreign text can control it.
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 /** A part of a line: a text, or one with its colour. */
 type Piece = string | { text: string; style: Style | undefined }
 export type Line = string | readonly Piece[]
 
-/** What steers a terminal: C0 but for tabs and line ends, DEL, C1, and what turns the direction of writing. */
+/** Characters that control a terminal: C0 except tab and line end, DEL, C1, and direction marks. */
 const CONTROLS = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g
 /** The same in JSON, where C0 is escaped already. */
 const UNESCAPED = /[\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g

@@ -28,7 +28,7 @@ import { CliError, usage } from './failure.ts'
 import { type Column, print, table } from './terminal.ts'
 
 interface Fields {
-  /** Not null: to commander that is no value. */
+  /** 'all' instead of null, which commander treats as no value. */
   types?: readonly EventType[] | 'all'
   description?: string
   email?: string

@@ -11,11 +11,11 @@ export interface AppOptions {
   logger: Logger
   /** The number of proxies in front, which decides whose X-Forwarded-For entry is the client. */
   trustProxy: number
-  /** Where the times of requests are kept; absent: they are not. */
+  /** Records the times of requests. Absent: they are not recorded. */
   times?: RequestTimes | undefined
-  /** Pays for what no route charges: refusals and OPTIONS. */
+  /** The limits that requests without a charge of their own count against: refusals and OPTIONS. */
   limits: LocalLimits
-  /** Routers in the order they are asked; each holds full paths. */
+  /** Routers in the order in which they are tried. Each holds full paths. */
   routers: readonly Router[]
 }
 
@@ -31,7 +31,8 @@ export function createApp({ logger, trustProxy, times, limits, routers }: AppOpt
   // Repeated parameters stay visible and nothing nests: routes read the query by their own table (parameters.ts).
   app.set('query parser', 'simple')
   const allowedMethods = methodTable(routers)
-  // Within Express, which replaces the prototypes of request and response: what was touched before makes that slow.
+  // Within Express, because it replaces the prototypes of request and response. That is slow for objects that were used
+  // before.
   const methods = { allowed: allowedMethods, literal: literalMethods(routers, allowedMethods) }
   app.use(beginRequest(openEdge({ logger, trustProxy }), limits, methods))
   for (const router of routers) app.use(router)
@@ -45,7 +46,10 @@ export function createApp({ logger, trustProxy, times, limits, routers }: AppOpt
 
 type AllowedMethods = ReturnType<typeof methodTable>
 
-/** Gives the request its context, and answers what no route is asked for: a missing Host, OPTIONS, a literal path. */
+/**
+ * Creates the request's context. Answers requests that must reach no route: a missing Host, OPTIONS, and a literal path
+ * with another method.
+ */
 function beginRequest(
   edge: ReturnType<typeof openEdge>,
   limits: LocalLimits,
@@ -108,7 +112,7 @@ function methodTable(routers: readonly Router[]): (path: string) => string | und
 const isLiteral = ({ route }: Layer) => !/[:*{]/.test(route!.path)
 
 /**
- * Finds the methods of a literal path that a route with a parameter would take too: it would take the word for an id.
+ * Finds the methods of a literal path that also fits a route with a parameter, which would read the word as an id.
  * Undefined for any other path.
  */
 function literalMethods(routers: readonly Router[], allowedMethods: AllowedMethods) {

@@ -25,7 +25,7 @@ export interface AuthenticationDeps {
   publicUrl: string
 }
 
-/** The plan that a scope needs. Operators' scopes need the role instead. */
+/** The plan that a scope needs. Operators' scopes depend on the role instead. */
 const PLAN_OF: Partial<Record<Scope, Plan>> = {
   'saves:read': 'pro',
   'saves:write': 'pro',
@@ -48,21 +48,21 @@ export interface Authentication {
 
 const callers = new WeakMap<Request, Caller>()
 
-/** Who is calling. Only behind `requireScope`. */
+/** The caller. Use it only behind `requireScope`. */
 export function callerOf(req: Request): Caller {
   const caller = callers.get(req)
   if (!caller) throw new Error('callerOf is used on a route without requireScope')
   return caller
 }
 
-/** One budget for all keys of an account: a new key is no new budget. */
+/** All keys of an account share one budget: a new key gives no new points. */
 export function payerOf({ account }: Pick<Caller, 'account'>): Payer {
   return { budget: budgetOf(account.plan), subject: account.id }
 }
 
 /**
- * Why this caller may not use what `scope` guards: the plan before the scope. Undefined when it may.
- * `everyPlan`: the plan does not matter.
+ * Why this caller may not use an endpoint with this scope: the plan is checked before the scope. Undefined when it may.
+ * `everyPlan`: the plan is not checked.
  */
 export function refusalOf(
   caller: Caller,
@@ -82,7 +82,7 @@ export function refusalOf(
   return undefined
 }
 
-/** Of open streams, which hold the ids of keys: those whose key may still use `scope`. */
+/** The guard of open streams, whose holders are the ids of keys: a stream stays open while its key may use `scope`. */
 export function guardStreams(db: Db, scope: Scope): StreamGuard {
   return async (keyIds) => {
     const callers = await findCallers(db, keyIds)
@@ -96,7 +96,7 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
 
   const keys = openKeyChecks(db)
 
-  /** A failed check is refused by its address and by its key. A valid key is never refused for others' failures. */
+  /** Failed checks are limited by address and by key. A valid key is never refused for the failures of others. */
   async function failure(req: Request, res: Response, bearer: string | undefined): Promise<AppError> {
     const subjects = [contextOf(req).address, prefixOf(bearer)].filter((subject) => subject !== undefined)
     const waitSec = Math.max(...subjects.map(limits.failureWaitSec))

@@ -18,7 +18,7 @@ export interface CacheableRead {
   load: () => Promise<object | string>
   /** Per-request answer (`debug=1`): never cached. */
   once?: boolean
-  /** What it costs beyond its route's points where it must be searched for. */
+  /** Points beyond its route's when it is not in memory. */
   coldPoints?: number
 }
 
@@ -55,7 +55,9 @@ export function openCachedReads(
 
   const encodingOf = encodingReader()
 
-  /** Sends a read, or 304. Without a version the engine changed meanwhile, and no cache may keep the answer. */
+  /**
+   * Sends a read, or 304. A missing version means that the engine changed meanwhile: then no cache may keep the answer.
+   */
   function send(req: Request, res: Response, name: string, { value, version }: Versioned<CompressibleBody>) {
     if (version === undefined) res.setHeader('Cache-Control', 'no-store')
     else {

@@ -9,7 +9,7 @@ type Connected = Pick<IncomingMessage, 'socket'>
 
 /** The client's IP address behind `trustProxy` proxies, as Express's `trust proxy` reads X-Forwarded-For. */
 export function clientIp(req: Connected, trustProxy: number): string {
-  // Without a trusted proxy the header is a stranger's text: do not parse it.
+  // Without a trusted proxy anyone may write the header, so it is not parsed.
   if (trustProxy === 0) return req.socket.remoteAddress ?? ''
   return proxyaddr(req as IncomingMessage, (_address, hop) => hop < trustProxy) ?? ''
 }

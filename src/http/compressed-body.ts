@@ -15,7 +15,7 @@ export type Encoding = keyof typeof compress
 /** Smaller bodies are sent as they are. */
 const COMPRESS_FROM_BYTES = 1024
 
-/** A finished body. Its compressed forms are made when first asked for, once, and kept beside it. */
+/** A finished body. Each compressed form is made once, when it is first asked for, and kept with it. */
 export class CompressibleBody {
   readonly bytes: Buffer
   readonly #forms: { [encoding in Encoding]?: Buffer | Promise<Buffer> } = {}

@@ -6,22 +6,22 @@ import { STATUS_CODES } from '../node-http.ts'
 import { addressReader } from './client-address.ts'
 import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
 
-/** How long an unwanted body is still read after the answer, so that its sender receives that answer. */
+/** How long a refused body is still read after the answer, so that its sender receives the answer. */
 const LINGER_MS = 5_000
 
 export interface ConnectionLimits {
   /** How long a body may take to arrive. Uploads are exempt. */
   bodyMs?: number
-  /** How long a connection may stand still within a request: a client that does not read its answer loses it. */
+  /** How long a connection may be idle within a request. A client that does not read its answer is disconnected. */
   idleMs?: number
-  /** Open connections of one address. Absent behind a proxy, because they all come from it. */
+  /** Most open connections of one address. Absent behind a proxy, because all connections come from the proxy. */
   perAddress?: number | undefined
 }
 
 /**
- * Guards what no route sees: requests that cannot be parsed are answered as JSON, connections that stand still close,
- * one address holds a bounded number, and a body that drips in is cut off after `bodyMs`. Only uploads
- * (`POST /api/videos`) may take longer. Call it before the server listens.
+ * Guards the connections, which no route sees. A request that cannot be parsed is answered in JSON. Idle connections
+ * are closed, and an address may hold a limited number. A slow body is cut off after `bodyMs`, except for uploads
+ * (`POST /api/videos`). Call it before the server listens.
  */
 export function guardConnections(
   server: Server,
@@ -47,7 +47,7 @@ export function guardConnections(
   let arrived: [IncomingMessage, ServerResponse][] = []
   server.on('request', (req, res) => {
     if (req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined) return
-    // Look once the current packet is read: most bodies arrive with their head and need no watching.
+    // Checked once the current packet is read: most bodies arrive with their head and need no timer.
     if (arrived.push([req, res]) > 1) return
     setImmediate(() => {
       const looked = arrived

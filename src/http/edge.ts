@@ -4,7 +4,7 @@ import type { Logger } from '../logger.ts'
 import { addressReader } from './client-address.ts'
 import type { Payer } from './rate-limit/budgets.ts'
 
-/** What every answer needs to know of its request, computed once, before any route runs. */
+/** The facts about a request that every answer needs. They are computed once, before any route runs. */
 export interface RequestContext {
   /** The caller's X-Request-Id where it is well formed, else a new one. It is on the answer and in the log. */
   requestId: string
@@ -14,13 +14,13 @@ export interface RequestContext {
   path: string
   /** Whether the request has taken points. A refusal that has not takes one. */
   charged: boolean
-  /** Of `performance.now()`; undefined once the answer is counted (`request-times.ts`). */
+  /** From `performance.now()`; undefined once the answer is counted (`request-times.ts`). */
   startedAt: number | undefined
-  /** Who has paid from a budget that all processes share. */
+  /** Set once points were taken from a budget that all processes share. */
   payer?: Payer
 }
 
-/** The context lies on the request itself: a WeakMap costs each warm read several times as much. */
+/** The context is a property of the request: a WeakMap costs each warm read several times as much. */
 const CONTEXT = Symbol('request context')
 type WithContext = IncomingMessage & { [CONTEXT]?: RequestContext }
 
@@ -32,8 +32,8 @@ export function contextOf(req: IncomingMessage): RequestContext {
 }
 
 /**
- * Opens the edge: gives each request its context, sets the headers that every answer carries, and logs the request
- * at debug level when its answer is sent.
+ * Opens the edge. It creates each request's context, sets the headers of every answer, and logs the request at debug
+ * level once its answer is sent.
  */
 export function openEdge(options: { logger: Logger; trustProxy: number }) {
   const { logger } = options
@@ -74,7 +74,7 @@ function givenId(req: IncomingMessage): string | undefined {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined
 }
 
-/** Ids of a random part for the process and a count: a UUID costs a warm read over one percent of its CPU time. */
+/** Request ids: a random part per process and a count. A UUID costs a warm read over one percent of its CPU time. */
 function requestIds(): () => string {
   const process = randomBytes(9).toString('base64url')
   let count = 0
@@ -111,8 +111,8 @@ export function sendPreflight(res: ServerResponse): void {
 }
 
 /**
- * The path as the log has it: that of the route, such as `/api/boards/:id`, because ids and names in a path tell who
- * did what. Without a route it is the path as it was asked for.
+ * The path for the log: the route's, such as `/api/boards/:id`, because ids and names in a path show who did what.
+ * Without a route it is the path as requested.
  */
 export function loggedPath(req: IncomingMessage): string {
   const { route } = req as IncomingMessage & { route?: { path: string } }

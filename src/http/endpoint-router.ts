@@ -30,7 +30,7 @@ function guardsOf(operation: Operation, { authentication, limits }: RouterTools)
   if (scope) guards.push(authentication.requireScope(scope, { ...cost, everyPlan }))
   else if (cached || plain) guards.push(...(free ? [] : [limitOpenReads(limits, cost)]))
   else guards.push(limitOpen(limits, cost))
-  // Behind the scope: a caller without a key learns nothing about the body.
+  // After the scope, so that a caller without a key learns nothing about the body.
   if (body) guards.push(jsonBody)
   return guards
 }

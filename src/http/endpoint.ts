@@ -14,9 +14,11 @@ import type { RateLimits } from './rate-limit/rate-limits.ts'
 import { holdUntilSent, spendMore } from './rate-limit/spend.ts'
 import type { LongAnswers } from './stream-body.ts'
 
-/** What the router, OpenAPI, /docs, /llms.txt and the authorisation tests know about an endpoint. */
+/**
+ * The declaration of an endpoint. The router, OpenAPI, /docs, /llms.txt and the authorisation tests are made from it.
+ */
 export interface Operation {
-  /** What generated clients call it. It never changes. */
+  /** The operation's name in generated clients. It never changes. */
   id: string
   method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   /** As mounted: `/api/videos/:id/frames`. */
@@ -46,9 +48,9 @@ export interface Operation {
   emptyAnswers?: Readonly<Record<number, string>>
   /** Absent: open to everyone. */
   scope?: Scope
-  /** The scope is enough: what takes back and what exports stay open when a plan has lapsed. */
+  /** The plan is not checked: removals and exports stay open when a plan has lapsed. */
   everyPlan?: boolean
-  /** Open to everyone, and a key adds to it. */
+  /** Open to everyone. With a key the answer holds more. */
   keyOptional?: boolean
   /** Statuses beyond those that every operation of its kind may answer. */
   errors?: readonly number[]
@@ -65,11 +67,11 @@ export interface Operation {
    * answer may take them from another of the address's budgets than the usual one.
    */
   cost?: { budget?: Budget; points?: number }
-  /** Needs no other system: only the `errors` above and 429 can happen. */
+  /** Depends on no store: only the `errors` above and 429 can occur. */
   plain?: boolean
   /** Takes no points. */
   free?: boolean
-  /** Its answer may be long: it is compressed. */
+  /** The answer may be long, so it is compressed. */
   long?: boolean
   /** Headers of every answer, refusals included. */
   headers?: Readonly<Record<string, string>>
@@ -80,7 +82,7 @@ export interface Endpoint<D> extends Operation {
   toHandler: (deps: D, tools: EndpointTools) => RequestHandler
 }
 
-/** What the framework needs to run handlers. */
+/** The dependencies of the endpoint router. */
 export interface EndpointTools {
   db: Db
   cache: CachedReads
@@ -94,7 +96,7 @@ type PathParams<Path extends string> = Path extends `${string}:${infer Name}/${i
     ? { [K in Name]: string }
     : unknown
 
-/** What a handler is given: read and checked by the operation's own tables. */
+/** The input of a handler, parsed and checked by the operation's schemas. */
 export interface Input<O extends Operation> {
   params: PathParams<O['path']>
   query: O extends { parameters: infer P extends Parameters } ? Values<P> : Record<never, never>
@@ -102,11 +104,11 @@ export interface Input<O extends Operation> {
   caller: O extends { scope: Scope } ? Caller : undefined
   req: Request
   res: Response
-  /** Takes points beyond the operation's own, for work that the request shows. @throws RateLimited */
+  /** Takes points beyond the operation's own, when the request shows more work. @throws RateLimited */
   charge(points: number): undefined | Promise<void>
-  /** Holds one of its kind until the answer is sent. @throws AppError rate_limited */
+  /** Takes one of the caller's concurrent slots of this kind until the answer is sent. @throws AppError rate_limited */
   hold(kind: Holding): void
-  /** Sends a body of any length. `hold` a long answer before. */
+  /** Streams a body of any length. Call `hold('longAnswers')` before. */
   sendPieces(pieces: AsyncIterable<string>, type: string): Promise<void>
 }
 
@@ -133,9 +135,9 @@ export function endpoint<D, const O extends Operation>(
 }
 
 interface PostOptions<O extends Operation> {
-  /** The answer holds a secret, so it is not stored to be repeated. */
+  /** The answer holds a secret, so it is not stored for replays. */
   secret?: boolean
-  /** What the write costs by its body. */
+  /** The points of the write, by its body. */
   pointsOf?: (body: Input<O>['body']) => number
   /** The path of what was created. */
   locationOf?: (answer: Answer<O>) => string
@@ -165,17 +167,17 @@ export function idempotentPost<D, const O extends Operation & { method: 'post'; 
   }
 }
 
-/** Of an answer that tells of something new. */
+/** Header of an answer that created a resource. */
 export const LOCATION = { Location: 'The path of what was created.' } as const
 
 interface ReadOptions<O extends Operation> {
-  /** The same question in its shortest form, so that equal questions share an answer. */
+  /** The query in its shortest form, so that equal queries share an answer. */
   canonical?: (query: Input<O>['query']) => Input<O>['query']
-  /** Throws for path parameters that can name nothing. Runs after the query is read, so a 400 wins over a 404. */
+  /** Throws for path parameters that cannot name anything. Runs after the query is parsed, so a 400 wins over a 404. */
   check?: (params: Input<O>['params']) => void
-  /** Whether the answer is about this very request. Such an answer is never cached. */
+  /** Whether the answer depends on this one request. Such an answer is never cached. */
   perRequest?: (query: Input<O>['query']) => boolean
-  /** The points beyond the operation's own of a question that must be searched for. */
+  /** Points beyond the operation's own when the answer is not in memory. */
   coldPoints?: (query: Input<O>['query']) => number
 }
 

@@ -2,26 +2,26 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError } from '../errors.ts'
 
-/** Of these holders of streams, those that may still read. */
+/** Returns the holders, among these, that may still read. */
 export type StreamGuard = (holders: readonly string[]) => Promise<ReadonlySet<string>>
 
 interface EventStreamOptions {
-  /** Whom the stream is counted under: the id of a key or of a session. */
+  /** The stream counts for this holder: the id of a key or of a session. */
   holder: string
-  /** Asked about all its holders together at every heartbeat and at `recheck`. */
+  /** Called with all its holders together at every heartbeat and at `recheck`. */
   guard: StreamGuard
-  /** Whole messages. The next is asked for when the client has taken the one before. Ends at the signal. */
+  /** Whole messages. The next one is requested when the client has read the previous one. Ends at the signal. */
   messages(signal: AbortSignal): AsyncIterable<string>
 }
 
 /** The open `text/event-stream` answers of one process. */
 export interface EventStreams {
   /**
-   * Sends until the client leaves, the messages end, the guard refuses the holder or the client stands still.
+   * Sends until the client leaves or stops reading, the messages end, or the guard refuses the holder.
    * @throws AppError rate_limited, unavailable: too many are open; before anything is sent
    */
   send(exchange: { req: IncomingMessage; res: ServerResponse }, options: EventStreamOptions): Promise<void>
-  /** Asks the guards now, because a right may have ended. */
+  /** Calls the guards now, because a permission may have ended. */
   recheck(): void
 }
 
@@ -30,7 +30,7 @@ export interface EventStreamLimits {
   inProcess?: number
   /** Load balancers cut silent connections after 30 to 60 seconds. */
   heartbeatMs?: number
-  /** How long a client may leave its buffer full. It goes on from the last id when it comes back. */
+  /** How long a client may leave its buffer full. It can reconnect and continue from its last id. */
   stalledMs?: number
 }
 
@@ -79,7 +79,7 @@ export function openEventStreams({
         (allowed) => {
           for (const stream of asked) if (!allowed.has(stream.holder)) stream.refuse()
         },
-        // Without its database the service sends no events either.
+        // Ignored: without its database the service sends no events either.
         () => undefined,
       )
     }
@@ -114,7 +114,7 @@ function begin(res: ServerResponse): void {
   res.writeHead(200, {
     'Content-Type': 'text/event-stream; charset=utf-8',
     'Cache-Control': 'no-store, no-transform',
-    // nginx would collect the answer.
+    // Otherwise nginx buffers the answer.
     'X-Accel-Buffering': 'no',
     // The connection ends with the stream, so that a process that stops need not wait for it.
     Connection: 'close',

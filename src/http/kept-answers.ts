@@ -2,7 +2,7 @@ import { CompressibleBody } from './compressed-body.ts'
 import type { ReadModelVersion } from './read-model-version.ts'
 import { openVersionedCache } from './versioned-cache.ts'
 
-/** A finished answer that no cache outside may keep. */
+/** A finished private answer, kept in this process only. */
 interface KeptAnswer {
   body: CompressibleBody
   /** The cursor of the next page; null at the end. */
@@ -11,8 +11,8 @@ interface KeptAnswer {
 
 export interface KeptAnswers {
   /**
-   * The answer of this key, made once for all who wait and kept until the read model changes. The key names everything
-   * else that it depends on. The caller has checked who may see it.
+   * The answer of a key: made once for all concurrent callers and kept until the read model changes. The key must
+   * include everything else that the answer depends on. Check before the call who may see it.
    */
   find(key: string, make: () => Promise<{ text: string; next: string | null }>): Promise<KeptAnswer>
 }

@@ -209,7 +209,7 @@ function schemaOf(status: number, { problem = Problem, plain }: Operation): z.Zo
 }
 
 function errorsOf({ errors = [], ranges, plain, free, scope, body, otherBody, idempotent }: Operation): number[] {
-  // The connection refuses what is too long or too slow before any route is asked.
+  // The connection refuses requests that are too long or too slow before any route runs.
   const all = new Set([408, 431, ...errors])
   const add = (...statuses: number[]) => {
     for (const status of statuses) all.add(status)

@@ -28,7 +28,7 @@ export const STATUS: Record<ErrorCode, number> = {
   unavailable: 503,
 }
 
-/** Turns any error into one that is safe to show: no stack, path or key of ours gets through. */
+/** Turns any error into one that is safe to show: it holds no stack, path or key of the service. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (error instanceof ZodError) {
@@ -118,7 +118,7 @@ function toDetail(issue: ZodError['issues'][number]): ErrorDetail {
   return { path, message: issue.message }
 }
 
-/** Headers that belong to the answer a route had begun, not to its error. */
+/** Headers of the answer that a route had begun. An error is sent without them. */
 const OF_THE_ANSWER = [
   'ETag',
   'Link',
@@ -136,7 +136,7 @@ function sendProblem(req: IncomingMessage, res: ServerResponse, error: AppError)
   for (const header of OF_THE_ANSWER) res.removeHeader(header)
   res.setHeader('Cache-Control', 'no-store')
   if (error.retryAfterSec !== undefined) res.setHeader('Retry-After', String(Math.ceil(error.retryAfterSec)))
-  // Also of reads that are cached, whose answers have none.
+  // Also for cached reads, whose answers have no such headers.
   if (error instanceof RateLimited) setRateLimitHeaders(res, error.usage)
   if (error.code === 'unauthenticated' && !res.hasHeader('WWW-Authenticate'))
     res.setHeader('WWW-Authenticate', 'Bearer realm="frame-library", error="invalid_token"')
@@ -153,7 +153,7 @@ function bodyOf({ code, message, details }: AppError): string {
   return scrub(JSON.stringify({ code, message, details }))
 }
 
-/** The error that is answered: the given one, or that the address has used up its budget with such requests. */
+/** The error to answer: the given one, or `rate_limited` when the address has used up its budget with such requests. */
 function charged(limits: LocalLimits, problem: AppError, req: IncomingMessage): AppError {
   if (STATUS[problem.code] >= 500) return problem
   try {
@@ -165,8 +165,8 @@ function charged(limits: LocalLimits, problem: AppError, req: IncomingMessage): 
 }
 
 /**
- * Logs an error once, answers it, and passes over what is left of the body. An answer that has begun cannot be mended:
- * its connection closes.
+ * Logs an error once, answers it, and discards the rest of the body. When the answer has already begun, it closes the
+ * connection.
  */
 function answerProblem(
   { logger, refused, limits }: { logger: Logger; refused: RefusalLog; limits: LocalLimits },
@@ -191,12 +191,15 @@ function answerProblem(
   else answer()
 }
 
-/** A client that does not heed its limit waits for its refusals: each connection then costs ten requests a second. */
+/**
+ * Delay of refusals for a client that ignores its limit: each of its connections then sends at most ten requests a
+ * second.
+ */
 const LATE_MS = 100
 
 /** The error handler at the end of the Express application. */
 export function problemHandler(logger: Logger, limits: LocalLimits): ErrorRequestHandler {
   const refused = openRefusalLog(logger)
-  // Express knows an error handler by its four parameters.
+  // Express recognises an error handler by its four parameters.
   return (error: unknown, req, res, _next) => answerProblem({ logger, refused, limits }, error, req, res)
 }

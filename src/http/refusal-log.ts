@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { atMost } from '../at-most.ts'
 import type { Logger } from '../logger.ts'
 
-/** Lines a minute for one address; what is above is counted. */
+/** Lines a minute for one address. Further refusals are only counted. */
 const LINES = 20
 const WINDOW_MS = 60_000
 const MAX_ADDRESSES = 10_000
@@ -11,8 +11,8 @@ const MAX_ADDRESSES = 10_000
 export type RefusalLog = (address: string, fields: object, message: string) => boolean
 
 /**
- * Logs the first refusals of each address in a minute, and then one line that counts the others: one client can neither
- * fill the disk nor hide the faults of others.
+ * Logs the first refusals of each address in a minute, and then one line that counts the others. So one client can
+ * neither fill the disk nor hide the faults of others.
  */
 export function openRefusalLog(
   logger: Pick<Logger, 'info'>,

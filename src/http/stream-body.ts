@@ -12,15 +12,15 @@ const compressors: Record<Encoding, () => Transform> = {
 
 export interface LongAnswers {
   /**
-   * Sends a body of any length without holding it: the next piece is made when the client has read the one before. The
-   * first piece is made before the headers go out, so that an error there has an answer of its own.
+   * Streams a body of any length: the next piece is made when the client has read the previous one. The first piece is
+   * made before the headers are sent, so that an error in it gets an error response.
    */
   send(req: Request, res: Response, pieces: AsyncIterable<string>, type: string): Promise<void>
 }
 
 /**
- * Long answers of one process. One piece is made at a time, followed by a pause three times as long: however many are
- * sent, three quarters of the time are left to other requests.
+ * Long answers of one process. One piece is made at a time, followed by a pause three times as long. So three quarters
+ * of the time are left to other requests, however many long answers there are.
  */
 export function openLongAnswers(): LongAnswers {
   let turn: Promise<unknown> = Promise.resolve()
@@ -73,7 +73,7 @@ async function sendPieces(req: Request, res: Response, pieces: AsyncIterable<str
   try {
     await (encoding ? pipeline(body, compressors[encoding](), res) : pipeline(body, res))
   } catch (error) {
-    // A client that leaves is no error of the service.
+    // A client that leaves is not an error.
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
   }
 }

@@ -8,13 +8,13 @@ const FIELDS = ['title', 'author', 'platform', 'backfill']
 interface FormFile {
   file: Readable
   filename: string
-  /** Resolves at the form's end: fields may stand before or after the file. */
+  /** Resolves at the form's end, because fields may come before or after the file. */
   fields: Promise<Record<string, string>>
 }
 
 /**
- * Reads a form with one file, and fields of a video besides; `also` names further ones. `upload` starts as soon as the
- * file does and streams it; the result is its result.
+ * Reads a form with one file and the fields of a video; `also` names more fields. `upload` starts with the file and
+ * streams it. Returns the result of `upload`.
  * @throws AppError for another form, once the upload that had begun has removed its unfinished file
  */
 export function receiveForm<T>(

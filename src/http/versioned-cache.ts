@@ -1,28 +1,28 @@
 import { LRUCache } from 'lru-cache'
 import type { ReadModelVersion } from './read-model-version.ts'
 
-/** A value and the version it holds for; without a version it holds for this one request and may not be kept. */
+/** A value and the version it is valid for. Without a version it is valid for this request only and may not be kept. */
 export interface Versioned<V> {
   value: V
   version: string | undefined
 }
 
 export interface VersionedCache<V extends object> {
-  /** The version under which values are looked up now. */
+  /** The version under which values are looked up. */
   version(): string | Promise<string>
-  /** The value kept for a key under the current version. Undefined also while the version itself is not at hand. */
+  /** The value kept for a key under the current version. Also undefined while the version itself is unknown. */
   peek(key: string): Versioned<V> | undefined
   isKept(key: string, version: string): boolean
   /**
-   * The value of a key: at once where it is kept, else from `load`, which runs once for all who wait for the key
-   * (`shared: false`: once for each caller). A failed load is kept by no one.
+   * The value of a key: from memory, else from `load`, which runs once for all concurrent callers (`shared: false`:
+   * once for each). A failed load is not kept.
    */
   getOrLoad(key: string, load: () => Promise<V>, options?: { shared?: boolean }): Versioned<V> | Promise<Versioned<V>>
 }
 
 /**
- * A bounded cache of values that hold for one version of the read model. A value loaded while the engine changed is
- * not kept: it may belong to the other engine's version.
+ * A bounded cache of values that are valid for one version of the read model. A value loaded while the engine changed
+ * is not kept: it may belong to the other engine's version.
  */
 export function openVersionedCache<V extends object>({
   readModel,
@@ -36,7 +36,7 @@ export function openVersionedCache<V extends object>({
   /** Whether a loaded value may be kept at all. Absent: every one may. */
   keeps?: (value: V) => boolean
 }): VersionedCache<V> {
-  // By key alone: a new version's value takes the place of the old one's.
+  // By key alone: the value of a new version replaces the old one.
   const kept = new LRUCache<string, { value: V; version: string }>({
     maxSize: maxBytes,
     sizeCalculation: ({ value }, key) => sizeOf(value) + key.length * 2 + 256,
@@ -69,7 +69,7 @@ export function openVersionedCache<V extends object>({
     peek(key) {
       const version = readModel.current()
       if (typeof version === 'string') return find(key, version)
-      // This caller does not wait for the version. Those who do see its error.
+      // This caller does not wait for the version. Callers that wait see its error.
       version.catch(() => undefined)
       return undefined
     },

@@ -7,8 +7,8 @@ export interface Claim {
 }
 
 /**
- * Takes the data folder for this process alone. Undefined when another process has it.
- * SQLite's lock is a lock of the kernel, so it ends with the process and leaves no stale file.
+ * Locks the data folder for this process. Undefined when another process has it. SQLite's lock is a kernel lock, so it
+ * ends with the process and leaves no stale file.
  */
 export function claimDataDir(dir: string): Claim | undefined {
   mkdirSync(dir, { recursive: true, mode: 0o700 })

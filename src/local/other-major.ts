@@ -60,7 +60,10 @@ export function installPrograms(major: string, dir: string): PostgresPrograms {
   return programsIn(join(dir, 'node_modules', name, 'native'))
 }
 
-/** Where a cluster is built that takes the place of the one in `dir`. What an interrupted upgrade left is removed. */
+/**
+ * The folder in which the new cluster is built before it replaces the one in `dir`. Removes what an interrupted upgrade
+ * left.
+ */
 export function prepareUpgrade(dir: string): { next: string; password: string } {
   const next = `${dir}.next`
   for (const left of [next, upgradedDir(dir)]) rmSync(left, { recursive: true, force: true })
@@ -68,8 +71,8 @@ export function prepareUpgrade(dir: string): { next: string; password: string } 
 }
 
 /**
- * Puts the old cluster aside as `<dir>-<major>` and the new one in its place. Both servers must have stopped. A process
- * that ends in between leaves what the next start completes.
+ * Renames the old cluster to `<dir>-<major>` and moves the new one to its place. Both servers must have stopped. If the
+ * process ends in between, the next start completes the swap.
  */
 export function swapClusters(dir: string, { next, major }: { next: string; major: string }): string {
   const aside = `${dir}-${major}`

@@ -10,7 +10,10 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
-/** Why nothing can listen there now (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`). Undefined when it can. */
+/**
+ * The error code with which listening there fails now (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`). Undefined when it
+ * succeeds.
+ */
 export async function portTrouble(port: number, host: string | undefined): Promise<string | undefined> {
   const server = createServer()
   return new Promise((resolve) => {

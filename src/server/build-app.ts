@@ -37,7 +37,7 @@ import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages, type PagesDeps } from '../web/pages.ts'
 import { OPERATIONS } from './operations.ts'
 
-/** What an application shares with its process. */
+/** The parts that an application shares with its process. */
 export interface AppDeps {
   config: Config
   logger: Logger
@@ -52,17 +52,17 @@ export interface AppDeps {
   countJobs: PagesDeps['countJobs']
 }
 
-/** What a test may replace; everything else is wired as in production. */
+/** The parts that a test may replace. Everything else is wired as in production. */
 export interface AppOverrides {
   /** Wraps or replaces the search that production would use. */
   search?: (search: LibrarySearch) => LibrarySearch
   readImage?: MediaStore['get']
   mailer?: Mailer
-  /** Where sign-in links go when there is no mail server. */
+  /** Prints sign-in links when there is no mail server. */
   printLink?: (line: string) => void
   /** False: times of requests are not kept, for the benchmark of what they cost. */
   times?: false
-  /** How long a version of the read model is believed. */
+  /** Lifetime of a looked-up version of the read model. */
   versionTtlMs?: number
   /** The most that cached reads may take in memory. */
   readCacheBytes?: number
@@ -72,7 +72,7 @@ export interface AppOverrides {
 
 export interface App {
   listener: RequestListener
-  /** The routers in the order they are asked, and the tools as they are listed: for the tests that walk them. */
+  /** The routers in the order in which they are tried, and the listed tools. For tests that walk them. */
   routers: readonly Router[]
   tools: readonly Tool[]
   close(): Promise<void>
@@ -144,7 +144,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   }
   const routerTools = { db, cache, authentication, limits, longAnswers }
   const routers = [
-    // The library comes first: warm reads cost little more than the way to their route. The tools come next.
+    // The library comes first, because finding the route is most of the cost of a warm read. The tools come next.
     endpointRouter(LIBRARY_ENDPOINTS, apiDeps, routerTools),
     mcpRouter({ dispatch, publicUrl, authentication, limits, takeTurn }),
     endpointRouter(OTHER_ENDPOINTS, apiDeps, routerTools),
@@ -165,7 +165,7 @@ function namesOf(tools: readonly Tool[]): { open: string[]; account: string[] } 
   return { open: names(true), account: names(false) }
 }
 
-/** The key of a pasted video URL. Another URL finds nothing, instead of whatever its letters resemble. */
+/** The key of a pasted video URL. A URL of no video finds nothing, instead of words that resemble its letters. */
 function sourceKeyOf(term: string): string | undefined {
   return findPasted(term)?.key ?? (/^https?:\/\//i.test(term) ? 'unknown' : undefined)
 }

@@ -25,7 +25,7 @@ export interface ApiOptions {
   /** Port to listen on, instead of the configured one; 0 for any free port. */
   port?: number
   host?: string
-  /** Set by tests: the prefix of Redis keys, a server that listens already, how long to wait for Redis, other parts. */
+  /** Set by tests: the prefix of Redis keys, a listening server, the wait for Redis, replaced parts. */
   prefix?: string
   server?: Server
   patienceMs?: number
@@ -46,7 +46,7 @@ export interface OpenApi {
 
 const CONNECTIONS = 16
 
-/** Events after which a stream may have lost its right. */
+/** Events after which an open stream may have lost its permission. */
 const ENDS_RIGHTS: readonly EventType[] = ['key.revoked', 'account.plan_changed', 'account.disabled', 'account.deleted']
 
 /** Starts the HTTP server. It is stateless: any number of them may run side by side. */
@@ -55,7 +55,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
   const db = openDb({
     url: databaseUrl,
     max: CONNECTIONS,
-    // Writes that wait for each other leave half of the connections to reads.
+    // Concurrent writes leave half of the connections to reads.
     maxTransactions: CONNECTIONS / 2,
     maxTransactionsOfOne: CONNECTIONS / 4,
     lockTimeoutMs: 2_000,
@@ -116,7 +116,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
   }
 }
 
-/** The queues as operators see them. Opened at the first look: few API processes are ever asked. */
+/** Job counts for operators. The queues are opened at the first call, because few API processes are ever asked. */
 function openJobCounts({ redisUrl, prefix, logger }: ApiOptions) {
   let opened: Promise<Queues> | undefined
   return {

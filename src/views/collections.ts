@@ -5,7 +5,7 @@ import type { FrameDocument, LibrarySearch } from '../search/library-search.ts'
 import { FRAME_EXAMPLE, frameShape, type PublicFrame, toFrame } from './frame.ts'
 
 /**
- * Saves and boards as public resources. Their frames come from the read model; ids that it does not know (yet) are
+ * Saves and boards as public resources. Their frames come from the read model. Frames that it does not hold (yet) are
  * neither shown nor counted.
  */
 export interface CollectionDeps {

@@ -4,13 +4,13 @@ import { type JsonMembers, jsonObjectWithLists, jsonText } from '../json-text.ts
 import type { Parameters } from '../parameters.ts'
 import { CSV_HEAD, type ExportRow, toCsvLines } from './export.ts'
 
-/** What the exports share: one collection as a file, in JSON or CSV. */
+/** Exports: one collection as a file, in JSON or CSV. */
 
 export const exportParameters = {
   format: { schema: z.enum(['json', 'csv']), description: 'json (default) or csv.' },
 } as const satisfies Parameters
 
-/** Rows that are loaded at once, while a long list is sent. */
+/** Rows per batch of a long list. */
 export const BATCH = 100
 
 interface Exchange {
@@ -21,7 +21,7 @@ interface Exchange {
 interface Download {
   format?: 'json' | 'csv' | undefined
   name: string
-  /** What the JSON says before its items. */
+  /** Members of the JSON before its items. */
   about?: JsonMembers
   batches: AsyncIterable<readonly ExportRow[]>
 }

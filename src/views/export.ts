@@ -48,12 +48,12 @@ export function creditOf({ video, t_sec }: Pick<SavedFrame, 'video' | 't_sec'>):
   return `“${video.title}”${video.author ? ` by ${video.author}` : ''}, ${video.platform}, at ${minutes}:${seconds}`
 }
 
-/** The first line, behind a byte order mark, so that spreadsheets read UTF-8. */
+/** The first line, after a byte order mark, so that spreadsheets read UTF-8. */
 export const CSV_HEAD = `\uFEFF${COLUMNS.join(',')}\r\n`
 
 /**
- * The lines of RFC 4180. An apostrophe precedes what a spreadsheet would take for a formula: at the start of a cell,
- * and behind a sign at which the spreadsheets of some countries begin a new one.
+ * Lines of RFC 4180. An apostrophe goes before text that a spreadsheet would run as a formula: at the start of a cell,
+ * and after a sign that separates cells in some countries' spreadsheets.
  */
 export function toCsvLines(rows: readonly ExportRow[]): string {
   return rows.map((row) => `${COLUMNS.map((column) => csvCell(row[column])).join(',')}\r\n`).join('')

@@ -169,7 +169,7 @@ export function toHitText(hit: FoundFrame, publicUrl: string): JsonText {
   return withMembers(shown, { score: jsonText(hit.score), matched: jsonText(hit.matched), ...missing })
 }
 
-/** A stored document has a resource's members in a resource's order, but for the paths of its images. */
+/** A stored document has the members of the resource in the same order; only the image paths differ. */
 function splicedFrame(text: string | undefined, publicUrl: string): JsonText | undefined {
   if (text === undefined) return undefined
   const shown = prefixMember(storedJson(text), 'image_path', { as: 'image_url', prefix: publicUrl })

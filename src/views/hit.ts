@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Hit, ReadAs as ReadAsOfSearch } from '../search/library-search.ts'
 
-/** What a search hit has beside its resource. */
+/** The fields of a search hit beside those of its resource. */
 export const matchShape = {
   score: z.number().min(0).max(1),
   matched: z.record(z.string(), z.string()).describe('Field → escaped text with `<em>` around what matched.'),

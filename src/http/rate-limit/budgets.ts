@@ -6,12 +6,12 @@ export const POINTS = { read: 1, search: 2, write: 5 } as const
 
 const DEEP_PAGE = 100
 
-/** What a question to the wall costs beyond a read, where it must be searched for. */
+/** Points of a question to the wall beyond a read, when the answer is not in memory. */
 export function pointsForQuestion({ q, facets, page }: { q?: string; facets?: boolean; page?: number }): number {
   return (q ? POINTS.search - POINTS.read : 0) + (facets ? 3 : 0) + ((page ?? 1) >= DEEP_PAGE ? 2 : 0)
 }
 
-/** A list costs what its pages would cost. */
+/** A whole list costs as much as its pages. */
 const ITEMS_PER_READ = 120
 
 export function pointsForItems(items: number): number {
@@ -24,7 +24,7 @@ export function pointsForBytes(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_POINT)
 }
 
-/** A write of many frames appends an event for each. */
+/** A write of many frames costs a point a frame, because it appends an event for each. */
 export function pointsForFrames(frames: number): number {
   return Math.max(POINTS.write, frames)
 }
@@ -45,9 +45,9 @@ export const BUDGETS = {
 } as const
 export type Budget = keyof typeof BUDGETS
 
-/** How many of a kind one account, and one address, may have under way in a process. */
+/** How many of a kind one account, and one address, may have at a time in a process. */
 export const AT_ONCE = {
-  /** Answers that are streamed, because they have no bound: exports and whole lists. */
+  /** Streamed answers of any length: exports and whole lists. */
   longAnswers: 4,
   uploads: 4,
 } as const
@@ -58,7 +58,7 @@ export function budgetOf(plan: Plan): 'free' | 'pro' {
   return plan
 }
 
-/** Who pays for a request. */
+/** The budget and subject that a request's points are taken from. */
 export interface Payer {
   budget: Budget
   /** An account or an address. */

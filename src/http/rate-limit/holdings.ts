@@ -1,12 +1,12 @@
 import { AppError } from '../../errors.ts'
 import { AT_ONCE, type Holding } from './budgets.ts'
 
-/** Holds one for every subject; the returned function lets it go. @throws AppError rate_limited */
+/** Takes one slot for each subject; the returned function releases them. @throws AppError rate_limited */
 export type Hold = (kind: Holding, subjects: readonly string[]) => () => void
 
 const RETRY_AFTER_SEC = 5
 
-/** Counts what is under way in this process, by kind and subject. */
+/** Counts the slots in use in this process, by kind and subject. */
 export function openHoldings(): Hold {
   const held = new Map<string, number>()
   const count = (name: string) => held.get(name) ?? 0

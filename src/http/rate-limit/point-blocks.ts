@@ -6,9 +6,9 @@ import type { Usage } from './budgets.ts'
 const MAX_BLOCK = 1_000
 
 interface Block {
-  /** Points taken from the shared count and not yet spent here. */
+  /** Points taken from the shared count and not yet spent in this process. */
   left: number
-  /** What the shared count answered last. */
+  /** The last answer of the shared count. */
   usage: Usage | undefined
   untilMs: number
   filling: Promise<void> | undefined
@@ -17,7 +17,10 @@ interface Block {
 export interface PointBlocks {
   /** Points taken and not yet spent. */
   held(subject: string): number
-  /** Spends points of a budget of `limit` points: at once from the block, else after `take`. Errors of `take` pass. */
+  /**
+   * Spends points of a budget of `limit` points: synchronously from the block, else after `take`. Errors of `take` are
+   * passed on.
+   */
   spend(
     subject: string,
     points: number,
@@ -27,8 +30,8 @@ export interface PointBlocks {
 }
 
 /**
- * Takes points from the shared count in blocks and spends a block in this process: one round trip serves many
- * requests. The shared count is never exceeded. What a process holds is missing to the others until the window ends.
+ * Takes points from the shared count in blocks and spends them in this process, so one round trip serves many requests.
+ * The shared count is never exceeded. Points held by one process are not available to the others until the window ends.
  * A small budget has blocks of one request, so it is exact in every process.
  */
 export function openPointBlocks(): PointBlocks {
@@ -58,7 +61,7 @@ export function openPointBlocks(): PointBlocks {
       const wanted = Math.max(points - left, size)
       block.left = 0
       const taking = take(wanted)
-      // Waiting requests look again afterwards; each meets a refusal by itself.
+      // Waiting requests check again afterwards; each gets its own refusal.
       block.filling = taking.then(
         () => undefined,
         () => undefined,

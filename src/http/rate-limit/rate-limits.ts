@@ -10,17 +10,17 @@ import { openPointBlocks } from './point-blocks.ts'
 
 export interface RateLimits {
   /**
-   * Takes points from the count that all processes share in Redis; at once while this process holds points already.
+   * Takes points from the count that all processes share in Redis; synchronously while this process holds a block.
    * While Redis is unavailable each process counts by itself, with the same budgets. @throws RateLimited
    */
   consume(budget: Budget, subject: string, points: number): Usage | Promise<Usage>
-  /** Takes points from this process's own count: for answers that an edge cache may keep. @throws RateLimited */
+  /** Takes points from this process's own count. For answers that an edge cache may keep. @throws RateLimited */
   consumeLocally(budget: Budget, subject: string, points: number): void
   /** Points per window of this installation, with RATE_LIMIT_SCALE applied. */
   pointsOf(budget: Budget): number
   /** What is left, without taking any. */
   peek(budget: Budget, subject: string): Promise<Usage>
-  /** Holds one of what may only be under way a few times at once. */
+  /** Takes a slot of a kind whose concurrency is limited (`AT_ONCE`). */
   hold: Hold
   /**
    * Seconds for which failed key checks of an address or key prefix are refused, after too many of them; 0 for none.
@@ -37,7 +37,9 @@ export interface RateLimitOptions {
   scale: number
   logger: Logger
   prefix?: string
-  /** How long to wait for one answer of Redis (four times as long for its first connection) before counting here. */
+  /**
+   * How long to wait for an answer of Redis, and four times as long for its first connection, before counting locally.
+   */
   patienceMs?: number
 }
 
@@ -110,7 +112,7 @@ function connect({ redisUrl, logger, patienceMs = 250 }: RateLimitOptions): { re
   redis.on('ready', () => {
     unavailable = false
   })
-  // The first requests wait briefly until the connection is known to work: else they would be counted here and there.
+  // The first requests wait briefly for the connection. Otherwise some would be counted locally and some in Redis.
   const settled = new Promise<void>((resolve) => {
     setTimeout(resolve, 4 * patienceMs).unref()
     redis.once('ready', resolve)

@@ -5,9 +5,9 @@ import { type Budget, type Holding, type Payer, POINTS, RateLimited, type Usage 
 import type { RateLimits } from './rate-limits.ts'
 
 /**
- * Takes points and sets the limit headers (draft-ietf-httpapi-ratelimit-headers): for no-store answers only, because
- * an edge cache would hand one reader's count to another. At once where it can. A request that is dearer than the
- * whole budget takes all of it.
+ * Takes points and sets the limit headers (draft-ietf-httpapi-ratelimit-headers): for no-store answers only, because an
+ * edge cache would hand one reader's count to another. At once where it can. A request that costs more than the whole
+ * budget takes all of it.
  * @throws RateLimited, with the headers already set
  */
 export function spend(
@@ -34,15 +34,15 @@ export function spend(
   )
 }
 
-/** For answers that no cache keeps. */
+/** For answers that no cache may keep. */
 export function setRateLimitHeaders(res: ServerResponse, { limit, windowSec, remaining, resetSec }: Usage): void {
   res.setHeader('RateLimit-Policy', `"default";q=${limit};w=${windowSec}`)
   res.setHeader('RateLimit', `"default";r=${remaining};t=${resetSec}`)
 }
 
 /**
- * Takes more points from the budget that has paid for the request: its work is known now. Never more than a whole
- * budget after what a request costs at first, so that the dearest request can be paid.
+ * Takes more points from the budget that the request was charged to, once its work is known. At most a whole budget
+ * minus the points of a write, so that the most expensive request can be made at all.
  * @throws RateLimited
  */
 export function spendMore(
@@ -56,7 +56,7 @@ export function spendMore(
   return points > 0 ? spend(limits, exchange, payer, Math.max(1, Math.min(points, most))) : undefined
 }
 
-/** Holds one until the answer is sent or its client has gone. @throws AppError rate_limited */
+/** Takes a slot until the answer is sent or its client has gone. @throws AppError rate_limited */
 export function holdUntilSent(
   { hold }: Pick<RateLimits, 'hold'>,
   { req, res }: { req: IncomingMessage; res: ServerResponse },
@@ -68,7 +68,7 @@ export function holdUntilSent(
   else res.once('close', release)
 }
 
-/** What a local charge needs of the limits. */
+/** The part of the limits that a local charge needs. */
 export type LocalLimits = Pick<RateLimits, 'consumeLocally'>
 
 /** Precedes cacheable reads and pages: counts by address in this process, and sets no headers. */
@@ -85,7 +85,7 @@ export function limitOpenReads(
 }
 
 /**
- * Takes a point for a request that nothing has charged: a path or method that does not exist, a bad request, OPTIONS.
+ * Takes a point for a request that was not charged yet: an unknown path or method, a bad request, OPTIONS.
  * @throws RateLimited
  */
 export function chargeOnce(limits: LocalLimits, req: IncomingMessage): void {
