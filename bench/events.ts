@@ -1,3 +1,4 @@
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
@@ -27,7 +28,7 @@ export const about: About = {
     'followers, and events per second of pages of 1,000.',
   against:
     'a bare LISTEN on a connection of its own, told by the same commits; one follower; a bare cursor of PostgreSQL ' +
-    'over the same rows, in turns.',
+    'over the same rows, in turns. Pages and cursor are read by one client in a process of its own.',
   figures: [
     { what: 'commit to stream, p95 in milliseconds', at: ['tail_p95_ms'], atMost: 250 },
     { what: 'the same ÷ commit to NOTIFY', at: ['tail_ratio'] },
@@ -39,6 +40,7 @@ export const about: About = {
 const PAGE = 1_000
 
 export async function run(args: string[]): Promise<object | undefined> {
+  if (args[0] === 'client') return serveReads(JSON.parse(args[1]!) as Addresses)
   const { values } = parseArgs({
     args,
     options: {
@@ -185,18 +187,50 @@ async function fill(db: Db, events: number): Promise<void> {
   await db.$client.query('vacuum analyze events')
 }
 
-async function measurePages({ url }: TemporaryDatabase, service: Service, { rounds }: { rounds: number }) {
+/** Where a client reads. */
+interface Addresses {
+  database: string
+  /** Of the service. */
+  url: string
+  key: string
+}
+
+const WAYS = ['cursor', 'pages'] as const
+
+async function measurePages(
+  { url: database }: TemporaryDatabase,
+  { url, key }: Service,
+  { rounds }: { rounds: number },
+) {
+  const addresses: Addresses = { database, url, key }
+  const client = fork(join(import.meta.dirname, 'main.ts'), ['events', 'client', JSON.stringify(addresses)])
+  const closed = once(client, 'exit')
   const speeds = { pages: [] as number[], cursor: [] as number[] }
-  for (let n = 0; n < rounds; n++) {
-    speeds.cursor.push(await timed(() => readCursor(url)))
-    speeds.pages.push(await timed(() => readPages(service)))
-  }
-  const [pages, cursor] = [median(speeds.pages), median(speeds.cursor)]
+  // The first turn warms both.
+  for (let n = 0; n <= rounds; n++)
+    for (const way of WAYS) {
+      client.send(way)
+      const [speed] = (await once(client, 'message')) as [number]
+      if (n > 0) speeds[way].push(speed)
+    }
+  client.disconnect()
+  await closed
   return {
-    pages_per_second: Math.round(pages),
-    cursor_per_second: Math.round(cursor),
+    pages_per_second: Math.round(median(speeds.pages)),
+    cursor_per_second: Math.round(median(speeds.cursor)),
     ratio: round(median(speeds.pages.map((speed, at) => speed / speeds.cursor[at]!))),
   }
+}
+
+/** The client's process: reads the whole log in the way it is told, and answers with the events per second. */
+async function serveReads(addresses: Addresses): Promise<undefined> {
+  process.on('message', (way: (typeof WAYS)[number]) => {
+    void timed(() => (way === 'cursor' ? readCursor(addresses) : readPages(addresses))).then((speed) =>
+      process.send!(speed),
+    )
+  })
+  await once(process, 'disconnect')
+  return undefined
 }
 
 async function timed(read: () => Promise<number>): Promise<number> {
@@ -205,7 +239,7 @@ async function timed(read: () => Promise<number>): Promise<number> {
 }
 
 /** Takes what is sent. What a client makes of it is its own affair: it only looks for `next` at the end. */
-async function readPages({ url, key }: Service): Promise<number> {
+async function readPages({ url, key }: Addresses): Promise<number> {
   const agent = new Agent({ keepAlive: true })
   const headers = { authorization: `Bearer ${key}` }
   try {
@@ -224,8 +258,8 @@ async function readPages({ url, key }: Service): Promise<number> {
   }
 }
 
-async function readCursor(url: string): Promise<number> {
-  const client = new pg.Client({ connectionString: url })
+async function readCursor({ database }: Addresses): Promise<number> {
+  const client = new pg.Client({ connectionString: database })
   await client.connect()
   await client.query('begin')
   await client.query(

@@ -44,6 +44,27 @@ export function withMembers(object: JsonText, members: JsonMembers): JsonText {
 }
 
 /**
+ * Writes many objects with the same members. Those that are null here are given with each object, in this order; what
+ * is the same in all becomes text once. There must be at least one of them.
+ */
+export function objectWriter(
+  members: Readonly<Record<string, JsonText | null>>,
+): (values: readonly JsonText[]) => JsonText {
+  const parts = ['{']
+  for (const [name, value] of Object.entries(members)) {
+    parts[parts.length - 1] += `${parts.at(-1) === '{' ? '' : ','}${JSON.stringify(name)}:`
+    if (value === null) parts.push('')
+    else parts[parts.length - 1] += value
+  }
+  const end = `${parts.pop()}}`
+  return (values) => {
+    let text = ''
+    for (let at = 0; at < parts.length; at++) text += parts[at]! + values[at]!
+    return (text + end) as JsonText
+  }
+}
+
+/**
  * As `jsonObject`, in pieces: bytes that are one whole JSON value are passed on without being copied.
  */
 export function jsonObjectPieces(members: Readonly<Record<string, JsonText | Buffer>>): (string | Buffer)[] {

@@ -1,7 +1,10 @@
 import { z } from 'zod'
-import { EVENT_TYPES, EVENTS, type EventType } from '../events/catalogue.ts'
+import { EVENT_TYPES, type SentType, TEST_EVENT } from '../events/catalogue.ts'
 import { CloudEvent, exampleOf, schemaPath } from '../events/cloud-event.ts'
-import { currentVersion, versionsOf } from '../events/versions.ts'
+import { currentVersion, schemaOf, versionsOf } from '../events/versions.ts'
+
+/** Everything that may reach a receiver. */
+const SENT_TYPES = [...EVENT_TYPES, ...(Object.keys(TEST_EVENT) as SentType[])]
 
 export type EventDocument = ReturnType<typeof describeEvents>
 
@@ -11,7 +14,8 @@ export type EventDocument = ReturnType<typeof describeEvents>
  */
 export function describeEvents({ publicUrl, version }: { publicUrl: string; version: string }) {
   const { host, protocol, pathname } = new URL(publicUrl)
-  const named = (kind: string) => Object.fromEntries(EVENT_TYPES.map((type) => [type, ref(kind, type)]))
+  const messages = (types: readonly SentType[]) =>
+    Object.fromEntries(types.map((type) => [type, ref('messages', type)]))
   return {
     asyncapi: '3.0.0',
     info: {
@@ -39,7 +43,7 @@ export function describeEvents({ publicUrl, version }: { publicUrl: string; vers
         description:
           'Needs a key with the scope `events:read`. Pages with `Accept: application/json`; a stream of server-sent ' +
           'events with `Accept: text/event-stream`, whose `id` is a cursor and whose `data` is the event.',
-        messages: named('messages'),
+        messages: messages(EVENT_TYPES),
       },
       webhooks: {
         address: null,
@@ -47,7 +51,7 @@ export function describeEvents({ publicUrl, version }: { publicUrl: string; vers
         description:
           'An HTTPS POST to each receiver that was registered with `POST /api/webhooks`, signed as Standard Webhooks ' +
           'asks. `webhook-id` is the id of the event, the same for every attempt.',
-        messages: named('messages'),
+        messages: messages(SENT_TYPES),
       },
     },
     operations: {
@@ -70,7 +74,7 @@ export function describeEvents({ publicUrl, version }: { publicUrl: string; vers
       securitySchemes: {
         key: { type: 'http', scheme: 'bearer', description: 'An API key, `flk_live_…`, from the page /keys.' },
       },
-      messages: Object.fromEntries(EVENT_TYPES.map((type) => [type, messageOf(type, publicUrl)])),
+      messages: Object.fromEntries(SENT_TYPES.map((type) => [type, messageOf(type, publicUrl)])),
       messageTraits: {
         cloudEvent: {
           contentType: 'application/json',
@@ -79,7 +83,7 @@ export function describeEvents({ publicUrl, version }: { publicUrl: string; vers
       },
       schemas: {
         CloudEvent: toSchema(CloudEvent.loose()),
-        ...Object.fromEntries(EVENT_TYPES.map((type) => [type, toSchema(EVENTS[type])])),
+        ...Object.fromEntries(SENT_TYPES.map((type) => [type, toSchema(schemaOf(type))])),
       },
     },
   }
@@ -94,12 +98,12 @@ const QUERY = {
   },
 }
 
-function messageOf(type: EventType, publicUrl: string) {
+function messageOf(type: SentType, publicUrl: string) {
   const version = currentVersion(type)
   return {
     name: type,
     title: type,
-    summary: EVENTS[type].description,
+    summary: schemaOf(type).description,
     traits: [{ $ref: '#/components/messageTraits/cloudEvent' }],
     payload: {
       allOf: [
@@ -129,7 +133,7 @@ function toSchema(schema: z.ZodType) {
 
 /** The JSON schema of a version of a type's data; undefined when there is none. */
 export function describeData(type: string, version: string, publicUrl: string): object | undefined {
-  const known = EVENT_TYPES.find((one) => one === type)
+  const known = SENT_TYPES.find((one) => one === type)
   const found = known && versionsOf(known).find((one) => String(one.version) === version)
   if (!found) return undefined
   const { $schema, ...schema } = z.toJSONSchema(found.schema) as Record<string, unknown>

@@ -5,6 +5,7 @@ import { analyticsEndpoints } from './analytics.ts'
 import { type BoardsDeps, boardEndpoints } from './boards.ts'
 import { brandEndpoints } from './brands.ts'
 import { type DocumentsDeps, documentEndpoints } from './documents.ts'
+import { eventConsumerEndpoints } from './event-consumers.ts'
 import { type EventsDeps, eventEndpoints } from './events.ts'
 import { favouriteEndpoints } from './favourites.ts'
 import { frameEndpoints } from './frames.ts'
@@ -45,6 +46,7 @@ export const OTHER_ENDPOINTS: readonly Endpoint<ApiDeps>[] = [
   ...submitEndpoints,
   ...accountEndpoints,
   ...eventEndpoints,
+  ...eventConsumerEndpoints,
   ...webhookEndpoints,
   ...analyticsEndpoints,
   ...healthEndpoints,

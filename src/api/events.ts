@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { invalid } from '../errors.ts'
 import { type Cursor, EVENT_TYPES, type EventType, formatCursor, parseCursor, START } from '../events/catalogue.ts'
-import { CloudEvent, exampleOf, toCloudEventText } from '../events/cloud-event.ts'
+import { CloudEvent, cloudEventWriter, exampleOf } from '../events/cloud-event.ts'
 import { findBreak, findEnd, readEventTexts } from '../events/read.ts'
 import type { LogTail } from '../events/tail.ts'
 import { endpoint } from '../http/endpoint.ts'
@@ -14,7 +14,7 @@ import { limitUpTo } from '../views/parameter-values.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
 
-const Event = CloudEvent.meta({
+export const Event = CloudEvent.meta({
   id: 'Event',
   description: 'A CloudEvents 1.0 event. The page /docs/events lists the types.',
   examples: [exampleOf('frame.saved')],
@@ -85,7 +85,7 @@ export const eventEndpoints = [
       ])
       await charge(pointsForItems(events.length) - POINTS.read)
       return jsonObject({
-        events: jsonArray(events.map((event) => toCloudEventText(event, publicUrl))),
+        events: jsonArray(events.map(cloudEventWriter(publicUrl))),
         next: jsonText(formatCursor(next)),
       })
     },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { JsonText } from '../json-text.ts'
 
 /*
  * Every event there is, in its current version. Each holds enough to be counted without a second look-up. `subject` is
@@ -162,6 +163,13 @@ export const EVENTS = {
   'account.deleted': event('An account was deleted. Its random id names nobody from now on.', {}),
 } as const
 
+/** What a receiver is sent to try it. It is in no log, and no list of types names it. */
+export const TEST_EVENT = {
+  'webhook.test': event('Somebody tries a receiver. It is in no log.', {
+    endpoint_id: field(z.string(), 'The receiver.', 'Zk81dLq0PaWc'),
+  }),
+} as const
+
 /** A former version of an event: what it held, and how that becomes data of the next version. */
 export interface EarlierVersion {
   schema: z.ZodType
@@ -183,6 +191,8 @@ export const EARLIER: Partial<Record<EventType, readonly EarlierVersion[]>> = {
 }
 
 export type EventType = keyof typeof EVENTS
+/** Of whatever may reach a receiver. */
+export type SentType = EventType | keyof typeof TEST_EVENT
 export type EventData<T extends EventType> = z.infer<(typeof EVENTS)[T]>
 
 export const EVENT_TYPES = Object.keys(EVENTS) as EventType[]
@@ -221,14 +231,19 @@ export function parseCursor(text: string): Cursor | undefined {
   return xid < 2n ** 64n && Number.isSafeInteger(seq) ? { xid: xid.toString(), seq } : undefined
 }
 
-/** `Data`: its data as an object, or as JSON text. */
-export interface StoredEvent<Data = Record<string, unknown>> {
+export interface StoredEvent<Type extends SentType = EventType> {
   id: string
-  type: EventType
+  type: Type
   version: number
   subject: string
   accountId: string | null
-  data: Data
+  data: Record<string, unknown>
   time: Date
   cursor: Cursor
+}
+
+/** An event for those who only pass it on: its data is JSON text, its time as RFC 3339 writes it. */
+export interface EventText extends Omit<StoredEvent, 'data' | 'time'> {
+  data: JsonText
+  time: string
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { type JsonText, jsonText, withMembers } from '../json-text.ts'
-import { type Cursor, EVENTS, type EventType, type StoredEvent } from './catalogue.ts'
-import { currentVersion } from './versions.ts'
+import { type JsonText, jsonText, objectWriter } from '../json-text.ts'
+import type { Cursor, EventText, SentType, StoredEvent } from './catalogue.ts'
+import { currentVersion, schemaOf } from './versions.ts'
 
 /** CloudEvents 1.0, structured mode: the form that HTTP, exports and the command line show. */
 export const CloudEvent = z.strictObject({
@@ -24,16 +24,7 @@ export const CloudEvent = z.strictObject({
 
 export type CloudEvent = z.infer<typeof CloudEvent>
 
-export function toCloudEvent(event: StoredEvent, source: string): CloudEvent {
-  return { ...attributesOf(event, source), data: event.data }
-}
-
-/** The same as JSON text, for an event whose data is JSON text already. */
-export function toCloudEventText(event: StoredEvent<JsonText>, source: string): JsonText {
-  return withMembers(jsonText(attributesOf(event, source)), { data: event.data })
-}
-
-function attributesOf(event: StoredEvent<unknown>, source: string): Omit<CloudEvent, 'data'> {
+export function toCloudEvent(event: StoredEvent<SentType>, source: string): CloudEvent {
   return {
     specversion: '1.0',
     id: event.id,
@@ -46,7 +37,37 @@ function attributesOf(event: StoredEvent<unknown>, source: string): Omit<CloudEv
     sequence: toSequence(event.cursor),
     version: event.version,
     account_id: event.accountId,
+    data: event.data,
   }
+}
+
+/** Writes events of one library as the JSON text of `toCloudEvent`. */
+export function cloudEventWriter(source: string): (event: EventText) => JsonText {
+  const writers = new Map<string, ReturnType<typeof writerOf>>()
+  return ({ type, version, id, subject, time, cursor, accountId, data }) => {
+    const kind = `${type} ${version}`
+    const write = writers.get(kind) ?? writerOf({ type, version, source })
+    writers.set(kind, write)
+    const sequence = jsonText(toSequence(cursor))
+    return write([jsonText(id), jsonText(subject), jsonText(time), sequence, jsonText(accountId), data])
+  }
+}
+
+function writerOf({ type, version, source }: { type: string; version: number; source: string }) {
+  return objectWriter({
+    specversion: jsonText('1.0'),
+    id: null,
+    source: jsonText(source),
+    type: jsonText(type),
+    subject: null,
+    time: null,
+    datacontenttype: jsonText('application/json'),
+    dataschema: jsonText(`${source}${schemaPath(type, version)}`),
+    sequence: null,
+    version: jsonText(version),
+    account_id: null,
+    data: null,
+  })
 }
 
 /** Where the schema of an event's data is served. */
@@ -60,17 +81,19 @@ function toSequence({ xid, seq }: Cursor): string {
 }
 
 /** An event as it might be, made of the examples of its fields. */
-export function exampleOf(type: EventType, source = 'https://frames.example'): CloudEvent {
-  const { properties = {} } = z.toJSONSchema(EVENTS[type]) as { properties?: Record<string, { examples?: unknown[] }> }
+export function exampleOf(type: SentType, source = 'https://frames.example'): CloudEvent {
+  const schema = z.toJSONSchema(schemaOf(type)) as { properties?: Record<string, { examples?: unknown[] }> }
   const data = Object.fromEntries(
-    Object.entries(properties).flatMap(([name, { examples }]) => (examples ? [[name, examples[0]]] : [])),
+    Object.entries(schema.properties ?? {}).flatMap(([name, { examples }]) => (examples ? [[name, examples[0]]] : [])),
   )
-  const event: StoredEvent = {
+  const event: StoredEvent<SentType> = {
     id: '01979c3e-5d6f-4c1a-9d0e-3f6f6f0c8a11',
     type,
     version: currentVersion(type),
-    subject: String(data.frame_id ?? data.board_id ?? data.video_id ?? data.key_id ?? data.slug ?? 'a1b2c3d4'),
-    accountId: /^(video|frames)\./.test(type) ? null : 'a1b2c3d4',
+    subject: String(
+      data.frame_id ?? data.board_id ?? data.video_id ?? data.key_id ?? data.slug ?? data.endpoint_id ?? 'a1b2c3d4',
+    ),
+    accountId: /^(video|frames|webhook)\./.test(type) ? null : 'a1b2c3d4',
     data,
     time: new Date('2026-11-20T12:00:00Z'),
     cursor: { xid: '73521', seq: 1042 },

@@ -25,20 +25,30 @@ interface Row extends Record<string, unknown> {
   waiting: boolean
 }
 
+interface DeadOptions {
+  consumer?: string | null | undefined
+  eventId?: string | null
+  /** The last one of the page before. */
+  after?: { at: Date; eventId: string; consumer: string } | undefined
+  limit?: number
+}
+
 /** The newest first; of one consumer, or one event, where these are given. */
 export async function listDeadEvents(
   db: DbOrTx,
-  {
-    consumer = null,
-    eventId = null,
-    limit = 1_000,
-  }: { consumer?: string | null; eventId?: string | null; limit?: number },
+  { consumer = null, eventId = null, after, limit = 1_000 }: DeadOptions,
 ): Promise<DeadEvent[]> {
   const { rows } = await db.execute<Row>(sql`
     select consumer, event_id, error, attempts, at, retry_at is not null as waiting from dead_events
      where (${consumer}::text is null or consumer = ${consumer})
        and (${eventId}::text is null or event_id::text = ${eventId})
-     order by at desc, event_id limit ${limit}`)
+       ${
+         after
+           ? sql`and (at, event_id, consumer)
+                     < (${after.at.toISOString()}::timestamptz, ${after.eventId}::uuid, ${after.consumer})`
+           : sql``
+       }
+     order by at desc, event_id desc, consumer desc limit ${limit}`)
   const events = new Map(
     (await readEventsById(db, [...new Set(rows.map((row) => row.event_id))])).map((e) => [e.id, e]),
   )

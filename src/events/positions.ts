@@ -1,20 +1,50 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { DbOrTx } from '../db/client.ts'
 import { invalid } from '../errors.ts'
-import { type Cursor, formatCursor, parseCursor } from './catalogue.ts'
+import { type Cursor, formatCursor, parseCursor, START } from './catalogue.ts'
 import { findBreak, findEnd } from './read.ts'
 
 /**
- * The position right before the first event of this time or later; the end of the log when there is none. It reads the
- * log once: there is no index by time.
+ * The position right before the first event of this time or later; the end of the log when there is none. The index on
+ * `time` is asked for ranges, each twice as long as the one before: it knows which blocks hold a range, not which event
+ * is the first.
  */
 async function positionBefore(db: DbOrTx, time: Date): Promise<Cursor> {
-  const { rows } = await db.execute<{ xid_text: string; seq: string }>(
-    sql`select xid::text as xid_text, seq from events
-         where time >= ${time.toISOString()}::timestamptz and xid < event_log_horizon()
-         order by events.xid, seq limit 1`,
-  )
-  return rows[0] ? { xid: rows[0].xid_text, seq: Number(rows[0].seq) - 1 } : findEnd(db)
+  const first = await firstTimeFrom(db, time.getTime())
+  if (first === undefined) return findEnd(db)
+  const { rows } = await db.execute<{ xid_text: string; seq: string }>(sql`
+    with near as materialized (
+      select xid, seq from events where ${isWithin(time.getTime(), first + MOST_OPEN)} and xid < event_log_horizon())
+    select xid::text as xid_text, seq from near order by near.xid, seq limit 1`)
+  if (!rows[0]) return findEnd(db)
+  return (await positionOfPrevious(db, { xid: rows[0].xid_text, seq: Number(rows[0].seq) })) ?? START
+}
+
+const HOUR = 3_600_000
+/**
+ * An event has the time at which its transaction began, so a later one may stand before it: never by more than a
+ * transaction may be open.
+ */
+const MOST_OPEN = HOUR
+
+/** The earliest time of an event, from one time on, in milliseconds. */
+async function firstTimeFrom(db: DbOrTx, time: number): Promise<number | undefined> {
+  for (let from = time, length = HOUR; ; length *= 2) {
+    // The last range has no end: an event may be of a clock that was ahead.
+    const before = from + length < Date.now() ? from + length : undefined
+    const { rows } = await db.execute<{ first: string | null }>(
+      sql`select min(time) as first from events where ${isWithin(from, before)} and xid < event_log_horizon()`,
+    )
+    const first = rows[0]?.first
+    if (first) return new Date(first).getTime()
+    if (before === undefined) return undefined
+    from = before
+  }
+}
+
+function isWithin(from: number, before: number | undefined): SQL {
+  const at = (time: number) => sql`${new Date(time).toISOString()}::timestamptz`
+  return before === undefined ? sql`time >= ${at(from)}` : sql`time >= ${at(from)} and time < ${at(before)}`
 }
 
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/

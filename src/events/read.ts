@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../db/client.ts'
-import { type JsonText, jsonbText, jsonText } from '../json-text.ts'
-import { type Cursor, type EventType, START, type StoredEvent } from './catalogue.ts'
+import { jsonbText, jsonText } from '../json-text.ts'
+import { type Cursor, type EventText, type EventType, START, type StoredEvent } from './catalogue.ts'
 import { currentVersion, upcast } from './versions.ts'
 
-interface Row<Data = Record<string, unknown>> extends Record<string, unknown> {
+interface Facts extends Record<string, unknown> {
   seq: string
   // Not named xid: ORDER BY would use the text column and sort 10 before 9.
   xid_text: string
@@ -13,8 +13,16 @@ interface Row<Data = Record<string, unknown>> extends Record<string, unknown> {
   version: number
   subject: string
   account_id: string | null
-  data: Data
   time: string
+}
+
+interface Row extends Facts {
+  data: Record<string, unknown>
+}
+
+/** `time` is a `timestamp` in UTC. */
+interface TextRow extends Facts {
+  data: string
 }
 
 interface Range {
@@ -25,8 +33,8 @@ interface Range {
   limit: number
 }
 
-interface Page<Data> {
-  events: StoredEvent<Data>[]
+interface Page<Event> {
+  events: Event[]
   next: Cursor
 }
 
@@ -35,18 +43,21 @@ interface Page<Data> {
  * read, so no event can appear behind a cursor later. (`seq > last` alone misses the events of slow transactions.)
  * `next` is the cursor to continue from: the last event's, or `after` when there is none.
  */
-export async function readEvents(db: DbOrTx, range: Range): Promise<Page<Record<string, unknown>>> {
-  return toPage((await readRows<Record<string, unknown>>(db, range, sql`data`)).map(toStored), range)
+export async function readEvents(db: DbOrTx, range: Range): Promise<Page<StoredEvent>> {
+  const { rows } = await db.execute<Row>(selectRange(sql`data, time`, range))
+  return toPage(rows.map(toStored), range)
 }
 
 /** As `readEvents`, for those who only pass the events on: data of the current version is never parsed. */
-export async function readEventTexts(db: DbOrTx, range: Range): Promise<Page<JsonText>> {
-  return toPage((await readRows<string>(db, range, sql`data::text as data`)).map(toStoredText), range)
+export async function readEventTexts(db: DbOrTx, range: Range): Promise<Page<EventText>> {
+  const columns = sql`data::text as data, time at time zone 'UTC' as time`
+  const { rows } = await db.execute<TextRow>(selectRange(columns, range))
+  return toPage(rows.map(toText), range)
 }
 
-async function readRows<Data>(db: DbOrTx, { after, upTo, types, limit }: Range, data: SQL): Promise<Row<Data>[]> {
-  const { rows } = await db.execute<Row<unknown>>(sql`
-    select seq, xid::text as xid_text, id, type, version, subject, account_id, ${data}, time
+function selectRange(columns: SQL, { after, upTo, types, limit }: Range): SQL {
+  return sql`
+    select seq, xid::text as xid_text, id, type, version, subject, account_id, ${columns}
       from events
      where (xid, seq) > (${after.xid}::xid8, ${after.seq}::bigint)
        and xid < event_log_horizon()
@@ -60,11 +71,10 @@ async function readRows<Data>(db: DbOrTx, { after, upTo, types, limit }: Range, 
            : sql``
        }
      order by xid, seq
-     limit ${limit}`)
-  return rows as Row<Data>[]
+     limit ${limit}`
 }
 
-function toPage<Data>(events: StoredEvent<Data>[], { after }: Range): Page<Data> {
+function toPage<Event extends { cursor: Cursor }>(events: Event[], { after }: Range): Page<Event> {
   return { events, next: events.at(-1)?.cursor ?? after }
 }
 
@@ -146,25 +156,24 @@ export async function settleLog(db: Db): Promise<boolean> {
 }
 
 function toStored(row: Row): StoredEvent {
-  return withData(row, upcast(row.type, row))
+  return { ...factsOf(row), time: new Date(row.time), ...upcast(row.type, row) }
 }
 
-function toStoredText(row: Row<string>): StoredEvent<JsonText> {
+function toText(row: TextRow): EventText {
+  const facts = factsOf(row)
+  const time = toRfc3339(row.time)
   const { type, version } = row
-  if (version >= currentVersion(type)) return withData(row, { version, data: jsonbText(row.data) })
+  if (version >= currentVersion(type)) return { ...facts, time, version, data: jsonbText(row.data) }
   const current = upcast(type, { version, data: JSON.parse(row.data) as Record<string, unknown> })
-  return withData(row, { version: current.version, data: jsonText(current.data) })
+  return { ...facts, time, version: current.version, data: jsonText(current.data) }
 }
 
-function withData<Data>(row: Row<unknown>, { version, data }: { version: number; data: Data }): StoredEvent<Data> {
-  return {
-    id: row.id,
-    type: row.type,
-    version,
-    data,
-    subject: row.subject,
-    accountId: row.account_id,
-    time: new Date(row.time),
-    cursor: { xid: row.xid_text, seq: Number(row.seq) },
-  }
+function factsOf({ id, type, subject, account_id, xid_text, seq }: Facts) {
+  return { id, type, subject, accountId: account_id, cursor: { xid: xid_text, seq: Number(seq) } }
+}
+
+/** Of a `timestamp(3)` in UTC as PostgreSQL writes it: without the zeros at the end of the second. */
+function toRfc3339(timestamp: string): string {
+  const padded = timestamp.length === 19 ? `${timestamp}.000` : timestamp.padEnd(23, '0')
+  return `${padded.slice(0, 10)}T${padded.slice(11)}Z`
 }

@@ -1,16 +1,22 @@
 import type { z } from 'zod'
-import { EARLIER, type EarlierVersion, EVENTS, type EventType } from './catalogue.ts'
+import { EARLIER, type EarlierVersion, EVENTS, type EventType, type SentType, TEST_EVENT } from './catalogue.ts'
 
-type Earlier = Partial<Record<EventType, readonly EarlierVersion[]>>
+type Earlier = Partial<Record<SentType, readonly EarlierVersion[]>>
 
 /** The version in which events of a type are written now, from 1. */
-export function currentVersion(type: EventType, earlier: Earlier = EARLIER): number {
+export function currentVersion(type: SentType, earlier: Earlier = EARLIER): number {
   return (earlier[type]?.length ?? 0) + 1
 }
 
+/** What the current version of a type holds. */
+export function schemaOf(type: SentType): z.ZodType {
+  return { ...EVENTS, ...TEST_EVENT }[type]
+}
+
 /** Every version of a type, the first one first. */
-export function versionsOf(type: EventType): { version: number; schema: z.ZodType }[] {
-  const schemas = [...(EARLIER[type] ?? []).map(({ schema }) => schema), EVENTS[type]]
+export function versionsOf(type: SentType): { version: number; schema: z.ZodType }[] {
+  const earlier: Earlier = EARLIER
+  const schemas = [...(earlier[type] ?? []).map(({ schema }) => schema), schemaOf(type)]
   return schemas.map((schema, at) => ({ version: at + 1, schema }))
 }
 

@@ -1,7 +1,11 @@
+import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
+import { START } from '../../src/events/catalogue.ts'
+import { replay } from '../../src/events/replay.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
-import { refreshSaveCounts } from '../../src/projections/search/save-counts.ts'
+import { refreshSaveCounts, SAVE_COUNTS } from '../../src/projections/search/save-counts.ts'
+import { lockReadModel } from '../../src/search/postgres/write.ts'
 import { seedVideo } from '../support/seed.ts'
 import { ask, clip, type ProjectedLibrary } from './library.ts'
 
@@ -133,6 +137,29 @@ export function testFollowing(library: ProjectedLibrary): void {
     expect((await library.search.frame(video.frameIds[1]!))!.frame.save_count).toBe(1)
     expect((await library.search.search({ q: '', limit: 3 })).frames[0]!.document.id).toBe(video.frameIds[1])
     expect(await refreshSaveCounts(deps())).toBe(0)
+  })
+
+  test('a replay that comes while save counts are projected is carried out', async () => {
+    const { db } = library.stores
+    const video = await seedVideo(db, clip('Replayed', { author: 'Saver' }))
+    await drain()
+    await save(video.frameIds[0]!)
+    const running = await db.transaction(async (tx) => {
+      await lockReadModel(tx)
+      const refreshing = refreshSaveCounts(deps())
+      await expect
+        .poll(
+          async () => (await db.execute(sql`select from pg_locks where not granted and locktype = 'advisory'`)).rows,
+        )
+        .toHaveLength(1)
+      await replay(db, { consumer: SAVE_COUNTS, from: START })
+      return { refreshing }
+    })
+    // Its own event, and all of the log once more.
+    const { rows } = await db.execute<{ n: number }>(
+      sql`select count(*)::int as n from events where type in ('frame.saved', 'frame.unsaved')`,
+    )
+    expect(await running.refreshing).toBe(rows[0]!.n + 1)
   })
 
   test('frames loaded ahead are not written over what another writer has read since', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { formatCursor } from '../../src/events/catalogue.ts'
+import { formatCursor, START } from '../../src/events/catalogue.ts'
+import { CloudEvent, toCloudEvent } from '../../src/events/cloud-event.ts'
 import { findEnd, readEvents } from '../../src/events/read.ts'
 import { loadDelivery, resendEvent, resendRange, sendTest } from '../../src/library/webhooks/deliveries.ts'
 import { updateEndpoint } from '../../src/library/webhooks/endpoints.ts'
@@ -165,7 +166,12 @@ test('a test event arrives though the endpoint is paused, is tried once, and cha
   const sent = await sendTest(stage.stores.db, id, stage.now)
   await stage.settle()
   const [{ body, headers }] = receiver.received as [(typeof receiver.received)[0]]
-  expect(JSON.parse(body)).toMatchObject({ specversion: '1.0', id: sent.eventId, type: 'webhook.test', subject: id })
+  const event = JSON.parse(body)
+  expect(event).toMatchObject({ id: sent.eventId, type: 'webhook.test', subject: id, data: { endpoint_id: id } })
+  // What a receiver that was written for the events of the log relies on.
+  expect(CloudEvent.parse(event).dataschema).toBe('https://frames.example/schemas/events/webhook.test/1')
+  const { events } = await readEvents(stage.stores.db, { after: START, limit: 100_000 })
+  expect(event.sequence).toBe(toCloudEvent(events.at(-1)!, '').sequence)
   expect(headers['webhook-id']).toBe(sent.eventId)
   receiver.answer(status(410))
   const second = await sendTest(stage.stores.db, id, stage.now)

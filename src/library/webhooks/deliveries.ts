@@ -3,9 +3,9 @@ import { sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import { type DeliveryState, webhookDeliveries } from '../../db/schema/webhooks.ts'
 import { invalid, notFound } from '../../errors.ts'
-import { formatCursor } from '../../events/catalogue.ts'
+import { formatCursor, type TEST_EVENT } from '../../events/catalogue.ts'
 import { readPosition } from '../../events/positions.ts'
-import { readEventsById } from '../../events/read.ts'
+import { findEnd, readEventsById } from '../../events/read.ts'
 import type { DeliveryError } from '../../webhooks/errors.ts'
 import { loadEndpoint, lockEndpoint } from './endpoints.ts'
 import { insertDeliveries } from './fan-out.ts'
@@ -162,8 +162,6 @@ export async function resendRange(
   })
 }
 
-export const TEST_TYPE = 'webhook.test'
-
 /** Sends a test event: one attempt, whatever the endpoint's state and types. It changes neither. */
 export async function sendTest(db: Db, endpointId: string, now: Date): Promise<DeliveryEntry> {
   await loadEndpoint(db, endpointId)
@@ -171,8 +169,9 @@ export async function sendTest(db: Db, endpointId: string, now: Date): Promise<D
   await db.insert(webhookDeliveries).values({
     endpointId,
     eventId,
-    type: TEST_TYPE,
-    test: { time: now.toISOString(), data: { endpoint_id: endpointId } },
+    type: 'webhook.test' satisfies keyof typeof TEST_EVENT,
+    // Its place is the end of the log, which it does not enter.
+    test: { time: now.toISOString(), cursor: formatCursor(await findEnd(db)), data: { endpoint_id: endpointId } },
     nextAt: now,
   })
   return loadDelivery(db, endpointId, eventId)

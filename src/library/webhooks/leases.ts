@@ -56,7 +56,7 @@ export interface DueDelivery {
   tries: number
   type: string
   /** Set for a test event. */
-  test: { time: string; data: Record<string, unknown> } | null
+  test: { time: string; cursor?: string; data: { endpoint_id: string } } | null
   /** Null for a test event. */
   event: StoredEvent | null
 }

@@ -1,9 +1,9 @@
 import type { DbOrTx } from '../../db/client.ts'
-import { formatCursor, type StoredEvent } from '../../events/catalogue.ts'
+import { formatCursor, parseCursor, type SentType, START, type StoredEvent } from '../../events/catalogue.ts'
 import { toCloudEvent } from '../../events/cloud-event.ts'
 import { positionOfPrevious } from '../../events/positions.ts'
+import { currentVersion } from '../../events/versions.ts'
 import { omit } from '../../omit.ts'
-import { TEST_TYPE } from './deliveries.ts'
 import type { DueDelivery } from './leases.ts'
 
 /** Standard Webhooks recommends less than 20 kB. */
@@ -14,31 +14,28 @@ const MAX_BODY = 20_000
  * `dataref` instead of `data`: the address of the same event in the log (CloudEvents extension "Dataref").
  */
 export async function toMessage(db: DbOrTx, delivery: DueDelivery, publicUrl: string): Promise<string> {
-  const { event } = delivery
-  if (!event && !delivery.test) throw new Error(`the log has no event ${delivery.eventId}`)
-  if (!event) return JSON.stringify(toTestEvent(delivery, publicUrl))
+  const event = delivery.event ?? toTestEvent(delivery)
   const cloudEvent = toCloudEvent(event, publicUrl)
   const body = JSON.stringify(cloudEvent)
   if (Buffer.byteLength(body) < MAX_BODY) return body
   return JSON.stringify({ ...omit(cloudEvent, 'data'), dataref: await addressOf(db, event, publicUrl) })
 }
 
-async function addressOf(db: DbOrTx, { cursor }: StoredEvent, publicUrl: string): Promise<string> {
+async function addressOf(db: DbOrTx, { cursor }: Pick<StoredEvent, 'cursor'>, publicUrl: string): Promise<string> {
   const before = await positionOfPrevious(db, cursor)
   return `${publicUrl}/api/events?${before ? `after=${formatCursor(before)}&` : ''}limit=1`
 }
 
-function toTestEvent({ eventId, test }: DueDelivery, source: string): Record<string, unknown> {
+function toTestEvent({ eventId, test }: DueDelivery): StoredEvent<SentType> {
+  if (!test) throw new Error(`the log has no event ${eventId}`)
   return {
-    specversion: '1.0',
     id: eventId,
-    source,
-    type: TEST_TYPE,
-    subject: test?.data.endpoint_id,
-    time: test?.time,
-    datacontenttype: 'application/json',
-    version: 1,
-    account_id: null,
-    data: test?.data,
+    type: 'webhook.test',
+    version: currentVersion('webhook.test'),
+    subject: test.data.endpoint_id,
+    accountId: null,
+    data: test.data,
+    time: new Date(test.time),
+    cursor: (test.cursor && parseCursor(test.cursor)) || START,
   }
 }

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
+import type { Cursor } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
 import type { READS_ONLY } from '../../events/lag.ts'
 import { readEvents } from '../../events/read.ts'
@@ -11,9 +12,10 @@ export const SAVE_COUNTS = 'search-save-counts' satisfies keyof typeof READS_ONL
 /**
  * Projects the counts and strengths of frames saved or unsaved since the last run; returns the number of events.
  * Run it at most every five minutes: the version stays until then, and a busy library still answers 304.
- * Two runs at once repeat the same work and do no harm.
+ * Two runs at once repeat the same work and do no harm. A replay that comes meanwhile is carried out too.
  */
 export async function refreshSaveCounts({ db, deepLink }: ProjectionDeps): Promise<number> {
+  await db.execute(sql`insert into checkpoints (consumer) values (${SAVE_COUNTS}) on conflict do nothing`)
   let count = 0
   for (;;) {
     const after = await checkpointOf(db, SAVE_COUNTS)
@@ -21,14 +23,14 @@ export async function refreshSaveCounts({ db, deepLink }: ProjectionDeps): Promi
     if (events.length === 0) return count
     for (const piece of piecesOf(await affectedBy(db, events)))
       await db.transaction((tx) => projectLocked(tx, deepLink, piece))
-    await rememberCursor(db, next)
+    await moveOn(db, after, next)
     count += events.length
   }
 }
 
-async function rememberCursor(db: Db, { xid, seq }: { xid: string; seq: number }): Promise<void> {
+/** Nothing happens where the checkpoint was moved meanwhile: the next turn reads from there. */
+async function moveOn(db: Db, after: Cursor, next: Cursor): Promise<void> {
   await db.execute(sql`
-    insert into checkpoints (consumer, xid, seq) values (${SAVE_COUNTS}, ${xid}::xid8, ${seq})
-    on conflict (consumer) do update set xid = excluded.xid, seq = excluded.seq, updated_at = now()
-      where (checkpoints.xid, checkpoints.seq) < (excluded.xid, excluded.seq)`)
+    update checkpoints set xid = ${next.xid}::xid8, seq = ${next.seq}::bigint, updated_at = now()
+     where consumer = ${SAVE_COUNTS} and xid = ${after.xid}::xid8 and seq = ${after.seq}::bigint`)
 }
