@@ -36,6 +36,11 @@ interface AttributeWords {
 }
 export type NamedAttribute = keyof AttributeWords
 
+/** A colour, and the ground that is called by it. */
+function onBackground(...colors: readonly string[]): string {
+  return colors.flatMap((color) => [color, `${color} background`, `${color} backdrop`, `on ${color}`]).join(', ')
+}
+
 const FACE = 'face, faces, '
 const LEFT = 'left, left side, '
 const RIGHT = 'right, right side, '
@@ -46,27 +51,29 @@ const BOTTOM = 'bottom, lower, '
 
 export const ATTRIBUTE_WORDS: AttributeWords = {
   subject: {
-    presenter: `presenter, person, people, man, men, woman, women, human, host, speaker, narrator, spokesperson,
+    presenter: `presenter, person, people, man, men, guy, woman, women, lady, human, host, speaker, narrator,
+      spokesperson, presenting, presents,
       talking, talks, speaking, speaks, talking head, talking camera, talks camera, speaking camera, speaks camera,
       looking camera, facing camera, addressing camera, to camera`,
     ui: `ui, user interface, interface, app, app screen, application, dashboard, software, website, web page, webpage,
-      web app, gui, screen`,
+      web app, gui, screen, screenshot, screen shot`,
     product: 'product, product shot, device, gadget, hardware',
     terminal: 'terminal, command line, commandline, command prompt, console, shell, cli, bash',
     'text-card': `text card, textcard, card, title card, title, headline, heading, tagline, slogan, statement, text,
       big text, large text, text on screen, on screen text, on screen words, words on screen, typography, lettering`,
     'b-roll': 'b roll, broll, footage, stock footage, cutaway',
     chart: `chart, graph, plot, line chart, bar chart, pie chart, line graph, bar graph, data visualization,
-      data visualisation, dataviz, infographic, histogram`,
+      data visualisation, dataviz, infographic, histogram, diagram, flowchart, flow chart`,
     logo: 'logo, logotype, wordmark, brand mark, brandmark',
     crowd: 'crowd, crowded, audience, people, spectators',
   },
   surface: {
     camera: 'camera, live action, filmed, real footage',
     'screen-recording': `screen recording, screen capture, screencast, screengrab, screen grab, recorded screen,
-      captured screen, screen`,
-    'motion-graphics': 'motion graphics, motion graphic, motion design, mograph, animation, animated, 2d animation',
-    '3d-render': '3d render, 3d rendering, 3d, 3d animation, cgi, render, rendered, rendering',
+      captured screen, screen, screenshot, screen shot`,
+    'motion-graphics':
+      'motion graphics, motion graphic, motion design, mograph, animation, animated, 2d animation, cartoon',
+    '3d-render': '3d render, 3d rendering, 3d, 3d animation, cgi, render, rendered, rendering, animation, cartoon',
     slide: 'slide, presentation slide, slide deck, deck, powerpoint',
     mixed: 'mixed media, mixed, composite',
   },
@@ -80,31 +87,49 @@ export const ATTRIBUTE_WORDS: AttributeWords = {
       extreme close up`,
   },
   technique: {
-    'big-number': 'big number, huge number, large number, stat card, statistic',
+    'before-after': 'before after, before and after, then and now, comparison, comparing, versus, vs',
+    'big-number':
+      'big number, big bold number, huge number, large number, number, percentage, stat, stat card, statistic',
     'burned-in-captions': 'burned in captions, subtitles, subtitle, open captions',
+    'chart-growth': 'animated chart, animated graph, growing chart, growing graph',
+    'chat-thread': 'chat, chat thread, chat bubble, message bubble, messaging, conversation',
+    'checklist-build': `checklist, bullet, bullet point, bullet list, bulleted list, feature list, list of features,
+      to do list`,
     'code-reveal': 'code, code reveal, code walkthrough, source code, code editor',
-    'customer-testimonial': 'testimonial, customer testimonial, customer story',
+    'cursor-choreography': `animated cursor, moving cursor, mouse cursor, mouse pointer, cursor clicking,
+      cursor movement`,
+    'customer-testimonial': 'testimonial, customer testimonial, customer story, customer quote',
+    'device-mockup': 'mockup, device mockup, phone mockup, laptop mockup, device frame',
     'drone-establishing': 'aerial, aerial shot, aerial view, drone, drone shot, from above, birds eye',
     'end-card':
       'end card, end screen, outro, closing card, closing shot, call to action card, call to action, cta, ' +
       'final frame, last frame, final shot, last shot',
     'fade-through-black': `fade through black, fades through black, fade to black, fades to black, fading to black,
       dip to black`,
+    'gradient-wash': 'gradient, gradient background, mesh gradient',
+    'hands-at-work': 'hands, hands at work, hands close up',
     'hero-product-shot': 'hero shot, product shot, beauty shot, packshot, pack shot',
+    'in-hand-device': 'phone in hand, holding phone, hand holding phone, hands on device, device in hand',
     'kinetic-type': `kinetic type, kinetic typography, animated typography, animated text, animated type, moving text,
       moving type`,
     'logo-reveal': 'logo reveal, logo animation, animated logo, logo sting, logo intro, animation logo',
     'logo-wall': 'logo wall, customer logos, wall of logos, grid of logos, logo grid',
-    'macro-detail': 'macro, macro shot, macro detail, extreme close up',
+    'lower-third': 'lower third, name tag, name strap, caption band, chyron',
+    'macro-detail': 'macro, macro shot, macro detail, extreme close up, close up, closeup, close shot, detail shot',
+    'map-flyover': 'map, world map, map animation',
+    'notification-cascade': 'notification, notifications, alerts',
     'picture-in-picture': 'picture in picture, pip, webcam bubble, corner inset, face cam, facecam, webcam corner',
-    'quote-card': 'quote, quote card, quotation, pull quote',
+    'quote-card': 'quote, quote card, quotation, pull quote, customer quote',
+    'reaction-shot': 'reaction, reaction shot, reacting',
     'screen-walkthrough': 'walkthrough, walk through, screen walkthrough, product tour, screencast, demo recording',
     'split-screen': 'split screen, splitscreen, side by side, two halves',
     'stage-keynote': 'keynote, stage keynote, on stage, on a stage, conference talk, conference stage',
+    'stop-motion': 'stop motion, claymation, clay animation, puppet animation',
     'street-interview': 'street interview, interview street, vox pop, man on the street',
     'talking-head': `talking head, talking camera, talks camera, speaking camera, speaks camera, direct address,
       to camera`,
     'terminal-typing': 'terminal typing, cli demo, command line demo, typing commands',
+    'timeline-scrub': 'timeline, roadmap',
     'time-lapse': 'time lapse, timelapse, hyperlapse',
     'title-card': 'title card, title, headline, chapter title, intertitle',
     turntable: 'turntable, rotating product, spinning product, product spin, rotating object, 360 spin',
@@ -130,7 +155,7 @@ export const ATTRIBUTE_WORDS: AttributeWords = {
     cut: 'cut, hard cut, shot change, scene change',
     beat: 'beat, time sample',
     intro: `intro, opening, opener, opens, opening frame, opening shot, opening scene, opening title, first frame,
-      beginning`,
+      beginning, at the start`,
   },
   platform: {
     youtube: 'youtube, yt, on youtube, from youtube',
@@ -140,17 +165,17 @@ export const ATTRIBUTE_WORDS: AttributeWords = {
     web: 'on the web, from the web',
   },
   color: {
-    black: 'black',
-    grey: 'grey, gray, silver',
-    white: 'white',
-    red: 'red, crimson, scarlet',
-    orange: 'orange, amber',
-    yellow: 'yellow, gold, golden',
-    green: 'green, mint, lime',
-    teal: 'teal, cyan, turquoise',
-    blue: 'blue, navy',
-    purple: 'purple, violet, lilac',
-    pink: 'pink, magenta',
-    brown: 'brown, beige, tan',
+    black: 'black, black background, black backdrop',
+    grey: onBackground('grey', 'gray', 'silver'),
+    white: 'white, white background, white backdrop',
+    red: onBackground('red', 'crimson', 'scarlet'),
+    orange: onBackground('orange', 'amber'),
+    yellow: onBackground('yellow', 'gold', 'golden'),
+    green: onBackground('green', 'mint', 'lime'),
+    teal: onBackground('teal', 'cyan', 'turquoise'),
+    blue: onBackground('blue', 'navy'),
+    purple: onBackground('purple', 'violet', 'lilac'),
+    pink: onBackground('pink', 'magenta'),
+    brown: onBackground('brown', 'beige', 'tan'),
   },
 }

@@ -1,4 +1,5 @@
-import type { Fields } from './messages.ts'
+import { omit } from '../omit.ts'
+import { type Fields, isFields } from './messages.ts'
 import { describeTool, type Tool } from './tool.ts'
 
 /**
@@ -27,6 +28,9 @@ const ALSO_CALLED: Readonly<Record<string, readonly [always: readonly string[], 
   limit: [['n', 'count', 'top_k', 'max_results', 'num_results', 'per_page', 'page_size']],
 }
 
+/** What models wrap arguments in: `{ query, filters: { tone: "dark" } }`. */
+const WRAPPERS = ['filters', 'filter', 'where', 'options', 'arguments', 'params']
+
 /** The arguments of one call under the names of the tool's schema. A null is an absent argument. */
 export type ArgumentReader = (given: Fields) => Fields
 
@@ -40,7 +44,8 @@ export function argumentReader(tool: Tool): ArgumentReader {
     for (const other of needed ? [...always, ...ifRequired] : always)
       if (!declared.has(other)) meant.set(other, [...(meant.get(other) ?? []), name])
   }
-  return (given) => {
+  return (wrapped) => {
+    const given = unwrapped(wrapped)
     const read: Fields = {}
     for (const [written, value] of Object.entries(given)) if (value !== null) read[nameOf(written, given)] = value
     return read
@@ -56,6 +61,17 @@ export function argumentReader(tool: Tool): ArgumentReader {
 }
 
 const MAX_NAME = 60
+
+/** What wrappers hold, beside the rest. One that repeats an argument stays, and is refused: one of the two is wrong. */
+function unwrapped(given: Fields): Fields {
+  let flat = given
+  for (const name of WRAPPERS) {
+    const inner = flat[name]
+    if (!isFields(inner) || Object.keys(inner).some((key) => Object.hasOwn(flat, key))) continue
+    flat = { ...omit(flat, name), ...inner }
+  }
+  return flat
+}
 
 /** `frameId` and `frame-id` as `frame_id`. */
 function snakeCase(name: string): string {

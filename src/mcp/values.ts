@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { frameIdOfImage } from '../media/image-name.ts'
+import { valuesCalled } from '../search/text/named-words.ts'
 
 /** Values of arguments as models write them: one for a list, a list as text, an address for an id. */
 
@@ -8,11 +9,14 @@ const MAX_VALUES = 50
 /**
  * A list of values; an empty one filters nothing. Also takes what models write instead: a single value, a list as JSON
  * text, or a comma-separated list where values contain no commas. A value of a closed list may be written as words, or
- * in the plural.
+ * in the plural. `attribute`: also as questions in words call it (`light` for bright, `left` for three zones).
  */
-export function oneOrMany<T extends z.ZodType>(item: T, { commas = true } = {}) {
+export function oneOrMany<T extends z.ZodType>(
+  item: T,
+  { commas = true, attribute }: { commas?: boolean; attribute?: string } = {},
+) {
   const toList = commas ? splitCommas : wrapSingle
-  const spelled = item instanceof z.ZodEnum ? spelling(item.options as string[]) : (value: unknown) => value
+  const spelled = item instanceof z.ZodEnum ? spelling(item.options as string[], attribute) : (value: unknown) => value
   return z
     .preprocess((value) => atMost(MAX_VALUES, toList(value), spelled), z.array(item))
     .refine((values) => values.length <= MAX_VALUES, `takes at most ${MAX_VALUES} values`)
@@ -21,7 +25,7 @@ export function oneOrMany<T extends z.ZodType>(item: T, { commas = true } = {}) 
 
 /** Cuts a list to one above the limit, so that it is refused for its length before every item is validated. */
 function atMost(max: number, value: unknown, read: (item: unknown) => unknown = (item) => item): unknown {
-  return Array.isArray(value) ? value.slice(0, max + 1).map(read) : value
+  return Array.isArray(value) ? value.slice(0, max + 1).flatMap(read) : value
 }
 
 /** `Text Card` and `text_card` as `text-card`. */
@@ -32,10 +36,14 @@ export function kebabCase(text: string): string {
     .replace(/[\s_]+/g, '-')
 }
 
-function spelling(options: readonly string[]) {
+function spelling(options: readonly string[], attribute: string | undefined) {
   return (value: unknown) => {
-    const plain = typeof value === 'string' && value.length <= 40 ? kebabCase(value) : undefined
-    return [plain, plain?.replace(/s$/, '')].find((one) => one !== undefined && options.includes(one)) ?? value
+    if (typeof value !== 'string' || value.length > 40) return value
+    const plain = kebabCase(value)
+    const spelled = [plain, plain.replace(/s$/, '')].find((one) => options.includes(one))
+    if (spelled !== undefined || attribute === undefined) return spelled ?? value
+    const called = valuesCalled(attribute, value)
+    return called.length > 0 ? called : value
   }
 }
 

@@ -196,6 +196,25 @@ describe('filters', () => {
       const found = await works('browse_frames', args)
       expect(ids(found.structuredContent.frames)).toEqual(ids(ofBrand.frames))
     }
+    // As questions in words call them, and wrapped as models wrap them.
+    const plain = await works('browse_frames', { subject: 'presenter', tone: 'bright', platform: 'youtube', limit: 50 })
+    expect(plain.structuredContent.frames.length).toBeGreaterThan(0)
+    for (const args of [
+      { subject: 'Speaker', tone: 'light', platform: 'YT', limit: 50 },
+      { filters: { subject: ['person'], tone: 'bright', platform: 'youtube' }, limit: 50 },
+      { filters: { subject: 'presenter', tone: 'light' }, where: { platform: 'youtube', limit: 50 } },
+    ])
+      expect(ids((await works('browse_frames', args)).structuredContent.frames)).toEqual(
+        ids(plain.structuredContent.frames),
+      )
+    const shots = await works('search_frames', { query: 'desk', filters: { shot: 'mid shot' }, detail: 'full' })
+    expect(shots.structuredContent.frames.length).toBeGreaterThan(0)
+    for (const { shot } of shots.structuredContent.frames) expect(shot).toBe('medium-presenter')
+    // One of two that contradict each other would be dropped without a word.
+    const twice = await call('browse_frames', { tone: 'dark', filters: { tone: 'bright' } })
+    expect([twice.isError, twice.text]).toEqual([true, expect.stringContaining('unknown argument "filters"')])
+    const unknown = await call('browse_frames', { filters: { mood: 'calm' } })
+    expect(unknown.text).toContain('unknown argument "mood"')
     const close = await works('browse_frames', { brand: 'Ledgerli' })
     expect([close.structuredContent.frames, close.text]).toEqual([[], expect.stringContaining('Ledgerly')])
   })

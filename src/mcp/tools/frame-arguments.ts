@@ -18,20 +18,23 @@ function briefly<T extends z.ZodType>(list: T): T {
 
 /** The filters of `/api/frames`, by the same schemas; `video` is called what results call it. */
 export const filterArguments = {
-  subject: oneOrMany(parameters.subject.schema).optional(),
-  surface: oneOrMany(parameters.surface.schema).optional(),
-  shot: oneOrMany(parameters.shot.schema).optional(),
+  subject: oneOrMany(parameters.subject.schema, { attribute: 'subject' }).optional(),
+  surface: oneOrMany(parameters.surface.schema, { attribute: 'surface' }).optional(),
+  shot: oneOrMany(parameters.shot.schema, { attribute: 'shot' }).optional(),
   technique: briefly(oneOrMany(parameters.technique.schema).optional()).describe('Slugs from list_techniques'),
-  zone: oneOrMany(parameters.zone.schema).optional().describe('Where the face sits'),
-  tone: oneOrMany(parameters.tone.schema).optional(),
-  kind: oneOrMany(parameters.kind.schema).optional(),
+  zone: oneOrMany(parameters.zone.schema, { attribute: 'zone' }).optional().describe('Where the face sits'),
+  tone: oneOrMany(parameters.tone.schema, { attribute: 'tone' }).optional(),
+  kind: oneOrMany(parameters.kind.schema, { attribute: 'kind' }).optional(),
   author: briefly(oneOrMany(parameters.author.schema, { commas: false }).optional()).describe('Brands or channels'),
-  platform: oneOrMany(parameters.platform.schema).optional(),
+  platform: oneOrMany(parameters.platform.schema, { attribute: 'platform' }).optional(),
   video_id: briefly(oneOrMany(videoReference()).optional()),
   color: oneOrMany(
     z
       .string()
-      .regex(/^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/, 'must be a hex colour such as #1a73e8')
+      .regex(
+        /^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/,
+        'must be a hex colour such as #1a73e8 (search_frames reads names of colours in query)',
+      )
       .pipe(parameters.color.schema),
   )
     .optional()

@@ -1,5 +1,6 @@
 import { namedPhrases } from '../text/named-words.ts'
 import type { ReadTerm } from '../text/query.ts'
+import { sameWords } from '../text/same-words.ts'
 
 /**
  * Words that name an attribute, for an engine that knows synonyms of words only. Each sense of such a word, and each
@@ -36,10 +37,11 @@ function keyOf(word: string, named: readonly string[]): string {
   return `${word} ${named.toSorted().join(' ')}`
 }
 
-/** The synonyms of the index, by sense. */
-export const SYNONYMS: Record<string, string[]> = Object.fromEntries(
-  [...senses.values()].map(({ sign, synonyms }) => [sign, synonyms]),
-)
+/** The synonyms of the index, by sense and by word. */
+export const SYNONYMS: Record<string, string[]> = Object.fromEntries([
+  ...[...senses.values()].map(({ sign, synonyms }) => [sign, synonyms]),
+  ...sameWords().map(([phrase, same]) => [phrase, same.map((words) => words.join(' '))]),
+])
 
 /** The signs of a frame's values. A technique that no word of the table names has none. */
 export function valueSignsOf(named: readonly string[]): string[] {

@@ -63,7 +63,8 @@ export const indexOf = (kind: DocumentKind): Index => (kind === 'frames' ? 'fram
 export const SETTINGS: Record<Index, Settings> = {
   frames: {
     ...shared,
-    searchableAttributes: [...WHOLE_TEXTS, 'on_screen_parts', 'named'],
+    // What a frame is counts before what its texts mention.
+    searchableAttributes: ['named', ...WHOLE_TEXTS, 'on_screen_parts'],
     filterableAttributes: [...PLAIN_FILTERS, 'author_key', 'colors', 'named'],
     synonyms: SYNONYMS,
     displayedAttributes: ['key', 'revision', 'doc', 'phash', 'luma'],

@@ -11,4 +11,7 @@ test('short words and words with digits must be right, longer ones may be wrong 
   expect(close('presnetr', 'presenter')).toEqual([])
   expect(close('presnetre', 'presenter')).toEqual(['presenter'])
   expect(close('v2000', 'v2001')).toEqual([])
+  const both = ['flower', 'lower', 'flowers'].map((word) => ({ word, screen: false }))
+  const [flower] = expandTerms(readQuestion('flower x').wanted, new Map([['flower', both]]))
+  expect(flower!.close).toEqual(['flowers'])
 })

@@ -63,7 +63,10 @@ export function expandTerms(
 function closeTo(word: string, candidates: readonly TypoCandidate[]): string[] {
   const limit = typosAllowed(word)
   if (limit === 0) return []
+  // A word that is there begins as it is typed: a flower is not lower.
+  const isThere = candidates.some((candidate) => candidate.word === word)
   const close = candidates
+    .filter((candidate) => !isThere || candidate.word[0] === word[0])
     .map((candidate) => ({ word: candidate.word, distance: editDistance(word, candidate.word, limit) }))
     .filter(({ distance, word: other }) => distance <= limit && other !== word)
     .sort((a, b) => a.distance - b.distance || compare(a.word, b.word))

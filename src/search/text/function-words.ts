@@ -5,20 +5,26 @@ const WORDS = `
   is are was were be been being am do does did has have had can could will would should may might
   of on in at to for from by with into onto as and or so than then
   which who whom whose what where when how why there here
-  some any every each please just also very
+  some any every each please just also very only someone somebody anyone
 `
 /** What the library holds, and what is asked of it. */
 const REQUESTS = `
   show, show me, show us, find, find me, give me, get me, search for, look for, looking for, i want, i need,
   something, something like, example of, examples of, example, examples, frame of, frames of, frame with, frames with,
   frames where, frames that, shot of, shots of, shot with, shots with, image of, images of, picture of, pictures of,
-  screenshot of, screenshots of, scene with, scenes with, scene of, scenes of, video of, videos of, clip of, clips of
+  screenshot of, screenshots of, scene with, scenes with, scene of, scenes of, video of, videos of, clip of, clips of,
+  frames, shots, scenes, clips, videos, images, pictures, look like, looks like, showing, featuring, containing, using
 `
+
+/** What follows a word that names an attribute and adds nothing: a macro shot, a dark background. */
+const GENERIC = /^(?:shot|frame|scene|background|backdrop)s?$/
 
 const FUNCTION_WORDS: ReadonlySet<string> = new Set(WORDS.trim().split(/\s+/))
 const REQUEST_PHRASES: ReadonlySet<string> = new Set(REQUESTS.trim().split(/,\s+/))
 
 export const isFunctionWord = (word: string): boolean => FUNCTION_WORDS.has(word)
+
+export const isGeneric = (word: string): boolean => GENERIC.test(word)
 
 /** Longest request phrase, in words. */
 export const MAX_REQUEST = 3

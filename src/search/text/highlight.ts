@@ -38,8 +38,9 @@ export class Highlighter {
     this.#singles = terms
       .filter((term) => term.words.length === 1)
       .map(({ words, exact, prefix }) => ({ typed: words[0]!, typos: typosAllowed(words[0]!), exact, prefix }))
-    const forms = terms.flatMap((term) => term.forms ?? []).map((word) => ({ word, prefix: false }))
-    this.#joined = [...new Set(terms.flatMap(({ joins }) => joins)), ...forms]
+    const called = terms.flatMap((term) => term.called.filter((words) => words.length === 1).flat())
+    const others = [...new Set([...terms.flatMap((term) => term.forms ?? []), ...called])]
+    this.#joined = [...new Set(terms.flatMap(({ joins }) => joins)), ...others.map((word) => ({ word, prefix: false }))]
     this.#named = new Set(terms.flatMap(({ named }) => named))
     this.#wanted = [
       ...this.#singles.map(({ typed, typos, exact }) => ({

@@ -1,5 +1,6 @@
 import { ATTRIBUTE_WORDS } from '../../attribute-words.ts'
 import { isFunctionWord } from './function-words.ts'
+import { sameAs } from './same-words.ts'
 import { nameKey } from './tokens.ts'
 import { editDistance } from './typos.ts'
 
@@ -22,7 +23,7 @@ export function namedPhrases(): { words: string[]; named: readonly string[]; cal
   return [...TABLE].map(([phrase, named]) => ({
     words: phrase.split(' ').filter((word) => !isFunctionWord(word)),
     named,
-    called: plainNames(named),
+    called: [...plainNames(named), ...sameAs(phrase)],
   }))
 }
 
@@ -39,14 +40,39 @@ export function techniqueWords(
   )
 }
 
-/** What these words name together; undefined for nothing. A long word may have one letter wrong. */
+/** What words in a row stand for beside themselves. */
+export interface Meaning {
+  named: readonly string[]
+  /** Words in a row that meet them in a text too. */
+  called: readonly (readonly string[])[]
+}
+
+/** Undefined for words that stand only for themselves. */
+export function meaningOf(words: readonly string[], techniques: NamedWords): Meaning | undefined {
+  const named = namedBy(words, techniques) ?? []
+  const called = [...plainNames(named), ...sameAs(words.join(' '))]
+  return named.length > 0 || called.length > 0 ? { named, called } : undefined
+}
+
+/** What these words name together; undefined for nothing. A long word may have letters wrong. */
 export function namedBy(words: readonly string[], techniques: NamedWords): readonly string[] | undefined {
   const phrase = words.join(' ')
   return (
-    lookUp(phrase, techniques) ??
-    (/[a-z]{3}s$/.test(phrase) ? lookUp(phrase.slice(0, -1), techniques) : undefined) ??
-    (words.length === 1 ? misspelt(phrase) : undefined)
+    lookUp(phrase, techniques) ?? singular(phrase, techniques) ?? (words.length === 1 ? misspelt(phrase) : undefined)
   )
+}
+
+/** What a plural names. Adjectives have none: lights are no bright tone. */
+function singular(phrase: string, techniques: NamedWords): readonly string[] | undefined {
+  if (!/[a-z]{3}s$/.test(phrase)) return undefined
+  const named = lookUp(phrase.slice(0, -1), techniques)
+  return phrase.includes(' ') || !named?.every((one) => one.startsWith('tone=')) ? named : undefined
+}
+
+/** The values of one attribute that these words are the name of: `left` of three zones. */
+export function valuesCalled(attribute: string, phrase: string): string[] {
+  const named = namedBy(nameKey(phrase).split(' '), {}) ?? []
+  return named.filter((one) => one.startsWith(`${attribute}=`)).map((one) => one.slice(attribute.length + 1))
 }
 
 /**
@@ -55,15 +81,17 @@ export function namedBy(words: readonly string[], techniques: NamedWords): reado
  */
 const LONG_WORDS = [...TABLE.keys()].filter((key) => /^[a-z]{8,}$/.test(key))
 
-/** What a long word of the table names that starts alike and differs in one letter. */
+/** What a long word of the table names that starts alike and differs in as few letters as typos are forgiven. */
 function misspelt(word: string): readonly string[] | undefined {
   if (!/^[a-z]{7,}$/.test(word)) return undefined
-  const meant = LONG_WORDS.find((key) => key[0] === word[0] && editDistance(word, key, 1) === 1)
+  const typos = word.length < 9 ? 1 : 2
+  const near = (most: number) => LONG_WORDS.find((key) => key[0] === word[0] && editDistance(word, key, most) === most)
+  const meant = near(1) ?? (typos > 1 ? near(2) : undefined)
   return meant === undefined ? undefined : TABLE.get(meant)
 }
 
 /** What a subject or tone is called in the lists: a text may say so. */
-export function plainNames(named: readonly string[]): string[][] {
+function plainNames(named: readonly string[]): string[][] {
   return named.flatMap((one) => {
     const [attribute, value] = one.split('=') as [string, string]
     return attribute === 'subject' || attribute === 'tone' ? [value.split('-')] : []

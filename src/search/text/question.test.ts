@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { ATTRIBUTE_WORDS } from '../../attribute-words.ts'
+import { valuesCalled } from './named-words.ts'
 import { readQuestion } from './question.ts'
 
 const parseQuery = (q: string) => readQuestion(q).wanted.map(({ words, exact, prefix }) => ({ words, exact, prefix }))
@@ -49,12 +50,26 @@ test('every phrase of the table names its value, also with function words betwee
   expect(named('terminals')).toEqual([['terminals', 'subject=terminal']])
   expect(named('on black')).toEqual([['black', 'tone=dark']])
   expect(named('black')).toEqual([['black', 'color=black']])
+  // Adjectives have no plural: lights are things.
+  expect(named('lights')).toEqual([['lights']])
+  expect(valuesCalled('tone', 'Light')).toEqual(['bright'])
+  expect(valuesCalled('zone', 'left')).toEqual(['top-left', 'middle-left', 'bottom-left'])
+  expect(valuesCalled('subject', 'dark')).toEqual([])
+})
+
+test('what only says “picture” or “ground” does not count beside other words', () => {
+  const counted = (q: string) => readQuestion(q).wanted.map((term) => term.words.join(' '))
+  expect(counted('macro shot of a flower')).toEqual(['macro', 'flower'])
+  expect(counted('charts on dark backgrounds')).toEqual(['charts', 'dark'])
+  expect(counted('macro shot')).toEqual(['macro', 'shot'])
+  expect(counted('a background of trees')).toEqual(['background', 'trees'])
 })
 
 test('a long word with one letter wrong names its value, a short or a different word none', () => {
   const named = (q: string) => readQuestion(q).wanted.flatMap((term) => term.named)
   expect(named('presnter')).toEqual(['subject=presenter'])
   expect(named('terminsl')).toEqual(['subject=terminal'])
+  expect(named('typografy')).toEqual(['subject=text-card'])
   const others = ['walking', 'produce', 'sneaker', 'presentre5', 'resenter', 'presntr']
   for (const word of others) expect(named(word)).toEqual([])
   expect(named('"presnter"')).toEqual([])

@@ -1,5 +1,5 @@
-import { isFunctionWord, isRequest, MAX_REQUEST } from './function-words.ts'
-import { MAX_PHRASE, type NamedWords, namedBy, plainNames } from './named-words.ts'
+import { isFunctionWord, isGeneric, isRequest, MAX_REQUEST } from './function-words.ts'
+import { MAX_PHRASE, type Meaning, meaningOf, type NamedWords, namedBy } from './named-words.ts'
 import { joinedTerms, type ReadTerm, termsOf } from './query.ts'
 import { CHARACTERS_PER_WORD, isCharacter, MAX_QUERY_WORDS, type Token, tokenize } from './tokens.ts'
 
@@ -102,12 +102,15 @@ function weigh(terms: readonly string[][], words: NamedWords | undefined): (Read
         continue
       }
       for (const n of places.slice(at, at + found.length)) {
-        if (read[n]!.weighs) Object.assign(read[n]!, { named: found.named, called: plainNames(found.named) })
+        if (read[n]!.weighs) Object.assign(read[n]!, found.meaning)
         if (found.length > 1) inPhrase.add(n)
       }
       at += found.length
     }
   }
+  // The macro shot of a flower is as much a flower: what says only “picture” or “ground” does not count once more.
+  const generic = read.filter((one, n) => read[n - 1]?.named.length && isGeneric(one.words[0]!))
+  if (read.filter(({ weighs }) => weighs).length > generic.length + 1) for (const one of generic) one.weighs = false
   for (let at = 0; at < read.length; at++) {
     for (let length = MAX_REQUEST; length > 0; length--) {
       const some = read.slice(at, at + length)
@@ -124,11 +127,11 @@ function longest(
   wordAt: (n: number) => string,
   words: NamedWords | undefined,
   taken: ReadonlySet<number>,
-): { named: readonly string[]; length: number } | undefined {
+): { meaning: Meaning; length: number } | undefined {
   for (let length = places.length; length > 0; length--) {
     const some = places.slice(0, length)
-    const named = some.some((n) => taken.has(n)) ? undefined : namedBy(some.map(wordAt), words ?? {})
-    if (named) return { named, length }
+    const meaning = some.some((n) => taken.has(n)) ? undefined : meaningOf(some.map(wordAt), words ?? {})
+    if (meaning) return { meaning, length }
   }
   return undefined
 }

@@ -17,12 +17,12 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
         { subject: 'text-card', ...drawn, ...BLACK, caption: 'Three words promise a release', technique: 'title-card' },
         { subject: 'text-card', ...drawn, ...WHITE, caption: 'A question opens the film', kind: 'intro' },
         { subject: 'terminal', surface: 'screen-recording', ...BLACK, caption: 'A deploy log streams by' },
-        { subject: 'terminal', surface: 'screen-recording', ...WHITE, caption: 'Tests pass one by one' },
+        { subject: 'terminal', surface: 'screen-recording', ...WHITE, caption: 'Tests pass one by one on a phone' },
         {
           ...{ subject: 'presenter', surface: 'camera', shot: 'close-presenter', zone: 'top-left' },
           ...{ tone: 'dark', caption: 'The founder admits a mistake', technique: 'founder-address' },
         },
-        { subject: 'chart', ...drawn, ...WHITE, caption: 'Revenue climbs', technique: 'house-style' },
+        { subject: 'chart', ...drawn, ...WHITE, caption: 'Coffee revenue climbs', technique: 'house-style' },
       ]),
       clip('measured', { title: 'Measured', platform: 'x' }, [
         { subject: 'text-card', ...drawn, ...BLACK, caption: 'Dark text card, centred; text: Meet Atlas' },
@@ -54,6 +54,16 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       expect(await found('command lines')).toEqual(['measured 2', 'told 2', 'told 3'])
       expect(await found('opening text card on youtube')).toEqual(['told 1'])
       expect(await found('face at the top left')).toEqual(['told 4'])
+    })
+
+    test('a word is met by a text with another that means the same, a wider one by a narrower one', async () => {
+      for (const q of ['smartphone', 'mobile phones', 'tests on a cell phone'])
+        expect(await found(q)).toEqual(['told 3'])
+      expect(await found('beverage')).toEqual(['told 5'])
+      expect(await found('tea')).toEqual([])
+      expect(await found('"smartphone"')).toEqual([])
+      const { frames } = await engine().search.search({ q: 'smartphones', limit: 1 })
+      expect(frames[0]!.matched.caption).toBe('Tests pass one by one on a <em>phone</em>')
     })
 
     test('a technique is named by slug, name or alias', async () => {
