@@ -60,7 +60,7 @@ export function docsPageRouter({
       const page = pages.get(viewer) ?? pageFor(viewer)
       pages.set(viewer, page)
       setPageCache(res, viewer, 300)
-      return sendPage(res, { publicUrl, page })
+      return sendPage(res, { publicUrl, page, viewer })
     })
   }
   serve('/docs', 'API reference', () => reference(documents.api(), publicUrl))

@@ -119,11 +119,14 @@ function accountCorner(page: Page): Html {
  * Sends a page with its content security policy: it loads and does only what is our own.
  * Not stored by browsers or caches, unless the route has set its own Cache-Control; then it has an ETag.
  * A page of a session is a text and is not compressed: the length would tell of the secrets in its forms.
+ * `viewer` anyone: the window that opened the page keeps its handle of it, because a browser that cuts that tie starts
+ * a second process for the page before it shows anything. There is no session on such a page to guard.
  */
 export function sendPage(
   res: Response,
-  { publicUrl, status = 200, page }: { publicUrl: string; status?: number; page: string | CompressibleBody },
+  options: { publicUrl: string; status?: number; page: string | CompressibleBody; viewer?: Viewer },
 ): void | Promise<void> {
+  const { publicUrl, status = 200, page, viewer } = options
   res.set({
     'Content-Security-Policy': [
       "default-src 'none'",
@@ -135,7 +138,7 @@ export function sendPage(
       "base-uri 'none'",
       "frame-ancestors 'none'",
     ].join('; '),
-    'Cross-Origin-Opener-Policy': 'same-origin',
+    ...(viewer === 'anyone' ? {} : { 'Cross-Origin-Opener-Policy': 'same-origin' }),
     'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
     'Cache-Control': res.get('Cache-Control') ?? 'no-store',
   })

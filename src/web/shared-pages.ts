@@ -47,7 +47,7 @@ export function openSharedPages({ assets, viewerOf, readModel, takeTurn, publicU
         }),
       )
       setPageCache(res, viewer)
-      await sendPage(res, { publicUrl, page })
+      await sendPage(res, { publicUrl, page, viewer })
     },
   }
 }

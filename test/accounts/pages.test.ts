@@ -226,6 +226,16 @@ describe('sign-in', () => {
     smtp.close()
   })
 
+  test('a page with a session or a form of one has no tie to the window that opened it', async () => {
+    const { cookie } = await signIn('opened@example.org')
+    const tieOf = async (path: string, headers: Record<string, string> = {}) =>
+      (await api.call(path, { headers })).headers.get('cross-origin-opener-policy')
+    for (const path of ['/', '/docs', '/techniques', '/keys']) expect(await tieOf(path, { cookie })).toBe('same-origin')
+    expect(await tieOf('/sign-in')).toBe('same-origin')
+    // Cutting the tie costs a second process before anything is painted: pages for anyone, without forms, keep it.
+    for (const path of ['/', '/docs', '/techniques']) expect(await tieOf(path)).toBeNull()
+  })
+
   test('pages run no inline code and are never stored; assets may be kept for ever', async () => {
     const page = await api.call('/sign-in')
     expect(page.headers.get('content-security-policy')).toContain(

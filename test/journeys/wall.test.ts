@@ -259,6 +259,43 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
     expect(browser.faults).toEqual([])
   })
 
+  test('no picture of the first window waits for a layout', async () => {
+    for (const viewport of [
+      { width: 390, height: 844 },
+      { width: 1366, height: 768 },
+      { width: 1440, height: 900 },
+      { width: 1920, height: 1080 },
+    ]) {
+      const page = await browser.open({ viewport })
+      await page.goto(url)
+      const { seen, lazy } = await page.evaluate(() => {
+        const images = [...document.querySelectorAll<HTMLImageElement>('#wall img')]
+        const seen = images.filter((image) => image.getBoundingClientRect().top < innerHeight)
+        return { seen: seen.length, lazy: seen.filter(({ loading }) => loading === 'lazy').length }
+      })
+      expect(seen).toBeGreaterThan(10)
+      expect([viewport, lazy]).toEqual([viewport, 0])
+      await page.context().close()
+    }
+  })
+
+  test('nothing moves for those who asked for less motion', async () => {
+    for (const reducedMotion of ['no-preference', 'reduce'] as const) {
+      const page = await browser.open({ reducedMotion })
+      await page.goto(url)
+      await page.locator('#wall .card-link').first().click()
+      await page.locator('dialog article').waitFor()
+      const moves = await page.evaluate(() =>
+        [...document.querySelectorAll('*')].some((one) => {
+          const { transitionDuration, animationName, scrollBehavior } = getComputedStyle(one)
+          return /[1-9]/.test(transitionDuration) || animationName !== 'none' || scrollBehavior === 'smooth'
+        }),
+      )
+      expect([reducedMotion, moves]).toEqual([reducedMotion, reducedMotion === 'no-preference'])
+      await page.context().close()
+    }
+  })
+
   test('an older answer never comes over a newer one', async () => {
     const page = await browser.open()
     await page.goto(url)
@@ -333,19 +370,29 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
     const frame = json.frames[0]
     const paths = ['/', '/?q=xylophone&tone=dark', `/frames/${frame.id}`, `/videos/${frame.video_id}`]
     const more = ['/brands/Relay', '/brands', '/techniques', '/techniques/cursor-zoom']
-    for (const [n, width] of [390, 640, 1440, 2560].entries()) {
-      const colorScheme = n % 2 ? 'dark' : 'light'
-      const forcedColors = n === 1 ? 'active' : 'none'
-      const page = await browser.open({ viewport: { width, height: 900 }, colorScheme, forcedColors })
-      for (const path of [...paths, ...more]) {
-        await page.goto(url + path)
+    // 640 is 1280 at a zoom of 200 %.
+    for (const width of [390, 640, 1280, 2560]) {
+      const forcedColors = width === 640 ? 'active' : 'none'
+      const page = await browser.open({ viewport: { width, height: 900 }, forcedColors })
+      const look = async (name: string) => {
         const beyond = await page.evaluate(
           () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
         )
-        expect([path, width, beyond]).toEqual([path, width, 0])
-        await expectAccessible(page)
-        await picture(page, `${width}-${colorScheme}${path.replaceAll(/\W+/g, '-')}`)
+        expect([name, width, beyond]).toEqual([name, width, 0])
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme })
+          await expectAccessible(page)
+          await picture(page, `${width}-${colorScheme}${name.replaceAll(/\W+/g, '-')}`)
+        }
       }
+      for (const path of [...paths, ...more]) {
+        await page.goto(url + path)
+        await look(path)
+      }
+      await page.goto(url)
+      await page.locator('#wall .card-link').first().click()
+      await page.locator('dialog article').waitFor()
+      await look('dialog')
       await page.context().close()
     }
     expect(browser.faults).toEqual([])
