@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
+import { seededRandom } from '../../test/support/seeded-random.ts'
 import type { Transition } from './clips.ts'
 
 /*
@@ -142,7 +143,7 @@ export async function makeFilms(
 ): Promise<void> {
   if (sources.length < 3) throw new Error('Give at least three clips of one shot each, as clip.mp4 or clip.mp4@3-9.')
   const clips = await Promise.all(sources.map(readPictures))
-  const random = createRandom(seed)
+  const random = seededRandom(seed)
   for (const name of Object.keys(RECIPES))
     for (let n = 0; n < each; n++) {
       const start = Math.floor(random() * clips.length)
@@ -317,17 +318,6 @@ function mean(picture: Picture): number {
 
 function between({ random }: Workshop, low: number, high: number): number {
   return low + Math.floor(random() * (high - low + 1))
-}
-
-/** mulberry32: small, seeded, good enough to vary films. */
-function createRandom(seed: number): Random {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
 }
 
 const SCALE = `fps=${FPS},scale=${WIDTH}:${HEIGHT}:force_original_aspect_ratio=increase,crop=${WIDTH}:${HEIGHT}`

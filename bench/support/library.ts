@@ -5,6 +5,7 @@ import { frameIdOf, videoIdOf } from '../../src/library/videos/identity.ts'
 import { imageKeysOf } from '../../src/media/image-name.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, ZONES } from '../../src/vocabulary.ts'
+import { seededRandom } from '../../test/support/seeded-random.ts'
 
 /** The same seed makes the same library of invented videos. */
 export interface SeedOptions {
@@ -70,7 +71,7 @@ export async function seedLibrary(
   db: Db,
   { frames: wanted, seed = 1, framesPerVideo = 125 }: SeedOptions,
 ): Promise<{ videos: number; frames: number }> {
-  const random = mulberry(seed)
+  const random = seededRandom(seed)
   const pick: Choose = (list) => list[Math.floor(random() ** 1.3 * list.length)]!
   await insert(
     db,
@@ -223,13 +224,3 @@ function makeFrame(video: Row, n: number, pick: Choose, random: () => number): R
 }
 
 const capital = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1)
-
-function mulberry(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
-}

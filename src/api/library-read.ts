@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { notFound } from '../errors.ts'
 import type { JsonText } from '../json-text.ts'
 import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { toFrame } from '../views/frame.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
+import { requirePublicId } from '../views/public-id.ts'
 import { cursorParameter } from './paging.ts'
 
 /** Parts that the open reads of the library share. */
@@ -15,15 +15,9 @@ export interface ReadDeps {
   sourceKeyOf(term: string): string | undefined
 }
 
-const ID = /^[a-z0-9-]{1,64}$/i
-
-/**
- * Rejects an id in a path that cannot be ours, because the search cannot look up every text. @throws AppError not_found
- */
+/** The check of a path's id, for `cachedRead`. */
 export function checkId(what: 'video' | 'frame'): (params: { id: string }) => void {
-  return ({ id }) => {
-    if (!ID.test(id)) throw notFound(what)
-  }
+  return ({ id }) => requirePublicId(what, id)
 }
 
 export const listLimit = (fallback: number, max: number) =>

@@ -1,10 +1,15 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import type { TechniqueRow } from '../db/schema/techniques.ts'
 import { AppError } from '../errors.ts'
 import { cachedRead, endpoint, LOCATION } from '../http/endpoint.ts'
 import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
-import { addTechnique, MAX_TECHNIQUE, mergeTechnique, patchTechnique } from '../library/techniques/techniques.ts'
+import {
+  addTechnique,
+  describeTechnique,
+  MAX_TECHNIQUE,
+  mergeTechnique,
+  patchTechnique,
+} from '../library/techniques/techniques.ts'
 import { SLUG } from '../library/techniques/vocabulary.ts'
 import { OK, Ok } from '../views/ok.ts'
 import { Technique, toTechnique } from '../views/resources.ts'
@@ -22,17 +27,6 @@ const VocabularyEntry = z
   })
   .meta({ id: 'VocabularyEntry' })
 const entryAnswer = z.strictObject({ technique: VocabularyEntry })
-
-function toVocabularyEntry(row: TechniqueRow): z.infer<typeof VocabularyEntry> {
-  return {
-    slug: row.slug,
-    name: row.name,
-    description: row.description,
-    recognise: row.recognise,
-    aliases: row.aliases,
-    retired: row.retiredAt !== null,
-  }
-}
 
 const slug = z
   .string()
@@ -107,7 +101,7 @@ const vocabulary = [
       const row = await addTechnique(db, body)
       await adoptProposals(db)
       res.location(`/api/techniques/${row.slug}`)
-      return { technique: toVocabularyEntry(row) }
+      return { technique: describeTechnique(row) }
     },
   ),
 
@@ -128,7 +122,7 @@ const vocabulary = [
       const row = await patchTechnique(db, params.slug, body)
       if (!row) throw new AppError('invalid_request', 'The technique has these values already. Send one that differs.')
       await adoptProposals(db)
-      return { technique: toVocabularyEntry(row) }
+      return { technique: describeTechnique(row) }
     },
   ),
 
@@ -146,7 +140,7 @@ const vocabulary = [
       errors: [404, 409],
     },
     async ({ db }: { db: Db }, { params, body }) => ({
-      technique: toVocabularyEntry(await mergeTechnique(db, params.slug, body.into)),
+      technique: describeTechnique(await mergeTechnique(db, params.slug, body.into)),
     }),
   ),
 ]

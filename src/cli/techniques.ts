@@ -4,6 +4,7 @@ import { type TechniqueRow, techniques } from '../db/schema/techniques.ts'
 import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
 import {
   addTechnique,
+  describeTechnique,
   editTechnique,
   mergeTechnique,
   renameTechnique,
@@ -107,7 +108,7 @@ function addChange(group: Command, { usage, description, act, editable }: Change
     return withContext(async (context) => {
       const row = await act(context, command.args, options)
       const adopted = await adoptProposals(context.db)
-      print(options.json, { technique: toEntry(row), adopted_frames: adopted }, () => [
+      print(options.json, { technique: describeTechnique(row), adopted_frames: adopted }, () => [
         `${row.slug}: ${row.name}${row.retiredAt ? ' (retired)' : ''}`,
         ...(adopted > 0 ? [`${adopted} frames take the technique that their model proposed`] : []),
       ])
@@ -117,7 +118,7 @@ function addChange(group: Command, { usage, description, act, editable }: Change
 
 async function list({ db }: CommandContext, options: { json?: boolean }): Promise<void> {
   const rows = await db.select().from(techniques).orderBy(asc(techniques.slug))
-  print(options.json, { techniques: rows.map(toEntry) }, () =>
+  print(options.json, { techniques: rows.map(describeTechnique) }, () =>
     table(rows, [
       { heading: 'SLUG', cell: ({ slug, retiredAt }) => ({ text: slug, style: retiredAt ? 'dim' : undefined }) },
       {
@@ -147,16 +148,5 @@ function toEdit({ name, description, recognise, alias }: Edit) {
     ...(description === undefined ? {} : { description }),
     ...(recognise === undefined ? {} : { recognise }),
     ...(alias === undefined ? {} : { aliases: alias }),
-  }
-}
-
-function toEntry(row: TechniqueRow) {
-  return {
-    slug: row.slug,
-    name: row.name,
-    description: row.description,
-    recognise: row.recognise,
-    aliases: row.aliases,
-    retired: row.retiredAt !== null,
   }
 }

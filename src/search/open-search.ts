@@ -23,8 +23,8 @@ export function openLibrarySearch({
   if (!meili) return reads
   const db = drizzle(pool)
   const primary = openMeiliSearch({
-    ...(meili.prefix === undefined ? {} : { prefix: meili.prefix }),
     url: meili.url,
+    prefix: meili.prefix,
     key: () => searchOnlyKey(meili),
     reads,
     mirror: () => mirrorState(db),

@@ -125,7 +125,7 @@ function openJobCounts({ redisUrl, prefix, logger }: ApiOptions) {
         import('../queue/queues.ts'),
         import('../queue/job-counts.ts'),
       ])
-      opened ??= Promise.resolve(openQueues({ url: redisUrl, logger, ...(prefix === undefined ? {} : { prefix }) }))
+      opened ??= Promise.resolve(openQueues({ url: redisUrl, logger, prefix }))
       return countJobs(await opened)
     },
     async close() {

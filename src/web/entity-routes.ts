@@ -9,6 +9,7 @@ import type { FrameFilters, FramePage, LibrarySearch } from '../search/library-s
 import { currentSlug } from '../search/techniques.ts'
 import { withoutTracking } from '../tracking.ts'
 import { plainName } from '../views/parameter-values.ts'
+import { requirePublicId } from '../views/public-id.ts'
 import type { Assets } from './assets.ts'
 import { brandPage, brandsPage, techniquePage, techniquesPage } from './entity-pages.ts'
 import { openGraph } from './open-graph.ts'
@@ -26,7 +27,6 @@ export interface EntityRoutesDeps {
   publicUrl: string
 }
 
-const ID = /^[a-z0-9-]{1,64}$/i
 const BRANDS = 60
 const VIDEOS = 60
 const BEST = 24
@@ -41,7 +41,7 @@ export function entityRouter(deps: EntityRoutesDeps): Router {
   router.get('/videos/:id', limit, (req, res) => {
     readParameters(withoutTracking(req.originalUrl), {})
     const id = String(req.params.id)
-    if (!ID.test(id)) throw notFound('video')
+    requirePublicId('video', id)
     return pages.send(req, res, {
       key: `video ${id}`,
       async render() {
@@ -95,16 +95,12 @@ export function entityRouter(deps: EntityRoutesDeps): Router {
 
 const listParameters = { after: { schema: plainName(4_000), description: 'The cursor of the page before.' } }
 
-function addTechniques(
-  router: Router,
-  {
-    pages,
-    search,
-    publicUrl,
-    limit,
-    common,
-  }: EntityRoutesDeps & { limit: ReturnType<typeof limitOpenReads>; common: { modules: readonly string[] } },
-): void {
+type TechniqueRoutesDeps = EntityRoutesDeps & {
+  limit: ReturnType<typeof limitOpenReads>
+  common: { modules: readonly string[] }
+}
+
+function addTechniques(router: Router, { pages, search, publicUrl, limit, common }: TechniqueRoutesDeps): void {
   router.get('/techniques', limit, (req, res) => {
     readParameters(withoutTracking(req.originalUrl), {})
     return pages.send(req, res, {

@@ -14,6 +14,7 @@ import type { Logger } from '../logger.ts'
 import { readParameters } from '../parameters.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { withoutTracking } from '../tracking.ts'
+import { requirePublicId } from '../views/public-id.ts'
 import type { Assets } from './assets.ts'
 import type { FrameActions } from './frame-actions.ts'
 import { altOf } from './frame-card.ts'
@@ -37,7 +38,6 @@ export interface FrameRoutesDeps {
   publicUrl: string
 }
 
-const ID = /^[a-z0-9-]{1,64}$/i
 /** Frames shown before a frame, and after it. */
 const AROUND = 8
 const SIMILAR = 18
@@ -69,7 +69,7 @@ export function frameRouter(deps: FrameRoutesDeps): Router {
   router.get('/frames/:id', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
     readParameters(withoutTracking(req.originalUrl), {})
     const id = String(req.params.id)
-    if (!ID.test(id)) throw notFound('frame')
+    requirePublicId('frame', id)
     const visitor = await visitorOf(db, cookie, req)
     res.vary('Cookie')
     if (visitor) return sendPrivate(req, res, id, visitor)

@@ -181,7 +181,7 @@ function send(
   { status, ...page }: { title: string; body: Html; status?: number; modules?: readonly string[] },
 ): void {
   const shown = layout(assets, { ...page, current: 'keys', noIndex: true })
-  sendPage(res, { publicUrl, ...(status === undefined ? {} : { status }), page: shown })
+  sendPage(res, { publicUrl, status, page: shown })
 }
 
 function redirect(res: Response, to: string): void {

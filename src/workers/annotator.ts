@@ -64,7 +64,7 @@ export async function openModel(
     model,
     // Local servers need no key, but the client rejects an empty one.
     apiKey: apiKey ?? 'none',
-    ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
+    reasoningEffort,
     limiter: sharedLimit(redis, { name: `${prefix}:vision`, concurrency, perMinute }),
     cache: answers ?? answerCache(db),
     ...(style ? { style } : {}),

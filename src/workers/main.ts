@@ -116,12 +116,12 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
       handlers,
       logger,
       onAttempt: metrics.onAttempt,
-      ...(lockMs === undefined ? {} : { lockMs }),
+      lockMs,
     }),
   )
 
   const projection = roles.includes('events') ? await openProjection({ config, db, logger, faultPoint }) : undefined
-  const context = { db, url: databaseUrl, logger, ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }) }
+  const context = { db, url: databaseUrl, logger, pollMs: options.pollMs }
   const webhooks = projection ? openWebhooks({ db, config, logger, faultPoint, pollMs: options.pollMs }) : undefined
   const dispatch = dispatchConsumer({ db, queues, activeAnnotator, faultPoint })
   const consumers = [

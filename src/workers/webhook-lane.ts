@@ -52,7 +52,7 @@ export function openLane(
   const { wire = {}, timeoutMs } = options
   const receiver = openReceiver({
     ...wire,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    timeoutMs,
     allowPrivate: config.webhookAllowPrivate,
     inFlight: IN_FLIGHT,
   })

@@ -8,6 +8,7 @@ import { checkpointOf, startConsumer } from '../../src/events/consume.ts'
 import { listDeadEvents } from '../../src/events/dead-events.ts'
 import { listOutages } from '../../src/events/outage-record.ts'
 import { findEnd, findHeldBack, readEvents } from '../../src/events/read.ts'
+import { seededRandom } from '../support/seeded-random.ts'
 import { holdTransaction, openStores, type Stores, untilReadable } from '../support/stores.ts'
 
 const logger = pino({ level: 'silent' })
@@ -35,7 +36,7 @@ test(
     await $client.query('insert into things select generate_series(0, 3)')
     let missedByNaive = 0
     for (let seed = 1; seed <= SEEDS; seed++) {
-      const random = mulberry(seed)
+      const random = seededRandom(seed)
       await untilReadable(stores.db)
       let cursor = await findEnd(stores.db)
       const committed = new Set<string>()
@@ -358,14 +359,4 @@ test('an event cannot be edited or taken back', async () => {
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
-
-function mulberry(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
 }

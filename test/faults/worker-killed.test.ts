@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { STEPS } from '../../src/workers/fault-point.ts'
+import { seededRandom } from '../support/seeded-random.ts'
 import { openStores } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import {
@@ -63,7 +64,7 @@ test('a worker killed at each named step leaves nothing undone and does nothing 
 })
 
 test('two workers killed twenty times at random while ten videos arrive', { timeout: 600_000 }, async () => {
-  const random = mulberry32(20_261_120)
+  const random = seededRandom(20_261_120)
   await withLibrary(async (library) => {
     const workers: WorkerProcess[] = [launchWorker(library), launchWorker(library)]
     await workers[0]!.working
@@ -122,15 +123,4 @@ async function withLibrary(act: (library: Library) => Promise<void>): Promise<vo
 /** When to kill: spread over the work by design. No time is asserted. */
 function aMoment(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
-}
-
-/** A small seeded generator (mulberry32), so that a failing run can be repeated. */
-function mulberry32(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
 }

@@ -1,21 +1,17 @@
 import { sql } from 'drizzle-orm'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { findAnnotator } from '../../src/library/annotator/active-annotator.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { toModelImage } from '../../src/vision/model/images.ts'
 import { openWorker } from '../../src/workers/main.ts'
-import { type FakeVisionOptions, startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
-import { openService, type Service } from '../support/service.ts'
-import { addVideo, extractFromNumber, frameRows, frames, scriptedAnnotator, values } from './support.ts'
+import { useClosing } from '../support/closing.ts'
+import type { FakeVisionOptions } from '../support/fake-vision-endpoint.ts'
+import type { Service } from '../support/service.ts'
+import { addVideo, extractFromNumber, frameRows, frames } from './support.ts'
+import { measuring, openVisionService } from './vision-service.ts'
 
 let service: Service
-let opened: { [Symbol.asyncDispose](): Promise<void> }[] = []
-afterEach(async () => {
-  for (const each of opened.reverse()) await each[Symbol.asyncDispose]()
-  opened = []
-})
-
-const measuring = scriptedAnnotator('measured@1', () => ({ values: values({ shot: 'no-face' }, 'measured') }))
+const close = useClosing()
 
 /** The house's habit: what a model calls a user interface is a terminal here. */
 const HABIT = 'terminal'
@@ -36,20 +32,9 @@ async function open() {
     },
     describe: (_, image) => ({ subject: shown && images.indexOf(image) % 4 !== 0 ? HABIT : 'ui' }),
   }
-  const endpoint = await startFakeVisionEndpoint(fake)
-  opened.push(endpoint)
-  const env = {
-    VISION_BASE_URL: endpoint.baseUrl,
-    VISION_MODEL: 'fake-vl',
-    VISION_PRICE_IN: '1',
-    VISION_PRICE_OUT: '10',
-    VISION_CONCURRENCY: '1',
-  }
-  service = await openService({
-    env,
-    workerOptions: { extract: extractFromNumber, reconcileMs: 3_600_000, measuring },
-  })
-  opened.push(service)
+  const opened = await openVisionService(close, { fake, env: { VISION_CONCURRENCY: '1' } })
+  const { endpoint, env } = opened
+  service = opened.service
   const ids: string[] = []
   const store = openMediaStore(service.config)
   for (let n = 0; n < 4; n++) {

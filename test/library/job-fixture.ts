@@ -1,12 +1,13 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
-import { afterEach, beforeEach } from 'vitest'
+import { beforeEach } from 'vitest'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { openQueues } from '../../src/queue/queues.ts'
 import type { ingestVideo } from '../../src/workers/ingest-video.ts'
 import { reconcileJobs } from '../../src/workers/reconcile.ts'
+import { useClosing } from '../support/closing.ts'
 import type { Service } from '../support/service.ts'
 import { countOf, extractFromNumber, openScripted, scriptedAnnotator, values, videoRow } from './support.ts'
 
@@ -14,34 +15,26 @@ import { countOf, extractFromNumber, openScripted, scriptedAnnotator, values, vi
 export function jobFixture() {
   const annotator = scriptedAnnotator('scripted@1', () => ({}))
   let service: Service
-  let opened: { [Symbol.asyncDispose](): Promise<void> }[] = []
+  const close = useClosing()
   beforeEach(() => {
     annotator.asked = []
     annotator.answer = () => ({ values: values({ subject: 'ui', caption: 'a dashboard' }) })
   })
-  afterEach(async () => {
-    for (const each of opened.reverse()) await each[Symbol.asyncDispose]()
-    opened = []
-  })
 
   async function open(...args: Parameters<typeof openScripted>): Promise<Service> {
-    service = await openScripted(...args)
-    opened.push(service)
+    service = close(await openScripted(...args))
     return service
   }
 
   function openTestQueues() {
-    const queues = openQueues({ url: service.stores.redisUrl, prefix: service.stores.prefix, logger: service.logger })
-    opened.push(queues)
-    return queues
+    return close(openQueues({ url: service.stores.redisUrl, prefix: service.stores.prefix, logger: service.logger }))
   }
 
   return {
     annotator,
     open,
     openTestQueues,
-    /** Disposed of after the test, before what was opened earlier. */
-    disposeLater: (each: { [Symbol.asyncDispose](): Promise<void> }) => void opened.push(each),
+    close,
     reconcile: () =>
       reconcileJobs({
         db: service.stores.db,

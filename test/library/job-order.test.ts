@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 import { jobFixture } from './job-fixture.ts'
 import { addVideo, countOf, values, videoRow } from './support.ts'
 
-const { annotator, disposeLater, open, openTestQueues } = jobFixture()
+const { annotator, close, open, openTestQueues } = jobFixture()
 let service: Service
 
 test('a new video never waits behind a back-fill, neither to be taken up nor to be described', async () => {
@@ -100,7 +100,7 @@ test(
     const { config, logger, stores } = service
     const { databaseUrl, redisUrl, prefix } = stores
     const mended = await openWorker({ config, databaseUrl, redisUrl, prefix, logger, annotator, roles: ['annotate'] })
-    disposeLater({ [Symbol.asyncDispose]: () => mended.stop(5_000) })
+    close({ [Symbol.asyncDispose]: () => mended.stop(5_000) })
     await service.drain()
     expect(await countOf(service, sql`select count(*) as n from videos where status = 'ready'`)).toBe(5)
   },
@@ -122,7 +122,7 @@ test('what was let in before a problem does not end it by going well', async () 
   const { databaseUrl, redisUrl, prefix } = stores
   // Both workers take a job, however few may run at once.
   const second = await openWorker({ config, databaseUrl, redisUrl, prefix, logger, annotator, roles: ['annotate'] })
-  disposeLater({ [Symbol.asyncDispose]: () => second.stop(5_000) })
+  close({ [Symbol.asyncDispose]: () => second.stop(5_000) })
   const video = await addVideo(service, 8)
   const problem = async () => (await findAnnotatorStatus(stores.db)).problem
   await until(async () => (await problem()) !== null)

@@ -1,41 +1,26 @@
 import { readdir } from 'node:fs/promises'
 import { sql } from 'drizzle-orm'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { costsOf } from '../../src/library/annotator/vision-spending.ts'
 import { paidFolderOf } from '../../src/workers/handlers.ts'
 import { type OpenWorker, openWorker } from '../../src/workers/main.ts'
+import { useClosing } from '../support/closing.ts'
 import { startCutOff } from '../support/cut-off.ts'
-import { type FakeCall, type FakeVisionOptions, startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
-import { openService, type Service } from '../support/service.ts'
+import type { FakeCall, FakeVisionOptions } from '../support/fake-vision-endpoint.ts'
+import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { addVideo, countOf, extractFromNumber, scriptedAnnotator, values, videoRow } from './support.ts'
+import { addVideo, countOf, extractFromNumber, videoRow } from './support.ts'
+import { measuring, openVisionService } from './vision-service.ts'
 
 let service: Service
-let opened: { [Symbol.asyncDispose](): Promise<void> }[] = []
-afterEach(async () => {
-  for (const each of opened.reverse()) await each[Symbol.asyncDispose]()
-  opened = []
-})
-
-const measuring = scriptedAnnotator('measured@1', () => ({ values: values({ shot: 'no-face' }, 'measured') }))
+const close = useClosing()
 
 /** A service without a worker, and workers whose PostgreSQL can go away. */
 async function open(fake: FakeVisionOptions, env: Record<string, string> = {}) {
-  const endpoint = await startFakeVisionEndpoint(fake)
-  opened.push(endpoint)
-  service = await openService({
-    worker: false,
-    env: {
-      VISION_BASE_URL: endpoint.baseUrl,
-      VISION_MODEL: 'fake-vl',
-      VISION_PRICE_IN: '1',
-      VISION_PRICE_OUT: '10',
-      ...env,
-    },
-  })
-  opened.push(service)
-  const postgres = await startCutOff(service.stores.databaseUrl)
-  opened.push(postgres)
+  const opened = await openVisionService(close, { fake, env, worker: false })
+  const { endpoint } = opened
+  service = opened.service
+  const postgres = close(await startCutOff(service.stores.databaseUrl))
   const { config, logger, stores } = service
   const { redisUrl, prefix } = stores
   async function work(): Promise<OpenWorker> {
@@ -48,7 +33,7 @@ async function open(fake: FakeVisionOptions, env: Record<string, string> = {}) {
       stopped ??= worker.stop(deadlineMs)
       return stopped
     }
-    opened.push({ [Symbol.asyncDispose]: () => stop(5_000) })
+    close({ [Symbol.asyncDispose]: () => stop(5_000) })
     return { ...worker, stop }
   }
   return { endpoint, postgres, work }

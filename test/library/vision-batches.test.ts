@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { findAnnotator } from '../../src/library/annotator/active-annotator.ts'
 import { answerCache } from '../../src/library/annotator/answer-cache.ts'
 import { costsOf } from '../../src/library/annotator/vision-spending.ts'
@@ -7,38 +7,26 @@ import { openMediaStore } from '../../src/media/open-store.ts'
 import { openQueues } from '../../src/queue/queues.ts'
 import { reconcileJobs } from '../../src/workers/reconcile.ts'
 import { type BatchDeps, runBatches } from '../../src/workers/run-batches.ts'
-import { type FakeVisionOptions, startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
-import { openService, type Service } from '../support/service.ts'
-import { addVideo, countOf, extractFromNumber, frameRows, scriptedAnnotator, values, videoRow } from './support.ts'
+import { useClosing } from '../support/closing.ts'
+import type { FakeVisionOptions } from '../support/fake-vision-endpoint.ts'
+import type { Service } from '../support/service.ts'
+import { addVideo, countOf, frameRows, videoRow } from './support.ts'
+import { openVisionService } from './vision-service.ts'
 
 let service: Service
-let opened: { [Symbol.asyncDispose](): Promise<void> }[] = []
-afterEach(async () => {
-  for (const each of opened.reverse()) await each[Symbol.asyncDispose]()
-  opened = []
-})
+const close = useClosing()
 
 const HOUR = 3_600_000
-const measuring = scriptedAnnotator('measured@1', () => ({ values: values({ shot: 'no-face' }, 'measured') }))
-
 async function open(fake: FakeVisionOptions = {}, env: Record<string, string> = {}) {
-  const endpoint = await startFakeVisionEndpoint({ batches: {}, ...fake })
-  opened.push(endpoint)
-  service = await openService({
-    env: {
-      VISION_BASE_URL: endpoint.baseUrl,
-      VISION_MODEL: 'fake-vl',
-      VISION_PRICE_IN: '1',
-      VISION_PRICE_OUT: '10',
-      VISION_BATCH: '1',
-      ...env,
-    },
-    workerOptions: { extract: extractFromNumber, reconcileMs: HOUR, batchMs: HOUR, measuring },
+  const opened = await openVisionService(close, {
+    fake: { batches: {}, ...fake },
+    env: { VISION_BATCH: '1', ...env },
+    workerOptions: { batchMs: HOUR },
   })
-  opened.push(service)
+  const { endpoint } = opened
+  service = opened.service
   const { stores, config, logger } = service
-  const queues = openQueues({ url: stores.redisUrl, prefix: stores.prefix, logger })
-  opened.push(queues)
+  const queues = close(openQueues({ url: stores.redisUrl, prefix: stores.prefix, logger }))
   const activeAnnotator = async () => (await findAnnotator(stores.db))!
   const round = (faultPoint: BatchDeps['faultPoint'] = () => undefined) =>
     runBatches({

@@ -1,45 +1,30 @@
 import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { findAnnotatorStatus } from '../../src/library/annotator/annotator-status.ts'
 import { deleteUnusedAnswers } from '../../src/library/annotator/answer-cache.ts'
 import { costsOf } from '../../src/library/annotator/vision-spending.ts'
 import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
 import { sharedLimit } from '../../src/queue/shared-limit.ts'
 import { openWorker } from '../../src/workers/main.ts'
-import { type FakeVisionOptions, startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
-import { openService, type Service } from '../support/service.ts'
+import { useClosing } from '../support/closing.ts'
+import type { FakeVisionOptions } from '../support/fake-vision-endpoint.ts'
+import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { addVideo, countOf, extractFromNumber, frameRows, scriptedAnnotator, values, videoRow } from './support.ts'
+import { addVideo, countOf, frameRows, scriptedAnnotator, values, videoRow } from './support.ts'
+import { openVisionService } from './vision-service.ts'
 
 let service: Service
-let opened: { [Symbol.asyncDispose](): Promise<void> }[] = []
-afterEach(async () => {
-  for (const each of opened.reverse()) await each[Symbol.asyncDispose]()
-  opened = []
-})
+const close = useClosing()
 
-/** Measuring is tested elsewhere. Loading its models for every test would take half a minute. */
 const measuring = scriptedAnnotator('measured@1', () => ({
   values: values({ shot: 'no-face', subject: 'terminal' }, 'measured'),
 }))
 
-/** The whole service, configured by its variables, with the test's vision endpoint. */
 async function open(fake: FakeVisionOptions = {}, env: Record<string, string> = {}) {
-  const endpoint = await startFakeVisionEndpoint(fake)
-  opened.push(endpoint)
-  service = await openService({
-    env: {
-      VISION_BASE_URL: endpoint.baseUrl,
-      VISION_MODEL: 'fake-vl',
-      VISION_PRICE_IN: '1',
-      VISION_PRICE_OUT: '10',
-      ...env,
-    },
-    workerOptions: { extract: extractFromNumber, reconcileMs: 3_600_000, measuring },
-  })
-  opened.push(service)
-  return endpoint
+  const opened = await openVisionService(close, { fake, env, workerOptions: { measuring } })
+  service = opened.service
+  return opened.endpoint
 }
 
 test(
@@ -174,7 +159,7 @@ test('many calls at once, of two workers, cannot spend what is left of the day s
   const { config, logger, stores } = service
   const { databaseUrl, redisUrl, prefix } = stores
   const second = await openWorker({ config, databaseUrl, redisUrl, prefix, logger, roles: ['annotate'], measuring })
-  opened.push({ [Symbol.asyncDispose]: () => second.stop(5_000) })
+  close({ [Symbol.asyncDispose]: () => second.stop(5_000) })
   await addVideo(service, 128)
   // The other calls may be refused before the first call has reached the endpoint.
   let told = false
@@ -240,7 +225,7 @@ test('two workers share one limit of calls under way', async () => {
   const { config, logger, stores } = service
   const { databaseUrl, redisUrl, prefix } = stores
   const second = await openWorker({ config, databaseUrl, redisUrl, prefix, logger, roles: ['annotate'], measuring })
-  opened.push({ [Symbol.asyncDispose]: () => second.stop(5_000) })
+  close({ [Symbol.asyncDispose]: () => second.stop(5_000) })
   const video = await addVideo(service, 100)
   await service.drain()
   expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
@@ -253,7 +238,7 @@ test('two workers share one limit of calls under way', async () => {
 async function openTwoLimits(concurrency: number) {
   await open()
   const other = new Redis(service.stores.redisUrl)
-  opened.push({ [Symbol.asyncDispose]: async () => other.disconnect() })
+  close({ [Symbol.asyncDispose]: async () => other.disconnect() })
   const options = { name: `${service.stores.prefix}:t`, concurrency, perMinute: 0 }
   return { name: options.name, limits: [sharedLimit(service.stores.redis, options), sharedLimit(other, options)] }
 }
@@ -309,7 +294,7 @@ test(
       retryStrategy: null,
     })
     away.on('error', () => undefined)
-    opened.push({ [Symbol.asyncDispose]: async () => away.disconnect() })
+    close({ [Symbol.asyncDispose]: async () => away.disconnect() })
     const limit = sharedLimit(away, { name: 't', concurrency: 2, perMinute: 0 })
     const held: { release(): void }[] = []
     const most: number[] = []

@@ -7,6 +7,7 @@ import { events } from '../../src/db/schema/events.ts'
 import { EVENTS, type EventData, type NewEvent } from '../../src/events/catalogue.ts'
 import { FIGURES } from '../../src/library/analytics/figures.ts'
 import { ANALYTICS, recountAnalytics } from '../../src/projections/analytics/recount.ts'
+import { seededRandom } from '../support/seeded-random.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
 
 let stores: Stores
@@ -85,7 +86,7 @@ test('the figures are those that a plain walk over the events gives', async () =
 test('random cuts, repeats and several runs at once give the same tables as one pass into an empty store', async () => {
   await countAll()
   const expected = await checksum()
-  const random = mulberry(3)
+  const random = seededRandom(3)
   for (let round = 0; round < 4; round++) {
     await forget()
     for (let step = 0; step < 12; step++) {
@@ -188,7 +189,7 @@ function facts(n: number): EventData<'frame.saved'> {
 
 /** Events of four days, in transactions of a few, whose times are not in the order of the log. */
 async function writeLog(seed: number, count: number): Promise<void> {
-  const random = mulberry(seed)
+  const random = seededRandom(seed)
   const pick = (n: number) => Math.floor(random() * n)
   for (let made = 0; made < count; ) {
     const list = Array.from({ length: 1 + pick(12) }, (): NewEvent => {
@@ -245,15 +246,5 @@ async function writeLog(seed: number, count: number): Promise<void> {
     })
     made += list.length
     await append(`${DAYS[pick(DAYS.length)]}T${String(pick(24)).padStart(2, '0')}:30:00Z`, list)
-  }
-}
-
-function mulberry(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
   }
 }

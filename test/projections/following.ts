@@ -6,8 +6,9 @@ import { searchProjection } from '../../src/projections/search/project.ts'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { refreshSaveCounts, SAVE_COUNTS } from '../../src/projections/search/save-counts.ts'
 import { lockReadModel } from '../../src/search/postgres/write.ts'
+import { ask } from '../support/frame-query.ts'
 import { seedVideo } from '../support/seed.ts'
-import { ask, clip, type ProjectedLibrary } from './library.ts'
+import { clip, type ProjectedLibrary } from './library.ts'
 
 /** The live projection follows the event log. */
 export function testFollowing(library: ProjectedLibrary): void {

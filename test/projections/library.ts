@@ -6,24 +6,13 @@ import { videos } from '../../src/db/schema/videos.ts'
 import { appendEvent } from '../../src/events/append.ts'
 import { type Consumer, startConsumer } from '../../src/events/consume.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
-import type { FrameQuery, LibrarySearch } from '../../src/search/library-search.ts'
+import type { LibrarySearch } from '../../src/search/library-search.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
 import type { SeedVideo } from '../support/seed.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 
 export const logger = pino({ level: 'silent' })
 export const deepLink = (_platform: string, url: string, tSec: number) => `${url}#t=${Math.floor(tSec)}`
-
-export const ask = (query: Partial<FrameQuery> = {}): FrameQuery => ({
-  filters: {},
-  q: '',
-  sort: query.q ? 'relevance' : 'newest',
-  page: 1,
-  pageSize: 120,
-  facets: false,
-  variety: false,
-  ...query,
-})
 
 export const clip = (title: string, more: Partial<SeedVideo> = {}): SeedVideo => ({
   title,

@@ -2,8 +2,9 @@ import { expect, test } from 'vitest'
 import { rebuildSearch } from '../../src/projections/search/rebuild.ts'
 import { reconcileSearch } from '../../src/projections/search/reconcile.ts'
 import { refreshSaveCounts } from '../../src/projections/search/save-counts.ts'
+import { ask } from '../support/frame-query.ts'
 import { seedVideo } from '../support/seed.ts'
-import { ask, clip, type ProjectedLibrary } from './library.ts'
+import { clip, type ProjectedLibrary } from './library.ts'
 
 /** The read model is rebuilt beside the live one. */
 export function testRebuilding(library: ProjectedLibrary): void {

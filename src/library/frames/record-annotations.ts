@@ -65,29 +65,26 @@ export async function recordAnnotations(
     if (!video || video.revision !== revision || (video.status !== 'annotating' && video.status !== 'ready'))
       return false
     if (list.length === 0) return true
-    const { answered, changed } = await storeAnswers(tx, { videoId, annotator, model, list })
+    const { answered } = await storeAnswers(tx, { video, annotator, model, list })
     if (answered.length > 0)
       await tx
         .delete(reannotations)
         .where(and(inArray(reannotations.frameId, answered), eq(reannotations.annotator, annotator)))
-    if (changed.length > 0)
-      await appendEvent(tx, {
-        type: 'frames.annotated',
-        subject: videoId,
-        accountId: null,
-        data: { ...toVideoFacts(video), frame_ids: changed, annotator },
-      })
     await settleIfComplete(tx, videoId)
     await settleReannotation(tx, video, annotator)
     return true
   })
 }
 
-/** Stores answers and resolves their frames. The caller holds the video's lock and appends the event. */
+/**
+ * Stores answers about frames of one video, resolves the frames, and appends an event if any answer is new. The caller
+ * holds the video's lock. `answered` and `changed` are ids of frames.
+ */
 export async function storeAnswers(
   tx: Tx,
-  { videoId, annotator, model, list }: Omit<AnswersToRecord, 'revision'>,
+  { video, annotator, model, list }: Pick<AnswersToRecord, 'annotator' | 'model' | 'list'> & { video: VideoRow },
 ): Promise<{ answered: string[]; changed: string[] }> {
+  const videoId = video.id
   const vocabulary = await loadVocabulary(tx)
   const ids = list.map((annotation) => annotation.frameId)
   await lockFrames(tx, sql`f.video_id = ${videoId} and f.id = any(${idArray(ids)})`, 'no key update')
@@ -123,6 +120,13 @@ export async function storeAnswers(
     await resolveFrame(tx, row, vocabulary)
     changed.push(row.id)
   }
+  if (changed.length > 0)
+    await appendEvent(tx, {
+      type: 'frames.annotated',
+      subject: videoId,
+      accountId: null,
+      data: { ...toVideoFacts(video), frame_ids: changed, annotator },
+    })
   return { answered, changed }
 }
 

@@ -1,11 +1,10 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
-import { appendEvent } from '../../events/append.ts'
 import type { FrameAnnotation } from '../../vision/annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
 import { shareVocabulary } from '../techniques/vocabulary.ts'
-import { lockVideo, toVideoFacts } from '../videos/videos.ts'
+import { lockVideo } from '../videos/videos.ts'
 import { storeAnswers } from './record-annotations.ts'
 
 /** The public `annotation.model` of frames that notes describe. */
@@ -44,14 +43,7 @@ export async function recordNotes(
       return note ? [toAnnotation(id, note)] : []
     })
     if (list.length === 0) return 0
-    const { changed } = await storeAnswers(tx, { videoId, annotator, model: NOTES, list })
-    if (changed.length > 0)
-      await appendEvent(tx, {
-        type: 'frames.annotated',
-        subject: videoId,
-        accountId: null,
-        data: { ...toVideoFacts(video), frame_ids: changed, annotator },
-      })
+    const { changed } = await storeAnswers(tx, { video, annotator, model: NOTES, list })
     return changed.length
   })
 }

@@ -17,6 +17,11 @@ export interface NewTechnique {
   aliases?: string[] | undefined
 }
 
+/** A technique as HTTP and the command line show it to operators. */
+export function describeTechnique({ slug, name, description, recognise, aliases, retiredAt }: TechniqueRow) {
+  return { slug, name, description, recognise, aliases, retired: retiredAt !== null }
+}
+
 /** Maximum lengths of a technique's texts and maximum number of aliases, for HTTP and the command line. */
 export const MAX_TECHNIQUE = { name: 100, description: 1_000, recognise: 1_000, aliases: 50 } as const
 

@@ -60,7 +60,6 @@ interface ProbedStream {
   color_range?: string
   pix_fmt?: string
   duration?: string
-  nb_frames?: string
   disposition?: Record<string, number>
   tags?: Record<string, string>
   side_data_list?: Array<{ rotation?: number; dv_profile?: number; dv_bl_signal_compatibility_id?: number }>

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { MediaError } from '../../errors.ts'
+import { killGroup } from '../kill-group.ts'
 import type { Extraction, ExtractOptions } from './extract.ts'
 import type { FromChild, ToChild } from './extraction-process.ts'
 
@@ -35,13 +36,7 @@ export async function extractInChild(options: ExtractOptions): Promise<Extractio
     env: { PATH, NODE_COMPILE_CACHE, UV_THREADPOOL_SIZE: '4', ...CHILD_ENV },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
-  const killGroup = () => {
-    try {
-      if (child.pid) process.kill(-child.pid, 'SIGKILL')
-    } catch {
-      // The group has already ended.
-    }
-  }
+  const kill = () => killGroup(child)
   let stderr = ''
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     stderr = (stderr + chunk).slice(-MAX_ERROR_OUTPUT)
@@ -51,9 +46,9 @@ export async function extractInChild(options: ExtractOptions): Promise<Extractio
   let timedOut = false
   const timer = setTimeout(() => {
     timedOut = true
-    killGroup()
+    kill()
   }, timeoutMs)
-  signal.addEventListener('abort', killGroup, { once: true })
+  signal.addEventListener('abort', kill, { once: true })
   let outcome: Exclude<FromChild, { type: 'progress' }> | null = null
   let startFailure: Error | null = null
   try {
@@ -68,13 +63,13 @@ export async function extractInChild(options: ExtractOptions): Promise<Extractio
       })
       child.once('exit', () => done())
       child.send(rest satisfies ToChild, (error) => {
-        if (error) killGroup()
+        if (error) kill()
       })
     })
   } finally {
     clearTimeout(timer)
-    signal.removeEventListener('abort', killGroup)
-    killGroup()
+    signal.removeEventListener('abort', kill)
+    kill()
   }
   signal.throwIfAborted()
   return toResult(outcome, { timedOut, startFailure, stderr })

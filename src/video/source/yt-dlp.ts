@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { cleanText } from '../../clean-text.ts'
 import { MediaError } from '../../errors.ts'
 import { withoutHidden } from '../../shown-address.ts'
+import { killGroup } from '../kill-group.ts'
 import { tooLarge } from './fetch-source.ts'
 import { PAGE_EXTRACTORS } from './page-sites.ts'
 
@@ -76,21 +77,15 @@ function run(program: string, args: string[], { scratchDir, signal, timeoutMs = 
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: scratchDir, LC_ALL: 'C.UTF-8' },
     })
-    const killGroup = () => {
-      try {
-        if (child.pid) process.kill(-child.pid, 'SIGKILL')
-      } catch {
-        // The group has ended already.
-      }
-    }
+    const kill = () => killGroup(child)
     let output = ''
     let errors = ''
     let timedOut = false
     const timer = setTimeout(() => {
       timedOut = true
-      killGroup()
+      kill()
     }, timeoutMs)
-    signal.addEventListener('abort', killGroup, { once: true })
+    signal.addEventListener('abort', kill, { once: true })
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       output = (output + chunk).slice(0, 100_000)
     })
@@ -99,8 +94,8 @@ function run(program: string, args: string[], { scratchDir, signal, timeoutMs = 
     })
     const finish = (code: number | null, failed: Error | null) => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', killGroup)
-      killGroup()
+      signal.removeEventListener('abort', kill)
+      kill()
       done({ code, output, errors, timedOut, failed })
     }
     child.once('error', (error) => finish(null, error))

@@ -9,7 +9,8 @@ import {
   swapGeneration,
 } from '../../../src/search/postgres/generation.ts'
 import { applyToReadModel, lockReadModel } from '../../../src/search/postgres/write.ts'
-import { ask, changesOf, clip } from './documents.ts'
+import { ask } from '../../support/frame-query.ts'
+import { changesOf, clip } from './documents.ts'
 import { type Engine, opened, put } from './engine.ts'
 
 export function describeEmpty(name: string, open: () => Promise<Engine>): void {

@@ -9,7 +9,6 @@ import { cellOf, cellsOf } from '../../../src/search/color.ts'
 import type {
   FrameDocument,
   FrameFilters,
-  FrameQuery,
   TechniqueDocument,
   VideoDocument,
 } from '../../../src/search/library-search.ts'
@@ -18,17 +17,6 @@ import { type SeedFrame, toFrameRow } from '../../support/seed.ts'
 /** Made-up documents, and queries for them. */
 
 export const PALETTE = ['#d02020', '#20a040', '#2040c0', '#e0c020', '#b030b0']
-
-export const ask = (query: Partial<FrameQuery> = {}): FrameQuery => ({
-  filters: {},
-  q: '',
-  sort: query.q ? 'relevance' : 'newest',
-  page: 1,
-  pageSize: 120,
-  facets: false,
-  variety: false,
-  ...query,
-})
 
 export function order(a: string, b: string): number {
   if (a === b) return 0

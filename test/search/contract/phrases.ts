@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { FrameQuery } from '../../../src/search/library-search.ts'
+import { ask } from '../../support/frame-query.ts'
 import type { SeedFrame } from '../../support/seed.ts'
-import { ask, changesOf, clip } from './documents.ts'
+import { changesOf, clip } from './documents.ts'
 import { type Engine, opened, put } from './engine.ts'
 
 const BLACK: SeedFrame = { palette: ['#000000', '#ffffff', '#111111', '#222222', '#333333'], tone: 'dark' }

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { hammingDistance } from '../../../src/search/likeness.ts'
+import { ask } from '../../support/frame-query.ts'
 import type { SeedFrame } from '../../support/seed.ts'
-import { ask, changesOf, clip } from './documents.ts'
+import { changesOf, clip } from './documents.ts'
 import { type Engine, opened, put } from './engine.ts'
 
 export function describeDuplicates(name: string, open: () => Promise<Engine>): void {

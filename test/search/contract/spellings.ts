@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { ask, changesOf, clip } from './documents.ts'
+import { ask } from '../../support/frame-query.ts'
+import { changesOf, clip } from './documents.ts'
 import { type Engine, opened, put } from './engine.ts'
 
 export function describeSpellings(name: string, open: () => Promise<Engine>): void {

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { FACETS, type FrameFilters } from '../../../src/search/library-search.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../../src/vocabulary.ts'
-import { ask, changesOf, clip, order, PALETTE, passes } from './documents.ts'
+import { ask } from '../../support/frame-query.ts'
+import { changesOf, clip, order, PALETTE, passes } from './documents.ts'
 import { type Engine, opened, put } from './engine.ts'
 
 export function describeWall(name: string, open: () => Promise<Engine>): void {

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { FrameQuery } from '../../../src/search/library-search.ts'
-import { ask, changesOf, clip } from './documents.ts'
+import { ask } from '../../support/frame-query.ts'
+import { changesOf, clip } from './documents.ts'
 import { type Engine, opened, put } from './engine.ts'
 
 export function describeWords(name: string, open: () => Promise<Engine>): void {
