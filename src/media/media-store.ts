@@ -28,6 +28,11 @@ export interface MediaStore {
   requireRoom?(): Promise<void>
   /** Free and total space of its disk; undefined where that is unknown, as in a bucket. */
   room(): Promise<{ freeBytes: number; totalBytes: number } | undefined>
+  /**
+   * Frees what a `put` below a folder left behind when its process was killed before a time; returns how much. Absent
+   * where such remains are listed as files.
+   */
+  freeUnfinished?(prefix: string, before: Date): Promise<number>
   /** Makes durable what was put since the last call. Absent where each `put` does so itself. */
   settle?(): Promise<void>
 }

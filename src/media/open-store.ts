@@ -31,6 +31,7 @@ function deferred(open: () => Promise<MediaStore>): MediaStore {
       yield* (await store()).list(prefix)
     },
     deletePrefix: async (prefix) => (await store()).deletePrefix(prefix),
+    freeUnfinished: async (prefix, before) => (await (await store()).freeUnfinished?.(prefix, before)) ?? 0,
     room: async () => undefined,
   }
 }

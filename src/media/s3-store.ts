@@ -1,9 +1,13 @@
 import { Readable } from 'node:stream'
 import {
+  AbortMultipartUploadCommand,
   DeleteObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandInput,
+  type ListMultipartUploadsCommandOutput,
   ListObjectsV2Command,
   NoSuchKey,
   NotFound,
@@ -78,6 +82,7 @@ export function openS3Store(options: S3StoreOptions): MediaStore & { close(): vo
         await deleteObjects(client, bucket, keys.slice(i, i + DELETE_BATCH))
     },
     room: async () => undefined,
+    freeUnfinished: (prefix, before) => abortUploads(client, { bucket, root }, checkPrefix(prefix), before),
     close: () => client.destroy(),
   }
 }
@@ -151,6 +156,32 @@ async function* listObjects(
     }
     token = page.IsTruncated ? page.NextContinuationToken : undefined
   } while (token)
+}
+
+/** A killed process leaves parts that no listing of objects shows. Servers that cannot list them are left alone. */
+async function abortUploads(
+  client: S3Client,
+  { bucket, root }: { bucket: string; root: string },
+  prefix: string,
+  before: Date,
+): Promise<number> {
+  let aborted = 0
+  let markers: Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'> | undefined = {}
+  while (markers) {
+    const page: ListMultipartUploadsCommandOutput | undefined = await client
+      .send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: root + prefix, ...markers }))
+      .catch((error: unknown) => {
+        if (statusOf(error) === 501) return undefined
+        throw error
+      })
+    for (const { Key, UploadId, Initiated } of page?.Uploads ?? []) {
+      if (!Key || !UploadId || !Initiated || Initiated >= before) continue
+      await absent(client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId })))
+      aborted++
+    }
+    markers = page?.IsTruncated ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker } : undefined
+  }
+  return aborted
 }
 
 async function deleteObjects(client: S3Client, bucket: string, keys: readonly string[]): Promise<void> {

@@ -205,8 +205,16 @@ export async function cancelUpload(db: Db, store: MediaStore, { accountId, id }:
 /** Parts younger than this may belong to an upload whose row was not read yet. */
 const SPARE_MS = 60 * 60 * 1_000
 
-/** Deletes expired uploads, and parts that no upload names. Safe at any time, in any process. Returns their number. */
+/** Folders of the media store whose files are put as streams. */
+const STREAMED = ['parts/', 'uploads/']
+
+/**
+ * Deletes expired uploads, parts that no upload names, and what killed processes left of files under way. Safe at any
+ * time, in any process. Returns the number of uploads.
+ */
 export async function sweepUploads(db: Db, store: MediaStore, { now = Date.now() } = {}): Promise<number> {
+  const old = new Date(now - UPLOAD_HOURS * 60 * 60 * 1_000)
+  for (const folder of STREAMED) await store.freeUnfinished?.(folder, old)
   const expired = await db
     .delete(uploads)
     .where(sql`${uploads.expiresAt} < ${new Date(now).toISOString()}::timestamptz`)
