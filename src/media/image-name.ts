@@ -26,6 +26,11 @@ export function toImageKey(name: string): string | undefined {
   return match ? `frames/${match[1]}/${match[2]}-${match[3]}${match[4] ?? ''}.webp` : undefined
 }
 
+/** The public name of an image, by its media-store key. */
+export function toImageName(key: string): string {
+  return key.slice('frames/'.length).replace('/', '-')
+}
+
 /** The id of the frame that a public image name shows; undefined for any other name. */
 export function frameIdOfImage(name: string): string | undefined {
   const match = PUBLIC_NAME.exec(name)

@@ -6,7 +6,14 @@ import { clock } from './words.ts'
 export interface FrameActions {
   publicUrl: string
   /** The signed-in person; undefined on a page that many share. */
-  person?: { form: string; mayCollect: boolean; saved: boolean; boards: readonly { id: string; name: string }[] }
+  person?: {
+    form: string
+    mayCollect: boolean
+    /** An operator. */
+    mayCorrect: boolean
+    saved: boolean
+    boards: readonly { id: string; name: string }[]
+  }
 }
 
 /** Saving and pinning by forms that work without script; copying needs one. */
@@ -15,6 +22,7 @@ export function frameActions(frame: ShownFrame, { publicUrl, person }: FrameActi
   return html`<div class="actions-row">
 ${person ? collecting(frame, person) : signInToSave(frame)}
 <a class="quiet-button" href="#similar">Find similar</a>
+${person?.mayCorrect && html`<a class="quiet-button" href="/operator/review/${frame.id}">Correct</a>`}
 <details class="fold copies"><summary>Copy</summary><div class="panel">
 ${copyRow('Link', address)}
 ${copyRow('Image address', publicUrl + frame.image_path)}

@@ -109,7 +109,8 @@ async function personOf(db: Db, visitor: Visitor, id: string): Promise<NonNullab
     savedAmong(db, { accountId, frameIds: [id] }),
     mayCollect ? listBoards(db, accountId, { limit: MOST_BOARDS }) : { boards: [] },
   ])
-  return { form: visitor.form, mayCollect, saved: saved.length > 0, boards }
+  const mayCorrect = visitor.account.role === 'operator'
+  return { form: visitor.form, mayCollect, mayCorrect, saved: saved.length > 0, boards }
 }
 
 function toPage(data: FrameData, actions: FrameActions): Page {

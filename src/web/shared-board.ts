@@ -40,7 +40,7 @@ export function sharedBoardRouter({ db, assets, limits, logger, search, publicUr
       const { next } = stored
       const board = await toBoardWithItems({ search, publicUrl }, stored)
       const body = boardPage(board, { after, next })
-      const head = boardCard(board, String(req.params.token))
+      const head = boardCard(board, `${publicUrl}/shared/${String(req.params.token)}`)
       return { text: layout(assets, { title: board.name, noIndex: true, body, head }), next }
     })
     return sendPage(res, { publicUrl, page: page.body })
@@ -75,13 +75,14 @@ function thumbSize({ width, height }: PinnedFrame) {
   return { thumbnail_width: Math.round(width * scale), thumbnail_height: Math.round(height * scale) }
 }
 
-/** Open Graph (ogp.me) of a shared board. Addresses in it are paths: whoever has the link knows it. */
-function boardCard({ name, item_count, items }: SharedBoard, token: string): Html {
+/** Open Graph (ogp.me) of a shared board, and where its oEmbed answer is. Whoever reads it has the link already. */
+function boardCard({ name, item_count, items }: SharedBoard, address: string): Html {
   const [first] = items
-  return html`<link rel="alternate" type="application/json+oembed" href="/shared/${token}/oembed">
+  return html`<link rel="alternate" type="application/json+oembed" title="${name}" href="${address}/oembed">
 <meta property="og:site_name" content="Frame Library">
 <meta property="og:type" content="website">
 <meta property="og:title" content="${name}">
+<meta property="og:url" content="${address}">
 <meta property="og:description" content="A board of ${counted(item_count, 'frame')}.">
 ${
   first &&

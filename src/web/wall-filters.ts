@@ -4,7 +4,6 @@ import { impliedSort } from '../views/frame-query.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
-import { colorsOf } from './library-colors.ts'
 import { FILTER_NAMES, type FilterName, stateOf, toggled, type WallValues, wallUrl } from './wall-address.ts'
 import { capitalized, counted, thousands, valueLabel } from './words.ts'
 
@@ -16,6 +15,8 @@ export interface FiltersData {
   total: number
   frames: readonly FrameHit[]
   vocabulary: readonly TechniqueDocument[]
+  /** Colours that stand for the palettes of the whole library. */
+  colors: readonly string[]
 }
 
 /** Of long lists, the most frequent values. */
@@ -93,13 +94,12 @@ function pick(values: WallValues, name: FilterName, value: string, label: string
   )}</span></a></li>`
 }
 
-/** Colours of the pictures that are found: what the library holds, not a wheel of everything. */
-function colorMenu({ values, frames }: FiltersData): Html | false {
+/** What the library holds, not a wheel of everything. The same colours on every page: a choice never moves them. */
+function colorMenu({ values, colors }: FiltersData): Html | false {
   const chosen: readonly string[] = values.color ?? []
-  const found = colorsOf(frames.map(({ document }) => document.palette))
-  const colors = [...chosen.filter((color) => !found.includes(color)), ...found]
-  if (colors.length === 0) return false
-  const picks = colors.map((color) => {
+  const shown = [...chosen.filter((color) => !colors.includes(color)), ...colors]
+  if (shown.length === 0) return false
+  const picks = shown.map((color) => {
     const on = chosen.includes(color) && trusted(' aria-current="true"')
     return html`<li><a class="swatch" id="pick-color-${color.slice(1)}" aria-label="Near ${color}" title="${color}"
 href="${wallUrl(toggled(values, 'color', color))}"${on}>${swatch(color, 36, 36)}</a></li>`

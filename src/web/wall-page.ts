@@ -5,6 +5,7 @@ import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import type { ReadModelVersion } from '../http/read-model-version.ts'
 import { openVersionedCache } from '../http/versioned-cache.ts'
+import { samplePalettes } from '../library/frames/palettes.ts'
 import { findUnderWay } from '../library/videos/under-way.ts'
 import type { Logger } from '../logger.ts'
 import { omit } from '../omit.ts'
@@ -14,6 +15,7 @@ import type { FramePage, LibrarySearch } from '../search/library-search.ts'
 import { withoutTracking } from '../tracking.ts'
 import { toFrameQuery } from '../views/frame-query.ts'
 import type { Assets } from './assets.ts'
+import { colorsOf } from './library-colors.ts'
 import { pageErrors } from './page-errors.ts'
 import type { SharedPages } from './shared-pages.ts'
 import { type WallValues, wallParameters } from './wall-address.ts'
@@ -38,6 +40,7 @@ export function wallRouter(deps: WallDeps): Router {
   const { db, assets, pages, search, limits, logger, publicUrl } = deps
   const router = Router()
   const loadFrames = framesLoader(deps)
+  const loadColors = colorsLoader(deps)
   const underWayNow = keptBriefly(() => findUnderWay(db))
 
   router.get('/', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
@@ -52,7 +55,7 @@ export function wallRouter(deps: WallDeps): Router {
     return pages.send(req, res, {
       key: `wall ${state} ${canonicalKey(values)}`,
       async render(viewer) {
-        const [found, vocabulary] = await Promise.all([loadFrames(values), search.techniques()])
+        const [found, vocabulary, colors] = await Promise.all([loadFrames(values), search.techniques(), loadColors()])
         const { q } = values
         return {
           title: q ?? 'Wall',
@@ -60,7 +63,7 @@ export function wallRouter(deps: WallDeps): Router {
           wide: true,
           modules: ['wall.js'],
           description: q === undefined ? describeLibrary(found) : undefined,
-          body: wallPage({ values, found, vocabulary, viewer, underWay }),
+          body: wallPage({ values, found, vocabulary, colors, viewer, underWay }),
         }
       },
     })
@@ -72,6 +75,12 @@ export function wallRouter(deps: WallDeps): Router {
 
 function describeLibrary({ total = 0 }: FramePage): string {
   return `${counted(total, 'frame')} of product and launch videos, each described: subject, technique, what to steal.`
+}
+
+/** The colours of the library, once for each version of the read model. */
+function colorsLoader({ db, readModel }: Pick<WallDeps, 'db' | 'readModel'>) {
+  const kept = openVersionedCache<string[]>({ readModel, maxBytes: 4_096, sizeOf: (colors) => colors.length * 14 })
+  return async () => (await kept.getOrLoad('', async () => colorsOf(await samplePalettes(db)))).value
 }
 
 type Counts = Pick<FramePage, 'facets' | 'total' | 'readAs' | 'loosened'>

@@ -14,6 +14,8 @@ export interface WallData {
   values: WallValues
   found: FramePage
   vocabulary: readonly TechniqueDocument[]
+  /** Colours that stand for the palettes of the library. */
+  colors: readonly string[]
   viewer: Viewer
   underWay: UnderWay
 }
@@ -22,7 +24,8 @@ export interface WallData {
 export function wallPage(data: WallData): Html {
   const { values, found } = data
   const { frames, facets, total = 0 } = found
-  const filters: FiltersData = { values, facets, total, frames, vocabulary: data.vocabulary }
+  const { vocabulary, colors } = data
+  const filters: FiltersData = { values, facets, total, frames, vocabulary, colors }
   const page = values.page ?? 1
   return html`<h1 class="visually-hidden">Wall</h1>
 <div class="wall-tools">

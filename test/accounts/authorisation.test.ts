@@ -84,6 +84,7 @@ const PAGES: Record<string, Access> = {
   'POST /web/techniques/:slug/retire': 'session',
   'POST /web/techniques/:slug/merge': 'session',
   'POST /web/suggestions/:slug/dismiss': 'session',
+  'POST /web/suggestions/:slug/restore': 'session',
   'POST /web/suggestions/:slug/alias': 'session',
   'POST /web/review/:id': 'session',
   'POST /web/review/:id/undo': 'session',

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,6 +40,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
 
   const goto = (path: string) => page.goto(service.config.publicUrl + path)
   const row = (title: string) => page.locator('tr[data-video]', { hasText: title })
+  const still = (title: string) => row(title).locator('.still img')
 
   test('adds three clips, one twice and one broken, and watches them without a reload', async () => {
     await goto('/operator')
@@ -56,6 +57,8 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     expect(puts).toEqual([])
     await page.getByRole('button', { name: /Show 2 new/ }).click()
     await row('coffee pour').locator('.badge.ready').waitFor()
+    await still('coffee pour').waitFor()
+    expect(await still('coffee pour').evaluate((image: HTMLImageElement) => image.decode())).toBeUndefined()
     await row('broken').locator('.badge.failed').waitFor()
     await row('broken').locator('.reason').waitFor()
     await picture(page, 'operator-videos')
@@ -141,12 +144,24 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
 
   test('corrects a frame, describes its video again, and the correction stands', async () => {
     const { id } = await frameOf('coffee pour')
-    await goto(`/operator/review/${id}`)
+    // From the frame to its values and back.
+    await goto(`/frames/${id}`)
+    await page.getByRole('link', { name: 'Correct', exact: true }).click()
     await page.getByLabel('Caption').fill('A hand pours <b>coffee</b>')
     await page.locator('.value', { hasText: 'b-roll' }).click()
     await page.getByRole('button', { name: 'Keep' }).click()
-    await expect.poll(async () => (await frameOf('coffee pour')).caption).toBe('A hand pours <b>coffee</b>')
+    await page.getByText('2 values kept.').waitFor()
+    expect((await frameOf('coffee pour')).caption).toBe('A hand pours <b>coffee</b>')
     await expectAccessible(page)
+    const frameShows = async () => {
+      await page.getByRole('heading', { level: 1, name: 'A hand pours <b>coffee</b>' }).waitFor()
+      await page.getByText('corrected by a person').waitFor()
+    }
+    await expect
+      .poll(async () => (await service.get(`/api/frames/${id}`)).json.frame.caption)
+      .toBe('A hand pours <b>coffee</b>')
+    await page.getByRole('link', { name: 'To the frame' }).click()
+    await frameShows()
     const asked = annotator.asked.length
     annotator.answer = () => ({ values: values({ subject: 'chart', caption: 'Another answer' }) })
     await goto('/operator')
@@ -159,6 +174,8 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await page.getByText('3 frames asked for again.').waitFor()
     await service.drain()
     expect(annotator.asked.length).toBe(asked + 3)
+    await goto(`/frames/${id}`)
+    await frameShows()
     const frame = await frameOf('coffee pour')
     expect([frame.caption, frame.subject]).toEqual(['A hand pours <b>coffee</b>', 'b-roll'])
     const { rows } = await service.stores.db.$client.query(`select subject, caption from frames where id <> $1`, [id])
@@ -175,6 +192,10 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await expectAccessible(page)
     await picture(page, 'techniques')
     const card = page.locator('.suggestions li', { hasText: 'slow-pour' }).first()
+    await card.getByRole('button', { name: 'Dismiss slow-pour' }).click()
+    await page.getByText('“slow-pour” is dismissed').waitFor()
+    expect(await page.locator('.suggestions li', { hasText: 'slow-pour' }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Undo' }).click()
     await card.locator('summary').getByText('Add it').click()
     await card.getByLabel('What it is').fill('A slow pour, seen from close.')
     await card.getByRole('button', { name: 'Add', exact: true }).click()
@@ -211,6 +232,36 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await page.getByRole('heading', { name: 'Accounts' }).waitFor()
     await goto('/operator/accounts?q=op@')
     expect(await page.getByRole('button', { name: /Disable/ }).count()).toBe(0)
+  })
+
+  test('an upload that a reload cut off goes on with the parts that are missing', async () => {
+    const film = Buffer.concat([Buffer.from('\0\0\0\x14ftypisom'), randomBytes(40 * 1024 * 1024)])
+    const file = join(folder, 'long-film.mp4')
+    await writeFile(file, film)
+    const puts: string[] = []
+    page.on('request', (request) => void (request.method() === 'PUT' && puts.push(request.url())))
+    await goto('/operator')
+    // The first part arrives; the others are on their way when the page is loaded again.
+    await page.route(/parts\/[12]$/, () => undefined)
+    await page.locator('#file').setInputFiles(file)
+    const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
+    const uploads = async () =>
+      (await (await fetch(`${service.url}/web/uploads`, { headers: { cookie } })).json()).uploads
+    await expect.poll(async () => (await uploads())[0]?.received).toEqual([0])
+    await expect.poll(() => puts.length).toBe(3)
+    await page.reload()
+    await page.unroute(/parts\/[12]$/)
+    await page.locator('.uploads li').getByText('1 of 3 parts are here. Choose the file again to go on.').waitFor()
+    await expectAccessible(page)
+    puts.length = 0
+    await page.locator('#file').setInputFiles(file)
+    await page.locator('.uploads li', { hasText: 'long-film' }).getByText('queued').waitFor()
+    expect(puts.map((url) => url.split('/').at(-1)).sort()).toEqual(['1', '2'])
+    // Nothing asks for the file any more, and what arrived is the file.
+    expect(await page.locator('.uploads li').count()).toBe(1)
+    expect(await uploads()).toEqual([])
+    const { rows } = await service.stores.db.$client.query(`select source_key from videos where title = 'long film'`)
+    expect(rows).toEqual([{ source_key: `sha256:${createHash('sha256').update(film).digest('hex')}` }])
   })
 
   test('sees queues, model, readers and disk', async () => {

@@ -43,6 +43,11 @@ export async function dismissSuggestion(db: Db, slug: string): Promise<void> {
     .onConflictDoNothing()
 }
 
+/** Shows a dismissed suggestion again. Succeeds when it was not dismissed. */
+export async function restoreSuggestion(db: Db, slug: string): Promise<void> {
+  await db.delete(dismissedSuggestions).where(eq(dismissedSuggestions.slug, requireSlug(slug)))
+}
+
 const ADOPTED_AT_ONCE = 200
 
 /**

@@ -37,9 +37,23 @@ export async function save(frame, on = true) {
   if (viewer === 'anyone') return signIn()
   const what = frame.length === 1 ? 'Frame' : `${frame.length} frames`
   try {
-    await send(on ? '/web/saves' : '/web/unsaves', { frame })
+    const { undo } = await send(on ? '/web/saves' : '/web/unsaves', { frame })
     for (const id of frame) mark(id, on)
-    toast(on ? `${what} saved.` : `${what} removed from your saves.`, { undo: () => save(frame, !on) })
+    if (on) toast(`${what} saved.`, { undo: () => save(frame, false) })
+    else toast(`${what} removed from your saves.`, undo ? { undo: () => putBack(frame, undo) } : {})
+  } catch (error) {
+    toast(error instanceof Error ? error.message : String(error))
+  }
+}
+
+/**
+ * Puts removed saves back where they were. @param {readonly string[]} frame @param {string} removal
+ */
+async function putBack(frame, removal) {
+  try {
+    await send('/web/undo', { removal })
+    for (const id of frame) mark(id, true)
+    announce('Put back.')
   } catch (error) {
     toast(error instanceof Error ? error.message : String(error))
   }

@@ -166,17 +166,27 @@ export function actOnFrames(saved) {
     event.preventDefault()
     const button = form.querySelector('button')
     const wasSaved = button?.getAttribute('aria-pressed') === 'true'
+    const show = (/** @type {boolean} */ on) => {
+      form.action = on ? '/web/unsaves' : '/web/saves'
+      button?.setAttribute('aria-pressed', String(on))
+      if (button) button.textContent = on ? 'Saved' : 'Save'
+      saved?.(String(new FormData(form).get('frame')), on)
+    }
+    // What was removed comes back where it was, with its time.
+    const putBack = (/** @type {string} */ removal) =>
+      send('/web/undo', { removal }).then(
+        () => show(true),
+        (error) => toast(error.message),
+      )
+    let answer
     try {
-      await send(form.action, new FormData(form))
+      answer = await send(form.action, new FormData(form))
     } catch (error) {
       toast(error instanceof Error ? error.message : String(error))
       return
     }
-    form.action = wasSaved ? '/web/saves' : '/web/unsaves'
-    button?.setAttribute('aria-pressed', String(!wasSaved))
-    if (button) button.textContent = wasSaved ? 'Save' : 'Saved'
-    saved?.(String(new FormData(form).get('frame')), !wasSaved)
-    if (wasSaved) toast('Removed from your saves.', { undo: () => form.requestSubmit() })
+    show(!wasSaved)
+    if (wasSaved) toast('Removed from your saves.', answer.undo ? { undo: () => putBack(answer.undo) } : {})
     else toast('Saved.', { undo: () => form.requestSubmit(), link: { href: '/saves', label: 'All saves' } })
   })
   on('submit', '.pin form', async (event, form) => {

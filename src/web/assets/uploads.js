@@ -106,6 +106,8 @@ async function upload(file, line) {
   const begun = await send('/web/uploads', { filename: file.name, bytes: String(file.size), sha256 })
   if (begun.known) return line.end(`in the library already: ${begun.known.title}`, `/operator/videos/${begun.known.id}`)
   const given = /** @type {Upload} */ (begun.upload)
+  // It goes on: nothing asks for it any more.
+  byId(`unfinished-${given.id}`)?.remove()
   const place = `/web/uploads/${given.id}`
   try {
     await sendParts(file, given, line)
@@ -235,6 +237,7 @@ const unfinished = await fetch('/web/uploads', { headers: { accept: 'application
   .catch(() => ({ uploads: [] }))
 for (const { id, filename, received, parts } of unfinished.uploads) {
   const item = document.createElement('li')
+  item.id = `unfinished-${id}`
   const name = document.createElement('span')
   name.textContent = filename
   const state = document.createElement('span')

@@ -9,6 +9,7 @@ import { holdUntilSent } from '../../http/rate-limit/spend.ts'
 import { jsonText } from '../../json-text.ts'
 import { loadBoard } from '../../library/collections/boards.ts'
 import { countSaves, listSaves } from '../../library/collections/saves.ts'
+import { toSlug } from '../../library/techniques/vocabulary.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
 import { type PinnedFrame, type SavedFrame, toBoards, toPinnedFrames, toSavedFrames } from '../../views/collections.ts'
 import { BATCH, sendDownload } from '../../views/download.ts'
@@ -45,7 +46,7 @@ export function addExports(actions: Actions, deps: CollectionPagesDeps): void {
     const { board, pins } = await loadBoard(deps.db, at)
     const [shown] = await toBoards(deps, [board])
     return send(deps, asked, {
-      name: `board-${board.id}`,
+      name: toSlug(board.name) || `board-${board.id}`,
       title: board.name,
       items: pins.length,
       about: { board: jsonText(shown) },

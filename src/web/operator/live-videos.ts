@@ -4,6 +4,7 @@ import { videos } from '../../db/schema/videos.ts'
 import { type EventType, START } from '../../events/catalogue.ts'
 import { findEnd } from '../../events/read.ts'
 import type { LogTail } from '../../events/tail.ts'
+import { findVideoPictures } from '../../library/videos/video-pictures.ts'
 import { countByStatus, reportVideos } from '../../library/videos/video-status.ts'
 import type { Logger } from '../../logger.ts'
 import { videoRow } from './video-row.ts'
@@ -154,10 +155,11 @@ async function movedSince(db: Db, since: Date): Promise<{ id: string; updatedAt:
 /** Rows by id, null for a video that is gone. `added`: those that no list can hold yet. */
 async function changesOf(db: Db, ids: readonly string[], added: Set<string>) {
   const reports = new Map((await reportVideos(db, ids)).map((report) => [report.id, report]))
+  const pictures = await findVideoPictures(db, ids)
   const rows = Object.fromEntries(
     ids.map((id) => {
       const report = reports.get(id)
-      return [id, report ? videoRow(report).text : null]
+      return [id, report ? videoRow(report, pictures.get(id)).text : null]
     }),
   )
   const fresh = ids.filter((id) => added.delete(id))

@@ -14,8 +14,8 @@ import { loadVocabulary } from '../../library/techniques/vocabulary.ts'
 import { findVideo } from '../../library/videos/videos.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
 import { ANNOTATED } from '../../vocabulary.ts'
-import type { Actions, Asked, Fields } from '../actions.ts'
-import { html } from '../html.ts'
+import { type Actions, type Asked, counted, type Fields } from '../actions.ts'
+import { type Html, html } from '../html.ts'
 import type { OperatorDeps } from './operator-deps.ts'
 import { operatorHead } from './parts.ts'
 import { agreementList, type Judged, reviewForm } from './review-view.ts'
@@ -25,6 +25,9 @@ const parameters = {
   after: { schema: z.string().regex(PLACE), description: 'The place in the queue that was seen last.' },
   at: { schema: z.string().regex(/^[0-9A-Za-z-]{1,64}$/), description: 'A frame to look at before the queue goes on.' },
   undo: { schema: z.string().regex(/^[0-9A-Za-z-]{1,64}:[a-z_,]{1,120}$/), description: 'What can be taken back.' },
+} as const satisfies Parameters
+const frameParameters = {
+  kept: { schema: z.coerce.number().int().min(0).max(20), description: 'Told: values that were changed.' },
 } as const satisfies Parameters
 
 const placeText = ({ rank, confidence, id }: ReviewPlace) => `${rank}.${confidence}.${id}`
@@ -60,16 +63,24 @@ ${agreementList(agreement)}`
     return { title: 'Review', current: 'operator', wide: true, modules: ['review.js'], body }
   })
 
-  actions.page('/operator/review/:id', 'operator', async ({ visitor, param }) => {
+  actions.page('/operator/review/:id', 'operator', async ({ visitor, req, param }) => {
+    const { kept } = readParameters(req.originalUrl, frameParameters)
     const found = await frameToReview(db, param('id'))
     const here = `/operator/review/${found.row.id}`
     const judged = await judgedOf(deps, found)
     const form = reviewForm({ visitor, ...judged, back: undefined, here, nextPath: here, texts: true })
-    const body = html`${operatorHead('review', 'Correct a frame')}<div id="review">${form}</div>`
+    const body = html`${operatorHead('review', 'Correct a frame')}
+${kept !== undefined && keptNotice(kept, found.row.id)}<div id="review">${form}</div>`
     return { title: 'Correct a frame', current: 'operator', wide: true, modules: ['review.js'], body }
   })
 
   addReviewActions(actions, deps)
+}
+
+function keptNotice(kept: number, id: string): Html {
+  const what =
+    kept === 0 ? 'Nothing was changed.' : `${counted(kept, 'value')} kept. Models do not change what you set.`
+  return html`<p class="notice done" role="status">${what} <a href="/frames/${id}">To the frame</a></p>\n`
 }
 
 const EMPTY = html`<p class="empty">Nothing waits for a look: every value of the newest videos was set by a person.
@@ -124,8 +135,8 @@ function addReviewActions(actions: Actions, { db }: OperatorDeps): void {
       ]),
     )
     await correctFrame(db, { frameId: param('id'), accountId: visitor.account.id, correction })
-    const to = `/operator/review/${param('id')}`
-    return { json: { changed: Object.keys(correction).length }, to }
+    const changed = Object.keys(correction).length
+    return { json: { changed }, to: `/operator/review/${param('id')}?kept=${changed}` }
   })
 }
 

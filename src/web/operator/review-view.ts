@@ -61,7 +61,7 @@ ${!texts && html`<a href="/operator/review/${row.id}" data-edit>Edit all <kbd>e<
 
 function whyOf({ rank, confidence }: ReviewPlace): string {
   if (rank === 0) return 'a value outside the lists or the vocabulary'
-  return `least certain value: ${Math.round(confidence * 100)} %`
+  return confidence === 0 ? 'a value is missing' : `least certain value: ${Math.round(confidence * 100)} %`
 }
 
 function undoForm(visitor: Visitor, { frame, attributes }: { frame: string; attributes: string }, here: string): Html {

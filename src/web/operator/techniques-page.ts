@@ -1,10 +1,21 @@
-import { adoptProposals, dismissSuggestion, listSuggestions } from '../../library/frames/technique-suggestions.ts'
+import { z } from 'zod'
+import {
+  adoptProposals,
+  dismissSuggestion,
+  listSuggestions,
+  restoreSuggestion,
+} from '../../library/frames/technique-suggestions.ts'
 import { findTechniqueUsage, listTechniqueUsage } from '../../library/techniques/technique-usage.ts'
 import { addTechnique, editTechnique, mergeTechnique, patchTechnique } from '../../library/techniques/techniques.ts'
 import { requireSlug, toSlug } from '../../library/techniques/vocabulary.ts'
+import { type Parameters, readParameters } from '../../parameters.ts'
 import type { Actions, Fields } from '../actions.ts'
 import type { OperatorDeps } from './operator-deps.ts'
 import { mergePage, type Pictures, techniquePage, techniquesPage } from './techniques-view.ts'
+
+const parameters = {
+  dismissed: { schema: z.string().regex(/^[a-z0-9-]{1,64}$/), description: 'Told: a suggestion that was dismissed.' },
+} as const satisfies Parameters
 
 /** `/operator/techniques`: the vocabulary and what models proposed outside of it. */
 export function addTechniquePages(actions: Actions, deps: OperatorDeps): void {
@@ -16,8 +27,9 @@ export function addTechniquePages(actions: Actions, deps: OperatorDeps): void {
       ...shown.flatMap(({ frame_ids }) => frame_ids.slice(0, 6)),
       ...usages.flatMap(({ frameIds }) => frameIds.slice(0, 1)),
     ])
-    const done = String(req.query.done ?? '')
-    const given = { visitor, usages, suggestions: shown, more: suggestions.length - shown.length, pictures, done }
+    const { dismissed } = readParameters(req.originalUrl, parameters)
+    const more = suggestions.length - shown.length
+    const given = { visitor, usages, suggestions: shown, more, pictures, dismissed }
     return { title: 'Techniques', current: 'operator', wide: true, body: techniquesPage(given) }
   })
 
@@ -95,7 +107,12 @@ function addChanges(actions: Actions, { db }: OperatorDeps): void {
 function addSuggestionActions(actions: Actions, { db }: OperatorDeps): void {
   actions.action('/web/suggestions/:slug/dismiss', 'operator', async ({ param }) => {
     await dismissSuggestion(db, param('slug'))
-    return { json: { ok: true }, to: '/operator/techniques?done=dismissed' }
+    return { json: { ok: true }, to: `/operator/techniques?dismissed=${param('slug')}` }
+  })
+
+  actions.action('/web/suggestions/:slug/restore', 'operator', async ({ param }) => {
+    await restoreSuggestion(db, param('slug'))
+    return { json: { ok: true }, to: '/operator/techniques' }
   })
 
   // The proposal is another name of what there is: its frames follow.

@@ -4,6 +4,7 @@ import { MAX_TECHNIQUE } from '../../library/techniques/techniques.ts'
 import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'
+import { capitalized } from '../words.ts'
 import { operatorHead } from './parts.ts'
 
 /** Thumbnails by frame id. */
@@ -16,12 +17,14 @@ interface TechniquesData {
   /** Suggestions that are not shown. */
   more: number
   pictures: Pictures
-  done: string
+  /** A suggestion that was just dismissed. */
+  dismissed: string | undefined
 }
 
-export function techniquesPage({ visitor, usages, suggestions, more, pictures, done }: TechniquesData): Html {
+export function techniquesPage({ visitor, usages, suggestions, more, pictures, dismissed }: TechniquesData): Html {
+  const [used, unused] = [usages.filter(({ frames }) => frames > 0), usages.filter(({ frames }) => frames === 0)]
   return html`${operatorHead('techniques', 'Techniques')}
-${done === 'dismissed' && html`<p class="notice done" role="status">Dismissed. It is not shown again.</p>`}
+${dismissed !== undefined && dismissedNotice(visitor, dismissed)}
 <section aria-labelledby="suggested"><h2 id="suggested">Proposed by models</h2>
 ${
   suggestions.length === 0
@@ -33,15 +36,33 @@ ${more > 0 && html`<p class="hint">${counted(more, 'rarer proposal')} more.</p>`
 </section>
 <section aria-labelledby="vocabulary"><h2 id="vocabulary">Vocabulary</h2>
 <details><summary>Add a technique</summary>${textsForm(visitor, '/web/techniques', undefined)}</details>
-<ul class="vocabulary">${usages.map((usage) => vocabularyItem(usage, pictures))}</ul></section>`
+<ul class="vocabulary">${used.map((usage) => vocabularyItem(usage, pictures))}</ul>
+${unusedList(unused)}</section>`
+}
+
+function dismissedNotice(visitor: Visitor, slug: string): Html {
+  return html`<form class="notice done" method="post" action="/web/suggestions/${slug}/restore" role="status">
+${formToken(visitor)}“${slug}” is dismissed and not shown again. <button class="quiet">Undo</button></form>`
 }
 
 function vocabularyItem({ technique, frames, frameIds }: TechniqueUsage, pictures: Pictures): Html {
   const picture = frameIds[0] === undefined ? undefined : pictures.get(frameIds[0])
   return html`<li><a href="/operator/techniques/${technique.slug}">
 ${picture ? html`<img src="${picture.url}" alt="" width="160" height="90" loading="lazy">` : NO_PICTURE}
-<span class="name">${technique.name}</span></a>
+<span class="name">${capitalized(technique.name)}</span></a>
 <span class="hint">${counted(frames, 'frame')}${technique.retiredAt !== null && ', retired'}</span></li>`
+}
+
+/** Techniques that no frame has: names in a row, because there is nothing to see of them. */
+function unusedList(usages: readonly TechniqueUsage[]): Html | false {
+  if (usages.length === 0) return false
+  const sorted = usages.toSorted((a, b) => a.technique.name.localeCompare(b.technique.name))
+  return html`<h3>No frame yet (${sorted.length})</h3><ul class="unused">${sorted.map(
+    ({ technique: { slug, name, retiredAt } }) =>
+      html`<li><a href="/operator/techniques/${slug}">${capitalized(
+        name,
+      )}</a>${retiredAt !== null && ' (retired)'}</li>`,
+  )}</ul>`
 }
 
 const NO_PICTURE = html`<span class="no-picture"></span>`

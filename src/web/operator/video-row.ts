@@ -15,11 +15,14 @@ const ALLOWED = {
  * One video of the list. The same for every operator: its buttons send the form around the list. `data-live` marks
  * what changes while one looks.
  */
-export function videoRow(video: VideoReport): Html {
+export function videoRow(video: VideoReport, picture: string | undefined): Html {
   const { id, title, author, platform, source_url, added_at, status } = video
   const source = safeUrl(source_url)
   return html`<tr id="v-${id}" data-video="${id}" data-status="${status}">
 <td><input type="checkbox" name="video" value="${id}" aria-label="Select ${title}"></td>
+<td class="still" data-live="picture">${
+    picture !== undefined && html`<img src="${picture}" alt="" width="96" height="54" decoding="async">`
+  }</td>
 <th scope="row"><a href="/operator/videos/${id}">${title}</a>
   <span class="hint">${author && html`${author} · `}${
     source ? html`<a href="${source}" rel="noreferrer">${platform}</a>` : 'file'

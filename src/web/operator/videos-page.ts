@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { operatorSessions } from '../../library/accounts/sessions.ts'
 import { findAnnotatorStatus } from '../../library/annotator/annotator-status.ts'
 import { sha256 } from '../../library/ids.ts'
+import { findVideoPictures } from '../../library/videos/video-pictures.ts'
 import { countByStatus, listVideos, reportVideo } from '../../library/videos/video-status.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
 import type { Actions } from '../actions.ts'
@@ -35,9 +36,24 @@ export function addVideoPages(actions: Actions, deps: OperatorDeps): void {
       countByStatus(db),
       problemOf(deps),
     ])
+    const pictures = await findVideoPictures(
+      db,
+      videos.map(({ id }) => id),
+    )
     const hashWorker = assets.url('hash-worker.js')
     const notice = noticeOf(told)
-    const body = videosPage({ visitor, videos, counts, shown: show, page, notice, maxUploadBytes, hashWorker, problem })
+    const body = videosPage({
+      visitor,
+      videos,
+      pictures,
+      counts,
+      shown: show,
+      page,
+      notice,
+      maxUploadBytes,
+      hashWorker,
+      problem,
+    })
     return { title: 'Videos', current: 'operator', wide: true, modules: ['console.js', 'uploads.js'], body }
   })
 
@@ -48,7 +64,7 @@ export function addVideoPages(actions: Actions, deps: OperatorDeps): void {
       current: 'operator',
       wide: true,
       modules: ['console.js'],
-      body: videoPage(visitor, video),
+      body: videoPage(visitor, video, (await findVideoPictures(db, [video.id])).get(video.id)),
     }
   })
 

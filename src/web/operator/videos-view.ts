@@ -3,6 +3,7 @@ import type { VideoReport } from '../../library/videos/video-status.ts'
 import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'
+import { capitalized } from '../words.ts'
 import { megabytes, operatorHead } from './parts.ts'
 import { stageTable, videoRow } from './video-row.ts'
 
@@ -23,6 +24,7 @@ export type StatusCounts = Partial<Record<VideoReport['status'], number>>
 export interface VideosData {
   visitor: Visitor
   videos: readonly VideoReport[]
+  pictures: ReadonlyMap<string, string>
   counts: StatusCounts
   shown: ShownList
   page: number
@@ -51,7 +53,7 @@ ${addForms(data)}
   <button name="act" value="reannotate">Re-annotate</button>
   <button name="act" value="delete">Delete</button>
 </div>
-${videos.length === 0 ? emptyList(shown) : table(videos)}
+${videos.length === 0 ? emptyList(shown) : table(data)}
 </form>
 ${pager(data)}`
 }
@@ -62,12 +64,12 @@ function emptyList(shown: ShownList): Html {
   are there about a minute later.</p>`
 }
 
-function table(videos: readonly VideoReport[]): Html {
+function table({ videos, pictures }: VideosData): Html {
   return html`<table class="videos"><thead><tr>
 <th scope="col"><input type="checkbox" data-all aria-label="Select all on this page" hidden></th>
-<th scope="col">Video</th><th scope="col">State</th><th scope="col">Frames</th>
+<td></td><th scope="col">Video</th><th scope="col">State</th><th scope="col">Frames</th>
 <th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
-<tbody>${videos.map(videoRow)}</tbody></table>`
+<tbody>${videos.map((video) => videoRow(video, pictures.get(video.id)))}</tbody></table>`
 }
 
 export function countLinks(counts: StatusCounts, shown?: ShownList): Html[] {
@@ -75,7 +77,7 @@ export function countLinks(counts: StatusCounts, shown?: ShownList): Html[] {
     const statuses: readonly VideoReport['status'][] = SHOWN[list] ?? Object.values(SHOWN).flatMap((one) => one ?? [])
     const n = statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
     const here = list === shown && trusted(' aria-current="true"')
-    return html`<a href="/operator${list !== 'all' && `?show=${list}`}" data-list="${list}"${here}>${list}
+    return html`<a href="/operator${list !== 'all' && `?show=${list}`}" data-list="${list}"${here}>${capitalized(list)}
 <b>${n.toLocaleString('en')}</b></a>`
   })
 }
@@ -114,13 +116,14 @@ function pager({ counts, shown, page }: VideosData): Html | false {
 }
 
 /** `/operator/videos/{id}`: everything about one video. */
-export function videoPage(visitor: Visitor, video: VideoReport): Html {
+export function videoPage(visitor: Visitor, video: VideoReport, picture: string | undefined): Html {
   const { title, detector, annotator, attempts, backfill } = video
   return html`${operatorHead('videos', title)}
 <form method="post" action="/web/operator/videos" id="videos">${formToken(visitor)}
-<table class="videos"><thead><tr><td></td><th scope="col">Video</th>
+<table class="videos"><thead><tr><td></td><td></td><th scope="col">Video</th>
 <th scope="col">State</th><th scope="col">Frames</th>
-<th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead><tbody>${videoRow(video)}</tbody></table>
+<th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
+<tbody>${videoRow(video, picture)}</tbody></table>
 </form>
 <h2>Stages</h2>${stageTable(video)}
 <dl><div><dt>Attempts</dt><dd>${attempts}${backfill && ', behind all live work'}</dd></div>

@@ -1,0 +1,156 @@
+import type { Page } from 'playwright-core'
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seedLivelyEvents } from '../../bench/support/lively.ts'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { createBoard } from '../../src/library/collections/boards.ts'
+import { pinFrames } from '../../src/library/collections/pins.ts'
+import { saveFrames } from '../../src/library/collections/saves.ts'
+import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
+import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+import { seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+import { untilReadable } from '../support/stores.ts'
+
+/* The pages of signed-in people and operators, for every reader: schemes, widths, zoom, own colours, no script. */
+
+const OPERATOR = 'op@example.org'
+const LONG = 'A film whose title goes on and on, with aVeryLongWordWithoutAnySpaceThatNobodyWouldEverBreakByHand'
+
+describe.skipIf(noChromium)(`pages for every reader${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
+  let service: Service
+  let browser: TestBrowser
+  let url: string
+  let frameId: string
+  let paths: readonly string[]
+  beforeAll(async () => {
+    const image = await sharp({ create: { width: 480, height: 270, channels: 3, background: '#336699' } })
+      .webp()
+      .toBuffer()
+    service = await openService({ pages: true, worker: false, overrides: { readImage: async () => image } })
+    const { db } = service.stores
+    const frames = Array.from({ length: 6 }, (_, n) => ({ tSec: n, subject: 'ui' as const, technique: 'cursor-zoom' }))
+    const video = await seedVideo(db, { title: LONG, author: LONG, frames })
+    const failed = await seedVideo(db, { title: 'Broken', ready: false })
+    await db.$client.query(
+      `update videos set status = 'failed', failure_code = 'no_video', failure_message = $1 where id = $2`,
+      ['The file holds no video. Check it in a player, then add it again.', failed.id],
+    )
+    await seedVideo(db, { title: 'In work', ready: false })
+    frameId = video.frameIds[0]!
+    const { account } = await ensureAccount(db, { email: OPERATOR, role: 'operator', plan: 'pro' })
+    const owner = { accountId: account.id }
+    await saveFrames(db, { ...owner, frameIds: video.frameIds })
+    const board = await createBoard(db, { ...owner, name: LONG })
+    await pinFrames(db, { ...owner, boardId: board.id, frameIds: video.frameIds })
+    await seedLivelyEvents(db, { events: 500, days: 30 })
+    await untilReadable(db)
+    await recountAnalytics(db)
+    const operator = [
+      '',
+      '/review',
+      `/review/${frameId}`,
+      `/videos/${video.id}`,
+      '/techniques',
+      '/techniques/cursor-zoom',
+    ]
+    paths = [
+      ...[...operator, '/accounts', '/analytics', '/system'].map((path) => `/operator${path}`),
+      ...['/saves', '/boards', `/boards/${board.id}`, '/keys'],
+    ]
+    url = service.config.publicUrl
+    browser = await openBrowser(url)
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await service?.[Symbol.asyncDispose]()
+  })
+
+  async function openSignedIn(options?: Parameters<TestBrowser['open']>[0]): Promise<Page> {
+    const page = await browser.open(options)
+    await signIn(page, service.stores.db, url, OPERATOR)
+    return page
+  }
+  async function expectToFit(page: Page, what: string): Promise<void> {
+    const beyond = () =>
+      page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+    expect([what, await beyond()]).toEqual([what, 0])
+  }
+  const nameOf = (path: string) => path.replaceAll(/\W+/g, '-').slice(1, 20)
+
+  test('both schemes hold at three widths, so do the reader’s own colours and 200 % zoom', async () => {
+    // As a browser shows 1280 px at 200 %.
+    const zoomed = { viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 } as const
+    const page = await openSignedIn({ ...zoomed, reducedMotion: 'reduce' })
+    for (const path of paths) {
+      await page.setViewportSize(zoomed.viewport)
+      await page.emulateMedia({ forcedColors: 'active', colorScheme: 'dark' })
+      expect([path, (await page.goto(url + path))!.status()]).toEqual([path, 200])
+      await expectToFit(page, `${path} at 200 %`)
+      await expectAccessible(page)
+      await picture(page, `zoom-forced-${nameOf(path)}`)
+      for (const width of [390, 1280, 2560])
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.setViewportSize({ width, height: 900 })
+          await page.emulateMedia({ forcedColors: 'none', colorScheme })
+          await expectToFit(page, `${path} at ${width}`)
+          await expectAccessible(page)
+          if (width === 390) await picture(page, `${width}-${colorScheme}-${nameOf(path)}`)
+        }
+    }
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+
+  test('nothing moves for a reader who asked for rest', async () => {
+    const page = await openSignedIn({ reducedMotion: 'reduce' })
+    for (const path of paths) {
+      await page.goto(url + path)
+      const moving = await page.evaluate(() =>
+        [...document.querySelectorAll('*')].flatMap((one) => {
+          const { transitionDuration, animationName } = getComputedStyle(one)
+          return /[1-9]/.test(transitionDuration) || animationName !== 'none' ? [one.tagName] : []
+        }),
+      )
+      expect([path, moving]).toEqual([path, []])
+    }
+    await page.context().close()
+  })
+
+  test('without script the console is read and worked by links and forms', async () => {
+    const page = await openSignedIn({ javaScriptEnabled: false })
+    for (const path of paths) {
+      await page.goto(url + path)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      expect([path, (await page.locator('main').textContent())!.length > 60]).toEqual([path, true])
+      await expectToFit(page, path)
+    }
+    const row = (title: string) => page.locator('tr[data-video]', { hasText: title })
+    await page.goto(`${url}/operator`)
+    await page.getByRole('link', { name: /^Failed/ }).click()
+    await row('Broken').getByText('The file holds no video.').waitFor()
+    expect(await page.locator('tr[data-video]').count()).toBe(1)
+    await row('Broken').getByRole('button', { name: 'Retry' }).click()
+    await page.getByText('1 video queued again.').waitFor()
+    for (const title of ['In work', 'Broken']) await row(title).getByRole('checkbox').check()
+    await page.getByRole('button', { name: 'Cancel', exact: true }).first().click()
+    await page.getByText('2 videos cancelled.').waitFor()
+    await page.getByLabel('Addresses, one a line').fill('https://example.org/launch.mp4')
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page.getByText('1 address is new').waitFor()
+
+    await page.goto(`${url}/operator/review/${frameId}`)
+    await page.locator('.value', { hasText: 'terminal' }).click()
+    await page.getByRole('button', { name: 'Keep' }).click()
+    await page.getByText('1 value kept.').waitFor()
+    expect(await page.locator('input[name="subject"]:checked').inputValue()).toBe('terminal')
+    await page.goto(`${url}/operator/review`)
+    const first = await page.locator('figure a').getAttribute('href')
+    await page.locator('.value', { hasText: 'camera' }).click()
+    await page.getByRole('button', { name: 'Accept' }).click()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    expect(await page.locator('figure a').getAttribute('href')).toBe(first)
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
+})
