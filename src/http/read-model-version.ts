@@ -3,12 +3,19 @@ export interface VersionSource {
   version(): Promise<string>
   /** Grows whenever another engine starts to answer. Absent: there is one engine. */
   engineEpoch?(): number
+  /** While another engine answers: the version that the first one's answers have now. */
+  firstVersion?(): Promise<string | undefined>
 }
 
 /** The version of the read model as one process believes it. */
 export interface ReadModelVersion {
   /** The known version while it is younger than its lifetime; else one look-up serves all callers. */
   current(): string | Promise<string>
+  /**
+   * The version under which answers of the first engine hold, as it was last seen. They hold while another engine
+   * answers too: an engine that is late once must not make every kept answer cold. Undefined until it was seen.
+   */
+  first(): string | undefined
   epoch(): number
 }
 
@@ -24,15 +31,14 @@ export function openReadModelVersion(
   source: VersionSource,
   { ttlMs = 1_000, clock = () => performance.now() } = {},
 ): ReadModelVersion {
-  let known: { version: string; untilMs: number; epoch: number } | undefined
+  let known: { version: string; first: string; untilMs: number; epoch: number } | undefined
   let looking: { version: Promise<string>; epoch: number } | undefined
   const epoch = () => source.engineEpoch?.() ?? 0
 
   function look(now: number): Promise<string> {
-    const version = source
-      .version()
-      .then((value) => {
-        known = { version: value, untilMs: clock() + ttlMs, epoch: now }
+    const version = Promise.all([source.version(), source.firstVersion?.()])
+      .then(([value, first = value]) => {
+        known = { version: value, first, untilMs: clock() + ttlMs, epoch: now }
         return value
       })
       .finally(() => {
@@ -44,6 +50,7 @@ export function openReadModelVersion(
 
   return {
     epoch,
+    first: () => (known && clock() < known.untilMs + ttlMs * STALE_LIFETIMES ? known.first : undefined),
     current() {
       const now = epoch()
       const lateMs = known?.epoch === now ? clock() - known.untilMs : Number.POSITIVE_INFINITY

@@ -22,7 +22,8 @@ export interface VersionedCache<V extends object> {
 
 /**
  * A bounded cache of values that are valid for one version of the read model. A value loaded while the engine changed
- * is not kept: it may belong to the other engine's version.
+ * is not kept: it may belong to the other engine's version. A value of the first engine stays valid while another
+ * engine answers.
  */
 export function openVersionedCache<V extends object>({
   readModel,
@@ -43,9 +44,9 @@ export function openVersionedCache<V extends object>({
   })
   const loading = new Map<string, Promise<V>>()
 
-  function find(key: string, version: string): { value: V; version: string } | undefined {
+  function find(key: string, version: string | undefined): { value: V; version: string } | undefined {
     const entry = kept.get(key)
-    return entry?.version === version ? entry : undefined
+    return entry && (entry.version === version || entry.version === readModel.first()) ? entry : undefined
   }
 
   async function start(key: string, version: string, epoch: number, load: () => Promise<V>): Promise<V> {
@@ -71,7 +72,7 @@ export function openVersionedCache<V extends object>({
       if (typeof version === 'string') return find(key, version)
       // This caller does not wait for the version. Callers that wait see its error.
       version.catch(() => undefined)
-      return undefined
+      return find(key, undefined)
     },
     isKept: (key, version) => find(key, version) !== undefined,
     getOrLoad(key, load, { shared = true } = {}) {

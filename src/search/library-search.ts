@@ -253,6 +253,8 @@ export interface LibrarySearch {
    * A result during which it changed may come from either engine and fits no version.
    */
   engineEpoch?(): number
+  /** While another engine answers: the version that the first one's answers have now, and had if nothing changed. */
+  firstVersion?(): Promise<string | undefined>
   /** When the read model was last brought up to date. */
   asOf(): Promise<Date | null>
   /**

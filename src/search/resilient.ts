@@ -89,16 +89,21 @@ export function resilientSearch({
     // Reading the version also probes: a library that answers only from caches never searches.
     async version() {
       if (failures > 0) void probe()
-      const engine = failures > 0 ? fallback : primary
-      return `${engine.engine[0]}${await engine.version()}`
+      return namedVersion(failures > 0 ? fallback : primary)
     },
     engineEpoch: () => engineEpoch,
+    // Both versions are read from PostgreSQL, so that this holds while the engine is away.
+    firstVersion: async () => (failures > 0 ? namedVersion(primary) : undefined),
     asOf: () => (failures > 0 ? fallback : primary).asOf(),
     search: (query) =>
       primary.handles.search(query) ? withFallback((engine) => engine.search(query)) : fallback.search(query),
     frames: (query) =>
       primary.handles.frames(query) ? withFallback((engine) => engine.frames(query)) : fallback.frames(query),
   }
+}
+
+async function namedVersion(engine: LibrarySearch): Promise<string> {
+  return `${engine.engine[0]}${await engine.version()}`
 }
 
 async function withTimeout<T>(answer: Promise<T>, ms: number): Promise<T> {

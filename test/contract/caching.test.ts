@@ -3,9 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { AppError } from '../../src/errors.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { saveFrame } from '../../src/library/collections/saves.ts'
-import { createLogger } from '../../src/logger.ts'
 import type { LibrarySearch } from '../../src/search/library-search.ts'
-import { type ResilientOptions, resilientSearch } from '../../src/search/resilient.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService } from '../support/service.ts'
 import { type CountedApi, openCountedApi, type Raw } from './counted-api.ts'
@@ -17,8 +15,6 @@ beforeAll(async () => {
   api = await openCountedApi()
 })
 afterAll(() => api[Symbol.asyncDispose]())
-
-const silent = createLogger({ level: 'silent' })
 
 const paths = () => [
   '/api/frames',
@@ -55,7 +51,7 @@ test('the ETag is answered even where nothing is in memory: the version alone de
   const refuse = new Proxy({} as LibrarySearch, {
     get(_, name) {
       if (name === 'version') return async () => api.engine.version
-      if (name === 'engineEpoch') return undefined
+      if (name === 'engineEpoch' || name === 'firstVersion') return undefined
       throw new Error('no search may run')
     },
   })
@@ -63,52 +59,6 @@ test('the ETag is answered even where nothing is in memory: the version alone de
     headers: { 'if-none-match': headers.etag! },
   })
   expect(answer.status).toBe(304)
-})
-
-test('what the other engine answered is never kept under the first one’s version', async () => {
-  let away = false
-  const fake = (engine: 'meilisearch' | 'postgres', caption: string) =>
-    ({
-      engine,
-      version: async () => '7',
-      asOf: async () => null,
-      handles: { search: () => true, frames: () => true },
-      probe: async () => {
-        if (away) throw new Error('away')
-      },
-      search: async () => {
-        if (away && engine === 'meilisearch') throw new Error('away')
-        return {
-          videos: [{ document: { title: caption }, score: 1, matched: {} }],
-          frames: [],
-          brands: [],
-          techniques: [],
-        }
-      },
-    }) as unknown as ResilientOptions['primary']
-  let time = 0
-  const search = resilientSearch({
-    primary: fake('meilisearch', 'first'),
-    fallback: fake('postgres', 'second'),
-    logger: silent,
-    now: () => time,
-  })
-  const own = await api.apiOver(search, { versionTtlMs: 1_000 })
-  const read = async (path: string) => {
-    const answer = await fetch(`${own}${path}`)
-    const { videos } = (await answer.json()) as { videos: { title: string }[] }
-    return [videos[0]!.title, answer.headers.get('etag')?.slice(3, 4) ?? answer.headers.get('cache-control')]
-  }
-  expect(await read('/api/search?q=a')).toEqual(['first', 'm'])
-  away = true
-  expect(await read('/api/search?q=b')).toEqual(['second', 'no-store'])
-  expect(await read('/api/search?q=b')).toEqual(['second', 'p'])
-  expect(await read('/api/search?q=a')).toEqual(['second', 'p'])
-  away = false
-  time = 1_001
-  await search.version()
-  await expect.poll(() => search.engine).toBe('meilisearch')
-  for (const q of ['a', 'b']) expect(await read(`/api/search?q=${q}`)).toEqual(['first', 'm'])
 })
 
 test('200 and 304 carry the same headers, from memory and not', async () => {

@@ -31,7 +31,7 @@ describe('an answer that is kept', () => {
       ],
       keysUrl: '',
       logger: silent,
-      readModel: { current: () => version, epoch: () => 0 },
+      readModel: { current: () => version, first: () => undefined, epoch: () => 0 },
     })
     const post = async (message: object, headers = {}) => {
       const { status, body } = await dispatch(JSON.stringify(message), headers, {
@@ -97,6 +97,7 @@ describe('a store that is away', () => {
       logger: silent,
       readModel: {
         current: () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })),
+        first: () => undefined,
         epoch: () => 0,
       },
     })
