@@ -150,7 +150,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
   const parsed = Env.safeParse(known)
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!
-    throw new ConfigError(`${String(issue.path[0])}: ${issue.message}`)
+    throw new ConfigError(`${String(issue.path[0])}: ${describeIssue(issue)}`)
   }
   const e = parsed.data
   requireTogether(e, ['MEILI_URL', 'MEILI_KEY'])
@@ -236,6 +236,14 @@ function metricsOf(e: z.infer<typeof Env>): Config['metrics'] {
     )
   const given = e.METRICS_PORT !== undefined
   return { api: of(api, given), worker: of(worker, given || e.WORKER_METRICS_PORT !== undefined) }
+}
+
+function describeIssue(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') return `must be a ${issue.expected === 'int' ? 'whole ' : ''}number`
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
+  if (issue.code === 'too_small') return `must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`
+  if (issue.code === 'too_big') return `must be at most ${issue.maximum}`
+  return issue.message
 }
 
 function backupAccess(e: z.infer<typeof Env>): S3Access | undefined {

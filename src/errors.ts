@@ -29,22 +29,25 @@ export class AppError extends Error {
   readonly details: readonly ErrorDetail[] | undefined
   /** Seconds after which a retry may succeed (`rate_limited`, `unavailable`). */
   readonly retryAfterSec: number | undefined
+  /** What there is none of (`not_found`): each surface says where such things are listed. */
+  readonly missing: string | undefined
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { details?: readonly ErrorDetail[]; retryAfterSec?: number; cause?: unknown } = {},
+    options: { details?: readonly ErrorDetail[]; retryAfterSec?: number; missing?: string; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'AppError'
     this.code = code
     this.details = options.details
     this.retryAfterSec = options.retryAfterSec
+    this.missing = options.missing
   }
 }
 
 export function notFound(what: string): AppError {
-  return new AppError('not_found', `No such ${what}.`)
+  return new AppError('not_found', `No such ${what}.`, { missing: what })
 }
 
 export function invalid(path: string, message: string, allowed?: readonly string[]): AppError {

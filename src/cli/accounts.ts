@@ -21,15 +21,6 @@ import { type Column, print, printPieces, table } from './terminal.ts'
 
 /** `frames accounts …` */
 export function defineAccounts(group: Command): void {
-  addExamples(
-    group,
-    'accounts',
-    'accounts create --email ann@example.org --plan pro',
-    'accounts set-plan ann@example.org free',
-    'accounts link ann@example.org',
-    'accounts export ann@example.org > ann.json',
-  )
-
   group
     .command('list', { isDefault: true })
     .description('list every account')
@@ -44,7 +35,7 @@ export function defineAccounts(group: Command): void {
   group
     .command('create')
     .description('create an account (the address must not have one yet)')
-    .requiredOption('--email <address>', 'email address')
+    .requiredOption('--email <address>', 'email address (required)')
     .addOption(new Option('--plan <plan>', 'its plan').choices(PLANS).default('free'))
     .option('--operator', 'let the account add videos, correct annotations and change plans')
     .option('--json', 'print one JSON object')
@@ -101,7 +92,17 @@ export function defineAccounts(group: Command): void {
         print(json, { deleted: account.id }, () => `deleted ${account.email}`)
       }),
     )
+  addExamples(group, ...EXAMPLES)
 }
+
+const EXAMPLES = [
+  'accounts list',
+  'accounts create --email ann@example.org --plan pro',
+  'accounts set-plan ann@example.org free',
+  'accounts link ann@example.org',
+  'accounts delete ann@example.org',
+  'accounts export ann@example.org > ann.json',
+]
 
 function addExport(group: Command): void {
   group

@@ -13,7 +13,6 @@ import { type Column, print, table } from './terminal.ts'
 /** `frames events dead …` */
 export function defineDeadEvents(group: Command): void {
   const dead = group.command('dead').description('list, show and try again events that a consumer could not handle')
-  addExamples(dead, 'events dead list', 'events dead show <event>', 'events dead retry --all --consumer search')
 
   dead
     .command('list')
@@ -57,7 +56,15 @@ export function defineDeadEvents(group: Command): void {
     .option('--consumer <name>', 'only of this consumer')
     .option('--json', 'print one JSON object')
     .action((eventIds: string[], options: RetryOptions) => withContext(({ db }) => retry(db, eventIds, options)))
+  addExamples(dead, ...EXAMPLES)
 }
+
+const EXAMPLES = [
+  'events dead list',
+  'events dead show <event>',
+  'events dead retry <event>',
+  'events dead retry --all --consumer search',
+]
 
 interface RetryOptions {
   all?: boolean

@@ -21,14 +21,16 @@ export function describeFailure(error: unknown): Failure {
 function toFailure(error: unknown): Failure {
   if (error instanceof CliError) return { text: error.message, exitCode: error.exitCode }
   if (error instanceof ConfigError) return { text: error.message, exitCode: EXIT.usage }
-  if (error instanceof AppError) return { text: error.message, exitCode: exitCodeOf(error) }
+  if (error instanceof AppError) return { text: withList(error), exitCode: exitCodeOf(error) }
   if (error instanceof BackupFailure || error instanceof LocalFailure)
     return { text: error.message, exitCode: EXIT.failed }
   const refused = refusedCredentials(error)
   if (refused) return { text: refused, exitCode: EXIT.failed }
   if (isConnectionLoss(error))
     return {
-      text: 'The database, Redis or the media store is unavailable. Check that the service is running.',
+      text:
+        `The database, Redis or the media store is unavailable${silentAddress(error)}. ` +
+        'Check that the service is running.',
       exitCode: EXIT.unavailable,
     }
   const known = describeAccess(error)
@@ -67,6 +69,31 @@ function refusedCredentials(error: unknown): string | undefined {
     if (found) return found[1]
   }
   return undefined
+}
+
+/** Which command lists what there is none of. */
+const LISTED: Readonly<Record<string, string>> = {
+  video: 'frames status',
+  account: 'frames accounts',
+  key: 'frames keys list',
+  technique: 'frames techniques',
+  'webhook endpoint': 'frames webhooks',
+}
+
+function withList({ message, missing = '' }: AppError): string {
+  const kind = Object.keys(LISTED).find((name) => missing === name || missing.startsWith(`${name} "`))
+  return kind === undefined ? message : `${message} ${LISTED[kind]} lists those there are.`
+}
+
+/** Where nothing answers, if the error knows it. */
+function silentAddress(error: unknown): string {
+  const causes = error instanceof AggregateError ? error.errors : [error]
+  for (const one of causes)
+    for (let cause = one as unknown; cause instanceof Error; cause = cause.cause) {
+      const { address, port } = cause as { address?: unknown; port?: unknown }
+      if (typeof address === 'string' && typeof port === 'number') return ` (nothing answers at ${address}:${port})`
+    }
+  return ''
 }
 
 function exitCodeOf({ code }: AppError): number {

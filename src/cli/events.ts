@@ -10,7 +10,7 @@ import { addExamples } from './examples.ts'
 import { defineExportEvents } from './export-events.ts'
 import { CliError, usage } from './failure.ts'
 import { defineReplay } from './replay.ts'
-import { type Column, print, table } from './terminal.ts'
+import { type Column, isTerminal, print, table } from './terminal.ts'
 
 interface EventsOptions {
   after?: Cursor
@@ -66,7 +66,10 @@ async function list({ db, config }: CommandContext, options: EventsOptions): Pro
   print(
     json,
     { events: events.map((event) => toCloudEvent(event, config.publicUrl)), next: formatCursor(next) },
-    () => [...table(events, COLUMNS), formatCursor(next)],
+    () => [
+      ...table(events, COLUMNS),
+      isTerminal() ? `Later events: frames events --after ${formatCursor(next)}` : formatCursor(next),
+    ],
   )
 }
 

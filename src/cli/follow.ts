@@ -65,7 +65,8 @@ interface View {
 }
 
 async function openView(): Promise<View> {
-  return isTerminal() ? openDrawing() : openLines()
+  // A terminal without a size, as of a container, shows no drawing.
+  return isTerminal() && process.stdout.rows > 0 ? openDrawing() : openLines()
 }
 
 async function openDrawing(): Promise<View> {

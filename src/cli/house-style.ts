@@ -7,7 +7,6 @@ import { print } from './terminal.ts'
 
 /** `frames style`: the corrections that models are shown as examples. */
 export function defineStyle(command: Command): void {
-  addExamples(command, 'style take', 'evaluate --style', 'style drop')
   command
     .command('take')
     .description('show models the corrections made until now, from the next start of the workers')
@@ -46,4 +45,7 @@ export function defineStyle(command: Command): void {
         print(json, { dropped }, () => (dropped ? 'Dropped. Restart the workers.' : 'No style was taken.'))
       }),
     )
+  addExamples(command, ...EXAMPLES)
 }
+
+const EXAMPLES = ['style take', 'style show', 'style drop', 'evaluate --style']

@@ -26,24 +26,17 @@ interface CreateOptions {
 
 /** `frames keys …`: what the page /keys does. */
 export function defineKeys(group: Command): void {
-  addExamples(
-    group,
-    'keys create --account ann@example.org --name ci --scopes saves:read --expires-days 90',
-    'keys list --account ann@example.org',
-    'keys revoke <key> --account ann@example.org',
-  )
-
   group
     .command('create')
     .description('create a key and show it once')
-    .requiredOption('--account <email>', 'email of the account')
+    .requiredOption('--account <email>', 'email of the account (required)')
     .option('--name <text>', 'what the key is for', 'command line')
     .option(
       '--scopes <list>',
       `comma-separated list of ${SCOPES.join(', ')} (default: all that the account may give)`,
       parseScopes,
     )
-    .option('--expires-days <n>', 'expire after this many days', parseWhole)
+    .option('--expires-days <n>', 'expire after this many days (default: never)', parseWhole)
     .option('--json', 'print one JSON object')
     .action((options: CreateOptions) =>
       withContext(async ({ db }) => {
@@ -58,7 +51,7 @@ export function defineKeys(group: Command): void {
   group
     .command('list')
     .description('list the keys of an account, with the newest that ended within 30 days')
-    .requiredOption('--account <email>', 'email of the account')
+    .requiredOption('--account <email>', 'email of the account (required)')
     .option('--json', 'print one JSON object')
     .action(({ account: email, json }: { account: string; json?: boolean }) =>
       withContext(async ({ db }) => {
@@ -71,7 +64,7 @@ export function defineKeys(group: Command): void {
     .command('rotate')
     .description('replace a key and show the new one once (the old key works until the grace period ends)')
     .argument('<key>', 'key id')
-    .requiredOption('--account <email>', 'email of the account')
+    .requiredOption('--account <email>', 'email of the account (required)')
     .option('--grace-hours <n>', 'how long the old key keeps working', parseWhole, ROTATION_GRACE_SEC / 3600)
     .option('--json', 'print one JSON object')
     .action(
@@ -87,7 +80,7 @@ export function defineKeys(group: Command): void {
     .command('revoke')
     .description('revoke a key at once')
     .argument('<key>', 'key id')
-    .requiredOption('--account <email>', 'email of the account')
+    .requiredOption('--account <email>', 'email of the account (required)')
     .option('--json', 'print one JSON object')
     .action((keyId: string, { account: email, json }: { account: string; json?: boolean }) =>
       withContext(async ({ db }) => {
@@ -95,7 +88,15 @@ export function defineKeys(group: Command): void {
         print(json, { revoked: keyId }, () => `revoked ${keyId}`)
       }),
     )
+  addExamples(group, ...EXAMPLES)
 }
+
+const EXAMPLES = [
+  'keys create --account ann@example.org --name ci --scopes saves:read --expires-days 90',
+  'keys list --account ann@example.org',
+  'keys rotate <key> --account ann@example.org --grace-hours 1',
+  'keys revoke <key> --account ann@example.org',
+]
 
 function parseScopes(text: string): Scope[] {
   return text.split(',').map((part) => {

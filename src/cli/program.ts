@@ -57,8 +57,8 @@ async function openProgram(args: readonly string[]): Promise<Command> {
     .addHelpText('afterAll', EXIT_CODES)
   for (const entry of COMMANDS) {
     const command = program.command(entry.name).description(entry.description).helpGroup(entry.group)
-    command.showHelpAfterError(`Run frames ${entry.name} --help for what it takes.`)
     if (entry.name === named || named === COMPLETION.name) (await entry.load())(command)
+    pointToHelp(command, entry.name)
     if (entry.name === named) await refuseUnknownPart(command, args)
   }
   const completion = program.command(COMPLETION.name).description(COMPLETION.description).helpGroup(COMPLETION.group)
@@ -67,6 +67,12 @@ async function openProgram(args: readonly string[]): Promise<Command> {
     defineCompletion(completion, program)
   }
   return program
+}
+
+/** A wrong call is answered with the help of the very part that was called. */
+function pointToHelp(command: Command, path: string): void {
+  command.showHelpAfterError(`Run frames ${path} --help for what it takes.`)
+  for (const part of command.commands) pointToHelp(part, `${path} ${part.name()}`)
 }
 
 /** A group such as `accounts` would take a mistyped word for too many arguments of its default command. */

@@ -69,14 +69,6 @@ const CHANGES: Change[] = [
 
 /** `frames techniques …`: the governed vocabulary. */
 export function defineTechniques(group: Command): void {
-  addExamples(
-    group,
-    'techniques',
-    'techniques add split-screen --name "Split screen" --alias side-by-side',
-    'techniques merge old-slug kept-slug',
-    'techniques suggestions',
-  )
-
   group
     .command('list', { isDefault: true })
     .description('list all techniques')
@@ -93,7 +85,20 @@ export function defineTechniques(group: Command): void {
     .action((options: { dismiss?: string; json?: boolean }) =>
       withContext((context) => reviewSuggestions(context, options)),
     )
+  addExamples(group, ...EXAMPLES)
 }
+
+const EXAMPLES = [
+  'techniques list --json',
+  'techniques add split-screen --name "Split screen" --alias side-by-side',
+  'techniques edit split-screen --description "Two pictures side by side"',
+  'techniques rename old-slug new-slug',
+  'techniques merge old-slug kept-slug',
+  'techniques retire old-slug',
+  'techniques restore old-slug',
+  'techniques suggestions',
+  'techniques suggestions --dismiss some-proposal',
+]
 
 function addChange(group: Command, { usage, description, act, editable }: Change): void {
   const command = group.command(usage).description(description).option('--json', 'print one JSON object')

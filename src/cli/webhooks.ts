@@ -22,6 +22,7 @@ import {
 } from '../library/webhooks/endpoints.ts'
 import { pauseEndpoint, resumeEndpoint } from '../library/webhooks/states.ts'
 import { ageOf } from './age.ts'
+import { requireConsent } from './consent.ts'
 import { type CommandContext, parseInteger, withContext } from './context.ts'
 import { addExamples } from './examples.ts'
 import { CliError, usage } from './failure.ts'
@@ -37,18 +38,26 @@ interface Fields {
 
 /** `frames webhooks …`: what `/api/webhooks` does. */
 export function defineWebhooks(group: Command): void {
-  addExamples(
-    group,
-    'webhooks create https://hooks.example.org/frames --types video.ready,video.failed',
-    'webhooks test <id>',
-    'webhooks deliveries <id> --state failed',
-    'webhooks resume <id> --from 2026-11-20',
-    'webhooks resend <id> --from 2026-11-20 --to 2026-11-21 --failed',
-  )
   defineRegistration(group)
   defineRunning(group)
   defineLog(group)
+  addExamples(group, ...EXAMPLES)
 }
+
+const EXAMPLES = [
+  'webhooks list',
+  'webhooks create https://hooks.example.org/frames --types video.ready,video.failed',
+  'webhooks show <id>',
+  'webhooks edit <id> --types all',
+  'webhooks delete <id>',
+  'webhooks rotate <id> --overlap-hours 1',
+  'webhooks test <id>',
+  'webhooks pause <id>',
+  'webhooks resume <id> --from 2026-11-20',
+  'webhooks deliveries <id> --state failed',
+  'webhooks resend <id> --event <event>',
+  'webhooks resend <id> --from 2026-11-20 --to 2026-11-21 --failed',
+]
 
 function defineRegistration(group: Command): void {
   group
@@ -106,9 +115,12 @@ function defineRegistration(group: Command): void {
     .command('delete')
     .description('delete a receiver with its deliveries')
     .argument('<id>', 'webhook id')
+    .option('-y, --yes', 'do not ask')
     .option('--json', 'print one JSON object')
-    .action((id: string, { json }: { json?: boolean }) =>
+    .action((id: string, { yes, json }: { yes?: boolean; json?: boolean }) =>
       withContext(async ({ db }) => {
+        const { url } = await loadEndpoint(db, id)
+        await requireConsent(`the receiver ${url} with its deliveries`, yes)
         await deleteEndpoint(db, id)
         print(json, { deleted: id }, () => `deleted ${id}`)
       }),

@@ -84,6 +84,15 @@ export function toAppError(error: unknown): AppError {
   )
 }
 
+/** Which read lists what there is none of. */
+const LISTED: Readonly<Record<string, string>> = {
+  frame: 'GET /api/frames',
+  video: 'GET /api/videos',
+  board: 'GET /api/boards',
+  technique: 'GET /api/techniques',
+  'webhook endpoint': 'GET /api/webhooks',
+}
+
 /** A short request can hold many faults; the answer lists this many. */
 const MAX_FAULTS = 20
 const UNSTORABLE = ['22021', '22P05']
@@ -147,10 +156,13 @@ function sendProblem(req: IncomingMessage, res: ServerResponse, error: AppError)
   res.end(req.method === 'HEAD' ? undefined : body)
 }
 
-function bodyOf({ code, message, details }: AppError): string {
+function bodyOf({ code, message, details, missing }: AppError): string {
   if (code === 'unauthenticated') return JSON.stringify({ code })
+  const listed = LISTED[missing ?? '']
   // A message may quote the request, and people put keys in the wrong places.
-  return scrub(JSON.stringify({ code, message, details }))
+  return scrub(
+    JSON.stringify({ code, message: listed ? `${message} ${listed} lists those there are.` : message, details }),
+  )
 }
 
 /** The error to answer: the given one, or `rate_limited` when the address has used up its budget with such requests. */

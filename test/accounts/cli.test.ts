@@ -76,7 +76,7 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   })
   expect(await frames('keys', 'create', '--account', 'nobody@example.org')).toMatchObject({
     code: 1,
-    err: 'No such account.\n',
+    err: 'No such account. frames accounts lists those there are.\n',
   })
 
   const rotated = await json('keys', 'rotate', key.id, '--account', 'op@example.org', '--grace-hours', '0')

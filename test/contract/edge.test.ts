@@ -47,6 +47,14 @@ test(
   },
 )
 
+test('what is not there says which read lists what is', async () => {
+  for (const [path, message] of [
+    ['/api/frames/none', 'No such frame. GET /api/frames lists those there are.'],
+    ['/api/videos/none', 'No such video. GET /api/videos lists those there are.'],
+  ])
+    expect((await service.get(path!)).json).toEqual({ code: 'not_found', message })
+})
+
 test('images never change and say so; a name that is none is 404', async () => {
   for (const name of [
     'none.webp',

@@ -205,7 +205,10 @@ test('retry, cancel, delete: act on what can be acted on; an unknown id is one l
       true,
     ])
   }
-  expect(await run('reannotate', '--video', 'nosuchvideo')).toMatchObject({ code: 1, stderr: 'No such video.\n' })
+  expect(await run('reannotate', '--video', 'nosuchvideo')).toMatchObject({
+    code: 1,
+    stderr: 'No such video. frames status lists those there are.\n',
+  })
   expect(await run('status', '--status', 'lost')).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/argument 'lost' is invalid\. Allowed choices are queued, fetching, extracting, /),

@@ -8,10 +8,12 @@ import { NODE_SETTINGS } from '../support/node-settings.ts'
 const dataDir = mkdtempSync(join(tmpdir(), 'frames-command-'))
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
-function frames(...args: string[]) {
+const frames = (...args: string[]) => framesWith({}, ...args)
+
+function framesWith(settings: Record<string, string>, ...args: string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, ['src/cli.ts', ...args], {
     encoding: 'utf8',
-    env: { PATH: process.env.PATH, ...NODE_SETTINGS, DATA_DIR: dataDir },
+    env: { PATH: process.env.PATH, ...NODE_SETTINGS, DATA_DIR: dataDir, ...settings },
   })
   return { code: status, stdout, stderr }
 }
@@ -41,6 +43,21 @@ test('without a service a command is unavailable, which is another exit code tha
     stdout: '',
     stderr: 'No running service found. Run npm start, or set DATABASE_URL and REDIS_URL.\n',
   })
+})
+
+test('a store that does not answer is told with its address, a wrong setting with what it may be', () => {
+  const away = { DATABASE_URL: 'postgres://x:y@127.0.0.1:1/x', REDIS_URL: 'redis://127.0.0.1:1' }
+  expect(framesWith(away, 'status')).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('(nothing answers at 127.0.0.1:1)'),
+  })
+  for (const [setting, said] of [
+    [{ PORT: 'abc' }, 'PORT: must be a number\n'],
+    [{ TRUST_PROXY: '1.5' }, 'TRUST_PROXY: must be a whole number\n'],
+    [{ MAX_UPLOAD_MB: '0' }, 'MAX_UPLOAD_MB: must be at least 1\n'],
+    [{ RATE_LIMIT_SCALE: '0' }, 'RATE_LIMIT_SCALE: must be more than 0\n'],
+  ] as const)
+    expect(framesWith(setting, 'status')).toEqual({ code: 2, stdout: '', stderr: said })
 })
 
 test('completion scripts are sound, and bash completes commands, options and their values', () => {
@@ -75,5 +92,16 @@ test('the help of every command tells its exit codes and ends with calls that ca
     const help = frames(name, '--help').stdout
     expect(help, name).toMatch(new RegExp(`\nExamples:\n  frames ${name}`))
     expect(help, name).toContain('Exit codes: 0 done, 1 failed')
+    const parts = /\nCommands:\n([\s\S]*?)\n\n/.exec(help)?.[1] ?? ''
+    for (const [, part] of parts.matchAll(/^ {2}([a-z-]+)[ |]/gm))
+      if (part !== 'help') {
+        const own = frames(name, part!, '--help').stdout
+        expect(own, `${name} ${part}`).toMatch(new RegExp(`\nExamples:\n  frames ${name} ${part}`))
+      }
   }
+})
+
+test('a part that is called wrongly points to its own help', () => {
+  expect(frames('accounts', 'create').stderr).toContain('Run frames accounts create --help')
+  expect(frames('keys', 'create', '--help').stdout).toMatch(/--account <email> .*\(required\)/)
 })

@@ -82,7 +82,8 @@ test('an operator registers, tests, pauses, resumes and resends, and sees what w
   receiver.answer(status(500, {}, 'not today \u001b[2J'))
   const failed = await frames('test', webhook.id)
   expect([failed.code, failed.out.includes('500'), failed.out.includes('\u001b[2J')]).toEqual([1, true, false])
-  expect((await frames('delete', webhook.id)).out).toBe(`deleted ${webhook.id}\n`)
+  expect(await frames('delete', webhook.id)).toMatchObject({ code: 2, err: /This deletes the receiver .* Add --yes/ })
+  expect((await frames('delete', '--yes', webhook.id)).out).toBe(`deleted ${webhook.id}\n`)
   expect((await json()).webhooks).toEqual([])
 })
 
