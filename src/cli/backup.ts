@@ -41,7 +41,7 @@ export function defineBackup(command: Command): void {
         .default('copy'),
     )
     .addOption(
-      new Option('--keep <n>', 'then remove older backups of the place, but for the newest n').argParser((given) =>
+      new Option('--keep <n>', 'then keep only the newest n backups of the place').argParser((given) =>
         parseInteger('--keep', given, { min: 1, max: 10_000 }),
       ),
     )

@@ -97,7 +97,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'evaluate',
-    description: 'tell what a vision model is worth on this library: agreement, refusals, latency and cost',
+    description: 'measure a vision model on this library: agreement, refusals, latency and cost',
     group: LIBRARY,
     load: async () => (await import('./evaluate.ts')).defineEvaluate,
   },
@@ -133,7 +133,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'backup',
-    description: 'back up the database, the images and the operator key, while the service runs or not',
+    description: 'back up the database, the images and the operator key, also while the service runs',
     group: BACKUPS,
     load: async () => (await import('./backup.ts')).defineBackup,
   },

@@ -11,7 +11,7 @@ import { print } from './terminal.ts'
 export function defineReplay(group: Command): void {
   const command = group
     .command('replay')
-    .description('let a consumer handle events again, from a place in the log on')
+    .description('make a consumer handle events again, from a place in the log on')
     .argument('<consumer>', 'search, analytics or another; a wrong name lists them')
     .requiredOption('--from <place>', 'a date or time, or the cursor of the last event that stays handled (0.0: none)')
     .option('--json', 'print one JSON object')

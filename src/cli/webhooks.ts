@@ -248,7 +248,7 @@ function withFields(command: Command): Command {
   return command
     .option('--types <list>', `comma-separated event types, or all: ${EVENT_TYPES.join(', ')}`, parseTypes)
     .option('--description <text>', 'what it is for')
-    .option('--email <address>', 'where failures are told')
+    .option('--email <address>', 'address for mails about failures')
     .option('--json', 'print one JSON object')
 }
 

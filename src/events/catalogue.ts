@@ -40,23 +40,27 @@ const boardFacts = { board_id: boardId, name: field(z.string(), 'Its name, when 
 const pinFacts = { board_id: boardId, ...frameFacts }
 
 const count = (description: string, example = 42) => field(z.number().int(), description, example)
-const revision = count('Which attempt at this video it is. Retrying begins a new one.', 1)
+const revision = count('The revision of the video. Every retry raises it.', 1)
 
 const CAUSES = ['owner', 'frame_deleted', 'video_deleted', 'board_deleted', 'account_deleted'] as const
-const cause = field(z.enum(CAUSES), 'By its owner, or because something it belonged to was deleted.', 'owner')
+const cause = field(
+  z.enum(CAUSES),
+  '`owner`: the account did it. Otherwise what was deleted and took this along.',
+  'owner',
+)
 
 const event = <T extends z.ZodRawShape>(description: string, shape: T) => z.strictObject(shape).describe(description)
 
 export const EVENTS = {
   'frame.saved': event('An account saved a frame.', frameFacts),
-  'frame.unsaved': event('A save was taken back.', { ...frameFacts, cause }),
+  'frame.unsaved': event('An account removed a save.', { ...frameFacts, cause }),
   'frame.corrected': event('An operator set or unlocked values of a frame.', {
     ...frameFacts,
     changes: field(z.record(z.string(), z.string().nullable()), 'The values that were set.', { tone: 'dark' }),
     unlocked: field(z.array(z.string()), 'Attributes that are free for the annotator again.', ['shot']),
   }),
   'board.created': event('An account created a board.', boardFacts),
-  'board.renamed': event('A board has a new name.', {
+  'board.renamed': event('A board was renamed.', {
     ...boardFacts,
     previous_name: field(z.string(), 'Its name before.', 'Intros'),
   }),
@@ -66,38 +70,38 @@ export const EVENTS = {
     cause,
   }),
   'board.frame_pinned': event('A frame was pinned to a board.', pinFacts),
-  'board.frame_unpinned': event('A frame is no longer pinned to a board.', { ...pinFacts, cause }),
-  'board.frame_moved': event('A pinned frame has another place.', {
+  'board.frame_unpinned': event('A frame was unpinned from a board.', { ...pinFacts, cause }),
+  'board.frame_moved': event('A pinned frame was moved on its board.', {
     ...pinFacts,
-    position: count('Its place, from 0.', 0),
-    previous_position: count('Its place before.', 3),
+    position: count('Its position, from 0.', 0),
+    previous_position: count('Its position before.', 3),
   }),
-  'board.frame_noted': event('The note at a pinned frame changed. The note itself is in no event.', {
+  'board.frame_noted': event('The note of a pinned frame changed. Events never hold the note itself.', {
     ...pinFacts,
     has_note: field(z.boolean(), 'Whether it has a note now.', true),
   }),
-  'board.cover_chosen': event('The cover of a board is another frame.', {
+  'board.cover_chosen': event('The cover of a board changed.', {
     ...boardFacts,
     frame_id: field(z.string().nullable(), 'The frame; null when the first frame is the cover again.', frameId),
   }),
-  'board.shared': event('A board has a public link. An earlier link is dead.', boardFacts),
-  'board.unshared': event('The public link of a board is dead.', boardFacts),
-  'video.submitted': event('A video waits to be worked on.', {
+  'board.shared': event('A public link to a board was created. An earlier link stops working.', boardFacts),
+  'board.unshared': event('The public link to a board was revoked.', boardFacts),
+  'video.submitted': event('A video was queued.', {
     ...videoFacts,
     revision,
-    reason: field(z.enum(['added', 'retried']), 'Whether it is new or tried again.', 'added'),
+    reason: field(z.enum(['added', 'retried']), 'Whether it is new or a retry.', 'added'),
   }),
   'video.ready': event('All frames of a video are described.', {
     ...videoFacts,
     frame_count: count('How many frames it has.'),
     stages,
   }),
-  'video.failed': event('A video could not become frames.', {
+  'video.failed': event('Processing of a video failed.', {
     ...videoFacts,
-    code: field(z.string(), 'Why, as in docs/ingestion.md.', 'not_a_video'),
+    code: field(z.string(), 'The failure code. docs/ingestion.md lists them.', 'not_a_video'),
     stages,
   }),
-  'video.cancelled': event('An operator stopped the work on a video.', videoFacts),
+  'video.cancelled': event('An operator cancelled a video.', videoFacts),
   'video.deleted': event('A video was deleted with its frames, saves and pins.', {
     ...videoFacts,
     frame_count: count('How many frames it had.'),
@@ -111,12 +115,12 @@ export const EVENTS = {
   }),
   'frames.annotated': event('Some frames of a video were described.', {
     ...videoFacts,
-    frame_ids: field(z.array(z.string()), 'Which.', [frameId]),
-    annotator: field(z.string(), 'What described them.', 'measured-3'),
+    frame_ids: field(z.array(z.string()), 'Ids of these frames.', [frameId]),
+    annotator: field(z.string(), 'The annotator and its version.', 'measured-3'),
   }),
-  'frames.reannotation_requested': event('The frames of a video shall be described again.', {
+  'frames.reannotation_requested': event('New descriptions were requested for frames of a video.', {
     ...videoFacts,
-    frame_count: count('How many.'),
+    frame_count: count('How many frames.'),
   }),
   'model.called': event('A paid model was called.', {
     video_id: videoFacts.video_id,
@@ -128,7 +132,7 @@ export const EVENTS = {
     cost_usd: field(z.number().nullable(), 'Null where the reply had no token counts or no price is set.', 0.0123),
     duration_ms: count('How long it took.', 2_350),
   }),
-  'searches.unanswered': event('Searches of one process found nothing: some of them together, without who asked.', {
+  'searches.unanswered': event('Searches that found nothing, collected by one process. It does not say who searched.', {
     terms: field(
       z.array(z.strictObject({ term: z.string(), count: z.number().int() })),
       'What was searched for, and how often.',
@@ -139,28 +143,32 @@ export const EVENTS = {
   'technique.changed': event('The vocabulary of techniques changed.', {
     slug: field(z.string(), 'The technique.', 'cursor-zoom'),
     change: field(z.enum(['added', 'edited', 'renamed', 'merged', 'retired', 'restored']), 'How.', 'renamed'),
-    previous_slug: field(z.string().nullable(), 'What leads to it now, after a renaming or merging.', 'zoom-to-cursor'),
+    previous_slug: field(
+      z.string().nullable(),
+      'The old slug, which now redirects to it; after a rename or merge.',
+      'zoom-to-cursor',
+    ),
   }),
-  'key.created': event('An account has a new key.', {
-    key_id: field(z.string(), 'The id of the key, which is not the key.', 'Zk81dLq0Pa'),
+  'key.created': event('An API key was created.', {
+    key_id: field(z.string(), 'The id of the key, not the key itself.', 'Zk81dLq0Pa'),
     scopes: field(z.array(z.string()), 'What it may do.', ['saves:read', 'saves:write']),
   }),
-  'key.revoked': event('A key works no longer, or not for long.', {
-    key_id: field(z.string(), 'The id of the key, which is not the key.', 'Zk81dLq0Pa'),
-    effective_at: z.string().optional().describe('A rotated key works until then. Absent: it ended with the event.'),
-    replaced_by: z.string().optional().describe('The key that took its place.'),
+  'key.revoked': event('An API key was revoked, or replaced by rotation.', {
+    key_id: field(z.string(), 'The id of the key, not the key itself.', 'Zk81dLq0Pa'),
+    effective_at: z.string().optional().describe('A rotated key is valid until then. Absent: it ended with the event.'),
+    replaced_by: z.string().optional().describe('The id of the key that replaces it.'),
   }),
-  'account.created': event('There is a new account.', {
+  'account.created': event('An account was created.', {
     role: field(z.string(), 'member or operator.', 'member'),
     plan: field(z.string(), 'free or pro.', 'free'),
   }),
-  'account.plan_changed': event('An account has another plan.', {
+  'account.plan_changed': event('The plan of an account changed.', {
     plan: field(z.string(), 'free or pro.', 'pro'),
     previous_plan: field(z.string(), 'The plan before.', 'free'),
   }),
-  'account.disabled': event('An account may not use its keys and its sign-in for now.', {}),
-  'account.enabled': event('A disabled account may use its keys and its sign-in again.', {}),
-  'account.deleted': event('An account was deleted. Its random id names nobody from now on.', {}),
+  'account.disabled': event('An account was disabled. Its keys and its sign-in are refused.', {}),
+  'account.enabled': event('A disabled account was enabled again.', {}),
+  'account.deleted': event('An account was deleted. Nothing ties its random id to a person any more.', {}),
 } as const
 
 /** What a receiver is sent to try it. It is in no log, and no list of types names it. */
@@ -180,7 +188,7 @@ export interface EarlierVersion {
 export const EARLIER: Partial<Record<EventType, readonly EarlierVersion[]>> = {
   'board.deleted': [
     {
-      schema: event('A board was deleted. Without a cause its owner did it.', {
+      schema: event('A board was deleted. Without a cause its owner deleted it.', {
         ...boardFacts,
         item_count: count('How many frames were pinned to it.'),
         cause: cause.optional(),

@@ -6,10 +6,10 @@ import { currentVersion, schemaOf } from './versions.ts'
 /** CloudEvents 1.0, structured mode: the form that HTTP, exports and the command line show. */
 export const CloudEvent = z.strictObject({
   specversion: z.literal('1.0'),
-  id: z.string().describe('Unique. Whoever may receive an event twice drops the second by it.'),
+  id: z.string().describe('Unique. Drop a repeated event by it.'),
   source: z.string().describe('The address of the library.'),
   type: z.string().describe('What happened.'),
-  subject: z.string().describe('The id of the thing that it is about.'),
+  subject: z.string().describe('The id of the frame, video, board, key or account that it is about.'),
   time: z.iso.datetime().describe('When it was written, UTC. The order of the log is that of `sequence`.'),
   datacontenttype: z.literal('application/json'),
   dataschema: z.string().describe('The address of the JSON schema of `data`.'),
@@ -19,7 +19,7 @@ export const CloudEvent = z.strictObject({
     .describe('The position in the log. It sorts as text, and `after` takes it.'),
   version: z.int().min(1).describe('The version of `data` for this type.'),
   account_id: z.string().nullable().describe('The random id of the account that acted; null for the service.'),
-  data: z.record(z.string(), z.unknown()).describe('Enough to count it without a second look-up.'),
+  data: z.record(z.string(), z.unknown()).describe('The facts of the event.'),
 })
 
 export type CloudEvent = z.infer<typeof CloudEvent>

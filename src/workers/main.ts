@@ -248,7 +248,7 @@ function startPeriodicTasks({
       await sweepUploads(db, store)
     }),
     repeatEvery(60 * MINUTE, 'delete old deliveries', logger, () => webhooks.prune()),
-    repeatEvery(MINUTE, 'tell of failing webhooks', logger, () => webhooks.tellOwners()),
+    repeatEvery(MINUTE, 'notify owners of failing webhooks', logger, () => webhooks.tellOwners()),
     repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
     repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async () => {
       await checkStorage(db, store, { remove: true })

@@ -64,10 +64,10 @@ function toMail({ id, host, since, failures, stage }: Trouble, publicUrl: string
       `The webhook endpoint ${id} (${host}) of ${publicUrl} has answered no event since ${since.toISOString()}.`,
       `${failures} attempts failed.`,
       paused
-        ? 'It is paused now. No event is lost: it goes on from where it stopped when you resume it.'
-        : 'It is tried further. After five days of nothing but failures it is paused. No event is lost by that.',
+        ? 'It is paused now. No event is lost: when you resume it, it continues where it stopped.'
+        : 'The service keeps trying. After five days of failures only, it pauses the endpoint. No event is lost.',
       `What was sent and answered: frames webhooks deliveries ${id}`,
-      ...(paused ? [`To go on: frames webhooks resume ${id}`] : []),
+      ...(paused ? [`To resume it: frames webhooks resume ${id}`] : []),
     ].join('\n\n'),
   }
 }
