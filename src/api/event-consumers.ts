@@ -29,20 +29,20 @@ const Consumer = z
     unread: z.int().describe('Events that it has not read; 100,000 stands for that many or more.'),
     seconds: z.number().describe('The age of the oldest of them; 0 without one.'),
     moved_at: z.iso.datetime().describe('When it last moved.'),
-    dead: z.int().describe('Events that it gave up.'),
+    dead: z.int().describe('Events that it skipped after repeated failures.'),
   })
-  .meta({ id: 'EventConsumer', description: 'A part of the service that makes something of the events.' })
+  .meta({ id: 'EventConsumer', description: 'A part of the service that reads the event log and acts on it.' })
 
 const Dead = z
   .strictObject({
-    consumer: z.string().describe('Who gave it up.'),
+    consumer: z.string().describe('The consumer that skipped it.'),
     error: z.string().describe('Why the last attempt failed.'),
     attempts: z.int(),
     at: z.iso.datetime().describe('When it was given up.'),
     waiting: z.boolean().describe('Another attempt is asked for and not made yet.'),
     event: Event,
   })
-  .meta({ id: 'DeadEvent', description: 'An event that a consumer gave up after repeated failures.' })
+  .meta({ id: 'DeadEvent', description: 'An event that a consumer skipped after repeated failures.' })
 
 const ReplayBody = z.strictObject({
   from: z
@@ -67,7 +67,7 @@ export const eventConsumerEndpoints = [
       method: 'get',
       path: '/api/events/consumers',
       tag,
-      summary: 'The consumers of the event log, and how far each is',
+      summary: 'The consumers of the event log, with their lag',
       parameters: {},
       answer: z.strictObject({ consumers: z.array(Consumer) }),
       scope: 'events:read',
@@ -80,14 +80,14 @@ export const eventConsumerEndpoints = [
       method: 'post',
       path: '/api/events/consumers/:name/replay',
       tag,
-      summary: 'Let a consumer handle events again, from a place in the log on',
+      summary: 'Make a consumer handle events again, from a place in the log on',
       description: 'It never goes forward, which would skip events. `webhooks` is refused: resend a range instead.',
       body: ReplayBody,
       example: { from: '2026-11-20T08:00:00Z' },
       answer: z.strictObject({
         consumer: z.string(),
         from: z.string().describe('The cursor from which on events are handled again.'),
-        was: z.string().describe('Where it was.'),
+        was: z.string().describe('The cursor of its position before.'),
         events: z.int().describe('How many events lie between the two.'),
       }),
       status: 202,
@@ -105,7 +105,7 @@ export const eventConsumerEndpoints = [
       method: 'get',
       path: '/api/events/dead',
       tag,
-      summary: 'Events that a consumer gave up, the newest first',
+      summary: 'Events that a consumer skipped after repeated failures, the newest first',
       parameters: {
         consumer: { schema: consumerName, description: 'Only of this consumer.', example: 'search' },
         after: cursorParameter(DEAD_CURSOR),
@@ -131,7 +131,7 @@ export const eventConsumerEndpoints = [
       method: 'get',
       path: '/api/events/dead/:eventId',
       tag,
-      summary: 'One event, for each consumer that gave it up',
+      summary: 'One event, for each consumer that skipped it',
       parameters: {},
       answer: z.strictObject({ dead_events: z.array(Dead) }),
       scope: 'events:read',
@@ -149,13 +149,13 @@ export const eventConsumerEndpoints = [
       method: 'post',
       path: '/api/events/dead/retry',
       tag,
-      summary: 'Let the consumers try dead events once more',
+      summary: 'Make the consumers try dead events once more',
       description:
         'They do so at once, or when a worker runs again. What succeeds leaves the list; what fails stays with its ' +
         'new reason.',
       body: RetryBody,
       example: { all: true, consumer: 'search' },
-      answer: z.strictObject({ asked: z.int().describe('How many are tried.') }),
+      answer: z.strictObject({ asked: z.int().describe('The number of events to try.') }),
       status: 202,
       scope: 'library:write',
       errors: [404],
