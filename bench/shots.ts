@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { DETECTOR_VERSION } from '../src/video/shots/detector.ts'
 import type { About } from './support/bench.ts'
 import { type Clip, defaultFolder, loadClips } from './support/clips.ts'
-import { classOf, makeFilms, parseSource } from './support/films.ts'
+import { kindOf, makeFilms, parseSource } from './support/films.ts'
 import {
   f1,
   figuresOf,
@@ -51,8 +51,8 @@ interface Row {
 }
 
 /**
- * `[folder] [--verbose] [--peers]`, or `--made clip.mp4[@from-to]… [--each=3] [--seed=99]`: films made from single
- * shots, one row a kind of film.
+ * `[folder] [--verbose] [--peers]`, or `--made clip.mp4[@from-to]… [--each=3] [--seed=99] [--kinds=a,b]`:
+ * films made from single shots, one row a kind of film.
  */
 export async function run(args: string[]): Promise<object | undefined> {
   const given = args.filter((arg) => !arg.startsWith('--'))
@@ -62,8 +62,10 @@ export async function run(args: string[]): Promise<object | undefined> {
   if (!args.includes('--made')) return judge(resolve(given[0] ?? defaultFolder()), options)
   const folder = await mkdtemp(join(tmpdir(), 'bench-films-'))
   try {
-    await makeFilms(given.map(parseSource), { folder, each: number('each', 3), seed: number('seed', 99) })
-    return await judge(folder, { ...options, rowOf: classOf })
+    const kinds = args.find((arg) => arg.startsWith('--kinds='))?.slice('--kinds='.length).split(',')
+    const made = { folder, each: number('each', 3), seed: number('seed', 99), ...(kinds ? { kinds } : {}) }
+    await makeFilms(given.map(parseSource), made)
+    return await judge(folder, { ...options, rowOf: kindOf })
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

@@ -1,6 +1,6 @@
 import { isBlank } from '../shots/blank.ts'
 import type { Boundary } from '../shots/boundary.ts'
-import { miniDistance } from '../shots/features.ts'
+import { miniDistance } from '../shots/compare.ts'
 import { changedShare, type KeptFrames, type PickCandidate } from './kept-frames.ts'
 
 /**

@@ -1,13 +1,17 @@
 import { isBlank } from './blank.ts'
 import type { BoundaryCandidate } from './boundary.ts'
 import { fitDissolve } from './dissolve.ts'
-import { compareStructure, type FrameFeatures, miniCorrelation, miniDistance } from './features.ts'
+import { compareStructure, miniCorrelation, miniDistance } from './compare.ts'
+import type { FrameFeatures } from './features.ts'
 import { fitOverlaid, unchangedCells } from './overlay.ts'
 import { THRESHOLDS } from './thresholds.ts'
 import { fitWipe } from './wipe.ts'
 
 /** Lengths of the dissolves and wipes looked for, seconds. */
 const BLEND_SECONDS = [0.2, 0.33, 0.5, 0.75, 1, 1.5, 2] as const
+
+/** By how much rounding its cells to whole levels can raise the distance of two mini images. */
+const MINI_ROUNDING = 5
 
 /** The best dissolve or wipe whose middle is frame `i`. */
 export function findBlend(frames: FrameFeatures[], i: number): BoundaryCandidate | null {
@@ -17,6 +21,8 @@ export function findBlend(frames: FrameFeatures[], i: number): BoundaryCandidate
   const frameMs = (frames[to]!.tMs - frames[from]!.tMs) / (to - from)
   let best: BoundaryCandidate | null = null
   let lastHalf = 0
+  let way = 0
+  let reached = 0
   for (const seconds of BLEND_SECONDS) {
     const half = Math.max(2, Math.round((seconds * 500) / frameMs))
     if (half === lastHalf) continue
@@ -24,6 +30,9 @@ export function findBlend(frames: FrameFeatures[], i: number): BoundaryCandidate
     const lo = i - half
     const hi = i + half
     if (lo < 0 || hi >= frames.length) break
+    // No two pictures are further apart than the way between them. Most pictures are judged by this alone.
+    for (; reached < half; reached++) way += frames[i - reached]!.difference + frames[i + reached + 1]!.difference
+    if (way + MINI_ROUNDING < THRESHOLDS.blendDistance) continue
     const a = frames[lo]!
     const b = frames[hi]!
     const distance = miniDistance(a.mini, b.mini)
@@ -73,7 +82,7 @@ function ownMotion(frames: FrameFeatures[], from: number, span: number): number 
 }
 
 function keepsStructure(a: FrameFeatures, b: FrameFeatures): boolean {
-  const structure = compareStructure(a.picture, b.picture)
+  const structure = compareStructure(a, b)
   if (structure.edges < 40) return false
   return structure.kept > THRESHOLDS.keptAtMost || structure.aligned > THRESHOLDS.alignedAtMost
 }
@@ -82,11 +91,13 @@ function keepsStructure(a: FrameFeatures, b: FrameFeatures): boolean {
 function isOverlaid(a: FrameFeatures, b: FrameFeatures): boolean {
   if (unchangedCells(a.mini, b.mini, THRESHOLDS.overlaySameTolerance) >= THRESHOLDS.overlaySame) return true
   const { share, slope, correlation, deviation } = fitOverlaid(a.mini, b.mini, THRESHOLDS.overlayTolerance)
-  return (
-    share >= THRESHOLDS.overlayShare &&
-    correlation >= THRESHOLDS.overlayCorrelation &&
-    slope >= THRESHOLDS.overlaySlope &&
-    slope <= 1 / THRESHOLDS.overlaySlope &&
-    deviation >= THRESHOLDS.overlayDeviation
-  )
+  if (share < THRESHOLDS.overlayShare) return false
+  const steepness = Math.max(slope, 1 / slope)
+  const dimmer = Math.min(deviation, deviation * slope)
+  // Little is left of a picture that is nearly black. What is left must then agree better.
+  return steepness <= THRESHOLDS.overlaySteep
+    ? correlation >= THRESHOLDS.overlayCorrelation && deviation >= THRESHOLDS.overlayDeviation
+    : steepness <= THRESHOLDS.overlaySteepest &&
+        correlation >= THRESHOLDS.overlayCorrelationSteep &&
+        dimmer >= THRESHOLDS.overlayDeviationSteep
 }

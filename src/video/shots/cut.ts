@@ -1,5 +1,6 @@
 import type { BoundaryCandidate } from './boundary.ts'
-import { compareStructure, type FrameFeatures, miniCorrelation, miniDistance, type Structure } from './features.ts'
+import { compareStructure, miniCorrelation, miniDistance, type Structure } from './compare.ts'
+import type { FrameFeatures } from './features.ts'
 import { STILL_DIFFERENCE, THRESHOLDS } from './thresholds.ts'
 
 /** A cut whose new shot begins with frame `i`. */
@@ -10,10 +11,13 @@ export function findCut(frames: FrameFeatures[], i: number): BoundaryCandidate |
   const jump = frame.difference
   if (jump < THRESHOLDS.quietDifference) return null
   const motion = motionAround(frames, i)
-  const ratio = jump / Math.max(1, motion.mean)
+  const plainRatio = jump / Math.max(1, motion.mean)
+  const isGrainy = plainRatio < THRESHOLDS.busyRatio && isBusy(jump, motion)
+  const ratio = isGrainy ? ratioWithoutGrain(frames, i) : plainRatio
   if (ratio < THRESHOLDS.busyRatio) return null
   if (comesInSteps(frames, i)) return null
-  const structure = compareStructure(previous.picture, frame.picture)
+  const structure = compareStructure(previous, frame)
+  if (isGrainy && structure.kept > THRESHOLDS.grainKept * keptAround(frames, i)) return null
   const correlation = miniCorrelation(previous.mini, frame.mini)
   if (!changesShot(frames, i, { motion, ratio, structure, correlation })) return null
   if (isFlash(frames, i)) return null
@@ -44,8 +48,11 @@ function changesShot(frames: FrameFeatures[], i: number, jump: Jump): boolean {
   // old one, all at once; what moves through keeps some, or takes several frames.
   const isReplaced =
     frame.difference >= THRESHOLDS.replacedDifference &&
-    ratio >= THRESHOLDS.replacedRatio &&
-    structure.kept <= THRESHOLDS.replacedKept
+    structure.kept <= THRESHOLDS.replacedKept &&
+    (ratio >= THRESHOLDS.replacedRatio ||
+      (ratio >= THRESHOLDS.replacedRatioCalm &&
+        structure.aligned <= THRESHOLDS.replacedKept &&
+        Math.min(motion.before, motion.after) < THRESHOLDS.replacedCalm * frame.difference))
   const inPart =
     frame.unchangedShare > THRESHOLDS.partUnchanged &&
     correlation > THRESHOLDS.partCorrelation &&
@@ -63,7 +70,8 @@ function changesShot(frames: FrameFeatures[], i: number, jump: Jump): boolean {
     ratio >= THRESHOLDS.jumpRatio &&
     structure.kept > THRESHOLDS.keptAtMost &&
     structure.kept < 0.6 &&
-    movesBothSides(frames, i)
+    movesBothSides(frames, i) &&
+    !jumpsOn(frames, i)
   )
 }
 
@@ -111,6 +119,8 @@ function motionAround(frames: FrameFeatures[], i: number): Motion {
   // A side that does not move at all counts as zero, so that a cut from a still to a quick shot stands out.
   const mean = (sum: number, count: number) => (count === 0 ? 0 : sum / count)
   const sides = { before: mean(before, countBefore), after: mean(after, countAfter) }
+  // Nothing is known of what follows the last picture.
+  if (i === frames.length - 1) sides.after = sides.before
   return { ...sides, mean: (sides.before + sides.after) / 2 }
 }
 
@@ -133,6 +143,34 @@ function comesInSteps(frames: FrameFeatures[], i: number): boolean {
   }
   const seconds = (frames[last]!.tMs - frames[first]!.tMs) / 1000
   return count >= 3 && count / seconds > THRESHOLDS.stepsPerSecond
+}
+
+/** Whether jumps like this one go on after it, or led to it: a zoom in whole pixels, a camera that stutters. */
+function jumpsOn(frames: FrameFeatures[], i: number): boolean {
+  const { tMs, difference } = frames[i]!
+  const counts = { before: 0, after: 0 }
+  for (let j = i - 1; j > 0 && tMs - frames[j]!.tMs <= THRESHOLDS.jumpsOnMs; j--)
+    if (frames[j]!.difference >= 0.5 * difference) counts.before++
+  for (let j = i + 1; j < frames.length && frames[j]!.tMs - tMs <= THRESHOLDS.jumpsOnMs; j++)
+    if (frames[j]!.difference >= 0.5 * difference) counts.after++
+  return Math.max(counts.before, counts.after) >= 3
+}
+
+/** Grain covers every picture with differences that are large and even. */
+function isBusy(jump: number, { mean }: Motion): boolean {
+  return mean >= THRESHOLDS.grainDifference && jump >= THRESHOLDS.busyDifference && jump >= 1.3 * mean
+}
+
+/** The ratio of the jump to the motion around it on the mini images, whose cells even the grain out. */
+function ratioWithoutGrain(frames: FrameFeatures[], i: number): number {
+  const step = (j: number) => (j > 0 && j < frames.length ? miniDistance(frames[j - 1]!.mini, frames[j]!.mini) : 0)
+  return (4 * step(i)) / Math.max(4, step(i - 2) + step(i - 1) + step(i + 1) + step(i + 2))
+}
+
+/** Grain breaks edges: how many of them are kept where nothing else changes. */
+function keptAround(frames: FrameFeatures[], i: number): number {
+  const kept = (j: number) => (j > 0 && j < frames.length ? compareStructure(frames[j - 1]!, frames[j]!).kept : 0)
+  return Math.max(kept(i - 1), kept(i + 1))
 }
 
 /** A camera never repeats a picture exactly; a screen recording mostly does. */

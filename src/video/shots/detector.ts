@@ -8,7 +8,7 @@ import { findPush } from './push.ts'
 import { THRESHOLDS } from './thresholds.ts'
 
 /** Stored with each video. Change it with every change of a threshold or a rule. */
-export const DETECTOR_VERSION = 'shots@3'
+export const DETECTOR_VERSION = 'shots@4'
 /** The most frames kept, at any frame rate. */
 export const HISTORY_FRAMES = 1024
 /** How much of the past is kept. */

@@ -1,5 +1,6 @@
 import type { BoundaryCandidate } from './boundary.ts'
-import { type FrameFeatures, miniDistance } from './features.ts'
+import { miniDistance } from './compare.ts'
+import type { FrameFeatures } from './features.ts'
 import { STILL_DIFFERENCE } from './thresholds.ts'
 
 /**

@@ -11,7 +11,7 @@ export const PICTURE_BYTES = PIXELS * 3
 /** The mini image: 5×5 blocks of the reduced frame, three planes one after the other. */
 export const MINI_WIDTH = 32
 export const MINI_HEIGHT = 18
-const MINI_PIXELS = MINI_WIDTH * MINI_HEIGHT
+export const MINI_PIXELS = MINI_WIDTH * MINI_HEIGHT
 export const MINI_BYTES = MINI_PIXELS * 3
 /** Words of four pixels in one row of its cells. */
 const ROW_WORDS = (5 * PICTURE_WIDTH) / 4
@@ -190,111 +190,5 @@ function writeMiniRow(frame: Uint8Array, mini: Uint8Array, row: number): void {
     for (let y = 0; y < 5; y++, at += PICTURE_WIDTH)
       sum += frame[at]! + frame[at + 1]! + frame[at + 2]! + frame[at + 3]! + frame[at + 4]!
     mini[row * MINI_WIDTH + column] = (sum + 12) / 25
-  }
-}
-
-/**
- * Mean absolute difference of two mini images: luma plus twice both colour planes, on the same scale as `difference`.
- */
-export function miniDistance(a: Uint8Array, b: Uint8Array): number {
-  let dY = 0
-  let dC = 0
-  for (let i = 0; i < MINI_PIXELS; i++) dY += Math.abs(a[i]! - b[i]!)
-  for (let i = MINI_PIXELS; i < MINI_BYTES; i++) dC += Math.abs(a[i]! - b[i]!)
-  return (dY + 2 * dC) / MINI_PIXELS
-}
-
-/** Pearson correlation of the lumas of two mini images: how much of the layout is the same in any light. */
-export function miniCorrelation(a: Uint8Array, b: Uint8Array): number {
-  let sumA = 0
-  let sumB = 0
-  for (let i = 0; i < MINI_PIXELS; i++) {
-    sumA += a[i]!
-    sumB += b[i]!
-  }
-  const meanA = sumA / MINI_PIXELS
-  const meanB = sumB / MINI_PIXELS
-  let ab = 0
-  let aa = 0
-  let bb = 0
-  for (let i = 0; i < MINI_PIXELS; i++) {
-    const x = a[i]! - meanA
-    const y = b[i]! - meanB
-    ab += x * y
-    aa += x * x
-    bb += y * y
-  }
-  if (aa * bb === 0) return aa === bb ? 1 : 0
-  return ab / Math.sqrt(aa * bb)
-}
-
-/** What two pictures have in common, as shares of the poorer picture's edge pixels. */
-export interface Structure {
-  /** Edges in the same place with the same luma: window borders, text that did not change. */
-  kept: number
-  /**
-   * Edges in the same place and direction, at any contrast: they survive a change of light or a dimming overlay.
-   */
-  aligned: number
-  /** Edge pixels of the poorer picture. */
-  edges: number
-}
-
-/** Edge pixels of a 160×90 luma. */
-export function countEdges(picture: Uint8Array): number {
-  let count = 0
-  for (let row = 0; row < PICTURE_HEIGHT - 1; row++) {
-    const end = row * PICTURE_WIDTH + PICTURE_WIDTH - 1
-    for (let at = row * PICTURE_WIDTH; at < end; at++) {
-      const a = picture[at]!
-      if (Math.abs(picture[at + 1]! - a) + Math.abs(picture[at + PICTURE_WIDTH]! - a) >= EDGE) count++
-    }
-  }
-  return count
-}
-
-const EDGE = 18
-const FAINT_EDGE = 6
-const SAME_LUMA = 7
-const SAME_DIRECTION = 0.92
-
-/** Compares the edges of two 160×90 lumas. */
-export function compareStructure(before: Uint8Array, after: Uint8Array): Structure {
-  let kept = 0
-  let alignedA = 0
-  let alignedB = 0
-  let edgesA = 0
-  let edgesB = 0
-  for (let row = 0; row < PICTURE_HEIGHT - 1; row++) {
-    const end = row * PICTURE_WIDTH + PICTURE_WIDTH - 1
-    for (let at = row * PICTURE_WIDTH; at < end; at++) {
-      const a = before[at]!
-      const b = after[at]!
-      const ax = before[at + 1]! - a
-      const ay = before[at + PICTURE_WIDTH]! - a
-      const bx = after[at + 1]! - b
-      const by = after[at + PICTURE_WIDTH]! - b
-      const strengthA = Math.abs(ax) + Math.abs(ay)
-      const strengthB = Math.abs(bx) + Math.abs(by)
-      const edgeA = strengthA >= EDGE
-      const edgeB = strengthB >= EDGE
-      if (!edgeA && !edgeB) continue
-      if (edgeA) edgesA++
-      if (edgeB) edgesB++
-      if (edgeA && edgeB && Math.abs(a - b) <= SAME_LUMA) kept++
-      if (strengthA >= FAINT_EDGE && strengthB >= FAINT_EDGE) {
-        const dot = ax * bx + ay * by
-        if (dot > 0 && dot * dot >= SAME_DIRECTION * SAME_DIRECTION * (ax * ax + ay * ay) * (bx * bx + by * by)) {
-          if (edgeA) alignedA++
-          if (edgeB) alignedB++
-        }
-      }
-    }
-  }
-  const edges = Math.min(edgesA, edgesB)
-  return {
-    kept: kept / Math.max(1, edges),
-    aligned: Math.max(alignedA / Math.max(1, edgesA), alignedB / Math.max(1, edgesB)),
-    edges,
   }
 }

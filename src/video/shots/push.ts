@@ -1,6 +1,7 @@
 import { isBlank } from './blank.ts'
 import type { BoundaryCandidate } from './boundary.ts'
-import { type FrameFeatures, miniDistance } from './features.ts'
+import { miniDistance } from './compare.ts'
+import type { FrameFeatures } from './features.ts'
 import { isPanorama } from './panorama.ts'
 import { type Direction, fitPush } from './push-fit.ts'
 import { THRESHOLDS } from './thresholds.ts'

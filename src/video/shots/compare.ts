@@ -1,0 +1,145 @@
+import { type Bars, commonBars } from './bars.ts'
+import {
+  type FrameFeatures,
+  MINI_BYTES,
+  MINI_HEIGHT,
+  MINI_PIXELS,
+  MINI_WIDTH,
+  PICTURE_HEIGHT,
+  PICTURE_WIDTH,
+} from './features.ts'
+
+/**
+ * Mean absolute difference of two mini images: luma plus twice both colour planes, on the same scale as `difference`.
+ */
+export function miniDistance(a: Uint8Array, b: Uint8Array): number {
+  let dY = 0
+  let dC = 0
+  for (let i = 0; i < MINI_PIXELS; i++) {
+    const d = a[i]! - b[i]!
+    dY += (d ^ (d >> 31)) - (d >> 31)
+  }
+  for (let i = MINI_PIXELS; i < MINI_BYTES; i++) {
+    const d = a[i]! - b[i]!
+    dC += (d ^ (d >> 31)) - (d >> 31)
+  }
+  return (dY + 2 * dC) / MINI_PIXELS
+}
+
+/**
+ * Pearson correlation of the lumas of two mini images, inside the bars that both have: how much of the layout is the
+ * same in any light.
+ */
+export function miniCorrelation(a: Uint8Array, b: Uint8Array): number {
+  const { top, bottom, left, right } = commonBars(a, b) ?? NO_BARS
+  let n = 0
+  let sumA = 0
+  let sumB = 0
+  let sumAB = 0
+  let sumAA = 0
+  let sumBB = 0
+  for (let row = top; row < MINI_HEIGHT - bottom; row++) {
+    for (let i = row * MINI_WIDTH + left, end = (row + 1) * MINI_WIDTH - right; i < end; i++) {
+      const x = a[i]!
+      const y = b[i]!
+      n++
+      sumA += x
+      sumB += y
+      sumAB += x * y
+      sumAA += x * x
+      sumBB += y * y
+    }
+  }
+  // Whole numbers up to here: nothing is lost.
+  const ab = n * sumAB - sumA * sumB
+  const aa = n * sumAA - sumA * sumA
+  const bb = n * sumBB - sumB * sumB
+  if (aa * bb === 0) return aa === bb ? 1 : 0
+  return ab / Math.sqrt(aa * bb)
+}
+
+/** What two pictures have in common, as shares of the poorer picture's edge pixels. */
+export interface Structure {
+  /** Edges in the same place with the same luma: window borders, text that did not change. */
+  kept: number
+  /**
+   * Edges in the same place and direction, at any contrast: they survive a change of light or a dimming overlay.
+   */
+  aligned: number
+  /** Edge pixels of the poorer picture. */
+  edges: number
+}
+
+/** Edge pixels of a 160×90 luma, counted row by row until there are `enough`. */
+export function countEdges(picture: Uint8Array, enough: number): number {
+  let count = 0
+  for (let row = 0; row < PICTURE_HEIGHT - 1 && count < enough; row++) {
+    const end = row * PICTURE_WIDTH + PICTURE_WIDTH - 1
+    for (let at = row * PICTURE_WIDTH; at < end; at++) {
+      const a = picture[at]!
+      if (Math.abs(picture[at + 1]! - a) + Math.abs(picture[at + PICTURE_WIDTH]! - a) >= EDGE) count++
+    }
+  }
+  return count
+}
+
+const NO_BARS: Bars = { top: 0, bottom: 0, left: 0, right: 0 }
+const EDGE = 18
+const FAINT_EDGE = 6
+const SAME_LUMA = 7
+const SAME_DIRECTION = 0.92
+
+/** Compares the edges of two 160×90 lumas, inside the bars that both have. */
+export function compareStructure(
+  before: Pick<FrameFeatures, 'picture' | 'mini'>,
+  after: Pick<FrameFeatures, 'picture' | 'mini'>,
+): Structure {
+  const inside = toPixels(commonBars(before.mini, after.mini) ?? NO_BARS)
+  return compareEdges(before.picture, after.picture, inside)
+}
+
+/** Without the cells in which a bar ends: its own edge is no edge of the picture. */
+function toPixels({ top, bottom, left, right }: Bars): Bars {
+  const skipped = (cells: number) => (cells === 0 ? 0 : 5 * (cells + 1))
+  return { top: skipped(top), bottom: skipped(bottom), left: skipped(left), right: skipped(right) }
+}
+
+function compareEdges(before: Uint8Array, after: Uint8Array, { top, bottom, left, right }: Bars): Structure {
+  let kept = 0
+  let alignedA = 0
+  let alignedB = 0
+  let edgesA = 0
+  let edgesB = 0
+  for (let row = top; row < PICTURE_HEIGHT - 1 - bottom; row++) {
+    const end = (row + 1) * PICTURE_WIDTH - 1 - right
+    for (let at = row * PICTURE_WIDTH + left; at < end; at++) {
+      const a = before[at]!
+      const b = after[at]!
+      const ax = before[at + 1]! - a
+      const ay = before[at + PICTURE_WIDTH]! - a
+      const bx = after[at + 1]! - b
+      const by = after[at + PICTURE_WIDTH]! - b
+      const strengthA = Math.abs(ax) + Math.abs(ay)
+      const strengthB = Math.abs(bx) + Math.abs(by)
+      const edgeA = strengthA >= EDGE
+      const edgeB = strengthB >= EDGE
+      if (!edgeA && !edgeB) continue
+      if (edgeA) edgesA++
+      if (edgeB) edgesB++
+      if (edgeA && edgeB && Math.abs(a - b) <= SAME_LUMA) kept++
+      if (strengthA >= FAINT_EDGE && strengthB >= FAINT_EDGE) {
+        const dot = ax * bx + ay * by
+        if (dot > 0 && dot * dot >= SAME_DIRECTION * SAME_DIRECTION * (ax * ax + ay * ay) * (bx * bx + by * by)) {
+          if (edgeA) alignedA++
+          if (edgeB) alignedB++
+        }
+      }
+    }
+  }
+  const edges = Math.min(edgesA, edgesB)
+  return {
+    kept: kept / Math.max(1, edges),
+    aligned: Math.max(alignedA / Math.max(1, edgesA), alignedB / Math.max(1, edgesB)),
+    edges,
+  }
+}
