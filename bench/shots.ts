@@ -6,6 +6,7 @@ import type { About } from './support/bench.ts'
 import { type Clip, defaultFolder, loadClips } from './support/clips.ts'
 import { kindOf, makeFilms, parseSource } from './support/films.ts'
 import {
+  cpuSeconds,
   f1,
   figuresOf,
   findByPeers,
@@ -20,6 +21,7 @@ import {
   score,
   sum,
 } from './support/shot-scores.ts'
+import { round } from './support/stats.ts'
 
 /** Aims: F1 of 0.90 over all clips, 0.95 for each launch film. `scdet` is given the best of six thresholds, too. */
 export const about: About = {
@@ -27,12 +29,13 @@ export const about: About = {
     'F1 of the shot boundaries found in every clip of a folder with `MANIFEST.json` and `*.truth.json`. A cut counts ' +
     'within two frames, a gradual transition when the boundary lies inside it or within two frames of it. The ' +
     'detector was tuned on these clips, so the figure is an upper one. `--made` with clips of your own makes films ' +
-    'of nine kinds from them; `--peers` adds PySceneDetect where it is installed.',
-  against: "transitions written down by hand, and ffmpeg's `scdet` on the same clips.",
+    'of 27 kinds from them; `--peers` adds PySceneDetect where it is installed. CPU counts decoding, too.',
+  against: "known transitions, and ffmpeg's `scdet` on the same clips.",
   figures: [
     { what: 'F1, all clips', at: ['f1'], atLeast: 0.9 },
     { what: 'F1, first launch film', at: ['clips', 'launch-atlas.mp4', 'f1'], atLeast: 0.95 },
     { what: 'F1, second launch film', at: ['clips', 'launch-relay.mp4', 'f1'], atLeast: 0.95 },
+    { what: 'CPU ÷ that of `scdet`', at: ['cpu_ratio'] },
     { what: '`scdet`, all clips', at: ['scdet', 'f1'] },
     { what: '`scdet`, first launch film', at: ['clips', 'launch-atlas.mp4', 'scdet', 'f1'] },
     { what: '`scdet`, second launch film', at: ['clips', 'launch-relay.mp4', 'scdet', 'f1'] },
@@ -48,6 +51,8 @@ interface Row {
   scdet: Score[]
   peers: Record<string, Score>
   lost: string
+  /** CPU seconds. */
+  cpu: { ours: number; scdet: number }
 }
 
 /**
@@ -62,7 +67,10 @@ export async function run(args: string[]): Promise<object | undefined> {
   if (!args.includes('--made')) return judge(resolve(given[0] ?? defaultFolder()), options)
   const folder = await mkdtemp(join(tmpdir(), 'bench-films-'))
   try {
-    const kinds = args.find((arg) => arg.startsWith('--kinds='))?.slice('--kinds='.length).split(',')
+    const kinds = args
+      .find((arg) => arg.startsWith('--kinds='))
+      ?.slice('--kinds='.length)
+      .split(',')
     const made = { folder, each: number('each', 3), seed: number('seed', 99), ...(kinds ? { kinds } : {}) }
     await makeFilms(given.map(parseSource), made)
     return await judge(folder, { ...options, rowOf: kindOf })
@@ -115,6 +123,9 @@ async function judge(
     `scdet at its default of 10: F1 ${fixed(f1(scdetAll[defaultAt]!))}; ` +
       `at ${THRESHOLDS[best]}, its best here: F1 ${fixed(f1(scdetAll[best]!))}.`,
   )
+  const cpu = (of: 'ours' | 'scdet') => judged.reduce((sum, row) => sum + row.cpu[of], 0)
+  const cpuRatio = round(cpu('ours') / cpu('scdet'))
+  console.log(`CPU, with decoding: ${cpu('ours').toFixed(1)} s, ${cpuRatio} of scdet's.`)
   const peers = peersOf(judged)
   for (const [peer, { f1: value }] of Object.entries(peers))
     console.log(`PySceneDetect ${version}, ${peer} with its defaults: F1 ${fixed(value)}.`)
@@ -122,6 +133,7 @@ async function judge(
     bench: 'shots',
     detector: DETECTOR_VERSION,
     ...figuresOf(all),
+    cpu_ratio: cpuRatio,
     clips: Object.fromEntries(
       [...rows].map(([name, list]) => [
         name,
@@ -139,11 +151,15 @@ async function judge(
 
 async function judgeClip(folder: string, clip: Clip, withPeers: boolean): Promise<Row> {
   const path = join(folder, clip.file)
+  const start = cpuSeconds()
   const ours = score(clip, await findOurs(path))
+  const between = cpuSeconds()
   const scenes = await findScdet(path)
+  const cpu = { ours: between - start, scdet: cpuSeconds() - between }
   const peers = withPeers ? await findByPeers(path) : {}
   return {
     clip,
+    cpu,
     ours: ours.score,
     scdet: THRESHOLDS.map(
       (threshold) =>

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -74,7 +75,9 @@ export async function readStamps(path: string): Promise<number[]> {
 
 export async function capture(program: string, args: string[]): Promise<string> {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const closed = once(child, 'close')
   const chunks: Buffer[] = []
   for await (const chunk of child.stdout!) chunks.push(chunk as Buffer)
+  await closed
   return Buffer.concat(chunks).toString('utf8')
 }

@@ -1,7 +1,7 @@
 import { isBlank } from './blank.ts'
 import type { BoundaryCandidate } from './boundary.ts'
-import { fitDissolve } from './dissolve.ts'
 import { compareStructure, miniCorrelation, miniDistance } from './compare.ts'
+import { fitDissolve } from './dissolve.ts'
 import type { FrameFeatures } from './features.ts'
 import { fitOverlaid, unchangedCells } from './overlay.ts'
 import { THRESHOLDS } from './thresholds.ts'
@@ -22,6 +22,7 @@ export function findBlend(frames: FrameFeatures[], i: number): BoundaryCandidate
   let best: BoundaryCandidate | null = null
   let lastHalf = 0
   let way = 0
+  let longest = 0
   let reached = 0
   for (const seconds of BLEND_SECONDS) {
     const half = Math.max(2, Math.round((seconds * 500) / frameMs))
@@ -31,8 +32,12 @@ export function findBlend(frames: FrameFeatures[], i: number): BoundaryCandidate
     const hi = i + half
     if (lo < 0 || hi >= frames.length) break
     // No two pictures are further apart than the way between them. Most pictures are judged by this alone.
-    for (; reached < half; reached++) way += frames[i - reached]!.difference + frames[i + reached + 1]!.difference
-    if (way + MINI_ROUNDING < THRESHOLDS.blendDistance) continue
+    for (; reached < half; reached++) {
+      const [before, after] = [frames[i - reached]!.difference, frames[i + reached + 1]!.difference]
+      way += before + after
+      longest = Math.max(longest, before, after)
+    }
+    if (way + MINI_ROUNDING < THRESHOLDS.blendDistance || longest > 0.55 * (way + MINI_ROUNDING)) continue
     const a = frames[lo]!
     const b = frames[hi]!
     const distance = miniDistance(a.mini, b.mini)
@@ -49,7 +54,7 @@ export function findBlend(frames: FrameFeatures[], i: number): BoundaryCandidate
     const correlation = miniCorrelation(a.mini, b.mini)
     if (correlation > THRESHOLDS.correlationAtMost) continue
     // Shots that move while they are mixed fit less well. Then the two ends must be very different.
-    if (fit.residual > THRESHOLDS.blendResidual && !(far && correlation < 0.4)) continue
+    if (fit.residual > THRESHOLDS.blendResidual && !(distance >= THRESHOLDS.blendMoving && correlation < 0.4)) continue
     if (keepsStructure(a, b) || isOverlaid(a, b)) continue
     best = {
       type: dissolve ? 'dissolve' : 'wipe',
@@ -65,8 +70,16 @@ export function findBlend(frames: FrameFeatures[], i: number): BoundaryCandidate
 
 /** One step that covers more than half of the way: a cut lies between, not a gradual transition. */
 function hasJump(frames: FrameFeatures[], lo: number, hi: number, distance: number): boolean {
-  for (let i = lo + 1; i <= hi; i++) if (frames[i]!.difference > 0.55 * distance) return true
+  for (let i = lo + 1; i <= hi; i++) if (isStep(frames, i, 0.55 * distance)) return true
   return false
+}
+
+/** Whether frame `i` differs by more than `limit` from the one before it, grain left aside. */
+function isStep(frames: FrameFeatures[], i: number, limit: number): boolean {
+  const { difference } = frames[i]!
+  if (difference <= limit) return false
+  const around = (frames[i - 1]!.difference + (frames[i + 1]?.difference ?? 0)) / 2
+  return difference > 2 * around || miniDistance(frames[i - 1]!.mini, frames[i]!.mini) > limit
 }
 
 /**
@@ -76,7 +89,7 @@ function hasJump(frames: FrameFeatures[], lo: number, hi: number, distance: numb
 function ownMotion(frames: FrameFeatures[], from: number, span: number): number {
   const step = Math.sign(span)
   let to = from
-  while (to !== from + span && frames[to + step] && frames[step > 0 ? to + 1 : to]!.difference < 25) to += step
+  while (to !== from + span && frames[to + step] && !isStep(frames, step > 0 ? to + 1 : to, 25)) to += step
   const length = Math.abs(to - from)
   return length === 0 ? 0 : (miniDistance(frames[from]!.mini, frames[to]!.mini) * Math.abs(span)) / length
 }
@@ -88,7 +101,7 @@ function keepsStructure(a: FrameFeatures, b: FrameFeatures): boolean {
 }
 
 /** The same shot, perhaps dimmed, with a title or a logo that faded in or out over it. */
-function isOverlaid(a: FrameFeatures, b: FrameFeatures): boolean {
+export function isOverlaid(a: FrameFeatures, b: FrameFeatures): boolean {
   if (unchangedCells(a.mini, b.mini, THRESHOLDS.overlaySameTolerance) >= THRESHOLDS.overlaySame) return true
   const { share, slope, correlation, deviation } = fitOverlaid(a.mini, b.mini, THRESHOLDS.overlayTolerance)
   if (share < THRESHOLDS.overlayShare) return false

@@ -58,6 +58,17 @@ export function miniCorrelation(a: Uint8Array, b: Uint8Array): number {
   return ab / Math.sqrt(aa * bb)
 }
 
+/** Standard deviation of the luma of a mini image. */
+export function miniDeviation(mini: Uint8Array): number {
+  let sum = 0
+  let squares = 0
+  for (let i = 0; i < MINI_PIXELS; i++) {
+    sum += mini[i]!
+    squares += mini[i]! * mini[i]!
+  }
+  return Math.sqrt(Math.max(0, squares / MINI_PIXELS - (sum / MINI_PIXELS) ** 2))
+}
+
 /** What two pictures have in common, as shares of the poorer picture's edge pixels. */
 export interface Structure {
   /** Edges in the same place with the same luma: window borders, text that did not change. */
@@ -142,4 +153,57 @@ function compareEdges(before: Uint8Array, after: Uint8Array, { top, bottom, left
     aligned: Math.max(alignedA / Math.max(1, edgesA), alignedB / Math.max(1, edgesB)),
     edges,
   }
+}
+
+/**
+ * How many edges of `picture` are in `other` too, in place and direction, however faint: 0–1. Zero where `picture` has
+ * too few of them to tell.
+ */
+export function shareOfEdges(picture: Uint8Array, other: Uint8Array): number {
+  let edges = 0
+  let found = 0
+  for (let row = 0; row < PICTURE_HEIGHT - 1; row++) {
+    const end = (row + 1) * PICTURE_WIDTH - 1
+    for (let at = row * PICTURE_WIDTH; at < end; at++) {
+      const a = picture[at]!
+      const ax = picture[at + 1]! - a
+      const ay = picture[at + PICTURE_WIDTH]! - a
+      if (Math.abs(ax) + Math.abs(ay) < EDGE) continue
+      edges++
+      const b = other[at]!
+      const bx = other[at + 1]! - b
+      const by = other[at + PICTURE_WIDTH]! - b
+      const dot = ax * bx + ay * by
+      if (
+        Math.abs(bx) + Math.abs(by) >= FAINT_EDGE / 2 &&
+        dot > 0 &&
+        dot * dot >= SAME_DIRECTION * SAME_DIRECTION * (ax * ax + ay * ay) * (bx * bx + by * by)
+      )
+        found++
+    }
+  }
+  return edges < 40 ? 0 : found / edges
+}
+
+/** A straight edge over so much of the picture's width or height belongs to a window or a panel. */
+const LONG_EDGE = 0.4
+
+/** Whether a long straight edge, upright or level, is in both pictures: the border of a window, in which they differ. */
+export function keepsFrame(before: Pick<FrameFeatures, 'picture' | 'mini'>, after: typeof before): boolean {
+  const { top, bottom, left, right } = toPixels(commonBars(before.mini, after.mini) ?? NO_BARS)
+  const isKept = (at: number, step: number) =>
+    Math.abs(before.picture[at + step]! - before.picture[at]!) >= EDGE &&
+    Math.abs(after.picture[at + step]! - after.picture[at]!) >= EDGE &&
+    Math.abs(after.picture[at]! - before.picture[at]!) <= SAME_LUMA
+  const columns = new Uint8Array(PICTURE_WIDTH)
+  for (let row = top; row < PICTURE_HEIGHT - 1 - bottom; row++) {
+    let level = 0
+    for (let column = left; column < PICTURE_WIDTH - 1 - right; column++) {
+      const at = row * PICTURE_WIDTH + column
+      if (isKept(at, PICTURE_WIDTH)) level++
+      if (isKept(at, 1)) columns[column]!++
+    }
+    if (level >= LONG_EDGE * PICTURE_WIDTH) return true
+  }
+  return columns.some((count) => count >= LONG_EDGE * PICTURE_HEIGHT)
 }

@@ -1,5 +1,5 @@
 import type { BoundaryCandidate } from './boundary.ts'
-import { compareStructure, miniCorrelation, miniDistance, type Structure } from './compare.ts'
+import { compareStructure, keepsFrame, miniCorrelation, miniDistance, type Structure } from './compare.ts'
 import type { FrameFeatures } from './features.ts'
 import { STILL_DIFFERENCE, THRESHOLDS } from './thresholds.ts'
 
@@ -11,15 +11,16 @@ export function findCut(frames: FrameFeatures[], i: number): BoundaryCandidate |
   const jump = frame.difference
   if (jump < THRESHOLDS.quietDifference) return null
   const motion = motionAround(frames, i)
-  const plainRatio = jump / Math.max(1, motion.mean)
-  const isGrainy = plainRatio < THRESHOLDS.busyRatio && isBusy(jump, motion)
-  const ratio = isGrainy ? ratioWithoutGrain(frames, i) : plainRatio
-  if (ratio < THRESHOLDS.busyRatio) return null
+  const ratio = jump / Math.max(1, motion.mean)
+  const isGrainy = ratio < THRESHOLDS.cutRatio && isBusy(jump, motion)
+  if (ratio < THRESHOLDS.busyRatio && !isGrainy) return null
   if (comesInSteps(frames, i)) return null
   const structure = compareStructure(previous, frame)
-  if (isGrainy && structure.kept > THRESHOLDS.grainKept * keptAround(frames, i)) return null
   const correlation = miniCorrelation(previous.mini, frame.mini)
-  if (!changesShot(frames, i, { motion, ratio, structure, correlation })) return null
+  const isCut =
+    (ratio >= THRESHOLDS.busyRatio && changesShot(frames, i, { motion, ratio, structure, correlation })) ||
+    (isGrainy && changesShotInGrain(frames, i, { motion, ratio, structure, correlation }))
+  if (!isCut) return null
   if (isFlash(frames, i)) return null
   return {
     type: 'cut',
@@ -58,6 +59,8 @@ function changesShot(frames: FrameFeatures[], i: number, jump: Jump): boolean {
     correlation > THRESHOLDS.partCorrelation &&
     Math.max(motion.before, motion.after) > 1 &&
     !isReplaced
+  if (frame.unchangedShare > THRESHOLDS.partUnchanged && standsStill(frames, i) && keepsFrame(frames[i - 1]!, frame))
+    return false
   if (!inPart && losesStructure(frames[i - 1]!, frame, structure, correlation)) {
     if (frame.difference >= THRESHOLDS.cutDifference && ratio >= THRESHOLDS.cutRatio) return true
     if (ratio >= THRESHOLDS.quietRatio && (frame.changedShare >= 0.015 || correlation < 0.5)) return true
@@ -119,7 +122,8 @@ function motionAround(frames: FrameFeatures[], i: number): Motion {
   // A side that does not move at all counts as zero, so that a cut from a still to a quick shot stands out.
   const mean = (sum: number, count: number) => (count === 0 ? 0 : sum / count)
   const sides = { before: mean(before, countBefore), after: mean(after, countAfter) }
-  // Nothing is known of what follows the last picture.
+  // Nothing is known of what precedes the first picture or follows the last.
+  if (i === 1) sides.before = sides.after
   if (i === frames.length - 1) sides.after = sides.before
   return { ...sides, mean: (sides.before + sides.after) / 2 }
 }
@@ -157,20 +161,45 @@ function jumpsOn(frames: FrameFeatures[], i: number): boolean {
 }
 
 /** Grain covers every picture with differences that are large and even. */
-function isBusy(jump: number, { mean }: Motion): boolean {
-  return mean >= THRESHOLDS.grainDifference && jump >= THRESHOLDS.busyDifference && jump >= 1.3 * mean
+function isBusy(jump: number, { before, after, mean }: Motion): boolean {
+  return (
+    Math.min(before, after) >= THRESHOLDS.grainDifference && jump >= THRESHOLDS.busyDifference && jump >= 1.3 * mean
+  )
 }
 
-/** The ratio of the jump to the motion around it on the mini images, whose cells even the grain out. */
+function changesShotInGrain(frames: FrameFeatures[], i: number, jump: Jump): boolean {
+  const ratio = ratioWithoutGrain(frames, i)
+  return (
+    ratio >= THRESHOLDS.grainRatio &&
+    jump.structure.kept <= THRESHOLDS.grainKept * keptAround(frames, i) &&
+    changesShot(frames, i, { ...jump, ratio })
+  )
+}
+
+/**
+ * The ratio of the jump to the motion around it on the mini images, whose cells even the grain out; 0 where what is
+ * around is not grain.
+ */
 function ratioWithoutGrain(frames: FrameFeatures[], i: number): number {
-  const step = (j: number) => (j > 0 && j < frames.length ? miniDistance(frames[j - 1]!.mini, frames[j]!.mini) : 0)
-  return (4 * step(i)) / Math.max(4, step(i - 2) + step(i - 1) + step(i + 1) + step(i + 2))
+  let sum = 0
+  for (const j of [i - 2, i - 1, i + 1, i + 2]) {
+    if (j < 1 || j >= frames.length) return 0
+    const step = miniDistance(frames[j - 1]!.mini, frames[j]!.mini)
+    if (step > THRESHOLDS.grainInCells * frames[j]!.difference) return 0
+    sum += step
+  }
+  return (4 * miniDistance(frames[i - 1]!.mini, frames[i]!.mini)) / Math.max(4, sum)
 }
 
 /** Grain breaks edges: how many of them are kept where nothing else changes. */
 function keptAround(frames: FrameFeatures[], i: number): number {
   const kept = (j: number) => (j > 0 && j < frames.length ? compareStructure(frames[j - 1]!, frames[j]!).kept : 0)
   return Math.max(kept(i - 1), kept(i + 1))
+}
+
+/** Whether the picture rests just before frame `i` and just after, as only a screen does. */
+function standsStill(frames: FrameFeatures[], i: number): boolean {
+  return [i - 1, i + 1].every((j) => (frames[j]?.unchangedShare ?? 0) > 0.97)
 }
 
 /** A camera never repeats a picture exactly; a screen recording mostly does. */

@@ -1,6 +1,7 @@
 import { isBlank } from './blank.ts'
 import { findBlend } from './blend.ts'
 import type { Boundary, BoundaryCandidate } from './boundary.ts'
+import { findCalm } from './calm.ts'
 import { findCut } from './cut.ts'
 import { findFade, findFadeOut } from './fade.ts'
 import type { FrameFeatures } from './features.ts'
@@ -19,7 +20,7 @@ const LOOKAHEAD_MS = 1300
 const LONGEST_MS = 2000
 /** A later candidate may still replace one that ended less than this ago. */
 const SETTLE_MS = 1300
-const FINDERS = [findCut, findBlend, findPush]
+const FINDERS = [findCut, findBlend, findCalm, findPush]
 
 /**
  * Finds the shots of a video while it is being decoded. Push every frame in order and get boundaries back as they

@@ -1,7 +1,7 @@
 import type { BoundaryCandidate } from './boundary.ts'
 import { miniDistance } from './compare.ts'
 import type { FrameFeatures } from './features.ts'
-import { STILL_DIFFERENCE } from './thresholds.ts'
+import { STILL_DIFFERENCE, THRESHOLDS } from './thresholds.ts'
 
 /**
  * A fade through a run of blank frames that began at `sinceMs` and ended just before frame `end`. A blank at the very
@@ -15,6 +15,7 @@ export function findFade(frames: FrameFeatures[], sinceMs: number, end: number):
   const hardIn = frames[first]!.difference > 0.6 * miniDistance(old.mini, frames[first]!.mini)
   const hardOut = frames[end]!.difference > 0.6 * miniDistance(frames[end - 1]!.mini, fresh.mini)
   if (hardIn && hardOut) return null
+  if (isFlash(frames, first, end, old, fresh)) return null
   let middle = (first + end - 1) >> 1
   const blank = frames[middle]!
   if (hardIn) middle = first - 1
@@ -29,6 +30,18 @@ export function findFade(frames: FrameFeatures[], sinceMs: number, end: number):
     ...through(blank),
     score: 1000 + strength,
   }
+}
+
+/** A short blank between two pictures that are the same. */
+function isFlash(
+  frames: FrameFeatures[],
+  first: number,
+  end: number,
+  old: FrameFeatures,
+  fresh: FrameFeatures,
+): boolean {
+  if (frames[end]!.tMs - frames[first]!.tMs > THRESHOLDS.flashMs) return false
+  return miniDistance(old.mini, fresh.mini) < 0.3 * miniDistance(old.mini, frames[first]!.mini)
 }
 
 /** The way into a long blank; null when a cut led there, which `findCut` finds. */

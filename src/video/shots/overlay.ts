@@ -56,8 +56,11 @@ export function unchangedCells(before: Uint8Array, after: Uint8Array, tolerance:
 
 /** The median of what is left of `after` when `slope · before` is taken away. */
 function middleStep(before: Uint8Array, after: Uint8Array, slope: number): number {
-  const steps = Float64Array.from({ length: CELLS }, (_, k) => after[k]! - slope * before[k]!).sort()
-  return steps[CELLS >> 1]!
+  const counts = new Uint16Array(1024)
+  for (let k = 0; k < CELLS; k++) counts[Math.round(after[k]! - slope * before[k]!) + 720]!++
+  let step = 0
+  for (let below = counts[0]!; below <= CELLS >> 1; below += counts[step]!) step++
+  return step - 720
 }
 
 function leastSquares(before: Uint8Array, after: Uint8Array, cells: readonly number[]) {

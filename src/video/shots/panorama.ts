@@ -7,13 +7,8 @@ import { THRESHOLDS } from './thresholds.ts'
  * scrolled, and no picture was driven out.
  */
 export function isPanorama(A: Uint8Array, B: Uint8Array, direction: Direction): boolean {
-  const [first, second] = direction === 'right' || direction === 'down' ? [B, A] : [A, B]
-  const across = direction === 'left' || direction === 'right'
-  const [length, stride] = across ? [PICTURE_WIDTH, 1] : [PICTURE_HEIGHT, PICTURE_WIDTH]
-  const [lines, lineStride] = across ? [PICTURE_HEIGHT, PICTURE_WIDTH] : [PICTURE_WIDTH, 1]
-  for (let shift = 1; shift < length - 1; shift++) {
-    if (matchesShifted(first, second, { shift, length, stride, lines, lineStride })) return true
-  }
+  if (overlaps(A, B, direction)) return true
+  const { first, second, length, stride, lines, lineStride } = layOut(A, B, direction)
   let seam = 0
   let steps = 0
   for (let line = 0; line < lines; line++) {
@@ -26,6 +21,22 @@ export function isPanorama(A: Uint8Array, B: Uint8Array, direction: Direction): 
     }
   }
   return seam / lines < THRESHOLDS.pushSeam || seam < THRESHOLDS.pushSeamOverSteps * (steps / 16)
+}
+
+/** Whether part of A recurs in B, shifted in this direction. */
+export function overlaps(A: Uint8Array, B: Uint8Array, direction: Direction): boolean {
+  const { first, second, ...sizes } = layOut(A, B, direction)
+  for (let shift = 1; shift < sizes.length - 1; shift++)
+    if (matchesShifted(first, second, { shift, ...sizes })) return true
+  return false
+}
+
+function layOut(A: Uint8Array, B: Uint8Array, direction: Direction) {
+  const [first, second] = direction === 'right' || direction === 'down' ? [B, A] : [A, B]
+  const across = direction === 'left' || direction === 'right'
+  const [length, stride] = across ? [PICTURE_WIDTH, 1] : [PICTURE_HEIGHT, PICTURE_WIDTH]
+  const [lines, lineStride] = across ? [PICTURE_HEIGHT, PICTURE_WIDTH] : [PICTURE_WIDTH, 1]
+  return { first, second, length, stride, lines, lineStride }
 }
 
 interface Shift {
