@@ -36,7 +36,8 @@ export async function screen(shop: Workshop, length: number): Promise<Shot> {
     return draw(`<rect width="640" height="360" fill="#3b4a6b"/><rect width="640" height="22" fill="${bar}"/>
       <rect x="30" y="34" width="580" height="300" rx="8" fill="${paper}"/>
       <svg x="150" y="60" width="450" height="246"><g transform="translate(0 ${-top})">${shown}</g></svg>
-      <rect x="30" y="34" width="580" height="24" fill="${bar}"/><rect x="30" y="58" width="110" height="276" fill="${bar}"/>
+      <rect x="30" y="34" width="580" height="24" fill="${bar}"/>
+      <rect x="30" y="58" width="110" height="276" fill="${bar}"/>
       <text x="160" y="326" font-family="DejaVu Sans Mono" font-size="12" fill="${ink}">$ ${typed}</text>${popup}`)
   })
   return Promise.all(pictures)

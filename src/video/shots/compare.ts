@@ -188,7 +188,7 @@ export function shareOfEdges(picture: Uint8Array, other: Uint8Array): number {
 /** A straight edge over so much of the picture's width or height belongs to a window or a panel. */
 const LONG_EDGE = 0.4
 
-/** Whether a long straight edge, upright or level, is in both pictures: the border of a window, in which they differ. */
+/** Whether a long straight edge, upright or level, is in both pictures: the border of a window. */
 export function keepsFrame(before: Pick<FrameFeatures, 'picture' | 'mini'>, after: typeof before): boolean {
   const { top, bottom, left, right } = toPixels(commonBars(before.mini, after.mini) ?? NO_BARS)
   const isKept = (at: number, step: number) =>
