@@ -41,7 +41,7 @@ export function toExportRow(item: SavedFrame | PinnedFrame): ExportRow {
 }
 
 /** “Title” by Author, platform, at 0:12.5 */
-export function creditOf({ video, t_sec }: Pick<SavedFrame, 'video' | 't_sec'>): string {
+function creditOf({ video, t_sec }: Pick<SavedFrame, 'video' | 't_sec'>): string {
   const minutes = Math.floor(t_sec / 60)
   const [whole, rest] = (t_sec - minutes * 60).toFixed(3).split('.') as [string, string]
   const seconds = whole.padStart(2, '0') + `.${rest}`.replace(/\.?0+$/, '')

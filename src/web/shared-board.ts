@@ -10,12 +10,11 @@ import type { Logger } from '../logger.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { withoutTracking } from '../tracking.ts'
 import { type CollectionDeps, type PinnedFrame, toBoardWithItems } from '../views/collections.ts'
-import { creditOf } from '../views/export.ts'
 import type { Assets } from './assets.ts'
 import { type Html, html, safeUrl } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import { pageErrors } from './page-errors.ts'
-import { counted } from './words.ts'
+import { clock, counted } from './words.ts'
 
 export interface SharedBoardDeps extends CollectionDeps {
   db: Db
@@ -41,7 +40,7 @@ export function sharedBoardRouter({ db, assets, limits, logger, search, publicUr
       const board = await toBoardWithItems({ search, publicUrl }, stored)
       const body = boardPage(board, { after, next })
       const head = boardCard(board, `${publicUrl}/shared/${String(req.params.token)}`)
-      return { text: layout(assets, { title: board.name, noIndex: true, body, head }), next }
+      return { text: layout(assets, { title: board.name, noIndex: true, wide: true, body, head }), next }
     })
     return sendPage(res, { publicUrl, page: page.body })
   })
@@ -133,7 +132,7 @@ function pinnedFrame(item: PinnedFrame): Html {
   const alt = item.caption ?? `Frame of ${item.video.title}`
   const size = html`width="${item.width}" height="${item.height}"`
   return html`<li><figure>
-  <img src="${item.thumb_url}" alt="${alt}" ${size} loading="lazy" decoding="async">
+  <a href="/frames/${item.id}"><img src="${item.thumb_url}" alt="${alt}" ${size} loading="lazy" decoding="async"></a>
   <figcaption>
     ${item.note && html`<p class="note">${item.note}</p>`}
     <p class="credit">${sourceLink(item)}</p>
@@ -142,6 +141,8 @@ function pinnedFrame(item: PinnedFrame): Html {
 }
 
 function sourceLink(item: PinnedFrame): Html {
-  const url = safeUrl(item.source_url ?? item.video.source_url)
-  return url ? html`<a href="${url}" rel="noreferrer">${creditOf(item)}</a>` : html`${creditOf(item)}`
+  const { author, video, t_sec } = item
+  const url = safeUrl(item.source_url ?? video.source_url)
+  const credit = html`${video.title}${author !== null && ` · ${author}`} · ${clock(t_sec)}`
+  return url ? html`<a href="${url}" rel="noreferrer">${credit}</a>` : credit
 }

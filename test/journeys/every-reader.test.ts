@@ -95,6 +95,11 @@ describe.skipIf(noChromium)(`pages for every reader${noChromium ? ` (skipped: ${
           await page.emulateMedia({ forcedColors: 'none', colorScheme })
           await expectToFit(page, `${path} at ${width}`)
           await expectAccessible(page)
+          // Menus that lie over the page stay inside of it.
+          for (const menu of await page.locator('main .menu:not(.suggestions *) > summary').all()) {
+            await menu.click()
+            await expectToFit(page, `${path} at ${width}, ${await menu.textContent()}`)
+          }
           if (width === 390) await picture(page, `${width}-${colorScheme}-${nameOf(path)}`)
         }
     }

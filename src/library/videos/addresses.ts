@@ -22,9 +22,15 @@ export type CheckedAddress = { given: string } & (
 
 const MAX_ADDRESSES = 500
 
-/** The words of a text, one address each. @throws AppError invalid_request for none and for too many. */
+/**
+ * The addresses of a text: one a line, or several with spaces between. A line that names none stays as it is, so that
+ * its refusal quotes it whole. @throws AppError invalid_request for none and for too many.
+ */
 export function splitAddresses(text: string): string[] {
-  const words = text.split(/\s+/).filter((word) => word !== '')
+  const words = text
+    .split(/[\r\n]+/)
+    .flatMap((line) => (/[.:]/.test(line) ? line.split(/\s+/) : line.trim()))
+    .filter((word) => word !== '')
   if (words.length === 0) throw invalid('addresses', 'Paste one or more addresses first.')
   if (words.length > MAX_ADDRESSES) throw invalid('addresses', `Paste at most ${MAX_ADDRESSES} addresses at once.`)
   return words

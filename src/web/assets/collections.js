@@ -1,5 +1,5 @@
 // Saves and boards: how many are selected, and removals in place with a way back. Without it the forms do the same.
-import { announce, loadPage, on, send, swap, toast } from './core.js'
+import { announce, byId, copy, loadPage, on, send, swap, toast } from './core.js'
 
 const form = document.querySelector('form[data-bulk]')
 const boxes = () => /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll('input[name="frame"]'))
@@ -15,6 +15,11 @@ function count() {
 on('change', 'input[name="frame"]', count)
 addEventListener('pageshow', count)
 count()
+
+on('click', '[data-copy-from]', (_event, button) => {
+  const field = byId(button.dataset.copyFrom ?? '')
+  if (field instanceof HTMLInputElement) void copy(field.value, 'Link')
+})
 
 // A removal stays on the page: the list closes up, and the message at the foot takes it back.
 document.addEventListener('submit', async (event) => {

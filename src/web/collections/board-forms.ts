@@ -32,6 +32,7 @@ export function sharedNote({ id, name }: Pick<Board, 'id' | 'name'>, url: string
 <p>Everyone with this link sees the board, also without an account. Copy it now: only its fingerprint is stored.</p>
 <div class="field"><label for="link">Link</label>
 <input id="link" readonly value="${url}"></div>
+<p class="needs-script"><button type="button" class="primary" data-copy-from="link">Copy link</button></p>
 <p>An earlier link no longer works.</p>
 <p><a class="button" href="/boards/${id}">Back to the board</a></p></section>`
 }

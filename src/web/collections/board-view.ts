@@ -4,7 +4,7 @@ import type { PinnedFrame, toBoardWithItems } from '../../views/collections.ts'
 import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'
-import { exportLinks, notices, pickCard, planNotice, type Told } from './parts.ts'
+import { exportLinks, menu, notices, pickCard, planNotice, type Told } from './parts.ts'
 
 type ShownBoard = Awaited<ReturnType<typeof toBoardWithItems>>
 
@@ -99,34 +99,37 @@ function pager({ board, page, total }: BoardData): Html | false {
 
 function shareMenu({ visitor, board: { id, shared_at } }: BoardData): Html {
   const isShared = shared_at !== null
-  return html`<details class="menu"><summary>Share</summary>
-  <p class="hint">${isShared ? 'A new link ends the present one.' : 'Everyone with the link sees the board.'}</p>
+  return menu(
+    'Share',
+    html`<p class="hint">${isShared ? 'A new link ends the present one.' : 'Everyone with the link sees the board.'}</p>
   <form method="post" action="/web/boards/${id}/share">${formToken(visitor)}
     <button class="primary">${isShared ? 'Make a new link' : 'Make a link'}</button></form>
   ${
     isShared &&
     html`<form method="post" action="/web/boards/${id}/unshare">${formToken(visitor)}
     <button>End the link</button></form>`
-  }
-</details>`
+  }`,
+  )
 }
 
 function renameMenu(visitor: Visitor, { id, name }: ShownBoard): Html {
-  return html`<details class="menu"><summary>Rename</summary>
-  <form method="post" action="/web/boards/${id}/rename">${formToken(visitor)}
+  return menu(
+    'Rename',
+    html`<form method="post" action="/web/boards/${id}/rename">${formToken(visitor)}
     <div class="field"><label for="name">Name</label>
     <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" value="${name}" autocomplete="off"></div>
-    <button class="primary">Rename</button></form>
-</details>`
+    <button class="primary">Rename</button></form>`,
+  )
 }
 
 function deleteMenu(visitor: Visitor, { id, shared_at }: ShownBoard, total: number): Html {
-  return html`<details class="menu"><summary>Delete</summary>
-  <p class="hint">The board and its ${counted(total, 'pin')} go. The frames stay in the library.
+  return menu(
+    'Delete',
+    html`<p class="hint">The board and its ${counted(total, 'pin')} go. The frames stay in the library.
     ${shared_at !== null && 'Its link ends for good.'} You can take it back for a day.</p>
   <form method="post" action="/web/boards/${id}/delete">${formToken(visitor)}
-    <button class="danger">Delete the board</button></form>
-</details>`
+    <button class="danger">Delete the board</button></form>`,
+  )
 }
 
 /** `/boards/{id}?note={frame}`: the note of one pin. */

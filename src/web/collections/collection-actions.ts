@@ -117,7 +117,13 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: CollectionP
     const url = `${publicUrl}/shared/${token}`
     if (wantsJson(asked.req)) return { json: { url }, to: '/' }
     const { board } = await loadBoard(db, boardOf(asked), { limit: 0 })
-    return { page: { title: 'Share link', current: 'boards', body: sharedNote(board, url) }, status: 201 }
+    const page = {
+      title: 'Share link',
+      current: 'boards',
+      modules: ['collections.js'],
+      body: sharedNote(board, url),
+    } as const
+    return { page, status: 201 }
   })
 
   actions.action('/web/boards/:id/unshare', 'person', async (asked) => {

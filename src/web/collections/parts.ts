@@ -54,9 +54,17 @@ ${extra}</li>`
 }
 
 export function exportLinks(path: string): Html {
-  return html`<details class="menu"><summary>Export</summary><ul>
+  return menu(
+    'Export',
+    html`<ul>
   <li><a href="${path}?format=csv" download>Table (CSV)</a></li>
   <li><a href="${path}?format=json" download>Data (JSON)</a></li>
   <li><a href="${path}?format=zip" download>Images and contact sheet (ZIP)</a></li>
-</ul></details>`
+</ul>`,
+  )
+}
+
+/** A button that folds out what it does. It lies over the page, so nothing beside it moves; one is open at a time. */
+export function menu(label: string, panel: Html): Html {
+  return html`<details class="menu" name="menu"><summary>${label}</summary><div class="panel">${panel}</div></details>`
 }

@@ -42,9 +42,11 @@ ${failure && html`<p class="reason">${failure.message} <code>${failure.code}</co
 ${status === 'queued' && video.attempts > 0 && html`<span class="hint">attempt ${video.attempts + 1}</span>`}`
 }
 
+const rateOf = (perSecond: number) => `${perSecond < 10 ? perSecond : Math.round(perSecond)} a second`
+
 function progressOf({ stage, done, total, rate_per_sec, left_sec }: Stage): Html {
   const of = total === null ? String(done) : `${done} of ${total}`
-  const rate = rate_per_sec !== null && ` · ${rate_per_sec} a second`
+  const rate = rate_per_sec !== null && ` · ${rateOf(rate_per_sec)}`
   const left = left_sec !== null && ` · about ${span(left_sec)} left`
   const bar =
     total !== null && total > 0 && html`<progress max="${total}" value="${done}" aria-label="${stage}"></progress>`
@@ -79,5 +81,5 @@ function stageRow({ stage, started_at, finished_at, done, total, rate_per_sec }:
   const took = span((end - Date.parse(started_at)) / 1_000)
   return html`<tr><th scope="row">${stage}</th><td>${done}${total !== null && ` of ${total}`}</td>
 <td>${took}${finished_at === null && trusted(', running')}</td>
-<td>${rate_per_sec !== null && `${rate_per_sec} a second`}</td></tr>`
+<td>${rate_per_sec !== null && rateOf(rate_per_sec)}</td></tr>`
 }

@@ -143,7 +143,8 @@ ${counted(loss.saves, 'save')} and ${counted(loss.pins, 'pin')}.</p>`
 <p>${counted(loss.frames, 'frame')} with images and descriptions go with ${loss.videos === 1 ? 'it' : 'them'}. This
 cannot be undone; the source can be added again.</p>
 ${people}
-${confirmForm(visitor, ids, 'delete', html`<button class="danger">Delete</button>`)}</section>`
+${confirmForm(visitor, ids, 'delete', html`<button class="danger">Delete</button>`)}
+<p><a href="/operator">Change nothing</a></p></section>`
 }
 
 export interface AgainChoice {
