@@ -91,7 +91,7 @@ export async function* jsonObjectWithLists(
   lists: Readonly<Record<string, AsyncIterable<readonly JsonText[]>>>,
 ): AsyncGenerator<string> {
   const head = toMembers(members)
-  /** What stands before the next piece. */
+  /** The text before the next piece. */
   let text = `{${head}`
   let separator = head === '' ? '' : ','
   for (const [name, batches] of Object.entries(lists)) {

@@ -1,4 +1,4 @@
-/** What a queue holds now: told by the queues, shown by the console, which knows no queue. */
+/** The jobs in a queue now. The queues report it; the console, which may not import them, shows it. */
 export interface QueueCounts {
   queue: string
   paused: boolean

@@ -50,7 +50,7 @@ export function toShownAddress(address: string): string {
   return url.href === address ? address : url.href
 }
 
-/** A shorter piece of an address may stand in any sentence. */
+/** A shorter piece of an address may occur in any sentence. */
 const PIECE = 6
 
 /** A text about an address, such as another program's message, without what the address hides. */

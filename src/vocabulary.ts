@@ -56,7 +56,7 @@ export type AnnotatedAttribute = (typeof ANNOTATED)[number]
 
 /**
  * Where a value came from, weakest first. A better source never loses to a worse one. `notes` are descriptions that
- * somebody wrote for the video before it came here; `person` is a correction in this library.
+ * came with the video; `person` is a correction in this library.
  */
 export const SOURCES = ['measured', 'rule', 'ocr', 'model', 'notes', 'person'] as const
 export type Source = (typeof SOURCES)[number]

@@ -85,7 +85,7 @@ export const submitEndpoints = [
       },
       answer: z.strictObject({ video: SubmittedVideo, created: z.boolean() }),
       status: 202,
-      answerHeaders: { Location: 'Where its status is told.' },
+      answerHeaders: { Location: 'The path of its status.' },
       scope: 'videos:write',
     },
     async (deps: SubmitDeps, { req, res, charge, hold }) => {

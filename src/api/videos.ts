@@ -108,7 +108,7 @@ const operators = [
       method: 'get',
       path: '/api/videos/:id/status',
       tag: 'Operators',
-      summary: 'Where a video stands, stage by stage',
+      summary: 'The progress of a video, stage by stage',
       parameters: {
         explain: { schema: flag, description: '`1` adds why each frame was kept.' },
       },

@@ -45,7 +45,10 @@ const Webhook = z
     url: z.string(),
     description: z.string(),
     types: z.array(z.string()).nullable().describe('Null: every type.'),
-    email: z.string().nullable().describe('Where failures are told; null: the address of the account that made it.'),
+    email: z
+      .string()
+      .nullable()
+      .describe('Address for mails about failures; null: the address of the account that registered it.'),
     state: z.enum(ENDPOINT_STATES),
     paused_because: z.enum(['operator', 'failures']).nullable(),
     signing: z.enum(SIGNING),
@@ -271,7 +274,7 @@ const running = [
       method: 'post',
       path: '/api/webhooks/:id/test',
       tag,
-      summary: 'Send a test event, once; the delivery tells what came of it',
+      summary: 'Send a test event, once; the delivery shows the result',
       answer: z.strictObject({ delivery: Delivery }),
       status: 202,
       scope,

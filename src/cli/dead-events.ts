@@ -36,7 +36,8 @@ export function defineDeadEvents(group: Command): void {
     .action((eventId: string, { json }: { json?: boolean }) =>
       withContext(async ({ db, config }) => {
         const found = await listDeadEvents(db, { eventId })
-        if (found.length === 0) throw new CliError('No consumer has given up an event of this id.')
+        if (found.length === 0)
+          throw new CliError('No consumer has a dead event of this id. List them with: frames events dead list')
         print(json, { dead_events: found.map((one) => toEntry(one, config.publicUrl)) }, () =>
           found.flatMap((one) => [
             `consumer  ${one.consumer}`,

@@ -51,7 +51,7 @@ async function openProgram(args: readonly string[]): Promise<Command> {
     .description(DESCRIPTION)
     .version(VERSION)
     .exitOverride()
-    // An option belongs to the command that it stands behind.
+    // An option belongs to the command before it.
     .enablePositionalOptions()
     .configureOutput({ writeErr: (text) => complain(text.trimEnd()) })
     .addHelpText('afterAll', EXIT_CODES)

@@ -44,7 +44,7 @@ export function openServiceLog(
     if (sizeOf(fd) > maxBytes) moveAside(file, fd)
   }
   rotate()
-  // The worker writes too, so the size is looked at and not counted.
+  // The worker writes too, so the size is read and not counted.
   const timer = setInterval(rotate, lookEveryMs).unref()
   return {
     file,

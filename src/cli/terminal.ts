@@ -119,7 +119,7 @@ export interface Column<Row> {
   terminalOnly?: true
 }
 
-/** A line for each row. On a terminal a heading stands above them. The last column is not padded. */
+/** A line for each row. On a terminal there is a heading above them. The last column is not padded. */
 export function table<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],

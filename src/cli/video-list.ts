@@ -9,7 +9,7 @@ import { similarNames } from './similar-names.ts'
 export interface VideoEntry {
   source: string
   details: SubmissionDetails
-  /** Where it stands: its line in a CSV file, its number in a JSON array. Both from 1. */
+  /** Its line in a CSV file, or its number in a JSON array. Both from 1. */
   line?: number
   entry?: number
   /** Why the entry cannot be used. */

@@ -197,7 +197,7 @@ function defineLog(group: Command): void {
     .option('--event <id>', 'one event')
     .option('--from <place>', 'events after this cursor, or from this date on')
     .option('--to <place>', 'up to this cursor, or before this date')
-    .option('--failed', 'of the range only what was given up')
+    .option('--failed', 'only the failed deliveries of the range')
     .option('--json', 'print one JSON object')
     .action((id: string, given: { event?: string; from?: string; to?: string; failed?: boolean; json?: boolean }) =>
       withContext(async ({ db }) => {

@@ -225,7 +225,7 @@ export function formatCursor({ xid, seq }: Cursor): string {
   return `${xid}.${seq}`
 }
 
-/** Whether `a` stands behind `b` in the log. */
+/** Whether `a` comes after `b` in the log. */
 export function isLater(a: Cursor, b: Cursor): boolean {
   return a.xid === b.xid ? a.seq > b.seq : BigInt(a.xid) > BigInt(b.xid)
 }

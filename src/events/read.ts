@@ -78,7 +78,7 @@ function toPage<Event extends { cursor: Cursor }>(events: Event[], { after }: Ra
   return { events, next: events.at(-1)?.cursor ?? after }
 }
 
-/** The position of the last event that may be read: what comes from now on stands behind it. */
+/** The position of the last readable event. Every later event comes after it. */
 export async function findEnd(db: DbOrTx): Promise<Cursor> {
   const { rows } = await db.execute<{ xid_text: string; seq: string }>(
     sql`select xid::text as xid_text, seq from events

@@ -13,7 +13,7 @@ export interface ReaderOptions {
   pollMs?: number
   /** How many of the newest events are kept for all followers. */
   windowSize?: number
-  /** Sees every event that is read while somebody follows. */
+  /** Called with every event that is read while there are followers. */
   onEvents?: (events: readonly StoredEvent[]) => void
 }
 

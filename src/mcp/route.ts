@@ -44,7 +44,7 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTur
     }
   }
 
-  /** A key that does not work is the HTTP API's 401. That it cannot be checked now is told as the protocol tells it. */
+  /** An invalid key gets the HTTP API's 401. When keys cannot be checked, the answer is a JSON-RPC error. */
   async function identify(req: Request, res: Response): Promise<Identified> {
     try {
       return { caller: await authentication.identify(req, res) }

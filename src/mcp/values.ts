@@ -100,7 +100,7 @@ export const seconds = z.preprocess((value) => {
 const MAX_REFERENCE = 500
 const ID = /^[\w-]{1,64}$/
 
-/** The id in what stands for a frame: an id, the address of its image, or the address of its page. */
+/** The frame id in a reference to a frame: an id, the address of its image, or the address of its page. */
 export function frameIdIn(text: string): string {
   const given = text.trim()
   const [path = ''] = given.split(/[?#]/)

@@ -142,7 +142,7 @@ export interface FrameFilters {
   subject?: readonly Subject[]
   surface?: readonly Surface[]
   shot?: readonly Shot[]
-  /** Slugs. A renamed or merged one stands for its successor. */
+  /** Slugs. A renamed or merged slug selects its successor. */
   technique?: readonly string[]
   zone?: readonly Zone[]
   tone?: readonly Tone[]
@@ -176,7 +176,7 @@ export interface FrameQuery {
   provenance?: boolean
   /** A first page with fewer frames is followed by the next best, up to this number. */
   fill?: number
-  /** Where nothing is found, say what would be with fewer conditions. */
+  /** Where nothing is found, count what fewer conditions would find. */
   loosen?: boolean
 }
 
@@ -210,7 +210,7 @@ export interface ReadAs {
   met: number
 }
 
-/** What is found without a filter, without all of them, or without the words. */
+/** The number of frames found without one filter, without all of them, or without the words. */
 export interface Loosened {
   dropped: keyof FrameFilters | 'filters' | 'words'
   /** At most 20 are counted. */

@@ -47,7 +47,7 @@ const MAX_SHARED_WORDS = 3
 
 /**
  * What two frames share, in words: the picture, attributes that both have, colours, telling words. What nearly every
- * frame shares (`no-face`, no face's place) tells nothing.
+ * frame shares (`no-face`, no face's place) is left out.
  */
 export function sharedTraits(one: FrameDocument, other: FrameDocument): string[] {
   const traits: string[] = []

@@ -2,7 +2,7 @@ import type { ShownFrame } from '../search/library-search.ts'
 import { type Html, html, safeUrl } from './html.ts'
 import { clock } from './words.ts'
 
-/** What the reader may do with a frame. Pages that many share know only that there is nobody. */
+/** What the viewer may do with a frame. Shared pages are for viewers without a session. */
 export interface FrameActions {
   publicUrl: string
   /** The signed-in person; undefined on a page that many share. */

@@ -83,7 +83,7 @@ ${
 
 const FACTS = ['subject', 'surface', 'shot', 'zone', 'tone', 'kind', 'platform'] as const
 
-/** Each value leads to the wall of all frames that have it. Values that nobody named are left out. */
+/** Each value links to the wall of all frames that have it. Unknown values are left out. */
 function facts(frame: ShownFrame): Html[] {
   return FACTS.flatMap((name) => {
     const value = frame[name]

@@ -72,7 +72,7 @@ ${scriptTags(assets, modules)}</body>
 `.text
 }
 
-/** At the end, and behind the pictures: a page is looked at before it is used, and works without them. */
+/** Scripts come last, after the pictures: people look at a page before they use it, and it works without them. */
 function scriptTags(assets: Assets, modules: readonly string[]): Html {
   const imported = new Set(modules.flatMap((name) => assets.modules(name).slice(1)))
   const preloads = [...imported].map((url) => html`<link rel="modulepreload" href="${url}" fetchpriority="low">\n`)
@@ -116,11 +116,11 @@ function accountCorner(page: Page): Html {
 }
 
 /**
- * Sends a page with its content security policy: it loads and does only what is our own.
- * Not stored by browsers or caches, unless the route has set its own Cache-Control; then it has an ETag.
- * A page of a session is a text and is not compressed: the length would tell of the secrets in its forms.
- * `viewer` anyone: the window that opened the page keeps its handle of it, because a browser that cuts that tie starts
- * a second process for the page before it shows anything. There is no session on such a page to guard.
+ * Sends a page with its content security policy: it loads and does only what is our own. Not stored by browsers or
+ * caches, unless the route has set its own Cache-Control; then it has an ETag. A page of a session is a text and is not
+ * compressed, because the length would reveal the secrets in its forms. `viewer` anyone: the window that opened the
+ * page keeps its handle of it, because a browser that cuts that tie starts a second process for the page before it
+ * shows anything. There is no session on such a page to guard.
  */
 export function sendPage(
   res: Response,

@@ -4,7 +4,7 @@ import type { ShownFrame } from '../search/library-search.ts'
 export interface Stretch {
   from: number
   to: number
-  /** Null where nobody named it. */
+  /** Null where the value is unknown. */
   value: string | null
 }
 
@@ -26,7 +26,7 @@ export function lengthOf(frames: readonly Moment[], durationSec: number | null):
 }
 
 /**
- * An attribute over time: each frame stands for the time up to the next one, the first also for what precedes it.
+ * An attribute over time: each frame covers the time up to the next one, and the first also the time before it.
  * Neighbours with one value are one stretch.
  */
 export function stretchesOf<F extends Moment>(

@@ -39,7 +39,7 @@ interface Suggestion {
   image: string | null
 }
 
-/** `/web/suggest?q=`: techniques, brands and videos whose names fit what is typed. It never looks at frames. */
+/** `/web/suggest?q=`: techniques, brands and videos whose names match the typed text. It never searches frames. */
 export function suggestRouter({ assets, search, readModel, takeTurn, limits, logger, publicUrl }: SuggestDeps): Router {
   const router = Router()
   const kept = openVersionedCache<CompressibleBody>({

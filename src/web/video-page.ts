@@ -121,7 +121,7 @@ function techniquesUsed(frames: readonly FrameDocument[], vocabulary: readonly T
   )}</ul></section>`
 }
 
-/** Every frame, with its second; a bar stands before each cut. */
+/** Every frame with its second, and a bar before each cut. */
 function storyboard(frames: readonly FrameDocument[]): Html {
   if (frames.length === 0) return html`<p class="empty">This video has no frames.</p>`
   return html`<div class="wall storyboard">${frameSheet(frames)}</div>`

@@ -6,7 +6,7 @@ import { filterParameters, frameParameters } from '../views/frame-query.ts'
 export const wallParameters = omit(frameParameters, 'facets', 'debug', 'provenance')
 export type WallValues = Values<typeof wallParameters>
 
-/** Filters, in the order in which they stand in an address. */
+/** Filters, in their order in an address. */
 export type FilterName = keyof typeof filterParameters
 export const FILTER_NAMES = Object.keys(filterParameters) as FilterName[]
 
@@ -16,7 +16,7 @@ export function wallUrl(values: WallValues): string {
   return query === '' ? '/' : `/?${query}`
 }
 
-/** What stands behind the `?`. */
+/** The query without its `?`. */
 export function stateOf(values: WallValues): URLSearchParams {
   const query = new URLSearchParams()
   const { page = 1, ...rest } = values

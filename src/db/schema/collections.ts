@@ -34,7 +34,7 @@ export const boards = pgTable(
     /** SHA-256 of the share link's token, hex. The token itself is shown once. */
     shareHash: text('share_hash').unique(),
     sharedAt: at('shared_at'),
-    /** The pinned frame that the owner chose as the first picture; the first pin stands in for it. */
+    /** The pinned frame that the owner chose as the cover. Null: the first pin. */
     coverFrameId: text('cover_frame_id'),
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),

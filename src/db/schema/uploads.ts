@@ -21,7 +21,7 @@ export const uploads = pgTable(
     /** The video that the finished upload became; kept, so that a repeated request gets the same answer. */
     videoId: text('video_id'),
     createdAt: at('created_at').notNull().defaultNow(),
-    /** Moves with every part. An upload that stands still is deleted. */
+    /** Extended by every part. An upload without new parts is deleted then. */
     expiresAt: at('expires_at').notNull(),
   },
   (t) => [index('uploads_account_idx').on(t.accountId, t.createdAt), index('uploads_expires_idx').on(t.expiresAt)],

@@ -5,7 +5,7 @@ import { appendEvent } from '../../events/append.ts'
 import { lockBoard } from './board-lock.ts'
 
 /**
- * Chooses the picture that stands for a board: one of its pins, or null for the first one. A repeat changes nothing.
+ * Chooses the cover of a board: one of its pins, or null for the first one. A repeat changes nothing.
  * @throws AppError not_found for the board, or for a frame that is not pinned to it.
  */
 export async function setCover(

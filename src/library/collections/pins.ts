@@ -199,7 +199,7 @@ async function holdFrames(tx: Tx, ids: readonly string[]): Promise<FrameFacts[]>
   return rows
 }
 
-/** The pin of a frame, and how many pins stand before it. */
+/** The pin of a frame, and the number of pins before it. */
 async function findPin(tx: Tx, boardId: string, frameId: string) {
   const { rows } = await tx.execute<{ note: string | null; pinned: boolean; from: number; count: number }>(sql`
     select mine.note, mine.frame_id is not null as pinned,

@@ -5,7 +5,7 @@ import { invalid } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
 import type { TechniqueTerm } from '../../vision/annotator.ts'
 
-/** The governed vocabulary, as it stands now. */
+/** The current vocabulary. */
 export interface Vocabulary {
   bySlug: ReadonlyMap<string, TechniqueRow>
   /** Aliases and old slugs → current slug. */

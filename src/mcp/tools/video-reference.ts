@@ -5,9 +5,7 @@ import { clip } from '../present.ts'
 import { frameIdIn, isIdLike } from '../values.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
-/**
- * What stands for a video: its id, an address of it or of one of its frames, a frame's id, its source URL, its title.
- */
+/** References to a video: its id, an address of it or of one of its frames, a frame's id, its source URL, its title. */
 type Deps = Pick<LibraryToolDeps, 'search' | 'sourceKeyOf' | 'publicUrl'>
 
 /** @throws AppError not_found for a video that is not public, naming what was given. */

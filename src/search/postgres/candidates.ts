@@ -8,7 +8,7 @@ import { beginningOf, stemOf } from '../text/word-forms.ts'
 import { type Executor, rowsOf, WORDS } from './tables.ts'
 import type { ExpandedQuestion } from './tsquery.ts'
 
-/** What words of a query may stand for: words of the library that are written nearly like them. */
+/** Expands the words of a query to similar words of the library. */
 
 const SCOPES = ['frames', 'videos', 'brands', 'techniques'] as const
 type Scope = (typeof SCOPES)[number]
@@ -24,10 +24,10 @@ interface Found {
 
 /** Words of the library that are kept for words of queries: about 5 MB. */
 const MAX_KEPT = 50_000
-/** The read model may change between a look at its words and the search. So often that is tried again. */
+/** The read model may change between looking up words and searching. Then both are repeated, at most this often. */
 const MAX_TRIES = 3
 
-/** A question with the words of the library that its terms may stand for, by scope. Only frames have attributes. */
+/** A question expanded with similar words of the library, by scope. Only frames have attributes. */
 export type Expanded = (scope: Scope) => ExpandedQuestion
 
 /**
@@ -49,7 +49,7 @@ export function openExpand(db: Executor): Expand {
     keptFor = version
   }
 
-  /** What the words may stand for, all in one version of the read model. */
+  /** The similar words of each word, all from one version of the read model. */
   async function nearWords(words: readonly string[]): Promise<{ version: string | undefined; found: Found[] }> {
     const version = keptFor
     const known = new Map(words.map((word) => [word, kept.get(word)]))

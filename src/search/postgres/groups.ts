@@ -135,7 +135,7 @@ function entryQuery({ expanded, name: key, limit }: GroupsAsked, kind: EntryKind
   const fixed = fixedOf({ terms: [], excluded: question.excluded })
   const names = kind === 'techniques' ? [sql`name`, sql`replace(id, '-', ' ')`] : [sql`name`]
   const equals = names.map((name) => sql`${name} = ${key}`)
-  // Letters of a name that stands whole among the words of the query.
+  // The number of letters of a name that the query contains whole.
   const letters = names.map(
     (name) =>
       sql`case when ${name} <> '' and position(' ' || ${name} || ' ' in ${` ${key} `}::text) > 0

@@ -7,8 +7,8 @@ import { type ExpandedQuestion, someOf } from './tsquery.ts'
 import { whereOf } from './where.ts'
 
 /**
- * Of the frames with a word of the question this many are looked at: a look at all takes longer than the search. What
- * they show is there, so each suggestion holds.
+ * Only this many of the frames with a word of the question are read, because reading all takes longer than the search.
+ * A count from them may be too low, but every suggestion finds frames.
  */
 const LOOKED_AT = 100
 
@@ -47,7 +47,7 @@ export async function countLoosened(db: Executor, loosen: Loosen | undefined): P
   return loosen.read(row!.counts)
 }
 
-/** One look at the frames that have a word serves every filter that may be dropped. */
+/** One pass over the frames with a word serves every filter that may be dropped. */
 function countsAmong(names: readonly (keyof FrameFilters)[], filters: FrameFilters, question: ExpandedQuestion): SQL {
   const some = someOf(question, question.terms.some((term) => !term.quoted) ? 1 : 0)
   const flags = names.map((name, n) => sql`${whereOf({ [name]: filters[name] })} as ${sql.raw(`f${n}`)}`)

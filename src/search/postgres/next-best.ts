@@ -22,7 +22,7 @@ export interface FoundText {
 }
 
 interface Beyond {
-  /** The frames that stand before the next best. */
+  /** The condition of the frames that come before the next best. */
   words: SQL
   /** How many words each of them meets. */
   met: number
@@ -72,7 +72,7 @@ export function nextBestQueries(asked: Asked, common: Common): ((limit: SQL) => 
   const { question, beyond } = asked
   const { terms } = question
   if (terms.length < 2) return []
-  // Frames that lack one word more are few: the index finds them without a look at all that have some word.
+  // Few frames lack just one more word: the index finds them without reading all that have some word.
   const least = beyond.met - 1 - terms.filter((term) => term.quoted).length
   const isChosen = least > 1 && terms.length <= MAX_CHOSEN
   const most = isChosen
@@ -105,7 +105,7 @@ const someQuery =
     const join = (parts: readonly SQL[], by: SQL) => sql.join([...parts], by)
     const names = terms.map((_, n) => sql.raw(`m${n}`))
     const flags = terms.map((term, n) => sql`(words @@ ${oneOf(term)})::int as ${names[n]!}`)
-    // The fewer of these frames meet a word, the more it tells.
+    // The fewer of these frames have a word, the higher its weight.
     const weights = names.map(
       (name, n) => sql`ln(1 + count(*)::float8 / greatest(1, sum(${name}))) as ${sql.raw(`w${n}`)}`,
     )

@@ -21,7 +21,7 @@ export function ranked(where: SQL, most: number | undefined): SQL {
 /** Weights of the classes D to A: composition, on-screen text, steal, caption. */
 const WEIGHTS = sql.raw(`'{0.3, 0.6, 0.7, 1}'::float4[]`)
 
-/** For rows with every word: 0.5–1. Higher where the words stand as typed, in the caption or close together. */
+/** For rows with every word: 0.5–1. Higher where the words are as typed, in the caption or close together. */
 export function scoreOf(terms: readonly ExpandedTerm[]): SQL {
   if (terms.length === 0) return sql`0.5::float8`
   const byText = sql`least(1, ts_rank(${WEIGHTS}, words, ${allTexts(terms)}))`

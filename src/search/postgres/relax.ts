@@ -121,11 +121,11 @@ const countsOf = (filters: FrameFilters, terms: readonly ExpandedTerm[]): SQL[] 
     (where) => sql`(select count(*)::int from (select from ${FRAMES} where ${where} limit ${MAX_COUNTED}) counted)`,
   )
 
-/** What each term tells: more, the fewer frames meet it. 0 where none does. */
+/** The weight of each term: higher, the fewer frames have it. 0 where none has. */
 const weightsOf = ([all, ...each]: readonly number[]): number[] =>
   each.map((n) => (n === 0 ? 0 : Math.log(1 + all! / n)))
 
-/** The words that tell most, of those that some frame meets. */
+/** The terms with the highest weights, among those that some frame has. */
 async function mostTelling(
   db: Executor,
   filters: FrameFilters,
@@ -140,7 +140,7 @@ async function mostTelling(
     .slice(0, MAX_CHOSEN)
 }
 
-/** Below 0.5: by how many of the words are met, then by what these tell. */
+/** Below 0.5: by the number of terms that a frame has, then by their weights. */
 function scoreOfMost(
   terms: readonly ExpandedTerm[],
   weightOf: ReadonlyMap<ExpandedTerm, number>,

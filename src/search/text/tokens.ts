@@ -5,7 +5,7 @@ import { ASCII, fold } from './fold.ts'
 export interface Token {
   /** Lower case, without accents. */
   word: string
-  /** Where it stands in the original text. */
+  /** Its position in the original text. */
   start: number
   end: number
 }

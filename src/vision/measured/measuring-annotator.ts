@@ -116,7 +116,9 @@ interface Waiting {
   reject: (error: Error) => void
 }
 
-/** The worker thread that decodes and looks for faces; started at the first picture and again after it died or hung. */
+/**
+ * The worker thread that decodes and finds faces. It starts with the first picture, and again after it died or hung.
+ */
 function openMeter(timeoutMs: number) {
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined

@@ -64,7 +64,7 @@ function chooseExamples(
   return chosen.toSorted((a, b) => compare(a.frameId, b.frameId))
 }
 
-/** The examples for a call, to stand before its frames. Empty without any. */
+/** The examples for a call. They go before its frames. Empty without examples. */
 export async function writeExamples(
   style: HouseStyle | undefined,
   frames: readonly FrameToAnnotate[],

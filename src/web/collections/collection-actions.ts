@@ -111,7 +111,7 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: CollectionP
     return { json: { name, undo }, to: `/boards?undo=${undo}` }
   })
 
-  // The link is told once, on the page that answers: only its fingerprint is stored.
+  // The link is shown once, on the page that answers: only its hash is stored.
   actions.action('/web/boards/:id/share', 'pro', async (asked) => {
     const { token } = await shareBoard(db, boardOf(asked))
     const url = `${publicUrl}/shared/${token}`
@@ -218,7 +218,7 @@ function moveOf(fields: Fields): { frameId: string; position: number } {
   return { frameId, position }
 }
 
-/** A move or a note is of a pin: neither pins anew what somebody removed. @throws AppError not_found */
+/** Moves and notes need an existing pin, so they never restore a removed one. @throws AppError not_found */
 async function requirePinned({ db }: CollectionPagesDeps, asked: Asked, frameId: string): Promise<void> {
   await requirePin(db, { ...boardOf(asked), frameId })
 }

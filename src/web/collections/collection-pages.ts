@@ -69,7 +69,7 @@ async function showBoard(deps: CollectionPagesDeps, { visitor, req, param }: See
   const { db } = deps
   const { page = 1, note, ...told } = readParameters(req.originalUrl, boardParameters)
   const at = { accountId: visitor.account.id, boardId: param('id') }
-  // First the version: what changes in between is then told, not overwritten.
+  // The version comes first, so that a change in between is detected and not overwritten.
   const { version } = await findBoard(db, at)
   const skip = (page - 1) * BOARD_PAGE
   const stored = await loadBoard(db, at, { limit: BOARD_PAGE, skip })

@@ -6,7 +6,7 @@ import { clock } from '../words.ts'
 
 /** What the pages of saves and boards share. */
 
-/** What the address of a page tells of the action before. */
+/** The result of the previous action, in the address of a page. */
 export interface Told {
   /** The removal that the page offers to take back. */
   undo?: string | undefined

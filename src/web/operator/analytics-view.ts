@@ -115,7 +115,7 @@ interface Column {
   format?: (value: number) => string
 }
 
-/** A chart of days above its table. `zoom`: script may make it zoomable; what stands before its figures. */
+/** A chart of days above its table. `zoom`: the prefix of its figures, for charts that script makes zoomable. */
 function dayFigure({
   title,
   rows,

@@ -2,7 +2,7 @@ import { type Html, html, trusted } from '../html.ts'
 
 /*
  * Charts as SVG, made on the server: they need no script, print well and take their colours from the style sheet. Each
- * stands above a table with the same figures.
+ * is above a table with the same figures.
  */
 
 export interface Line {

@@ -10,7 +10,9 @@ import type { Logger } from '../../logger.ts'
 import { videoRow } from './video-row.ts'
 import { countLinks, SHOWN, type StatusCounts } from './videos-view.ts'
 
-/** Steps of a video that the log tells. Progress within a stage is no event: it is read from the rows in work. */
+/**
+ * Events that change a video's row. Progress within a stage is no event: it is read from the rows of unfinished videos.
+ */
 const STEPS: readonly EventType[] = [
   'video.submitted',
   'video.ready',
@@ -22,7 +24,7 @@ const STEPS: readonly EventType[] = [
   'frames.reannotation_requested',
 ]
 
-/** How often progress is read while somebody looks. */
+/** How often progress is read while a page is open. */
 const TICK_MS = 1_000
 /** Rows of one message; the rest comes with the next. */
 const MAX_ROWS = 100
@@ -39,7 +41,7 @@ interface Looker {
   wake: () => void
 }
 
-/** One reader for the whole process, which runs only while somebody looks. */
+/** One reader for the whole process. It runs only while a page is open. */
 export function openLiveVideos({ db, tail, logger }: { db: Db; tail: LogTail; logger: Logger }): LiveVideos {
   const lookers = new Set<Looker>()
   let stop: AbortController | undefined

@@ -45,7 +45,7 @@ export function addUploadActions(actions: Actions, deps: OperatorDeps): void {
     id: param('id'),
   })
 
-  // What the library has already is told before a byte is sent.
+  // The page learns before a byte is sent which files the library has already.
   actions.action('/web/uploads', 'operator', async ({ visitor, fields }) => {
     const given = Object.fromEntries(Object.keys(NewUpload.shape).flatMap((name) => givenAs(fields, name)))
     const { title, author, ...file } = NewUpload.parse(given)

@@ -76,7 +76,7 @@ async function act(deps: OperatorDeps, asked: Asked, wish: Wish): Promise<Done> 
   return { page: { title: 'Not all of it', current: 'operator', body }, status: 409 }
 }
 
-/** What the address of the list tells of an action. */
+/** The result of an action, in the address of the list. */
 export function noticeOf({ done, n, queued }: { done?: string; n?: number; queued?: number }): string | undefined {
   if (queued !== undefined) return `${counted(queued, 'video')} queued.`
   if (done === undefined || n === undefined || !Object.hasOwn(ACTS, done)) return undefined
