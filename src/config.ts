@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { describeIssue } from './plain-issue.ts'
 
 // The only file that names environment variables.
 
@@ -236,14 +237,6 @@ function metricsOf(e: z.infer<typeof Env>): Config['metrics'] {
     )
   const given = e.METRICS_PORT !== undefined
   return { api: of(api, given), worker: of(worker, given || e.WORKER_METRICS_PORT !== undefined) }
-}
-
-function describeIssue(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type') return `must be a ${issue.expected === 'int' ? 'whole ' : ''}number`
-  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
-  if (issue.code === 'too_small') return `must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`
-  if (issue.code === 'too_big') return `must be at most ${issue.maximum}`
-  return issue.message
 }
 
 function backupAccess(e: z.infer<typeof Env>): S3Access | undefined {

@@ -21,7 +21,7 @@ test('a body error says of each field what it must be', () => {
     code: 'invalid_request',
     details: [
       { path: 'frameId', message: 'is required: string' },
-      { path: 'limit', message: expect.stringMatching(/^must be (int|number)$/) },
+      { path: 'limit', message: expect.stringMatching(/^must be a (whole )?number$/) },
       { path: 'body', message: 'unknown: frame' },
     ],
   })

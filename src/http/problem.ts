@@ -5,6 +5,7 @@ import { isConnectionLoss } from '../db/connection-loss.ts'
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts'
 import { freeChunk } from '../free-chunk.ts'
 import { type Logger, scrub } from '../logger.ts'
+import { describeIssue } from '../plain-issue.ts'
 import { contextOf, loggedPath } from './edge.ts'
 import { RateLimited } from './rate-limit/budgets.ts'
 import { chargeOnce, type LocalLimits, setRateLimitHeaders } from './rate-limit/spend.ts'
@@ -115,16 +116,14 @@ function toDetail(issue: ZodError['issues'][number]): ErrorDetail {
   if (issue.code === 'invalid_type') {
     return {
       path,
-      message: issue.message.endsWith('received undefined')
-        ? `is required: ${issue.expected}`
-        : `must be ${issue.expected}`,
+      message: issue.message.endsWith('received undefined') ? `is required: ${issue.expected}` : describeIssue(issue),
     }
   }
   if (issue.code === 'unrecognized_keys') {
     const keys = issue.keys.slice(0, MAX_FAULTS).map((key) => key.slice(0, 60))
     return { path, message: `unknown: ${keys.join(', ')}` }
   }
-  return { path, message: issue.message }
+  return { path, message: describeIssue(issue) }
 }
 
 /** Headers of the answer that a route had begun. An error is sent without them. */

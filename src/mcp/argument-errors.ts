@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { describeIssue } from '../plain-issue.ts'
 import type { Fields } from './messages.ts'
 import type { Tool } from './tool.ts'
 
@@ -20,9 +21,8 @@ function explainIssue(tool: Tool, given: Fields, issue: z.core.$ZodIssue): strin
   const written = issue.path.filter((_, at) => at === 0 || typeof valueAt(given, issue.path.slice(0, at)) !== 'string')
   const value = valueAt(given, written)
   const path = written.join('.')
-  if (issue.code === 'invalid_value') return `${path}${shown(value)}: must be one of ${issue.values.join(', ')}`
   if (value === undefined && issue.code === 'invalid_type') return `${path}: is required (${issue.expected})`
-  return `${path}${shown(value)}: ${issue.message}`
+  return `${path}${shown(value)}: ${describeIssue(issue)}`
 }
 
 function shown(value: unknown): string {

@@ -12,7 +12,7 @@ const ALSO_CALLED: Readonly<Record<string, readonly [always: readonly string[], 
   frame_ids: [['frame_id', 'frame', 'frames', 'ids', 'id', 'image_urls', 'image_url', 'urls', 'url']],
   video_id: [
     ['video', 'video_ids', 'videos'],
-    ['id', 'frame_id', 'source_url', 'video_url', 'image_url', 'url'],
+    ['id', 'frame_id', 'source_url', 'video_url', 'image_url', 'url', 'title', 'video_title'],
   ],
   board_id: [
     ['board', 'board_name'],

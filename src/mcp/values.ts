@@ -75,8 +75,16 @@ function jsonList(text: string): unknown[] | undefined {
 }
 
 /** A whole number; a model may write it as text. */
-export function limitArgument(fallback: number, max: number) {
-  return z.preprocess(toNumber, z.number().int().min(1).max(max)).default(fallback).meta({ default: fallback })
+export function wholeNumber(fallback: number, { min, max }: { min: number; max: number }) {
+  return z.preprocess(toNumber, z.number().int().min(min).max(max)).default(fallback).meta({ default: fallback })
+}
+
+export const limitArgument = (fallback: number, max: number) => wholeNumber(fallback, { min: 1, max })
+
+/** `"true"` as true. */
+export function flagArgument() {
+  const read = (value: unknown) => (value === 'true' || value === 'false' ? value === 'true' : value)
+  return z.preprocess(read, z.boolean()).default(false).meta({ default: false })
 }
 
 function toNumber(value: unknown): unknown {

@@ -210,6 +210,16 @@ describe('filters', () => {
     const shots = await works('search_frames', { query: 'desk', filters: { shot: 'mid shot' }, detail: 'full' })
     expect(shots.structuredContent.frames.length).toBeGreaterThan(0)
     for (const { shot } of shots.structuredContent.frames) expect(shot).toBe('medium-presenter')
+    const counted = await works('browse_frames', { counts: 'true', images: '0', limit: '1' })
+    expect(counted.structuredContent.total).toBeGreaterThan(0)
+    const titled = { title: 'Introducing Stripe-like, Inc. 3: the fastest way to close your books' }
+    expect((await works('get_video_frames', titled)).structuredContent.video.id).toBe(videoIds[3])
+    for (const [args, said] of [
+      [{ counts: 'maybe' }, 'counts (got "maybe"): must be true or false'],
+      [{ limit: 100 }, 'limit (got 100): must be at most 50'],
+      [{ images: 'two' }, 'images (got "two"): must be a number'],
+    ] as const)
+      expect((await call('browse_frames', args)).text).toContain(said)
     // One of two that contradict each other would be dropped without a word.
     const twice = await call('browse_frames', { tone: 'dark', filters: { tone: 'bright' } })
     expect([twice.isError, twice.text]).toEqual([true, expect.stringContaining('unknown argument "filters"')])

@@ -5,7 +5,7 @@ import { currentSlug } from '../../search/techniques.ts'
 import { filterParameters, toFilters } from '../../views/frame-query.ts'
 import { Detail } from '../present.ts'
 import { nearestTechniques } from '../suggestions.ts'
-import { kebabCase, oneOrMany } from '../values.ts'
+import { kebabCase, oneOrMany, wholeNumber } from '../values.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 import { videoIdOf } from './video-reference.ts'
 
@@ -54,7 +54,7 @@ export const cursorArgument = z.string().max(100).optional().describe('next_curs
 export const detailArgument = Detail.default('compact').describe(
   'full adds on-screen text, composition, colours, source',
 )
-export const imagesArgument = z.number().int().min(0).max(6).default(0).describe('Thumbnails to attach')
+export const imagesArgument = wholeNumber(0, { min: 0, max: 6 }).describe('Thumbnails to attach')
 
 type FilterValues = Parameters<typeof toFilters>[0] & { video_id?: string[] | undefined }
 

@@ -4,7 +4,7 @@ import { invalid } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { FacetCounts } from '../../search/library-search.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
-import { limitArgument } from '../values.ts'
+import { flagArgument, limitArgument } from '../values.ts'
 import { commonestValues, countLines } from './counts.ts'
 import { FrameList, presentPage } from './frame-answer.ts'
 import { cursorArgument, detailArgument, filterArguments, imagesArgument, resolveFilters } from './frame-arguments.ts'
@@ -63,7 +63,7 @@ function browseFrames(deps: LibraryToolDeps): Tool {
     input: z.strictObject({
       ...filterArguments,
       sort: z.enum(['newest', 'strength']).default('newest'),
-      counts: z.boolean().default(false),
+      counts: flagArgument(),
       limit: limitArgument(20, 50),
       cursor: cursorArgument,
       detail: detailArgument,

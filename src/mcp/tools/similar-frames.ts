@@ -38,7 +38,8 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
       const alike = hits
         .filter(({ score }) => score >= ENOUGH_LIKENESS)
         .map(({ document, score }) => ({ document, score: hundredths(score), shares: sharedTraits(me, document) }))
-      const heading = headingOf(args.frame_id, alike.length, hits.length)
+      const isFiltered = Object.keys(filters).length > 0
+      const heading = headingOf(args.frame_id, { alike: alike.length, hits: hits.length, isFiltered })
       const { answer, listed } = await presentFrames(deps, heading, alike, { ...args, withVideo: true })
       return { ...answer, structured: listed }
     },
@@ -48,8 +49,13 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
 const hundredths = (score: number) => Math.round(score * 100) / 100
 
 /** Hits that are not shown are those below the cut-off: nothing more would be alike. */
-function headingOf(frameId: string, alike: number, hits: number): string {
+function headingOf(
+  frameId: string,
+  { alike, hits, isFiltered }: { alike: number; hits: number; isFiltered: boolean },
+): string {
   if (hits === 0) return 'No frames with these filters. Fewer filters may find some.'
+  if (alike === 0 && isFiltered)
+    return `No frame with these filters shares enough with ${frameId}. Fewer filters may find some.`
   if (alike === 0) return `No frame shares enough with ${frameId}. Try search_frames with words of its caption.`
   const rest = alike < hits ? '; all others share little with it' : ''
   return `${plural(alike, 'frame')} like ${frameId}${rest}`
