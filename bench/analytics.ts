@@ -14,11 +14,12 @@ export const about: About = {
   measures: 'Seconds to count all figures of a log of a million events from its beginning into empty tables.',
   against:
     'one `group by` of the same events, by day, type and what a frame event names, in the same database. ' +
-    'It has one process and the memory of the replay, and its rows stay in PostgreSQL. They take turns. ' +
+    'PostgreSQL runs it as it does by default: with two more processes. Its rows stay in PostgreSQL. They take turns. ' +
     'The events are of a year and of 20,000 frames.',
   figures: [
     { what: 'replay ÷ one `group by`', at: ['ratio'], atMost: 3 },
-    { what: 'replay ÷ the same `group by` with two more processes', at: ['parallel_ratio'] },
+    { what: 'replay ÷ the same with the memory of the replay', at: ['roomy_ratio'], atMost: 3 },
+    { what: 'replay ÷ the same with that memory in one process', at: ['single_ratio'], atMost: 3 },
     { what: 'counting the last day again', at: ['recount_ms'], unit: 'ms' },
     { what: 'top 100 frames of a year, read', at: ['read_ms'], unit: 'ms' },
   ],
@@ -41,16 +42,18 @@ export async function run(args: string[]): Promise<object | undefined> {
   // Weekends leave some out.
   const events = await seedLivelyEvents(db, { events: Number(values.events) * 1.19, days: Number(values.days) })
   await db.$client.query('vacuum analyze events')
-  const times: Record<'parallel' | 'group' | 'replay' | 'recount' | 'read', number[]> = {
-    parallel: [],
+  const times: Record<'group' | 'roomy' | 'single' | 'replay' | 'recount' | 'read', number[]> = {
     group: [],
+    roomy: [],
+    single: [],
     replay: [],
     recount: [],
     read: [],
   }
   for (let n = 0; n < Number(values.rounds); n++) {
-    times.parallel.push(await timed(() => groupOnce(db, 2)))
-    times.group.push(await timed(() => groupOnce(db, 0)))
+    times.group.push(await timed(() => groupOnce(db, {})))
+    times.roomy.push(await timed(() => groupOnce(db, ROOMY)))
+    times.single.push(await timed(() => groupOnce(db, { ...ROOMY, max_parallel_workers_per_gather: '0' })))
     await db.$client.query('truncate analytics_uses, analytics_figures')
     await db.$client.query(`delete from checkpoints where consumer = 'analytics'`)
     times.replay.push(await timed(() => recountAnalytics(db)))
@@ -64,7 +67,8 @@ export async function run(args: string[]): Promise<object | undefined> {
     events,
     ratio: round(median(times.replay.map((ms, n) => ms / times.group[n]!))),
     ratio_of: 'the time to count all figures from the beginning to the time of one group by over the same events',
-    parallel_ratio: round(median(times.replay.map((ms, n) => ms / times.parallel[n]!))),
+    roomy_ratio: round(median(times.replay.map((ms, n) => ms / times.roomy[n]!))),
+    single_ratio: round(median(times.replay.map((ms, n) => ms / times.single[n]!))),
     group_by_seconds: round(median(times.group) / 1_000),
     replay_seconds: round(median(times.replay) / 1_000),
     recount_ms: round(median(times.recount)),
@@ -74,12 +78,13 @@ export async function run(args: string[]): Promise<object | undefined> {
   return figures
 }
 
-/** PostgreSQL may take `workers` more processes. What writes, as a replay does, always has one. */
-function groupOnce(db: Db, workers: number): Promise<unknown> {
+/** The settings of a replay. */
+const ROOMY = { work_mem: '64MB', jit: 'off' }
+
+function groupOnce(db: Db, settings: Record<string, string>): Promise<unknown> {
   return db.transaction(async (tx) => {
-    await tx.execute(sql`
-      select set_config('max_parallel_workers_per_gather', ${String(workers)}, true),
-             set_config('work_mem', '64MB', true), set_config('jit', 'off', true)`)
+    for (const [name, value] of Object.entries(settings))
+      await tx.execute(sql`select set_config(${name}, ${value}, true)`)
     await tx.execute(sql`
       select sum(n) from (
         select (time at time zone 'UTC')::date, type, data->>'frame_id', data->>'video_id', data->>'author',

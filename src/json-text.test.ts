@@ -1,12 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
+  GIVEN,
   type JsonText,
   jsonArray,
   jsonObject,
   jsonObjectPieces,
   jsonObjectWithLists,
   jsonText,
+  objectWriter,
   prefixMember,
   withMembers,
 } from './json-text.ts'
@@ -49,6 +51,25 @@ test('an object of texts is the text of the object, whatever its names and strin
     fc.property(fields, (of) => {
       expect(parsed(jsonObject(texts(of)))).toEqual(plain(of))
       expect(jsonObject(texts(of))).toBe(JSON.stringify(of))
+    }),
+  )
+})
+
+test('a writer writes what is the same in all and what is given with each, in the order of the members', () => {
+  const way = fc.constantFrom('same', 'json', 'plain')
+  fc.assert(
+    fc.property(fields, fc.array(way, { minLength: 5, maxLength: 5 }), (of, ways) => {
+      const members = Object.entries(of).map(([name, member], at) => {
+        const plainText = `plain ${at}`
+        if (ways[at] === 'plain') return { name, member: GIVEN.plain, given: plainText, value: plainText }
+        if (ways[at] === 'json') return { name, member: GIVEN.json, given: jsonText(member), value: member }
+        return { name, member: jsonText(member), given: undefined, value: member }
+      })
+      fc.pre(members.some(({ given }) => given !== undefined))
+      const write = objectWriter(Object.fromEntries(members.map(({ name, member }) => [name, member])))
+      const given = members.flatMap((one) => (one.given === undefined ? [] : [one.given]))
+      const expected = Object.fromEntries(members.map(({ name, value: one }) => [name, one]))
+      for (let again = 0; again < 2; again++) expect(write(given)).toBe(JSON.stringify(expected))
     }),
   )
 })

@@ -43,24 +43,32 @@ export function withMembers(object: JsonText, members: JsonMembers): JsonText {
   return `${object.slice(0, -1)}${object === '{}' ? '' : ','}${added}}` as JsonText
 }
 
+/** A member that `objectWriter` is given with each object: JSON text, or text in which JSON escapes nothing. */
+export const GIVEN = { json: Symbol('json'), plain: Symbol('plain') } as const
+
 /**
- * Writes many objects with the same members. Those that are null here are given with each object, in this order; what
- * is the same in all becomes text once. There must be at least one of them.
+ * Writes many objects with the same members. What is the same in all becomes text once. The others are given with each
+ * object, in their order; there must be at least one.
  */
 export function objectWriter(
-  members: Readonly<Record<string, JsonText | null>>,
-): (values: readonly JsonText[]) => JsonText {
-  const parts = ['{']
-  for (const [name, value] of Object.entries(members)) {
-    parts[parts.length - 1] += `${parts.at(-1) === '{' ? '' : ','}${JSON.stringify(name)}:`
-    if (value === null) parts.push('')
-    else parts[parts.length - 1] += value
+  members: Readonly<Record<string, JsonText | symbol>>,
+): (values: readonly string[]) => JsonText {
+  const parts: string[] = []
+  let text = '{'
+  for (const [at, [name, value]] of Object.entries(members).entries()) {
+    text += `${at === 0 ? '' : ','}${JSON.stringify(name)}:`
+    if (typeof value === 'string') text += value
+    else {
+      const quote = value === GIVEN.plain ? '"' : ''
+      parts.push(text + quote)
+      text = quote
+    }
   }
-  const end = `${parts.pop()}}`
+  const end = `${text}}`
   return (values) => {
-    let text = ''
-    for (let at = 0; at < parts.length; at++) text += parts[at]! + values[at]!
-    return (text + end) as JsonText
+    let object = ''
+    for (let at = 0; at < parts.length; at++) object += parts[at]! + values[at]!
+    return (object + end) as JsonText
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type JsonText, jsonText, objectWriter } from '../json-text.ts'
+import { GIVEN, type JsonText, jsonText, objectWriter } from '../json-text.ts'
 import type { Cursor, EventText, SentType, StoredEvent } from './catalogue.ts'
 import { currentVersion, schemaOf } from './versions.ts'
 
@@ -48,25 +48,24 @@ export function cloudEventWriter(source: string): (event: EventText) => JsonText
     const kind = `${type} ${version}`
     const write = writers.get(kind) ?? writerOf({ type, version, source })
     writers.set(kind, write)
-    const sequence = jsonText(toSequence(cursor))
-    return write([jsonText(id), jsonText(subject), jsonText(time), sequence, jsonText(accountId), data])
+    return write([id, jsonText(subject), time, toSequence(cursor), jsonText(accountId), data])
   }
 }
 
 function writerOf({ type, version, source }: { type: string; version: number; source: string }) {
   return objectWriter({
     specversion: jsonText('1.0'),
-    id: null,
+    id: GIVEN.plain,
     source: jsonText(source),
     type: jsonText(type),
-    subject: null,
-    time: null,
+    subject: GIVEN.json,
+    time: GIVEN.plain,
     datacontenttype: jsonText('application/json'),
     dataschema: jsonText(`${source}${schemaPath(type, version)}`),
-    sequence: null,
+    sequence: GIVEN.plain,
     version: jsonText(version),
-    account_id: null,
-    data: null,
+    account_id: GIVEN.json,
+    data: GIVEN.json,
   })
 }
 

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { Db, DbOrTx } from '../db/client.ts'
+import { type Db, type DbOrTx, executePrepared } from '../db/client.ts'
 import { jsonbText, jsonText } from '../json-text.ts'
 import { type Cursor, type EventText, type EventType, START, type StoredEvent } from './catalogue.ts'
 import { currentVersion, upcast } from './versions.ts'
@@ -50,14 +50,25 @@ export async function readEvents(db: DbOrTx, range: Range): Promise<Page<StoredE
 
 /** As `readEvents`, for those who only pass the events on: data of the current version is never parsed. */
 export async function readEventTexts(db: DbOrTx, range: Range): Promise<Page<EventText>> {
-  const columns = sql`data::text as data, time at time zone 'UTC' as time`
-  const { rows } = await db.execute<TextRow>(selectRange(columns, range))
+  const { after, upTo, types, limit } = range
+  const { rows } =
+    upTo || types
+      ? await db.execute<TextRow>(selectRange(sql.raw(TEXT_COLUMNS), range))
+      : await executePrepared<TextRow>(db, NEXT_TEXTS, [after.xid, after.seq, limit])
   return toPage(rows.map(toText), range)
+}
+
+const COLUMNS = 'seq, xid::text as xid_text, id, type, version, subject, account_id'
+const TEXT_COLUMNS = `data::text as data, time at time zone 'UTC' as time`
+const NEXT_TEXTS = {
+  name: 'next event texts',
+  text: `select ${COLUMNS}, ${TEXT_COLUMNS} from events
+          where (xid, seq) > ($1::xid8, $2::bigint) and xid < event_log_horizon() order by xid, seq limit $3`,
 }
 
 function selectRange(columns: SQL, { after, upTo, types, limit }: Range): SQL {
   return sql`
-    select seq, xid::text as xid_text, id, type, version, subject, account_id, ${columns}
+    select ${sql.raw(COLUMNS)}, ${columns}
       from events
      where (xid, seq) > (${after.xid}::xid8, ${after.seq}::bigint)
        and xid < event_log_horizon()
