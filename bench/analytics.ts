@@ -14,7 +14,7 @@ export const about: About = {
   measures: 'Seconds to count all figures of a log of a million events from its beginning into empty tables.',
   against:
     'one `group by` of the same events, by day, type and what a frame event names, in the same database. ' +
-    'PostgreSQL runs it as it does by default: with two more processes. Its rows stay in PostgreSQL. They take turns. ' +
+    'PostgreSQL runs it as it does by default: with two more processes. Its rows stay there. They take turns. ' +
     'The events are of a year and of 20,000 frames.',
   figures: [
     { what: 'replay ÷ one `group by`', at: ['ratio'], atMost: 3 },

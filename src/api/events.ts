@@ -80,12 +80,12 @@ export const eventEndpoints = [
       const after = await placeOf(db, query.after, 'after')
       // In parallel, because the page is rarely loaded in vain.
       const [{ events, next }] = await Promise.all([
-        readEventTexts(db, { after, types, limit }),
+        readEventTexts(db, { after, types, limit }, cloudEventWriter(publicUrl)),
         requireKnown(db, after, 'after'),
       ])
       await charge(pointsForItems(events.length) - POINTS.read)
       return jsonObject({
-        events: jsonArray(events.map(cloudEventWriter(publicUrl))),
+        events: jsonArray(events),
         next: jsonText(formatCursor(next)),
       })
     },

@@ -50,11 +50,11 @@ async function exportEvents({ db, config }: CommandContext, { from, to, types, g
   const write = cloudEventWriter(config.publicUrl)
   async function* lines(): AsyncGenerator<string> {
     for (let page = PAGE; page === PAGE; ) {
-      const { events, next } = await readEventTexts(db, { after: done.cursor, upTo, types, limit: PAGE })
+      const { events, next } = await readEventTexts(db, { after: done.cursor, upTo, types, limit: PAGE }, write)
       page = events.length
       done.events += page
       done.cursor = next
-      if (page > 0) yield events.map((event) => `${write(event)}\n`).join('')
+      if (page > 0) yield `${events.join('\n')}\n`
     }
   }
   await printLines(lines(), { gzip })

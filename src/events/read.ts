@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { type Db, type DbOrTx, executePrepared } from '../db/client.ts'
+import type pg from 'pg'
+import { type Db, type DbOrTx, executeEach } from '../db/client.ts'
 import { jsonbText, jsonText } from '../json-text.ts'
 import { type Cursor, type EventText, type EventType, START, type StoredEvent } from './catalogue.ts'
 import { currentVersion, upcast } from './versions.ts'
@@ -20,7 +21,7 @@ interface Row extends Facts {
   data: Record<string, unknown>
 }
 
-/** `time` is a `timestamp` in UTC. */
+/** `time` is the text of a `timestamp` in UTC. */
 interface TextRow extends Facts {
   data: string
 }
@@ -33,8 +34,8 @@ interface Range {
   limit: number
 }
 
-interface Page<Event> {
-  events: Event[]
+interface Page<T> {
+  events: T[]
   next: Cursor
 }
 
@@ -44,31 +45,41 @@ interface Page<Event> {
  * `next` is the cursor to continue from: the last event's, or `after` when there is none.
  */
 export async function readEvents(db: DbOrTx, range: Range): Promise<Page<StoredEvent>> {
-  const { rows } = await db.execute<Row>(selectRange(sql`data, time`, range))
-  return toPage(rows.map(toStored), range)
+  const { rows } = await db.execute<Row>(selectRange(range))
+  const events = rows.map(toStored)
+  return { events, next: events.at(-1)?.cursor ?? range.after }
 }
 
-/** As `readEvents`, for those who only pass the events on: data of the current version is never parsed. */
-export async function readEventTexts(db: DbOrTx, range: Range): Promise<Page<EventText>> {
-  const { after, upTo, types, limit } = range
-  const { rows } =
-    upTo || types
-      ? await db.execute<TextRow>(selectRange(sql.raw(TEXT_COLUMNS), range))
-      : await executePrepared<TextRow>(db, NEXT_TEXTS, [after.xid, after.seq, limit])
-  return toPage(rows.map(toText), range)
+/**
+ * As `readEvents`, for those who only pass the events on: data of the current version is never parsed. `make` is called
+ * with each event while the next ones are read, and the page holds what it makes.
+ */
+export async function readEventTexts<T>(db: Db, range: Range, make: (event: EventText) => T): Promise<Page<T>> {
+  const made: T[] = []
+  let next = range.after
+  await executeEach<TextRow>(db, selectTexts(range), (row) => {
+    const event = toText(row)
+    next = event.cursor
+    made.push(make(event))
+  })
+  return { events: made, next }
+}
+
+function selectTexts({ after, upTo, types, limit }: Range): pg.QueryConfig {
+  const values: unknown[] = [after.xid, after.seq, limit]
+  let where = '(xid, seq) > ($1::xid8, $2::bigint) and xid < event_log_horizon()'
+  if (upTo) where += ` and (xid, seq) <= ($${values.push(upTo.xid)}::xid8, $${values.push(upTo.seq)}::bigint)`
+  if (types) where += ` and type = any($${values.push(types)}::text[])`
+  const text = `select ${COLUMNS}, data::text as data, (time at time zone 'UTC')::text as time
+                  from events where ${where} order by xid, seq limit $3`
+  return { text, values, ...(upTo || types ? {} : { name: 'next event texts' }) }
 }
 
 const COLUMNS = 'seq, xid::text as xid_text, id, type, version, subject, account_id'
-const TEXT_COLUMNS = `data::text as data, time at time zone 'UTC' as time`
-const NEXT_TEXTS = {
-  name: 'next event texts',
-  text: `select ${COLUMNS}, ${TEXT_COLUMNS} from events
-          where (xid, seq) > ($1::xid8, $2::bigint) and xid < event_log_horizon() order by xid, seq limit $3`,
-}
 
-function selectRange(columns: SQL, { after, upTo, types, limit }: Range): SQL {
+function selectRange({ after, upTo, types, limit }: Range): SQL {
   return sql`
-    select ${sql.raw(COLUMNS)}, ${columns}
+    select ${sql.raw(COLUMNS)}, data, time
       from events
      where (xid, seq) > (${after.xid}::xid8, ${after.seq}::bigint)
        and xid < event_log_horizon()
@@ -83,10 +94,6 @@ function selectRange(columns: SQL, { after, upTo, types, limit }: Range): SQL {
        }
      order by xid, seq
      limit ${limit}`
-}
-
-function toPage<Event extends { cursor: Cursor }>(events: Event[], { after }: Range): Page<Event> {
-  return { events, next: events.at(-1)?.cursor ?? after }
 }
 
 /** The position of the last readable event. Every later event comes after it. */

@@ -128,7 +128,8 @@ export function endpoint<D, const O extends Operation>(
       if (answer === undefined) return
       const isText = typeof answer === 'string'
       if (operation.long) await sendJson(req, res, new CompressibleBody(isText ? answer : JSON.stringify(answer)))
-      else if (isText) res.type('json').send(answer)
+      // As bytes: text would be copied once more, behind its headers.
+      else if (isText) res.type('json').send(Buffer.from(answer))
       else res.json(answer)
     },
   }

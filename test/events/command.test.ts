@@ -150,6 +150,7 @@ test('a replay lets a consumer handle events again, while it runs; it cannot ski
   expect((await run('replay', 'again', '--from', '0.0')).stdout).toMatch(/^again handles \d+ events again, up to /)
   await until(() => handled.length >= first.length)
   expect(handled).toEqual(first)
+  await running.drain()
   const at = await checkpointOf(db, 'again')
   await running[Symbol.asyncDispose]()
   await write('further')

@@ -106,8 +106,9 @@ async function findBatch(tx: Tx, from: Cursor, batch: number): Promise<Batch | u
 }
 
 /**
- * Counts the days on two connections, each its half. What the second one writes is committed first: where the checkpoint
- * then does not move, its days are counted again. It must not write what it counted before somebody else did.
+ * Counts the days on two connections, each its half. What the second one writes is committed first: where the
+ * checkpoint then does not move, its days are counted again. It must not write a count that is older than somebody
+ * else's.
  */
 async function recountByTwo(db: Db, tx: Tx, days: readonly string[]): Promise<void> {
   const half = Math.ceil(days.length / 2)
