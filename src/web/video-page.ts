@@ -80,11 +80,14 @@ aria-label="${counted(cuts.length, 'cut')} over ${clock(length)}">${ticks}</svg>
 /** Colours that stay apart on light and on dark paper, and for most who see colours otherwise (Paul Tol, 2021). */
 const COLORS = ['#4477aa', '#ee6677', '#ccbb44', '#228833', '#66ccee', '#aa3377', '#ee8866', '#bbbbbb', '#44bb99']
 
+/** Of values that are colours themselves. */
+const OWN_COLORS: Record<string, string> = { dark: '#4a4a48', bright: '#d8d6d0' }
+
 function laneOf(frames: readonly FrameDocument[], length: number, lane: Lane): Html | false {
   const stretches = stretchesOf(frames, length, (frame) => frame[lane])
   const shares = sharesOf(stretches, length)
   if (shares.length === 0) return false
-  const colorOf = new Map(shares.map(({ value }, n) => [value, COLORS[n % COLORS.length]!]))
+  const colorOf = new Map(shares.map(({ value }, n) => [value, OWN_COLORS[value] ?? COLORS[n % COLORS.length]!]))
   const rects = stretches.flatMap(({ from, to, value }) =>
     value === null
       ? []

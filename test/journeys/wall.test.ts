@@ -245,6 +245,28 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
     }
   })
 
+  test('pictures that did not come at first come later', async () => {
+    const page = await browser.open()
+    const refused = new Set<string>()
+    await page.route(/\/media\//, async (route) => {
+      const { pathname } = new URL(route.request().url())
+      if (refused.size < 4 && !refused.has(pathname)) {
+        refused.add(pathname)
+        await (refused.size % 2 ? route.fulfill({ status: 429 }) : route.abort('connectionreset'))
+      } else await route.continue()
+    })
+    await page.goto(url)
+    const missing = () =>
+      page.evaluate(() => {
+        const seen = [...document.images].filter((image) => image.getBoundingClientRect().top < innerHeight)
+        return seen.filter((image) => !image.complete || image.naturalWidth === 0).length
+      })
+    await expect.poll(missing, { timeout: 30_000 }).toBe(0)
+    expect(refused.size).toBe(4)
+    await page.context().close()
+    expect(browser.faults.splice(0)).toHaveLength(4)
+  })
+
   test('nothing moves for those who asked for less motion', async () => {
     for (const reducedMotion of ['no-preference', 'reduce'] as const) {
       const page = await browser.open({ reducedMotion })

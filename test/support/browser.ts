@@ -12,7 +12,10 @@ export const noChromium = existsSync(CHROMIUM) ? undefined : `no ${CHROMIUM} her
 export interface TestBrowser {
   /** A page of its own context. What goes wrong in it is kept in `faults`. */
   open(options?: BrowserContextOptions): Promise<Page>
-  /** Page errors, refusals by the content security policy, and requests to other origins than the service. */
+  /**
+   * Page errors, refusals by the content security policy, requests to other origins than the service, and pictures that
+   * did not come, with the reason. A picture that is not there (404), or that the page no longer wants, is none.
+   */
   faults: string[]
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -40,6 +43,15 @@ export async function openBrowser(origin: string): Promise<TestBrowser> {
       page.on('request', (request) => {
         const url = request.url()
         if (!url.startsWith(origin) && !/^(data|blob|about):/.test(url)) faults.push(`request to ${url}`)
+      })
+      page.on('response', (response) => {
+        if (response.status() >= 400 && response.status() !== 404 && response.request().resourceType() === 'image')
+          faults.push(`${response.status()} for ${response.url()}`)
+      })
+      page.on('requestfailed', (request) => {
+        const reason = request.failure()?.errorText
+        if (request.resourceType() === 'image' && reason !== 'net::ERR_ABORTED')
+          faults.push(`${reason} for ${request.url()}`)
       })
       return page
     },

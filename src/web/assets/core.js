@@ -55,6 +55,27 @@ export function swap(page, ...ids) {
   }
 }
 
+/** Seconds until a picture that did not come is asked for again. The last wait is longer than a rate limit's minute. */
+const AGAIN_SEC = [2, 10, 65]
+
+/**
+ * Asks again for a picture that a broken connection or a limit kept back: browsers never do.
+ * @param {EventTarget | null} image
+ */
+function askAgain(image) {
+  if (!(image instanceof HTMLImageElement) || !image.currentSrc) return
+  const tries = Number(image.dataset.tries ?? 0)
+  const wait = AGAIN_SEC[tries]
+  if (wait === undefined) return
+  image.dataset.tries = String(tries + 1)
+  setTimeout(() => {
+    // biome-ignore lint/correctness/noSelfAssign: the same address once more starts the request
+    image.src = image.src
+  }, wait * 1000)
+}
+document.addEventListener('error', ({ target }) => askAgain(target), { capture: true })
+for (const image of document.images) if (image.complete && image.naturalWidth === 0) askAgain(image)
+
 /** Says a sentence to screen readers, once. @param {string} text */
 export function announce(text) {
   const region = byId('live') ?? addLiveRegion()
