@@ -48,9 +48,15 @@ const VALUES = sql.raw(values.join(', '))
 const HELD = sql.raw(names.map((column) => `f.${column}`).join(', '))
 const REPLACED = sql.raw(names.map((column) => `${column} = excluded.${column}`).join(', '))
 
+/** The searchable rows of a generation: its schema, and the transaction that writes it. */
+export interface RowTarget {
+  tx: Executor
+  schema: string
+}
+
+/** Writes the searchable rows of frames, and adds their words to `words`. */
 export async function putFrameRows(
-  tx: Executor,
-  schema: string,
+  { tx, schema }: RowTarget,
   frames: readonly FrameDocument[],
   words: WordsByScope,
 ): Promise<void> {
@@ -73,9 +79,9 @@ export async function findDamagedFrames(tx: Executor, frames: readonly FrameDocu
   return rows.map(({ id }) => id)
 }
 
+/** Writes the searchable rows of videos, brands or techniques, and adds their words to `words`. */
 export async function putEntryRows(
-  tx: Executor,
-  schema: string,
+  { tx, schema }: RowTarget,
   kind: 'videos' | 'brands' | 'techniques',
   documents: readonly (VideoDocument | BrandDocument | TechniqueDocument)[],
   words: WordsByScope,

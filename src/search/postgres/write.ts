@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { DOCUMENT_KINDS, type DocumentChanges, type DocumentKind, type LibraryDocuments } from '../library-search.ts'
-import { putEntryRows, putFrameRows, type WordsByScope } from './rows.ts'
+import { putEntryRows, putFrameRows, type RowTarget, type WordsByScope } from './rows.ts'
 import { type Executor, LIVE, rowsOf } from './tables.ts'
 
 /** Documents per statement: about 7 MB of JSON. */
@@ -22,13 +22,14 @@ export async function applyToReadModel(tx: Executor, changes: DocumentChanges, s
     sql`select version + 1 as version from read_models where engine = 'postgres'`,
   )
   const { version } = row!
+  const target = { tx, schema, version }
   let changed = false
   for (const kind of DOCUMENT_KINDS) {
     for (const ids of chunksOf(changes.remove[kind])) {
-      if (await removeChunk(tx, schema, kind, ids, version)) changed = true
+      if (await removeChunk(target, kind, ids)) changed = true
     }
     for (const documents of chunksOf<LibraryDocuments[DocumentKind]>(changes.put[kind])) {
-      if (await putChunk(tx, schema, kind, documents, version)) changed = true
+      if (await putChunk(target, kind, documents)) changed = true
     }
   }
   if (schema !== LIVE) return
@@ -43,14 +44,13 @@ function* chunksOf<T>(list: readonly T[] = []): Iterable<T[]> {
   for (let from = 0; from < list.length; from += CHUNK) yield list.slice(from, from + CHUNK)
 }
 
-/** A removed document stays as a tombstone, so that the mirror learns of it. */
-async function removeChunk(
-  tx: Executor,
-  schema: string,
-  kind: DocumentKind,
-  ids: string[],
-  version: string,
-): Promise<boolean> {
+interface Target extends RowTarget {
+  /** The version that the changed documents get. */
+  version: string
+}
+
+/** Removes documents and their rows. A removed document stays as a tombstone, so that the mirror copies the removal. */
+async function removeChunk({ tx, schema, version }: Target, kind: DocumentKind, ids: string[]): Promise<boolean> {
   const from = sql.raw(schema)
   const rows: SQL =
     kind === 'frames'
@@ -66,13 +66,13 @@ async function removeChunk(
   return gone.length > 0
 }
 
+/** True when a document differs from the stored one. */
 async function putChunk<K extends DocumentKind>(
-  tx: Executor,
-  schema: string,
+  target: Target,
   kind: K,
   documents: LibraryDocuments[K][],
-  version: string,
 ): Promise<boolean> {
+  const { tx, schema, version } = target
   const into = sql.raw(schema)
   // The last document of an id wins: a statement cannot touch a row twice.
   const byId = new Map(documents.map((document) => [idOf(document), document]))
@@ -90,8 +90,8 @@ async function putChunk<K extends DocumentKind>(
   if (rows.length === 0) return false
   const fresh = rows.map(({ id }) => byId.get(id)!)
   const words: WordsByScope = new Map()
-  if (kind === 'frames') await putFrameRows(tx, schema, fresh as LibraryDocuments['frames'][], words)
-  else await putEntryRows(tx, schema, kind, fresh as LibraryDocuments[Exclude<DocumentKind, 'frames'>][], words)
+  if (kind === 'frames') await putFrameRows(target, fresh as LibraryDocuments['frames'][], words)
+  else await putEntryRows(target, kind, fresh as LibraryDocuments[Exclude<DocumentKind, 'frames'>][], words)
   for (const [scope, list] of words) {
     await tx.execute(
       sql`insert into ${into}.words (scope, word)

@@ -67,16 +67,21 @@ async function prepare(context: BatchContext, frames: readonly FrameToAnnotate[]
       continue
     }
     const cause = image.reason instanceof Error ? image.reason.message : String(image.reason)
-    await close(context, frame, 'failed', plainText(`unreadable picture: ${cause}`, 300))
+    await close(context, frame, { status: 'failed', reason: plainText(`unreadable picture: ${cause}`, 300) })
   }
   return prepared
+}
+
+/** An attempt at some frames: its number, from 1, and how many times the usual tokens the answer may have. */
+interface Attempt {
+  n: number
+  room: number
 }
 
 async function askFor(
   context: BatchContext,
   frames: readonly PreparedFrame[],
-  attempt = 1,
-  room = context.room.usual,
+  { n, room }: Attempt = { n: 1, room: context.room.usual },
 ): Promise<void> {
   const asked = frames.map((prepared, i) => ({ ...prepared, name: `f${i + 1}` }))
   const examples = await writeExamples(
@@ -87,8 +92,8 @@ async function askFor(
   const { reply, parsed, recorded } = await context.ask(request, asked, 'ok')
   if (reply.kind !== 'text') {
     await recorded
-    if (reply.kind === 'failed') return askAgain(context, asked, attempt, room, reply.reason)
-    return isolate(context, asked, reply.kind === 'refused' ? 'refused' : 'failed', reply.reason)
+    if (reply.kind === 'failed') return askAgain(context, asked, { n, room }, reply.reason)
+    return isolate(context, asked, { status: reply.kind === 'refused' ? 'refused' : 'failed', reason: reply.reason })
   }
   let found = parsed.frames
   let repaired = found.length > 0 && !parsed.whole
@@ -96,17 +101,19 @@ async function askFor(
     found = await repair(context, asked, request, reply.text)
     repaired = found.length > 0
   }
-  const missing = await deliverFound(context, asked, found, repaired)
+  const missing = await deliverFound(context, asked, { found, repaired })
   await recorded
   if (missing.length === 0) return
   const more = reply.truncated ? Math.min(MAX_ROOM, room * 2) : room
   if (reply.truncated && parsed.frames.length === 0) context.room.usual = Math.max(context.room.usual, more)
   // The first cut-off answer does not count as an attempt.
-  if (reply.truncated && room === 1) return askFor(context, missing, attempt, more)
-  return askAgain(context, missing, attempt, more, reasonOfMissing(reply.truncated, found.length > 0))
+  if (reply.truncated && room === 1) return askFor(context, missing, { n, room: more })
+  const reason = reasonOfMissing({ truncated: reply.truncated, named: found.length > 0 })
+  return askAgain(context, missing, { n, room: more }, reason)
 }
 
-function reasonOfMissing(truncated: boolean, named: boolean): string {
+/** `named`: the answer named other frames. */
+function reasonOfMissing({ truncated, named }: { truncated: boolean; named: boolean }): string {
   if (truncated) return 'the answer was cut off'
   return named ? 'the model left this frame out' : 'the answer was not valid JSON in the requested form'
 }
@@ -147,8 +154,7 @@ function toContent(video: VideoContext, asked: readonly AskedFrame[]): OpenAI.Ch
 async function deliverFound(
   context: BatchContext,
   asked: readonly AskedFrame[],
-  found: ParsedAnswer['frames'],
-  repaired: boolean,
+  { found, repaired }: { found: ParsedAnswer['frames']; repaired: boolean },
 ): Promise<AskedFrame[]> {
   const missing: AskedFrame[] = []
   const answered: { frame: FrameToAnnotate; annotation: FrameAnnotation }[] = []
@@ -196,39 +202,34 @@ async function repair(
 async function askAgain(
   context: BatchContext,
   frames: readonly PreparedFrame[],
-  attempt: number,
-  room: number,
+  { n, room }: Attempt,
   reason: string,
 ): Promise<void> {
-  if (attempt >= context.maxAttempts) {
-    for (const { frame } of frames) await close(context, frame, 'failed', reason)
+  if (n >= context.maxAttempts) {
+    for (const { frame } of frames) await close(context, frame, { status: 'failed', reason })
     return
   }
-  await pause(context.retryDelayMs * 2 ** (attempt - 1) * (0.5 + Math.random()), context.signal)
-  return askFor(context, frames, attempt + 1, room)
+  await pause(context.retryDelayMs * 2 ** (n - 1) * (0.5 + Math.random()), context.signal)
+  return askFor(context, frames, { n: n + 1, room })
 }
 
 /** Halves a call that was refused as a whole, until the frame that caused it is alone. */
-async function isolate(
-  context: BatchContext,
-  frames: readonly PreparedFrame[],
-  status: 'refused' | 'failed',
-  reason: string,
-): Promise<void> {
-  if (frames.length === 1) return close(context, frames[0]!.frame, status, reason)
+async function isolate(context: BatchContext, frames: readonly PreparedFrame[], ending: Ending): Promise<void> {
+  if (frames.length === 1) return close(context, frames[0]!.frame, ending)
   const half = Math.ceil(frames.length / 2)
   await askFor(context, frames.slice(0, half))
   await askFor(context, frames.slice(half))
 }
 
+/** Why a frame ends without values. */
+interface Ending {
+  status: 'refused' | 'failed'
+  reason: string
+}
+
 /** Delivers an annotation without values. */
-function close(
-  context: BatchContext,
-  frame: FrameToAnnotate,
-  status: 'refused' | 'failed',
-  reason: string,
-): Promise<void> {
-  return context.deliver({ frameId: frame.id, status, reason, values: {}, issues: [] })
+function close(context: BatchContext, frame: FrameToAnnotate, ending: Ending): Promise<void> {
+  return context.deliver({ frameId: frame.id, ...ending, values: {}, issues: [] })
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
