@@ -34,8 +34,11 @@ export const BUDGETS = {
   anonymous: { points: 600, windowSec: 60 },
   free: { points: 1_200, windowSec: 60 },
   pro: { points: 6_000, windowSec: 60 },
-  /** Images are many and cheap: their own budget, so that looking at the wall does not use up the API's. */
-  media: { points: 6_000, windowSec: 60 },
+  /**
+   * Images are many and cheap: their own budget, so that looking at the wall does not use up the API's. One person who
+   * scrolls through the wall as fast as a wheel turns asks for 14,000 a minute.
+   */
+  media: { points: 20_000, windowSec: 60 },
   /** Readiness checks: a busy address must not make an instance look unready. */
   probes: { points: 600, windowSec: 60 },
   /** Failed key checks per address and per key prefix. */
