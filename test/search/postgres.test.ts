@@ -97,6 +97,39 @@ test('a word that is new to the library is found mistyped at once', async () => 
   await stores[Symbol.asyncDispose]()
 })
 
+test('words that the library has in no form take one statement, and a first question finds every form', async () => {
+  const stores = await openStores()
+  const frames = [{ caption: 'a footstool at a party' }, { caption: 'two box', onScreenText: 'preinstalled' }]
+  await seedVideo(stores.db, { title: 'Rooms', frames })
+  await rebuildSearch({ db: stores.db, deepLink: () => null })
+  const pool = new pg.Pool({ connectionString: stores.databaseUrl, max: 1 })
+  const send = pool.query.bind(pool) as (...given: unknown[]) => unknown
+  let sent = 0
+  Object.assign(pool, { query: (...given: unknown[]) => [sent++, send(...given)][1] })
+  const found = async (q: string) => {
+    const search = openPostgresSearch(pool)
+    // Reads what is kept for a second or a minute.
+    await search.search({ q: 'warm', limit: 6 })
+    sent = 0
+    return (await search.search({ q, limit: 6 })).frames.length
+  }
+  for (const q of [
+    'foot stool',
+    'footst',
+    'parties',
+    'boxes',
+    'install',
+    'fotstool',
+    'qzv party',
+    'at',
+    '"two box" qzv',
+  ])
+    expect(await found(q), q).toBeGreaterThan(0)
+  for (const q of ['qzvxj', 'qzvxj wqxrt', 'qzvxj -party']) expect([await found(q), sent], q).toEqual([0, 1])
+  await pool.end()
+  await stores[Symbol.asyncDispose]()
+})
+
 test('a question in known words takes one statement, and with a next best or an advice two', async () => {
   const stores = await openStores()
   const captions = ['a lamp on a table', 'a lamp by a window', 'a chair at a table']

@@ -1,10 +1,11 @@
-import { type SQL, sql } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
-import { expandTerms, isPartSearchable, MAX_LONGER, type TypoCandidate } from '../text/expand.ts'
+import { expandTerms, expansionOf, isPartSearchable, MAX_LONGER, type TypoCandidate } from '../text/expand.ts'
 import { JOINED_FROM, type ReadTerm } from '../text/query.ts'
 import type { Question } from '../text/question.ts'
 import { typosAllowed } from '../text/typos.ts'
 import { beginningOf, stemOf } from '../text/word-forms.ts'
+import { sql } from './sql.ts'
 import { type Executor, rowsOf, WORDS } from './tables.ts'
 import type { ExpandedQuestion } from './tsquery.ts'
 
@@ -22,6 +23,28 @@ interface Found {
   longer: boolean
 }
 
+/** What one word of a query may stand for, by scope. */
+interface Near {
+  /** How many words of the library were found for it, and one. */
+  size: number
+  byScope: ReadonlyMap<Scope, ReturnType<typeof expansionOf>>
+}
+
+interface NearWords {
+  /** Of the read model that the words are of. */
+  version: string | undefined
+  near: ReadonlyMap<string, Near>
+  /** All words were looked up just now, and the library has none that they may stand for. */
+  isNothing: boolean
+}
+
+interface NearRow {
+  version: string
+  found: Found[]
+  /** Whether a word of the library begins with a word of the query, or with two that are written together. */
+  begun: boolean
+}
+
 /** Words of the library that are kept for words of queries: about 5 MB. */
 const MAX_KEPT = 50_000
 /** The read model may change between looking up words and searching. Then both are repeated, at most this often. */
@@ -32,16 +55,16 @@ export type Expanded = (scope: Scope) => ExpandedQuestion
 
 /**
  * Answers a question by its expanded terms. The answer says of which version of the read model it is: where the words
- * are of another, they are looked up again.
+ * are of another, they are looked up again. `isUnheard`: the look just made shows that no row has any of the words.
  */
 export type Expand = <T>(
   question: Question,
-  ask: (expanded: Expanded) => Promise<{ answer: T; version: string | undefined }>,
+  ask: (expanded: Expanded, isUnheard: boolean) => Promise<{ answer: T; version: string | undefined }>,
 ) => Promise<T>
 
 /** Looking words up costs more than the search itself, so what was found is kept until the read model changes. */
 export function openExpand(db: Executor): Expand {
-  const kept = new LRUCache<string, Found[]>({ maxSize: MAX_KEPT, sizeCalculation: (found) => found.length + 1 })
+  const kept = new LRUCache<string, Near>({ maxSize: MAX_KEPT, sizeCalculation: ({ size }) => size })
   let keptFor: string | undefined
 
   function forget(version: string | undefined): void {
@@ -50,57 +73,73 @@ export function openExpand(db: Executor): Expand {
   }
 
   /** The similar words of each word, all from one version of the read model. */
-  async function nearWords(words: readonly string[]): Promise<{ version: string | undefined; found: Found[] }> {
+  async function nearWords(words: readonly string[], joins: readonly string[]): Promise<NearWords> {
     const version = keptFor
-    const known = new Map(words.map((word) => [word, kept.get(word)]))
-    const unknown = words.filter((word) => known.get(word) === undefined)
-    if (unknown.length === 0) return { version, found: [...known.values()].flatMap((some) => some!) }
-    const [row] = await rowsOf<{ version: string; found: Found[] }>(db, nearWordsQuery(unknown))
+    const near = new Map<string, Near>()
+    for (const word of words) {
+      const known = kept.get(word)
+      if (known) near.set(word, known)
+    }
+    const unknown = words.filter((word) => !near.has(word))
+    if (unknown.length === 0) return { version, near, isNothing: false }
+    const [row] = await rowsOf<NearRow>(db, nearWordsQuery(unknown, joins))
     if (row!.version !== keptFor) forget(row!.version)
     const found = new Map<string, Found[]>(unknown.map((word) => [word, []]))
     for (const one of row!.found) found.get(one.wanted)!.push(one)
-    for (const [word, some] of found) kept.set(word, some)
+    for (const [word, some] of found) {
+      const made = nearOf(word, some)
+      kept.set(word, made)
+      near.set(word, made)
+    }
     // Words that were known before are of the version before.
-    if (row!.version !== version && unknown.length < words.length) return nearWords(words)
-    return { version: row!.version, found: [...known].flatMap(([word, some]) => some ?? found.get(word)!) }
+    if (row!.version !== version && unknown.length < words.length) return nearWords(words, joins)
+    const isNothing = unknown.length === words.length && row!.found.length === 0 && !row!.begun
+    return { version: row!.version, near, isNothing }
   }
 
   return async (question, ask) => {
     const words = [...new Set(question.wanted.filter((term) => !term.exact).map((term) => term.words[0]!))]
     const lookedUp = words.filter(isLookedUp)
+    const joins = [...new Set(question.wanted.flatMap((term) => term.joins.map(({ word }) => word)))]
+    const isAllLookedUp = question.wanted.every(isMetByLookedUpWords)
     for (let tries = 1; ; tries++) {
-      const { version, found } = await nearWords(lookedUp)
-      const { answer, version: current } = await ask(expandedBy(question, groupByScope(lookedUp, found)))
+      const { version, near, isNothing } = await nearWords(lookedUp, joins)
+      const { answer, version: current } = await ask(expandedBy(question, near), isNothing && isAllLookedUp)
       if (lookedUp.length === 0 || current === undefined || current === version || tries === MAX_TRIES) return answer
       if (keptFor === version) forget(current)
     }
   }
 }
 
-function expandedBy({ wanted, excluded }: Question, candidates: ReadonlyMap<string, Candidates>): Expanded {
+/** The same terms each time they are asked for, so that their text is written once. */
+function expandedBy({ wanted, excluded }: Question, near: ReadonlyMap<string, Near>): Expanded {
+  const made = new Map<Scope, ExpandedQuestion>()
   return (scope) => {
+    const known = made.get(scope)
+    if (known) return known
     const strip = (terms: readonly ReadTerm[]) =>
       scope === 'frames' ? terms : terms.map((term) => ({ ...term, named: [], called: [] }))
-    return { terms: expandTerms(strip(wanted), candidates.get(scope)!), excluded: strip(excluded) }
+    const terms = expandTerms(strip(wanted), (word) => near.get(word)?.byScope.get(scope))
+    const question = { terms, excluded: strip(excluded) }
+    made.set(scope, question)
+    return question
   }
 }
 
+/** Whether no row meets this term but by words of the library that are looked up. */
+const isMetByLookedUpWords = ({ words, exact, named, called }: ReadTerm): boolean =>
+  !exact && named.length === 0 && called.length === 0 && isLookedUp(words[0]!)
+
 const isLookedUp = (word: string): boolean => isPartSearchable(word) || word.length >= JOINED_FROM
 
-/** Candidates by the word of the query. */
-type Candidates = Map<string, TypoCandidate[]>
-
-/** In each scope, with every word that was looked up. */
-function groupByScope(words: readonly string[], found: readonly Found[]): Map<string, Candidates> {
-  const byScope = new Map<string, Candidates>(SCOPES.map((scope) => [scope, new Map(words.map((word) => [word, []]))]))
-  for (const { wanted, scope, word, longer } of found) {
+function nearOf(word: string, found: readonly Found[]): Near {
+  const candidates = new Map<Scope, TypoCandidate[]>(SCOPES.map((scope) => [scope, []]))
+  for (const { scope, word: one, longer } of found) {
     const screen = scope === 'screen'
-    byScope
-      .get(screen ? 'frames' : scope)!
-      .get(wanted)!
-      .push({ word, screen, longer })
+    candidates.get(screen ? 'frames' : (scope as Scope))!.push({ word: one, screen, longer })
   }
-  return byScope
+  const byScope = new Map([...candidates].map(([scope, some]) => [scope, expansionOf(word, some)]))
+  return { size: found.length + 1, byScope }
 }
 
 /** The version of the read model. */
@@ -115,7 +154,7 @@ export async function versionOf(db: Executor): Promise<string | undefined> {
  * Words that differ by typos, those that begin like other forms of a word, longer words, on-screen words that contain a
  * word, and pairs of words that were typed as one, with the version of the read model.
  */
-function nearWordsQuery(words: readonly string[]): SQL {
+function nearWordsQuery(words: readonly string[], joins: readonly string[]): SQL {
   const typed = words.filter((word) => typosAllowed(word) > 0)
   const parts = words.filter(isPartSearchable)
   // Typed together, written apart: wifi for wi-fi, dont for don't.
@@ -172,5 +211,11 @@ function nearWordsQuery(words: readonly string[]): SQL {
     join ${WORDS} one on one.word = left(q.word, cut)
     join ${WORDS} other on other.scope = one.scope and other.word = substr(q.word, cut + 1)
    where one.scope = any('{frames,videos,brands,techniques}')`
-  return sql`select ${VERSION} as version, coalesce((select json_agg(found) from (${near}) found), '[]') as found`
+  const begun = sql`exists (
+    select from unnest((select ${sql.param([...words, ...joins])}::text[])) as q(word)
+     cross join unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope)
+      join ${WORDS} w on w.scope = s.scope and w.word >= q.word and w.word < q.word || chr(1114111))`
+  return sql`
+    select ${VERSION} as version, coalesce((select json_agg(found) from (${near}) found), '[]') as found,
+           ${begun} as begun`
 }

@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
 import type {
   DocumentKind,
   FrameDocument,
@@ -19,6 +19,7 @@ import { documentsOf, SHOWN_TEXT } from './documents.ts'
 import { FEW_RANKED, type FoundText, findNextBest, inSteps, nextBestQueries } from './next-best.ts'
 import { BY_STRENGTH, namedScore, partialScoreOf, ranked, scoreOf } from './rank.ts'
 import type { ReadModel } from './read-model.ts'
+import { sql } from './sql.ts'
 import { DOCUMENTS, ENTRIES, type Executor, FRAMES, rowsOf } from './tables.ts'
 import { allOf, anyOf, fixedOf } from './tsquery.ts'
 import { toFrameHit } from './wall.ts'
@@ -44,7 +45,9 @@ export async function searchGroups(
   if (question.wanted.length === 0 && question.excluded.length === 0) return nothing()
   if (namesOnly && question.wanted.length === 0) return nothing()
   const asked = { name: nameKey(q), limit, namesOnly }
-  return readModel.expand(question, (expanded) => askGroups(readModel, expanded, asked))
+  return readModel.expand(question, async (expanded, isUnheard) =>
+    isUnheard ? { answer: nothing(), version: undefined } : askGroups(readModel, expanded, asked),
+  )
 }
 
 async function askGroups(

@@ -1,6 +1,7 @@
-import { type SQL, sql } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
 import { NAMED } from '../score.ts'
 import type { ExpandedTerm } from '../text/expand.ts'
+import { sql } from './sql.ts'
 import { FRAMES } from './tables.ts'
 import { allTexts, anyOf, anyText, asTyped, namedOf, oneOf } from './tsquery.ts'
 

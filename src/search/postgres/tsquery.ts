@@ -1,7 +1,8 @@
-import { type SQL, sql } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
 import type { ExpandedTerm } from '../text/expand.ts'
 import type { ReadTerm } from '../text/query.ts'
 import { isCharacter, lexemesOf } from '../text/tokens.ts'
+import { sql } from './sql.ts'
 
 /** Questions as tsquery. */
 

@@ -1,6 +1,7 @@
-import { type SQL, sql } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
 import { cellOf } from '../color.ts'
 import type { FrameFilters } from '../library-search.ts'
+import { sql } from './sql.ts'
 
 const COLUMNS = {
   subject: 'subject',

@@ -34,29 +34,36 @@ export function isPartSearchable(word: string): boolean {
   return word.length >= 3 || (word.length === 2 && /[^\p{ASCII}]/u.test(word))
 }
 
-/** `candidates`: the words of the library that resemble a word of the query, by that word. */
+/** What one word may stand for. */
+type WordExpansion = Pick<ExpandedTerm, 'close' | 'forms' | 'parts' | 'pairs' | 'longer'>
+
+/** `candidates`: the words of the library that resemble this word. */
+export function expansionOf(word: string, candidates: readonly TypoCandidate[]): WordExpansion {
+  const all = candidates.filter((candidate) => !candidate.longer)
+  const longer = candidates.filter((candidate) => candidate.longer).map((candidate) => candidate.word)
+  const single = all.filter((candidate) => !candidate.word.includes(' '))
+  return {
+    close: closeTo(word, single),
+    forms: formsOf(word, single),
+    parts: containing(word, single),
+    pairs: all
+      .filter((candidate) => candidate.word.includes(' '))
+      .map((candidate) => candidate.word.split(' ') as [string, string])
+      .slice(0, MAX_CLOSE),
+    ...(longer.length <= MAX_LONGER ? { longer } : {}),
+  }
+}
+
+const ONLY_ITSELF: WordExpansion = { close: [], forms: [], parts: [], pairs: [] }
+
+/** `known`: what the first word of a term may stand for; undefined for a word that nothing is known of. */
 export function expandTerms(
   terms: readonly ReadTerm[],
-  candidates: ReadonlyMap<string, readonly TypoCandidate[]>,
+  known: (word: string) => WordExpansion | undefined,
 ): ExpandedTerm[] {
   return terms.map((term) => {
-    const word = term.words[0]!
-    if (term.exact) return { ...term, close: [], forms: [], parts: [], pairs: [] }
-    const known = candidates.get(word)
-    const all = known?.filter((candidate) => !candidate.longer) ?? []
-    const longer = known?.filter((candidate) => candidate.longer).map((candidate) => candidate.word)
-    const single = all.filter((candidate) => !candidate.word.includes(' '))
-    return {
-      ...term,
-      close: closeTo(word, single),
-      forms: formsOf(word, single),
-      parts: containing(word, single),
-      pairs: all
-        .filter((candidate) => candidate.word.includes(' '))
-        .map((candidate) => candidate.word.split(' ') as [string, string])
-        .slice(0, MAX_CLOSE),
-      ...(term.prefix && longer && longer.length <= MAX_LONGER ? { longer } : {}),
-    }
+    const { longer, ...others } = (term.exact ? undefined : known(term.words[0]!)) ?? ONLY_ITSELF
+    return { ...term, ...others, ...(term.prefix && longer ? { longer } : {}) }
   })
 }
 
