@@ -92,18 +92,19 @@ export function describeApi({
 }
 
 function toOperationObject(operation: Operation): ZodOpenApiOperationObject {
-  const { id, tag, scope, everyPlan, summary, bodyOptional = false } = operation
+  const { id, tag, scope, everyPlan, summary, keyOptional, cached, bodyOptional = false } = operation
   const sentences = [
     operation.description,
     scope && `Needs a key with the scope \`${scope}\`${everyPlan ? ', on any plan' : ''}.`,
+    !scope && !keyOptional && 'Needs no key.',
+    cached && 'The answer has an ETag.',
   ]
-  const description = sentences.filter(Boolean).join(' ')
   const content = toBody(operation)
   return {
     operationId: id,
     tags: [tag],
     summary,
-    ...(description ? { description } : {}),
+    description: sentences.filter(Boolean).join(' '),
     security: toSecurity(operation),
     parameters: toParameters(operation) as NonNullable<ZodOpenApiOperationObject['parameters']>,
     ...(content ? { requestBody: { required: !bodyOptional, content } } : {}),

@@ -52,6 +52,7 @@ updateWebhook`
 interface OperationObject {
   operationId: string
   summary: string
+  description?: string
   parameters?: { name: string; in: string; description?: string; schema: { type?: string; pattern?: string } }[]
   requestBody?: { required?: boolean; content: Record<string, { schema?: { minProperties?: number } }> }
   responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, { schema?: object }> }>
@@ -66,7 +67,10 @@ function operationsOf(): (OperationObject & { method: string; path: string })[] 
 test('operation ids are those that clients know, and every operation says what it is', () => {
   const operations = operationsOf()
   expect(operations.map(({ operationId }) => operationId).toSorted()).toEqual(OPERATION_IDS.trim().split(/\s+/))
-  for (const { summary } of operations) expect(summary.length).toBeGreaterThan(5)
+  for (const { operationId, summary, description } of operations) {
+    expect(summary.length).toBeGreaterThan(5)
+    expect(description, operationId).toMatch(/\.$/)
+  }
 })
 
 test('linters of OpenAPI find nothing', async () => {

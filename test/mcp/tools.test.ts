@@ -252,6 +252,11 @@ describe('answers that help on', () => {
     const terminals = (await get('/api/frames?q=terminal&subject=terminal')).frames.length
     expect(none.text).toContain(`- without tone bright: ${terminals} frames`)
     expect(none.text).not.toContain('without subject')
+    expect(none.text.split('\n').slice(0, 3)).toEqual([
+      'No frames found.',
+      expect.stringMatching(/^Read as: terminal/),
+      'Try:',
+    ])
     const dashboards = (await get('/api/frames?q=dashboard')).frames.length
     const words = await call('search_frames', { query: '"dashboard elephant"' })
     expect(words.text).toContain(`- without quotes and minus signs: ${dashboards} frames`)

@@ -79,11 +79,15 @@ export async function presentPage(
   const brands = first.frames.length > 0 ? undefined : await readBrands(deps.search, query)
   const found = brands?.found ?? first
   const next = found.frames.length === args.limit ? toCursor(tool, args, page + 1) : null
-  const notes = [...(brands?.notes ?? []), ...readingLines(found.readAs)]
+  const reading = readingLines(found.readAs)
+  const notes = brands?.notes ?? []
   const heading =
     found.frames.length > 0
-      ? [headingOf(found, page, next), ...notes]
-      : await emptyHeading(page, async () => [...notes, ...(await suggest(deps.advisor, query, first.loosened))])
+      ? [headingOf(found, page, next), ...notes, ...reading]
+      : await emptyHeading(page, reading, async () => [
+          ...notes,
+          ...(await suggest(deps.advisor, query, first.loosened)),
+        ])
   // Without words every frame scores the same.
   const scored = query.q !== '' && args.detail === 'full'
   const shown = [...found.frames, ...(found.nextBest ?? [])].map(({ document, score, missing }) => ({
@@ -142,7 +146,11 @@ function headingOf({ frames, nextBest = [], total }: FramePage, page: number, ne
   return `${plural(frames.length, 'frame')}${ofTotal}${numbered}${filled}${moreWith(next)}`
 }
 
-async function emptyHeading(page: number, suggestions: () => Promise<string[]>): Promise<string[]> {
+async function emptyHeading(
+  page: number,
+  reading: readonly string[],
+  suggestions: () => Promise<string[]>,
+): Promise<string[]> {
   if (page > 1) return ['No more frames.']
-  return ['No frames found. Try:', ...(await suggestions())]
+  return ['No frames found.', ...reading, 'Try:', ...(await suggestions())]
 }
