@@ -21,12 +21,16 @@ export interface Webhooks extends Pick<Sending, 'drain' | 'stop'> {
   prune(): Promise<void>
 }
 
+const MAIL_AGAIN_MS = 3_600_000
+
 /** Webhooks of a worker process: any number of processes may run them side by side. */
 export function openWebhooks(options: WebhookOptions): Webhooks {
   const { db, config, logger, faultPoint, clock = () => new Date() } = options
   const { smtpUrl, publicUrl } = config
   const mailer = options.mailer ?? (smtpUrl === undefined ? undefined : openMailer({ smtpUrl, publicUrl }))
   const sending = startSending(options)
+  /** Endpoints of which a mail was refused, and when to try again. */
+  const mailAgainAt = new Map<string, number>()
   return {
     consumer: {
       name: WEBHOOKS,
@@ -41,10 +45,19 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
     },
     drain: sending.drain,
     async tellOwners() {
+      const now = clock().getTime()
       for (const trouble of await troubledEndpoints(db, clock())) {
-        if (!mailer || trouble.to === null)
-          logger.warn({ endpoint: trouble.id, since: trouble.since, stage: trouble.stage }, 'webhook endpoint fails')
-        else await mailer.send({ to: trouble.to, ...toMail(trouble, publicUrl) })
+        const { id, to, since, stage } = trouble
+        if (now < (mailAgainAt.get(id) ?? 0)) continue
+        try {
+          if (!mailer || to === null) logger.warn({ endpoint: id, since, stage }, 'webhook endpoint fails')
+          else await mailer.send({ to, ...toMail(trouble, publicUrl) })
+        } catch (error) {
+          // Other owners have other mailboxes.
+          mailAgainAt.set(id, now + MAIL_AGAIN_MS)
+          logger.warn({ err: error, endpoint: id, since, stage }, 'mail about a webhook endpoint not sent')
+          continue
+        }
         await markTold(db, trouble)
       }
     },

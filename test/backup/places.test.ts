@@ -5,8 +5,11 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import S3rver from '@20minutes/s3rver'
+import { getTableName, is } from 'drizzle-orm'
+import { PgTable } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BackupFailure, explain } from '../../src/backup/failure.ts'
+import { readManifest } from '../../src/backup/manifest.ts'
 import { openPlace } from '../../src/backup/place.ts'
 import { type RestoreOptions, restoreBackup } from '../../src/backup/restore.ts'
 import { verifyBackup } from '../../src/backup/verify.ts'
@@ -56,6 +59,25 @@ const restore = (databaseUrl: string, place: MediaStore, options: Partial<Restor
     rebuild: async () => undefined,
     ...options,
   })
+
+/** All tables that the code knows: a new one is in the next backup, or this fails. */
+async function tablesOfSchema(): Promise<string[]> {
+  const folder = new URL('../../src/db/schema/', import.meta.url)
+  const modules = await Promise.all(readdirSync(folder).map((file) => import(new URL(file, folder).href)))
+  const tables = modules.flatMap((module: object) => Object.values(module)).filter((one) => is(one, PgTable))
+  return tables.map(getTableName)
+}
+
+test('a backup holds every table of the schema but the state of the read model', async () => {
+  using folder = openFolder()
+  const place = openDiskStore(folder.path)
+  const { backup } = await backUp(place)
+  const { tables } = await readManifest(place, backup)
+  const expected = (await tablesOfSchema()).filter((name) => name !== 'read_models')
+  expect(expected).toContain('webhook_deliveries')
+  expect(expected).toContain('analytics_uses')
+  expect(tables.map(({ table }) => table).toSorted()).toEqual(expected.toSorted())
+})
 
 const notice = (work: Promise<unknown>) =>
   work.then(

@@ -1,24 +1,16 @@
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { START } from '../../src/events/catalogue.ts'
 import { toCloudEvent } from '../../src/events/cloud-event.ts'
 import { readEvents } from '../../src/events/read.ts'
 import { countWebhooks } from '../../src/library/webhooks/describe.ts'
-import { openWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { openStage, type Stage } from './support.ts'
+import { status, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { type Stage, useStage } from './support.ts'
 
 let stage: Stage
 let receiver: WebhookReceiver
-beforeAll(async () => {
-  stage = await openStage()
-})
-afterAll(() => stage[Symbol.asyncDispose]())
-beforeEach(async () => {
-  receiver = await openWebhookReceiver()
-})
-afterEach(async () => {
-  await stage.stores.db.$client.query('delete from webhook_endpoints')
-  await receiver[Symbol.asyncDispose]()
+useStage({}, (given) => {
+  ;({ stage, receiver } = given)
 })
 
 test('an event of a chosen type arrives once, as the log shows it, signed as the referee demands', async () => {

@@ -1,23 +1,15 @@
 import { createPublicKey, verify } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { rotateSecret } from '../../src/library/webhooks/endpoints.ts'
 import { openSigner, publicKeyOf } from '../../src/webhooks/secrets.ts'
-import { openWebhookReceiver, type Received, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { openStage, type Stage } from './support.ts'
+import type { Received, WebhookReceiver } from '../support/webhook-receiver.ts'
+import { type Stage, useStage } from './support.ts'
 
 let stage: Stage
 let receiver: WebhookReceiver
-beforeAll(async () => {
-  stage = await openStage({ clock: undefined })
-})
-afterAll(() => stage[Symbol.asyncDispose]())
-beforeEach(async () => {
-  receiver = await openWebhookReceiver()
-})
-afterEach(async () => {
-  await stage.stores.db.$client.query('delete from webhook_endpoints')
-  await receiver[Symbol.asyncDispose]()
+useStage({ clock: undefined }, (given) => {
+  ;({ stage, receiver } = given)
 })
 
 async function next(): Promise<Received> {

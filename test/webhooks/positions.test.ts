@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { formatCursor, START } from '../../src/events/catalogue.ts'
 import { CloudEvent, toCloudEvent } from '../../src/events/cloud-event.ts'
 import { findEnd, readEvents } from '../../src/events/read.ts'
@@ -8,20 +8,12 @@ import { pauseEndpoint } from '../../src/library/webhooks/states.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { openWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { openStage, type Stage } from './support.ts'
+import { openStage, type Stage, useStage } from './support.ts'
 
 let stage: Stage
 let receiver: WebhookReceiver
-beforeAll(async () => {
-  stage = await openStage()
-})
-afterAll(() => stage[Symbol.asyncDispose]())
-beforeEach(async () => {
-  receiver = await openWebhookReceiver()
-})
-afterEach(async () => {
-  await stage.stores.db.$client.query('delete from webhook_endpoints')
-  await receiver[Symbol.asyncDispose]()
+useStage({}, (given) => {
+  ;({ stage, receiver } = given)
 })
 
 const subjects = () => receiver.received.map(({ body }) => JSON.parse(body).subject as string)

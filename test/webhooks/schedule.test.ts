@@ -1,7 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Mailer } from '../../src/mailer.ts'
-import { openWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { openStage, type Stage } from './support.ts'
+import { status, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { type Stage, useStage } from './support.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -10,8 +10,8 @@ const mails: Parameters<Mailer['send']>[0][] = []
 let spread = 0.5
 let stage: Stage
 let receiver: WebhookReceiver
-beforeAll(async () => {
-  stage = await openStage({
+useStage(
+  {
     random: () => spread,
     mailer: {
       async send(mail) {
@@ -19,18 +19,13 @@ beforeAll(async () => {
       },
       close: () => undefined,
     },
-  })
-})
-afterAll(() => stage[Symbol.asyncDispose]())
-beforeEach(async () => {
-  mails.length = 0
-  spread = 0.5
-  receiver = await openWebhookReceiver()
-})
-afterEach(async () => {
-  await stage.stores.db.$client.query('delete from webhook_endpoints')
-  await receiver[Symbol.asyncDispose]()
-})
+  },
+  (given) => {
+    mails.length = 0
+    spread = 0.5
+    ;({ stage, receiver } = given)
+  },
+)
 
 /** Moves the time to the next attempt of anybody. False when nothing waits. */
 async function toNext(): Promise<boolean> {

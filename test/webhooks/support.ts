@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { appendEvents } from '../../src/events/append.ts'
 import { type RunningConsumer, startConsumer } from '../../src/events/consume.ts'
 import { listDeliveries } from '../../src/library/webhooks/deliveries.ts'
@@ -12,6 +13,7 @@ import { resumeEndpoint } from '../../src/library/webhooks/states.ts'
 import type { Signing } from '../../src/webhooks/secrets.ts'
 import { openWebhooks, type WebhookOptions, type Webhooks } from '../../src/workers/webhooks.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'
+import { openWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 const PUBLIC_URL = 'https://frames.example'
 const logger = pino({ level: 'silent' })
@@ -115,4 +117,25 @@ export async function openStage(options: Partial<WebhookOptions> = {}): Promise<
   let written = 0
   stage.worker = await open()
   return stage
+}
+
+/** A stage for all tests of a file, and a receiver for each. No endpoint outlives its test. */
+export function useStage(
+  options: Partial<WebhookOptions>,
+  begin: (given: { stage: Stage; receiver: WebhookReceiver }) => void,
+): void {
+  let stage: Stage
+  let receiver: WebhookReceiver
+  beforeAll(async () => {
+    stage = await openStage(options)
+  })
+  afterAll(() => stage[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    receiver = await openWebhookReceiver()
+    begin({ stage, receiver })
+  })
+  afterEach(async () => {
+    await stage.stores.db.$client.query('delete from webhook_endpoints')
+    await receiver[Symbol.asyncDispose]()
+  })
 }
