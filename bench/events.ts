@@ -82,7 +82,7 @@ function write(db: Db, subject: string): Promise<void> {
   )
 }
 
-/** How often the log is read while events come one by one, for one follower and for many. */
+/** Counts the reads of the log while events are appended one by one, for one follower and for many. */
 async function countReads({ db, url }: TemporaryDatabase, given: { commits: number; followers: number }) {
   const counts: number[] = []
   for (const followers of [1, given.followers]) {
@@ -138,7 +138,7 @@ async function serve({ db, url }: TemporaryDatabase): Promise<Service> {
   }
 }
 
-/** The time from before a commit to what it brings: a NOTIFY on a bare connection, and the event on the stream. */
+/** Measures the time from before a commit to a NOTIFY on a bare connection, and to the event on the stream. */
 async function measureTail({ db, url }: TemporaryDatabase, service: Service, { commits }: { commits: number }) {
   const listener = new pg.Client({ connectionString: url })
   await listener.connect()
@@ -222,7 +222,7 @@ async function measurePages(
   }
 }
 
-/** The client's process: reads the whole log in the way it is told, and answers with the events per second. */
+/** The client's process: reads the whole log in the requested way, and answers with the events per second. */
 async function serveReads(addresses: Addresses): Promise<undefined> {
   process.on('message', (way: (typeof WAYS)[number]) => {
     void timed(() => (way === 'cursor' ? readCursor(addresses) : readPages(addresses))).then((speed) =>

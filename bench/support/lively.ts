@@ -9,9 +9,9 @@ export interface LivelyOptions {
 }
 
 /**
- * Appends events of `days` days up to now to the log of a seeded library: saves and pins of its frames (a few frames
- * have most of them), boards, videos, model calls and searches without an answer, with a rhythm of days and weeks.
- * Events only, without their rows: for looking at figures and for measuring what counts them.
+ * Appends events of the last `days` days to the log of a seeded library, with a rhythm of days and weeks. They are
+ * saves and pins of its frames (a few frames have most of them), boards, videos, model calls and searches without an
+ * answer. Events only, without their rows: for looking at figures and for measuring what counts them.
  */
 export async function seedLivelyEvents(db: Db, { events, days, seed = 1 }: LivelyOptions): Promise<number> {
   return db.transaction(async (tx) => {

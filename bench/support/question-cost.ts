@@ -10,8 +10,8 @@ import { SEED_WORDS } from './library.ts'
 import { mean, round } from './stats.ts'
 
 /**
- * What a question that nobody has asked before costs the machine: CPU time of the API and of PostgreSQL, against a
- * bare `select` of the documents that the answer shows, sent by the same process.
+ * CPU time of the API and of PostgreSQL for a question that is not in memory. The limit is a bare `select` of the
+ * documents in the answer, sent by the same process.
  */
 
 /** CPU milliseconds a question. */

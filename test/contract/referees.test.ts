@@ -6,8 +6,8 @@ import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
 /*
- * What outside testers of APIs do, from the served document alone: call every operation as it says, then with each
- * thing wrong in turn, and hold every answer against what it documents.
+ * Does what API testing tools do, from the served document alone. It calls every operation as documented, then with one
+ * fault at a time, and compares every answer with the document.
  */
 
 interface Parameter {

@@ -2,8 +2,8 @@ import { createRequire, registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 /**
- * Gives the generator of types a TypeScript that has an API in JavaScript: version 7 has none, and a second
- * `typescript` would take the place of its command. Call it before importing the generator.
+ * Gives the type generator a TypeScript with a JavaScript API. Version 7 has none, and a second `typescript` package
+ * would replace its command. Call it before importing the generator.
  */
 export function giveTypescriptToGenerators(): void {
   const bundled = pathToFileURL(createRequire(import.meta.url).resolve('@ts-morph/common')).href

@@ -15,11 +15,12 @@ import type { Measurement, MeasureReply } from './measure-worker.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { openTextReader, type Word } from './read-text.ts'
 
+/** Longest measuring of one picture, faces included. */
+const MEASURE_TIMEOUT_MS = 120_000
+
 export interface MeasuringAnnotatorOptions {
   /** Longest reading of one picture (default 60 s; it usually takes one). After it the frame's text stays unknown. */
   readTimeoutMs?: number
-  /** Longest measuring of one picture, faces included (default 120 s). */
-  measureTimeoutMs?: number
   /** For benchmarks. */
   onTimed?: (timing: FrameTiming) => void
 }
@@ -40,7 +41,7 @@ export interface FrameTiming {
  * load once, on the first frame, while the calling thread waits. They take about 500 MB, 400 with `CHILD_ENV`.
  */
 export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}): Promise<Annotator> {
-  const meter = openMeter(options.measureTimeoutMs ?? 120_000)
+  const meter = openMeter(MEASURE_TIMEOUT_MS)
   const reader = openTextReader({ timeoutMs: options.readTimeoutMs ?? 60_000 })
 
   async function annotateFrame(
