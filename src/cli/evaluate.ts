@@ -6,15 +6,17 @@ import type { FrameRow } from '../db/schema/frames.ts'
 import type { Truth } from '../library/evaluation/agreement.ts'
 import { storeCalibration } from '../library/evaluation/calibration.ts'
 import { holdApart, loadCorrections, styleVersion } from '../library/evaluation/house-style.ts'
-import { type ModelReport, reportOn, type Truths } from '../library/evaluation/report.ts'
+import { bestTruths, type ModelReport, reportOn, type Truths } from '../library/evaluation/report.ts'
 import { loadFrames, parseLabels, sampleForEvaluation, valuesBy } from '../library/evaluation/sample.ts'
+import { type Comparison, compareModels } from '../library/evaluation/verdict.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import type { Correction, HouseStyle } from '../vision/model/house-style.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../vocabulary.ts'
 import { askModel, type EvaluationSample, loadSample, type ModelRun } from '../workers/evaluate-model.ts'
 import { openHouseStyle } from '../workers/house-style.ts'
 import { type CommandContext, parseInteger, withContext } from './context.ts'
-import { dollars, ms, share, writeEvaluationPage } from './evaluation-page.ts'
+import { writeEvaluationPage } from './evaluation-page.ts'
+import { agreementText, dollars, ms, share, worth } from './evaluation-text.ts'
 import { addExamples } from './examples.ts'
 import { CliError, usage } from './failure.ts'
 import { print } from './terminal.ts'
@@ -57,6 +59,8 @@ export function defineEvaluate(command: Command): void {
 interface Evaluation {
   sample: number
   models: ModelReport[]
+  /** With `--against`: the two models on the same values. */
+  comparison?: Comparison
   /** With `--style`: by how much agreement with people rose, per attribute. */
   gain?: Partial<Record<AnnotatedAttribute, number>>
 }
@@ -82,6 +86,11 @@ async function evaluate(context: CommandContext, options: Options): Promise<void
   const reports = runs.map((run) => reportOn(run, truths))
   for (const { model, calibration } of reports.slice(0, models.length))
     if (Object.keys(calibration).length > 0) await storeCalibration(db, model, calibration)
+  const [first, second] = runs
+  const comparison =
+    options.against !== undefined && first && second
+      ? compareModels(first.answers, second.answers, bestTruths(truths))
+      : undefined
   if (options.page !== undefined) {
     const titles = new Map(
       asked.videos.flatMap(({ context: video, frames }) => frames.map(({ id }) => [id, video.title])),
@@ -95,13 +104,20 @@ async function evaluate(context: CommandContext, options: Options): Promise<void
       })),
     )
     const compared = reports.map((report, i) => ({ report, answers: runs[i]!.answers }))
-    await writeFile(options.page, writeEvaluationPage(pictures, compared, truths, new Date()))
+    const told = comparison ? worth(reports, comparison) : []
+    await writeFile(options.page, writeEvaluationPage(pictures, compared, truths, { at: new Date(), told }))
   }
   const gain = shown && gainOf(reports[0]!, reports[1]!)
-  const evaluation: Evaluation = { sample: rows.length, models: reports, ...(gain ? { gain } : {}) }
+  const evaluation: Evaluation = {
+    sample: rows.length,
+    models: reports,
+    ...(comparison ? { comparison } : {}),
+    ...(gain ? { gain } : {}),
+  }
   print(options.json, evaluation, () => [
     `${rows.length} frames. Nothing in the library was changed; the calls are in the books.`,
     ...reports.flatMap(describe),
+    ...(comparison ? ['', ...worth(reports, comparison)] : []),
     ...Object.entries(gain ?? {}).map(([name, by]) => `Gain by the house style, ${name}: ${by.toFixed(2)}`),
   ])
 }
@@ -221,7 +237,8 @@ function describe(report: ModelReport): string[] {
     '',
     report.model,
     `  ${report.frames} frames answered, ${report.refused} refused, ${report.failed} failed`,
-    `  ${report.calls} calls, ${report.broken_calls} broken, median ${ms(latency.median)}, p95 ${ms(latency.p95)}`,
+    `  ${report.calls} calls, ${report.broken_calls} broken`,
+    `  Time of a call: median ${ms(latency.median)}, p95 ${ms(latency.p95)}, p99 ${ms(latency.p99)}`,
     `  ${dollars(report.cost_per_1000_frames)} for 1,000 frames (${dollars(report.cost_usd)} now)`,
   ]
   if (report.stopped) lines.push(`  Ended early: ${report.stopped.message}`)
@@ -230,7 +247,7 @@ function describe(report: ModelReport): string[] {
       const score = report.agreement[source][attribute]
       if (score)
         lines.push(
-          `  ${attribute.padEnd(15)} ${source.padEnd(9)} ${share(score.agreement)}, ` +
+          `  ${attribute.padEnd(15)} ${source.padEnd(9)} ${agreementText(score)}, ` +
             `${score.answered} of ${score.compared} answered`,
         )
     }

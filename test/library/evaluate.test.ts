@@ -45,6 +45,10 @@ async function open(count: number, fake: (nth: (image: string) => number) => Fak
   return { endpoint, ids, evaluate, label, pictures }
 }
 
+/** An interval that holds a share and is not empty. */
+const between = (share: number) =>
+  expect.toSatisfy(([low, high]: [number, number]) => low <= share && share <= high && low < high)
+
 /** Everything of the library that an evaluation must not change. */
 async function library() {
   const tables = await Promise.all(
@@ -87,11 +91,11 @@ test('agreement, refusals, broken answers, cost and calibration are exactly thos
   const [report] = json.models
   expect(report).toMatchObject({ model: 'fake-vl', frames: 40, refused: 1, failed: 0, stopped: null })
   expect(report.agreement.labels).toEqual({
-    subject: { compared: 40, answered: 39, agreed: 31, agreement: 31 / 39 },
-    shot: { compared: 40, answered: 39, agreed: 30, agreement: 30 / 39 },
-    zone: { compared: 40, answered: 29, agreed: 29, agreement: 1 },
+    subject: { compared: 40, answered: 39, agreed: 31, agreement: 31 / 39, interval: between(31 / 39) },
+    shot: { compared: 40, answered: 39, agreed: 30, agreement: 30 / 39, interval: between(30 / 39) },
+    zone: { compared: 40, answered: 29, agreed: 29, agreement: 1, interval: between(1) },
     // One of two words each.
-    on_screen_text: { compared: 40, answered: 39, agreed: 19.5, agreement: 0.5 },
+    on_screen_text: { compared: 40, answered: 39, agreed: 19.5, agreement: 0.5, interval: between(0.5) },
   })
   expect(report.calibration.shot).toEqual([
     { from: 0.6, to: 0.7, n: 19, mean_confidence: expect.closeTo(0.65), agreed: expect.closeTo(10 / 19) },
@@ -144,8 +148,49 @@ test('what people corrected is compared first, and two models stand side by side
   expect(json.models.map(({ model }: { model: string }) => model)).toEqual(['fake-vl', 'other-vl'])
   expect(new Set(endpoint.calls.map(({ body }) => body.model))).toEqual(new Set(['fake-vl', 'other-vl']))
   for (const { agreement } of json.models)
-    expect(agreement.people).toEqual({ subject: { compared: 6, answered: 6, agreed: 3, agreement: 0.5 } })
+    expect(agreement.people).toEqual({
+      subject: { compared: 6, answered: 6, agreed: 3, agreement: 0.5, interval: between(0.5) },
+    })
   expect(json.models[1].cost_usd).toBeCloseTo(json.models[0].cost_usd * 2, 9)
+  expect(json.comparison).toMatchObject({ only_first: 0, only_second: 0, p: 1 })
+})
+
+test('a model that is better by what was planted is said to be, with what each further right value costs', async () => {
+  // Both models know 20 frames; the larger alone knows 14 more, the smaller alone 2.
+  const { endpoint, ids, label, pictures } = await open(40, () => ({}))
+  const given = await label(() => ({ subject: 'terminal' }))
+  await using both = await startFakeVisionEndpoint({
+    replace: async (body) => {
+      const { content } = body.messages.at(-1)
+      const frames = content.flatMap(({ text }: { text?: string }, i: number) => {
+        const frame = /^(f\d+):$/.exec(text ?? '')?.[1]
+        if (!frame) return []
+        const n = pictures.indexOf(content[i + 1].image_url.url)
+        const knows = n < 20 || (body.model === 'other-vl' ? n < 34 : n >= 38)
+        return [{ frame, subject: knows ? 'terminal' : 'logo' }]
+      })
+      const message = { role: 'assistant', content: JSON.stringify({ frames }) }
+      const usage = { prompt_tokens: 1000, completion_tokens: 100, total_tokens: 1100 }
+      return { status: 200, body: { id: 'c', choices: [{ index: 0, finish_reason: 'stop', message }], usage } }
+    },
+  })
+  const env = { VISION_BASE_URL: both.baseUrl, VISION_MODEL: 'fake-vl', VISION_PRICE_IN: '1', VISION_PRICE_OUT: '10' }
+  const args = [...given, '--against', 'other-vl', '--against-price', '3,30']
+  const run = (more: string[]) => frames(service, service.stores.redisUrl, ['evaluate', ...args, ...more], env)
+  const { json } = await run(['--json'])
+  expect(ids).toHaveLength(40)
+  expect(endpoint.calls).toHaveLength(0)
+  const { comparison, models } = json
+  expect(comparison).toMatchObject({ frames: 40, first_right: 22, second_right: 34, only_first: 2, only_second: 14 })
+  expect(comparison.p).toBeCloseTo(0.00418, 4)
+  const [small, large] = models.map(
+    ({ cost_per_1000_frames }: { cost_per_1000_frames: number }) => cost_per_1000_frames,
+  )
+  const { stdout } = await run([])
+  expect(stdout).toMatch(/Of \d+ known values fake-vl has 22 right, other-vl 34\. Right in one alone: 2 and 14\./)
+  expect(stdout).toContain('other-vl is better (p = 0.004).')
+  const each = ((large - small) / ((12 / 40) * 1000)).toFixed(4)
+  expect(stdout).toContain(`$${each} for each further right value`)
 })
 
 test('a budget that runs out in the middle ends the run with what it has, and says so', async () => {

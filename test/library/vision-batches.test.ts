@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { findAnnotator } from '../../src/library/annotator/active-annotator.ts'
 import { answerCache } from '../../src/library/annotator/answer-cache.ts'
-import { costsOf } from '../../src/library/annotator/vision-spending.ts'
+import { costsOf, expectedCostOfFrames } from '../../src/library/annotator/vision-spending.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { openQueues } from '../../src/queue/queues.ts'
 import { reconcileJobs } from '../../src/workers/reconcile.ts'
@@ -143,7 +143,7 @@ test('of failed, broken, missing and repeated lines, what is not answered goes i
   expect((await costsOf(service.stores.db)).cost_usd).toBeCloseTo(halfOf(4, frames), 9)
 })
 
-test.each(['expired', 'failed'] as const)(
+test.each(['expired', 'failed', 'cancelled'] as const)(
   'batches that end as %s twice: the frames are asked about as usual',
   async (as) => {
     const { endpoint, round, work } = await open({ batches: { ends: () => as, request: () => 'missing' } })
@@ -163,6 +163,36 @@ test.each(['expired', 'failed'] as const)(
     expect((await costsOf(service.stores.db)).calls).toBe(1)
   },
 )
+
+test('after batches, a call is expected to cost what a call costs', async () => {
+  const { endpoint, round, work } = await open()
+  const video = await addVideo(service, 16, { backfill: true })
+  await service.drain()
+  await round()
+  endpoint.batches.end()
+  await round()
+  await work()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+  const { calls, cost_usd } = await expectedCostOfFrames(service.stores.db, 'fake-vl', 16)
+  // Two requests at half the price cost what one call costs.
+  expect(cost_usd! / calls).toBeCloseTo((await costsOf(service.stores.db)).cost_usd, 9)
+})
+
+test('a provider that writes its words in capitals, and no file as an empty text', async () => {
+  const { endpoint, round, work } = await open()
+  const video = await addVideo(service, 8, { backfill: true })
+  await service.drain()
+  await round()
+  endpoint.batches.end()
+  for (const batch of endpoint.batches.batches) {
+    batch.status = batch.status.toUpperCase()
+    batch.error_file_id = ''
+  }
+  await round()
+  await work()
+  expect(await videoRow(service, video)).toMatchObject({ status: 'ready' })
+  expect(endpoint.calls).toHaveLength(0)
+})
 
 test('a batch is as large as the day’s budget allows; the rest waits', async () => {
   const { endpoint, round, work } = await open({}, { VISION_BUDGET_DAY: '0.021' })

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** What becomes of the nth batch (from 0), and of one of its requests. */
 export interface FakeBatchOptions {
-  ends?: (batch: number) => 'completed' | 'expired' | 'failed'
+  ends?: (batch: number) => 'completed' | 'expired' | 'failed' | 'cancelled'
   /** `twice`: its line comes back two times. */
   request?: (batch: number, n: number) => 'answered' | 'twice' | 'failed' | 'garbage' | 'missing'
   /** Answers about the request's frames, by the bodies of the calls. */

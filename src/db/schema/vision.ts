@@ -16,6 +16,7 @@ export const visionCalls = pgTable(
     cachedTokens: integer('cached_tokens'),
     outputTokens: integer('output_tokens'),
     costUsd: doublePrecision('cost_usd'),
+    /** 0 for an answer of a batch. */
     durationMs: integer('duration_ms').notNull(),
     outcome: text().notNull(),
     at: at('at').notNull().defaultNow(),

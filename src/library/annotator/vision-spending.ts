@@ -6,6 +6,7 @@ import { visionCalls } from '../../db/schema/vision.ts'
 import { appendEvent } from '../../events/append.ts'
 import { type AnnotatorCall, AnnotatorUnavailable, type CallBooks, VideoBudgetSpent } from '../../vision/annotator.ts'
 import { MEASURED } from '../../vision/measured/identity.ts'
+import { BATCH_PRICE } from '../../vision/model/usage.ts'
 
 /** The model that is paid, its prices per million tokens, and the budgets, in US dollars. */
 export type SpendingRules = Pick<VisionConfig, 'model' | 'priceIn' | 'priceOut' | 'budgetPerDay' | 'budgetPerVideo'>
@@ -175,11 +176,15 @@ export async function costsOf(db: DbOrTx, videoId?: string): Promise<Costs> {
   }
 }
 
-/** Mean cost and number of frames of the model's last 50 priced answers; null and 0 while there are none. */
+/**
+ * Mean cost and number of frames of the model's last 50 priced answers; null and 0 while there are none. Answers of
+ * batches (they took no time) count at the price of a call.
+ */
 async function averageCallOf(db: DbOrTx, model: string): Promise<{ costUsd: number | null; framesPerCall: number }> {
   const { rows } = await db.execute<{ cost: number | null; frames: number | null }>(sql`
-    select avg(cost_usd)::float8 as cost, avg(frames)::float8 as frames
-      from (select cost_usd, frames from vision_calls
+    select avg(case when duration_ms = 0 then cost_usd / ${BATCH_PRICE}::float8 else cost_usd end)::float8 as cost,
+           avg(frames)::float8 as frames
+      from (select cost_usd, frames, duration_ms from vision_calls
              where model = ${model} and cost_usd is not null and outcome <> ${SENT}
              order by at desc limit 50) last`)
   const { cost, frames: framesPerCall } = rows[0]!

@@ -1,5 +1,6 @@
 import type { FrameAnnotation } from '../../vision/annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
+import { wilson } from './interval.ts'
 
 /** Attributes with free text. Their values are compared by words. */
 const TEXTS: ReadonlySet<AnnotatedAttribute> = new Set(['caption', 'composition', 'steal', 'on_screen_text'])
@@ -20,6 +21,8 @@ export interface Agreement {
   agreed: number
   /** `agreed` ÷ `answered`; null without an answer. */
   agreement: number | null
+  /** Where the agreement of all such frames lies with 95 % confidence; null without an answer. */
+  interval: [low: number, high: number] | null
 }
 
 /** Agreement of one value with the values that count as right, 0–1. */
@@ -56,8 +59,12 @@ export function scoreAnswers(
       answered++
       agreed += agreementOf(attribute, value, right)
     }
-    if (compared > 0)
-      scores[attribute] = { compared, answered, agreed, agreement: answered > 0 ? agreed / answered : null }
+    if (compared === 0) continue
+    const share =
+      answered > 0
+        ? { agreement: agreed / answered, interval: wilson(agreed, answered) }
+        : { agreement: null, interval: null }
+    scores[attribute] = { compared, answered, agreed, ...share }
   }
   return scores
 }

@@ -19,7 +19,7 @@ export interface ModelReport {
   /** Calls, and how many answers were broken: repaired, or without any frame. */
   calls: number
   broken_calls: number
-  latency_ms: { median: number | null; p95: number | null }
+  latency_ms: { median: number | null; p95: number | null; p99: number | null }
   input_tokens: number
   output_tokens: number
   /** Null where no price is known. */
@@ -52,7 +52,7 @@ export function reportOn(
     failed: statuses.filter((status) => status === 'failed').length,
     calls: calls.length,
     broken_calls: calls.filter(({ outcome }) => outcome === 'failed' || outcome === 'repaired').length,
-    latency_ms: { median: quantile(durations, 0.5), p95: quantile(durations, 0.95) },
+    latency_ms: { median: quantile(durations, 0.5), p95: quantile(durations, 0.95), p99: quantile(durations, 0.99) },
     input_tokens: calls.reduce((sum, call) => sum + (call.inputTokens ?? 0), 0),
     output_tokens: calls.reduce((sum, call) => sum + (call.outputTokens ?? 0), 0),
     cost_usd: costUsd,

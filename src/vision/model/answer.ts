@@ -23,7 +23,9 @@ export interface ParsedAnswer {
  * Reads an answer: the JSON itself, or JSON inside a code fence or prose. From a broken answer it takes every complete
  * frame object, because a cut-off answer has been paid for up to the cut.
  */
-export function parseAnswer(text: string): ParsedAnswer {
+export function parseAnswer(answer: string): ParsedAnswer {
+  // Servers without a parser for reasoning leave it in the text, with drafts of the answer.
+  const text = answer.replace(/^\s*<think>[\s\S]*?<\/think>/, '')
   for (const candidate of [text, text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)]) {
     const frames = toFrames(tryParse(candidate))
     if (frames) return { frames, whole: true }

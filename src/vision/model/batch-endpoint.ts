@@ -60,9 +60,11 @@ export function openBatchEndpoint({
     },
     async state(batchId) {
       const batch = await client.batches.retrieve(batchId)
-      if (!ENDED.has(batch.status)) return { ended: false }
-      const files = [batch.output_file_id, batch.error_file_id].filter((id) => typeof id === 'string')
-      return { ended: true, status: batch.status, files }
+      // Some providers write it in capitals, and an empty text for a file that is not there.
+      const status = String(batch.status).toLowerCase()
+      if (!ENDED.has(status)) return { ended: false }
+      const files = [batch.output_file_id, batch.error_file_id].filter((id) => typeof id === 'string' && id !== '')
+      return { ended: true, status, files: files as string[] }
     },
     async download(fileId) {
       return (await client.files.content(fileId)).text()

@@ -105,6 +105,7 @@ export function openCallGate(options: GateOptions): CallGate {
         const reply = await askEndpoint(call)
         const durationMs = Math.round(performance.now() - start)
         const parsed = parseAnswer(reply.kind === 'text' ? reply.text : '')
+        endpoint.learn(reply, parsed.frames.length > 0)
         const recorded = call.record(booked, reply, parsed, durationMs).finally(release)
         // Awaited after the answers are handed over: a failure to record must not lose what was paid for.
         recorded.catch(() => {})

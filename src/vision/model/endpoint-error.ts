@@ -20,13 +20,20 @@ export interface CallFailure {
  */
 export function classify(error: unknown): CallFailure {
   if (!(error instanceof OpenAI.APIError) || error.status === undefined) return classifyConnection(error)
-  const { status, code } = error
+  const { status } = error
   const reason = `HTTP ${status}: ${shortMessage(error)}`
+  if (isModeration(error)) return { kind: 'refused', reason }
   const unavailable = unavailableBy(error, reason)
   if (unavailable) throw unavailable
-  if (code === 'content_filter' || code === 'content_policy_violation') return { kind: 'refused', reason }
   if (status >= 400 && status < 500 && status !== 408 && status !== 409) return { kind: 'rejected', reason }
   return { kind: 'failed', reason }
+}
+
+/** OpenRouter answers 403 to a picture that its moderation flags, with the reasons. */
+function isModeration({ status, code, error }: InstanceType<typeof OpenAI.APIError>): boolean {
+  if (code === 'content_filter' || code === 'content_policy_violation') return true
+  const metadata = (error as { metadata?: { reasons?: unknown } } | undefined)?.metadata
+  return status === 403 && Array.isArray(metadata?.reasons)
 }
 
 function classifyConnection(error: unknown): CallFailure {
@@ -59,7 +66,8 @@ function unavailableBy(
     return misconfigured(
       `The vision endpoint does not know the model or the path (${reason}). Check VISION_MODEL and VISION_BASE_URL.`,
     )
-  const pauseMs = status === 503 ? readRetryAfter(headers) : null
+  // Overload has many numbers: 503, and 529 of Anthropic.
+  const pauseMs = (status ?? 0) >= 500 ? readRetryAfter(headers) : null
   return pauseMs === null ? undefined : rateLimited(pauseMs)
 }
 

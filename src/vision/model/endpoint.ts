@@ -26,7 +26,7 @@ export interface ModelRequest {
 }
 
 export type ModelReply =
-  | { kind: 'text'; text: string; truncated: boolean; usage: Usage }
+  | { kind: 'text'; text: string; truncated: boolean; usage: Usage; mode?: AnswerMode }
   | { kind: 'refused'; reason: string; usage: Usage }
   /** The endpoint cannot take this request (an image in the wrong form). Repeating it is useless. */
   | { kind: 'rejected'; reason: string; usage: Usage }
@@ -36,6 +36,11 @@ export type ModelReply =
 export interface Endpoint {
   /** @throws AnnotatorUnavailable when the endpoint asks to wait, or when the key or the model is wrong */
   ask(request: ModelRequest, signal: AbortSignal): Promise<ModelReply>
+  /**
+   * Tells whether a reply named a frame. Some servers take a schema and ignore it (Anthropic's layer for this client):
+   * after two useless replies in a row the form is described in words.
+   */
+  learn(reply: ModelReply, isUseful: boolean): void
 }
 
 /** What the endpoint and the model have turned out to support. Kept as long as the annotator is open. */
@@ -57,6 +62,8 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
     temperature: true,
     reasoningEffort: options.reasoningEffort !== undefined,
   }
+  /** Replies in a row without a frame. Once one was useful, the schema is known to work. */
+  let useless = 0
   const client = new OpenAI({
     baseURL: options.baseUrl,
     apiKey: options.apiKey,
@@ -74,7 +81,9 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
           const completion = await client.chat.completions.create(toParameters(request, used, options), {
             signal: deadline,
           })
-          return toReply(completion, options.prices[options.model])
+          throwErrorInside(completion)
+          const reply = toReply(completion, options.prices[options.model])
+          return reply.kind === 'text' ? { ...reply, mode: used.mode } : reply
         } catch (error) {
           signal.throwIfAborted()
           if (adjustments < MAX_ADJUSTMENTS && adjust(abilities, used, error)) continue
@@ -82,7 +91,22 @@ export function openEndpoint(options: EndpointOptions): Endpoint {
         }
       }
     },
+    learn(reply, isUseful) {
+      if (reply.kind !== 'text' || reply.truncated || reply.mode !== abilities.mode) return
+      if (isUseful) useless = Number.NEGATIVE_INFINITY
+      else if (++useless >= 2 && abilities.mode === 'json_schema') abilities.mode = 'json_object'
+    },
   }
+}
+
+/** OpenRouter answers 200 when the provider behind it failed, with the error and its status in the body. */
+function throwErrorInside(completion: unknown): void {
+  const { error, choices } = (completion ?? {}) as { error?: unknown; choices?: { error?: unknown }[] }
+  const inside = (error ?? choices?.[0]?.error) as { code?: unknown; message?: unknown } | null | undefined
+  if (typeof inside !== 'object' || inside === null) return
+  const status = Number(inside.code)
+  const known = Number.isInteger(status) && status >= 400 && status < 600 ? status : 502
+  throw OpenAI.APIError.generate(known, { error: inside }, String(inside.message ?? 'no message'), new Headers())
 }
 
 /** The body of a request in the form that the endpoint is known to take. */
@@ -134,11 +158,19 @@ function adjust(abilities: Abilities, used: Abilities, error: unknown): boolean 
   return false
 }
 
+/** Some providers send a list of parts, of which those of the type `text` are the answer (Mistral). */
+function toText(content: unknown): string | null {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return null
+  return content.flatMap((part) => (part?.type === 'text' && typeof part.text === 'string' ? part.text : [])).join('')
+}
+
 export function toReply(completion: OpenAI.ChatCompletion, price: ModelPrice | undefined): ModelReply {
   const usage = toUsage(completion.usage, price)
   const choice = Array.isArray(completion.choices) ? completion.choices[0] : undefined
   if (!choice?.message) return { kind: 'failed', reason: 'the reply has no message', usage }
-  const { content, refusal } = choice.message
+  const { refusal } = choice.message
+  const content = toText(choice.message.content)
   if (choice.finish_reason === 'content_filter') return { kind: 'refused', reason: 'content filter', usage }
   if (refusal) return { kind: 'refused', reason: plainText(String(refusal), 300) || 'refused', usage }
   const truncated = choice.finish_reason === 'length'

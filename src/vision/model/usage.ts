@@ -21,7 +21,11 @@ export const NO_USAGE: Usage = { inputTokens: null, cachedTokens: null, outputTo
 
 export function toUsage(usage: OpenAI.CompletionUsage | undefined | null, price: ModelPrice | undefined): Usage {
   const inputTokens = toCount(usage?.prompt_tokens)
-  const outputTokens = toCount(usage?.completion_tokens)
+  const completionTokens = toCount(usage?.completion_tokens)
+  const totalTokens = toCount(usage?.total_tokens)
+  // Gemini counts what it thought in the total alone, and charges it as output.
+  const outputTokens =
+    completionTokens === null ? null : Math.max(completionTokens, (totalTokens ?? 0) - (inputTokens ?? 0))
   const cachedTokens = toCount(usage?.prompt_tokens_details?.cached_tokens)
   if (!price || inputTokens === null || outputTokens === null)
     return { inputTokens, cachedTokens, outputTokens, costUsd: null }
