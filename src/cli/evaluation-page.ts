@@ -32,13 +32,14 @@ h3{font-size:1rem;margin:.5rem 0 0}.soft{color:var(--soft);margin:.25rem 0 .75re
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{padding:.4rem .75rem;text-align:left;vertical-align:top;border-top:1px solid var(--line)}
 tr:first-child>*{border-top:0}thead th{background:var(--panel)}tbody th{font-weight:500;white-space:nowrap}
-.frames{display:grid;gap:1.5rem;grid-template-columns:repeat(auto-fill,minmax(min(100%,34rem),1fr))}
+.frames{display:grid;gap:1.5rem;grid-template-columns:repeat(auto-fill,minmax(min(100%,32rem),1fr))}
 section.frame{border:1px solid var(--line);border-radius:8px;overflow:hidden}
 section.frame .head{padding:.25rem .75rem .75rem;overflow-wrap:anywhere}
 section.frame .wide{border:0;border-top:1px solid var(--line);border-radius:0}
-section.frame td{min-width:9rem;overflow-wrap:anywhere;font-size:.9rem}section.frame th{font-size:.9rem}
+td{min-width:9.5rem}section.frame td{overflow-wrap:anywhere;font-size:.9rem}section.frame th{font-size:.9rem}
 img{width:100%;height:auto;aspect-ratio:16/9;object-fit:contain;display:block;background:#000}
-td.right{background:var(--right)}td.wrong{background:var(--wrong)}code{font-size:.8rem;color:var(--soft)}`
+td.right{background:var(--right)}td.wrong{background:var(--wrong)}
+td.right::before{content:'✓ '}td.wrong::before{content:'✗ '}code{font-size:.8rem;color:var(--soft)}`
 
 /**
  * A self-contained page: no script, no external address, embedded pictures. Every text of a model, a video or a person
@@ -64,8 +65,8 @@ ${told.length > 0 ? html`<div class="told">${told.map((line) => html`<p>${line}<
 <p class="soft">From 0 to 1, over the frames that were answered. In brackets: its range with 95 % confidence.</p>
 ${agreements(models.map(({ report }) => report))}
 ${calibrations(models.map(({ report }) => report))}
-<h2>Frames</h2><p class="soft">Green is right, red is wrong, without a colour nothing is known. In brackets: the stated
-confidence.</p>
+<h2>Frames</h2><p class="soft">Green with ✓ is right, red with ✗ is wrong; of the others
+nothing is known. In brackets: the stated confidence.</p>
 <div class="frames">${frames.map((frame) => row(frame, models, known.get(frame.id) ?? {}))}</div>
 </main></body></html>
 `

@@ -3,6 +3,9 @@ import { miniDistance } from './compare.ts'
 import type { FrameFeatures } from './features.ts'
 import { STILL_DIFFERENCE, THRESHOLDS } from './thresholds.ts'
 
+/** How many frames a ramp may pause: pictures of ten a second, repeated. */
+const RAMP_FRAMES = 5
+
 /**
  * A fade through a run of blank frames that began at `sinceMs` and ended just before frame `end`. A blank at the very
  * start of a video is no transition.
@@ -30,6 +33,14 @@ export function findFade(frames: FrameFeatures[], sinceMs: number, end: number):
     ...through(blank),
     score: 1000 + strength,
   }
+}
+
+/** The first of the next frames that has more contrast, as in a ramp. Frames may repeat, and an eased ramp is slow. */
+function nextRisen(frames: FrameFeatures[], i: number): number | null {
+  const { deviation } = frames[i]!
+  for (let k = 1; k <= RAMP_FRAMES && i + k < frames.length; k++)
+    if (frames[i + k]!.deviation > deviation * (1 + 0.015 * k) + 0.2 * k) return i + k
+  return null
 }
 
 /** A short blank between two pictures that are the same. */
@@ -90,11 +101,10 @@ function settledBefore(frames: FrameFeatures[], first: number): FrameFeatures {
 /** Goes forward along the ramp to the first frame of the new picture. */
 function settledAfter(frames: FrameFeatures[], end: number): FrameFeatures {
   let i = end
-  while (
-    i + 1 < frames.length &&
-    frames[i]!.tMs - frames[end]!.tMs < 1500 &&
-    frames[i + 1]!.deviation > frames[i]!.deviation + 0.4
-  )
-    i++
-  return frames[i]!
+  for (;;) {
+    if (frames[i]!.tMs - frames[end]!.tMs >= 1500) return frames[i]!
+    const risen = nextRisen(frames, i)
+    if (risen === null) return frames[i]!
+    i = risen
+  }
 }
