@@ -104,7 +104,7 @@ test('what cannot be exported is refused with what is allowed', async () => {
   expect(await refused('replay', 'webhooks', '--from', '0.0')).toMatch(/would send everything again/)
   expect(await refused('--follow', '--limit', '3')).toMatch(/--follow has no end/)
   expect(await refused('dead', 'retry')).toMatch(/Name the events, or give --all/)
-  expect(await refused('dead', 'show', 'x')).toMatch(/No consumer has given up/)
+  expect(await refused('dead', 'show', 'x')).toMatch(/No consumer has a dead event of this id/)
 })
 
 test('follow prints each event when it is committed, and ends in order', async () => {
