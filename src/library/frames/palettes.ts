@@ -2,10 +2,10 @@ import { sql } from 'drizzle-orm'
 import type { DbOrTx } from '../../db/client.ts'
 
 /** Frames whose palettes stand for the library: reading them takes milliseconds in a library of any size. */
-const SAMPLE = 4_000
+const SAMPLE = 2_000
 
 /**
- * Palettes of about SAMPLE public frames from all over the library, or of all. The same table gives the same sample,
+ * Palettes of at most SAMPLE public frames from all over the library, or of all. The same table gives the same sample,
  * so that every process shows the same colours.
  */
 export async function samplePalettes(db: DbOrTx): Promise<string[][]> {
@@ -17,6 +17,6 @@ export async function samplePalettes(db: DbOrTx): Promise<string[][]> {
   const { rows } = await db.execute<{ palette: string[] }>(sql`
     select f.palette from frames f tablesample system (${sql.raw(String(share))}) repeatable (1)
       join videos v on v.id = f.video_id
-     where v.first_ready_at is not null limit ${2 * SAMPLE}`)
+     where v.first_ready_at is not null limit ${SAMPLE}`)
   return rows.map(({ palette }) => palette)
 }
