@@ -19,6 +19,9 @@ export const about: About = {
     { what: 'throughput ÷ ideal', at: ['ratio'], atLeast: 0.9 },
     { what: 'throughput ÷ bare requests', at: ['ratio_of_bare'] },
   ],
+  notes: [
+    'The machine was at work during the run of November 22. The endpoint, the annotator and others shared two cores.',
+  ],
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
