@@ -121,7 +121,7 @@ describe.each<[string, Connect, string]>([
     })
     expect((await call('get_board', { board_id: board.id })).data.board.item_count).toBe(9)
 
-    const refused = CallToolResultSchema.parse(await agent.call('search_frames', { query: 'x', tone: ['dim'] }))
+    const refused = CallToolResultSchema.parse(await agent.call('search_frames', { query: 'x', tone: ['purple'] }))
     expect([refused.isError, JSON.stringify(refused.content)]).toEqual([
       true,
       expect.stringContaining('must be one of dark, bright'),
