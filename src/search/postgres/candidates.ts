@@ -205,16 +205,20 @@ function nearWordsQuery(words: readonly string[], joins: readonly string[]): SQL
        where scope = 'screen' and word like '%' || q.word || '%' order by length(word), word limit 60
     ) w
   union
-  select q.word, one.scope, one.word || ' ' || other.word, false
+  select q.word, s.scope, one.word || ' ' || other.word, false
     from unnest((select ${sql.param(joined)}::text[])) as q(word)
     cross join generate_series(1, length(q.word) - 1) as cut
-    join ${WORDS} one on one.word = left(q.word, cut)
-    join ${WORDS} other on other.scope = one.scope and other.word = substr(q.word, cut + 1)
-   where one.scope = any('{frames,videos,brands,techniques}')`
+    cross join unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope)
+    -- With a limit each word is looked up in the index. A join would read all words.
+    cross join lateral (select word from ${WORDS} where scope = s.scope and word = left(q.word, cut) limit 1) one
+    cross join lateral (
+      select word from ${WORDS} where scope = s.scope and word = substr(q.word, cut + 1) limit 1) other`
   const begun = sql`exists (
     select from unnest((select ${sql.param([...words, ...joins])}::text[])) as q(word)
      cross join unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope)
-      join ${WORDS} w on w.scope = s.scope and w.word >= q.word and w.word < q.word || chr(1114111))`
+     cross join lateral (
+       select from ${WORDS} w
+        where w.scope = s.scope and w.word >= q.word and w.word < q.word || chr(1114111) limit 1) w)`
   return sql`
     select ${VERSION} as version, coalesce((select json_agg(found) from (${near}) found), '[]') as found,
            ${begun} as begun`
