@@ -67,6 +67,7 @@ function pathOf({ path }: Case): string {
     .replace('{frameId}', ids.frame!)
     .replace('{slug}', 'cursor-zoom')
     .replace('{token}', 'flb_absent')
+    .replace('/consumers/{name}', '/consumers/analytics')
     .replace('{name}', 'absent-1-0f3c21ab.webp')
     .replace('{id}', () => {
       if (path.startsWith('/api/boards')) return ids.board!
