@@ -75,17 +75,11 @@ function jsonList(text: string): unknown[] | undefined {
 }
 
 /** A whole number; a model may write it as text. */
-export function wholeNumber(fallback: number, { min, max }: { min: number; max: number }, read = toNumber) {
-  return z.preprocess(read, z.number().int().min(min).max(max)).default(fallback).meta({ default: fallback })
+export function wholeNumber(fallback: number, { min, max }: { min: number; max: number }) {
+  return z.preprocess(toNumber, z.number().int().min(min).max(max)).default(fallback).meta({ default: fallback })
 }
 
-/** How many rows a page has. More than `max` means `max`, as over HTTP. */
-export function limitArgument(fallback: number, max: number) {
-  return wholeNumber(fallback, { min: 1, max }, (value) => {
-    const asked = toNumber(value)
-    return typeof asked === 'number' && asked > max ? max : asked
-  })
-}
+export const limitArgument = (fallback: number, max: number) => wholeNumber(fallback, { min: 1, max })
 
 /** `"true"` as true. */
 export function flagArgument() {

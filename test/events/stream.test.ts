@@ -236,6 +236,8 @@ test('a client that stops reading is cut off; its events are there when it comes
 test('through a buffering proxy that is cut again and again nothing is lost or repeated under load', async () => {
   await using proxy = await bufferingProxy(service.url)
   const { key } = await newKey()
+  // The key itself is an event, and is not to come after the place where the listeners begin.
+  await untilReadable(service.stores.db)
   const after = await endOfLog()
   const written = new Set<string>()
   let writing = true

@@ -220,7 +220,7 @@ describe('answers that help on', () => {
       [{ query: 'x', hue: 'red' }, ['unknown argument "hue"', 'color']],
       [{ query: 'x', colour: 'red' }, ['color (got "red")']],
       [{ query: 'x', color: 'red' }, ['hex colour such as #1a73e8']],
-      [{ query: 'x', limit: 0 }, ['limit (got 0)', '1']],
+      [{ query: 'x', limit: 500 }, ['limit (got 500)', '50']],
       [{}, ['query: is required']],
       [{ query: ' ' }, ['query']],
     ] as const) {

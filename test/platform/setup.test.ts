@@ -145,7 +145,7 @@ describe('packages', () => {
     rmSync(join(machine, 'bin/redis-server'))
     for (const name of ['sleep', 'grep']) symlinkSync(`/bin/${name}`, join(machine, 'bin', name))
     // It fails unless apt-get is asked while it runs.
-    program('npm', `for n in 1 2 3 4 5 6 7 8 9; do grep -q install ${machine}/asked && exit 0; sleep 1; done; exit 1`)
+    program('npm', `for n in 1 2 3 4 5 6 7 8 9; do grep -qs install ${machine}/asked && exit 0; sleep 1; done; exit 1`)
     expect(prepare()).toMatchObject({ status: 0, stderr: '' })
   })
 

@@ -8,6 +8,7 @@ import { refreshSaveCounts, SAVE_COUNTS } from '../../src/projections/search/sav
 import { lockReadModel } from '../../src/search/postgres/write.ts'
 import { ask } from '../support/frame-query.ts'
 import { seedVideo } from '../support/seed.ts'
+import { untilReadable } from '../support/stores.ts'
 import { clip, type ProjectedLibrary } from './library.ts'
 
 /** The live projection follows the event log. */
@@ -145,12 +146,19 @@ export function testFollowing(library: ProjectedLibrary): void {
     const video = await seedVideo(db, clip('Replayed', { author: 'Saver' }))
     await drain()
     await save(video.frameIds[0]!)
+    await untilReadable(db)
     const running = await db.transaction(async (tx) => {
       await lockReadModel(tx)
       const refreshing = refreshSaveCounts(deps())
       await expect
         .poll(
-          async () => (await db.execute(sql`select from pg_locks where not granted and locktype = 'advisory'`)).rows,
+          // Tests of other databases wait for their own locks on the same server.
+          async () =>
+            (
+              await db.execute(sql`
+            select from pg_locks l join pg_database d on d.oid = l.database
+             where not l.granted and l.locktype = 'advisory' and d.datname = current_database()`)
+            ).rows,
         )
         .toHaveLength(1)
       await replay(db, { consumer: SAVE_COUNTS, from: START })
