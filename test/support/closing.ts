@@ -4,8 +4,9 @@ import { afterEach } from 'vitest'
 export function useClosing(): <T extends AsyncDisposable>(opened: T) => T {
   let open: AsyncDisposable[] = []
   afterEach(async () => {
-    for (const each of open.reverse()) await each[Symbol.asyncDispose]()
+    const closing = open.reverse()
     open = []
+    for (const each of closing) await each[Symbol.asyncDispose]()
   })
   return (opened) => {
     open.push(opened)
