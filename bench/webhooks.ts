@@ -89,7 +89,7 @@ async function perSecond(count: number, act: () => Promise<number>): Promise<num
 async function deliver(db: Db, url: string, count: number): Promise<number> {
   await db.$client.query('delete from webhook_endpoints')
   const { endpoint } = await db.transaction((tx) =>
-    createEndpoint(tx, { url, types: null, accountId: null }, { allowPrivate: true }),
+    createEndpoint(tx, { url, types: null, accountId: null }, { allowPrivate: true, secretsKeys: [] }),
   )
   await db.$client.query(
     `with made as (insert into events (type, subject, data)
@@ -101,7 +101,7 @@ async function deliver(db: Db, url: string, count: number): Promise<number> {
   )
   const webhooks = openWebhooks({
     db,
-    config: { publicUrl: 'http://localhost', webhookAllowPrivate: true, smtpUrl: undefined },
+    config: { publicUrl: 'http://localhost', webhookAllowPrivate: true, secretsKeys: [], smtpUrl: undefined },
     logger: pino({ level: 'warn' }),
     faultPoint: () => undefined,
   })

@@ -10,6 +10,8 @@ test.each([
   [{ VISION_API_KEY: 'x' }, /^VISION_API_KEY: set VISION_BASE_URL and VISION_MODEL too$/],
   [{ S3_BUCKET: 'frames' }, /S3_ACCESS_KEY/],
   [{ SIGNUP: 'maybe' }, /^SIGNUP: /],
+  [{ SECRETS_KEY: 'short' }, /^SECRETS_KEY: must be 64 hexadecimal digits, as `openssl rand -hex 32` prints them/],
+  [{ SECRETS_KEY: `${'a'.repeat(64)},` }, /^SECRETS_KEY: must be 64 hexadecimal digits/],
   [{ METRICS_PORT: 'yes' }, /^METRICS_PORT: /],
   [{ METRICS_PORT: '3000' }, /^METRICS_PORT: 3000 is the port of the API \(PORT\)\. Set METRICS_PORT to another port/],
   [{ PORT: '9464' }, /^METRICS_PORT: 9464 is the port of the API/],

@@ -15,6 +15,14 @@ const httpUrl = z
   .regex(/^https?:\/\/[^/]/, 'must begin with http:// or https://')
   .transform((value) => value.replace(/\/+$/, ''))
 
+const secretsKeys = z
+  .string()
+  .regex(
+    /^\s*[\da-f]{64}\s*(,\s*[\da-f]{64}\s*)*$/i,
+    'must be 64 hexadecimal digits, as `openssl rand -hex 32` prints them, or several such keys with commas between',
+  )
+  .transform((value) => value.split(',').map((key) => Buffer.from(key.trim(), 'hex')))
+
 const Env = z.object({
   PORT: port.default(3000),
   HOST: address.optional(),
@@ -57,6 +65,7 @@ const Env = z.object({
     .optional(),
   SIGNUP: z.enum(['on', 'off']).default('on'),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['0', '1']).default('0'),
+  SECRETS_KEY: secretsKeys.optional(),
   RATE_LIMIT_SCALE: z.coerce.number().positive().max(1e6).default(1),
   MAX_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(1).default(256),
   YTDLP_PATH: z.string().min(1).optional(),
@@ -129,6 +138,8 @@ export interface Config {
   signup: boolean
   /** Whether webhooks may go to private addresses, over http and to any port. */
   webhookAllowPrivate: boolean
+  /** Keys of 32 bytes for webhook secrets: the first encrypts, all decrypt. Empty: secrets are stored as they are. */
+  secretsKeys: readonly Buffer[]
   rateLimitScale: number
   /** Undefined behind a proxy, because all connections then come from the proxy's address. */
   connectionsPerAddress: number | undefined
@@ -209,6 +220,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     smtpUrl: e.SMTP_URL,
     signup: e.SIGNUP === 'on',
     webhookAllowPrivate: e.WEBHOOK_ALLOW_PRIVATE === '1',
+    secretsKeys: e.SECRETS_KEY ?? [],
     rateLimitScale: e.RATE_LIMIT_SCALE,
     connectionsPerAddress: e.TRUST_PROXY > 0 ? undefined : e.MAX_CONNECTIONS_PER_ADDRESS,
     ytdlpPath: e.YTDLP_PATH,

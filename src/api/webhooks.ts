@@ -27,6 +27,7 @@ import {
 import { pauseEndpoint, resumeEndpoint } from '../library/webhooks/states.ts'
 import { OK, Ok } from '../views/ok.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
+import type { SecretsKeys } from '../webhooks/encryption.ts'
 import { ERRORS } from '../webhooks/errors.ts'
 import { SIGNING } from '../webhooks/secrets.ts'
 import { cursorParameter, nextCursor } from './paging.ts'
@@ -35,6 +36,8 @@ export interface WebhookDeps {
   db: Db
   /** Whether private addresses and http are allowed. */
   allowPrivate: boolean
+  /** Encrypts secrets where they are stored. */
+  secretsKeys: SecretsKeys
 }
 
 const time = z.iso.datetime().nullable()
@@ -141,9 +144,9 @@ const registration = [
       scope,
       errors: [409],
     },
-    async ({ allowPrivate }: WebhookDeps, { body, caller, tx }) => {
+    async ({ allowPrivate, secretsKeys }: WebhookDeps, { body, caller, tx }) => {
       const given = { ...body, types: body.types ?? null, accountId: caller.account.id }
-      const { endpoint: made, secret } = await createEndpoint(tx, given, { allowPrivate })
+      const { endpoint: made, secret } = await createEndpoint(tx, given, { allowPrivate, secretsKeys })
       return { webhook: await describeEndpoint(tx, made), secret: shown(secret) }
     },
     { secret: true, locationOf: ({ webhook }) => `/api/webhooks/${webhook.id}` },
@@ -223,10 +226,10 @@ const registration = [
       example: { overlap_hours: 48 },
       answer: withSecret,
       scope,
-      errors: [404],
+      errors: [404, 409],
     },
-    async (_: WebhookDeps, { params, body, tx }) => {
-      const options = { overlapHours: body.overlap_hours, signing: body.signing }
+    async ({ secretsKeys }: WebhookDeps, { params, body, tx }) => {
+      const options = { overlapHours: body.overlap_hours, signing: body.signing, secretsKeys }
       const { endpoint: rotated, secret } = await rotateSecret(tx, params.id, options)
       return { webhook: await describeEndpoint(tx, rotated), secret: shown(secret) }
     },

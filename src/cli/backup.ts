@@ -9,6 +9,7 @@ import { type BackupReport, writeBackup } from '../backup/write-backup.ts'
 import type { Config } from '../config.ts'
 import { type Db, openDb } from '../db/client.ts'
 import { libraryId } from '../library/library-id.ts'
+import { secretKeysOf } from '../library/webhooks/describe.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { openFaultPoint } from '../workers/fault-point.ts'
 import { configOrExit, parseInteger } from './context.ts'
@@ -97,8 +98,8 @@ async function inPlace(
 async function backUp({ at, store: place }: Place, config: Config, options: BackupOptions): Promise<void> {
   const faultPoint = openFaultPoint(config.faultAt)
   const show = progressTo('Backing up')
-  const report = await withDatabase(config, { idle: false }, (databaseUrl) =>
-    writeBackup({
+  const [report, secrets] = await withDatabase(config, { idle: false }, async (databaseUrl) => {
+    const written = await writeBackup({
       databaseUrl,
       ...mediaOf(config),
       place,
@@ -110,13 +111,18 @@ async function backUp({ at, store: place }: Place, config: Config, options: Back
         show(progress)
         faultPoint(`backup-${progress.step}`)
       },
-    }),
-  )
+    })
+    return [written, await withDb(databaseUrl, (db) => secretKeysOf(db, config.secretsKeys))] as const
+  })
   if (options.verify) await verifyBackup({ place, at, backup: report.backup, onProgress: progressTo('Verifying') })
-  print(options.json, { place: at, ...report, verified: options.verify === true }, () => [
+  const seen = { place: at, ...report, secrets_keys: secrets.used, verified: options.verify === true }
+  print(options.json, seen, () => [
     `Backed up as ${report.backup}: ${describe(report)}`,
     ...describeMissing(report),
     ...(report.removed > 0 ? [`Removed ${report.removed} older backups.`] : []),
+    ...(secrets.used.length === 0
+      ? []
+      : [`It does not hold SECRETS_KEY (${secrets.used.join(', ')}), which a restore needs. Keep it elsewhere.`]),
     `Restore it with: frames restore ${at}`,
   ])
 }
@@ -124,8 +130,8 @@ async function backUp({ at, store: place }: Place, config: Config, options: Back
 async function restore({ at, store: place }: Place, config: Config, options: ChosenBackup) {
   const faultPoint = openFaultPoint(config.faultAt)
   const show = progressTo('Restoring')
-  const report = await withDatabase(config, { idle: true }, (databaseUrl) =>
-    restoreBackup({
+  const [report, secrets] = await withDatabase(config, { idle: true }, async (databaseUrl) => {
+    const restored = await restoreBackup({
       databaseUrl,
       ...mediaOf(config),
       place,
@@ -138,14 +144,18 @@ async function restore({ at, store: place }: Place, config: Config, options: Cho
         show(progress)
         faultPoint(`restore-${progress.step}`)
       },
-    }),
-  )
-  print(options.json, { place: at, ...report }, () => [
+    })
+    return [restored, await withDb(databaseUrl, (db) => secretKeysOf(db, config.secretsKeys))] as const
+  })
+  print(options.json, { place: at, ...report, secrets_keys_missing: secrets.missing }, () => [
     `Restored ${report.backup}: ${report.rows} rows, ${report.images} images. Start the service.`,
     ...(report.rebuild_failed === null
       ? []
       : [`! The search documents are not built (${report.rebuild_failed}). The worker builds them when it runs.`]),
     ...(report.images_missing > 0 ? [`! ${report.images_missing} images are missing. See frames storage check.`] : []),
+    ...(secrets.missing.length === 0
+      ? []
+      : [`! Webhooks wait for their secrets: add the key ${secrets.missing.join(', ')} to SECRETS_KEY.`]),
   ])
 }
 

@@ -14,6 +14,7 @@ import {
   createEndpoint,
   deleteEndpoint,
   type EndpointRow,
+  encryptSecrets,
   listEndpoints,
   loadEndpoint,
   OVERLAP_HOURS,
@@ -39,6 +40,7 @@ interface Fields {
 /** `frames webhooks …`: what `/api/webhooks` does. */
 export function defineWebhooks(group: Command): void {
   defineRegistration(group)
+  defineSecrets(group)
   defineRunning(group)
   defineLog(group)
   addExamples(group, ...EXAMPLES)
@@ -51,6 +53,7 @@ const EXAMPLES = [
   'webhooks edit <id> --types all',
   'webhooks delete <id>',
   'webhooks rotate <id> --overlap-hours 1',
+  'webhooks encrypt',
   'webhooks test <id>',
   'webhooks pause <id>',
   'webhooks resume <id> --from 2026-11-20',
@@ -83,8 +86,8 @@ function defineRegistration(group: Command): void {
           accountId: null,
           ...(v1a ? { signing: 'v1a' as const } : {}),
         }
-        const allowPrivate = config.webhookAllowPrivate
-        const made = await db.transaction((tx) => createEndpoint(tx, fields, { allowPrivate }))
+        const { webhookAllowPrivate: allowPrivate, secretsKeys } = config
+        const made = await db.transaction((tx) => createEndpoint(tx, fields, { allowPrivate, secretsKeys }))
         await printWithSecret({ db }, made, json)
       }),
     )
@@ -125,7 +128,9 @@ function defineRegistration(group: Command): void {
         print(json, { deleted: id }, () => `deleted ${id}`)
       }),
     )
+}
 
+function defineSecrets(group: Command): void {
   group
     .command('rotate')
     .description('replace the secret and show the new one once (the old one signs too until the overlap ends)')
@@ -134,10 +139,27 @@ function defineRegistration(group: Command): void {
     .addOption(new Option('--signing <version>', 'the new secret signs so').choices(['v1', 'v1a']))
     .option('--json', 'print one JSON object')
     .action((id: string, given: { overlapHours: string; signing?: 'v1' | 'v1a'; json?: boolean }) =>
-      withContext(async ({ db }) => {
+      withContext(async ({ db, config }) => {
         const overlapHours = parseInteger('--overlap-hours', given.overlapHours, { min: 0, max: 720 })
-        const made = await db.transaction((tx) => rotateSecret(tx, id, { overlapHours, signing: given.signing }))
+        const options = { overlapHours, signing: given.signing, secretsKeys: config.secretsKeys }
+        const made = await db.transaction((tx) => rotateSecret(tx, id, options))
         await printWithSecret({ db }, made, given.json)
+      }),
+    )
+
+  group
+    .command('encrypt')
+    .description('encrypt all stored secrets with the first key of SECRETS_KEY')
+    .option('--json', 'print one JSON object')
+    .action(({ json }: { json?: boolean }) =>
+      withContext(async ({ db, config }) => {
+        const done = await encryptSecrets(db, config.secretsKeys)
+        print(json, done, () => `encrypted: ${done.encrypted}, already encrypted with this key: ${done.unchanged}`)
+        if (done.failed.length > 0)
+          throw new CliError(
+            `Not decrypted: ${done.failed.join(', ')}. Add their key to SECRETS_KEY, behind the first one. ` +
+              'If it is lost, run webhooks rotate for each.',
+          )
       }),
     )
 }

@@ -139,6 +139,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     checks: { database: () => db.execute(sql`select 1`).then(() => true) },
     maxUploadBytes: config.maxUploadBytes,
     allowPrivate: config.webhookAllowPrivate,
+    secretsKeys: config.secretsKeys,
     resolveSource: addresses.resolve,
     fetchable: addresses.fetchable,
   }

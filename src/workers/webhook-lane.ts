@@ -6,13 +6,14 @@ import { toMessage } from '../library/webhooks/message.ts'
 import type { Attempt, Recorded } from '../library/webhooks/record.ts'
 import type { Logger } from '../logger.ts'
 import type { Wire } from '../outbound/checked-connection.ts'
+import { UndecryptableSecret } from '../webhooks/encryption.ts'
 import { openReceiver } from '../webhooks/receiver.ts'
 import { openSigner, type Signer } from '../webhooks/secrets.ts'
 import type { FaultPoint } from './fault-point.ts'
 
 export interface LaneOptions {
   db: Db
-  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate'>
+  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'secretsKeys'>
   logger: Logger
   faultPoint: FaultPoint
   clock: () => Date
@@ -65,7 +66,7 @@ export function openLane(
 
   /** False when the lease has ended. */
   async function load(): Promise<boolean> {
-    const found = await loadDue(db, lease, { now: clock(), except: [...sending.keys()], limit: PAGE })
+    const found = await loadDue(db, lease, { now: clock(), except: [...sending.keys()], limit: PAGE, ...config })
     if (!found) return false
     const { url, secrets, revision, failures } = found
     page = { url, sign: openSigner(secrets), revision, limit: failures >= STRUGGLING ? 1 : IN_FLIGHT }
@@ -135,7 +136,7 @@ export function openLane(
 
   return {
     lease,
-    ended: run().catch((error: unknown) => logger.debug({ err: error, endpoint: lease.endpointId }, 'lane broken off')),
+    ended: run().catch((error: unknown) => logEnd(logger, lease, error)),
     wake: poller.wake,
     lose() {
       lost = true
@@ -143,4 +144,10 @@ export function openLane(
     },
     abort: receiver.close,
   }
+}
+
+function logEnd(logger: Logger, { endpointId }: Lease, error: unknown): void {
+  const about = { err: error, endpoint: endpointId }
+  if (error instanceof UndecryptableSecret) logger.error(about, 'webhook waits: its secret cannot be decrypted')
+  else logger.debug(about, 'lane broken off')
 }

@@ -8,7 +8,7 @@ import { type Mailer, openMailer } from '../mailer.ts'
 import { type Sending, type SendingOptions, startSending } from './send-webhooks.ts'
 
 export interface WebhookOptions extends SendingOptions {
-  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'smtpUrl'>
+  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'secretsKeys' | 'smtpUrl'>
   /** Tests: instead of the mail server of the settings. */
   mailer?: Mailer | undefined
 }

@@ -45,7 +45,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
     createEndpoint(
       tx,
       { url: 'https://hooks.example.org/in', types: null, email, accountId: bob.id },
-      { allowPrivate: false },
+      { allowPrivate: false, secretsKeys: [] },
     ),
   )
 

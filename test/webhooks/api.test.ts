@@ -11,7 +11,7 @@ const held = holdAnswers()
 
 beforeAll(async () => {
   api = await openTestApi()
-  open = await openTestApi({ env: { WEBHOOK_ALLOW_PRIVATE: '1' } })
+  open = await openTestApi({ env: { WEBHOOK_ALLOW_PRIVATE: '1', SECRETS_KEY: 'ab'.repeat(32) } })
   key = (await seedAccount(api.db, { role: 'operator', plan: 'pro' })).key
   otherKey = (await seedAccount(open.db, { role: 'operator', plan: 'pro' })).key
 })
@@ -172,6 +172,9 @@ test('private receivers are allowed where the operator says so', async () => {
     body: { url: 'http://10.0.0.8:9000/x' },
   })
   expect(made.json.webhook.url).toBe('http://10.0.0.8:9000/x')
+  const { rows } = await open.db.$client.query('select secret from webhook_endpoints')
+  expect(made.json.secret).toMatch(/^whsec_/)
+  expect(rows[0].secret).toMatch(/^aes256gcm\./)
   const refused = await open.call('/api/webhooks', { method: 'POST', key: otherKey, body: { url: 'ftp://10.0.0.8/x' } })
   expect(refused.status).toBe(400)
 })

@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { runCommandLine } from '../../src/cli/program.ts'
+import { openCipher } from '../../src/webhooks/encryption.ts'
+import { openStores } from '../support/stores.ts'
 import { openWebhookReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { openStage, type Stage } from './support.ts'
 
@@ -26,6 +28,10 @@ afterAll(async () => {
   await stage[Symbol.asyncDispose]()
 })
 
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
 /** The commands in this process: starting one for each would be most of the test. */
 async function frames(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   const said = { out: '', err: '' }
@@ -36,7 +42,7 @@ async function frames(...args: string[]): Promise<{ code: number; out: string; e
     }),
   )
   try {
-    await runCommandLine(['webhooks', ...args])
+    await runCommandLine(args[0] === 'backup' || args[0] === 'restore' ? args : ['webhooks', ...args])
     return { code: Number(process.exitCode ?? 0), ...said }
   } finally {
     process.exitCode = undefined
@@ -85,6 +91,31 @@ test('an operator registers, tests, pauses, resumes and resends, and sees what w
   expect(await frames('delete', webhook.id)).toMatchObject({ code: 2, err: /This deletes the receiver .* Add --yes/ })
   expect((await frames('delete', '--yes', webhook.id)).out).toBe(`deleted ${webhook.id}\n`)
   expect((await json()).webhooks).toEqual([])
+})
+
+test('secrets are encrypted by a command, and backup and restore name the key they need', async () => {
+  const { webhook, secret } = await json('create', receiver.url)
+  expect(await frames('encrypt')).toMatchObject({ code: 1, err: expect.stringContaining('SECRETS_KEY is not set') })
+  vi.stubEnv('SECRETS_KEY', 'ab'.repeat(32))
+  expect(await json('encrypt')).toEqual({ encrypted: 1, unchanged: 0, failed: [] })
+  const place = join(dataDir, 'backups')
+  const { out } = await frames('backup', place)
+  const keyId = /It does not hold SECRETS_KEY \(([\da-f]{8})\)/.exec(out)?.[1]
+  expect(keyId).toBeDefined()
+
+  await using other = await openStores()
+  vi.stubEnv('DATABASE_URL', other.databaseUrl)
+  vi.stubEnv('DATA_DIR', join(dataDir, 'restored'))
+  vi.stubEnv('SECRETS_KEY', 'cd'.repeat(32))
+  expect((await frames('restore', place)).out).toContain(`add the key ${keyId} to SECRETS_KEY`)
+  expect((await json('list')).webhooks).toMatchObject([{ id: webhook.id, signing: 'v1' }])
+  const failed = await frames('encrypt')
+  expect([failed.code, failed.err.includes(`Not decrypted: ${webhook.id}`)]).toEqual([1, true])
+  vi.stubEnv('SECRETS_KEY', ['cd', 'ab'].map((two) => two.repeat(32)).join())
+  expect(await json('encrypt')).toMatchObject({ encrypted: 1, failed: [] })
+  const { rows } = await other.db.$client.query('select secret from webhook_endpoints')
+  expect(openCipher([Buffer.from('cd'.repeat(32), 'hex')]).decrypt(rows[0].secret, webhook.id)).toBe(secret)
+  await stage.stores.db.$client.query('delete from webhook_endpoints')
 })
 
 test('every fault is one line that says what to do', async () => {

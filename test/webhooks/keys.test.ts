@@ -20,8 +20,8 @@ async function next(): Promise<Received> {
   return receiver.received[0]!
 }
 
-const rotate = (id: string, options: Parameters<typeof rotateSecret>[2] = {}) =>
-  stage.stores.db.transaction((tx) => rotateSecret(tx, id, options))
+const rotate = (id: string, options: Partial<Parameters<typeof rotateSecret>[2]> = {}) =>
+  stage.stores.db.transaction((tx) => rotateSecret(tx, id, { secretsKeys: stage.secretsKeys, ...options }))
 
 const accepts = (secret: string, { body, headers }: Received) => {
   try {

@@ -34,6 +34,7 @@ const server = new SMTPServer({
 const config = {
   publicUrl: 'https://frames.example',
   webhookAllowPrivate: true,
+  secretsKeys: [],
   smtpUrl: undefined as string | undefined,
 }
 beforeAll(async () => {

@@ -24,6 +24,8 @@ export interface Stage {
   now: Date
   /** Moves the time on. */
   pass(ms: number): void
+  /** The `SECRETS_KEY` of everything that begins from now on. */
+  secretsKeys: readonly Buffer[]
   /** Registers a receiver. Events from before it are not sent to it. */
   register(url: string, given?: Partial<EndpointFields> & { signing?: Signing }): Promise<EndpointRow>
   endpoint(id: string): Promise<EndpointRow>
@@ -55,7 +57,12 @@ export async function openStage(options: Partial<WebhookOptions> = {}): Promise<
   async function open(more: Partial<WebhookOptions> = {}): Promise<Worker> {
     const webhooks = openWebhooks({
       db: stores.db,
-      config: { publicUrl: PUBLIC_URL, webhookAllowPrivate: true, smtpUrl: undefined },
+      config: {
+        publicUrl: PUBLIC_URL,
+        webhookAllowPrivate: true,
+        secretsKeys: stage.secretsKeys,
+        smtpUrl: undefined,
+      },
       logger,
       faultPoint: () => undefined,
       clock: () => stage.now,
@@ -79,12 +86,15 @@ export async function openStage(options: Partial<WebhookOptions> = {}): Promise<
   const stage: Stage = {
     stores,
     now: new Date('2026-11-20T12:00:00Z'),
+    secretsKeys: [],
     pass(ms) {
       stage.now = new Date(stage.now.getTime() + ms)
     },
     async register(url, { types = null, signing, ...fields } = {}) {
       const given = { url, types, ...fields, accountId: null, ...(signing ? { signing } : {}) }
-      const { endpoint } = await stores.db.transaction((tx) => createEndpoint(tx, given, { allowPrivate: true }))
+      const { endpoint } = await stores.db.transaction((tx) =>
+        createEndpoint(tx, given, { allowPrivate: true, secretsKeys: stage.secretsKeys }),
+      )
       return endpoint
     },
     endpoint: (id) => loadEndpoint(stores.db, id),

@@ -3,8 +3,8 @@ import type { DbOrTx } from '../../db/client.ts'
 import { ENDPOINT_STATES, type EndpointState } from '../../db/schema/webhooks.ts'
 import { formatCursor } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
+import { describeStored, keyIdOf, type SecretsKeys } from '../../webhooks/encryption.ts'
 import { ERRORS } from '../../webhooks/errors.ts'
-import { publicKeyOf, signingOf } from '../../webhooks/secrets.ts'
 import type { DeliveryEntry } from './deliveries.ts'
 import type { EndpointRow } from './endpoints.ts'
 import { WEBHOOKS } from './positions.ts'
@@ -16,25 +16,27 @@ export async function describeEndpoints(db: DbOrTx, endpoints: readonly Endpoint
      where state = 'waiting' and endpoint_id = any(${sql.param(endpoints.map(({ id }) => id))}::text[]) group by 1`)
   const waiting = new Map(rows.map(({ id, n }) => [id, n]))
   const reached = await checkpointOf(db, WEBHOOKS)
-  return endpoints.map((row) => ({
-    id: row.id,
-    url: row.url,
-    description: row.description,
-    types: row.types,
-    email: row.email,
-    state: row.state,
-    paused_because: row.pausedBecause,
-    signing: signingOf(row.secret),
-    public_key: publicKeyOf(row.secret),
-    old_secret_until: row.oldSecretUntil && row.oldSecretUntil > new Date() ? row.oldSecretUntil.toISOString() : null,
-    waiting: waiting.get(row.id) ?? 0,
-    cursor: formatCursor(row.following ? reached : { xid: row.xid, seq: row.seq }),
-    failures: row.failures,
-    failing_since: row.failingSince?.toISOString() ?? null,
-    last_success_at: row.lastSuccessAt?.toISOString() ?? null,
-    created_at: row.createdAt.toISOString(),
-    updated_at: row.updatedAt.toISOString(),
-  }))
+  return endpoints
+    .map((row) => ({ row, ...describeStored(row.secret) }))
+    .map(({ row, signing, publicKey }) => ({
+      id: row.id,
+      url: row.url,
+      description: row.description,
+      types: row.types,
+      email: row.email,
+      state: row.state,
+      paused_because: row.pausedBecause,
+      signing,
+      public_key: publicKey,
+      old_secret_until: row.oldSecretUntil && row.oldSecretUntil > new Date() ? row.oldSecretUntil.toISOString() : null,
+      waiting: waiting.get(row.id) ?? 0,
+      cursor: formatCursor(row.following ? reached : { xid: row.xid, seq: row.seq }),
+      failures: row.failures,
+      failing_since: row.failingSince?.toISOString() ?? null,
+      last_success_at: row.lastSuccessAt?.toISOString() ?? null,
+      created_at: row.createdAt.toISOString(),
+      updated_at: row.updatedAt.toISOString(),
+    }))
 }
 
 export async function describeEndpoint(db: DbOrTx, endpoint: EndpointRow) {
@@ -57,6 +59,24 @@ export function describeDelivery(delivery: DeliveryEntry) {
       answer,
     })),
   }
+}
+
+/**
+ * The ids of the keys with which stored secrets are encrypted, and which of them `SECRETS_KEY` does not hold. Also for
+ * the database of an older version.
+ */
+export async function secretKeysOf(
+  db: DbOrTx,
+  secretsKeys: SecretsKeys,
+): Promise<{ used: string[]; missing: string[] }> {
+  const { rows: tables } = await db.execute(sql`select 1 where to_regclass('webhook_endpoints') is not null`)
+  if (tables.length === 0) return { used: [], missing: [] }
+  const { rows } = await db.execute<{ stored: string }>(sql`
+    select secret as stored from webhook_endpoints
+    union all select old_secret from webhook_endpoints where old_secret_until > now()`)
+  const used = [...new Set(rows.flatMap(({ stored }) => describeStored(stored).keyId ?? []))].sort()
+  const held = new Set(secretsKeys.map(keyIdOf))
+  return { used, missing: used.filter((id) => !held.has(id)) }
 }
 
 /** Counts for metrics: attempts ever made, by outcome, and endpoints by state. Every name is present, also with 0. */

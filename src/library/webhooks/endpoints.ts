@@ -6,7 +6,14 @@ import { AppError, invalid, MediaError, notFound } from '../../errors.ts'
 import type { EventType } from '../../events/catalogue.ts'
 import { findEnd } from '../../events/read.ts'
 import { checkUrl } from '../../outbound/checked-url.ts'
-import { createSecret, type Signing, signingOf } from '../../webhooks/secrets.ts'
+import {
+  describeStored,
+  openCipher,
+  type SecretCipher,
+  type SecretsKeys,
+  UndecryptableSecret,
+} from '../../webhooks/encryption.ts'
+import { createSecret, type Signing } from '../../webhooks/secrets.ts'
 import { parseEmail } from '../accounts/accounts.ts'
 import { isId, randomId } from '../ids.ts'
 
@@ -33,20 +40,23 @@ export interface EndpointFields {
 export async function createEndpoint(
   tx: Tx,
   given: EndpointFields & { signing?: Signing | undefined; accountId: string | null },
-  { allowPrivate }: { allowPrivate: boolean },
+  { allowPrivate, secretsKeys }: { allowPrivate: boolean; secretsKeys: SecretsKeys },
 ): Promise<{ endpoint: EndpointRow; secret: string }> {
+  const cipher = openCipher(secretsKeys)
+  await requireKey(tx, cipher)
   const { rows } = await tx.execute<{ n: number }>(sql`select count(*)::int as n from webhook_endpoints`)
   if (rows[0]!.n >= MAX_ENDPOINTS)
     throw new AppError('conflict', `There are ${MAX_ENDPOINTS} webhook endpoints, which is the most. Delete one first.`)
+  const id = randomId()
   const secret = createSecret(given.signing ?? 'v1')
   const [endpoint] = await tx
     .insert(webhookEndpoints)
     .values({
-      id: randomId(),
+      id,
       accountId: given.accountId,
       ...toColumns(given, allowPrivate),
       url: checkReceiver(given.url, allowPrivate),
-      secret,
+      secret: cipher.encrypt(secret, id),
       ...(await findEnd(tx)),
     })
     .returning()
@@ -95,22 +105,84 @@ export async function deleteEndpoint(db: Db, id: string): Promise<void> {
   })
 }
 
-/** Replaces the secret. The previous one also signs during the overlap; an older one ends now. */
+/**
+ * Replaces the secret. The previous one also signs during the overlap; an older one ends now. A previous secret that
+ * cannot be decrypted ends now too: it could sign nothing.
+ */
 export async function rotateSecret(
   tx: Tx,
   id: string,
-  { overlapHours = OVERLAP_HOURS, signing }: { overlapHours?: number | undefined; signing?: Signing | undefined },
+  {
+    overlapHours = OVERLAP_HOURS,
+    signing,
+    secretsKeys,
+  }: { overlapHours?: number | undefined; signing?: Signing | undefined; secretsKeys: SecretsKeys },
 ): Promise<{ endpoint: EndpointRow; secret: string }> {
   if (!Number.isInteger(overlapHours) || overlapHours < 0 || overlapHours > MAX_OVERLAP_HOURS)
     throw invalid('overlap_hours', `overlap_hours must be a whole number from 0 to ${MAX_OVERLAP_HOURS}.`)
+  const cipher = openCipher(secretsKeys)
+  await requireKey(tx, cipher)
   const old = await lockEndpoint(tx, id)
-  const secret = createSecret(signing ?? signingOf(old.secret))
+  const secret = createSecret(signing ?? describeStored(old.secret).signing)
+  const oldSecret = overlapHours > 0 ? encryptAgain(old.secret, id, cipher) : null
   const endpoint = await setColumns(tx, id, {
-    secret,
-    oldSecret: overlapHours > 0 ? old.secret : null,
-    oldSecretUntil: overlapHours > 0 ? new Date(Date.now() + overlapHours * 3_600_000) : null,
+    secret: cipher.encrypt(secret, id),
+    oldSecret,
+    oldSecretUntil: oldSecret === null ? null : new Date(Date.now() + overlapHours * 3_600_000),
   })
   return { endpoint, secret }
+}
+
+/**
+ * Encrypts every stored secret with the first key, whether it was encrypted before or not. `failed`: endpoints with a
+ * secret whose key is not set; those stay as they are.
+ * @throws AppError conflict without a key
+ */
+export async function encryptSecrets(
+  db: Db,
+  secretsKeys: SecretsKeys,
+): Promise<{ encrypted: number; unchanged: number; failed: string[] }> {
+  const cipher = openCipher(secretsKeys)
+  if (!cipher.encrypts)
+    throw new AppError('conflict', 'SECRETS_KEY is not set. Set it to 64 hexadecimal digits (openssl rand -hex 32).')
+  return db.transaction(async (tx) => {
+    const rows = await tx.select().from(webhookEndpoints).orderBy(webhookEndpoints.id).for('update')
+    const done = { encrypted: 0, unchanged: 0, failed: [] as string[] }
+    for (const { id, secret, oldSecret, oldSecretUntil } of rows) {
+      const before = oldSecret !== null && oldSecretUntil! > new Date() ? [secret, oldSecret] : [secret]
+      const after = before.map((one) => (cipher.isCurrent(one) ? one : encryptAgain(one, id, cipher)))
+      if (after.includes(null)) done.failed.push(id)
+      else if (after.every((one, n) => one === before[n]) && before.length === (oldSecret === null ? 1 : 2))
+        done.unchanged++
+      else {
+        // A secret whose overlap has ended is not kept.
+        await setColumns(tx, id, { secret: after[0]!, oldSecret: after[1] ?? null })
+        done.encrypted++
+      }
+    }
+    return done
+  })
+}
+
+/** Null when the key of the stored secret is not set. */
+function encryptAgain(stored: string, id: string, cipher: SecretCipher): string | null {
+  try {
+    return cipher.encrypt(cipher.decrypt(stored, id), id)
+  } catch (error) {
+    if (error instanceof UndecryptableSecret) return null
+    throw error
+  }
+}
+
+/** A process without the key must not store plain secrets beside encrypted ones. */
+async function requireKey(tx: Tx, cipher: SecretCipher): Promise<void> {
+  if (cipher.encrypts) return
+  const stored = await tx.select({ secret: webhookEndpoints.secret }).from(webhookEndpoints)
+  if (stored.some(({ secret }) => !cipher.isCurrent(secret)))
+    throw new AppError(
+      'conflict',
+      'The other webhook secrets are encrypted, and SECRETS_KEY is not set. Set it on the API, workers and commands.',
+    )
 }
 
 export async function setColumns(

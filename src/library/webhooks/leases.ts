@@ -3,6 +3,7 @@ import type { Db } from '../../db/client.ts'
 import type { EndpointState } from '../../db/schema/webhooks.ts'
 import type { StoredEvent } from '../../events/catalogue.ts'
 import { readEventsById } from '../../events/read.ts'
+import { openCipher, type SecretsKeys } from '../../webhooks/encryption.ts'
 
 /** The right to send to one endpoint. It ends when another process raises the epoch. */
 export interface Lease {
@@ -89,12 +90,16 @@ interface DueRow extends Record<string, unknown> {
   test: DueDelivery['test']
 }
 
-/** Undefined when the lease has ended or the endpoint is deleted. `except`: deliveries in flight. */
+/**
+ * Undefined when the lease has ended or the endpoint is deleted. `except`: deliveries in flight.
+ * @throws UndecryptableSecret
+ */
 export async function loadDue(
   db: Db,
   { endpointId, epoch }: Lease,
-  { now, except, limit }: { now: Date; except: readonly number[]; limit: number },
+  options: { now: Date; except: readonly number[]; limit: number; secretsKeys: SecretsKeys },
 ): Promise<DuePage | undefined> {
+  const { now, except, limit } = options
   const { rows } = await db.execute<DueRow>(sql`
     select e.url, e.secret, e.state, e.failures, e.updated_at::text as revision,
            case when e.old_secret_until > ${at(now)} then e.old_secret end as old_secret,
@@ -111,13 +116,14 @@ export async function loadDue(
      order by d.next_at, d.id`)
   const [first] = rows
   if (!first) return undefined
+  const cipher = openCipher(options.secretsKeys)
   const due = rows.filter(({ id }) => id !== null)
   const ids = due.filter(({ test }) => test === null).map((row) => row.event_id)
   const events = ids.length > 0 ? await readEventsById(db, ids) : []
   const byId = new Map(events.map((event) => [event.id, event]))
   return {
     url: first.url,
-    secrets: first.old_secret === null ? [first.secret] : [first.secret, first.old_secret],
+    secrets: [first.secret, first.old_secret].flatMap((one) => (one === null ? [] : [cipher.decrypt(one, endpointId)])),
     state: first.state,
     failures: first.failures,
     revision: first.revision,

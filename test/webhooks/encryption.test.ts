@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto'
+import { pino } from 'pino'
+import { Webhook } from 'standardwebhooks'
+import { beforeEach, expect, test } from 'vitest'
+import { describeEndpoint, secretKeysOf } from '../../src/library/webhooks/describe.ts'
+import { encryptSecrets, rotateSecret } from '../../src/library/webhooks/endpoints.ts'
+import { keyIdOf } from '../../src/webhooks/encryption.ts'
+import { publicKeyOf } from '../../src/webhooks/secrets.ts'
+import type { Received, WebhookReceiver } from '../support/webhook-receiver.ts'
+import { type Stage, useStage, type Worker } from './support.ts'
+
+let stage: Stage
+let receiver: WebhookReceiver
+useStage({ clock: undefined }, (given) => {
+  ;({ stage, receiver } = given)
+})
+beforeEach(() => {
+  stage.secretsKeys = []
+})
+
+const [KEY, NEW_KEY] = [randomBytes(32), randomBytes(32)]
+
+/** Creates an endpoint with the key of the stage; its secret as the caller sees it. */
+async function create(signing: 'v1' | 'v1a' = 'v1') {
+  const { id } = await stage.register(receiver.url, { signing })
+  const { secret } = await rotate(id, { overlapHours: 0 })
+  return { id, secret }
+}
+const rotate = (id: string, { overlapHours, signing }: { overlapHours: number; signing?: 'v1' | 'v1a' }) =>
+  stage.stores.db.transaction((tx) => rotateSecret(tx, id, { overlapHours, signing, secretsKeys: stage.secretsKeys }))
+
+/** What a dump of the database shows. */
+async function storedText(): Promise<string> {
+  const { rows } = await stage.stores.db.$client.query('select * from webhook_endpoints')
+  return JSON.stringify(rows)
+}
+
+/** One event, sent by a worker with these keys. Undefined when it was not sent. */
+async function sendWith(secretsKeys: readonly Buffer[]): Promise<Received | undefined> {
+  await stage.worker.stop()
+  stage.secretsKeys = secretsKeys
+  stage.worker = await stage.open()
+  receiver.received.length = 0
+  await stage.write(1)
+  await stage.settle()
+  expect(receiver.received.length).toBeLessThanOrEqual(1)
+  return receiver.received[0]
+}
+
+const fits = (secret: string, message: Received | undefined) => {
+  try {
+    new Webhook(secret).verify(message!.body, message!.headers)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('with a key the database never holds the secret, and receivers accept what it signs', async () => {
+  stage.secretsKeys = [KEY]
+  const { id, secret } = await create()
+  const { secret: next } = await rotate(id, { overlapHours: 1 })
+  const stored = await storedText()
+  for (const one of [secret, next]) expect(stored).not.toContain(one.slice('whsec_'.length, 30))
+  const message = await sendWith([KEY])
+  expect([fits(secret, message), fits(next, message)]).toEqual([true, true])
+})
+
+test('secrets from before the key go on signing, and the command encrypts them', async () => {
+  const { id, secret } = await create()
+  expect(await storedText()).toContain(secret)
+  expect(fits(secret, await sendWith([KEY]))).toBe(true)
+  expect(await encryptSecrets(stage.stores.db, [KEY])).toEqual({ encrypted: 1, unchanged: 0, failed: [] })
+  expect(await encryptSecrets(stage.stores.db, [KEY])).toEqual({ encrypted: 0, unchanged: 1, failed: [] })
+  expect(await storedText()).not.toContain(secret)
+  expect(fits(secret, await sendWith([KEY]))).toBe(true)
+  const { endpoint } = await rotate(id, { overlapHours: 1 })
+  expect(endpoint.secret).not.toContain('whsec_')
+})
+
+test('a new key goes first, the old one may go when the command has run', async () => {
+  stage.secretsKeys = [KEY]
+  const { secret } = await create()
+  expect(fits(secret, await sendWith([NEW_KEY, KEY]))).toBe(true)
+  expect(await encryptSecrets(stage.stores.db, [NEW_KEY, KEY])).toMatchObject({ encrypted: 1 })
+  expect(fits(secret, await sendWith([NEW_KEY]))).toBe(true)
+  expect(await secretKeysOf(stage.stores.db, [NEW_KEY])).toEqual({ used: [keyIdOf(NEW_KEY)], missing: [] })
+})
+
+test.each([
+  ['no key', []],
+  ['another key', [NEW_KEY]],
+])('with %s nothing is sent and nothing is lost, and the log says which key is missing', async (_, keys) => {
+  stage.secretsKeys = [KEY]
+  const { id, secret } = await create()
+  const lines: { msg: string; level: number; endpoint?: string; err?: { message: string } }[] = []
+  await stage.worker.stop()
+  stage.secretsKeys = keys
+  const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const worker: Worker = await stage.open({ logger })
+  await stage.write(1)
+  await worker.consumer.drain()
+  await worker.webhooks.drain()
+  await worker.stop()
+  expect(receiver.received).toHaveLength(0)
+  const said = lines.find(({ msg }) => msg === 'webhook waits: its secret cannot be decrypted')
+  expect(said).toMatchObject({ level: 50, endpoint: id, err: { message: expect.stringContaining(keyIdOf(KEY)) } })
+  expect(await secretKeysOf(stage.stores.db, keys)).toEqual({ used: [keyIdOf(KEY)], missing: [keyIdOf(KEY)] })
+
+  // The lease of the worker that gave up has to end first.
+  await stage.stores.db.$client.query('update webhook_endpoints set lease_until = null')
+  stage.secretsKeys = [KEY]
+  stage.worker = await stage.open()
+  await stage.settle()
+  expect(receiver.received.map((message) => fits(secret, message))).toEqual([true])
+})
+
+test('a process without the key stores no plain secret beside encrypted ones', async () => {
+  stage.secretsKeys = [KEY]
+  const { id } = await create()
+  stage.secretsKeys = []
+  await expect(stage.register(receiver.url)).rejects.toThrow('SECRETS_KEY is not set')
+  await expect(rotate(id, { overlapHours: 0 })).rejects.toThrow('SECRETS_KEY is not set')
+  await expect(encryptSecrets(stage.stores.db, [])).rejects.toThrow('SECRETS_KEY is not set')
+})
+
+test('a lost key is answered by a rotation: the old secret ends at once', async () => {
+  stage.secretsKeys = [KEY]
+  const { id } = await create()
+  expect(await encryptSecrets(stage.stores.db, [NEW_KEY])).toEqual({ encrypted: 0, unchanged: 0, failed: [id] })
+  stage.secretsKeys = [NEW_KEY]
+  const { secret, endpoint } = await rotate(id, { overlapHours: 24 })
+  expect(endpoint.oldSecretUntil).toBeNull()
+  expect(fits(secret, await sendWith([NEW_KEY]))).toBe(true)
+})
+
+test('endpoints are listed without any key, v1a with its public key', async () => {
+  stage.secretsKeys = [KEY]
+  const { id, secret } = await create('v1a')
+  expect(await describeEndpoint(stage.stores.db, await stage.endpoint(id))).toMatchObject({
+    signing: 'v1a',
+    public_key: publicKeyOf(secret),
+  })
+})
+
+test('a secret that was moved to another endpoint, or changed, does not sign', async () => {
+  stage.secretsKeys = [KEY]
+  const [one, other] = [await create(), await create()]
+  const { secret } = await stage.endpoint(one.id)
+  await stage.stores.db.$client.query('update webhook_endpoints set secret = $1 where id = $2', [secret, other.id])
+  expect(await encryptSecrets(stage.stores.db, [NEW_KEY, KEY])).toMatchObject({ failed: [other.id] })
+})
