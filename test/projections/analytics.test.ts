@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openDb } from '../../src/db/client.ts'
 import { events } from '../../src/db/schema/events.ts'
 import { EVENTS, type EventData, type NewEvent } from '../../src/events/catalogue.ts'
 import { FIGURES } from '../../src/library/analytics/figures.ts'
@@ -128,6 +129,19 @@ test.each([
   await countAll()
   expect(await checksum()).toBe(expected)
 })
+
+test.each([1, 2])(
+  'a pool of %i connections counts the same, and two runs at once do not wait for themselves',
+  async (max) => {
+    await countAll()
+    const expected = await checksum()
+    await forget()
+    const db = openDb({ url: stores.databaseUrl, max })
+    await Promise.all([recountAnalytics(db, { many: 1 }), recountAnalytics(db, { many: 1, batch: 40 })])
+    await db.$client.end()
+    expect(await checksum()).toBe(expected)
+  },
+)
 
 test('of two connections neither writes anything when the lock is lost', async () => {
   await countAll()

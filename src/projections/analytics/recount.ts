@@ -14,7 +14,7 @@ const MANY = 20_000
 
 interface RecountOptions {
   batch?: number
-  /** From so many events on a second connection counts half of the days. */
+  /** From so many events on a second connection counts half of the days, if the pool has a free one. */
   many?: number
   signal?: AbortSignal
   /** Called in the transaction, after its writes. Tests kill the process there. */
@@ -52,7 +52,7 @@ async function recountBatch(
       const from = await checkpointOf(tx, ANALYTICS)
       const found = await findBatch(tx, from, batch)
       if (!found) return 0
-      if (found.events >= many && found.days.length > 1) await recountByTwo(db, tx, found.days)
+      if (found.events >= many && found.days.length > 1 && hasFreeConnection(db)) await recountByTwo(db, tx, found.days)
       else if (found.days.length > 0) await recountDays(tx, found.days)
       const { xid, seq } = found.last
       const { rowCount } = await tx.execute(sql`
@@ -67,6 +67,11 @@ async function recountBatch(
     if (error instanceof Overtaken) return 0
     throw error
   }
+}
+
+/** This run holds a connection already. Two runs that each wait for a second one would wait for each other. */
+function hasFreeConnection({ $client }: Db): boolean {
+  return $client.idleCount > 0 || $client.totalCount < $client.options.max
 }
 
 /** Groups of a batch fit into this memory. Compiling a query would take longer than running it. */
