@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { sql } from 'drizzle-orm'
 import { Meilisearch } from 'meilisearch'
@@ -217,9 +218,11 @@ async function waitsUntilFound({ db, context, deps, frames: ready }: Library, ch
   const consumer = startConsumer(context, searchProjection(deps))
   const search = openPostgresSearch(db.$client)
   const waits: number[] = []
+  // Words that no earlier run on this library has left.
+  const run = randomUUID().replaceAll('-', '')
   for (let n = 0; n < changes; n++) {
     const frame = ready[(n * 97) % ready.length]!
-    const word = `changed${n}word`
+    const word = `changed${n}word${run}`
     const started = performance.now()
     await changeCaption(db, frame, `A ${word} in the caption`)
     for (;;) {
@@ -233,6 +236,7 @@ async function waitsUntilFound({ db, context, deps, frames: ready }: Library, ch
         variety: false,
       })
       if (page.frames[0]?.document.id === frame.id) break
+      if (performance.now() - started > 30_000) throw new Error(`the change of ${frame.id} is not found`)
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
     waits.push(performance.now() - started)

@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -7,6 +8,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parseConfig } from '../src/config.ts'
 import type { Db } from '../src/db/client.ts'
+import { frames as framesTable } from '../src/db/schema/frames.ts'
 import { createAccount } from '../src/library/accounts/accounts.ts'
 import { createKey, revokeKey } from '../src/library/accounts/keys.ts'
 import { createBoard, shareBoard } from '../src/library/collections/boards.ts'
@@ -19,10 +21,13 @@ import { openApi } from '../src/server/main.ts'
 import { ATTACKS, type Outcome, type Target } from './support/attacks.ts'
 import type { About } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
-import { openTemporaryDatabase } from './support/postgres.ts'
+import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
 import { percentile, round } from './support/stats.ts'
 
-/** Aims: a warm read at most three times as slow as without the client, and `/livez` within 250 ms. */
+/**
+ * Aims: a warm read at most three times as slow as without the client, and `/livez` within 250 ms. `--seeded` takes the
+ * library in DATABASE_URL, and leaves the accounts, boards and uploads of the clients in it.
+ */
 export const about: About = {
   measures:
     'What a reader notices while another client is careless or hostile: the 99th percentile of warm reads, the ' +
@@ -47,13 +52,14 @@ export async function run(args: string[]): Promise<object | undefined> {
       frames: { type: 'string', default: '20000' },
       seconds: { type: 'string', default: '5' },
       only: { type: 'string', default: '' },
+      seeded: { type: 'boolean', default: false },
       json: { type: 'boolean' },
     },
   })
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-starve-'))
   const redis = await startLocalRedis({ dir, persistent: false })
-  await using database = await openTemporaryDatabase()
-  await seedLibrary(database.db, { frames: Number(values.frames) })
+  await using database = values.seeded ? openSeededDatabase('starve') : await openTemporaryDatabase()
+  if (!values.seeded) await seedLibrary(database.db, { frames: Number(values.frames) })
   const settings: Settings = { dir, databaseUrl: database.url, redisUrl: redis.url, meili: meiliOfEnvironment() }
   const { meili } = configOf(settings)
   if (meili) await rebuildMirror({ db: database.db, sink: openMeiliSink(meili) })
@@ -89,7 +95,7 @@ export async function run(args: string[]): Promise<object | undefined> {
   return figuresOf({
     quiet,
     measured,
-    frames: Number(values.frames),
+    frames: prepared.frames,
     engine: meili ? 'meilisearch' : 'postgres',
     values,
   })
@@ -131,13 +137,17 @@ interface Prepared {
   owned: Pick<Target, 'key' | 'boardId' | 'shareToken'>[]
   /** The key of the account that saves beside. */
   key: string
+  /** Frames of the library. */
+  frames: number
 }
 
 async function prepare(db: Db): Promise<Prepared> {
   const { rows } = await db.$client.query<{ id: string }>('select id from frames order by md5(id) limit 5000')
   const frameIds = rows.map(({ id }) => id)
+  const frames = await db.$count(framesTable)
+  const run = randomUUID()
   const newKey = async (name: string, role: 'member' | 'operator' = 'member') => {
-    const account = await createAccount(db, { email: `${name}@example.org`, plan: 'pro', role })
+    const account = await createAccount(db, { email: `${name}-${run}@example.org`, plan: 'pro', role })
     return { accountId: account.id, ...(await createKey(db, { accountId: account.id, name })) }
   }
   const owned = []
@@ -155,6 +165,7 @@ async function prepare(db: Db): Promise<Prepared> {
     target: { frameIds, deadKey: dead.key, operatorKey: operator.key },
     owned,
     key: (await newKey('beside')).key,
+    frames,
   }
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
+import { appendEvent } from '../../src/events/append.ts'
 import { START } from '../../src/events/catalogue.ts'
 import { replay } from '../../src/events/replay.ts'
 import { searchProjection } from '../../src/projections/search/project.ts'
@@ -195,6 +196,38 @@ export function testFollowing(library: ProjectedLibrary): void {
     })
     expect(wrote).toBe(true)
     expect((await library.search.frame(saved))!.frame.save_count).toBe(1)
+    const live = await readModel()
+    await rebuildSearch(deps())
+    expect(await readModel()).toEqual(live)
+  })
+
+  test('brands and techniques keep the numbers that counting gives', async () => {
+    const { db } = library.stores
+    const [one, two, three] = [
+      await seedVideo(db, clip('Counted one', { author: 'Counted' })),
+      await seedVideo(db, clip('Counted two', { author: 'Counted' })),
+      await seedVideo(db, clip('Counted three', { author: 'Other' })),
+    ]
+    await drain()
+    await db.execute(sql`update videos set author = 'Other' where id = ${one.id}`)
+    await db.execute(sql`delete from frames where id = ${one.frameIds[1]!}`)
+    await db.transaction((tx) =>
+      appendEvent(tx, {
+        type: 'video.ready',
+        subject: one.id,
+        accountId: null,
+        data: { video_id: one.id, title: 'Counted one', author: 'Other', platform: 'web', frame_count: 1 },
+      }),
+    )
+    await correct(two.frameIds[0]!, { technique: null })
+    await correct(two.frameIds[1]!, { technique: 'slow-push' })
+    // The same frame by two kinds of events, in two pieces of one batch.
+    await correct(one.frameIds[0]!, { technique: 'logo-reveal' })
+    await deleteVideo(three.id)
+    await drain()
+    const { items } = await library.search.brands({ after: undefined, limit: 100 })
+    const counts = new Map(items.map(({ name, frame_count }) => [name, frame_count]))
+    expect([counts.get('Counted'), counts.get('Other')]).toEqual([2, 1])
     const live = await readModel()
     await rebuildSearch(deps())
     expect(await readModel()).toEqual(live)

@@ -15,6 +15,16 @@ export interface Groups {
   videos: Set<string>
   authors: Set<string>
   techniques: Set<string>
+  /**
+   * By how many frames each author and technique has grown since its document was written, under the same lock.
+   * Without it the frames are counted, which takes longer the larger the library is.
+   */
+  growth?: Growth
+}
+
+export interface Growth {
+  authors: Map<string, number>
+  techniques: Map<string, number>
 }
 
 const noGroups = (): Groups => ({ videos: new Set(), authors: new Set(), techniques: new Set() })
@@ -24,14 +34,15 @@ export async function projectGroups(tx: Tx, groups: Groups, schema: string = LIV
   await projectVideos(tx, groups, schema)
   const authors = [...groups.authors]
   const slugs = [...groups.techniques]
-  const brands = await loadBrands(tx, authors, schema)
-  const bySlug = await summaries(tx, schema, 'technique', slugs)
+  const brands = await loadBrands(tx, authors, { schema, growth: groups.growth?.authors })
+  const known = await countsKnown(tx, { kind: 'techniques', keys: slugs, schema, growth: groups.growth?.techniques })
+  const bySlug = await summaries(tx, schema, 'technique', slugs, known)
   const techniques = await loadTechniques(tx, slugs, (slug) => bySlug.get(slug) ?? NO_FRAMES)
   const names = new Set(brands.map(({ name }) => name))
-  const known = new Set(techniques.map(({ slug }) => slug))
+  const current = new Set(techniques.map(({ slug }) => slug))
   const gone = {
     brands: authors.filter((name) => !names.has(name)).map(brandIdOf),
-    techniques: slugs.filter((slug) => !known.has(slug)),
+    techniques: slugs.filter((slug) => !current.has(slug)),
   }
   await applyToReadModel(tx, { put: { brands, techniques }, remove: gone }, schema)
 }
@@ -46,8 +57,13 @@ async function projectVideos(tx: Tx, groups: Groups, schema: string): Promise<vo
 }
 
 /** The brands among the authors: those with a video in the read model. */
-async function loadBrands(tx: Tx, authors: string[], schema: string): Promise<BrandDocument[]> {
-  const byAuthor = await summaries(tx, schema, 'author', authors)
+async function loadBrands(
+  tx: Tx,
+  authors: string[],
+  { schema, growth }: { schema: string; growth: Map<string, number> | undefined },
+): Promise<BrandDocument[]> {
+  const known = await countsKnown(tx, { kind: 'brands', keys: authors, schema, growth })
+  const byAuthor = await summaries(tx, schema, 'author', authors, known)
   const counts = await rowsOf<{ author: string; n: number }>(
     tx,
     sql`select author, count(*)::int as n from ${sql.raw(schema)}.entries
@@ -60,22 +76,52 @@ async function loadBrands(tx: Tx, authors: string[], schema: string): Promise<Br
   })
 }
 
+/** How many frames brands or techniques have by their documents and growth. Without both, one is not in the result. */
+async function countsKnown(
+  tx: Tx,
+  given: {
+    kind: 'brands' | 'techniques'
+    keys: readonly string[]
+    schema: string
+    growth: Map<string, number> | undefined
+  },
+): Promise<Map<string, number>> {
+  const { kind, keys, schema, growth } = given
+  if (!growth || keys.length === 0) return new Map()
+  const keyOf = new Map(keys.map((key) => [kind === 'brands' ? brandIdOf(key) : key, key]))
+  const held = await rowsOf<{ id: string; n: number }>(
+    tx,
+    sql`select id, (doc->>'frame_count')::int as n from ${sql.raw(schema)}.documents
+         where kind = ${kind} and id = any(${sql.param([...keyOf.keys()])}) and doc is not null`,
+  )
+  return new Map(
+    held.map(({ id, n }) => {
+      const key = keyOf.get(id)!
+      return [key, n + (growth.get(key) ?? 0)]
+    }),
+  )
+}
+
 const NO_FRAMES: GroupSummary = { frameCount: 0, imagePath: null, strength: 0 }
 
+/** Those that have frames. What is not in `known` is counted. */
 async function summaries(
   tx: Tx,
   schema: string,
   column: 'video_id' | 'author' | 'technique',
   keys: readonly string[],
+  known: ReadonlyMap<string, number> = new Map(),
 ): Promise<Map<string, GroupSummary>> {
   if (keys.length === 0) return new Map()
   const by = sql.raw(column)
   const model = sql.raw(schema)
   const rows = await rowsOf<{ key: string; n: number; strength: number; image: string }>(
     tx,
-    sql`select k.key, c.n, best.strength, d.doc->>'image_path' as image
-          from unnest(${sql.param([...keys])}::text[]) as k(key)
-          cross join lateral (select count(*)::int as n from ${model}.frames where ${by} = k.key) c
+    sql`select k.key, coalesce(k.known, c.n) as n, best.strength, d.doc->>'image_path' as image
+          from unnest(${sql.param([...keys])}::text[],
+                      ${sql.param(keys.map((key) => known.get(key) ?? null))}::int[]) as k(key, known)
+          cross join lateral (select count(*)::int as n from ${model}.frames
+                               where k.known is null and ${by} = k.key) c
           cross join lateral (select id, strength from ${model}.frames where ${by} = k.key
                                order by strength desc, id limit 1) best
           join ${model}.documents d on d.kind = 'frames' and d.id = best.id`,

@@ -6,7 +6,7 @@ import { LIVE, rowsOf } from '../../search/postgres/tables.ts'
 import { applyToReadModel, lockReadModel } from '../../search/postgres/write.ts'
 import { type Affected, affectedBy, piecesOf, SEARCH_EVENTS } from './affected.ts'
 import type { DeepLink } from './document.ts'
-import { type Groups, projectGroups } from './groups.ts'
+import { type Groups, type Growth, projectGroups } from './groups.ts'
 import { loadFramesByIds, loadFramesOfVideos } from './load.ts'
 
 export interface ProjectionDeps {
@@ -73,9 +73,17 @@ export async function projectLocked(tx: Tx, deepLink: DeepLink, affected: Affect
   await project(tx, deepLink, affected)
 }
 
-/** Updates the documents of everything affected, by default in the live read model, whose lock the caller holds. */
-export async function project(tx: Tx, deepLink: DeepLink, affected: Affected, schema: string = LIVE): Promise<void> {
-  await projectLoaded(tx, affected, await loadFrames(tx, deepLink, affected), { schema })
+/**
+ * Updates the documents of everything affected, by default in the live read model, whose lock the caller holds.
+ * `recount`: the frames of brands and techniques are counted anew, because rows or documents may be damaged.
+ */
+export async function project(
+  tx: Tx,
+  deepLink: DeepLink,
+  affected: Affected,
+  options: { schema?: string; recount?: boolean } = {},
+): Promise<void> {
+  await projectLoaded(tx, affected, await loadFrames(tx, deepLink, affected), options)
 }
 
 async function loadFrames(db: Db | Tx, deepLink: DeepLink, { videos, frames }: Affected): Promise<FrameDocument[]> {
@@ -90,7 +98,7 @@ async function projectLoaded(
   tx: Tx,
   affected: Affected,
   put: readonly FrameDocument[],
-  { schema = LIVE, meanwhile }: { schema?: string; meanwhile?: () => void } = {},
+  { schema = LIVE, recount = false, meanwhile }: { schema?: string; recount?: boolean; meanwhile?: () => void } = {},
 ): Promise<void> {
   const model = sql.raw(schema)
   const videoIds = [...affected.videos]
@@ -118,5 +126,22 @@ async function projectLoaded(
     if (technique !== null) groups.techniques.add(technique)
   }
   for (const { author } of heldVideos) groups.authors.add(author)
+  if (!recount) groups.growth = growthBetween(held, put)
   await projectGroups(tx, groups, schema)
+}
+
+type Membership = Pick<FrameDocument, 'id' | 'author' | 'technique'>
+
+/** How the frames of each author and technique change in number when `now` takes the place of `before`. */
+function growthBetween(before: readonly Membership[], now: readonly Membership[]): Growth {
+  const growth: Growth = { authors: new Map(), techniques: new Map() }
+  const add = (frames: readonly Membership[], by: 1 | -1) => {
+    for (const { author, technique } of new Map(frames.map((frame) => [frame.id, frame])).values()) {
+      if (author !== null) growth.authors.set(author, (growth.authors.get(author) ?? 0) + by)
+      if (technique !== null) growth.techniques.set(technique, (growth.techniques.get(technique) ?? 0) + by)
+    }
+  }
+  add(before, -1)
+  add(now, 1)
+  return growth
 }

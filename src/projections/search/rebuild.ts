@@ -117,7 +117,7 @@ async function catchUp({ deepLink, signal }: RebuildDeps, on: Db | Tx, from: Cur
     })
     if (events.length === 0) return cursor
     for (const piece of piecesOf(await affectedBy(on, events)))
-      await on.transaction((tx) => project(tx, deepLink, piece, NEXT))
+      await on.transaction((tx) => project(tx, deepLink, piece, { schema: NEXT }))
     cursor = next
   }
 }

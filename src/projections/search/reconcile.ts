@@ -155,7 +155,8 @@ async function rewriteFrames(tx: Tx, deepLink: ProjectionDeps['deepLink'], ids: 
   await tx.execute(
     sql`update ${DOCUMENTS} set revision = '' where kind = 'frames' and id = any(${sql.param([...ids])})`,
   )
-  for (const piece of piecesOf({ ...nothingAffected(), frames: new Set(ids) })) await project(tx, deepLink, piece)
+  for (const piece of piecesOf({ ...nothingAffected(), frames: new Set(ids) }))
+    await project(tx, deepLink, piece, { recount: true })
 }
 
 /** Digests of the videos, brands and techniques; an empty one without a searchable row. */
