@@ -1,16 +1,24 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { Redis } from 'ioredis'
+import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { restoreBackup } from '../../src/backup/restore.ts'
 import { writeBackup } from '../../src/backup/write-backup.ts'
 import { openDb } from '../../src/db/client.ts'
+import { replay } from '../../src/events/replay.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
+import { findSession } from '../../src/library/accounts/sessions.ts'
+import { findUpload, finishUpload, openUpload, putPart } from '../../src/library/videos/uploads.ts'
 import { openDiskStore } from '../../src/media/disk-store.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
+import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
 import { rebuildAll } from '../../src/workers/projection.ts'
+import { openWebhookReceiver, type Received, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { emptyTables, type FullLibrary, fillEveryTable } from './full-library.ts'
 import {
   checksumsOf,
   configFor,
@@ -49,7 +57,12 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   const url = await before.create({ migrated: true })
   await queryAt(url, 'do $$ begin for i in 1..20000 loop perform pg_current_xact_id(); commit; end loop; end $$')
 
-  // Seed: videos with images, an upload, accounts with keys, saves, boards with notes, and a reader of the log.
+  // Seed: a row in every table. Then videos with images, an upload, accounts with keys, saves, boards with notes, a
+  // receiver of every event, a second upload of which one part is there, and a reader of the log.
+  const seeding = openDb({ url, max: 4 })
+  const full = await fillEveryTable(seeding, openMediaStore(configFor(dataDir)))
+  await seeding.$client.end()
+  expect(await emptyTables(url)).toEqual([])
   const library = await openLibrary({ url, dataDir, prefix: prefixes[0]! })
   const { db, media, call } = library
   const videos = []
@@ -68,13 +81,26 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   const operator = await createAccount(db, { email: 'operator@localhost', role: 'operator', plan: 'pro' })
   const { key: operatorKey } = await createKey(db, { accountId: operator.id, name: 'first start' })
   writeFileSync(join(dataDir, 'operator-key'), `${operatorKey}\n`)
-  const { json: made } = await call('/api/boards', { key, method: 'POST', body: { name: 'Kites' } })
+  await using receiver = await openWebhookReceiver()
+  const { json: registered } = await call('/api/webhooks', {
+    key: operatorKey,
+    method: 'POST',
+    body: { url: receiver.url },
+  })
+  const first = { key, method: 'POST', body: { name: 'Kites' }, headers: { 'idempotency-key': 'kites' } }
+  const { json: made } = await call('/api/boards', first)
   const board = `/api/boards/${made.board.id}`
   for (const frameId of videos[0]!.frameIds) {
     await call('/api/favourites', { key, method: 'POST', body: { frameId } })
     await call(`${board}/frames/${frameId}`, { key, method: 'PUT', body: { note: `look at ${frameId}` } })
   }
+  const announced = { filename: 'long.mp4', bytes: LONG.length, maxBytes: LONG.length, details: {} }
+  const half = { accountId: person.id, id: (await openUpload(db, { accountId: person.id, ...announced })).id }
+  await putPart(db, media, { ...half, n: 0, body: Readable.from(LONG.subarray(0, PART)) })
   await library.drain()
+  await recountAnalytics(db)
+  const figures = await figuresOf(library, operatorKey)
+  expect(figures.saves).toHaveLength(8)
   expect(await library.ids('kite')).toHaveLength(20)
   await expect.poll(async () => (await call('/api/events?limit=3', { key: operatorKey })).json.events.length).toBe(3)
   const { json: page } = await call('/api/events?limit=3', { key: operatorKey })
@@ -107,13 +133,16 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   expect((await deleted) as { status: number }).toMatchObject({ status: 200 })
   writing = false
   await writer
-  expect(report).toMatchObject({ images: 43, images_copied: 43, images_missing: 0 })
-  const kept = await checksumsOf(url, ['boards', 'board_items', 'events', 'videos', 'frames', 'checkpoints'])
+  expect(report).toMatchObject({ images: 49, images_copied: 49, images_missing: 0 })
+  const kept = await checksumsOf(url, WRITTEN)
   const own = await queryAt(url, `select * from board_items where board_id = '${made.board.id}' order by frame_id`)
   const images = await filesOf(openDiskStore(join(dataDir, 'store')))
+  for (const name of images.keys()) if (name.startsWith('parts/')) images.delete(name)
 
   // Destroy the cluster and the media store.
   await library.stop()
+  const delivered = receiver.received.splice(0).map(idOf)
+  expect(delivered.length).toBeGreaterThan(10)
   await before[Symbol.asyncDispose]()
   rmSync(dataDir, { recursive: true })
   mkdirSync(dataDir)
@@ -136,12 +165,10 @@ test('a library that was backed up under writes and destroyed comes back whole, 
       await fresh.$client.end()
     },
   })
-  expect(restored).toMatchObject({ backup: report.backup, rows: report.rows, images: 43, images_copied: 43 })
+  expect(restored).toMatchObject({ backup: report.backup, rows: report.rows, images: 49, images_copied: 49 })
 
   // Every row that nobody wrote to, every board made before, every image, and the key with its mode.
-  expect(await checksumsOf(target, ['boards', 'board_items', 'events', 'videos', 'frames', 'checkpoints'])).toEqual(
-    kept,
-  )
+  expect(await checksumsOf(target, WRITTEN)).toEqual(kept)
   expect(
     await queryAt(target, `select * from board_items where board_id = '${made.board.id}' order by frame_id`),
   ).toEqual(own)
@@ -159,6 +186,16 @@ test('a library that was backed up under writes and destroyed comes back whole, 
     `select subject from events where type = 'board.created' and data->>'name' like 'during %'`,
   )
   expect(new Set(told.map((row) => row.subject))).toEqual(there)
+
+  // What the receiver has, as far as the backup knows. The lease of the lost worker would end by itself.
+  const known = await queryAt(
+    target,
+    `select event_id from webhook_deliveries where endpoint_id = '${registered.webhook.id}' and state = 'delivered'`,
+  )
+  const knownIds = known.map((row) => String(row.event_id))
+  expect(delivered).toEqual(expect.arrayContaining(knownIds))
+  expect(knownIds.length).toBeGreaterThan(10)
+  await queryAt(target, 'update webhook_endpoints set lease_until = null')
 
   // And on it goes: reads, the person's key, the cursor of before, new writes, search.
   const again = await openLibrary({ url: target, dataDir, prefix: prefixes[1]! })
@@ -196,11 +233,107 @@ test('a library that was backed up under writes and destroyed comes back whole, 
     expect(new Set(rest.map(({ id }) => id)).size).toBe(n - 3)
     expect(rest).toHaveLength(n - 3)
     // Positions were compared by number and transaction: a sequence that began again would have failed on its key.
+
+    await expectWebhooksGoOn({ target, receiver, registered, knownIds })
+    await expectFiguresGoOn(again, figures, operatorKey)
+    await expectAccountGoesOn(again, full, operatorKey)
+    // The board was made once, by the same request.
+    expect((await again.call('/api/boards', first)).json.board.id).toBe(made.board.id)
+    // The second upload has lost its part with the media store, asks for it again, and ends.
+    await expect.poll(async () => (await findUpload(again.db, half)).received).toEqual([])
+    for (const n of [0, 1])
+      await putPart(again.db, again.media, { ...half, n, body: Readable.from(LONG.subarray(n * PART, (n + 1) * PART)) })
+    expect(await finishUpload(again.db, again.media, { ...half, maxBytes: LONG.length })).toMatchObject({
+      created: true,
+    })
+    const { json: consumers } = await again.call('/api/events/consumers', { key: operatorKey })
+    expect(consumers.consumers.map((one: { consumer: string }) => one.consumer)).toEqual(
+      expect.arrayContaining(['analytics', 'dispatch', 'search', 'webhooks']),
+    )
     expect(again.logs.filter((line) => /"level":"(error|fatal)"|"level":50/.test(line))).toEqual([])
   } finally {
     await again.stop()
   }
 })
+
+type Library = Awaited<ReturnType<typeof openLibrary>>
+
+/** Tables that are written to during the backup. */
+const WRITTEN = [
+  ...['boards', 'board_items', 'events', 'videos', 'frames', 'checkpoints', 'analytics_uses', 'analytics_figures'],
+  ...['webhook_endpoints', 'webhook_deliveries', 'webhook_attempts', 'webhook_counts'],
+]
+
+const PART = 16 * 1024 * 1024
+const LONG = Buffer.alloc(PART + 5, 'frames')
+
+const idOf = ({ headers }: Received) => headers['webhook-id']!
+
+/** Figures that nothing changes during the backup. */
+async function figuresOf({ call }: Pick<Library, 'call'>, key: string) {
+  const rowsOf = async (path: string) => (await call(`/api/analytics/${path}&limit=1000`, { key })).json.rows
+  const saves = (await rowsOf('saves?by=frame')) as { key: string; saves: number; unsaves: number }[]
+  return {
+    saves: saves
+      .filter((row) => row.saves > 0)
+      .map((row) => ({ key: row.key, saves: row.saves, unsaves: row.unsaves })),
+    model: await rowsOf('model?by=model'),
+  }
+}
+
+/** Every event that the receiver was not known to have comes once, signed as before. */
+async function expectWebhooksGoOn(given: {
+  target: string
+  receiver: WebhookReceiver
+  registered: { secret: string; webhook: { id: string } }
+  knownIds: string[]
+}): Promise<void> {
+  const { target, receiver, registered, knownIds } = given
+  const later = `select id from events where seq >= (select min(seq) from webhook_deliveries
+                                                      where endpoint_id = '${registered.webhook.id}')`
+  const compare = async () => {
+    const events = await queryAt(target, later)
+    const unknown = events.map(({ id }) => String(id)).filter((id) => !knownIds.includes(id))
+    const [came, expected] = [receiver.received.map(idOf), unknown].map((ids) => ids.toSorted().join())
+    return came === expected
+  }
+  await expect.poll(compare, { timeout: 60_000 }).toBe(true)
+  const signing = new Webhook(registered.secret)
+  for (const { body, headers } of receiver.received) signing.verify(body, headers)
+}
+
+/** The figures are those of before, and those that the whole log gives. */
+async function expectFiguresGoOn(again: Library, before: object, key: string): Promise<void> {
+  expect(await figuresOf(again, key)).toEqual(before)
+  const rows = async () => [
+    (await again.db.$client.query('select * from analytics_uses order by dimension, day')).rows,
+    (await again.db.$client.query('select * from analytics_figures order by figure, day, key')).rows,
+  ]
+  await recountAnalytics(again.db)
+  const counted = await rows()
+  await again.db.$client.query('truncate analytics_uses, analytics_figures')
+  await replay(again.db, { consumer: 'analytics', from: { xid: '0', seq: 0 } })
+  await recountAnalytics(again.db)
+  expect(await rows()).toEqual(counted)
+}
+
+/** What one account had: its session, and the webhook whose delivery had failed for good. */
+async function expectAccountGoesOn(again: Library, full: FullLibrary, key: string): Promise<void> {
+  expect((await findSession(again.db, full.session))?.account.id).toBe(full.accountId)
+  await using receiver = await openWebhookReceiver()
+  const { endpointId, eventId, secret } = full.dead
+  const path = `/api/webhooks/${endpointId}`
+  await again.call(path, { key, method: 'PATCH', body: { url: receiver.url } })
+  const { json } = await again.call(`${path}/deliveries`, { key })
+  expect(json.deliveries).toMatchObject([{ event_id: eventId, state: 'failed' }])
+  expect(json.deliveries[0].attempts).toHaveLength(10)
+  await again.call(`${path}/resend`, { key, method: 'POST', body: { event_id: eventId } })
+  await expect.poll(() => receiver.received.map(idOf)).toEqual([eventId])
+  const [{ body, headers }] = receiver.received as [Received]
+  new Webhook(secret).verify(body, headers)
+  const { json: dead } = await again.call('/api/events/dead', { key })
+  expect(dead.dead_events).toMatchObject([{ consumer: 'dispatch', error: 'a fault of ours', event: { id: eventId } }])
+}
 
 test('where the search documents could not be built, the worker builds them from the log', async () => {
   using folder = openFolder()

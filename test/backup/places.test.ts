@@ -20,6 +20,7 @@ import { libraryId } from '../../src/library/library-id.ts'
 import { openDiskStore } from '../../src/media/disk-store.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { openS3Store } from '../../src/media/s3-store.ts'
+import { emptyTables, fillEveryTable } from './full-library.ts'
 import { checksumsOf, filesOf, imageKeys, openCluster, openFolder, queryAt, seedWithImages } from './support.ts'
 
 type Cluster = Awaited<ReturnType<typeof openCluster>>
@@ -38,6 +39,7 @@ beforeAll(async () => {
   videoId = (await seedWithImages(db, media, { frames })).id
   await seedWithImages(db, media, { frames: frames.slice(0, 3) })
   await createAccount(db, { email: 'operator@example.com', role: 'operator', plan: 'pro' })
+  await fillEveryTable(db, media)
 })
 afterAll(async () => {
   await db.$client.end()
@@ -90,17 +92,21 @@ const notice = (work: Promise<unknown>) =>
     },
   )
 
+test('every table of the library below has a row: a new table gets one in fillEveryTable', async () => {
+  expect(await emptyTables(url)).toEqual([])
+})
+
 test('a backup of a library at rest is that library, by row and by file; a second copies nothing', async () => {
   using place = openFolder()
   using target = openFolder()
   // As the command opens it.
   const { store } = await openPlace(place.path, NO_S3)
-  expect(await backUp(store)).toMatchObject({ images: 30, images_copied: 30, images_missing: 0 })
-  expect(await backUp(store)).toMatchObject({ images: 30, images_copied: 0 })
-  expect(await verifyBackup({ place: store, at: place.path })).toMatchObject({ images: 30, images_missing: 0 })
+  expect(await backUp(store)).toMatchObject({ images: 36, images_copied: 36, images_missing: 0 })
+  expect(await backUp(store)).toMatchObject({ images: 36, images_copied: 0 })
+  expect(await verifyBackup({ place: store, at: place.path })).toMatchObject({ images: 36, images_missing: 0 })
   const to = await cluster.create()
   const files = openDiskStore(target.path)
-  expect(await restore(to, store, { media: files })).toMatchObject({ images: 30, images_copied: 30 })
+  expect(await restore(to, store, { media: files })).toMatchObject({ images: 36, images_copied: 36 })
   expect(await checksumsOf(to)).toEqual(await checksumsOf(url))
   expect(await filesOf(files)).toEqual(await filesOf(media))
   const [next] = await queryAt(to, `select nextval(pg_get_serial_sequence('events', 'seq'))::int as n`)
@@ -115,9 +121,9 @@ test('a file that the media store has lost is kept from an earlier backup, and t
   const [lost] = await imageKeys(db, videoId)
   const body = (await media.get(lost!))!
   await media.delete(lost!)
-  expect(await backUp(store)).toMatchObject({ images: 30, images_missing: 0 })
+  expect(await backUp(store)).toMatchObject({ images: 36, images_missing: 0 })
   using other = openFolder()
-  expect(await backUp(openDiskStore(other.path))).toMatchObject({ images: 29, images_missing: 1, missing_keys: [lost] })
+  expect(await backUp(openDiskStore(other.path))).toMatchObject({ images: 35, images_missing: 1, missing_keys: [lost] })
   await media.put(lost!, body, 'image/webp')
 })
 
@@ -202,7 +208,7 @@ test('a place is for one library: another one is refused before it changes anyth
   using target = openFolder()
   await restore(to, store, { media: openDiskStore(target.path) })
   const restored = openDb({ url: to, max: 1, applicationName: 'test' })
-  expect(await backUp(store, { databaseUrl: to, library: () => libraryId(restored) })).toMatchObject({ images: 30 })
+  expect(await backUp(store, { databaseUrl: to, library: () => libraryId(restored) })).toMatchObject({ images: 36 })
   await restored.$client.end()
   writeFileSync(join(place.path, 'library.json'), 'spoilt')
   expect(await notice(backUp(store, { library }))).toMatch(/backups of another library/)
@@ -219,28 +225,28 @@ test('older backups go with the files that only they name', async () => {
   const { backup: third } = await backUp(store)
   expect(readdirSync(join(place.path, 'backups'))).toHaveLength(3)
   expect(await backUp(store, { keep: 3 })).toMatchObject({ removed: 1, images_copied: 0 })
-  expect(await verifyBackup({ place: store, at: place.path, backup: second })).toMatchObject({ images: 34 })
+  expect(await verifyBackup({ place: store, at: place.path, backup: second })).toMatchObject({ images: 40 })
   const kept = await backUp(store, { keep: 2 })
   expect(kept).toMatchObject({ removed: 2 })
   const names = readdirSync(join(place.path, 'backups'))
   expect(names).toHaveLength(2)
   expect(names).not.toContain(second)
   expect(names).not.toContain(third)
-  expect((await filesOf(openDiskStore(join(place.path, 'files')))).size).toBe(30)
-  for (const backup of names) expect(await verifyBackup({ place: store, at: '', backup })).toMatchObject({ images: 30 })
+  expect((await filesOf(openDiskStore(join(place.path, 'files')))).size).toBe(36)
+  for (const backup of names) expect(await verifyBackup({ place: store, at: '', backup })).toMatchObject({ images: 36 })
   // A list that cannot be read: nothing is removed.
   const list = join(place.path, 'backups', kept.backup, 'files-000001.ndjson.zst')
   writeFileSync(list, 'no list')
   expect(await notice(backUp(store, { keep: 2 }))).toMatch(/files-000001\.ndjson\.zst/)
   expect(readdirSync(join(place.path, 'backups'))).toHaveLength(3)
-  expect((await filesOf(openDiskStore(join(place.path, 'files')))).size).toBe(30)
+  expect((await filesOf(openDiskStore(join(place.path, 'files')))).size).toBe(36)
 })
 
 test('only an empty database that nobody uses is restored into', async () => {
   using place = openFolder()
   const store = openDiskStore(place.path)
   await backUp(store)
-  expect(await notice(restore(url, store))).toMatch(/not empty \(2 videos, 1 accounts\).*DATA_DIR/)
+  expect(await notice(restore(url, store))).toMatch(/not empty \(3 videos, 1 boards, 2 saves, 2 accounts\).*DATA_DIR/)
   const foreign = await cluster.create()
   await queryAt(foreign, 'create table invoices (n int)')
   expect(await notice(restore(foreign, store))).toMatch(/tables of another program \(invoices\)/)
@@ -275,7 +281,7 @@ test('a wrong password, an absent database, a full disk and a folder that is non
   }
   expect(await notice(backUp(full))).toMatch(/No space is left.*run this again: it continues/)
   expect(await notice(restore(await cluster.create(), store))).toMatch(/interrupted/)
-  expect(await backUp(store)).toMatchObject({ images: 30 })
+  expect(await backUp(store)).toMatchObject({ images: 36 })
   expect(readdirSync(join(place.path, 'backups'))).toHaveLength(1)
 
   writeFileSync(join(place.path, 'file'), '')
@@ -313,8 +319,8 @@ describe('in a bucket', () => {
     const place = await openPlace('s3://backups/Prod/frames/', { backupS3: access })
     const images = openS3Store({ ...access, bucket: 'media' })
     for await (const { key } of media.list('')) await images.put(key, (await media.get(key))!, 'image/webp')
-    expect(await backUp(place.store, { media: images })).toMatchObject({ images: 30, images_copied: 30 })
-    expect(await backUp(place.store, { media: images })).toMatchObject({ images: 30, images_copied: 0 })
+    expect(await backUp(place.store, { media: images })).toMatchObject({ images: 36, images_copied: 36 })
+    expect(await backUp(place.store, { media: images })).toMatchObject({ images: 36, images_copied: 0 })
     await verifyBackup({ place: place.store, at: place.at })
     expect(readdirSync(join(folder.path, 'backups', 'Prod', 'frames'))).toEqual(['backups', 'files'])
     const to = await cluster.create()
@@ -331,7 +337,7 @@ describe('in a bucket', () => {
     const store = openDiskStore(place.path)
     const images = openS3Store({ ...access, bucket: 'media' })
     const options = { media: images, mediaBucket: 'media' }
-    expect(await backUp(store, { ...options, images: 'reference' })).toMatchObject({ images: 30, images_copied: 0 })
+    expect(await backUp(store, { ...options, images: 'reference' })).toMatchObject({ images: 36, images_copied: 0 })
     expect(existsSync(join(place.path, 'files'))).toBe(false)
     await verifyBackup({ place: store, at: place.path })
     const other = openS3Store({ ...access, bucket: 'backups', prefix: 'elsewhere/' })
@@ -339,7 +345,7 @@ describe('in a bucket', () => {
     expect(await notice(restore(to, store, { media: other, mediaBucket: 'backups' }))).toMatch(
       /in the bucket media, and backups has none of them. Set S3_BUCKET=media/,
     )
-    expect(await restore(to, store, options)).toMatchObject({ images: 30, images_missing: 0 })
+    expect(await restore(to, store, options)).toMatchObject({ images: 36, images_missing: 0 })
     images.close()
     other.close()
   })

@@ -108,26 +108,33 @@ export async function filesOf(store: MediaStore): Promise<Map<string, string>> {
 }
 
 export function configFor(dataDir: string): Config {
-  return parseConfig({ DATA_DIR: dataDir, RATE_LIMIT_SCALE: '1000', PUBLIC_URL: 'http://frames.test' })
+  const settings = { RATE_LIMIT_SCALE: '1000', PUBLIC_URL: 'http://frames.test', WEBHOOK_ALLOW_PRIVATE: '1' }
+  return parseConfig({ DATA_DIR: dataDir, ...settings })
 }
 
-/** API and worker on a database and a data folder. */
+/** API and worker on a database and a data folder. The worker reads the log and runs no jobs: the images are none. */
 export async function openLibrary({ url, dataDir, prefix }: { url: string; dataDir: string; prefix: string }) {
   const config = configFor(dataDir)
   const logs: string[] = []
   const logger = createLogger({ level: 'info' }, { write: (line: string) => void logs.push(line) })
   const shared = { config, databaseUrl: url, redisUrl: inject('redisUrl'), logger, prefix }
-  const worker = await openWorker({ ...shared, pollMs: 20 })
+  const worker = await openWorker({ ...shared, pollMs: 20, roles: ['events'] })
   const api = await openApi({ ...shared, port: 0, host: '127.0.0.1', overrides: { versionTtlMs: 0 } })
   const db = openDb({ url, max: 10 })
   const media = openMediaStore(config)
   const call = async (
     path: string,
-    { key, method = 'GET', body }: { key?: string; method?: string; body?: object } = {},
+    {
+      key,
+      method = 'GET',
+      body,
+      headers = {},
+    }: { key?: string; method?: string; body?: object; headers?: Record<string, string> } = {},
   ) => {
     const response = await fetch(`http://127.0.0.1:${api.port}${path}`, {
       method,
       headers: {
+        ...headers,
         ...(key ? { authorization: `Bearer ${key}` } : {}),
         ...(body ? { 'content-type': 'application/json' } : {}),
       },

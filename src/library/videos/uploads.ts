@@ -209,8 +209,8 @@ const SPARE_MS = 60 * 60 * 1_000
 const STREAMED = ['parts/', 'uploads/']
 
 /**
- * Deletes expired uploads, parts that no upload names, and what killed processes left of files under way. Safe at any
- * time, in any process. Returns the number of uploads.
+ * Deletes expired uploads, parts that no upload names, and what killed processes left of files under way. Forgets parts
+ * that the media store has lost. Safe at any time, in any process. Returns the number of uploads deleted.
  */
 export async function sweepUploads(db: Db, store: MediaStore, { now = Date.now() } = {}): Promise<number> {
   const old = new Date(now - UPLOAD_HOURS * 60 * 60 * 1_000)
@@ -220,6 +220,7 @@ export async function sweepUploads(db: Db, store: MediaStore, { now = Date.now()
     .where(sql`${uploads.expiresAt} < ${new Date(now).toISOString()}::timestamptz`)
     .returning({ id: uploads.id })
   const gone = new Set(expired.map(({ id }) => id))
+  await forgetLostParts(db, store)
   for await (const { key, modifiedAt } of store.list('parts/')) {
     const id = key.split('/')[1]!
     if (gone.has(id) || now - modifiedAt.getTime() < SPARE_MS) continue
@@ -228,4 +229,13 @@ export async function sweepUploads(db: Db, store: MediaStore, { now = Date.now()
   }
   for (const id of gone) await store.deletePrefix(folderOf(id))
   return gone.size
+}
+
+/** A backup holds the rows of unfinished uploads and not their parts. The sender is asked for lost ones again. */
+async function forgetLostParts(db: Db, store: MediaStore): Promise<void> {
+  const { rows } = await db.execute<{ id: string; n: number }>(sql`
+    select upload_id as id, n from upload_parts p join uploads u on u.id = p.upload_id where u.video_id is null`)
+  for (const { id, n } of rows)
+    if (!(await store.stat(folderOf(id) + n)))
+      await db.delete(uploadParts).where(and(eq(uploadParts.uploadId, id), eq(uploadParts.n, n)))
 }
