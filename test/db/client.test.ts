@@ -103,3 +103,19 @@ test('a statement that waits too long for a lock is an outage to its caller, not
     await db.$client.end()
   }
 })
+
+test('plans are made for memory, and DATABASE_URL may say otherwise', async () => {
+  const settingsOf = async (url: string) => {
+    const db = openDb({ url, max: 1 })
+    const { rows } = await db.execute(
+      sql`select current_setting('random_page_cost') as pages, current_setting('jit') as jit`,
+    )
+    await db.$client.end()
+    return rows[0]
+  }
+  const url = inject('postgresUrl')
+  expect(await settingsOf(url)).toEqual({ pages: '1.1', jit: 'off' })
+  const given = new URL(url)
+  given.searchParams.set('options', '-c random_page_cost=3')
+  expect(await settingsOf(given.href)).toMatchObject({ pages: '3' })
+})

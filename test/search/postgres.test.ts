@@ -126,6 +126,17 @@ test('words that the library has in no form take one statement, and a first ques
   ])
     expect(await found(q), q).toBeGreaterThan(0)
   for (const q of ['qzvxj', 'qzvxj wqxrt', 'qzvxj -party']) expect([await found(q), sent], q).toEqual([0, 1])
+  // Of words that it was asked before, the version of the read model alone is asked: also on the wall.
+  const search = openPostgresSearch(pool)
+  const wall = { filters: {}, sort: 'relevance', page: 1, pageSize: 20, facets: false, variety: false } as const
+  await search.search({ q: 'warm qzvxj', limit: 6 })
+  for (const q of ['qzvxj', 'wqxrt qzvxj', 'qzvxj wqxrt', 'qzvxj foot']) {
+    for (const ask of [() => search.search({ q, limit: 6 }), () => search.frames({ ...wall, q })]) {
+      sent = 0
+      expect((await ask()).frames.length, q).toBe(q === 'qzvxj foot' ? 1 : 0)
+      if (q !== 'qzvxj foot') expect(sent, q).toBe(1)
+    }
+  }
   await pool.end()
   await stores[Symbol.asyncDispose]()
 })

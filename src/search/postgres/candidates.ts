@@ -19,7 +19,7 @@ interface Found {
   wanted: string
   scope: string
   word: string
-  /** It begins with the word of the query. */
+  /** It is longer than the word of the query, and begins with it. */
   longer: boolean
 }
 
@@ -34,15 +34,13 @@ interface NearWords {
   /** Of the read model that the words are of. */
   version: string | undefined
   near: ReadonlyMap<string, Near>
-  /** All words were looked up just now, and the library has none that they may stand for. */
-  isNothing: boolean
+  /** Whether one of the words was looked up just now. */
+  isFresh: boolean
 }
 
 interface NearRow {
   version: string
   found: Found[]
-  /** Whether a word of the library begins with a word of the query, or with two that are written together. */
-  begun: boolean
 }
 
 /** Words of the library that are kept for words of queries: about 5 MB. */
@@ -55,11 +53,13 @@ export type Expanded = (scope: Scope) => ExpandedQuestion
 
 /**
  * Answers a question by its expanded terms. The answer says of which version of the read model it is: where the words
- * are of another, they are looked up again. `isUnheard`: the look just made shows that no row has any of the words.
+ * are of another, they are looked up again. `unheard` is the answer where no row has any of the words, or a part of
+ * one: the look-up shows it, and nothing is asked.
  */
 export type Expand = <T>(
   question: Question,
-  ask: (expanded: Expanded, isUnheard: boolean) => Promise<{ answer: T; version: string | undefined }>,
+  ask: (expanded: Expanded) => Promise<{ answer: T; version: string | undefined }>,
+  unheard?: () => T,
 ) => Promise<T>
 
 /** Looking words up costs more than the search itself, so what was found is kept until the read model changes. */
@@ -73,7 +73,7 @@ export function openExpand(db: Executor): Expand {
   }
 
   /** The similar words of each word, all from one version of the read model. */
-  async function nearWords(words: readonly string[], joins: readonly string[]): Promise<NearWords> {
+  async function nearWords(words: readonly string[]): Promise<NearWords> {
     const version = keptFor
     const near = new Map<string, Near>()
     for (const word of words) {
@@ -81,8 +81,8 @@ export function openExpand(db: Executor): Expand {
       if (known) near.set(word, known)
     }
     const unknown = words.filter((word) => !near.has(word))
-    if (unknown.length === 0) return { version, near, isNothing: false }
-    const [row] = await rowsOf<NearRow>(db, nearWordsQuery(unknown, joins))
+    if (unknown.length === 0) return { version, near, isFresh: false }
+    const [row] = await rowsOf<NearRow>(db, nearWordsQuery(unknown))
     if (row!.version !== keptFor) forget(row!.version)
     const found = new Map<string, Found[]>(unknown.map((word) => [word, []]))
     for (const one of row!.found) found.get(one.wanted)!.push(one)
@@ -92,19 +92,23 @@ export function openExpand(db: Executor): Expand {
       near.set(word, made)
     }
     // Words that were known before are of the version before.
-    if (row!.version !== version && unknown.length < words.length) return nearWords(words, joins)
-    const isNothing = unknown.length === words.length && row!.found.length === 0 && !row!.begun
-    return { version: row!.version, near, isNothing }
+    if (row!.version !== version && unknown.length < words.length) return nearWords(words)
+    return { version: row!.version, near, isFresh: true }
   }
 
-  return async (question, ask) => {
+  return async (question, ask, unheard) => {
     const words = [...new Set(question.wanted.filter((term) => !term.exact).map((term) => term.words[0]!))]
     const lookedUp = words.filter(isLookedUp)
-    const joins = [...new Set(question.wanted.flatMap((term) => term.joins.map(({ word }) => word)))]
-    const isAllLookedUp = question.wanted.every(isMetByLookedUpWords)
+    const isAllLookedUp = question.wanted.length > 0 && question.wanted.every(isMetByLookedUpWords)
     for (let tries = 1; ; tries++) {
-      const { version, near, isNothing } = await nearWords(lookedUp, joins)
-      const { answer, version: current } = await ask(expandedBy(question, near), isNothing && isAllLookedUp)
+      const { version, near, isFresh } = await nearWords(lookedUp)
+      // Two words written together begin with the first of them: where no word begins so, the library lacks both.
+      if (unheard && tries < MAX_TRIES && isAllLookedUp && lookedUp.every((word) => near.get(word)!.size === 1)) {
+        if (isFresh || (await versionOf(db)) === version) return unheard()
+        forget(undefined)
+        continue
+      }
+      const { answer, version: current } = await ask(expandedBy(question, near))
       if (lookedUp.length === 0 || current === undefined || current === version || tries === MAX_TRIES) return answer
       if (keptFor === version) forget(current)
     }
@@ -154,7 +158,7 @@ export async function versionOf(db: Executor): Promise<string | undefined> {
  * Words that differ by typos, those that begin like other forms of a word, longer words, on-screen words that contain a
  * word, and pairs of words that were typed as one, with the version of the read model.
  */
-function nearWordsQuery(words: readonly string[], joins: readonly string[]): SQL {
+function nearWordsQuery(words: readonly string[]): SQL {
   const typed = words.filter((word) => typosAllowed(word) > 0)
   const parts = words.filter(isPartSearchable)
   // Typed together, written apart: wifi for wi-fi, dont for don't.
@@ -192,12 +196,13 @@ function nearWordsQuery(words: readonly string[], joins: readonly string[]): SQL
          and length(word) <= length(q.word) + 5
        order by word limit 60) w
   union
-  select q.word, s.scope, w.word, true
+  -- The word itself too: with none of these rows, no word begins so.
+  select q.word, s.scope, w.word, w.word <> q.word
     from unnest((select ${sql.param(words)}::text[])) as q(word)
     cross join unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope) cross join lateral (
       select word from ${WORDS}
-       where scope = s.scope and word > q.word and word < q.word || chr(1114111)
-       order by word limit ${MAX_LONGER + 1}) w
+       where scope = s.scope and word >= q.word and word < q.word || chr(1114111)
+       order by word limit ${MAX_LONGER + 2}) w
   union
   select q.word, w.scope, w.word, false
     from unnest((select ${sql.param(parts)}::text[])) as q(word) cross join lateral (
@@ -213,13 +218,6 @@ function nearWordsQuery(words: readonly string[], joins: readonly string[]): SQL
     cross join lateral (select word from ${WORDS} where scope = s.scope and word = left(q.word, cut) limit 1) one
     cross join lateral (
       select word from ${WORDS} where scope = s.scope and word = substr(q.word, cut + 1) limit 1) other`
-  const begun = sql`exists (
-    select from unnest((select ${sql.param([...words, ...joins])}::text[])) as q(word)
-     cross join unnest(array['frames', 'videos', 'brands', 'techniques']) as s(scope)
-     cross join lateral (
-       select from ${WORDS} w
-        where w.scope = s.scope and w.word >= q.word and w.word < q.word || chr(1114111) limit 1) w)`
   return sql`
-    select ${VERSION} as version, coalesce((select json_agg(found) from (${near}) found), '[]') as found,
-           ${begun} as begun`
+    select ${VERSION} as version, coalesce((select json_agg(found) from (${near}) found), '[]') as found`
 }

@@ -6,6 +6,8 @@ import { namedLexeme, rowOf } from './tsquery.ts'
 /** The commonest words of the library with the number of frames that have them. */
 export interface Common {
   counts: ReadonlyMap<string, number>
+  /** All frames of the library. */
+  frames: number
   /** More frames than this are not ranked. */
   many: number
 }
@@ -13,7 +15,7 @@ export type CommonWords = () => Promise<Common>
 
 /** From PostgreSQL's statistics, read once a minute. A small library has no such words. */
 export function openCommonWords(db: Executor, many: number): CommonWords {
-  let cached = { until: -Infinity, common: Promise.resolve<Common>({ counts: new Map(), many }) }
+  let cached = { until: -Infinity, common: Promise.resolve<Common>({ counts: new Map(), frames: 0, many }) }
   return () => {
     if (performance.now() < cached.until) return cached.common
     const common = readCommonWords(db, many)
@@ -26,22 +28,27 @@ export function openCommonWords(db: Executor, many: number): CommonWords {
 }
 
 async function readCommonWords(db: Executor, many: number): Promise<Common> {
-  const rows = await rowsOf<{ word: string | null; n: number }>(
+  const rows = await rowsOf<{ word: string | null; n: number; frames: number }>(
     db,
     sql`
-    select m.word, (m.share * c.reltuples)::float8 as n
+    select m.word, (m.share * c.reltuples)::float8 as n, c.reltuples::float8 as frames
       from pg_stats s join pg_class c on c.oid = 'library_search.frames'::regclass
       cross join unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) as m(word, share)
      where s.schemaname = 'library_search' and s.tablename = 'frames' and s.attname = 'words'
        and m.share * c.reltuples > ${many / 20}`,
   )
   // The list of shares ends with three figures that belong to no word.
-  return { counts: new Map(rows.flatMap(({ word, n }) => (word === null ? [] : [[word, n] as const]))), many }
+  const counts = new Map(rows.flatMap(({ word, n }) => (word === null ? [] : [[word, n] as const])))
+  return { counts, frames: rows[0]?.frames ?? 0, many }
 }
 
 /** Whether frames that meet all of these terms may be too many to rank: even the rarest term is in very many. */
 export const isFrequent = (terms: readonly ExpandedTerm[], common: Common): boolean =>
   terms.every((term) => framesWith(term, common.counts) > common.many)
+
+/** How many frames meet all of these terms, if words stood together by chance. */
+export const expectedWith = (terms: readonly ExpandedTerm[], { counts, frames }: Common): number =>
+  terms.reduce((left, term) => left * Math.min(1, framesWith(term, counts) / frames), frames)
 
 /** Whether frames that meet one of these terms may be too many to rank. */
 export const areMany = (terms: readonly ExpandedTerm[], common: Common): boolean =>

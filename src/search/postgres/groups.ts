@@ -45,9 +45,7 @@ export async function searchGroups(
   if (question.wanted.length === 0 && question.excluded.length === 0) return nothing()
   if (namesOnly && question.wanted.length === 0) return nothing()
   const asked = { name: nameKey(q), limit, namesOnly }
-  return readModel.expand(question, async (expanded, isUnheard) =>
-    isUnheard ? { answer: nothing(), version: undefined } : askGroups(readModel, expanded, asked),
-  )
+  return readModel.expand(question, (expanded) => askGroups(readModel, expanded, asked), nothing)
 }
 
 async function askGroups(
