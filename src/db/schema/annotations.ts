@@ -55,3 +55,14 @@ export const dismissedSuggestions = pgTable('dismissed_suggestions', {
   slug: text().primaryKey(),
   at: at('at').notNull().defaultNow(),
 })
+
+/**
+ * Frames that an operator accepted in review, also where no value was there to lock. They come back to the queue with a
+ * newer answer only.
+ */
+export const reviewedFrames = pgTable('reviewed_frames', {
+  frameId: text('frame_id')
+    .primaryKey()
+    .references(() => frames.id, { onDelete: 'cascade' }),
+  at: at('at').notNull().defaultNow(),
+})

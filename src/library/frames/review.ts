@@ -1,5 +1,6 @@
-import { inArray, type SQL, sql } from 'drizzle-orm'
+import { eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
+import { reviewedFrames } from '../../db/schema/annotations.ts'
 import { type FrameRow, frames } from '../../db/schema/frames.ts'
 import { notFound } from '../../errors.ts'
 import type { AnnotatedAttribute } from '../../vocabulary.ts'
@@ -55,7 +56,8 @@ function leastCertainty(calibrations: Calibrations): SQL {
 
 /**
  * The next frames to review after a position: frames with values outside the lists and the vocabulary first, then the
- * least certain. Frames whose values were all set by people are left out.
+ * least certain. Left out are frames whose values were all set by people, and frames that were accepted and have no
+ * newer answer.
  */
 export async function nextToReview(
   db: Db,
@@ -75,7 +77,9 @@ export async function nextToReview(
                   where a.frame_id = f.id and a.proposed_technique is not null
                     and not exists (select 1 from dismissed_suggestions d where d.slug = a.proposed_technique)
                ) end as proposed
-          from frames f where f.video_id in (select id from recent)),
+          from frames f left join reviewed_frames r on r.frame_id = f.id
+         where f.video_id in (select id from recent)
+           and (r.at is null or exists (select from annotations a where a.frame_id = f.id and a.created_at > r.at))),
       ranked as (
         select id, case when proposed is not null or least < 0 then 0 else 1 end as rank,
                greatest(least, 0) as confidence, proposed
@@ -113,7 +117,8 @@ async function rowsOf(db: Db, ids: readonly string[]): Promise<Map<string, Frame
 
 /**
  * Records a person's judgement: the given values are locked as theirs, even where they equal the model's. Values that a
- * person set before stay. Returns the attributes that it locked, for `takeBackReview`.
+ * person set before stay. The frame counts as reviewed also without any value. Returns the attributes that it locked,
+ * for `takeBackReview`.
  * @throws AppError not_found, invalid_request
  */
 export async function acceptReview(
@@ -126,10 +131,15 @@ export async function acceptReview(
   )
   const correction = Object.fromEntries(open.map((attribute) => [attribute, values[attribute]!]))
   if (open.length > 0) await correctFrame(db, { frameId, accountId, correction })
+  const at = new Date()
+  await db
+    .insert(reviewedFrames)
+    .values({ frameId, at })
+    .onConflictDoUpdate({ target: reviewedFrames.frameId, set: { at } })
   return open
 }
 
-/** Undoes `acceptReview`: unlocks the attributes. @throws AppError not_found */
+/** Undoes `acceptReview`: unlocks the attributes, and the frame is in the queue again. @throws AppError not_found */
 export async function takeBackReview(
   db: Db,
   { frameId, accountId, attributes }: { frameId: string; accountId: string; attributes: readonly string[] },
@@ -137,6 +147,7 @@ export async function takeBackReview(
   const known = REVIEWED.filter((attribute) => attributes.includes(attribute))
   const correction = Object.fromEntries(known.map((attribute) => [attribute, null]))
   await correctFrame(db, { frameId, accountId, correction })
+  await db.delete(reviewedFrames).where(eq(reviewedFrames.frameId, frameId))
 }
 
 export interface Agreement {

@@ -24,7 +24,7 @@ const PLACE = /^([01])\.([0-9.e-]{1,24})\.([0-9A-Za-z-]{1,64})$/
 const parameters = {
   after: { schema: z.string().regex(PLACE), description: 'The place in the queue that was seen last.' },
   at: { schema: z.string().regex(/^[0-9A-Za-z-]{1,64}$/), description: 'A frame to look at before the queue goes on.' },
-  undo: { schema: z.string().regex(/^[0-9A-Za-z-]{1,64}:[a-z_,]{1,120}$/), description: 'What can be taken back.' },
+  undo: { schema: z.string().regex(/^[0-9A-Za-z-]{1,64}:[a-z_,]{0,120}$/), description: 'What can be taken back.' },
 } as const satisfies Parameters
 const frameParameters = {
   kept: { schema: z.coerce.number().int().min(0).max(20), description: 'Told: values that were changed.' },
@@ -83,7 +83,7 @@ function keptNotice(kept: number, id: string): Html {
   return html`<p class="notice done" role="status">${what} <a href="/frames/${id}">To the frame</a></p>\n`
 }
 
-const EMPTY = html`<p class="empty">Nothing waits for a look: every value of the newest videos was set by a person.
+const EMPTY = html`<p class="empty">Nothing waits for a look: every frame of the newest videos was reviewed.
 <a href="/operator/review">Begin again</a></p>`
 
 async function judgedOf(deps: OperatorDeps, { row, proposed }: Pick<ReviewFrame, 'row' | 'proposed'>): Promise<Judged> {
@@ -113,8 +113,7 @@ function addReviewActions(actions: Actions, { db }: OperatorDeps): void {
     const at = { frameId: param('id'), accountId: visitor.account.id }
     const attributes = await acceptReview(db, { ...at, values: valuesOf(fields, REVIEWED) })
     const next = nextOf(fields)
-    const undo = attributes.length > 0 ? `${at.frameId}:${attributes.join(',')}` : undefined
-    const to = undo === undefined ? next : `${next}${next.includes('?') ? '&' : '?'}undo=${undo}`
+    const to = `${next}${next.includes('?') ? '&' : '?'}undo=${at.frameId}:${attributes.join(',')}`
     return { json: { attributes, to }, to }
   })
 
