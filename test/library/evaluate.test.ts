@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterEach, expect, test } from 'vitest'
-import { loadCertainty } from '../../src/library/evaluation/calibration.ts'
+import { certaintySql, loadCalibrations } from '../../src/library/evaluation/calibration.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { toModelImage } from '../../src/vision/model/images.ts'
 import { type FakeVisionOptions, startFakeVisionEndpoint } from '../support/fake-vision-endpoint.ts'
@@ -113,16 +113,21 @@ test('agreement, refusals, broken answers, cost and calibration are exactly thos
   expect(report.latency_ms.p95).toBeGreaterThanOrEqual(report.latency_ms.median)
   expect(await library()).toBe(before)
 
-  const certainty = await loadCertainty(service.stores.db)
-  const of = (attribute: 'shot' | 'caption', confidence: number | null, model = 'fake-vl') =>
-    certainty({ model, attribute, confidence })
-  expect(of('shot', 0.95)).toBeCloseTo((20 + 0.95 * 4) / 24)
-  expect(of('shot', 0.65)).toBeCloseTo((10 + 0.65 * 4) / 23)
+  const calibrations = await loadCalibrations(service.stores.db)
+  const certaintyOf = async (attribute: 'shot' | 'caption', confidence: number | null, model = 'fake-vl') => {
+    const value = { model: sql`${model}::text`, confidence: sql`${confidence}::float8` }
+    const { rows: found } = await service.stores.db.execute<{ certainty: number | null }>(
+      sql`select ${certaintySql(calibrations, attribute, value)} as certainty`,
+    )
+    return found[0]!.certainty
+  }
+  expect(await certaintyOf('shot', 0.95)).toBeCloseTo((20 + 0.95 * 4) / 24)
+  expect(await certaintyOf('shot', 0.65)).toBeCloseTo((10 + 0.65 * 4) / 23)
   // No band of its own: that of all attributes counts.
-  expect(of('caption', 0.55)).toBeCloseTo((31 + 0.55 * 4) / 43)
-  expect(of('shot', 0.3)).toBe(0.3)
-  expect(of('shot', 0.65, 'other-vl')).toBe(0.65)
-  expect(of('shot', null)).toBeNull()
+  expect(await certaintyOf('caption', 0.55)).toBeCloseTo((31 + 0.55 * 4) / 43)
+  expect(await certaintyOf('shot', 0.3)).toBe(0.3)
+  expect(await certaintyOf('shot', 0.65, 'other-vl')).toBe(0.65)
+  expect(await certaintyOf('shot', null)).toBeNull()
 
   const html = await readFile(page, 'utf8')
   expect(html).not.toContain('<script')

@@ -76,21 +76,6 @@ export async function storeCalibration(db: Db, model: string, calibration: Calib
   await db.insert(settings).values(row).onConflictDoUpdate({ target: settings.name, set: row })
 }
 
-/**
- * How likely a model's value is right, 0–1, by its stated confidence; null without one.
- *
- * The share of right values in the confidence's band, mixed with the confidence itself as if it were four more frames.
- * Where the attribute has no such band, the band of all attributes counts. For a model that was never evaluated it is
- * the stated confidence.
- */
-type Certainty = (value: { model: string; attribute: AnnotatedAttribute; confidence: number | null }) => number | null
-
-/** Reads every stored calibration once. */
-export async function loadCertainty(db: DbOrTx): Promise<Certainty> {
-  const byModel = await loadCalibrations(db)
-  return ({ model, attribute, confidence }) => certaintyOf(byModel.get(model), attribute, confidence)
-}
-
 /** Every stored calibration, by model. */
 export async function loadCalibrations(db: DbOrTx): Promise<ReadonlyMap<string, Calibration>> {
   const rows = await db
@@ -100,7 +85,13 @@ export async function loadCalibrations(db: DbOrTx): Promise<ReadonlyMap<string, 
   return new Map(rows.map(({ name, value }) => [name.slice(PREFIX.length), value as Calibration]))
 }
 
-/** SQL of `Certainty`, for queues that order by it. Null where the confidence is null. */
+/**
+ * SQL: how likely a model's value is right, 0–1, by its stated confidence; null without one.
+ *
+ * The share of right values in the confidence's band, mixed with the confidence itself as if it were four more frames.
+ * Where the attribute has no such band, the band of all attributes counts. For a model that was never evaluated it is
+ * the stated confidence.
+ */
 export function certaintySql(
   calibrations: ReadonlyMap<string, Calibration>,
   attribute: AnnotatedAttribute,
@@ -114,17 +105,4 @@ export function certaintySql(
     ),
   )
   return cases.length === 0 ? confidence : sql`case ${sql.join(cases, sql` `)} else ${confidence} end`
-}
-
-function certaintyOf(
-  calibration: Calibration | undefined,
-  attribute: AnnotatedAttribute,
-  confidence: number | null,
-): number | null {
-  if (confidence === null) return null
-  const from = BANDS[bandOf(confidence)]
-  const band = [calibration?.[attribute], calibration?.all]
-    .map((bands) => bands?.find((one) => one.from === from))
-    .find((one) => one !== undefined)
-  return band ? (band.agreed * band.n + confidence * PRIOR) / (band.n + PRIOR) : confidence
 }
