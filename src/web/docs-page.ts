@@ -2,8 +2,7 @@ import { Router } from 'express'
 import { CompressibleBody } from '../http/compressed-body.ts'
 import type { ApiDocument } from '../http/openapi.ts'
 import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
-import { readParameters } from '../parameters.ts'
-import { withoutTracking } from '../tracking.ts'
+import { readPageParameters } from '../tracking.ts'
 import type { Assets } from './assets.ts'
 import { type EventsDocument, eventsReference } from './events-reference.ts'
 import { setPageCache, type ViewerOf } from './guard.ts'
@@ -55,7 +54,7 @@ export function docsPageRouter({
     const pageFor = (viewer: Viewer) =>
       new CompressibleBody(layout(assets, { title, current: 'docs', viewer, body: makeBody() }))
     router.get(path, limitOpenReads(limits), async (req, res) => {
-      readParameters(withoutTracking(req.originalUrl), {})
+      readPageParameters(req.originalUrl)
       const viewer = await viewerOf(req)
       const page = pages.get(viewer) ?? pageFor(viewer)
       pages.set(viewer, page)

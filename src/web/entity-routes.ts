@@ -4,10 +4,9 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import type { Logger } from '../logger.ts'
-import { readParameters } from '../parameters.ts'
 import type { FrameFilters, FramePage, LibrarySearch } from '../search/library-search.ts'
 import { currentSlug } from '../search/techniques.ts'
-import { withoutTracking } from '../tracking.ts'
+import { readPageParameters } from '../tracking.ts'
 import { plainName } from '../views/parameter-values.ts'
 import { requirePublicId } from '../views/public-id.ts'
 import type { Assets } from './assets.ts'
@@ -39,7 +38,7 @@ export function entityRouter(deps: EntityRoutesDeps): Router {
   const common = { wide: true, modules: ['frame-list.js'] } as const
 
   router.get('/videos/:id', limit, (req, res) => {
-    readParameters(withoutTracking(req.originalUrl), {})
+    readPageParameters(req.originalUrl)
     const id = String(req.params.id)
     requirePublicId('video', id)
     return pages.send(req, res, {
@@ -57,7 +56,7 @@ export function entityRouter(deps: EntityRoutesDeps): Router {
   })
 
   router.get('/brands', limit, (req, res) => {
-    const { after } = readParameters(withoutTracking(req.originalUrl), listParameters)
+    const { after } = readPageParameters(req.originalUrl, listParameters)
     return pages.send(req, res, {
       key: `brands ${after ?? ''}`,
       async render() {
@@ -68,7 +67,7 @@ export function entityRouter(deps: EntityRoutesDeps): Router {
   })
 
   router.get('/brands/:name', limit, (req, res) => {
-    readParameters(withoutTracking(req.originalUrl), {})
+    readPageParameters(req.originalUrl)
     const name = String(req.params.name)
     if (name.length > 300) throw notFound('brand')
     return pages.send(req, res, {
@@ -102,7 +101,7 @@ type TechniqueRoutesDeps = EntityRoutesDeps & {
 
 function addTechniques(router: Router, { pages, search, publicUrl, limit, common }: TechniqueRoutesDeps): void {
   router.get('/techniques', limit, (req, res) => {
-    readParameters(withoutTracking(req.originalUrl), {})
+    readPageParameters(req.originalUrl)
     return pages.send(req, res, {
       key: 'techniques',
       async render() {
@@ -113,7 +112,7 @@ function addTechniques(router: Router, { pages, search, publicUrl, limit, common
   })
 
   router.get('/techniques/:slug', limit, async (req, res) => {
-    readParameters(withoutTracking(req.originalUrl), {})
+    readPageParameters(req.originalUrl)
     const given = String(req.params.slug)
     const vocabulary = await search.techniques()
     const slug = currentSlug(vocabulary, given)

@@ -11,9 +11,8 @@ import { openVersionedCache } from '../http/versioned-cache.ts'
 import { listBoards } from '../library/collections/boards.ts'
 import { savedAmong } from '../library/collections/saves.ts'
 import type { Logger } from '../logger.ts'
-import { readParameters } from '../parameters.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
-import { withoutTracking } from '../tracking.ts'
+import { readPageParameters } from '../tracking.ts'
 import { requirePublicId } from '../views/public-id.ts'
 import type { Assets } from './assets.ts'
 import type { FrameActions } from './frame-actions.ts'
@@ -67,7 +66,7 @@ export function frameRouter(deps: FrameRoutesDeps): Router {
   }
 
   router.get('/frames/:id', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
-    readParameters(withoutTracking(req.originalUrl), {})
+    readPageParameters(req.originalUrl)
     const id = String(req.params.id)
     requirePublicId('frame', id)
     const visitor = await visitorOf(db, cookie, req)

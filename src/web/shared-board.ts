@@ -7,8 +7,8 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { BOARD_PAGE, findSharedBoard, loadFoundBoard, PIN_CURSOR } from '../library/collections/boards.ts'
 import type { Logger } from '../logger.ts'
-import { type Parameters, readParameters } from '../parameters.ts'
-import { withoutTracking } from '../tracking.ts'
+import type { Parameters } from '../parameters.ts'
+import { readPageParameters } from '../tracking.ts'
 import { type CollectionDeps, type PinnedFrame, toBoardWithItems } from '../views/collections.ts'
 import type { Assets } from './assets.ts'
 import { type Html, html, safeUrl } from './html.ts'
@@ -32,7 +32,7 @@ export function sharedBoardRouter({ db, assets, limits, logger, search, publicUr
   router.get('/shared/:token', async (req, res) => {
     res.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
     await limits.consume('anonymous', contextOf(req).address, POINTS.read)
-    const { after } = readParameters(withoutTracking(req.originalUrl), pageParameters)
+    const { after } = readPageParameters(req.originalUrl, pageParameters)
     const found = await findSharedBoard(db, String(req.params.token))
     const page = await kept.find(`page ${found.id} ${found.version} ${after ?? ''}`, async () => {
       const stored = await loadFoundBoard(db, found, { after, limit: BOARD_PAGE })

@@ -9,10 +9,10 @@ import { samplePalettes } from '../library/frames/palettes.ts'
 import { findUnderWay } from '../library/videos/under-way.ts'
 import type { Logger } from '../logger.ts'
 import { omit } from '../omit.ts'
-import { canonicalKey, readParameters } from '../parameters.ts'
+import { canonicalKey } from '../parameters.ts'
 import { keptBriefly } from '../search/kept-briefly.ts'
 import type { FramePage, LibrarySearch } from '../search/library-search.ts'
-import { withoutTracking } from '../tracking.ts'
+import { readPageParameters } from '../tracking.ts'
 import { toFrameQuery } from '../views/frame-query.ts'
 import type { Assets } from './assets.ts'
 import { colorsOf } from './library-colors.ts'
@@ -44,7 +44,7 @@ export function wallRouter(deps: WallDeps): Router {
   const underWayNow = keptBriefly(() => findUnderWay(db))
 
   router.get('/', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
-    const values = readParameters(withoutTracking(req.originalUrl), wallParameters)
+    const values = readPageParameters(req.originalUrl, wallParameters)
     const videoId = await findPastedVideo(deps, values)
     if (videoId !== undefined) {
       res.set('Cache-Control', 'no-store').redirect(302, `/videos/${videoId}`)
