@@ -63,7 +63,8 @@ export async function runBatches(deps: BatchDeps): Promise<void> {
     ])
     if (!rows[0]!.mine) return
     try {
-      await runRound({ ...deps, endpoint: deps.endpoint ?? (await openEndpoint(deps.rules)) })
+      const techniques = (await loadVocabulary(deps.db)).active.map(toTerm)
+      await runRound({ ...deps, techniques, endpoint: deps.endpoint ?? (await openEndpoint(deps.rules)) })
     } finally {
       await lock.query('select pg_advisory_unlock($1)', [VISION_BATCHES_LOCK])
     }
@@ -72,7 +73,11 @@ export async function runBatches(deps: BatchDeps): Promise<void> {
   }
 }
 
-type RoundDeps = BatchDeps & { endpoint: BatchEndpoint }
+interface RoundDeps extends BatchDeps {
+  endpoint: BatchEndpoint
+  /** The vocabulary, which stays the same for a round. */
+  techniques: readonly TechniqueTerm[]
+}
 
 async function openEndpoint({ baseUrl, apiKey }: VisionConfig): Promise<BatchEndpoint> {
   // Not at the top: the client takes 20 MB.
@@ -81,10 +86,9 @@ async function openEndpoint({ baseUrl, apiKey }: VisionConfig): Promise<BatchEnd
 }
 
 async function runRound(deps: RoundDeps): Promise<void> {
-  const { db, faultPoint, rules } = deps
-  const techniques = (await loadVocabulary(db)).active.map(toTerm)
+  const { db, faultPoint, rules, techniques } = deps
   const open = await openBatches(db)
-  for (const batch of open) await advance(deps, batch, techniques)
+  for (const batch of open) await advance(deps, batch)
   if (!rules.batch || open.length >= MAX_OPEN) return
   const { version, batchSize } = await deps.activeAnnotator()
   const target: BatchTarget = {
@@ -101,7 +105,7 @@ async function runRound(deps: RoundDeps): Promise<void> {
   if (id === undefined) return
   faultPoint('batch-written')
   const [batch] = (await openBatches(db)).filter((one) => one.id === id)
-  if (batch) await advance(deps, batch, techniques)
+  if (batch) await advance(deps, batch)
 }
 
 /** Near-identical frames share one answer, as in a call. */
@@ -121,12 +125,12 @@ async function loadPictures({ db, store }: BatchDeps, ids: readonly string[]): P
 }
 
 /** Takes a batch as many steps further as possible now. */
-async function advance(deps: RoundDeps, batch: Batch, techniques: readonly TechniqueTerm[]): Promise<void> {
-  const { db, endpoint, logger, faultPoint } = deps
+async function advance(deps: RoundDeps, batch: Batch): Promise<void> {
+  const { db, endpoint, techniques, logger, faultPoint } = deps
   let { status, fileId, providerId } = batch
   try {
     if (status === 'preparing') {
-      fileId = await endpoint.upload(await writeLines(deps, batch, techniques))
+      fileId = await endpoint.upload(await writeLines(deps, batch))
       faultPoint('batch-uploaded')
       await moveBatch(db, batch.id, {
         status: 'uploaded',
@@ -144,7 +148,7 @@ async function advance(deps: RoundDeps, batch: Batch, techniques: readonly Techn
       return
     }
     const state = await endpoint.state(providerId!)
-    if (state.ended) await takeOver(deps, batch, state, techniques)
+    if (state.ended) await takeOver(deps, batch, state)
   } catch (error) {
     if (!isRefusal(error)) throw error
     // The provider refuses it. After the second batch its frames are asked about in the usual calls.
@@ -159,8 +163,8 @@ function isRefusal(error: unknown): boolean {
   return status >= 400 && status < 500 && status !== 408 && status !== 409 && status !== 429
 }
 
-async function writeLines(deps: BatchDeps, batch: Batch, techniques: readonly TechniqueTerm[]): Promise<string[]> {
-  const { db, rules, style, logger } = deps
+async function writeLines(deps: RoundDeps, batch: Batch): Promise<string[]> {
+  const { db, rules, techniques, style, logger } = deps
   const { writeBatchLine } = await import('../vision/model/batch-lines.ts')
   const lines: string[] = []
   for (const { n, videoId, frameIds } of await requestsOf(db, batch.id)) {
@@ -186,7 +190,6 @@ async function takeOver(
   deps: RoundDeps,
   batch: Batch,
   { status, files }: { status: string; files: string[] },
-  techniques: readonly TechniqueTerm[],
 ): Promise<void> {
   const { db, endpoint, rules, logger, faultPoint } = deps
   const { readBatchLine } = await import('../vision/model/batch-lines.ts')
@@ -200,7 +203,7 @@ async function takeOver(
       const request = answer && requests.get(answer.id)
       // When a request comes back twice, the first line counts.
       if (!request || answered.has(request.n)) continue
-      await keepAnswers(deps, batch, request, answer, techniques)
+      await keepAnswers(deps, batch, request, answer)
       answered.add(request.n)
       faultPoint('batch-answer-kept')
     }
@@ -214,11 +217,10 @@ async function takeOver(
 
 /** The cache comes first, so that every settled call has its answers there. */
 async function keepAnswers(
-  { db, answers }: BatchDeps,
+  { db, answers, techniques }: RoundDeps,
   { model, promptVersion }: Batch,
   { callId, videoId, frameIds }: BatchRequestRow,
   { usage, outcome, annotationsOf }: BatchAnswer,
-  techniques: readonly TechniqueTerm[],
 ): Promise<void> {
   const pictures = new Map((await loadFrames(db, frameIds)).map((row) => [row.id, row.imageSha256]))
   for (const { frameId, ...answer } of annotationsOf(frameIds, techniques)) {
