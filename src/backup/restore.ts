@@ -54,10 +54,8 @@ export interface RestoreReport {
  * @throws BackupFailure
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
-  const { place, at } = options
-  const name = await chooseBackup(place, at, options.backup)
-  const manifest = await readManifest(place, name)
-  requireKnownSchema(manifest)
+  const { place } = options
+  const { name, manifest } = await chooseRestorable(options)
   await requireFiles(place, manifest)
   const client = new pg.Client({ connectionString: options.databaseUrl, application_name: 'frames restore' })
   client.on('error', () => undefined)
@@ -87,6 +85,20 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   } finally {
     await client.end().catch(() => undefined)
   }
+}
+
+/**
+ * The backup that would be restored. @throws BackupFailure when there is none, or this version does not know its schema
+ */
+export async function chooseRestorable({
+  place,
+  at,
+  backup,
+}: Pick<RestoreOptions, 'place' | 'at' | 'backup'>): Promise<{ name: string; manifest: Manifest }> {
+  const name = await chooseBackup(place, at, backup)
+  const manifest = await readManifest(place, name)
+  requireKnownSchema(manifest)
+  return { name, manifest }
 }
 
 /** Files that are made durable together. */

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { BackupFailure, explain } from '../backup/failure.ts'
 import { openPlace, type Place } from '../backup/place.ts'
-import { restoreBackup } from '../backup/restore.ts'
+import { chooseRestorable, restoreBackup } from '../backup/restore.ts'
 import type { Progress } from '../backup/streams.ts'
 import { type VerifyReport, verifyBackup } from '../backup/verify.ts'
 import { type BackupReport, writeBackup } from '../backup/write-backup.ts'
@@ -117,7 +117,7 @@ async function backUp({ at, store: place }: Place, config: Config, options: Back
   if (options.verify) await verifyBackup({ place, at, backup: report.backup, onProgress: progressTo('Verifying') })
   const seen = { place: at, ...report, secrets_keys: secrets.used, verified: options.verify === true }
   print(options.json, seen, () => [
-    `Backed up as ${report.backup}: ${describe(report)}`,
+    `Backed up${options.verify ? ' and verified' : ''} as ${report.backup}: ${describe(report)}`,
     ...describeMissing(report),
     ...(report.removed > 0 ? [`Removed ${report.removed} older backups.`] : []),
     ...(secrets.used.length === 0
@@ -130,6 +130,8 @@ async function backUp({ at, store: place }: Place, config: Config, options: Back
 async function restore({ at, store: place }: Place, config: Config, options: ChosenBackup) {
   const faultPoint = openFaultPoint(config.faultAt)
   const show = progressTo('Restoring')
+  // Before a database is made for it.
+  await chooseRestorable({ place, at, backup: options.backup })
   const [report, secrets] = await withDatabase(config, { idle: true }, async (databaseUrl) => {
     const restored = await restoreBackup({
       databaseUrl,

@@ -30,7 +30,7 @@ function toFailure(error: unknown): Failure {
     return {
       text:
         `The database, Redis or the media store is unavailable${silentAddress(error)}. ` +
-        'Check that the service is running.',
+        'Check its address, and that it runs.',
       exitCode: EXIT.unavailable,
     }
   const known = describeAccess(error)
@@ -90,8 +90,9 @@ function silentAddress(error: unknown): string {
   const causes = error instanceof AggregateError ? error.errors : [error]
   for (const one of causes)
     for (let cause = one as unknown; cause instanceof Error; cause = cause.cause) {
-      const { address, port } = cause as { address?: unknown; port?: unknown }
+      const { address, port, hostname } = cause as { address?: unknown; port?: unknown; hostname?: unknown }
       if (typeof address === 'string' && typeof port === 'number') return ` (nothing answers at ${address}:${port})`
+      if (typeof hostname === 'string') return ` (the host ${hostname} is not found)`
     }
   return ''
 }

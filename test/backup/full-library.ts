@@ -20,6 +20,7 @@ import { takeStyle } from '../../src/library/evaluation/house-style.ts'
 import { correctFrame } from '../../src/library/frames/corrections.ts'
 import { requestReannotation } from '../../src/library/frames/reannotation.ts'
 import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
+import { acceptReview } from '../../src/library/frames/review.ts'
 import { dismissSuggestion } from '../../src/library/frames/technique-suggestions.ts'
 import { addTechnique, renameTechnique } from '../../src/library/techniques/techniques.ts'
 import { finishUpload, openUpload, putPart } from '../../src/library/videos/uploads.ts'
@@ -94,6 +95,7 @@ async function describe(db: Db, accountId: string, { id, frameIds }: { id: strin
   const list = [{ frameId: first, ...answer, issues: [] }]
   await recordAnnotations(db, { videoId: id, revision: 1, annotator: 'old-1', model: 'old', list })
   await correctFrame(db, { frameId: second, accountId, correction: { caption: 'Corrected by hand.' } })
+  await acceptReview(db, { frameId: first, accountId, values: {} })
   await takeStyle(db)
   await publishAnnotator(db, { version: 'paid-1', model: 'paid', batchSize: 1 })
   await requestReannotation(db, 'paid-1', { videoId: id })

@@ -85,6 +85,10 @@ test('without DATABASE_URL both commands start the database of DATA_DIR for them
   const local = { DATA_DIR: join(folder.path, 'local') }
   const absent = await frames(['backup', join(place.path, 'two')], local)
   expect([absent.ended, absent.err.trim().split('\n')]).toEqual([1, [expect.stringMatching(/There is no library in/)]])
+  // A place without a backup is refused before a database is made for it.
+  const none = await frames(['restore', place.path], local)
+  expect([none.ended, none.err.trim().split('\n')]).toEqual([1, [expect.stringMatching(/holds no whole backup/)]])
+  expect(existsSync(join(local.DATA_DIR, 'postgres'))).toBe(false)
   const restored = await frames(['restore', join(place.path, 'one')], local)
   expect(restored.ended, restored.err).toBe(0)
   expect(restored.out).toMatch(/Restored .* 2 images. Start the service/)

@@ -50,6 +50,16 @@ test('a wrong password or name is one line that names the setting and does not r
   expect(await run(databaseUrl, changed(redisUrl, wrong), 'queues')).toMatch(/password of REDIS_URL/)
 })
 
+test('a host that does not exist is named', async () => {
+  const nowhere = { stores: { databaseUrl: 'postgres://frames:secret@nowhere.invalid/frames' }, config: { dataDir } }
+  const { code, stderr } = await frames(nowhere, stores.redisUrl, ['accounts', 'list'])
+  expect([code, stderr.trim()]).toEqual([
+    3,
+    'The database, Redis or the media store is unavailable (the host nowhere.invalid is not found). ' +
+      'Check its address, and that it runs.',
+  ])
+})
+
 const SECRET = 'not-the-password-0123456789'
 
 /** The one line of a command that is refused. */
