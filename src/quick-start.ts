@@ -9,7 +9,7 @@ let started = false
  * Makes the imports after this call cheap. A process calls it first and imports the rest dynamically.
  *
  * V8 keeps compiled code between starts, and Node the types it has stripped. `npm start` and the image name the same
- * folder in NODE_COMPILE_CACHE: then Node need not load what strips types for the first two files, which holds 13 MB.
+ * folder in NODE_COMPILE_CACHE. Then Node does not load its type stripper, which holds 13 MB, for the first two files.
  * A folder that cannot be written is no fault: then only what is in it already is used.
  */
 export function startQuickly(): void {

@@ -1,6 +1,6 @@
 /*
- * What of a source's address may be shown. The stored address is for fetching: it may hold a signature, a token or
- * the hash of an unlisted video, and then it lets everyone in who reads it.
+ * What of a source's address may be shown. The stored address is for fetching. It may hold a signature, a token or the
+ * hash of an unlisted video, and so lets everyone in who reads it.
  */
 
 /** Words of parameter names that belong to a credential: what proves it, what it covers, and whose it is. */

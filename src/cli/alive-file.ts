@@ -6,7 +6,7 @@ const ALIVE_EVERY_MS = 10_000
 
 /**
  * Touches a file every ten seconds while the event loop runs, for a health check: a worker has no port. The file is in
- * a new folder that only this user can open, so the worker follows no prepared link and shares the file with no other
+ * a new folder that only this user can open. So the worker follows no prepared link and shares the file with no other
  * worker.
  */
 export function keepAliveFile(): Disposable {

@@ -32,9 +32,9 @@ const STOP_MS = 20_000
 const cli = fileURLToPath(new URL('../cli.ts', import.meta.url))
 
 /**
- * Runs the whole service on this machine: PostgreSQL and Redis unless their variables are set, migrations, the API, the
- * worker, and samples for an empty library. The worker is a child process, so that jobs do not slow down answers.
- * Resolves with the exit code after a signal, or when a part that it needs has ended.
+ * Runs the whole service on this machine: migrations, the API, the worker, and samples for an empty library. PostgreSQL
+ * and Redis run too, unless their variables are set. The worker is a child process, so that jobs do not slow down
+ * answers. Resolves with the exit code after a signal, or when a part that it needs has ended.
  * @throws CliError, LocalFailure
  */
 export async function startService(config: Config): Promise<number> {

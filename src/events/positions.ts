@@ -6,7 +6,7 @@ import { findBreak, findEnd } from './read.ts'
 
 /**
  * The position right before the first event of this time or later; the end of the log when there is none. The index on
- * `time` is asked for ranges, each twice as long as the one before: it knows which blocks hold a range, not which event
+ * `time` is asked for ranges, each twice as long as the one before. It knows which blocks hold a range, not which event
  * is the first.
  */
 async function positionBefore(db: DbOrTx, time: Date): Promise<Cursor> {
@@ -22,8 +22,8 @@ async function positionBefore(db: DbOrTx, time: Date): Promise<Cursor> {
 
 const HOUR = 3_600_000
 /**
- * An event has the time at which its transaction began, so a later one may stand before it: never by more than a
- * transaction may be open.
+ * An event has the time at which its transaction began, so a later one may stand before it. The difference is never
+ * more than a transaction may be open.
  */
 const MOST_OPEN = HOUR
 

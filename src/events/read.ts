@@ -143,8 +143,8 @@ export async function findHeldBack(db: DbOrTx): Promise<{ events: number; since:
 
 /**
  * Undefined when the log holds the event that a cursor names, or for the beginning. Otherwise the cursor is of another
- * library, or of events that were written after the backup from which this one was restored: then the end of what both
- * have in common.
+ * library, or of events written after the backup from which this one was restored. Then it is the end of what both have
+ * in common.
  */
 export async function findBreak(db: DbOrTx, cursor: Cursor): Promise<Cursor | undefined> {
   const { xid, seq } = cursor

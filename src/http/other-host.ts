@@ -6,8 +6,8 @@ const PROBES = new Set(['/livez', '/readyz'])
 const ENOUGH = 3
 
 /**
- * Warns once when the first requests all name another host than PUBLIC_URL, because the addresses of images and sign-in
- * links then lead to the wrong host.
+ * Warns once when the first requests all name another host than PUBLIC_URL. The addresses of images and sign-in links
+ * then lead to the wrong host.
  */
 export function warnOfOtherHost(
   server: Server,

@@ -124,8 +124,8 @@ function legacyFault(version: string | undefined): RpcError | undefined {
 }
 
 /**
- * What the modern era asks of a client: version and capabilities in `_meta`, repeated in headers,
- * so that a proxy can route without reading the body.
+ * What the modern era requires of a client: version and capabilities in `_meta`, repeated in headers, so that a proxy
+ * can route without reading the body.
  */
 function modernFault(call: RpcCall, version: string | undefined, headers: RequestHeaders): RpcError | undefined {
   const meta = isFields(call.params?._meta) ? call.params._meta : {}

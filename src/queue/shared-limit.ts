@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 
 /**
- * Leases in a sorted set (score: expiry) and a counter per minute, checked and taken in one atomic step, so that all
- * workers share one limit. Returns 1, or 0 when there is none to give.
+ * All workers share one limit. It is a sorted set of leases (score: expiry) and a counter per minute, checked and taken
+ * in one atomic step. Returns 1, or 0 when there is none to give.
  */
 const ACQUIRE = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])

@@ -52,8 +52,8 @@ function creditOf({ video, t_sec }: Pick<SavedFrame, 'video' | 't_sec'>): string
 export const CSV_HEAD = `\uFEFF${COLUMNS.join(',')}\r\n`
 
 /**
- * Lines of RFC 4180. An apostrophe goes before text that a spreadsheet would run as a formula: at the start of a cell,
- * and after a sign that separates cells in some countries' spreadsheets.
+ * Lines of RFC 4180. An apostrophe goes before text that a spreadsheet would run as a formula. That is at the start of
+ * a cell, and after a sign that separates cells in some countries' spreadsheets.
  */
 export function toCsvLines(rows: readonly ExportRow[]): string {
   return rows.map((row) => `${COLUMNS.map((column) => csvCell(row[column])).join(',')}\r\n`).join('')

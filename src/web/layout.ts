@@ -119,8 +119,8 @@ function accountCorner(page: Page): Html {
  * Sends a page with its content security policy: it loads and does only what is our own. Not stored by browsers or
  * caches, unless the route has set its own Cache-Control; then it has an ETag. A page of a session is a text and is not
  * compressed, because the length would reveal the secrets in its forms. `viewer` anyone: the window that opened the
- * page keeps its handle of it, because a browser that cuts that tie starts a second process for the page before it
- * shows anything. There is no session on such a page to guard.
+ * page keeps its handle of it. A browser that cuts that tie starts a second process for the page before it shows
+ * anything. There is no session on such a page to guard.
  */
 export function sendPage(
   res: Response,

@@ -4,8 +4,8 @@ import { distance, toOklab } from '../search/color.ts'
 const APART = 0.11
 
 /**
- * The colours that stand for many palettes: the most frequent first, none near another, then in the order of the
- * rainbow with greys at the end. Larger areas of a picture count more.
+ * The colours that stand for many palettes. The most frequent are chosen, none near another. They are in the order of
+ * the rainbow, with greys at the end. Larger areas of a picture count more.
  */
 export function colorsOf(palettes: readonly (readonly string[])[], most = 21): string[] {
   const weights = new Map<string, number>()

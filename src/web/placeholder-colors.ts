@@ -1,6 +1,6 @@
 /**
  * The colour of a picture's place before the picture is there. Our policy allows no style attribute, so a colour is a
- * class: each channel in six steps, as in the web-safe palette, which is near enough for the blink that it is seen.
+ * class. Each channel has six steps, as in the web-safe palette: near enough for the moment that it is seen.
  */
 const STEPS = [0, 51, 102, 153, 204, 255]
 

@@ -2,9 +2,9 @@
 export const HALF_LIFE_MS = 30 * 24 * 60 * 60 * 1000
 
 /*
- * A frame's save strength is log2 Σ 2^(save time ÷ half-life): forward decay (Cormode, Shkapenyuk, Srivastava and Xu,
- * "Forward decay", ICDE 2009), so the order of two frames does not depend on the time of reading. The logarithm keeps
- * 2^700 out of a double. Terms are always scaled by the greatest first.
+ * A frame's save strength is log2 Σ 2^(save time ÷ half-life). This is forward decay (Cormode, Shkapenyuk, Srivastava
+ * and Xu, "Forward decay", ICDE 2009). The order of two frames does not depend on the time of reading. The logarithm
+ * keeps 2^700 out of a double. Terms are always scaled by the greatest first.
  */
 
 const HALF_LIFE_SEC = HALF_LIFE_MS / 1000

@@ -15,8 +15,8 @@ export interface Agreement {
   /** Compared frames for which the model gave a value. */
   answered: number
   /**
-   * Sum over the answered frames: 1 for a right value of a closed list, the share of common words (F1 of word sets)
-   * for a text.
+   * Sum over the answered frames. A right value of a closed list counts 1, a text the share of common words (F1 of word
+   * sets).
    */
   agreed: number
   /** `agreed` ÷ `answered`; null without an answer. */

@@ -69,7 +69,7 @@ export async function checkStorage(
 }
 
 /**
- * Checks again with the video's files locked, because the listing may be minutes old: a video that was added again may
+ * Checks again with the video's files locked, because the listing may be minutes old. A video that was added again may
  * have stored its images meanwhile.
  */
 async function removeUnnamed(db: Db, store: MediaStore, key: string): Promise<boolean> {

@@ -27,8 +27,8 @@ export function miniDistance(a: Uint8Array, b: Uint8Array): number {
 }
 
 /**
- * Pearson correlation of the lumas of two mini images, inside the bars that both have: how much of the layout is the
- * same in any light.
+ * Pearson correlation of the lumas of two mini images, inside the bars that both have. It says how much of the layout
+ * is the same in any light.
  */
 export function miniCorrelation(a: Uint8Array, b: Uint8Array): number {
   const { top, bottom, left, right } = commonBars(a, b) ?? NO_BARS

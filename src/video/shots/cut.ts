@@ -79,8 +79,8 @@ function changesShot(frames: FrameFeatures[], i: number, jump: Jump): boolean {
 }
 
 /**
- * Pictures with edges must lose them. Dark, blurred and flat pictures have none: they are compared by their layout of
- * light, and flat ones, which have no layout, by the light itself.
+ * Pictures with edges must lose them. Dark, blurred and flat pictures have none. They are compared by their layout of
+ * light. Flat ones have no layout either and are compared by the light itself.
  */
 function losesStructure(
   previous: FrameFeatures,
@@ -177,8 +177,8 @@ function changesShotInGrain(frames: FrameFeatures[], i: number, jump: Jump): boo
 }
 
 /**
- * The ratio of the jump to the motion around it on the mini images, whose cells even the grain out; 0 where what is
- * around is not grain.
+ * The ratio of the jump to the motion around it on the mini images, whose cells even the grain out. 0 where the motion
+ * around it is not grain.
  */
 function ratioWithoutGrain(frames: FrameFeatures[], i: number): number {
   let sum = 0

@@ -20,7 +20,7 @@ const SLOPES = [1, 0.6, 0.35, 1.7, 2.8] as const
 
 /**
  * Fits `after = slope · before + offset` to the lumas of two mini images, without the cells that something was laid
- * over: least squares, repeated on the cells within `tolerance` (iteratively trimmed least squares, Rousseeuw 1984),
+ * over. It repeats least squares on the cells within `tolerance` (iteratively trimmed least squares, Rousseeuw 1984),
  * from several starts. The best is the one that explains most.
  */
 export function fitOverlaid(before: Uint8Array, after: Uint8Array, tolerance: number): Overlaid {

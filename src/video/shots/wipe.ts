@@ -4,7 +4,7 @@ import { THRESHOLDS } from './thresholds.ts'
 
 /**
  * Whether every cell of the frames between `lo` and `hi` shows one of the two ends, and ever more of them the later
- * one: a wipe, an iris, a slide that uncovers.
+ * one. That is a wipe, an iris, or a slide that uncovers.
  */
 export function fitWipe(frames: FrameFeatures[], lo: number, hi: number): BlendFit | null {
   const A = frames[lo]!.mini

@@ -26,8 +26,8 @@ export function findSource(text: string): Source | undefined {
 }
 
 /**
- * The source of an address as people paste it: in brackets or quotes, with the full stop of a sentence, percent-encoded
- * as a whole, or among other words. Among words only the address of a platform's video counts.
+ * The source of an address as people paste it. It may be in brackets or quotes, end with a full stop, be
+ * percent-encoded as a whole, or stand among other words. Among words only the address of a platform's video counts.
  */
 export function findPasted(text: string): Source | undefined {
   const term = /^https?%3a%2f%2f/i.test(text.trim()) ? decodePercent(text.trim()) : text.trim()

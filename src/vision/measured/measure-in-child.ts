@@ -38,8 +38,8 @@ interface Measurer {
 }
 
 /**
- * The measuring annotator in a process of its own. Its models take some 300 MB: they load with the first frame, and
- * the process ends after a minute without one, so that the memory returns to the machine.
+ * The measuring annotator in a process of its own. Its models take some 300 MB. They load with the first frame. The
+ * process ends after a minute without one, so that the memory returns to the machine.
  */
 export function measureInChild(options: MeasureInChildOptions = {}): Annotator {
   let measurer: Measurer | undefined

@@ -37,8 +37,8 @@ export interface Endpoint {
   /** @throws AnnotatorUnavailable when the endpoint asks to wait, or when the key or the model is wrong */
   ask(request: ModelRequest, signal: AbortSignal): Promise<ModelReply>
   /**
-   * Tells whether a reply named a frame. Some servers take a schema and ignore it (Anthropic's layer for this client):
-   * after two useless replies in a row the form is described in words.
+   * Tells whether a reply named a frame. Some servers take a schema and ignore it (Anthropic's layer for this client).
+   * After two useless replies in a row the form is described in words.
    */
   learn(reply: ModelReply, isUseful: boolean): void
 }

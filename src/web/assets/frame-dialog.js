@@ -1,5 +1,5 @@
 // A frame over the page it was opened from. The dialog shows the article of the frame's own page, whose address is in
-// the address bar: back closes it, and a reload shows the page itself.
+// the address bar. Back closes it, and a reload shows the page itself.
 import { announce, byId, copy, loadPage, on, send, toast } from './core.js'
 
 /** Loads what follows the last frame of the page, and says whether there was more. @type {() => Promise<boolean>} */

@@ -1,5 +1,5 @@
-// Files in parts: hashed first, so that what the library has is told before a byte is sent, and so that a file that was
-// interrupted goes on where it stopped, also after a reload. Without this script the form sends one file at a time.
+// Sends files in parts. Each file is hashed first, so that a duplicate is told before a byte is sent. An interrupted
+// upload goes on where it stopped, also after a reload. Without this script the form sends one file at a time.
 import { byId, on, send, toast, whoAmI } from './core.js'
 
 const form = /** @type {HTMLFormElement} */ (byId('files'))
