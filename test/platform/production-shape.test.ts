@@ -44,8 +44,9 @@ describe('docker-compose.yml', () => {
     expect(read.trim().split('\n').sort()).toEqual(['api', 'meilisearch', 'migrate', 'postgres', 'redis', 'worker'])
   })
 
-  test('only the API is published', () => {
-    expect(services.filter(([, service]) => service.ports).map(([name]) => name)).toEqual(['api'])
+  test('only the API is published, and on this machine only unless the operator says otherwise', () => {
+    const published = services.flatMap(([name, { ports = [] }]) => ports.map((port) => `${name} ${withDefaults(port)}`))
+    expect(published).toEqual(['api 127.0.0.1:3000:3000'])
     expect(compose.networks.inside?.internal).toBe(true)
     for (const name of ['postgres', 'redis', 'meilisearch'])
       expect(compose.services[name]!.networks, name).toEqual(['inside'])
