@@ -16,6 +16,7 @@ import { mirrorState } from '../src/search/meilisearch/mirror-state.ts'
 import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openApi } from '../src/server/main.ts'
 import type { About, Figure } from './support/bench.ts'
+import { compareWithCommit } from './support/cold-against.ts'
 import { SEED_WORDS, seedLibrary } from './support/library.ts'
 import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
 import { answerCosts, measureCosts, QUESTION_KINDS, type QuestionCost } from './support/question-cost.ts'
@@ -24,7 +25,8 @@ import { median, round } from './support/stats.ts'
 /**
  * Aim: at most 1.3 times the engine's own time. Every address is asked once, so that nothing comes from our memory. The
  * side that asks first alternates, so that neither finds warmer pages. Without MEILI_URL and MEILI_KEY only the CPU
- * time on the default engine is measured. `--seeded` takes the library in DATABASE_URL, and its mirror.
+ * time on the default engine is measured. `--seeded` takes the library in DATABASE_URL, and its mirror. With
+ * `--against COMMIT` the CPU time of that commit is compared with ours, and nothing else is measured.
  */
 export const about: About = {
   measures:
@@ -33,8 +35,10 @@ export const about: About = {
   against:
     'for CPU time a bare `select` of the same documents by the same process; for Meilisearch the same words, ' +
     'filters, rows and fields asked of the same indexes over HTTP, with the same kept-alive client. ' +
-    'Searches as they are typed are compared with four plain queries.',
+    'Searches as they are typed are compared with four plain queries. ' +
+    'With `--against` an older commit, whose API runs beside ours and is asked the same in turns.',
   figures: [
+    ...[29, 100_000].flatMap((frames) => QUESTION_KINDS.flatMap((kind) => againstFigures(kind, frames))),
     ...[29, 100_000, 1_000_000].flatMap((frames) => QUESTION_KINDS.map((kind) => costFigure(kind, frames))),
     { what: 'a page of words', at: ['cases', 'wall, two words', 'ratio'], atMost: 1.3 },
     { what: 'with filters', at: ['cases', 'wall, two words and filters', 'ratio'], atMost: 1.3 },
@@ -56,6 +60,17 @@ function costFigure(kind: string, frames: number): Figure {
   return { what, at: ['costs', `${frames} frames`, kind, 'ratio'] }
 }
 
+/** A third of the older commit's CPU is the aim for commit 960e641. */
+function againstFigures(kind: string, frames: number): Figure[] {
+  const what = `${kind}, ${frames.toLocaleString('en')} frames: CPU`
+  const at = ['against', `${frames} frames`, kind]
+  return [
+    { what: `${what} ÷ the older commit's`, at: [...at, 'ratio'], atMost: 0.33 },
+    { what: `${what} of the API`, at: [...at, 'api_ms'], unit: 'ms' },
+    { what: `${what} of PostgreSQL`, at: [...at, 'postgres_ms'], unit: 'ms' },
+  ]
+}
+
 export async function run(args: string[]): Promise<object | undefined> {
   if (args[0] === 'serve') return serve(JSON.parse(args[1]!))
   const { values } = parseArgs({
@@ -64,9 +79,11 @@ export async function run(args: string[]): Promise<object | undefined> {
       frames: { type: 'string', default: '100000' },
       queries: { type: 'string', default: '150' },
       seeded: { type: 'boolean', default: false },
+      against: { type: 'string' },
       json: { type: 'boolean' },
     },
   })
+  if (values.against !== undefined) return runAgainst(values.against, Number(values.frames), values.json)
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-cold-'))
   const redis = await startLocalRedis({ dir, persistent: false })
   await using database = values.seeded ? openSeededDatabase('cold-search') : await openTemporaryDatabase()
@@ -99,6 +116,15 @@ export async function run(args: string[]): Promise<object | undefined> {
     console.table(compared.cases)
   }
   return { bench: 'cold-search', frames, costs, ...compared }
+}
+
+async function runAgainst(commit: string, frames: number, json = false): Promise<object> {
+  const compared = await compareWithCommit(commit, [...new Set([29, frames])])
+  for (const [size, figures] of json ? [] : Object.entries(compared.against)) {
+    console.log(`${size}, CPU milliseconds a cold question, ${compared.from} and ${compared.to}`)
+    console.table(figures)
+  }
+  return { bench: 'cold-search', ...compared }
 }
 
 async function countFrames(db: Db): Promise<number> {

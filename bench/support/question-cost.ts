@@ -62,9 +62,9 @@ export async function measureCosts({
     for (let n = 0; n < 7; n++) {
       const questions = questionsOf(kind, count, n * count)
       const start = await cpu()
-      const answers = await Promise.all(chunksOf(questions, 4).map((some) => askInTurn(client, some)))
+      const answers = await askAll(client, questions)
       const asked = await cpu()
-      const rows = answers.flat().map(rowsOf)
+      const rows = answers.map(rowsOf)
       const before = await cpu()
       await askChild(api, { ask: 'bare', rows })
       const after = await cpu()
@@ -118,6 +118,11 @@ async function askChild<T>(child: ChildProcess, message: object): Promise<T> {
   return (await answer)[0] as T
 }
 
+/** Four at a time. */
+export async function askAll(client: Client, questions: readonly Question[]): Promise<string[]> {
+  return (await Promise.all(chunksOf(questions, 4).map((some) => askInTurn(client, some)))).flat()
+}
+
 async function askInTurn(client: Client, questions: readonly Question[]): Promise<string[]> {
   const answers: string[] = []
   for (const { method, path, body } of questions) {
@@ -138,13 +143,15 @@ function chunksOf<T>(list: readonly T[], count: number): T[][] {
 }
 
 /** No two questions are alike, so that nothing comes from memory. */
-function questionsOf(kind: Kind, count: number, from: number): Question[] {
+export function questionsOf(kind: Kind, count: number, from: number): Question[] {
   const { adjectives, things, screen } = SEED_WORDS
   return Array.from({ length: count }, (_, at) => {
     const n = from + at
+    // No kind of question has the words of another.
+    const unheard = 2 * n + QUESTION_KINDS.indexOf(kind) * 1_000_000
     const pair = `${adjectives[n % adjectives.length]} ${things[Math.floor(n / adjectives.length) % things.length]}`
     const more = screen[Math.floor(n / adjectives.length / things.length) % screen.length]
-    const q = kind.endsWith('nothing found') ? `${unheardOf(n)} ${unheardOf(n + 7)}` : `${pair} ${more}`
+    const q = kind.endsWith('nothing found') ? `${unheardOf(unheard)} ${unheardOf(unheard + 1)}` : `${pair} ${more}`
     if (kind.startsWith('search_frames')) {
       const params = { name: 'search_frames', arguments: { query: q } }
       const body = JSON.stringify({ jsonrpc: '2.0', id: n, method: 'tools/call', params })
@@ -188,7 +195,7 @@ const statOf = (pid: number | string): string[] =>
 const parentOf = (pid: number | string): number => Number(statOf(pid)[1])
 
 /** CPU time of a server and its processes, those that have ended included. */
-function postgresCpuMs(postmaster: number): number {
+export function postgresCpuMs(postmaster: number): number {
   const ticks = statOf(postmaster)
   let ms = ticks.slice(11, 15).reduce((sum, tick) => sum + Number(tick) * 10, 0)
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {

@@ -72,3 +72,11 @@ export function runPart(
     },
   }
 }
+
+/** Fills a database with the made-up library of a version, by its own code. */
+export function runSeed({ root }: Version, databaseUrl: string, frames: number): void {
+  execFileSync(process.execPath, [join(root, 'bench/main.ts'), 'seed', '--frames', String(frames), '--json'], {
+    env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+}
