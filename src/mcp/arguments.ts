@@ -1,4 +1,5 @@
 import { omit } from '../omit.ts'
+import { pageCursor } from './cursor.ts'
 import { type Fields, isFields } from './messages.ts'
 import { describeTool, type Tool } from './tool.ts'
 
@@ -24,7 +25,7 @@ const ALSO_CALLED: Readonly<Record<string, readonly [always: readonly string[], 
   technique: [['techniques']],
   from_sec: [['from', 'start', 'start_sec', 'after_sec']],
   to_sec: [['to', 'end', 'end_sec', 'until', 'before_sec']],
-  cursor: [['next_cursor']],
+  cursor: [['next_cursor', 'page', 'page_number']],
   limit: [['n', 'count', 'top_k', 'max_results', 'num_results', 'per_page', 'page_size']],
 }
 
@@ -47,7 +48,13 @@ export function argumentReader(tool: Tool): ArgumentReader {
   return (wrapped) => {
     const given = unwrapped(wrapped)
     const read: Fields = {}
-    for (const [written, value] of Object.entries(given)) if (value !== null) read[nameOf(written, given)] = value
+    for (const [written, value] of Object.entries(given)) {
+      if (value === null) continue
+      const name = nameOf(written, given)
+      if (name !== 'cursor' || name === written || !isPageNumber(value)) read[name] = value
+      // Of the first page there is no cursor.
+      else if (Number(value) !== 1) read[name] = pageCursor(Number(value))
+    }
     return read
   }
 
@@ -61,6 +68,8 @@ export function argumentReader(tool: Tool): ArgumentReader {
 }
 
 const MAX_NAME = 60
+
+const isPageNumber = (value: unknown): boolean => /^[1-9]\d{0,3}$/.test(String(value))
 
 /** What wrappers hold, beside the rest. One that repeats an argument stays, and is refused: one of the two is wrong. */
 function unwrapped(given: Fields): Fields {

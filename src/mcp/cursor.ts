@@ -7,12 +7,17 @@ export function toCursor(tool: string, args: Record<string, unknown>, page: numb
   return Buffer.from(`${page}.${fingerprint(tool, args)}`).toString('base64url')
 }
 
+/** What stands for a cursor where the number of a page was given. Lists without numbered pages refuse it. */
+export const pageCursor = (page: number): string => `page-${page}`
+
 /**
- * The page that a cursor stands for; 1 without one.
+ * The page that a cursor, or its number, stands for; 1 without one.
  * @throws AppError invalid_request for anything but a cursor of the same arguments.
  */
 export function readCursor(tool: string, args: Record<string, unknown>, cursor: string | undefined): number {
   if (cursor === undefined) return 1
+  const number = /^page-([1-9]\d{0,3})$/.exec(cursor)?.[1]
+  if (number !== undefined) return Number(number)
   const match = /^([1-9]\d{0,6})\.([\w-]+)$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))
   if (!match || match[2] !== fingerprint(tool, args))
     throw invalid('cursor', 'cursor: unknown. Pass next_cursor of the previous answer with the same other arguments.')

@@ -128,6 +128,9 @@ export function colorNames(palette: readonly string[], shares: readonly number[]
   return COLOR_NAMES.filter((name) => names.has(name))
 }
 
+/** A value of the filter by colour: a name, or else a hex value. */
+export const isColorName = (value: string): value is ColorName => (COLOR_NAMES as readonly string[]).includes(value)
+
 /** Hues in degrees of OKLab, each up to the next. */
 const HUES: readonly (readonly [number, ColorName])[] = [
   [8, 'pink'],

@@ -150,7 +150,7 @@ export interface FrameFilters {
   author?: readonly string[]
   platform?: readonly Platform[]
   video?: readonly string[]
-  /** Hex colours `#rrggbb`; frames near one in OKLab, weighted by area. */
+  /** Hex colours `#rrggbb`: frames near one in OKLab, weighted by area. Or names (`COLOR_NAMES`) of their colours. */
   color?: readonly string[]
 }
 

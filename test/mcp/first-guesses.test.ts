@@ -216,7 +216,13 @@ describe('filters', () => {
     expect((await works('get_video_frames', titled)).structuredContent.video.id).toBe(videoIds[3])
     for (const [args, said] of [
       [{ counts: 'maybe' }, 'counts (got "maybe"): must be true or false'],
-      [{ limit: 100 }, 'limit (got 100): must be at most 50'],
+      [{ limit: 101 }, 'limit (got 101): must be at most 100'],
+      [{ sort: 'relevance' }, 'sort (got "relevance"): must be one of newest, strength'],
+      [
+        { color: 'chartreuse' },
+        'color (got "chartreuse"): must be a hex colour such as #1a73e8, or one of black, grey',
+      ],
+      [{ page: 'two' }, 'cursor: unknown'],
       [{ images: 'two' }, 'images (got "two"): must be a number'],
     ] as const)
       expect((await call('browse_frames', args)).text).toContain(said)
@@ -227,6 +233,56 @@ describe('filters', () => {
     expect(unknown.text).toContain('unknown argument "mood"')
     const close = await works('browse_frames', { brand: 'Ledgerli' })
     expect([close.structuredContent.frames, close.text]).toEqual([[], expect.stringContaining('Ledgerly')])
+  })
+})
+
+describe('a page', () => {
+  const pageOf = async (name: string, args: Record<string, unknown>) =>
+    ids((await works(name, args)).structuredContent.frames)
+
+  test('has a number as well as a cursor, and up to a hundred frames', async () => {
+    const { bearer } = await service.keyOf('pro')
+    for (const [name, args] of [
+      ['search_frames', { query: 'dark' }],
+      ['browse_frames', { tone: 'dark' }],
+      ['get_video_frames', { video_id: videoIds[3] }],
+    ] as const) {
+      const all = await pageOf(name, { ...args, limit: 100 })
+      expect(all.length, name).toBeGreaterThan(4)
+      for (const first of [{ page: 1 }, { page: '1' }, { page_number: 1 }, {}])
+        expect(await pageOf(name, { ...args, limit: 2, ...first }), name).toEqual(all.slice(0, 2))
+      for (const second of [{ page: 2 }, { page: '2' }])
+        expect(await pageOf(name, { ...args, limit: 2, ...second }), name).toEqual(all.slice(2, 4))
+    }
+    expect((await works('list_saves', { page: 1 }, bearer)).structuredContent.frames).toEqual([])
+    expect((await call('list_saves', { page: 2 }, bearer)).text).toContain('cursor: unknown. Pass next_cursor')
+  })
+  test('of words is sorted as the wall is', async () => {
+    for (const sort of ['newest', 'strength']) {
+      const { frames: wall } = await get(`/api/frames?q=dark&sort=${sort}`)
+      expect(await pageOf('search_frames', { query: 'dark', sort })).toEqual(ids(wall).slice(0, 20))
+    }
+  })
+})
+
+describe('a colour', () => {
+  test('has a name, which palettes are asked for, also beside a hex value', async () => {
+    const palettes = [['#1a3be8'], ['#d02020'], ['#f9d423']]
+    await seedVideo(service.stores.db, {
+      title: 'Paint pots',
+      frames: palettes.map((palette, n) => ({ tSec: n, caption: `a paintpot ${n}`, palette })),
+    })
+    await service.drain()
+    const captions = async (args: Record<string, unknown>) =>
+      (await works('browse_frames', { ...args, detail: 'full', limit: 100 })).structuredContent.frames
+        .map(({ caption }: { caption: string }) => caption)
+        .filter((caption: string) => caption.startsWith('a paintpot'))
+        .toSorted()
+    for (const color of ['blue', 'Blue', 'navy', ['blue']]) expect(await captions({ color })).toEqual(['a paintpot 0'])
+    expect(await captions({ colour: 'red, #f9d423' })).toEqual(['a paintpot 1', 'a paintpot 2'])
+    expect(await captions({ color: ['#1a3be8'] })).toEqual(['a paintpot 0'])
+    const found = await works('search_frames', { query: 'paintpot', color: 'yellow' })
+    expect(found.structuredContent.frames).toHaveLength(1)
   })
 })
 

@@ -218,9 +218,9 @@ describe('answers that help on', () => {
       [{ query: 'x', tone: 'drak' }, ['tone (got "drak"): must be one of dark, bright']],
       [{ query: 'x', technique: 'kinetic-tipe' }, ['there is no "kinetic-tipe"', 'kinetic-type']],
       [{ query: 'x', hue: 'red' }, ['unknown argument "hue"', 'color']],
-      [{ query: 'x', colour: 'red' }, ['color (got "red")']],
-      [{ query: 'x', color: 'red' }, ['hex colour such as #1a73e8']],
-      [{ query: 'x', limit: 500 }, ['limit (got 500)', '50']],
+      [{ query: 'x', colour: 'taupe' }, ['color (got "taupe")']],
+      [{ query: 'x', color: 'taupe' }, ['hex colour such as #1a73e8', 'or one of black']],
+      [{ query: 'x', limit: 500 }, ['limit (got 500)', '100']],
       [{}, ['query: is required']],
       [{ query: ' ' }, ['query']],
     ] as const) {

@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import { COLOR_NAMES } from '../../attribute-words.ts'
 import { invalid } from '../../errors.ts'
+import { isColorName } from '../../search/color.ts'
 import type { FrameFilters, TechniqueDocument } from '../../search/library-search.ts'
 import { currentSlug } from '../../search/techniques.ts'
+import { valuesCalled } from '../../search/text/named-words.ts'
 import { filterParameters, toFilters } from '../../views/frame-query.ts'
 import { Detail } from '../present.ts'
 import { nearestTechniques } from '../suggestions.ts'
@@ -16,6 +19,19 @@ function briefly<T extends z.ZodType>(list: T): T {
   return list.meta({ items: { type: 'string' } })
 }
 
+/** Short: it stands in the schema. */
+const COLOR = String.raw`^(#?([\da-fA-F]{3}){1,2}|${COLOR_NAMES.join('|')})$`
+
+/** Also as questions in words call it: navy is blue. */
+function color() {
+  const isColor = new RegExp(COLOR)
+  return z
+    .string()
+    .transform((value) => valuesCalled('color', value.slice(0, 40))[0] ?? value)
+    .refine((value) => isColor.test(value), `must be a hex colour such as #1a73e8, or one of ${COLOR_NAMES.join(', ')}`)
+    .transform((value) => (isColorName(value) ? value : parameters.color.schema.parse(value)))
+}
+
 /** The filters of `/api/frames`, by the same schemas; `video` is called what results call it. */
 export const filterArguments = {
   subject: oneOrMany(parameters.subject.schema, { attribute: 'subject' }).optional(),
@@ -28,17 +44,9 @@ export const filterArguments = {
   author: briefly(oneOrMany(parameters.author.schema, { commas: false }).optional()).describe('Brands or channels'),
   platform: oneOrMany(parameters.platform.schema, { attribute: 'platform' }).optional(),
   video_id: briefly(oneOrMany(videoReference()).optional()),
-  color: oneOrMany(
-    z
-      .string()
-      .regex(
-        /^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/,
-        'must be a hex colour such as #1a73e8 (search_frames reads names of colours in query)',
-      )
-      .pipe(parameters.color.schema),
-  )
+  color: oneOrMany(color())
     .optional()
-    .describe('Hex colours to be near'),
+    .meta({ items: { type: 'string', pattern: COLOR } }),
 }
 
 /** The same filters for a tool that takes them beside its main argument, without their closed lists. */
@@ -50,7 +58,7 @@ export function videoReference() {
   return z.string().max(2_000)
 }
 
-export const cursorArgument = z.string().max(100).optional().describe('next_cursor of the last answer')
+export const cursorArgument = z.string().max(100).optional().describe('The last next_cursor')
 export const detailArgument = Detail.default('compact').describe(
   'full adds on-screen text, composition, colours, source',
 )

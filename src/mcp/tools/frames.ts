@@ -32,7 +32,8 @@ function searchFrames(deps: LibraryToolDeps): Tool {
     input: z.strictObject({
       query: z.string().trim().min(1).max(500).describe('What the frame shows or says'),
       ...filterArguments,
-      limit: limitArgument(20, 50),
+      sort: z.enum(['relevance', 'newest', 'strength']).default('relevance'),
+      limit: limitArgument(20, 100),
       cursor: cursorArgument,
       detail: detailArgument,
       images: imagesArgument,
@@ -42,7 +43,7 @@ function searchFrames(deps: LibraryToolDeps): Tool {
       const filters = await resolveFilters(deps, args)
       const q = cleanText(args.query)
       if (q === '') throw invalid('query', 'query: must contain a word')
-      const asked = { q, filters, sort: 'relevance' as const, facets: false }
+      const asked = { q, filters, sort: args.sort, facets: false }
       const { answer, listed, next } = await presentPage(deps, 'search_frames', args, asked)
       return { ...answer, structured: { ...listed, next_cursor: next } }
     },
@@ -64,7 +65,7 @@ function browseFrames(deps: LibraryToolDeps): Tool {
       ...filterArguments,
       sort: z.enum(['newest', 'strength']).default('newest'),
       counts: flagArgument(),
-      limit: limitArgument(20, 50),
+      limit: limitArgument(20, 100),
       cursor: cursorArgument,
       detail: detailArgument,
       images: imagesArgument,

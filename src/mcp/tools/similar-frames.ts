@@ -23,7 +23,7 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
     input: z.strictObject({
       frame_id: FrameId.describe('Id or image URL'),
       ...briefFilterArguments,
-      limit: limitArgument(12, 50),
+      limit: limitArgument(12, 100),
       detail: detailArgument,
       images: imagesArgument,
     }),

@@ -1,5 +1,5 @@
 import type { MultiSearchQuery } from 'meilisearch'
-import { cellOf } from '../color.ts'
+import { cellOf, isColorName } from '../color.ts'
 import type { FrameFilters } from '../library-search.ts'
 import { isPartSearchable } from '../text/expand.ts'
 import type { ReadTerm } from '../text/query.ts'
@@ -60,6 +60,11 @@ function filterOf(filters: FrameFilters): Filter {
   add('technique', slugs(filters.technique), filters.technique?.length ?? 0)
   add('video_id', slugs(filters.video), filters.video?.length ?? 0)
   add('author_key', filters.author?.map(authorKey), filters.author?.length ?? 0)
-  add('colors', filters.color?.map(cellOf), filters.color?.length ?? 0)
+  if (filters.color && filters.color.length > 0) {
+    const names = filters.color.filter(isColorName).map((name) => `color=${name}`)
+    const cells = filters.color.filter((color) => !isColorName(color)).map(cellOf)
+    const called: Filter = { attribute: 'named', in: valueSignsOf(names) }
+    parts.push({ or: [{ attribute: 'colors', in: cells }, ...(names.length > 0 ? [called] : [])] })
+  }
   return { and: parts }
 }

@@ -57,6 +57,9 @@ export const asTyped = (terms: readonly ExpandedTerm[]): SQL =>
 export const namedOf = (term: ExpandedTerm): SQL =>
   sql`${term.named.length > 0 ? eitherOf(term.named.map(lexemeOf)) : lexemeOf('')}::tsquery`
 
+/** Rows with one of these `attribute=value`. */
+export const oneNamed = (named: readonly string[]): SQL => sql`${eitherOf(named.map(lexemeOf))}::tsquery`
+
 const textOf = (term: ExpandedTerm): string => eitherOf([wordsOf(term), ...term.named.map(lexemeOf)])
 const notOf = ({ words, named }: ReadTerm): string => `!${eitherOf([phraseOf(words), ...named.map(lexemeOf)])}`
 /** `attribute=value` as a row of a frame has it: no word of a text, nor the beginning of one, equals it. */

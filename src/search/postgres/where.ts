@@ -1,7 +1,8 @@
 import type { SQL } from 'drizzle-orm'
-import { cellOf } from '../color.ts'
+import { cellOf, isColorName } from '../color.ts'
 import type { FrameFilters } from '../library-search.ts'
 import { sql } from './sql.ts'
+import { oneNamed } from './tsquery.ts'
 
 const COLUMNS = {
   subject: 'subject',
@@ -29,10 +30,19 @@ export function whereOf(filters: FrameFilters, words?: SQL): SQL {
         : sql`${sql.raw(column)} = any(${sql.param(list)}::text[])`,
     )
   }
-  if (filters.color && filters.color.length > 0)
-    conditions.push(sql`colors && ${sql.param(filters.color.map(cellOf))}::smallint[]`)
+  if (filters.color && filters.color.length > 0) conditions.push(hasColor(filters.color))
   if (words) conditions.push(sql`words @@ ${words}`)
   return conditions.length > 0 ? sql.join(conditions, sql` and `) : sql`true`
+}
+
+/** Near one of the hex colours, or with a colour that is called so. */
+function hasColor(colors: readonly string[]): SQL {
+  const names = colors.filter(isColorName)
+  const cells = colors.filter((color) => !isColorName(color)).map(cellOf)
+  const near = sql`colors && ${sql.param(cells)}::smallint[]`
+  if (names.length === 0) return near
+  const called = sql`words @@ ${oneNamed(names.map((name) => `color=${name}`))}`
+  return cells.length === 0 ? called : sql`(${near} or ${called})`
 }
 
 /** PostgreSQL text cannot hold NUL or half a surrogate pair: no row has such a value, and a query with one fails. */

@@ -5,7 +5,7 @@ import {
   toVideoDocument,
   type VideoRow,
 } from '../../../src/projections/search/document.ts'
-import { cellOf, cellsOf } from '../../../src/search/color.ts'
+import { cellOf, cellsOf, colorNames, isColorName } from '../../../src/search/color.ts'
 import type {
   FrameDocument,
   FrameFilters,
@@ -39,7 +39,11 @@ export function passes(frame: FrameDocument, filters: FrameFilters): boolean {
     among(filters.platform, frame.platform) &&
     among(filters.video, frame.video_id) &&
     (!filters.color?.length ||
-      filters.color.some((color) => cellsOf(frame.palette, frame.palette_shares).includes(cellOf(color))))
+      filters.color.some((color) =>
+        isColorName(color)
+          ? colorNames(frame.palette, frame.palette_shares).includes(color)
+          : cellsOf(frame.palette, frame.palette_shares).includes(cellOf(color)),
+      ))
   )
 }
 

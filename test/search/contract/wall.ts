@@ -117,7 +117,7 @@ export function describeWall(name: string, open: () => Promise<Engine>): void {
           fc.array(fc.string({ unit: 'binary', maxLength: 12 }), { maxLength: 2 }),
         ),
         video: subset(['video00', 'video01', 'VIDEO01', 'video01\\', 'none']),
-        color: subset(PALETTE),
+        color: subset([...PALETTE, 'red', 'blue', 'white', 'pink']),
       },
       { requiredKeys: [] },
     )
