@@ -149,16 +149,17 @@ const HEAD = {
     license: { name: 'MIT', identifier: 'MIT' },
     description: [
       'A searchable library of video frames.',
-      'Reads are open and cached for five minutes; saves and boards need the key of a Pro account.',
-      'The same library is a tool server at `POST /api/mcp`.',
+      'Reads need no key and are cached for five minutes. Saves and boards need the key of a Pro account.',
+      'AI agents use the same library through MCP at `POST /api/mcp`.',
     ].join(' '),
   },
   tags: [
     {
       name: 'Library',
-      description: 'Open reads. Equal questions in any order share one answer; ETag and 304 save the rest.',
+      description:
+        'Reads that need no key. The order of parameters does not matter. Send the `ETag` back to get a 304.',
     },
-    { name: 'Tool server', description: 'The same library for language models.' },
+    { name: 'Tool server', description: 'The same library for AI agents (MCP).' },
     { name: 'Account', description: 'Saves and boards of the calling account.' },
     { name: 'Operators', description: 'Queueing videos, corrections, the vocabulary, plans and events.' },
     { name: 'Webhooks', description: 'Receivers of events, and what was sent to them. Signed by Standard Webhooks.' },

@@ -85,7 +85,7 @@ ${own.map((entry) => operationOf(entry, publicUrl))}</section>`
 <p class="lead">${prose(document.info.description ?? '')}</p>
 <p>Base address <code>${publicUrl}</code>.
 For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi}), <a href="/llms.txt">llms.txt</a>.
-What is sent when something happens: <a href="/docs/events">events</a>.
+The event log and webhooks: <a href="/docs/events">events</a>.
 Create keys on <a href="/keys">your keys page</a>.</p>
 <nav aria-label="Contents"><ul class="contents">
 ${tags.map(({ name }) => html`<li><a href="#${slug(name)}">${name}</a></li>`)}

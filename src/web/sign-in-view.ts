@@ -21,12 +21,15 @@ ${form.by === 'nothing' ? NO_DELIVERY : emailForm(form)}
 const NO_DELIVERY = html`<p class="notice">This service has no mail server. Ask an operator for a link:
   <code>frames accounts link &lt;email&gt;</code> makes one.</p>`
 
+/** `npm start` makes this account. */
+const OPERATOR_HINT = html`<p class="hint">The operator of a first start is <code>operator@localhost</code>.</p>`
+
 function emailForm({ by, email, error }: SignInForm): Html {
   const invalid = error !== undefined && html` aria-invalid="true" aria-describedby="email-error"`
   const where =
     by === 'mail'
       ? 'We mail you a link.'
-      : 'There is no mail server: the link is printed in the terminal that runs the service.'
+      : 'There is no mail server, so the link is printed in the terminal that runs the service.'
   return html`<p>${where} There is no password.</p>
 <form method="post" action="/web/sign-in">
   <div class="field">
@@ -34,6 +37,7 @@ function emailForm({ by, email, error }: SignInForm): Html {
     <input id="email" name="email" type="email" autocomplete="email" required maxlength="254"
       value="${email}"${invalid}>
     ${error && html`<p class="error" id="email-error" role="alert">${error}</p>`}
+    ${by === 'terminal' && OPERATOR_HINT}
   </div>
   <button class="primary">${by === 'mail' ? 'Mail me a link' : 'Print a link'}</button>
 </form>`

@@ -79,13 +79,20 @@ function optionsOf(names, labels, prefix) {
   const soft = style.getPropertyValue('--soft')
   const line = style.getPropertyValue('--line')
   const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } }
+  // An axis that counts has whole steps: there is no half save.
+  const whole = Array.from({ length: 10 }, (_, n) => [1, 2, 5].map((step) => step * 10 ** n)).flat()
   const paths = [...names.querySelectorAll('path')]
   return {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), 'UTC'),
     scales: { y: { range: (_, _low, high) => [0, (high > 0 ? high : 1) * 1.05] } },
     axes: [
       { ...axis, values: (_, days) => days.map(dayLabel) },
-      { ...axis, size: 60, values: (_, figures) => figures.map((figure) => `${prefix}${figure}`) },
+      {
+        ...axis,
+        size: 60,
+        ...(prefix === '' ? { incrs: whole } : {}),
+        values: (_, figures) => figures.map((figure) => `${prefix}${figure}`),
+      },
     ],
     series: [
       { label: 'Day', value: '{YYYY}-{MM}-{DD}' },
