@@ -9,8 +9,7 @@ import {
   jsonObjectWithLists,
   jsonText,
   objectWriter,
-  prefixMember,
-  withMembers,
+  prefixMembers,
 } from './json-text.ts'
 
 /** Keys and strings that would break a text that is cut at the wrong place. */
@@ -76,17 +75,6 @@ test('a writer writes what is the same in all and what is given with each, in th
 
 test('an undefined member is left out', () => {
   expect(jsonObject({ a: undefined, b: jsonText(1), c: undefined })).toBe('{"b":1}')
-  expect(withMembers(jsonText({}), { a: undefined })).toBe('{}')
-})
-
-test('members added to a text are members added to the object', () => {
-  fc.assert(
-    fc.property(fields, fields, (of, added) => {
-      const fresh = Object.fromEntries(Object.entries(added).filter(([name]) => !Object.hasOwn(of, name)))
-      const together = Object.fromEntries([...Object.entries(of), ...Object.entries(fresh)])
-      expect(parsed(withMembers(jsonText(of), texts(fresh)))).toEqual(plain(together))
-    }),
-  )
 })
 
 test('pieces in a row are the text of the object, and bytes among them are not copied', () => {
@@ -104,23 +92,30 @@ test('pieces in a row are the text of the object, and bytes among them are not c
   )
 })
 
-test('a prefixed member is the same member of the parsed object, whatever stands around it', () => {
+test('prefixed members are the same members of the parsed object, whatever stands around them', () => {
   const before = fc.array(hostile, { minLength: 1, maxLength: 4 })
   fc.assert(
-    fc.property(before, hostile, fields, hostile, (strings, path, after, prefix) => {
-      const text = jsonText({ first: 1, strings, texts: strings.join(''), path, after })
-      const spliced = prefixMember(text, 'path', { as: 'url', prefix })
-      const expected = { first: 1, strings, texts: strings.join(''), url: prefix + path, after }
-      expect(parsed(spliced!)).toEqual(plain(expected))
+    fc.property(before, hostile, fields, hostile, fc.boolean(), (strings, path, after, prefix, isAdded) => {
+      const small = `${path}${strings[0]}`
+      const text = jsonText({ first: 1, strings, texts: strings.join(''), path, small_path: small, after })
+      const added = isAdded ? { more: jsonText(strings), none: undefined } : undefined
+      const spliced = prefixMembers(text, { renamed: { path: 'url', small_path: 'small_url' }, prefix, added })
+      const urls = { url: prefix + path, small_url: prefix + small }
+      const expected = { first: 1, strings, texts: strings.join(''), ...urls, after }
+      expect(parsed(spliced!)).toEqual(plain(isAdded ? { ...expected, more: strings } : expected))
     }),
     { numRuns: 500 },
   )
 })
 
-test('an object without the member is not touched', () => {
-  expect(prefixMember(jsonText({ a: ',"path":"', b: ['x', 'path'] }), 'path', { as: 'url', prefix: '' })).toBe(
-    undefined,
-  )
+test('an object without the members, or with them in another order, is not touched', () => {
+  const renamed = { path: 'url', small_path: 'small_url' }
+  for (const object of [
+    { a: ',"path":"', b: ['x', 'path'] },
+    { a: 1, path: 'x' },
+    { a: 1, small_path: 'x', path: 'y' },
+  ])
+    expect(prefixMembers(jsonText(object), { renamed, prefix: '' })).toBe(undefined)
 })
 
 test('a value without a JSON text is refused', () => {

@@ -23,7 +23,7 @@ export function storedJson(text: string): JsonText {
   return text as JsonText
 }
 
-/** The text of a `jsonb` value from PostgreSQL, with its space behind each comma and colon. Not for `prefixMember`. */
+/** The text of a `jsonb` value from PostgreSQL, with its space behind each comma and colon. Not for `prefixMembers`. */
 export function jsonbText(text: string): JsonText {
   return text as JsonText
 }
@@ -34,13 +34,6 @@ export function jsonArray(items: readonly JsonText[]): JsonText {
 
 export function jsonObject(members: JsonMembers): JsonText {
   return `{${toMembers(members)}}` as JsonText
-}
-
-/** The object with more members at its end. None of their names may be in it already. */
-export function withMembers(object: JsonText, members: JsonMembers): JsonText {
-  const added = toMembers(members)
-  if (added === '') return object
-  return `${object.slice(0, -1)}${object === '{}' ? '' : ','}${added}}` as JsonText
 }
 
 /** A member that `objectWriter` is given with each object: JSON text, or text in which JSON escapes nothing. */
@@ -118,26 +111,37 @@ export async function* jsonObjectWithLists(
 }
 
 /**
- * Renames a member whose value is a string and puts `prefix` before that value, without parsing the object.
+ * Renames members whose values are strings and puts `prefix` before those values, without parsing the object. `added`
+ * are put at its end.
  * A quote within a JSON string is always escaped, so `,"name":"` can only be the member itself.
- * The member must not come first, and no object nested before it may have a string member of that name.
- * @returns undefined when the object has no such member.
+ * The members must not come first, must follow each other as `renamed` names them, and no object nested before one may
+ * have a string member of that name.
+ * @returns undefined when the object lacks one of the members.
  */
-export function prefixMember(
+export function prefixMembers(
   object: JsonText,
-  name: string,
-  { as, prefix }: { as: string; prefix: string },
+  { renamed, prefix, added = {} }: { renamed: Readonly<Record<string, string>>; prefix: string; added?: JsonMembers },
 ): JsonText | undefined {
-  const member = `,${JSON.stringify(name)}:"`
-  const at = object.indexOf(member)
-  if (at < 0) return undefined
-  const renamed = `,${JSON.stringify(as)}:${JSON.stringify(prefix).slice(0, -1)}`
-  return `${object.slice(0, at)}${renamed}${object.slice(at + member.length)}` as JsonText
+  const start = JSON.stringify(prefix).slice(0, -1)
+  let text = ''
+  let from = 0
+  for (const name in renamed) {
+    const member = `,"${name}":"`
+    const at = object.indexOf(member, from)
+    if (at < 0) return undefined
+    text += `${object.slice(from, at)},"${renamed[name]}":${start}`
+    from = at + member.length
+  }
+  const more = toMembers(added)
+  // The parts are put together once, with those of all other objects: cutting a text made of parts would copy it.
+  return (more === '' ? text + object.slice(from) : `${text}${object.slice(from, -1)},${more}}`) as JsonText
 }
 
 function toMembers(members: JsonMembers): string {
   let text = ''
-  for (const [name, value] of Object.entries(members))
+  for (const name in members) {
+    const value = members[name]
     if (value !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${value}`
+  }
   return text
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type JsonText, jsonText, prefixMember, storedJson, withMembers } from '../json-text.ts'
+import { type JsonMembers, type JsonText, jsonText, prefixMembers, storedJson } from '../json-text.ts'
 import type { FrameHit as FoundFrame, ShownFrame } from '../search/library-search.ts'
 import { KINDS, PLATFORMS, SHOTS, SOURCES, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { matchShape, toHit } from './hit.ts'
@@ -163,15 +163,15 @@ export function toFrameText(hit: Pick<FoundFrame, 'text' | 'document'>, publicUr
 
 /** A hit as JSON text. */
 export function toHitText(hit: FoundFrame, publicUrl: string): JsonText {
-  const shown = splicedFrame(hit.text, publicUrl)
-  if (shown === undefined) return jsonText(toHit(hit, (document) => toFrame(document, publicUrl)))
-  const missing = hit.missing ? { missing: jsonText(hit.missing) } : {}
-  return withMembers(shown, { score: jsonText(hit.score), matched: jsonText(hit.matched), ...missing })
+  const missing = hit.missing && jsonText(hit.missing)
+  const added = { score: jsonText(hit.score), matched: jsonText(hit.matched), missing }
+  const shown = splicedFrame(hit.text, publicUrl, added)
+  return shown ?? jsonText(toHit(hit, (document) => toFrame(document, publicUrl)))
 }
 
 /** A stored document has the members of the resource in the same order; only the image paths differ. */
-function splicedFrame(text: string | undefined, publicUrl: string): JsonText | undefined {
+function splicedFrame(text: string | undefined, publicUrl: string, added?: JsonMembers): JsonText | undefined {
   if (text === undefined) return undefined
-  const shown = prefixMember(storedJson(text), 'image_path', { as: 'image_url', prefix: publicUrl })
-  return shown && prefixMember(shown, 'thumb_path', { as: 'thumb_url', prefix: publicUrl })
+  return prefixMembers(storedJson(text), { renamed: IMAGE_MEMBERS, prefix: publicUrl, added })
 }
+const IMAGE_MEMBERS = { image_path: 'image_url', thumb_path: 'thumb_url' }

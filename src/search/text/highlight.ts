@@ -29,7 +29,8 @@ export class Highlighter {
   readonly #phrases: string[][]
   readonly #singles: { typed: string; typos: number; exact: boolean; prefix: boolean }[]
   readonly #joined: JoinedTerm[]
-  readonly #named: ReadonlySet<string>
+  /** Attribute → its values that a word of the query names. */
+  readonly #named: ReadonlyMap<string, ReadonlySet<string>>
   readonly #wanted: Wanted[]
   readonly #judged = new Map<string, Verdict>()
 
@@ -41,7 +42,7 @@ export class Highlighter {
     const called = terms.flatMap((term) => term.called.filter((words) => words.length === 1).flat())
     const others = [...new Set([...terms.flatMap((term) => term.forms ?? []), ...called])]
     this.#joined = [...new Set(terms.flatMap(({ joins }) => joins)), ...others.map((word) => ({ word, prefix: false }))]
-    this.#named = new Set(terms.flatMap(({ named }) => named))
+    this.#named = valuesByAttribute(terms.flatMap(({ named }) => named))
     this.#wanted = [
       ...this.#singles.map(({ typed, typos, exact }) => ({
         letters: letterSet(typed),
@@ -64,7 +65,7 @@ export class Highlighter {
 
   /** The value of an attribute that a word of the query names. */
   markNamed(attribute: string, value: string): string | undefined {
-    return this.#named.has(`${attribute}=${value}`) ? `<em>${escapeHtml(value)}</em>` : undefined
+    return this.#named.get(attribute)?.has(value) ? `<em>${escapeHtml(value)}</em>` : undefined
   }
 
   #find(text: string, parts: boolean): Token[] {
@@ -140,6 +141,16 @@ export class Highlighter {
     this.#judged.set(word, verdict)
     return verdict
   }
+}
+
+function valuesByAttribute(named: readonly string[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const values = new Map<string, Set<string>>()
+  for (const one of named) {
+    const at = one.indexOf('=')
+    const attribute = one.slice(0, at)
+    values.set(attribute, (values.get(attribute) ?? new Set()).add(one.slice(at + 1)))
+  }
+  return values
 }
 
 function mayMatter(wanted: readonly Wanted[], held: number, first: number): boolean {
