@@ -1,7 +1,7 @@
 /** What the caches ask of the search: the version of the read model, and whether the engine changed. */
 export interface VersionSource {
   version(): Promise<string>
-  /** Grows whenever another engine starts to answer. Absent: there is one engine. */
+  /** Grows whenever another engine answers. Absent: there is one engine. */
   engineEpoch?(): number
   /** While another engine answers: the version that the first one's answers have now. */
   firstVersion?(): Promise<string | undefined>

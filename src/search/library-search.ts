@@ -249,8 +249,8 @@ export interface LibrarySearch {
   /** Changes whenever a result may change. Cheap, because ETags are made from it. Save counts enter in batches. */
   version(): Promise<string>
   /**
-   * How often the answering engine has changed; absent with one engine.
-   * A result during which it changed may come from either engine and fits no version.
+   * Grows whenever the answering engine changes, or another one answers a single question; absent with one engine.
+   * A result during which it grew may come from either engine and fits no version.
    */
   engineEpoch?(): number
   /** While another engine answers: the version that the first one's answers have now, and had if nothing changed. */

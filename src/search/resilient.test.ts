@@ -121,3 +121,55 @@ test('what the engine is not asked for may take its time and tells nothing of th
   expect((await search.frames({ ...query, sort: 'newest' })).total).toBe(2)
   expect([search.engine, state.asked]).toEqual(['meilisearch', 0])
 })
+
+/** A first engine whose next `late` questions are never answered, while it answers probes. */
+function slowEngine() {
+  const state = { late: 0, asked: 0 }
+  const primary = engine('meilisearch', async () => {
+    state.asked++
+    if (state.late > 0) {
+      state.late--
+      await new Promise(() => {})
+    }
+    return { frames: [], total: 1 }
+  })
+  const fallback = engine('postgres', async () => ({ frames: [], total: 2 }))
+  const clock = { time: 0 }
+  const search = resilientSearch({ primary, fallback, logger, patienceMs: 20, now: () => clock.time })
+  return { state, clock, search, total: async () => (await search.frames(query)).total }
+}
+
+test('one late answer costs only its own question, whose result fits no version', async () => {
+  const { state, search, total } = slowEngine()
+  const before = search.engineEpoch!()
+  state.late = 1
+  expect(await total()).toBe(2)
+  expect(search.engine).toBe('meilisearch')
+  expect(search.engineEpoch!()).toBeGreaterThan(before)
+  for (let n = 0; n < 5; n++) expect(await total()).toBe(1)
+})
+
+test('an engine late three times in ten is left though it answers probes, and then by one late answer', async () => {
+  const { state, clock, search, total } = slowEngine()
+  for (const late of [1, 0, 1, 0, 0, 1]) {
+    state.late = late
+    expect(await total()).toBe(late + 1)
+  }
+  expect(search.engine).toBe('postgres')
+  clock.time = 1_001
+  await total()
+  await expect.poll(() => search.engine).toBe('meilisearch')
+  state.late = 1
+  expect(await total()).toBe(2)
+  expect(search.engine).toBe('postgres')
+  clock.time += 1_500
+  await total()
+  expect(search.engine).toBe('postgres')
+  clock.time += 1_000
+  await total()
+  await expect.poll(() => search.engine).toBe('meilisearch')
+  for (let n = 0; n < 10; n++) expect(await total()).toBe(1)
+  state.late = 1
+  expect(await total()).toBe(2)
+  expect(search.engine).toBe('meilisearch')
+})

@@ -1,14 +1,25 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, connect as open, type Socket } from 'node:net'
 
-/** Stands before a server of this machine, and can be away: then connections are dropped and refused. */
+/**
+ * Stands before a server of this machine. It can be away: then connections are dropped and refused. It can also hold
+ * back what the server answers.
+ */
 export async function startCutOff(url: string) {
   const target = new URL(url)
   const sockets = new Set<Socket>()
+  const held = new Set<Socket>()
   let away = false
+  let holding: 'none' | 'next' | 'all' = 'none'
   const server = createServer((near) => {
     if (away) return void near.destroy()
     const far = open(Number(target.port), target.hostname)
+    near.on('data', () => {
+      if (holding === 'none') return
+      if (holding === 'next') holding = 'none'
+      far.pause()
+      held.add(far)
+    })
     for (const [one, other] of [
       [near, far],
       [far, near],
@@ -17,6 +28,7 @@ export async function startCutOff(url: string) {
       one.on('error', () => undefined)
       one.on('close', () => {
         sockets.delete(one)
+        held.delete(one)
         other.destroy()
       })
       one.pipe(other)
@@ -34,6 +46,15 @@ export async function startCutOff(url: string) {
     },
     restore() {
       away = false
+    },
+    /** Holds back the answer to the next request, or all answers, until `release`. */
+    hold(what: 'next' | 'all') {
+      holding = what
+    },
+    release() {
+      holding = 'none'
+      for (const socket of held) socket.resume()
+      held.clear()
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy()

@@ -5,13 +5,14 @@ import {
   type SearchResponse,
 } from 'meilisearch'
 import type { Pool } from 'undici'
+import { Late } from '../circuit-breaker.ts'
 import type { FrameQuery, LibrarySearch } from '../library-search.ts'
 import type { MeiliOptions } from './connection.ts'
 import type { StoredHit } from './hits.ts'
 import type { MirrorState } from './mirror-state.ts'
 import { indexName } from './settings.ts'
 
-/** An incomplete response, or an index that is not ready: the other engine answers instead. */
+/** An index that is not ready: the other engine answers instead. */
 class MeiliNotReady extends Error {}
 
 export interface MeiliSearchOptions extends Omit<MeiliOptions, 'key'> {
@@ -25,7 +26,7 @@ export interface MeiliSearchOptions extends Omit<MeiliOptions, 'key'> {
 }
 
 export interface MeiliClient {
-  /** Runs all queries as one request. @throws MeiliNotReady for an incomplete response. */
+  /** Runs all queries as one request. @throws Late for an incomplete response. */
   multiSearch(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]>
   /** Call it with what a search found: no hits may mean that the index was emptied. @throws MeiliNotReady then. */
   requireFilled(found: readonly StoredHit[]): Promise<void>
@@ -87,7 +88,7 @@ export function openMeiliClient({
       throw new MeilisearchApiError(new Response(null, { status: statusCode }), response)
     }
     if (response.results.some((result) => (result as { degraded?: boolean }).degraded))
-      throw new MeiliNotReady('Meilisearch cut the search off.')
+      throw new Late('Meilisearch cut the search off.')
     return response.results
   }
 
