@@ -286,9 +286,13 @@ async function emptyReadModel(db: Db): Promise<void> {
   )
 }
 
-/** Makes every document another one, so that none is passed over as unchanged. */
+/**
+ * Makes every document and its row others, so that none is passed over as unchanged and each write changes indexes,
+ * as a save or a correction does.
+ */
 async function outdate({ db, frames: ready }: Library): Promise<void> {
   const ids = ready.map(({ id }) => id)
+  await db.$client.query('update library_search.frames set strength = strength + 1 where id = any($1)', [ids])
   await db.$client.query(`update library_search.documents set revision = '' where kind = 'frames' and id = any($1)`, [
     ids,
   ])

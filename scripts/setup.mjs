@@ -1,7 +1,17 @@
 // Runs before `npm start` and `npm test`, on any Node from 20 on and before any package is installed.
 // Prints nothing when all is in place. Installs what is missing, or says in one line what you have to do.
 import { spawn, spawnSync } from 'node:child_process'
-import { accessSync, constants, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { fileURLToPath } from 'node:url'
@@ -37,6 +47,7 @@ try {
     await installing.done
   }
   requirePrograms()
+  if (!forTests) keepCompiled()
 } catch (error) {
   if (!(error instanceof NeedsAPerson)) throw error
   console.error(error.message)
@@ -111,6 +122,33 @@ function pinnedNodeRuns() {
   const wanted = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies.node
   const run = spawnSync(join(root, 'node_modules', '.bin', 'node'), ['--version'], { encoding: 'utf8' })
   return run.stdout?.trim() === `v${wanted}`
+}
+
+/**
+ * Compiles the service in a process of its own when its code is new: one that strips types keeps 20 MB for it.
+ * Without it the service starts too, and compiles what it needs.
+ */
+function keepCompiled() {
+  const cache = join(root, 'node_modules', '.cache', 'frames')
+  // Node keeps the code for each user.
+  const mark = join(cache, `compiled-${process.getuid?.() ?? 0}`)
+  const changed = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  const source = join(root, 'src')
+  if (!existsSync(source)) return
+  const code = readdirSync(source, { recursive: true }).map((name) => join(source, name))
+  if ([...code, join(root, 'package-lock.json')].every((path) => changed(path) < changed(mark))) return
+  const begun = Date.now() / 1000
+  const { status } = spawnSync(join(root, 'node_modules', '.bin', 'node'), [join(root, 'scripts', 'compile.mjs')], {
+    stdio: 'ignore',
+    env: { ...process.env, NODE_COMPILE_CACHE: cache },
+  })
+  if (status !== 0) return
+  try {
+    writeFileSync(mark, '')
+    utimesSync(mark, begun, begun)
+  } catch {
+    // A folder that cannot be written keeps nothing.
+  }
 }
 
 function npm(args, failure) {

@@ -33,3 +33,23 @@ test('the API and npm start load no package that only some settings or the first
   expect(loaded).toContain('express')
   expect(loaded.filter((name) => ONLY_WITH_SOME_SETTINGS.some((other) => name.startsWith(other)))).toEqual([])
 })
+
+test('once the code is compiled, neither the API nor the worker of a first start loads what strips types', () => {
+  const cwd = new URL('../..', import.meta.url).pathname
+  const options = {
+    cwd,
+    encoding: 'utf8' as const,
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: `${cwd}node_modules/.cache/frames` },
+  }
+  // As `npm start` does before it starts.
+  execFileSync(process.execPath, ['scripts/compile.mjs'], options)
+  const look = `
+    const { startQuickly } = await import('./src/quick-start.ts')
+    startQuickly()
+    for (const file of ['cli/program', 'cli/start', 'server/main', 'workers/main'])
+      await import('./src/' + file + '.ts')
+    process.stdout.write(process.moduleLoadList.join(), () => process.exit(0))`
+  const loaded = execFileSync(process.execPath, ['--input-type=module', '-e', look], options)
+  expect(loaded).toContain('NativeModule http')
+  expect(loaded).not.toContain('internal/deps/amaro')
+})
