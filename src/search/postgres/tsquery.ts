@@ -45,9 +45,14 @@ export function oneOf(term: ExpandedTerm): SQL {
 }
 const ONES = new WeakMap<ExpandedTerm, SQL>()
 
-/** As `allOf` and `anyOf`, in texts alone: for ranking. */
-export const allTexts = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(wordsOf).join(' & ')}::tsquery`
-export const anyText = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(wordsOf).join(' | ')}::tsquery`
+/**
+ * As `allOf` and `anyOf`, in texts alone: for ranking. Words that hold one in their middle count nothing, so that they
+ * come after those that are it or begin with it: lab in available.
+ */
+export const allTexts = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(beginningsOf).join(' & ')}::tsquery`
+export const anyText = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(beginningsOf).join(' | ')}::tsquery`
+const beginningsOf = (term: ExpandedTerm): string =>
+  wordsOf({ ...term, parts: term.parts.filter((part) => part.startsWith(term.words[0]!)) })
 
 /** Without typos, parts and other ways of writing. */
 export const asTyped = (terms: readonly ExpandedTerm[]): SQL =>

@@ -21,7 +21,13 @@ export function describeWords(name: string, open: () => Promise<Engine>): void {
         { caption: 'Wi-fi beside it' },
       ]),
     ]
-    beforeAll(() => put(engine(), changesOf(clips)))
+    const opals = ['gropals on a hill', 'opalescent on a hill', 'opal on a hill']
+    const parts = clip(
+      'parts',
+      { title: 'Parts' },
+      opals.map((onScreenText, n) => ({ tSec: 20 + n, caption: 'Nothing of note', onScreenText })),
+    )
+    beforeAll(() => put(engine(), changesOf([...clips, parts])))
     const found = async (q: string, more: Partial<FrameQuery> = {}) =>
       (await engine().search.frames(ask({ q, ...more }))).frames.map(({ document }) => document.t_sec)
 
@@ -43,6 +49,10 @@ export function describeWords(name: string, open: () => Promise<Engine>): void {
       expect(await found('present')).toEqual([0])
       expect((await found('red ki')).toSorted()).toEqual([0, 1])
       expect((await engine().search.frames(ask({ q: 'ki red' }))).readAs).toMatchObject({ let_go: ['ki'], met: 1 })
+    })
+
+    test('a word comes first, then what begins with it, then what holds it in its middle', async () => {
+      expect(await found('opal')).toEqual([22, 21, 20])
     })
 
     test('case and accents do not matter', async () => {
