@@ -17,6 +17,7 @@ import { openDiskStore } from '../../src/media/disk-store.ts'
 import { openMediaStore } from '../../src/media/open-store.ts'
 import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
 import { rebuildAll } from '../../src/workers/projection.ts'
+import { untilReadable } from '../support/stores.ts'
 import { openWebhookReceiver, type Received, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { emptyTables, type FullLibrary, fillEveryTable } from './full-library.ts'
 import {
@@ -98,12 +99,17 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   const half = { accountId: person.id, id: (await openUpload(db, { accountId: person.id, ...announced })).id }
   await putPart(db, media, { ...half, n: 0, body: Readable.from(LONG.subarray(0, PART)) })
   await library.drain()
+  await untilReadable(db)
   await recountAnalytics(db)
   const figures = await figuresOf(library, operatorKey)
   expect(figures.saves).toHaveLength(8)
   expect(await library.ids('kite')).toHaveLength(20)
   await expect.poll(async () => (await call('/api/events?limit=3', { key: operatorKey })).json.events.length).toBe(3)
   const { json: page } = await call('/api/events?limit=3', { key: operatorKey })
+
+  const isDelivered = `endpoint_id = '${registered.webhook.id}' and state = 'delivered'`
+  const deliveries = () => queryAt(url, `select from webhook_deliveries where ${isDelivered}`)
+  await expect.poll(async () => (await deliveries()).length).toBeGreaterThanOrEqual(10)
 
   // Back up while saves and boards are written and a video is deleted, its files too as soon as they may.
   const written: string[] = []
@@ -142,7 +148,6 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   // Destroy the cluster and the media store.
   await library.stop()
   const delivered = receiver.received.splice(0).map(idOf)
-  expect(delivered.length).toBeGreaterThan(10)
   await before[Symbol.asyncDispose]()
   rmSync(dataDir, { recursive: true })
   mkdirSync(dataDir)
@@ -188,13 +193,10 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   expect(new Set(told.map((row) => row.subject))).toEqual(there)
 
   // What the receiver has, as far as the backup knows. The lease of the lost worker would end by itself.
-  const known = await queryAt(
-    target,
-    `select event_id from webhook_deliveries where endpoint_id = '${registered.webhook.id}' and state = 'delivered'`,
-  )
+  const known = await queryAt(target, `select event_id from webhook_deliveries where ${isDelivered}`)
   const knownIds = known.map((row) => String(row.event_id))
   expect(delivered).toEqual(expect.arrayContaining(knownIds))
-  expect(knownIds.length).toBeGreaterThan(10)
+  expect(knownIds.length).toBeGreaterThanOrEqual(10)
   await queryAt(target, 'update webhook_endpoints set lease_until = null')
 
   // And on it goes: reads, the person's key, the cursor of before, new writes, search.
@@ -309,6 +311,7 @@ async function expectFiguresGoOn(again: Library, before: object, key: string): P
     (await again.db.$client.query('select * from analytics_uses order by dimension, day')).rows,
     (await again.db.$client.query('select * from analytics_figures order by figure, day, key')).rows,
   ]
+  await untilReadable(again.db)
   await recountAnalytics(again.db)
   const counted = await rows()
   await again.db.$client.query('truncate analytics_uses, analytics_figures')
