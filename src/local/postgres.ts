@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { arch, platform, totalmem } from 'node:os'
+import { arch, availableParallelism, platform, totalmem } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
@@ -58,6 +58,7 @@ export async function startLocalPostgres(options: {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     shared_buffers: `${sharedBuffersMb(totalmem())}MB`,
+    max_parallel_workers_per_gather: String(parallelWorkers(availableParallelism())),
     ...options.settings,
   }
   const { initdb, postgres } = options.programs ?? (await findPrograms())
@@ -140,6 +141,14 @@ function finishUpgrade(dir: string): void {
  */
 function sharedBuffersMb(memoryBytes: number): number {
   return Math.round(Math.min(1024, Math.max(128, memoryBytes / 16 / 1024 / 1024)))
+}
+
+/**
+ * A search leaves one processor to all others (http/turns.ts), so a statement must not take each of them: at a million
+ * frames counts on all of two processors made the warm reads beside them twice as slow.
+ */
+function parallelWorkers(processors: number): number {
+  return Math.min(2, Math.max(0, processors - 2))
 }
 
 export function passwordFile(dir: string): string {
