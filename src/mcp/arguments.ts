@@ -51,7 +51,7 @@ export function argumentReader(tool: Tool): ArgumentReader {
     for (const [written, value] of Object.entries(given)) {
       if (value === null) continue
       const name = nameOf(written, given)
-      if (name !== 'cursor' || name === written || !isPageNumber(value)) read[name] = value
+      if (name !== 'cursor' || name === written || !isNumber(value)) read[name] = value
       // Of the first page there is no cursor.
       else if (Number(value) !== 1) read[name] = pageCursor(Number(value))
     }
@@ -69,7 +69,7 @@ export function argumentReader(tool: Tool): ArgumentReader {
 
 const MAX_NAME = 60
 
-const isPageNumber = (value: unknown): boolean => /^[1-9]\d{0,3}$/.test(String(value))
+const isNumber = (value: unknown): boolean => typeof value === 'number' || /^\d{1,9}$/.test(String(value))
 
 /** What wrappers hold, beside the rest. One that repeats an argument stays, and is refused: one of the two is wrong. */
 function unwrapped(given: Fields): Fields {

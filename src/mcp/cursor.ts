@@ -8,16 +8,16 @@ export function toCursor(tool: string, args: Record<string, unknown>, page: numb
 }
 
 /** What stands for a cursor where the number of a page was given. Lists without numbered pages refuse it. */
-export const pageCursor = (page: number): string => `page-${page}`
+export const pageCursor = (page: number): string => `${PAGE}${page}`
+const PAGE = 'page-'
 
 /**
  * The page that a cursor, or its number, stands for; 1 without one.
- * @throws AppError invalid_request for anything but a cursor of the same arguments.
+ * @throws AppError invalid_request for anything but a cursor of the same arguments, or the number of a page.
  */
 export function readCursor(tool: string, args: Record<string, unknown>, cursor: string | undefined): number {
   if (cursor === undefined) return 1
-  const number = /^page-([1-9]\d{0,3})$/.exec(cursor)?.[1]
-  if (number !== undefined) return Number(number)
+  if (cursor.startsWith(PAGE)) return readPage(cursor.slice(PAGE.length))
   const match = /^([1-9]\d{0,6})\.([\w-]+)$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))
   if (!match || match[2] !== fingerprint(tool, args))
     throw invalid('cursor', 'cursor: unknown. Pass next_cursor of the previous answer with the same other arguments.')
@@ -27,4 +27,9 @@ export function readCursor(tool: string, args: Record<string, unknown>, cursor: 
 function fingerprint(tool: string, args: Record<string, unknown>): string {
   const key = `${tool} ${canonicalKey({ ...args, cursor: undefined })}`
   return createHash('sha256').update(key).digest('base64url').slice(0, 8)
+}
+
+function readPage(number: string): number {
+  if (!/^[1-9]\d{0,3}$/.test(number)) throw invalid('page', 'page: must be a whole number from 1 to 9999.')
+  return Number(number)
 }

@@ -223,6 +223,9 @@ describe('filters', () => {
         'color (got "chartreuse"): must be a hex colour such as #1a73e8, or one of black, grey',
       ],
       [{ page: 'two' }, 'cursor: unknown'],
+      [{ page: 0 }, 'page: must be a whole number from 1 to 9999'],
+      [{ page: 1.5 }, 'page: must be a whole number from 1 to 9999'],
+      [{ page: '10000' }, 'page: must be a whole number from 1 to 9999'],
       [{ images: 'two' }, 'images (got "two"): must be a number'],
     ] as const)
       expect((await call('browse_frames', args)).text).toContain(said)

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Db } from '../../db/client.ts'
+import type { DbOrTx } from '../../db/client.ts'
 import { type FrameRow, frames, type Provenance } from '../../db/schema/frames.ts'
 import { invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
@@ -16,7 +16,7 @@ export type Correction = Partial<Record<AnnotatedAttribute, string | null>>
 
 /** Sets, locks or unlocks values. A correction that changes nothing appends no event. */
 export async function correctFrame(
-  db: Db,
+  db: DbOrTx,
   { frameId, accountId, correction }: { frameId: string; accountId: string; correction: Correction },
 ): Promise<void> {
   if (!isId(frameId)) throw notFound('frame')

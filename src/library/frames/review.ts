@@ -130,12 +130,14 @@ export async function acceptReview(
     (attribute) => values[attribute] && storedValue(row, attribute).provenance?.source !== 'person',
   )
   const correction = Object.fromEntries(open.map((attribute) => [attribute, values[attribute]!]))
-  if (open.length > 0) await correctFrame(db, { frameId, accountId, correction })
-  const at = new Date()
-  await db
-    .insert(reviewedFrames)
-    .values({ frameId, at })
-    .onConflictDoUpdate({ target: reviewedFrames.frameId, set: { at } })
+  await db.transaction(async (tx) => {
+    if (open.length > 0) await correctFrame(tx, { frameId, accountId, correction })
+    const at = sql`now()`
+    await tx
+      .insert(reviewedFrames)
+      .values({ frameId, at })
+      .onConflictDoUpdate({ target: reviewedFrames.frameId, set: { at } })
+  })
   return open
 }
 
@@ -146,8 +148,10 @@ export async function takeBackReview(
 ): Promise<void> {
   const known = REVIEWED.filter((attribute) => attributes.includes(attribute))
   const correction = Object.fromEntries(known.map((attribute) => [attribute, null]))
-  await correctFrame(db, { frameId, accountId, correction })
-  await db.delete(reviewedFrames).where(eq(reviewedFrames.frameId, frameId))
+  await db.transaction(async (tx) => {
+    await correctFrame(tx, { frameId, accountId, correction })
+    await tx.delete(reviewedFrames).where(eq(reviewedFrames.frameId, frameId))
+  })
 }
 
 export interface Agreement {
