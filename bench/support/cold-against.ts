@@ -8,6 +8,7 @@ import { openDb } from '../../src/db/client.ts'
 import { freePort } from '../../src/local/ports.ts'
 import { startLocalPostgres } from '../../src/local/postgres.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
+import { SETTINGS_WHEN_FILLED } from './postgres.ts'
 import { askAll, postgresCpuMs, QUESTION_KINDS, questionsOf } from './question-cost.ts'
 import { mean, round } from './stats.ts'
 import { checkOut, runPart, runSeed, thisVersion, type Version } from './versions.ts'
@@ -42,7 +43,7 @@ export async function compareWithCommit(
   const redis = await startLocalRedis({ dir: join(folder, 'redis'), persistent: false })
   const postgres = await startLocalPostgres({
     dir: join(folder, 'postgres'),
-    settings: { fsync: 'off', full_page_writes: 'off' },
+    settings: SETTINGS_WHEN_FILLED,
   })
   const against: Record<string, Record<string, Against>> = {}
   try {

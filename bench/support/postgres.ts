@@ -4,12 +4,19 @@ import { join } from 'node:path'
 import { parseConfig } from '../../src/config.ts'
 import { type Db, openDb } from '../../src/db/client.ts'
 import { migrateDatabase } from '../../src/db/migrate.ts'
-import { startLocalPostgres } from '../../src/local/postgres.ts'
+import { sharedBuffersMb, startLocalPostgres } from '../../src/local/postgres.ts'
 
 export interface TemporaryDatabase {
   db: Db
   url: string
   [Symbol.asyncDispose](): Promise<void>
+}
+
+/** The memory that a start gives to a large library, although the cluster is empty yet. Commits skip the disk. */
+export const SETTINGS_WHEN_FILLED = {
+  shared_buffers: `${sharedBuffersMb(Number.POSITIVE_INFINITY)}MB`,
+  fsync: 'off',
+  full_page_writes: 'off',
 }
 
 /** The library in DATABASE_URL, which `seed` has filled. It is left as it is. */
@@ -30,7 +37,7 @@ export async function openTemporaryDatabase({
   chmodSync(dir, 0o755)
   const postgres = await startLocalPostgres({
     dir: join(dir, 'postgres'),
-    settings: durable ? {} : { fsync: 'off', full_page_writes: 'off' },
+    settings: durable ? { shared_buffers: SETTINGS_WHEN_FILLED.shared_buffers } : SETTINGS_WHEN_FILLED,
   })
   const db = openDb({ url: postgres.url, statementTimeoutMs: 0 })
   await migrateDatabase(db)

@@ -1,4 +1,3 @@
-import sharp from 'sharp'
 import type { MediaStore } from '../media/media-store.ts'
 import type { Correction, HouseStyle } from '../vision/model/house-style.ts'
 
@@ -31,6 +30,7 @@ export function openHouseStyle(
 async function toPicture(store: MediaStore, key: string): Promise<string | null> {
   const image = await store.get(key)
   if (!image) return null
+  const { default: sharp } = await import('sharp')
   const jpeg = await sharp(image)
     .flatten({ background: '#000' })
     .resize(SIDE, SIDE, { fit: 'inside', withoutEnlargement: true })

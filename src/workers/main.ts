@@ -34,7 +34,7 @@ import { openPaidJournal, type PaidJournal } from './paid-journal.ts'
 import { type PeriodicTask, repeatEvery, restAfter } from './periodic.ts'
 import { type OpenProjection, openProjection } from './projection.ts'
 import { reconcileJobs } from './reconcile.ts'
-import { type BatchDeps, runBatches } from './run-batches.ts'
+import type { BatchDeps } from './run-batches.ts'
 import { sweepScratch } from './scratch.ts'
 import { openWebhooks, type Webhooks } from './webhooks.ts'
 
@@ -206,7 +206,12 @@ function startBatches(
 ): PeriodicTask[] {
   const { vision } = config
   if (!vision || !roles.includes('annotate')) return []
-  return [repeatEvery(batchMs, 'run batches', logger, () => runBatches({ ...deps, rules: vision, logger }))]
+  const run = async () => {
+    // Not at the top: sharp takes 10 MB, which a worker without a model does not need.
+    const { runBatches } = await import('./run-batches.ts')
+    await runBatches({ ...deps, rules: vision, logger })
+  }
+  return [repeatEvery(batchMs, 'run batches', logger, run)]
 }
 
 function startPeriodicTasks({

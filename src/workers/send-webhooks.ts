@@ -4,6 +4,8 @@ import { createPoller } from '../events/poller.ts'
 import { catchUp } from '../library/webhooks/fan-out.ts'
 import { claimEndpoints, LEASE_SEC, renewLeases } from '../library/webhooks/leases.ts'
 import { type Attempt, type Recorded, recordAttempts } from '../library/webhooks/record.ts'
+import type { Logger } from '../logger.ts'
+import { UndecryptableSecret } from '../webhooks/encryption.ts'
 import { type Lane, type LaneOptions, openLane, type RecordAttempt } from './webhook-lane.ts'
 
 export interface SendingOptions extends Omit<LaneOptions, 'clock' | 'pollMs'> {
@@ -33,6 +35,7 @@ export function startSending(options: SendingOptions): Sending {
   const poller = createPoller(stop)
   const lanes = new Set<Lane>()
   const record = openRecorder({ ...options, random }, stop)
+  const broken = openBrokenLanes(logger)
 
   let lastStep: Promise<unknown> = Promise.resolve()
   /** One at a time, because each skips rows that another transaction has locked. */
@@ -47,7 +50,7 @@ export function startSending(options: SendingOptions): Sending {
     await catchUp(db, clock())
     const leases = stop.aborted ? [] : await claimEndpoints(db, clock())
     for (const lease of leases) {
-      const lane = openLane(lease, { ...options, clock, pollMs }, { record, stop })
+      const lane = openLane(lease, { ...options, clock, pollMs }, { record, stop, broken })
       lanes.add(lane)
       void lane.ended.finally(() => lanes.delete(lane))
     }
@@ -103,6 +106,22 @@ export function startSending(options: SendingOptions): Sending {
 }
 
 const keyOf = ({ endpointId, epoch }: Lane['lease']) => `${endpointId} ${epoch}`
+
+/** A lane that breaks off begins again when its lease ends. 120 of them take an hour. */
+const ATTEMPTS_BETWEEN_LINES = 120
+
+/** Logs a secret that cannot be decrypted once for each endpoint, then with a count about once an hour. */
+function openBrokenLanes(logger: Logger): (lease: Lane['lease'], error: unknown) => void {
+  const attempts = new Map<string, number>()
+  return ({ endpointId }, error) => {
+    const about = { err: error, endpoint: endpointId }
+    if (!(error instanceof UndecryptableSecret)) return logger.debug(about, 'lane broken off')
+    const count = (attempts.get(endpointId) ?? 0) + 1
+    attempts.set(endpointId, count)
+    if (count % ATTEMPTS_BETWEEN_LINES === 1)
+      logger.error({ ...about, attempts: count }, 'webhook waits: its secret cannot be decrypted')
+  }
+}
 
 const MAX_BATCH = 200
 const RETRY_MS = 500

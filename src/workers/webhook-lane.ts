@@ -6,8 +6,7 @@ import { toMessage } from '../library/webhooks/message.ts'
 import type { Attempt, Recorded } from '../library/webhooks/record.ts'
 import type { Logger } from '../logger.ts'
 import type { Wire } from '../outbound/checked-connection.ts'
-import { UndecryptableSecret } from '../webhooks/encryption.ts'
-import { openReceiver } from '../webhooks/receiver.ts'
+import type { Receiver } from '../webhooks/receiver.ts'
 import { openSigner, type Signer } from '../webhooks/secrets.ts'
 import type { FaultPoint } from './fault-point.ts'
 
@@ -47,16 +46,14 @@ const MAX_UNRECORDED = 64
 export function openLane(
   lease: Lease,
   options: LaneOptions,
-  { record, stop }: { record: RecordAttempt; stop: AbortSignal },
+  {
+    record,
+    stop,
+    broken,
+  }: { record: RecordAttempt; stop: AbortSignal; broken: (lease: Lease, error: unknown) => void },
 ): Lane {
   const { db, config, logger, clock, pollMs } = options
-  const { wire = {}, timeoutMs } = options
-  const receiver = openReceiver({
-    ...wire,
-    timeoutMs,
-    allowPrivate: config.webhookAllowPrivate,
-    inFlight: IN_FLIGHT,
-  })
+  const receiver = openReceiver(options)
   const poller = createPoller(stop)
   const sending = new Map<number, Promise<void>>()
   let inFlight = 0
@@ -101,7 +98,7 @@ export function openLane(
       'webhook-timestamp': String(timestamp),
       'webhook-signature': sign({ id, timestamp, body }),
     }
-    return receiver.post(url, headers, body)
+    return (await receiver).post(url, headers, body)
   }
 
   function begin(delivery: DueDelivery): void {
@@ -128,7 +125,7 @@ export function openLane(
       }
     } finally {
       await Promise.all(sending.values())
-      await receiver.close()
+      await (await receiver).close()
     }
     // A lease that was lost, or whose lane ended with an error, expires by itself.
     if (!lost) await releaseLease(db, lease)
@@ -136,18 +133,18 @@ export function openLane(
 
   return {
     lease,
-    ended: run().catch((error: unknown) => logEnd(logger, lease, error)),
+    ended: run().catch((error: unknown) => broken(lease, error)),
     wake: poller.wake,
     lose() {
       lost = true
       poller.wake()
     },
-    abort: receiver.close,
+    abort: async () => (await receiver).close(),
   }
 }
 
-function logEnd(logger: Logger, { endpointId }: Lease, error: unknown): void {
-  const about = { err: error, endpoint: endpointId }
-  if (error instanceof UndecryptableSecret) logger.error(about, 'webhook waits: its secret cannot be decrypted')
-  else logger.debug(about, 'lane broken off')
+/** The HTTP client takes 8 MB, so it is loaded for the first endpoint with a delivery. */
+async function openReceiver({ config, wire = {}, timeoutMs }: LaneOptions): Promise<Receiver> {
+  const { openReceiver: open } = await import('../webhooks/receiver.ts')
+  return open({ ...wire, timeoutMs, allowPrivate: config.webhookAllowPrivate, inFlight: IN_FLIGHT })
 }

@@ -13,7 +13,10 @@ const ONLY_WITH_SOME_SETTINGS = [
   'sharp',
 ]
 
-test('the API and npm start load no package that only some settings or the first video need', () => {
+test.each([
+  ['the API with npm start', 'express', ['server/main', 'cli/start']],
+  ['a worker', 'bullmq', ['workers/main']],
+])('%s loads no package that only some settings or the first video need', (_, needed, files) => {
   const look = `
     import { registerHooks } from 'node:module'
     const loaded = new Set()
@@ -22,15 +25,14 @@ test('the API and npm start load no package that only some settings or the first
       if (name) loaded.add(name)
       return next(url, context)
     } })
-    await import('./src/server/main.ts')
-    await import('./src/cli/start.ts')
+    for (const file of ${JSON.stringify(files)}) await import('./src/' + file + '.ts')
     const builtin = process.moduleLoadList.filter((name) => name.includes('internal/deps/undici'))
     console.log(JSON.stringify([...loaded, ...builtin]))
     process.exit(0)`
   const cwd = new URL('../..', import.meta.url).pathname
   const options = { cwd, encoding: 'utf8' as const }
   const loaded = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', look], options)) as string[]
-  expect(loaded).toContain('express')
+  expect(loaded).toContain(needed)
   expect(loaded.filter((name) => ONLY_WITH_SOME_SETTINGS.some((other) => name.startsWith(other)))).toEqual([])
 })
 

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import pg from 'pg'
@@ -42,6 +42,23 @@ test('PostgreSQL 18 starts in a closed folder, finds its data again, and has wha
     await second.stop()
   }
   expect(alive(second.pid)).toBe(false)
+})
+
+test('PostgreSQL takes as much memory as its data needs at the start, within a sixteenth of the machine', async () => {
+  const shared = "select (setting::int * 8 / 1024)::text as value from pg_settings where name = 'shared_buffers'"
+  const empty = await startLocalPostgres({ dir: join(dir, 'postgres'), settings: careless })
+  expect(await ask(empty, shared)).toBe('128')
+  await ask(empty, "create table much as select n, repeat('x', 1900) from generate_series(1, 40000) n")
+  const bytes = Number(await ask(empty, "select pg_table_size('much')::text as value"))
+  await empty.stop()
+  const full = await startLocalPostgres({ dir: join(dir, 'postgres'), settings: careless })
+  try {
+    const most = Math.max(128, Math.min(1024, totalmem() / 16 / 1024 ** 2))
+    expect(Number(await ask(full, shared))).toBeGreaterThanOrEqual(Math.floor(Math.min(most, (4 * bytes) / 1024 ** 2)))
+    expect(Number(await ask(full, shared))).toBeLessThanOrEqual(Math.ceil(most))
+  } finally {
+    await full.stop()
+  }
 })
 
 test('what a killed run left behind is stopped by the next start, and only that', async () => {

@@ -108,11 +108,30 @@ test.each([
   expect(await secretKeysOf(stage.stores.db, keys)).toEqual({ used: [keyIdOf(KEY)], missing: [keyIdOf(KEY)] })
 
   // The lease of the worker that gave up has to end first.
-  await stage.stores.db.$client.query('update webhook_endpoints set lease_until = null')
+  await endLeases()
   stage.secretsKeys = [KEY]
   stage.worker = await stage.open()
   await stage.settle()
   expect(receiver.received.map((message) => fits(secret, message))).toEqual([true])
+})
+
+test('a missing key is one line for each endpoint, and one with a count about once an hour', async () => {
+  stage.secretsKeys = [KEY]
+  const endpoints = [(await create()).id, (await create()).id]
+  await stage.worker.stop()
+  stage.secretsKeys = []
+  const lines: { level: number; endpoint: string; attempts: number }[] = []
+  const logger = pino({ level: 'error' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const worker = await stage.open({ logger })
+  await stage.write(1)
+  await worker.consumer.drain()
+  for (let attempt = 0; attempt < 125; attempt++) {
+    await endLeases()
+    await worker.webhooks.drain()
+  }
+  await worker.stop()
+  for (const id of endpoints)
+    expect(lines.filter(({ endpoint }) => endpoint === id).map(({ attempts }) => attempts)).toEqual([1, 121])
 })
 
 test('a process without the key stores no plain secret beside encrypted ones', async () => {
@@ -150,3 +169,8 @@ test('a secret that was moved to another endpoint, or changed, does not sign', a
   await stage.stores.db.$client.query('update webhook_endpoints set secret = $1 where id = $2', [secret, other.id])
   expect(await encryptSecrets(stage.stores.db, [NEW_KEY, KEY])).toMatchObject({ failed: [other.id] })
 })
+
+/** As time does after half a minute. */
+async function endLeases(): Promise<void> {
+  await stage.stores.db.$client.query('update webhook_endpoints set lease_until = null')
+}
