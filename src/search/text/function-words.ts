@@ -13,11 +13,14 @@ const REQUESTS = `
   something, something like, example of, examples of, example, examples, frame of, frames of, frame with, frames with,
   frames where, frames that, shot of, shots of, shot with, shots with, image of, images of, picture of, pictures of,
   screenshot of, screenshots of, scene with, scenes with, scene of, scenes of, video of, videos of, clip of, clips of,
-  frames, shots, scenes, clips, videos, images, pictures, look like, looks like, showing, featuring, containing, using
+  frames, shots, scenes, clips, videos, films, images, pictures, stills, film stills, in frame, in the frame, in shot,
+  in the shot, in the picture, launch video, launch videos, launch film, launch films, product video, product videos,
+  product film, product films, lots of, a lot of, plenty of, in front of, look like,
+  looks like, showing, featuring, containing, using
 `
 
 /** What follows a word that names an attribute and adds nothing: a macro shot, a dark background. */
-const GENERIC = /^(?:shot|frame|scene|background|backdrop)s?$/
+const GENERIC = /^(?:shot|frame|scene|clip|image|picture|still|background|backdrop|bg)s?$/
 
 const FUNCTION_WORDS: ReadonlySet<string> = new Set(WORDS.trim().split(/\s+/))
 const REQUEST_PHRASES: ReadonlySet<string> = new Set(REQUESTS.trim().split(/,\s+/))

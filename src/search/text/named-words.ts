@@ -83,11 +83,21 @@ const LONG_WORDS = [...TABLE.keys()].filter((key) => /^[a-z]{8,}$/.test(key))
 
 /** What a long word of the table names that starts alike and differs in as few letters as typos are forgiven. */
 function misspelt(word: string): readonly string[] | undefined {
-  if (!/^[a-z]{7,}$/.test(word)) return undefined
+  const isSwapped = /^[a-z]{6,}$/.test(word) ? swapped(word) : undefined
+  if (isSwapped || !/^[a-z]{7,}$/.test(word)) return isSwapped
   const typos = word.length < 9 ? 1 : 2
   const near = (most: number) => LONG_WORDS.find((key) => key[0] === word[0] && editDistance(word, key, most) === most)
   const meant = near(1) ?? (typos > 1 ? near(2) : undefined)
   return meant === undefined ? undefined : TABLE.get(meant)
+}
+
+/** What a word of the table names that differs by a swap of two neighbours behind the first: few words do by chance. */
+function swapped(word: string): readonly string[] | undefined {
+  for (let at = 1; at < word.length - 1; at++) {
+    const named = TABLE.get(word.slice(0, at) + word[at + 1] + word[at] + word.slice(at + 2))
+    if (named) return named
+  }
+  return undefined
 }
 
 /** What a subject or tone is called in the lists: a text may say so. */

@@ -75,6 +75,32 @@ test('a long word with one letter wrong names its value, a short or a different 
   expect(named('"presnter"')).toEqual([])
 })
 
+test('two neighbours swapped in a word of six letters or more name its value', () => {
+  const named = (q: string) => readQuestion(q).wanted.flatMap((term) => term.named)
+  expect(named('keyntoe stage')).toContain('technique=stage-keynote')
+  expect(named('speakre')).toEqual(['subject=presenter'])
+  expect(named('casre')).toEqual([])
+})
+
+test('what follows “without” is left out; a phrase of the table that begins so is asked for', () => {
+  const read = (q: string) => {
+    const { wanted, excluded } = readQuestion(q)
+    return [wanted, excluded].map((terms) => terms.map((term) => [term.words.join(' '), ...term.named]))
+  }
+  expect(read('presenter without glasses')).toEqual([[['presenter', 'subject=presenter']], [['glasses']]])
+  expect(read('ui without any text on screen, dark')).toEqual([
+    [
+      ['ui', 'subject=ui'],
+      ['dark', 'tone=dark'],
+    ],
+    [['text on screen', 'subject=text-card']],
+  ])
+  expect(read('ui without a face')[1]).toEqual([])
+  expect(read('ui without a face')[0]!.at(-1)).toEqual(['face', 'shot=no-face'])
+  expect(read('to go without')[0]!.map(([word]) => word)).toEqual(['go', 'without'])
+  expect(read('"without glasses"')).toEqual([[['without glasses']], []])
+})
+
 test('what weighs nothing and what is left out', () => {
   const read = (q: string) => {
     const { wanted, excluded, ignored } = readQuestion(q)

@@ -7,7 +7,7 @@ import { CHARACTERS_PER_WORD, isCharacter, MAX_QUERY_WORDS, type Token, tokenize
 
 export interface Question {
   wanted: ReadTerm[]
-  /** Behind a minus: no frame has them. */
+  /** Behind a minus or “without”: no frame has them. */
   excluded: ReadTerm[]
   /** What weighs nothing: function words, and words past the tenth. */
   ignored: string[]
@@ -31,8 +31,9 @@ export function readQuestion(q: string, words?: NamedWords): Question {
       return
     }
     const parts = withoutMinus(piece, tokens)
-    excluded.push(...parts.excluded.map(exactlyNamed))
-    read.push(...weigh(termsOf(piece, parts.left), words))
+    const others = withoutUnwanted(parts.left, words)
+    excluded.push(...[...parts.excluded, ...others.excluded].map(exactlyNamed))
+    read.push(...weigh(termsOf(piece, others.left), words))
     isMinus = /(?:^|\s)-$/.test(piece)
   })
   const last = read.at(-1)
@@ -75,6 +76,33 @@ function withoutMinus(text: string, tokens: readonly Token[]): { left: Token[]; 
       continue
     }
     end = token.end
+  }
+  return { left, excluded }
+}
+
+const EXCLUDES = /^(?:without|excluding|except)$/
+const ARTICLE = /^(?:an?|the|any)$/
+
+/** What follows “without”, as if it had a minus. A phrase of the table that begins so, “without a face”, stays. */
+function withoutUnwanted(
+  tokens: readonly Token[],
+  words: NamedWords | undefined,
+): { left: Token[]; excluded: string[][] } {
+  const left: Token[] = []
+  const excluded: string[][] = []
+  const wordAt = (n: number) => tokens[n]!.word
+  const namedAt = (places: readonly number[]) =>
+    longest(places.slice(0, MAX_PHRASE), wordAt, words, new Set())?.length ?? 0
+  for (let at = 0; at < tokens.length; ) {
+    const from = ARTICLE.test(tokens[at + 1]?.word ?? '') ? at + 2 : at + 1
+    const rest = [...tokens.keys()].slice(from, from + MAX_PHRASE)
+    if (!EXCLUDES.test(wordAt(at)) || rest.length === 0 || namedAt([at, ...rest]) > 0) {
+      left.push(tokens[at++]!)
+      continue
+    }
+    const end = from + Math.max(1, namedAt(rest))
+    excluded.push(tokens.slice(from, end).map(({ word }) => word))
+    at = end
   }
   return { left, excluded }
 }

@@ -43,6 +43,7 @@ const SAME = `
   drawing, sketch, sketchy, doodle, hand drawn, illustration
   handwritten, handwriting, written by hand
   minimal, minimalist, minimalistic
+  negative space, white space, whitespace, empty space
   colourful, vibrant, vivid, multicoloured
   grey, gray
   big, large, huge, giant, oversized
@@ -67,6 +68,10 @@ const SAME = `
   vehicle > car, truck, bus, bike
   animal > dog, cat, bird, horse, fish
   plant > flower, tree, leaf
+  nature > flower, tree, leaf, forest, sea, mountain
+  building > tower, house, skyscraper
+  liquid > water, coffee, tea, juice, milk
+  food > bread, pizza, fruit, cake
 `
 
 const OTHERS: ReadonlyMap<string, readonly string[]> = othersOf(

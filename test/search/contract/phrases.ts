@@ -96,6 +96,8 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       expect(await found('terminal -"git status"')).toEqual(['told 2', 'told 3'])
       expect(await found('dark -unicorn terminal')).toEqual(['measured 2', 'told 2'])
       expect((await found('-dark')).length).toBe(8)
+      expect(await found('terminals without a dark background')).toEqual(['told 3'])
+      expect((await page('terminal without dark')).readAs).toMatchObject({ without: ['dark'], let_go: [], met: 1 })
       expect((await page('terminal -dark')).readAs).toMatchObject({ words: [{ word: 'terminal' }], without: ['dark'] })
     })
 
