@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
-import { returnMemoryWhenIdle } from '../idle-memory.ts'
+import { collectSeldom, returnMemoryWhenIdle } from '../idle-memory.ts'
 import { createLogger } from '../logger.ts'
 import { ROLES } from '../queue/roles.ts'
 import { stopInOrder, untilSignalled } from '../shutdown.ts'
@@ -32,6 +32,7 @@ export function defineApi(command: Command): void {
   addExamples(command, 'api').action(async () => {
     const { config, logger, databaseUrl, redisUrl } = settings('api')
     if (!config.s3) requireWritable(config.dataDir)
+    collectSeldom()
     const signalled = untilSignalled()
     const { openApi } = await import('../server/main.ts')
     const api = await orExit(openApi({ config, databaseUrl, redisUrl, logger, host: config.host }))

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { type Config, childEnv } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
-import { returnMemoryWhenIdle } from '../idle-memory.ts'
+import { collectSeldom, returnMemoryWhenIdle } from '../idle-memory.ts'
 import { claimDataDir, closeToOthers } from '../local/claim.ts'
 import { freePort, portTrouble } from '../local/ports.ts'
 import { startLocalPostgres } from '../local/postgres.ts'
@@ -97,6 +97,7 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
 
   // Checked late: another program could take a free port while the databases start.
   const config = await settlePort(given)
+  collectSeldom()
   const api = await openApi({ config, databaseUrl, redisUrl, logger, host })
   const metrics = await openMetricsPort(config.metrics.api, { name: 'METRICS_PORT', text: api.metrics, logger })
   if (metrics) parts.push(['metrics', metrics.stop])

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { expansionOf } from './expand.ts'
+import { expandTerms, expansionOf } from './expand.ts'
+import { readQuestion } from './question.ts'
 
 test('short words and words with digits must be right, longer ones may be wrong in one or two letters', () => {
   const close = (typed: string, candidate: string) => expansionOf(typed, [{ word: candidate, screen: false }]).close
@@ -11,4 +12,17 @@ test('short words and words with digits must be right, longer ones may be wrong 
   expect(close('v2000', 'v2001')).toEqual([])
   const both = ['flower', 'lower', 'flowers'].map((word) => ({ word, screen: false }))
   expect(expansionOf('flower', both).close).toEqual(['flowers'])
+})
+
+test('two words are written as one only where the library has that word, or may have it', () => {
+  const joinsOf = (longer: string[] | undefined) => {
+    const known = { close: [], forms: [], parts: [], pairs: [], ...(longer ? { longer } : {}) }
+    return expandTerms(readQuestion('sign up').wanted, () => known).map(({ joins }) => joins.map(({ word }) => word))
+  }
+  expect(joinsOf([])).toEqual([[], []])
+  expect(joinsOf(['signal'])).toEqual([[], []])
+  // The last word may be the beginning of a longer one.
+  expect(joinsOf(['signups'])).toEqual([['signup'], ['signup']])
+  // Too many words begin so to be listed.
+  expect(joinsOf(undefined)).toEqual([['signup'], ['signup']])
 })

@@ -1,4 +1,4 @@
-import type { ReadTerm } from './query.ts'
+import type { JoinedTerm, ReadTerm } from './query.ts'
 import { editDistance, typosAllowed } from './typos.ts'
 import { stemOf } from './word-forms.ts'
 
@@ -63,9 +63,14 @@ export function expandTerms(
 ): ExpandedTerm[] {
   return terms.map((term) => {
     const { longer, ...others } = (term.exact ? undefined : known(term.words[0]!)) ?? ONLY_ITSELF
-    return { ...term, ...others, ...(term.prefix && longer ? { longer } : {}) }
+    const joins = term.joins.filter((join) => mayBe(join, known(join.first)?.longer))
+    return { ...term, ...others, joins, ...(term.prefix && longer ? { longer } : {}) }
   })
 }
+
+/** Whether the library may have two words written as one. All words that begin with the first of them say it. */
+const mayBe = ({ word, prefix }: JoinedTerm, longer: readonly string[] | undefined): boolean =>
+  longer === undefined || longer.some((one) => (prefix ? one.startsWith(word) : one === word))
 
 function closeTo(word: string, candidates: readonly TypoCandidate[]): string[] {
   const limit = typosAllowed(word)

@@ -28,7 +28,7 @@ interface Wanted {
 export class Highlighter {
   readonly #phrases: string[][]
   readonly #singles: { typed: string; typos: number; exact: boolean; prefix: boolean }[]
-  readonly #joined: JoinedTerm[]
+  readonly #joined: Pick<JoinedTerm, 'word' | 'prefix'>[]
   /** Attribute → its values that a word of the query names. */
   readonly #named: ReadonlyMap<string, ReadonlySet<string>>
   readonly #wanted: Wanted[]

@@ -11,6 +11,8 @@ export interface Term {
 
 export interface JoinedTerm {
   word: string
+  /** The first of the two words. */
+  first: string
   prefix: boolean
 }
 
@@ -34,8 +36,9 @@ export function joinedTerms(terms: readonly Term[]): (JoinedTerm | undefined)[] 
   return terms.map((term, n) => {
     const next = terms[n + 1]
     if (!next || term.exact || next.exact) return undefined
-    const word = term.words[0]! + next.words[0]!
-    return word.length >= JOINED_FROM ? { word, prefix: next.prefix } : undefined
+    const first = term.words[0]!
+    const word = first + next.words[0]!
+    return word.length >= JOINED_FROM ? { word, first, prefix: next.prefix } : undefined
   })
 }
 
