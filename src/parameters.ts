@@ -33,11 +33,8 @@ export function readParameters<P extends Parameters>(url: string, parameters: P)
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined
     if (!parameter) {
       const allowed = Object.keys(parameters)
-      details.push({
-        path: name.slice(0, 100),
-        message: `unknown parameter; allowed are ${allowed.join(', ') || 'none'}`,
-        allowed,
-      })
+      const told = allowed.length > 0 ? `allowed are ${allowed.join(', ')}` : 'none is allowed here'
+      details.push({ path: name.slice(0, 100), message: `unknown parameter; ${told}`, allowed })
       continue
     }
     let items = given.filter((item) => item !== '')

@@ -88,7 +88,10 @@ const PARSE_FAULTS: Record<string, [status: number, message: string]> = {
 }
 
 function answerUnparsed(error: ParseError, socket: Socket): void {
-  const [status, message] = PARSE_FAULTS[error.code ?? ''] ?? [400, 'This is not a valid HTTP request.']
+  const [status, message] = PARSE_FAULTS[error.code ?? ''] ?? [
+    400,
+    'This is not a valid HTTP request. Check its method and headers, and percent-encode its address.',
+  ]
   const body = JSON.stringify({ code: 'invalid_request', message })
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

@@ -5,6 +5,7 @@ import type { Db, Tx } from '../db/client.ts'
 import type { JsonText } from '../json-text.ts'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
+import { namingFields } from '../plain-issue.ts'
 import { callerOf } from './authenticate.ts'
 import type { CacheableRead, CachedReads } from './cached-reads.ts'
 import { CompressibleBody, sendJson } from './compressed-body.ts'
@@ -219,7 +220,7 @@ function readInput<O extends Operation>(
   const input: Record<keyof Input<O>, unknown> = {
     params: req.params,
     query: parameters && !otherBody ? readParameters(req.originalUrl, parameters) : {},
-    body: body?.parse(bodyOptional ? (req.body ?? {}) : req.body),
+    body: body?.parse(bodyOptional ? (req.body ?? {}) : req.body, { error: namingFields }),
     caller: scope && callerOf(req),
     req,
     res,

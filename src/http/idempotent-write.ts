@@ -1,10 +1,16 @@
+import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import type { Db, Tx } from '../db/client.ts'
 import { AppError, invalid } from '../errors.ts'
 import { runIdempotently, type StoredResponse } from '../library/accounts/idempotency.ts'
 import { callerOf } from './authenticate.ts'
 
-const parse = express.json({ limit: '256kb', strict: true })
+/** Broken bytes would be stored as replacement signs. */
+function requireUtf8(_req: unknown, _res: unknown, body: Buffer, encoding: string): void {
+  if (encoding === 'utf-8' && !isUtf8(body)) throw invalid('body', 'The request body is not UTF-8. Send it as UTF-8.')
+}
+
+const parse = express.json({ limit: '256kb', strict: true, verify: requireUtf8 })
 
 /**
  * Reads a JSON body; an absent one is undefined. Comes after requireScope, so that a caller without a key learns

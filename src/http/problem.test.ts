@@ -20,7 +20,7 @@ test('a body error says of each field what it must be', () => {
   expect(toAppError(error)).toMatchObject({
     code: 'invalid_request',
     details: [
-      { path: 'frameId', message: 'is required: string' },
+      { path: 'frameId', message: 'is required and must be a text' },
       { path: 'limit', message: expect.stringMatching(/^must be a (whole )?number$/) },
       { path: 'body', message: 'unknown: frame' },
     ],

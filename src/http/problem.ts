@@ -5,7 +5,7 @@ import { isConnectionLoss } from '../db/connection-loss.ts'
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts'
 import { freeChunk } from '../free-chunk.ts'
 import { type Logger, scrub } from '../logger.ts'
-import { describeIssue } from '../plain-issue.ts'
+import { describeIssue, typeName, unknownFields } from '../plain-issue.ts'
 import { contextOf, loggedPath } from './edge.ts'
 import { RateLimited } from './rate-limit/budgets.ts'
 import { chargeOnce, type LocalLimits, setRateLimitHeaders } from './rate-limit/spend.ts'
@@ -41,7 +41,7 @@ export function toAppError(error: unknown): AppError {
   if (type === 'entity.too.large')
     return new AppError('payload_too_large', `The request body is too large. Send at most ${limit} bytes.`)
   if (type === 'entity.parse.failed')
-    return new AppError('invalid_request', 'The request body is not valid JSON. Check its syntax.')
+    return new AppError('invalid_request', 'The request body is not valid JSON. Send a JSON object.')
   if (type === 'encoding.unsupported' || type === 'charset.unsupported')
     return new AppError('unsupported_media_type', 'This encoding is not supported. Send UTF-8, plain or gzipped.')
   if (type === 'request.aborted')
@@ -88,6 +88,7 @@ export function toAppError(error: unknown): AppError {
 /** Which read lists what there is none of. */
 const LISTED: Readonly<Record<string, string>> = {
   frame: 'GET /api/frames',
+  image: 'GET /api/frames',
   video: 'GET /api/videos',
   board: 'GET /api/boards',
   technique: 'GET /api/techniques',
@@ -116,15 +117,17 @@ function toDetail(issue: ZodError['issues'][number]): ErrorDetail {
   if (issue.code === 'invalid_type') {
     return {
       path,
-      message: issue.message.endsWith('received undefined') ? `is required: ${issue.expected}` : describeIssue(issue),
+      message: issue.message.endsWith('received undefined') ? requiredAt(path, issue.expected) : describeIssue(issue),
     }
   }
   if (issue.code === 'unrecognized_keys') {
-    const keys = issue.keys.slice(0, MAX_FAULTS).map((key) => key.slice(0, 60))
-    return { path, message: `unknown: ${keys.join(', ')}` }
+    return { path, message: /^unknown: /.test(issue.message) ? issue.message : unknownFields(issue.keys) }
   }
   return { path, message: describeIssue(issue) }
 }
+
+const requiredAt = (path: string, expected: string): string =>
+  path === 'body' ? 'send a JSON object' : `is required and must be ${typeName(expected)}`
 
 /** Headers of the answer that a route had begun. An error is sent without them. */
 const OF_THE_ANSWER = [

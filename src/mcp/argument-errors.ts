@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { describeIssue } from '../plain-issue.ts'
+import { describeIssue, typeName } from '../plain-issue.ts'
 import type { Fields } from './messages.ts'
 import type { Tool } from './tool.ts'
 
@@ -21,13 +21,17 @@ function explainIssue(tool: Tool, given: Fields, issue: z.core.$ZodIssue): strin
   const written = issue.path.filter((_, at) => at === 0 || typeof valueAt(given, issue.path.slice(0, at)) !== 'string')
   const value = valueAt(given, written)
   const path = written.join('.')
-  if (value === undefined && issue.code === 'invalid_type') return `${path}: is required (${issue.expected})`
+  if (value === undefined && issue.code === 'invalid_type')
+    return `${path}: is required and must be ${typeName(issue.expected)}`
+  if (Array.isArray(value) && issue.code === 'invalid_type')
+    return `${path}${shown(value)}: takes one; call ${tool.name} for each`
   return `${path}${shown(value)}: ${describeIssue(issue)}`
 }
 
 function shown(value: unknown): string {
   if (value === undefined) return ''
-  if (typeof value === 'object' && value !== null) return ' (got an object or list)'
+  if (Array.isArray(value)) return ` (got a list of ${value.length})`
+  if (typeof value === 'object' && value !== null) return ' (got an object)'
   return ` (got ${JSON.stringify(value).slice(0, 60)})`
 }
 

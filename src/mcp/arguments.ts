@@ -9,7 +9,10 @@ import { describeTool, type Tool } from './tool.ts'
  */
 const ALSO_CALLED: Readonly<Record<string, readonly [always: readonly string[], ifRequired?: readonly string[]]>> = {
   query: [['q', 'search', 'term', 'text']],
-  frame_id: [['frame'], ['id', 'image_url', 'url']],
+  frame_id: [
+    ['frame', 'frame_ids', 'frames'],
+    ['id', 'ids', 'image_url', 'url'],
+  ],
   frame_ids: [['frame_id', 'frame', 'frames', 'ids', 'id', 'image_urls', 'image_url', 'urls', 'url']],
   video_id: [
     ['video', 'video_ids', 'videos'],
@@ -38,6 +41,7 @@ export type ArgumentReader = (given: Fields) => Fields
 export function argumentReader(tool: Tool): ArgumentReader {
   const { properties, required } = describeTool(tool).inputSchema
   const declared = new Set(Object.keys((properties as object | undefined) ?? {}))
+  const texts = new Set([...declared].filter((name) => (properties as Record<string, Fields>)[name]?.type === 'string'))
   const meant = new Map<string, string[]>()
   for (const name of declared) {
     const [always, ifRequired = []] = ALSO_CALLED[name] ?? [[]]
@@ -51,11 +55,18 @@ export function argumentReader(tool: Tool): ArgumentReader {
     for (const [written, value] of Object.entries(given)) {
       if (value === null) continue
       const name = nameOf(written, given)
-      if (name !== 'cursor' || name === written || !isNumber(value)) read[name] = value
+      if (name !== 'cursor' || name === written || !isNumber(value)) read[name] = single(name, value)
       // Of the first page there is no cursor.
       else if (Number(value) !== 1) read[name] = pageCursor(Number(value))
     }
     return read
+  }
+
+  /** A list where one value is due: of one value that value, of the words of a question the question. */
+  function single(name: string, value: unknown): unknown {
+    if (!Array.isArray(value) || !texts.has(name)) return value
+    if (name === 'query' && value.every((word) => typeof word === 'string')) return value.join(' ')
+    return value.length === 1 ? value[0] : value
   }
 
   /** A name that could only mean arguments that are given too stays as it was written: one of them is wrong. */
@@ -83,7 +94,7 @@ function unwrapped(given: Fields): Fields {
 }
 
 /** `frameId` and `frame-id` as `frame_id`. */
-function snakeCase(name: string): string {
+export function snakeCase(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll('-', '_')

@@ -4,8 +4,9 @@ import { toAppError } from '../http/problem.ts'
 import { type JsonText, jsonText } from '../json-text.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
+import { editDistance } from '../search/text/typos.ts'
 import { explainArguments } from './argument-errors.ts'
-import { type ArgumentReader, argumentReader } from './arguments.ts'
+import { type ArgumentReader, argumentReader, snakeCase } from './arguments.ts'
 import { CallerGone, DeadlinePassed, withDeadline } from './deadline.ts'
 import type { Era } from './era.ts'
 import { type Fields, isFields, type RpcCall } from './messages.ts'
@@ -45,7 +46,8 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   const results = createResultCache(options)
 
   function toolOf({ params }: RpcCall): Tool | undefined {
-    return typeof params?.name === 'string' ? byName.get(params.name) : undefined
+    if (typeof params?.name !== 'string') return undefined
+    return byName.get(params.name) ?? byName.get(snakeCase(params.name.slice(0, MAX_NAME)))
   }
 
   async function answer(tool: Tool, given: Fields, context: ToolCallContext, era: Era) {
@@ -87,7 +89,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     },
 
     async run(call, context, era) {
-      const tool = toolOf(call) ?? noTool(call)
+      const tool = toolOf(call) ?? noTool(call, [...byName.keys()])
       const args = argumentsOf(call)
       if (!isFields(args)) throw new RpcError(INVALID_PARAMS, 'params.arguments must be an object')
       const refused = refusalOfTool(tool, context.caller)
@@ -105,13 +107,19 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
 }
 
 function argumentsOf({ params }: RpcCall): unknown {
-  return params?.arguments === undefined ? {} : params.arguments
+  return params?.arguments ?? {}
 }
 
-function noTool({ params }: RpcCall): never {
+/** Longer than any name of a tool. */
+const MAX_NAME = 60
+
+function noTool({ params }: RpcCall, names: readonly string[]): never {
   if (typeof params?.name !== 'string')
     throw new RpcError(INVALID_PARAMS, 'tools/call needs params.name, the name of a tool')
-  throw new RpcError(INVALID_PARAMS, `Unknown tool: ${params.name.slice(0, 128)}`)
+  const given = snakeCase(params.name.slice(0, MAX_NAME))
+  const near = names.filter((name) => editDistance(given, name, 2) <= 2)
+  const help = near.length > 0 ? `Nearest: ${near.join(', ')}.` : 'tools/list names them all.'
+  throw new RpcError(INVALID_PARAMS, `Unknown tool: ${params.name.slice(0, 128)}. ${help}`)
 }
 
 /** Why this caller may not use this tool; checked in the order key, plan, scope. */

@@ -125,12 +125,18 @@ export const FrameId = z
 
 /** Several, all or none: a single one and a list as text are lists too. */
 export function frameIds(max: number) {
-  return z.preprocess((value) => atMost(max, splitCommas(value)), z.array(FrameId).min(1).max(max))
+  return z.preprocess((value) => atMost(max, splitIds(value)), z.array(FrameId).min(1).max(max))
+}
+
+/** Ids and addresses hold neither commas nor spaces. */
+function splitIds(value: unknown): unknown {
+  const isPlain = typeof value === 'string' && !/^\s*\[/.test(value)
+  return splitCommas(isPlain ? value.replace(/\s+/g, ',') : value)
 }
 
 /** How many ids a call names, before they are checked. */
 export function countOf(ids: unknown): number {
-  const list = splitCommas(ids)
+  const list = splitIds(ids)
   return Array.isArray(list) ? list.length : 1
 }
 

@@ -37,7 +37,10 @@ export const plainName = (max: number) =>
 
 export const colorSchema = z
   .string()
-  .regex(/^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/, 'must be a hex colour such as 1a73e8')
+  .regex(
+    /^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/,
+    'must be a hex colour such as 1a73e8; the name of a colour belongs into q',
+  )
   .transform((value) => {
     const hex = value.replace('#', '').toLowerCase()
     return `#${hex.length === 3 ? [...hex].map((digit) => digit + digit).join('') : hex}`

@@ -136,8 +136,18 @@ describe('the four endpoints of the specification', () => {
       expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request'])
     }
     expect((await save({ more: 1 })).json.message).toBe(
-      'The request body is not valid: frameId: is required: string; unknown: more',
+      'The request body is not valid: frameId: is required and must be a text; unknown: more; allowed are frameId',
     )
+    for (const body of ['null', '"x"', 'frameId=x'])
+      expect((await save(body, { 'content-type': 'application/json' })).json.message).toContain('Send a JSON object.')
+    const broken = await fetch(`${api.url}/api/boards`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: Buffer.from('{"name":"caf\xe9"}', 'latin1'),
+    })
+    expect([broken.status, await broken.text()]).toEqual([400, expect.stringContaining('not UTF-8')])
+    const board = (body: unknown) => api.call('/api/boards', { method: 'POST', key, body })
+    expect((await board({ name: 'two\nlines' })).json.message).toContain('stands on one line')
     const many = await save(Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`key-${n}`, 1])))
     expect(many.json.message.length).toBeLessThan(500)
     expect(await api.call('/api/favourites', { method: 'POST', key })).toMatchObject({ status: 400 })

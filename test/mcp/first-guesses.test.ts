@@ -117,6 +117,7 @@ describe('frames', () => {
       [{ image_url: one!.thumb_url }, [one!.id]],
       [{ frame_ids: `${one!.id}, ${two!.id}` }, [one!.id, two!.id]],
       [{ frame_ids: JSON.stringify([one!.id, two!.id]) }, [one!.id, two!.id]],
+      [{ frame_ids: ` ${one!.id}\n${two!.id} ` }, [one!.id, two!.id]],
       [{ frames: [`${page}?utm_source=x`] }, [two!.id]],
     ] as [Record<string, unknown>, string[]][]) {
       expect((await works('save_frame', args, bearer)).structuredContent.saved, JSON.stringify(args)).toEqual(expected)
@@ -124,6 +125,22 @@ describe('frames', () => {
         expected.toSorted(),
       )
     }
+  })
+  test('a list of one is taken where one is due, and of several each is asked for by itself', async () => {
+    const [one, two] = frames
+    const alike = await works('find_similar_frames', { frame_id: one!.id })
+    for (const args of [{ frame_id: [one!.id] }, { frame_ids: [one!.id] }, { frameIds: [one!.image_url] }])
+      expect((await works('find_similar_frames', args)).text).toBe(alike.text)
+    expect((await call('find_similar_frames', { frame_ids: [one!.id, two!.id] })).text).toContain(
+      'frame_id (got a list of 2): takes one; call find_similar_frames for each',
+    )
+    const video = videoOf(one!)
+    expect((await works('get_video_frames', { video: [video] })).text).toBe(
+      (await works('get_video_frames', { video })).text,
+    )
+    expect((await works('search_frames', { query: ['dark', 'terminal'] })).text).toBe(
+      (await works('search_frames', { query: 'dark terminal' })).text,
+    )
   })
   test('the wrong one of several is named, and nothing is written', async () => {
     const { bearer } = await service.keyOf('pro')

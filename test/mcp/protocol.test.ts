@@ -128,7 +128,9 @@ describe('calls', () => {
   test('an unknown tool', async () => {
     const answer = await post(mcp, call('nonsense'))
     expectError(answer, 200, -32602, 1)
-    expect(answer.json.error.message).toBe('Unknown tool: nonsense')
+    expect(answer.json.error.message).toBe('Unknown tool: nonsense. tools/list names them all.')
+    const near = await post(mcp, call('ecko'))
+    expect(near.json.error.message).toBe('Unknown tool: ecko. Nearest: echo.')
     for (const name of ['__proto__', 'constructor', 'toString', ''])
       expectError(await post(mcp, call(name)), 200, -32602, 1)
   })
@@ -138,7 +140,6 @@ describe('calls', () => {
     call(undefined),
     call('echo', 'x'),
     call('echo', ['x']),
-    call('echo', null),
     { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { cursor: 'page2' } },
   ])('%j has bad params', async (body) => expectError(await post(mcp, body), 200, -32602, 1))
 
@@ -155,7 +156,8 @@ describe('calls', () => {
     )
   })
   test('absent arguments are none', async () => {
-    expect((await post(mcp, call('echo'))).json.result.structuredContent).toEqual({ word: 'nothing' })
+    for (const none of [call('echo'), call('echo', null), call('Echo')])
+      expect((await post(mcp, none)).json.result.structuredContent).toEqual({ word: 'nothing' })
   })
   test('a refusal is a result, a bug is an error that tells nothing', async () => {
     const refused = (await post(mcp, call('break', { how: 'refusal' }))).json.result

@@ -221,7 +221,7 @@ describe('answers that help on', () => {
       [{ query: 'x', colour: 'taupe' }, ['color (got "taupe")']],
       [{ query: 'x', color: 'taupe' }, ['hex colour such as #1a73e8', 'or one of black']],
       [{ query: 'x', limit: 500 }, ['limit (got 500)', '100']],
-      [{}, ['query: is required']],
+      [{}, ['query: is required and must be a text']],
       [{ query: ' ' }, ['query']],
     ] as const) {
       const refused = await call('search_frames', args)

@@ -159,7 +159,7 @@ export async function createKey(
 ): Promise<{ key: string; record: KeyRecord }> {
   const name = cleanText(given.name)
   if (name === '' || name.length > MAX_NAME || /\p{Cc}/u.test(given.name.trim()))
-    throw invalid('name', `A key's name has 1 to ${MAX_NAME} characters.`)
+    throw invalid('name', `A key's name has 1 to ${MAX_NAME} characters and stands on one line.`)
   if (given.expiresAt && given.expiresAt.getTime() <= Date.now())
     throw invalid('expires_at', 'The expiry must be in the future.')
   return inTransactionOf(given.accountId, db, async (tx) => {

@@ -48,7 +48,7 @@ const boardColumns = sql.raw(`b.id, b.name, b.created_at, b.updated_at, b.shared
 function parseBoardName(text: string): string {
   const name = cleanText(text)
   if (name === '' || name.length > MAX_BOARD_NAME || /\p{Cc}/u.test(text.trim()) || !text.isWellFormed())
-    throw invalid('name', `A board's name has 1 to ${MAX_BOARD_NAME} characters.`)
+    throw invalid('name', `A board's name has 1 to ${MAX_BOARD_NAME} characters and stands on one line.`)
   return name
 }
 
