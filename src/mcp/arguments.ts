@@ -35,13 +35,28 @@ const ALSO_CALLED: Readonly<Record<string, readonly [always: readonly string[], 
 /** What models wrap arguments in: `{ query, filters: { tone: "dark" } }`. */
 const WRAPPERS = ['filters', 'filter', 'where', 'options', 'arguments', 'params']
 
-/** The arguments of one call under the names of the tool's schema. A null is an absent argument. */
-export type ArgumentReader = (given: Fields) => Fields
+/** Orders as models call them. */
+const SORTS: Readonly<Record<string, string>> = {
+  latest: 'newest',
+  recent: 'newest',
+  date: 'newest',
+  strongest: 'strength',
+  popular: 'strength',
+  relevant: 'relevance',
+  score: 'relevance',
+}
+
+/**
+ * The arguments of one call under the names of the tool's schema, and what was read otherwise than it was written. A
+ * null is an absent argument.
+ */
+export type ArgumentReader = (given: Fields) => { args: Fields; notes: readonly string[] }
 
 export function argumentReader(tool: Tool): ArgumentReader {
   const { properties, required } = describeTool(tool).inputSchema
-  const declared = new Set(Object.keys((properties as object | undefined) ?? {}))
-  const texts = new Set([...declared].filter((name) => (properties as Record<string, Fields>)[name]?.type === 'string'))
+  const schemas = (properties ?? {}) as Record<string, { type?: string; maximum?: number; enum?: string[] }>
+  const declared = new Set(Object.keys(schemas))
+  const texts = new Set([...declared].filter((name) => schemas[name]?.type === 'string'))
   const meant = new Map<string, string[]>()
   for (const name of declared) {
     const [always, ifRequired = []] = ALSO_CALLED[name] ?? [[]]
@@ -52,14 +67,36 @@ export function argumentReader(tool: Tool): ArgumentReader {
   return (wrapped) => {
     const given = unwrapped(wrapped)
     const read: Fields = {}
+    const notes: string[] = []
     for (const [written, value] of Object.entries(given)) {
       if (value === null) continue
       const name = nameOf(written, given)
-      if (name !== 'cursor' || name === written || !isNumber(value)) read[name] = single(name, value)
+      if (name === 'limit') read[name] = readLimit(value, notes)
+      else if (name === 'sort') read[name] = readSort(single(name, value), notes)
+      else if (name !== 'cursor' || name === written || !isNumber(value)) read[name] = single(name, value)
       // Of the first page there is no cursor.
       else if (Number(value) !== 1) read[name] = pageCursor(Number(value))
     }
-    return read
+    return { args: read, notes }
+  }
+
+  /** More than the most is the most. */
+  function readLimit(value: unknown, notes: string[]): unknown {
+    const most = schemas.limit?.maximum
+    if (most === undefined || !isNumber(value) || Number(value) <= most) return value
+    notes.push(`limit ${value} was read as ${most}, the most of ${tool.name}.`)
+    return most
+  }
+
+  function readSort(value: unknown, notes: string[]): unknown {
+    const orders = schemas.sort?.enum
+    if (typeof value !== 'string' || !orders || orders.includes(value)) return value
+    const plain = snakeCase(value.slice(0, MAX_NAME))
+    const meant = Object.hasOwn(SORTS, plain) ? SORTS[plain]! : plain
+    if (orders.includes(meant)) return meant
+    if (meant !== 'relevance' || !orders.includes('newest')) return value
+    notes.push(`sort ${value} was read as newest: without words no frame is more relevant. search_frames takes words.`)
+    return 'newest'
   }
 
   /** A list where one value is due: of one value that value, of the words of a question the question. */

@@ -10,6 +10,7 @@ export function toCursor(tool: string, args: Record<string, unknown>, page: numb
 /** What stands for a cursor where the number of a page was given. Lists without numbered pages refuse it. */
 export const pageCursor = (page: number): string => `${PAGE}${page}`
 const PAGE = 'page-'
+export const isPageCursor = (cursor: string | undefined): boolean => cursor?.startsWith(PAGE) ?? false
 
 /**
  * The page that a cursor, or its number, stands for; 1 without one.
@@ -17,7 +18,7 @@ const PAGE = 'page-'
  */
 export function readCursor(tool: string, args: Record<string, unknown>, cursor: string | undefined): number {
   if (cursor === undefined) return 1
-  if (cursor.startsWith(PAGE)) return readPage(cursor.slice(PAGE.length))
+  if (isPageCursor(cursor)) return readPage(cursor.slice(PAGE.length))
   const match = /^([1-9]\d{0,6})\.([\w-]+)$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))
   if (!match || match[2] !== fingerprint(tool, args))
     throw invalid('cursor', 'cursor: unknown. Pass next_cursor of the previous answer with the same other arguments.')

@@ -51,13 +51,14 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
   }
 
   async function answer(tool: Tool, given: Fields, context: ToolCallContext, era: Era) {
-    const args = readers.get(tool)!(given)
+    const { args, notes } = readers.get(tool)!(given)
     const parsed = tool.input.safeParse(args)
     if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
     const answered = await withDeadline(context.signal(), deadlineMs, (signal) =>
       context.inTurn(() => tool.run(parsed.data, { caller: context.caller, signal })),
     )
-    return { text: jsonText(era.wrap(toResult(answered))), keep: !answered.images }
+    const text = [answered.text, ...notes.map((note) => `(${note})`)].join('\n')
+    return { text: jsonText(era.wrap(toResult({ ...answered, text }))), keep: !answered.images }
   }
 
   function failed(tool: Tool, era: Era, error: unknown): JsonText {
@@ -79,7 +80,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       const tool = call.method === 'tools/call' ? toolOf(call) : undefined
       if (!tool) return 1
       const args = argumentsOf(call)
-      return tool.pointsOf && isFields(args) ? tool.pointsOf(readers.get(tool)!(args)) : tool.points
+      return tool.pointsOf && isFields(args) ? tool.pointsOf(readers.get(tool)!(args).args) : tool.points
     },
 
     recall(call, era) {

@@ -123,9 +123,11 @@ export const FrameId = z
   .transform(frameIdIn)
   .refine((value) => ID.test(value), 'is not the id of a frame; use an id or image address from another tool')
 
+const NO_FRAME = 'names no frame; pass one id or several, from search_frames or another tool'
+
 /** Several, all or none: a single one and a list as text are lists too. */
 export function frameIds(max: number) {
-  return z.preprocess((value) => atMost(max, splitIds(value)), z.array(FrameId).min(1).max(max))
+  return z.preprocess((value) => atMost(max, splitIds(value)), z.array(FrameId).min(1, NO_FRAME).max(max))
 }
 
 /** Ids and addresses hold neither commas nor spaces. */

@@ -233,12 +233,10 @@ describe('filters', () => {
     expect((await works('get_video_frames', titled)).structuredContent.video.id).toBe(videoIds[3])
     for (const [args, said] of [
       [{ counts: 'maybe' }, 'counts (got "maybe"): must be true or false'],
-      [{ limit: 101 }, 'limit (got 101): must be at most 100'],
-      [{ sort: 'relevance' }, 'sort (got "relevance"): must be one of newest, strength'],
-      [
-        { color: 'chartreuse' },
-        'color (got "chartreuse"): must be a hex colour such as #1a73e8, or one of black, grey',
-      ],
+      [{ limit: 0 }, 'limit (got 0): must be at least 1'],
+      [{ limit: 1.5 }, 'limit (got 1.5): must be a whole number'],
+      [{ sort: 'alphabetical' }, 'sort (got "alphabetical"): must be one of newest, strength'],
+      [{ color: 'greige' }, 'color (got "greige"): must be a hex colour such as #1a73e8, or one of black, grey'],
       [{ page: 'two' }, 'cursor: unknown'],
       [{ page: 0 }, 'page: must be a whole number from 1 to 9999'],
       [{ page: 1.5 }, 'page: must be a whole number from 1 to 9999'],
@@ -253,6 +251,35 @@ describe('filters', () => {
     expect(unknown.text).toContain('unknown argument "mood"')
     const close = await works('browse_frames', { brand: 'Ledgerli' })
     expect([close.structuredContent.frames, close.text]).toEqual([[], expect.stringContaining('Ledgerly')])
+  })
+})
+
+describe('more than there is', () => {
+  test('of frames is the most, of orders the nearest one, and the answer says so', async () => {
+    const all = await works('browse_frames', { limit: 100 })
+    for (const args of [{ limit: 101 }, { limit: '500' }, { n: 1_000_000 }]) {
+      const { structuredContent, text } = await works('browse_frames', args)
+      expect(ids(structuredContent.frames)).toEqual(ids(all.structuredContent.frames))
+      expect(text).toContain(`limit ${Object.values(args)[0]} was read as 100, the most of browse_frames.`)
+    }
+    expect(all.text).not.toContain('was read as')
+    const flow = await works('get_video_frames', { video_id: videoIds[3], limit: 1_000 })
+    expect(flow.text).toContain('limit 1000 was read as 120')
+    const newest = await works('browse_frames', { sort: 'newest' })
+    for (const sort of ['relevance', 'Relevant', 'score']) {
+      const { structuredContent, text } = await works('browse_frames', { sort })
+      expect(ids(structuredContent.frames)).toEqual(ids(newest.structuredContent.frames))
+      expect(text).toContain(`sort ${sort} was read as newest`)
+    }
+    const strongest = await works('browse_frames', { sort: 'strength' })
+    for (const [sort, same] of [
+      ['latest', newest],
+      ['popular', strongest],
+    ] as const) {
+      const { structuredContent, text } = await works('browse_frames', { sort })
+      expect(ids(structuredContent.frames)).toEqual(ids(same.structuredContent.frames))
+      expect(text).not.toContain('was read as')
+    }
   })
 })
 
@@ -275,7 +302,13 @@ describe('a page', () => {
         expect(await pageOf(name, { ...args, limit: 2, ...second }), name).toEqual(all.slice(2, 4))
     }
     expect((await works('list_saves', { page: 1 }, bearer)).structuredContent.frames).toEqual([])
-    expect((await call('list_saves', { page: 2 }, bearer)).text).toContain('cursor: unknown. Pass next_cursor')
+    expect((await call('list_saves', { page: 2 }, bearer)).text).toContain(
+      'page: this list has no numbered pages. Leave it out, then pass next_cursor',
+    )
+    expect((await call('list_saves', { cursor: 'two' }, bearer)).text).toContain('cursor: unknown. Pass next_cursor')
+    expect((await call('save_frame', { frame_ids: [] }, bearer)).text).toContain(
+      'frame_ids (got a list of 0): names no frame; pass one id',
+    )
   })
   test('of words is sorted as the wall is', async () => {
     for (const sort of ['newest', 'strength']) {
@@ -298,7 +331,10 @@ describe('a colour', () => {
         .map(({ caption }: { caption: string }) => caption)
         .filter((caption: string) => caption.startsWith('a paintpot'))
         .toSorted()
-    for (const color of ['blue', 'Blue', 'navy', ['blue']]) expect(await captions({ color })).toEqual(['a paintpot 0'])
+    for (const color of ['blue', 'Blue', 'navy', ['blue'], 'dodger blue'])
+      expect(await captions({ color })).toEqual(['a paintpot 0'])
+    expect(await captions({ color: 'Gold' })).toEqual(['a paintpot 2'])
+    expect(await captions({ color: 'crimson' })).toEqual(['a paintpot 1'])
     expect(await captions({ colour: 'red, #f9d423' })).toEqual(['a paintpot 1', 'a paintpot 2'])
     expect(await captions({ color: ['#1a3be8'] })).toEqual(['a paintpot 0'])
     const found = await works('search_frames', { query: 'paintpot', color: 'yellow' })

@@ -220,7 +220,7 @@ describe('answers that help on', () => {
       [{ query: 'x', hue: 'red' }, ['unknown argument "hue"', 'color']],
       [{ query: 'x', colour: 'taupe' }, ['color (got "taupe")']],
       [{ query: 'x', color: 'taupe' }, ['hex colour such as #1a73e8', 'or one of black']],
-      [{ query: 'x', limit: 500 }, ['limit (got 500)', '100']],
+      [{ query: 'x', limit: -5 }, ['limit (got -5)', 'at least 1']],
       [{}, ['query: is required and must be a text']],
       [{ query: ' ' }, ['query']],
     ] as const) {

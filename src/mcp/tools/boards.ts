@@ -64,6 +64,7 @@ function listBoardsTool({ db }: AccountToolDeps): Tool {
     output: z.object({ boards: z.array(BoardSummary), next_cursor: z.string().nullable() }),
     async run(args, context) {
       const { boards, next } = await withCursorNamed(
+        args.cursor,
         listBoards(db, accountOf(context), { limit: args.limit, after: args.cursor }),
       )
       const heading =

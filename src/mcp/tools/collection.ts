@@ -3,6 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { AppError, invalid } from '../../errors.ts'
 import { pointsForFrames } from '../../http/rate-limit/budgets.ts'
 import type { LibrarySearch, ShownFrame } from '../../search/library-search.ts'
+import { isPageCursor } from '../cursor.ts'
 import { frameLines, plural, toLink, videosOf } from '../present.ts'
 import type { ToolContext } from '../tool.ts'
 import { countOf, frameIds } from '../values.ts'
@@ -31,12 +32,15 @@ export function accountOf({ caller }: ToolContext): string {
   return caller.account.id
 }
 
+const NO_PAGES = 'page: this list has no numbered pages. Leave it out, then pass next_cursor of each answer as cursor.'
+
 /** Names a bad cursor as the tools' argument does. */
-export async function withCursorNamed<T>(list: Promise<T>): Promise<T> {
+export async function withCursorNamed<T>(cursor: string | undefined, list: Promise<T>): Promise<T> {
   try {
     return await list
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'invalid_request') throw error
+    if (isPageCursor(cursor)) throw invalid('page', NO_PAGES)
     throw invalid('cursor', 'cursor: unknown. Pass next_cursor of the previous answer.')
   }
 }

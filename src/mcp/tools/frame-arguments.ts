@@ -1,7 +1,8 @@
+import cssColors from 'color-name'
 import { z } from 'zod'
 import { COLOR_NAMES } from '../../attribute-words.ts'
 import { invalid } from '../../errors.ts'
-import { isColorName } from '../../search/color.ts'
+import { colorNames, isColorName } from '../../search/color.ts'
 import type { FrameFilters, TechniqueDocument } from '../../search/library-search.ts'
 import { currentSlug } from '../../search/techniques.ts'
 import { valuesCalled } from '../../search/text/named-words.ts'
@@ -22,14 +23,22 @@ function briefly<T extends z.ZodType>(list: T): T {
 /** Short: it stands in the schema. */
 const COLOR = String.raw`^(#?([\da-fA-F]{3}){1,2}|${COLOR_NAMES.join('|')})$`
 
-/** Also as questions in words call it: navy is blue. */
+/** Also as questions in words call it, navy is blue, and by the names of CSS: chartreuse is green. */
 function color() {
   const isColor = new RegExp(COLOR)
   return z
     .string()
-    .transform((value) => valuesCalled('color', value.slice(0, 40))[0] ?? value)
+    .transform((value) => valuesCalled('color', value.slice(0, 40))[0] ?? calledInCss(value.slice(0, 40)) ?? value)
     .refine((value) => isColor.test(value), `must be a hex colour such as #1a73e8, or one of ${COLOR_NAMES.join(', ')}`)
     .transform((value) => (isColorName(value) ? value : parameters.color.schema.parse(value)))
+}
+
+function calledInCss(value: string): string | undefined {
+  const name = value.toLowerCase().replace(/[^a-z]+/g, '')
+  if (!Object.hasOwn(cssColors, name)) return undefined
+  const [red, green, blue] = cssColors[name as keyof typeof cssColors]
+  const hex = `#${((red << 16) | (green << 8) | blue).toString(16).padStart(6, '0')}`
+  return colorNames([hex], [1])[0]
 }
 
 /** The filters of `/api/frames`, by the same schemas; `video` is called what results call it. */

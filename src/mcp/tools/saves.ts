@@ -37,6 +37,7 @@ function listSavesTool(deps: AccountToolDeps): Tool {
     }),
     async run(args, context) {
       const { saves, next } = await withCursorNamed(
+        args.cursor,
         listSaves(deps.db, accountOf(context), { limit: args.limit, after: args.cursor }),
       )
       const heading =
