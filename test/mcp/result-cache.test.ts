@@ -74,7 +74,7 @@ describe('an answer that is kept', () => {
     expect(await post(modern, headers)).toEqual(good)
     expect(good.result).toMatchObject({ resultType: 'complete', structuredContent: { run: 1 } })
     expect((await post(of(1))).result).toEqual({ content: expect.anything(), structuredContent: { run: 2 } })
-    expect((await post(of(1, null))).error.code).toBe(-32602)
+    expect((await post(of(1, 'none'))).error.code).toBe(-32602)
     expect(await post(of(1), { 'mcp-protocol-version': '2020-01-01' })).toMatchObject({
       status: 400,
       error: { code: -32022 },
