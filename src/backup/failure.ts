@@ -6,7 +6,8 @@ export class BackupFailure extends Error {}
 /** What an error of the database, a disk or a bucket means for the user. Undefined for a fault of ours. */
 export function explain(error: unknown, { place }: { place: string }): string | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    const { code, name } = cause as { code?: unknown; name: string }
+    const { code, name, syscall } = cause as { code?: unknown; name: string; syscall?: unknown }
+    if (code === 'ENOENT' && syscall === 'mkdir') return `No folder can be made there: ${place}. Choose another place.`
     const status = (cause as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
     const found = byCode(String(code), place) ?? byBucket(name, status, place)
     if (found !== undefined) return found

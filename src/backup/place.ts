@@ -1,6 +1,7 @@
-import { mkdir, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
+import { makeFolder } from '../make-folder.ts'
 import { openDiskStore } from '../media/disk-store.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { BackupFailure } from './failure.ts'
@@ -36,7 +37,7 @@ export async function openPlace(
   if (/^[a-z0-9]+:\/\//i.test(at))
     throw new BackupFailure(`${at} is neither a folder nor an address such as s3://bucket/prefix.`)
   const folder = resolve(at)
-  if (create) await mkdir(folder, { recursive: true, mode: 0o700 })
+  if (create) makeFolder(folder)
   else if (!(await stat(folder).catch(() => undefined))?.isDirectory())
     throw new BackupFailure(`There is no folder ${at}. Check the name of the place.`)
   return { at, store: openDiskStore(folder, { syncLater: true }), close: () => undefined }

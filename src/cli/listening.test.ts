@@ -18,11 +18,14 @@ describe('where npm start listens', () => {
   })
 
   test('every interface is warned of, unless HOST or PUBLIC_URL says that it is meant', () => {
-    const isPublic = (env: Record<string, string>) => isUnknowinglyPublic(parseConfig(env))
+    const isPublic = (env: Record<string, string>, container = false) =>
+      isUnknowinglyPublic(parseConfig(env), { container })
     expect(isPublic({})).toBe(true)
     expect(isPublic({ PUBLIC_URL: 'http://localhost:8080' })).toBe(true)
     expect(isPublic({ PUBLIC_URL: 'https://frames.example' })).toBe(false)
     for (const HOST of ['0.0.0.0', '::', '127.0.0.1']) expect(isPublic({ HOST })).toBe(false)
+    // Compose publishes the port on loopback; the container must listen on all.
+    expect(isPublic({}, true)).toBe(false)
   })
 
   test('a URL for this machine', () => {

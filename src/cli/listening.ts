@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { Config } from '../config.ts'
 
 /**
@@ -13,9 +14,21 @@ export function isLoopback(host: string | undefined): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host ?? '')
 }
 
-/** Whether every interface is listened on without a setting that says so. */
-export function isUnknowinglyPublic({ host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>): boolean {
-  return host === undefined && isLoopback(new URL(publicUrl).hostname)
+/**
+ * Whether every interface is listened on without a setting that says so. The interfaces of a container are its own:
+ * who reaches it is settled where its port is published.
+ */
+export function isUnknowinglyPublic(
+  { host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>,
+  { container = inContainer() } = {},
+): boolean {
+  return host === undefined && !container && isLoopback(new URL(publicUrl).hostname)
+}
+
+/** Docker, Podman and Kubernetes each leave a mark of their own. */
+function inContainer(): boolean {
+  const marked = existsSync('/.dockerenv') || existsSync('/run/.containerenv')
+  return marked || process.env.KUBERNETES_SERVICE_HOST !== undefined
 }
 
 /** The URL for programs on this machine. */

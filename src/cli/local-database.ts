@@ -6,6 +6,7 @@ import { startLocalPostgres } from '../local/postgres.ts'
 import { untilSignalled } from '../shutdown.ts'
 import { readRunFile } from './context.ts'
 import { CliError } from './failure.ts'
+import { requireWritable } from './require-writable.ts'
 
 /**
  * Opens the database for a command that needs nothing else: DATABASE_URL, the running service's, or the one in
@@ -27,6 +28,7 @@ export async function withDatabase<T>(
     throw new CliError(
       `There is no library in ${relative(process.cwd(), config.dataDir) || '.'}. Set DATA_DIR or DATABASE_URL.`,
     )
+  requireWritable(config.dataDir)
   const claim = claimDataDir(config.dataDir)
   if (!claim) throw new CliError('Another command or service uses DATA_DIR. Wait for its end, or stop it.')
   try {

@@ -1,11 +1,12 @@
-import { accessSync, constants, mkdirSync } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
+import { makeFolder } from '../make-folder.ts'
 import { describeAccess } from './describe-access.ts'
 import { CliError } from './failure.ts'
 
 /** Fails at the start, instead of with every video. @throws CliError with what to do */
 export function requireWritable(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
     accessSync(folder, constants.W_OK | constants.X_OK)
   } catch (error) {
     const text = describeAccess(error)

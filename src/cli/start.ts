@@ -21,6 +21,7 @@ import { CliError } from './failure.ts'
 import { hostToListenOn, isLoopback, localUrl } from './listening.ts'
 import { openMetricsPort, refuseMetricsPort } from './metrics.ts'
 import { ensureOperator, operatorLink } from './operator.ts'
+import { requireWritable } from './require-writable.ts'
 import { addSamples } from './samples.ts'
 import { openServiceLog } from './service-log.ts'
 import { type Supervision, superviseServer } from './supervise.ts'
@@ -38,6 +39,7 @@ const cli = fileURLToPath(new URL('../cli.ts', import.meta.url))
  * @throws CliError, LocalFailure
  */
 export async function startService(config: Config): Promise<number> {
+  requireWritable(config.dataDir)
   const claim = claimDataDir(config.dataDir)
   if (!claim) throw new CliError(alreadyRunning(config.dataDir))
   closeToOthers(config.dataDir)

@@ -21,6 +21,7 @@ import { progressTo, rebuildSearchDocuments } from './backup.ts'
 import { configOrExit } from './context.ts'
 import { addExamples } from './examples.ts'
 import { CliError } from './failure.ts'
+import { requireWritable } from './require-writable.ts'
 import { complain, print } from './terminal.ts'
 
 interface Options {
@@ -37,6 +38,7 @@ export function defineUpgradeDatabase(command: Command): void {
       const config = configOrExit()
       if (config.databaseUrl)
         throw new CliError('DATABASE_URL names another server. Upgrade that with its own tools, or unset DATABASE_URL.')
+      requireWritable(config.dataDir)
       const claim = claimDataDir(config.dataDir)
       if (!claim) throw new CliError('A service or command uses DATA_DIR. Stop it, then run this again.')
       try {

@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
+import { chmodSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
@@ -7,11 +7,10 @@ export interface Claim {
 }
 
 /**
- * Locks the data folder for this process. Undefined when another process has it. SQLite's lock is a kernel lock, so it
- * ends with the process and leaves no stale file.
+ * Locks the data folder, which must exist, for this process. Undefined when another process has it. SQLite's lock is a
+ * kernel lock, so it ends with the process and leaves no stale file.
  */
 export function claimDataDir(dir: string): Claim | undefined {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
   const lock = new DatabaseSync(join(dir, 'lock'), { timeout: 0 })
   try {
     lock.exec('begin exclusive')

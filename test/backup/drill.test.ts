@@ -54,7 +54,7 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   const dataDir = join(folder.path, 'data')
   mkdirSync(dataDir)
   const store = openDiskStore(place.path)
-  const before = await openCluster()
+  await using before = await openCluster()
   const url = await before.create({ migrated: true })
   await queryAt(url, 'do $$ begin for i in 1..20000 loop perform pg_current_xact_id(); commit; end loop; end $$')
 
@@ -64,7 +64,7 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   const full = await fillEveryTable(seeding, openMediaStore(configFor(dataDir)))
   await seeding.$client.end()
   expect(await emptyTables(url)).toEqual([])
-  const library = await openLibrary({ url, dataDir, prefix: prefixes[0]! })
+  await using library = await openLibrary({ url, dataDir, prefix: prefixes[0]! })
   const { db, media, call } = library
   const videos = []
   for (let n = 0; n < 4; n++)
@@ -146,7 +146,7 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   for (const name of images.keys()) if (name.startsWith('parts/')) images.delete(name)
 
   // Destroy the cluster and the media store.
-  await library.stop()
+  await library[Symbol.asyncDispose]()
   const delivered = receiver.received.splice(0).map(idOf)
   await before[Symbol.asyncDispose]()
   rmSync(dataDir, { recursive: true })
@@ -200,62 +200,58 @@ test('a library that was backed up under writes and destroyed comes back whole, 
   await queryAt(target, 'update webhook_endpoints set lease_until = null')
 
   // And on it goes: reads, the person's key, the cursor of before, new writes, search.
-  const again = await openLibrary({ url: target, dataDir, prefix: prefixes[1]! })
-  try {
-    expect((await again.ids('kite')).toSorted()).toEqual(videos.flatMap(({ frameIds }) => frameIds).toSorted())
-    expect(await again.ids('balloon')).toEqual(doomed.frameIds)
-    const image = (await again.call(`/api/frames/${doomed.frameIds[0]}`)).json.frame.image_url as string
-    const answer = await fetch(image.replace('http://frames.test', `http://127.0.0.1:${again.port}`))
-    expect(Buffer.from(await answer.arrayBuffer())).toEqual(imageOf(doomedKeys[0]!))
-    const { json: shown } = await again.call(board, { key })
-    expect(shown.board.items.map((item: { id: string; note: string }) => [item.id, item.note])).toEqual(
-      videos[0]!.frameIds.map((id) => [id, `look at ${id}`]),
-    )
-    expect((await again.call('/api/favourites', { key })).json.frames).toHaveLength(5)
+  await using again = await openLibrary({ url: target, dataDir, prefix: prefixes[1]! })
+  expect((await again.ids('kite')).toSorted()).toEqual(videos.flatMap(({ frameIds }) => frameIds).toSorted())
+  expect(await again.ids('balloon')).toEqual(doomed.frameIds)
+  const image = (await again.call(`/api/frames/${doomed.frameIds[0]}`)).json.frame.image_url as string
+  const answer = await fetch(image.replace('http://frames.test', `http://127.0.0.1:${again.port}`))
+  expect(Buffer.from(await answer.arrayBuffer())).toEqual(imageOf(doomedKeys[0]!))
+  const { json: shown } = await again.call(board, { key })
+  expect(shown.board.items.map((item: { id: string; note: string }) => [item.id, item.note])).toEqual(
+    videos[0]!.frameIds.map((id) => [id, `look at ${id}`]),
+  )
+  expect((await again.call('/api/favourites', { key })).json.frames).toHaveLength(5)
 
-    const fresh = await seedWithImages(again.db, again.media, { frames: [{ caption: 'a fresh dirigible' }] })
-    await again.call(`/api/videos/${videos[3]!.id}`, { key: operatorKey, method: 'DELETE' })
-    await again.drain()
-    expect(await again.ids('dirigible')).toEqual(fresh.frameIds)
-    expect(await again.ids('kite')).toHaveLength(15)
-    // Every event after the cursor once, the new ones last.
-    const rest: { id: string; subject: string; type: string }[] = []
-    await expect
-      .poll(async () => {
-        rest.length = 0
-        for (let cursor = page.next; ; ) {
-          const { json } = await again.call(`/api/events?after=${cursor}&limit=1000`, { key: operatorKey })
-          if (json.events.length === 0) return rest.at(-1)?.type
-          rest.push(...json.events)
-          cursor = json.next
-        }
-      })
-      .toBe('video.deleted')
-    const [{ n }] = (await queryAt(target, 'select count(*)::int as n from events')) as [{ n: number }]
-    expect(new Set(rest.map(({ id }) => id)).size).toBe(n - 3)
-    expect(rest).toHaveLength(n - 3)
-    // Positions were compared by number and transaction: a sequence that began again would have failed on its key.
-
-    await expectWebhooksGoOn({ target, receiver, registered, knownIds })
-    await expectFiguresGoOn(again, figures, operatorKey)
-    await expectAccountGoesOn(again, full, operatorKey)
-    // The board was made once, by the same request.
-    expect((await again.call('/api/boards', first)).json.board.id).toBe(made.board.id)
-    // The second upload has lost its part with the media store, asks for it again, and ends.
-    await expect.poll(async () => (await findUpload(again.db, half)).received).toEqual([])
-    for (const n of [0, 1])
-      await putPart(again.db, again.media, { ...half, n, body: Readable.from(LONG.subarray(n * PART, (n + 1) * PART)) })
-    expect(await finishUpload(again.db, again.media, { ...half, maxBytes: LONG.length })).toMatchObject({
-      created: true,
+  const fresh = await seedWithImages(again.db, again.media, { frames: [{ caption: 'a fresh dirigible' }] })
+  await again.call(`/api/videos/${videos[3]!.id}`, { key: operatorKey, method: 'DELETE' })
+  await again.drain()
+  expect(await again.ids('dirigible')).toEqual(fresh.frameIds)
+  expect(await again.ids('kite')).toHaveLength(15)
+  // Every event after the cursor once, the new ones last.
+  const rest: { id: string; subject: string; type: string }[] = []
+  await expect
+    .poll(async () => {
+      rest.length = 0
+      for (let cursor = page.next; ; ) {
+        const { json } = await again.call(`/api/events?after=${cursor}&limit=1000`, { key: operatorKey })
+        if (json.events.length === 0) return rest.at(-1)?.type
+        rest.push(...json.events)
+        cursor = json.next
+      }
     })
-    const { json: consumers } = await again.call('/api/events/consumers', { key: operatorKey })
-    expect(consumers.consumers.map((one: { consumer: string }) => one.consumer)).toEqual(
-      expect.arrayContaining(['analytics', 'dispatch', 'search', 'webhooks']),
-    )
-    expect(again.logs.filter((line) => /"level":"(error|fatal)"|"level":50/.test(line))).toEqual([])
-  } finally {
-    await again.stop()
-  }
+    .toBe('video.deleted')
+  const [{ n }] = (await queryAt(target, 'select count(*)::int as n from events')) as [{ n: number }]
+  expect(new Set(rest.map(({ id }) => id)).size).toBe(n - 3)
+  expect(rest).toHaveLength(n - 3)
+  // Positions were compared by number and transaction: a sequence that began again would have failed on its key.
+
+  await expectWebhooksGoOn({ target, receiver, registered, knownIds })
+  await expectFiguresGoOn(again, figures, operatorKey)
+  await expectAccountGoesOn(again, full, operatorKey)
+  // The board was made once, by the same request.
+  expect((await again.call('/api/boards', first)).json.board.id).toBe(made.board.id)
+  // The second upload has lost its part with the media store, asks for it again, and ends.
+  await expect.poll(async () => (await findUpload(again.db, half)).received).toEqual([])
+  for (const n of [0, 1])
+    await putPart(again.db, again.media, { ...half, n, body: Readable.from(LONG.subarray(n * PART, (n + 1) * PART)) })
+  expect(await finishUpload(again.db, again.media, { ...half, maxBytes: LONG.length })).toMatchObject({
+    created: true,
+  })
+  const { json: consumers } = await again.call('/api/events/consumers', { key: operatorKey })
+  expect(consumers.consumers.map((one: { consumer: string }) => one.consumer)).toEqual(
+    expect.arrayContaining(['analytics', 'dispatch', 'search', 'webhooks']),
+  )
+  expect(again.logs.filter((line) => /"level":"(error|fatal)"|"level":50/.test(line))).toEqual([])
 })
 
 type Library = Awaited<ReturnType<typeof openLibrary>>
@@ -365,8 +361,7 @@ test('where the search documents could not be built, the worker builds them from
     rebuild: () => Promise.reject(new Error('the engine is away')),
   })
   expect(report.rebuild_failed).toBe('the engine is away')
-  const again = await openLibrary({ url: target, dataDir: folder.path, prefix: prefixes[0]! })
+  await using again = await openLibrary({ url: target, dataDir: folder.path, prefix: prefixes[0]! })
   await again.drain()
   expect((await again.ids('kite')).toSorted()).toEqual(frameIds.toSorted())
-  await again.stop()
 })

@@ -15,7 +15,10 @@ import { openWorker } from '../../src/workers/main.ts'
 import { memoryFolder } from '../support/memory-folder.ts'
 import { type SeedVideo, seedVideo } from '../support/seed.ts'
 
-/** A PostgreSQL cluster of its own, whose transaction numbers begin where those of every new cluster do. */
+/**
+ * A PostgreSQL cluster of its own, whose transaction numbers begin where those of every new cluster do. It may be
+ * disposed of twice: a test that fails half-way must leave no server behind.
+ */
 export async function openCluster() {
   const dir = mkdtempSync(join(memoryFolder(), 'frames-backup-'))
   chmodSync(dir, 0o755)
@@ -144,6 +147,12 @@ export async function openLibrary({ url, dataDir, prefix }: { url: string; dataD
     // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
     return { status: response.status, json: (text === '' ? undefined : JSON.parse(text)) as any }
   }
+  let stopping: Promise<void> | undefined
+  const stop = async () => {
+    await api.stop()
+    await worker.stop(5_000)
+    await db.$client.end()
+  }
   return {
     db,
     media,
@@ -156,10 +165,9 @@ export async function openLibrary({ url, dataDir, prefix }: { url: string; dataD
       expect(status).toBe(200)
       return json.frames.map((frame: { id: string }) => frame.id)
     },
-    async stop() {
-      await api.stop()
-      await worker.stop(5_000)
-      await db.$client.end()
+    async [Symbol.asyncDispose]() {
+      stopping ??= stop()
+      await stopping
     },
   }
 }

@@ -108,7 +108,9 @@ test('a log that is moved back goes on behind all that was written elsewhere', a
 
 test('a log is read on a standby, and goes on when that becomes the primary', async () => {
   const place = join(dir, 'standby')
+  await using ends = new AsyncDisposableStack()
   const first = await startLocalPostgres({ dir: place, settings: { fsync: 'off' } })
+  ends.defer(first.stop)
   const before = openDb({ url: first.url, max: 1 })
   await migrateDatabase(before)
   for (let n = 0; n < 3; n++) await write(before, `primary ${n}`)

@@ -60,9 +60,12 @@ test('PostgreSQL restarted under writes: what was acknowledged is there, with it
   timeout: 600_000,
 }, async () => {
   const settings = { max_connections: '60' }
+  await using ends = new AsyncDisposableStack()
   let postgres = await startLocalPostgres({ dir: join(dir, 'postgres'), settings })
+  ends.defer(() => postgres.stop())
   const port = Number(new URL(postgres.url).port)
   const db = openDb({ url: postgres.url })
+  ends.defer(() => db.$client.end())
   const prefix = `f_${randomBytes(4).toString('hex')}`
   await migrateDatabase(db)
   const account = await createAccount(db, { email: 'writer@example.com', plan: 'pro' })
@@ -76,6 +79,10 @@ test('PostgreSQL restarted under writes: what was acknowledged is there, with it
     port: 0,
     host: '127.0.0.1',
     prefix,
+  })
+  ends.defer(() => api.stop())
+  ends.defer(() => {
+    over = true
   })
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
   const call = (init: RequestInit) => fetch(`http://127.0.0.1:${api.port}/api/boards`, { ...init, headers })
@@ -116,10 +123,6 @@ test('PostgreSQL restarted under writes: what was acknowledged is there, with it
   expect(rows.map(({ name }) => name).sort()).toEqual([...names].sort())
   expect([...refusals].filter((refusal) => refusal !== '503 unavailable')).toEqual([])
   expect(refusals.size).toBe(1)
-
-  await api.stop()
-  await db.$client.end()
-  await postgres.stop()
 
   async function restarted(port: number, settings: Record<string, string>): Promise<LocalPostgres> {
     return startLocalPostgres({ dir: join(dir, 'postgres'), settings, port })

@@ -24,6 +24,17 @@ test('a folder that may not be written is named with its user, before anything e
   }
 })
 
+test('a folder that can never be made is one line at once, also where Node would try for ever', () => {
+  for (const command of ['start', 'migrate', 'worker', 'api'])
+    for (const place of ['/proc/frames/data', '/dev/null/data']) {
+      const { code, lines } = frames(command, { DATA_DIR: place })
+      expect(lines, command).toEqual([
+        expect.stringMatching(/^No folder can be made at \/\S+\. Set DATA_DIR to another/),
+      ])
+      expect(code, command).toBe(1)
+    }
+})
+
 test('a database that refuses the password, or is missing, is one line with the next step', () => {
   for (const command of ['migrate', 'worker']) {
     const wrong = frames(command, { DATABASE_URL: inject('postgresUrl').replace(/:[^:@]+@/, ':wrong@') })

@@ -34,7 +34,9 @@ test('a library on PostgreSQL 17 is brought to the current major version by one 
     throw error
   }
 
+  await using ends = new AsyncDisposableStack()
   const old = await startLocalPostgres({ dir, programs, settings: { fsync: 'off' } })
+  ends.defer(old.stop)
   const db = openDb({ url: old.url, max: 2 })
   await migrateDatabase(db)
   const media = openDiskStore(join(dataDir, 'store'))
@@ -70,6 +72,7 @@ test('a library on PostgreSQL 17 is brought to the current major version by one 
   // Killed between the two renames: the next start completes them.
   renameSync(dir, `${dir}.upgraded`)
   const server = await startLocalPostgres({ dir, settings: { fsync: 'off' } })
+  ends.defer(server.stop)
   expect(existsSync(`${dir}.upgraded`)).toBe(false)
   expect(await checksumsOf(server.url)).toEqual(before)
   const current = openDb({ url: server.url, max: 2 })
