@@ -15,7 +15,7 @@ import { createSignInCode, OPERATOR_LINK_SEC } from '../library/accounts/session
 import { signInUrl } from '../web/sign-in.ts'
 import { ageOf } from './age.ts'
 import { count, requireConsent } from './consent.ts'
-import { type CommandContext, readRunFile, withContext } from './context.ts'
+import { withContext } from './context.ts'
 import { addExamples } from './examples.ts'
 import { type Column, print, printPieces, table } from './terminal.ts'
 
@@ -67,9 +67,9 @@ export function defineAccounts(group: Command): void {
     .argument('<email>', 'email address')
     .option('--json', 'print one JSON object')
     .action((email: string, { json }: { json?: boolean }) =>
-      withContext(async (context) => {
-        const made = (await createSignInCode(context.db, { email, signup: true, lifetimeSec: OPERATOR_LINK_SEC }))!
-        const url = signInUrl(addressOf(context), made.code)
+      withContext(async ({ config, db }) => {
+        const made = (await createSignInCode(db, { email, signup: true, lifetimeSec: OPERATOR_LINK_SEC }))!
+        const url = signInUrl(config.publicUrl, made.code)
         print(json, { url }, () => url)
       }),
     )
@@ -109,6 +109,7 @@ function addExport(group: Command): void {
     .command('export')
     .description('print everything that is kept about a person as one JSON object')
     .argument('<email>', 'email of the account')
+    .option('--json', 'the same: the answer is JSON')
     .action((email: string) =>
       withContext(({ db, config }) =>
         exportAccount(db, { email, publicUrl: config.publicUrl }, ({ account, lists }) =>
@@ -125,11 +126,6 @@ function asTexts(lists: Batches<object>): Batches<JsonText> {
     for await (const rows of batches) yield rows.map(jsonText)
   }
   return Object.fromEntries(Object.entries(lists).map(([name, batches]) => [name, texts(batches)]))
-}
-
-/** The address of the local service, or PUBLIC_URL for a service elsewhere. */
-function addressOf({ config }: CommandContext): string {
-  return (config.databaseUrl ? undefined : readRunFile(config.dataDir)?.api) ?? config.publicUrl
 }
 
 function toEntry({ id, email, role, plan, createdAt }: Account) {

@@ -8,6 +8,7 @@ import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import type { Queues } from '../queue/queues.ts'
 import { CliError, EXIT, usage } from './failure.ts'
+import { isLoopback } from './listening.ts'
 
 const RunFile = z.object({ pid: z.number(), api: z.string(), database: z.string(), redis: z.string() })
 export type RunFile = z.infer<typeof RunFile>
@@ -44,9 +45,12 @@ export interface CommandContext {
  * @throws CliError when there is neither.
  */
 export async function withContext<T>(act: (context: CommandContext) => Promise<T>): Promise<T> {
-  const config = configOrExit()
+  const given = configOrExit()
+  const running = readRunFile(given.dataDir)
+  // What a command prints names a local service by its own port.
+  const isLocal = given.databaseUrl === undefined && isLoopback(new URL(given.publicUrl).hostname)
+  const config = isLocal && running ? { ...given, publicUrl: running.api } : given
   const logger = createLogger({ level: config.logLevel === 'info' ? 'warn' : config.logLevel }, stderrSink)
-  const running = readRunFile(config.dataDir)
   const databaseUrl = config.databaseUrl ?? running?.database
   const redisUrl = config.redisUrl ?? running?.redis
   if (!databaseUrl || !redisUrl)

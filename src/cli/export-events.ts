@@ -28,6 +28,7 @@ export function defineExportEvents(group: Command): void {
     .option('--to <place>', 'a date or time, exclusive, or the cursor of the last event (default: the end of the log)')
     .option('--types <list>', 'comma-separated event types', parseTypes)
     .option('--gzip', 'compress')
+    .option('--json', 'the same: every line is JSON')
     .action((options: ExportOptions) => withContext((context) => exportEvents(context, options)))
   addExamples(
     command,

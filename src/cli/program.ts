@@ -53,6 +53,7 @@ async function openProgram(args: readonly string[]): Promise<Command> {
     .exitOverride()
     // An option belongs to the command before it.
     .enablePositionalOptions()
+    .showHelpAfterError('Run frames --help for the list.')
     .configureOutput({ writeErr: (text) => complain(text.trimEnd()) })
     .addHelpText('afterAll', EXIT_CODES)
   for (const entry of COMMANDS) {
@@ -65,6 +66,7 @@ async function openProgram(args: readonly string[]): Promise<Command> {
   if (named === COMPLETION.name) {
     const { defineCompletion } = await import('./completion.ts')
     defineCompletion(completion, program)
+    pointToHelp(completion, COMPLETION.name)
   }
   return program
 }

@@ -119,18 +119,48 @@ export interface Column<Row> {
   terminalOnly?: true
 }
 
-/** A line for each row. On a terminal there is a heading above them. The last column is not padded. */
+/**
+ * A line for each row. On a terminal there is a heading above them, and long cells are cut where lines would not fit
+ * into its `width`. The last column is neither padded nor cut.
+ */
 export function table<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
   terminal: boolean = isTerminal(),
+  width: number = process.stdout.columns || Number.POSITIVE_INFINITY,
 ): Line[] {
   const shown = columns.filter((column) => terminal || !column.terminalOnly)
   const cells = rows.map((row) => shown.map((column) => oneLine(column.cell(row))))
   const heading = shown.map(({ heading }): Piece => ({ text: heading, style: 'dim' }))
   const lines = terminal && rows.length > 0 ? [heading, ...cells] : cells
   const widths = shown.map((_, at) => Math.max(0, ...lines.map((line) => widthOf(line[at]!))))
-  return lines.map((line) => line.flatMap((piece, at) => padded(piece, widths[at]!, shown, at)))
+  if (terminal) narrow(widths, width)
+  return lines.map((line) =>
+    line.flatMap((piece, at) => {
+      const last = at === shown.length - 1
+      return padded(last ? piece : cut(piece, widths[at]!), widths[at]!, shown, at)
+    }),
+  )
+}
+
+const LEAST = 24
+
+/** Takes from the widest column but the last, until the lines fit or it has its least width. */
+function narrow(widths: number[], width: number): void {
+  const own = widths.slice(0, -1)
+  const widest = own.indexOf(Math.max(...own))
+  const over = widths.reduce((sum, one) => sum + one + 2, -2) - width
+  if (over > 0 && widest >= 0) widths[widest] = Math.min(own[widest]!, Math.max(LEAST, own[widest]! - over))
+}
+
+function cut(piece: Piece, width: number): Piece {
+  if (widthOf(piece) <= width) return piece
+  let text = ''
+  for (const sign of typeof piece === 'string' ? piece : piece.text) {
+    if (stringWidth(text + sign) > width - 1) break
+    text += sign
+  }
+  return typeof piece === 'string' ? `${text.trimEnd()}…` : { ...piece, text: `${text.trimEnd()}…` }
 }
 
 function padded(piece: Piece, width: number, columns: readonly Pick<Column<never>, 'align'>[], at: number): Piece[] {

@@ -1,22 +1,22 @@
 import type { AnnotatorStatus } from '../library/annotator/annotator-status.ts'
 import type { VideoReport } from '../library/videos/video-status.ts'
 import { ageOf, duration } from './age.ts'
-import { type Line, type Style, table } from './terminal.ts'
+import { type Column, isTerminal, type Line, type Style, table } from './terminal.ts'
 
 type Stage = VideoReport['stages'][number]
 
 const STYLES: Partial<Record<VideoReport['status'], Style>> = { ready: 'green', failed: 'red', cancelled: 'dim' }
 
+const COLUMNS: readonly Column<VideoReport>[] = [
+  { heading: 'ID', cell: ({ id }) => id },
+  { heading: 'STATUS', cell: ({ status }) => ({ text: status, style: STYLES[status] ?? 'cyan' }) },
+  { heading: 'PROGRESS', cell: toOutcome },
+  { heading: 'AGE', cell: ({ added_at }) => ageOf(added_at), align: 'right', terminalOnly: true },
+  { heading: 'TITLE', cell: ({ title }) => title },
+]
+
 /** A line for each video: id, status, how far it is or what it gave, title. */
-export function videoTable(videos: readonly VideoReport[]): Line[] {
-  return table(videos, [
-    { heading: 'ID', cell: ({ id }) => id },
-    { heading: 'STATUS', cell: ({ status }) => ({ text: status, style: STYLES[status] ?? 'cyan' }) },
-    { heading: 'PROGRESS', cell: toOutcome },
-    { heading: 'AGE', cell: ({ added_at }) => ageOf(added_at), align: 'right', terminalOnly: true },
-    { heading: 'TITLE', cell: ({ title }) => title },
-  ])
-}
+export const videoTable = (videos: readonly VideoReport[]): Line[] => table(videos, COLUMNS)
 
 function toOutcome({ status, frame_count, failure, stages }: VideoReport): string {
   if (status === 'ready') return `${frame_count} ${frame_count === 1 ? 'frame' : 'frames'}`
@@ -31,7 +31,8 @@ export function describeVideo(video: VideoReport): Line[] {
   const { costs } = video
   const tokens = costs.input_tokens + costs.output_tokens
   const lines: Line[] = [
-    ...videoTable([video]),
+    // Everything: nothing is cut to the width of the terminal.
+    ...table([video], COLUMNS, isTerminal(), Number.POSITIVE_INFINITY),
     `  source    ${video.source_url ?? 'a file'} (${video.platform}${video.author ? `, ${video.author}` : ''})`,
     `  attempts  ${video.attempts}${video.backfill ? ', back-fill' : ''}`,
   ]

@@ -1,3 +1,6 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import { appendEvent } from '../../src/events/append.ts'
@@ -49,6 +52,16 @@ const linesOf = (text: string) =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Line)
 const subjectsOf = (text: string) => linesOf(text).map(({ subject }) => subject)
+
+test('the events of a local service name it by its own port', async () => {
+  const api = 'http://localhost:3917'
+  const running = { pid: process.pid, api, database: service.stores.databaseUrl, redis: inject('redisUrl') }
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'frames-run-'))
+  await writeFile(join(folder.path, 'run.json'), JSON.stringify(running))
+  const local = { DATA_DIR: folder.path, DATABASE_URL: '', REDIS_URL: '' }
+  const told = await frames(service, '', ['events', '--limit', '1', '--json'], local)
+  expect(told.json.events[0].source).toBe(api)
+})
 
 test('an export has every event as the feed shows it, goes on from any line, and takes dates', async () => {
   const days = ['2026-11-01', '2026-11-02', '2026-11-03', '2026-11-04']

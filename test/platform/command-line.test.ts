@@ -35,6 +35,8 @@ test('a wrong option is one line and the way to the help', () => {
     stdout: '',
     stderr: "error: unknown option '--bogus'\nRun frames status --help for what it takes.\n",
   })
+  expect(frames('--bogus').stderr).toBe("error: unknown option '--bogus'\nRun frames --help for the list.\n")
+  expect(frames('completion').stderr).toContain('Run frames completion --help')
 })
 
 test('without a service a command is unavailable, which is another exit code than failure', () => {
