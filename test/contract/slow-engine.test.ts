@@ -128,4 +128,23 @@ describe.each([
     proxy.release()
     await expect.poll(ask, { timeout: 40_000, interval: 200 }).toBe('meilisearch')
   })
+
+  test.skipIf(reason !== undefined)('a reset of a kept connection makes nobody leave the engine', async () => {
+    await using behind = await behindProxy()
+    const { proxy, ask } = behind
+    expect(await ask()).toBe('meilisearch')
+    for (let n = 0; n < 3; n++) {
+      proxy.reset('next')
+      expect(await ask()).toBe('meilisearch')
+    }
+  })
+
+  test.skipIf(reason !== undefined)('an engine that resets new connections too is left', async () => {
+    await using behind = await behindProxy()
+    const { proxy, ask } = behind
+    expect(await ask()).toBe('meilisearch')
+    proxy.reset('all')
+    await ask()
+    expect(await ask()).toBe('postgres')
+  })
 })

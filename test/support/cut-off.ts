@@ -3,7 +3,7 @@ import { createServer, connect as open, type Socket } from 'node:net'
 
 /**
  * Stands before a server of this machine. It can be away: then connections are dropped and refused. It can also hold
- * back what the server answers.
+ * back what the server answers, and reset connections on which something is asked.
  */
 export async function startCutOff(url: string) {
   const target = new URL(url)
@@ -11,10 +11,15 @@ export async function startCutOff(url: string) {
   const held = new Set<Socket>()
   let away = false
   let holding: 'none' | 'next' | 'all' = 'none'
+  let resetting: 'none' | 'next' | 'all' = 'none'
   const server = createServer((near) => {
     if (away) return void near.destroy()
     const far = open(Number(target.port), target.hostname)
     near.on('data', () => {
+      if (resetting !== 'none') {
+        if (resetting === 'next') resetting = 'none'
+        return void near.resetAndDestroy()
+      }
       if (holding === 'none') return
       if (holding === 'next') holding = 'none'
       far.pause()
@@ -50,6 +55,10 @@ export async function startCutOff(url: string) {
     /** Holds back the answer to the next request, or all answers, until `release`. */
     hold(what: 'next' | 'all') {
       holding = what
+    },
+    /** Resets the connection of the next request, or of all requests, instead of an answer. */
+    reset(what: 'next' | 'all') {
+      resetting = what
     },
     release() {
       holding = 'none'

@@ -4,12 +4,13 @@ import {
   type MultiSearchQuery,
   type SearchResponse,
 } from 'meilisearch'
-import type { Pool } from 'undici'
 import { Late } from '../circuit-breaker.ts'
 import type { FrameQuery, LibrarySearch } from '../library-search.ts'
+import { openAnswerReader } from './answer.ts'
 import type { MeiliOptions } from './connection.ts'
 import type { StoredHit } from './hits.ts'
 import type { MirrorState } from './mirror-state.ts'
+import { openEngine } from './request.ts'
 import { indexName } from './settings.ts'
 
 /** An index that is not ready: the other engine answers instead. */
@@ -53,7 +54,8 @@ export function openMeiliClient({
   timeoutMs = 1_000,
 }: MeiliSearchOptions): MeiliClient {
   const path = `${new URL(url).pathname.replace(/\/$/, '')}/multi-search`
-  const pool = pooled(url, timeoutMs)
+  const ask = openEngine(url, path, timeoutMs)
+  const read = openAnswerReader()
   let headers: Record<string, string> | undefined
   let filledAt = -Infinity
   let known: { at: number; state: MirrorState | undefined } | undefined
@@ -74,18 +76,14 @@ export function openMeiliClient({
   }
 
   async function multiSearch(queries: MultiSearchQuery[]): Promise<SearchResponse<StoredHit>[]> {
-    await requireReady()
-    const { statusCode, body } = await (await pool()).request({
-      method: 'POST',
-      path,
-      headers: await connected(),
-      body: JSON.stringify({ queries }),
-    })
-    const response = (await body.json()) as { results: SearchResponse<StoredHit>[] } | MeilisearchErrorResponse
+    // Side by side: the state of the mirror decides whether the answer counts, not whether the engine may be asked.
+    const asked = connected().then((known) => ask(known, JSON.stringify({ queries })))
+    const [{ status, chunks }] = await Promise.all([asked, requireReady()])
+    const response = read(chunks) as { results: SearchResponse<StoredHit>[] } | MeilisearchErrorResponse
     if (!('results' in response)) {
       // The server may have been set up again with other keys: request the key with the next search.
-      if (statusCode === 401 || statusCode === 403) headers = undefined
-      throw new MeilisearchApiError(new Response(null, { status: statusCode }), response)
+      if (status === 401 || status === 403) headers = undefined
+      throw new MeilisearchApiError(new Response(null, { status }), response)
     }
     if (response.results.some((result) => (result as { degraded?: boolean }).degraded))
       throw new Late('Meilisearch cut the search off.')
@@ -111,23 +109,4 @@ export function openMeiliClient({
   }
 
   return { multiSearch, requireFilled, probe }
-}
-
-/**
- * A plain pool, opened with the first search: the package's client sends head and body apart, which costs 40 ms with
- * delayed acknowledgements.
- */
-function pooled(url: string, timeoutMs: number): () => Promise<Pool> {
-  let opened: Promise<Pool> | undefined
-  return () => {
-    opened ??= import('undici').then(
-      (undici) =>
-        new undici.Pool(new URL(url).origin, {
-          headersTimeout: timeoutMs,
-          bodyTimeout: timeoutMs,
-          connect: { timeout: timeoutMs },
-        }),
-    )
-    return opened
-  }
 }
