@@ -4,6 +4,7 @@ import {
   GIVEN,
   type JsonText,
   jsonArray,
+  jsonBytes,
   jsonObject,
   jsonObjectPieces,
   jsonObjectWithLists,
@@ -52,6 +53,21 @@ test('an object of texts is the text of the object, whatever its names and strin
       expect(jsonObject(texts(of))).toBe(JSON.stringify(of))
     }),
   )
+})
+
+test('an object as bytes is the object with its lists, however wide its letters are', () => {
+  const lists = fc.dictionary(hostile, fc.oneof(value, fc.array(value, { maxLength: 5 })), { maxKeys: 5 })
+  fc.assert(
+    fc.property(lists, (of) => {
+      const members = Object.entries(of).map(([name, member]) => [
+        name,
+        Array.isArray(member) ? member.map(jsonText) : jsonText(member),
+      ])
+      expect(jsonBytes(Object.fromEntries(members)).toString()).toBe(JSON.stringify(of))
+    }),
+  )
+  const wide = Array.from({ length: 200 }, (_, n) => (n % 3 === 0 ? 'a' : '東京𝄞'.repeat(n)))
+  expect(jsonBytes({ wide: wide.map(jsonText) }).toString()).toBe(JSON.stringify({ wide }))
 })
 
 test('a writer writes what is the same in all and what is given with each, in the order of the members', () => {

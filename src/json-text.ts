@@ -7,6 +7,8 @@
 declare const balanced: unique symbol
 /** One whole JSON value as text. */
 export type JsonText = string & { readonly [balanced]: true }
+/** The bytes of one whole JSON value. */
+export type JsonBytes = Buffer & { readonly [balanced]: true }
 
 /** Members in the order they are written; an undefined one is left out, as `JSON.stringify` does. */
 export type JsonMembers = Readonly<Record<string, JsonText | undefined>>
@@ -34,6 +36,49 @@ export function jsonArray(items: readonly JsonText[]): JsonText {
 
 export function jsonObject(members: JsonMembers): JsonText {
   return `{${toMembers(members)}}` as JsonText
+}
+
+/**
+ * The bytes of an object, of which members may be lists of many texts. Each is written where it belongs: putting all
+ * together first makes a text as large as the whole.
+ */
+export function jsonBytes(members: Readonly<Record<string, JsonText | readonly JsonText[]>>): JsonBytes {
+  const pieces: string[] = []
+  let open = '{'
+  for (const name in members) {
+    const value = members[name]!
+    const head = `${open}${JSON.stringify(name)}:`
+    open = ','
+    if (typeof value === 'string') pieces.push(head + value)
+    else if (value.length === 0) pieces.push(`${head}[]`)
+    else {
+      pieces.push(`${head}[${value[0]}`)
+      for (let n = 1; n < value.length; n++) pieces.push(`,${value[n]}`)
+      pieces.push(']')
+    }
+  }
+  pieces.push(open === '{' ? '{}' : '}')
+  return bytesOf(pieces) as JsonBytes
+}
+
+/** Longest UTF-8 form of a unit of a string, in bytes. */
+const BYTES_PER_UNIT = 3
+
+function bytesOf(pieces: readonly string[]): Buffer {
+  // Most texts are ASCII: as many bytes as units. Others make the memory grow.
+  let bytes = Buffer.allocUnsafeSlow(pieces.reduce((sum, piece) => sum + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    const isTight = bytes.length - at < piece.length * BYTES_PER_UNIT
+    const needed = at + (isTight ? Buffer.byteLength(piece) : 0)
+    if (needed > bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.ceil(needed * 1.5))
+      bytes.copy(larger, 0, 0, at)
+      bytes = larger
+    }
+    at += bytes.write(piece, at)
+  }
+  return at === bytes.length ? bytes : Buffer.from(bytes.subarray(0, at))
 }
 
 /** A member that `objectWriter` is given with each object: JSON text, or text in which JSON escapes nothing. */

@@ -3,7 +3,7 @@ import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { cachedRead, endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForQuestion } from '../http/rate-limit/budgets.ts'
-import { jsonArray, jsonObject, jsonText } from '../json-text.ts'
+import { type JsonText, jsonBytes, jsonText } from '../json-text.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
 import type { FramePage } from '../search/library-search.ts'
 import { Frame, FrameHit, toFrame, toFrameText, toHitText, WallFrame } from '../views/frame.ts'
@@ -58,6 +58,9 @@ function countsOf({ facets, total, readAs }: FramePage) {
   return { facets, total, ...(readAs ? { read_as: readAs } : {}) }
 }
 
+const textsOf = (members: object): Record<string, JsonText> =>
+  Object.fromEntries(Object.entries(members).map(([name, value]) => [name, jsonText(value)]))
+
 export const frameEndpoints = [
   cachedRead(
     {
@@ -83,13 +86,11 @@ export const frameEndpoints = [
         return { page: query.page, frames, hasMore, ...counts }
       }
       const toText = query.q === '' ? toFrameText : toHitText
-      const frames = jsonArray(found.frames.map((hit) => toText(hit, publicUrl)))
-      const counts = query.facets ? Object.entries(countsOf(found)).map(([name, value]) => [name, jsonText(value)]) : []
-      return jsonObject({
+      return jsonBytes({
         page: jsonText(query.page),
-        frames,
+        frames: found.frames.map((hit) => toText(hit, publicUrl)),
         hasMore: jsonText(hasMore),
-        ...Object.fromEntries(counts),
+        ...(query.facets ? textsOf(countsOf(found)) : {}),
       })
     }),
     {

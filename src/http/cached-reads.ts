@@ -14,7 +14,7 @@ const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-reval
 /** A parsed read. Equal reads have equal keys, however their URLs are written. */
 export interface CacheableRead {
   key: string
-  /** The answer as an object, or as its JSON text. */
+  /** The answer as an object, as its JSON text, or as the bytes of that. */
   load: () => Promise<object | string>
   /** Per-request answer (`debug=1`): never cached. */
   once?: boolean
@@ -125,6 +125,6 @@ function setKept(res: Response, etag: string): void {
   res.setHeader('Vary', 'Accept-Encoding')
 }
 
-function toJson(value: object | string): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
+function toJson(value: object | string): string | Buffer {
+  return typeof value === 'string' || Buffer.isBuffer(value) ? value : JSON.stringify(value)
 }

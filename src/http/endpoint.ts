@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { z } from 'zod'
 import type { ZodOpenApiContentObject } from 'zod-openapi'
 import type { Db, Tx } from '../db/client.ts'
-import type { JsonText } from '../json-text.ts'
+import type { JsonBytes, JsonText } from '../json-text.ts'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
 import { namingFields } from '../plain-issue.ts'
@@ -186,7 +186,7 @@ interface ReadOptions<O extends Operation> {
 /** Declares a GET whose answer is loaded once for equal questions and cached until the library changes. */
 export function cachedRead<D, const O extends Operation & { method: 'get'; scope?: undefined }>(
   operation: O,
-  load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O> | JsonText>,
+  load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O> | JsonText | JsonBytes>,
   { canonical = (query) => query, check, perRequest, coldPoints }: ReadOptions<O> = {},
 ): Endpoint<D> {
   const { path, parameters = {} } = operation
@@ -200,7 +200,7 @@ export function cachedRead<D, const O extends Operation & { method: 'get'; scope
         check?.(params)
         return {
           key: `${path} ${Object.values(req.params).join(' ')} ${canonicalKey(query)}`,
-          load: () => load(deps, { params, query }) as Promise<object | JsonText>,
+          load: () => load(deps, { params, query }) as Promise<object | JsonText | JsonBytes>,
           once: perRequest?.(query) ?? false,
           coldPoints: coldPoints?.(query) ?? 0,
         }

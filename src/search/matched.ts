@@ -6,7 +6,7 @@ const TEXT_FIELDS = ['caption', 'composition', 'steal', 'on_screen_text'] as con
 export type FrameTexts = Pick<FrameDocument, (typeof TEXT_FIELDS)[number] | (typeof NAMED_ATTRIBUTES)[number]>
 
 /** The texts and attributes of a frame that the query matched, highlighted, by field. */
-export function matchedInFrame(texts: FrameTexts, highlighter: Highlighter): Record<string, string> {
+export function matchedInFrame(texts: Partial<FrameTexts>, highlighter: Highlighter): Record<string, string> {
   const matched: Record<string, string> = {}
   for (const field of TEXT_FIELDS) {
     const text = texts[field]
@@ -15,7 +15,7 @@ export function matchedInFrame(texts: FrameTexts, highlighter: Highlighter): Rec
   }
   for (const attribute of NAMED_ATTRIBUTES) {
     const value = texts[attribute]
-    const html = value === null ? undefined : highlighter.markNamed(attribute, value)
+    const html = value ? highlighter.markNamed(attribute, value) : undefined
     if (html !== undefined) matched[attribute] = html
   }
   return matched

@@ -1,3 +1,4 @@
+import type { MultiSearchQuery } from 'meilisearch'
 import { FACETS, type Facet, type FacetCounts, type FrameDocument, type FrameQuery } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
 import { MAX_RELEVANCE_DEPTH } from '../limits.ts'
@@ -79,9 +80,14 @@ export async function countMatches(
   return { hits: main!.hits, none: total === 0, facets, total }
 }
 
-/** With variety no hits are read here: they come from `findVaried`. */
-function pageOf({ variety, page, pageSize }: FrameQuery): { offset: number; limit: number } {
-  return variety ? { offset: 0, limit: 0 } : { offset: (page - 1) * pageSize, limit: pageSize }
+/**
+ * With variety no hits are read here: they come from `findVaried`. With provenance the documents come from the read
+ * model.
+ */
+function pageOf({ variety, provenance, page, pageSize }: FrameQuery): Partial<MultiSearchQuery> {
+  if (variety) return { offset: 0, limit: 0 }
+  const fields = provenance ? { attributesToRetrieve: ['key'] } : {}
+  return { offset: (page - 1) * pageSize, limit: pageSize, ...fields }
 }
 
 /** Hits without near-duplicates, from the first match to the end of the query's page. */

@@ -20,7 +20,7 @@ export function frameQuery(prefix: string, asked: Asked, filters: FrameFilters):
     filter: renderFilter({ and: [filterOf(filters), notNamed(asked)] }) ?? [],
     matchingStrategy: 'all',
     showRankingScore: true,
-    attributesToRetrieve: ['key', 'doc'],
+    attributesToRetrieve: ['doc'],
   }
 }
 

@@ -5,6 +5,7 @@ import type { ResilientOptions } from '../resilient.ts'
 import { openTechniqueWords } from '../technique-words.ts'
 import { withCurrentSlugs } from '../techniques.ts'
 import { readQuestion } from '../text/question.ts'
+import { tokenize } from '../text/tokens.ts'
 import { type MeiliSearchOptions, openMeiliClient } from './client.ts'
 import { countMatches, findMatches, findVaried } from './frames.ts'
 import { searchGroups } from './groups.ts'
@@ -99,10 +100,8 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
   }
 }
 
-function asksForWords(q: string): boolean {
-  const { wanted, excluded } = readQuestion(q)
-  return wanted.length > 0 || excluded.length > 0
-}
+/** Whether a question holds a word. Words that weigh nothing are asked for where there are no others. */
+const asksForWords = (q: string): boolean => tokenize(q).length > 0
 
 /** A hit with all words that only the read model finds: after those of this engine, before the next best. */
 function afterAll(hit: FrameHit): FrameHit {

@@ -63,6 +63,11 @@ export class Highlighter {
     return marks.length === 0 ? undefined : render(text, marks)
   }
 
+  /** Whether a word of the query names a value of this attribute. */
+  names(attribute: string): boolean {
+    return this.#named.has(attribute)
+  }
+
   /** The value of an attribute that a word of the query names. */
   markNamed(attribute: string, value: string): string | undefined {
     return this.#named.get(attribute)?.has(value) ? `<em>${escapeHtml(value)}</em>` : undefined
