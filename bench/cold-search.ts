@@ -288,10 +288,11 @@ interface Question {
 
 function casesOf(prefix: string, count: number): Record<string, Question[]> {
   const { adjectives, things, screen } = SEED_WORDS
-  const pairs = Array.from(
-    { length: count },
-    (_, n) => `${adjectives[n % adjectives.length]} ${things[(n * 7 + Math.floor(n / things.length)) % things.length]}`,
-  )
+  // 331 and the number of pairs have no common divisor, so no pair comes twice.
+  const pairs = Array.from({ length: Math.min(count, adjectives.length * things.length) }, (_, n) => {
+    const at = (n * 331) % (adjectives.length * things.length)
+    return `${adjectives[at % adjectives.length]} ${things[Math.floor(at / adjectives.length)]}`
+  })
   const rows = { limit: 120, matchingStrategy: 'all', showRankingScore: true, attributesToRetrieve: ['key', 'doc'] }
   const wall = (q: string, more: string, filters: FrameFilters = {}, extra: object = {}): Question => {
     const { indexUid, ...asked } = frameQuery(prefix, readQuestion(q), filters)
