@@ -13,9 +13,10 @@ import { whereOf } from './where.ts'
  */
 const LOOKED_AT = 100
 
-/** The counts of an advice as SQL, an array, and what they say. */
+/** The counts of an advice, and what they say. */
 export interface Loosen {
-  counts: SQL
+  /** As SQL, an array. `passes`: whether any frame passes the filters, where the statement knows it. */
+  counts(passes?: SQL): SQL
   read(counts: readonly number[]): Loosened[]
 }
 
@@ -31,9 +32,10 @@ export function loosenOf(filters: FrameFilters, question: ExpandedQuestion | und
   if (question) dropped.push('words')
   const partly = (question?.terms.length ?? 0) > 1
   return {
-    counts: question
-      ? sql`(${countsAmong(names, filters, question)} || array[${countOf(filters)}])`
-      : sql`array[${list(names.map((name) => countOf(omit(filters, name))))}]`,
+    counts: (passes = sql`true`) =>
+      question
+        ? sql`(${countsAmong(names, filters, question)} || array[case when ${passes} then ${countOf(filters)} else 0 end])`
+        : sql`array[${list(names.map((name) => countOf(omit(filters, name))))}]`,
     read: (counts) =>
       dropped.flatMap((one, n) => {
         const frames = counts[n]!
@@ -44,7 +46,7 @@ export function loosenOf(filters: FrameFilters, question: ExpandedQuestion | und
 
 export async function countLoosened(db: Executor, loosen: Loosen | undefined): Promise<Loosened[]> {
   if (!loosen) return []
-  const [row] = await rowsOf<{ counts: number[] }>(db, sql`select ${loosen.counts} as counts`)
+  const [row] = await rowsOf<{ counts: number[] }>(db, sql`select ${loosen.counts()} as counts`)
   return loosen.read(row!.counts)
 }
 

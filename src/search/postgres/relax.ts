@@ -54,7 +54,8 @@ export async function relax(
   const levels = Array.from({ length: from - least + 1 }, (_, n) => someOf(among, from - n))
   const [row] = await rowsOf<Row>(db, relaxQuery({ filters, levels, quoted, free, from, loosen }))
   const { at, version } = row!
-  if (at === null) return { version, ...(loosen && row!.loosened ? { loosened: loosen.read(row!.loosened) } : {}) }
+  if (at === null || at === NONE_PASSES)
+    return { version, ...(loosen && row!.loosened ? { loosened: loosen.read(row!.loosened) } : {}) }
   const weights = weightsOf(row!.counts!)
   const weightOf = new Map(among.terms.map((term, n) => [term, weights[n]!]))
   const chosen = free.filter((term) => weightOf.get(term)! > 0).sort((a, b) => weightOf.get(b)! - weightOf.get(a)!)
@@ -73,7 +74,7 @@ export async function relax(
 
 interface Row {
   version: string
-  /** The first level that some frame reaches; null where none is. */
+  /** The first level that some frame reaches; null where none is, -1 where no frame passes the filters either. */
   at: number | null
   /** Frames that pass the filters, then those that meet each word. */
   counts: number[] | null
@@ -81,6 +82,8 @@ interface Row {
   lacking: boolean[] | null
   loosened: number[] | null
 }
+
+const NONE_PASSES = -1
 
 interface RelaxAsked {
   filters: FrameFilters
@@ -99,15 +102,18 @@ interface RelaxAsked {
 function relaxQuery({ filters, levels, quoted, free, from, loosen }: RelaxAsked): SQL {
   // For one row, as `exists` wants, PostgreSQL would rather read the table than the index of words.
   const some = (where: SQL) => sql`(select count(*) > 0 from (select from ${FRAMES} where ${where} limit 100) found)`
-  const cases = levels.map((words, n) => sql`when ${some(whereOf(filters, words))} then ${sql.raw(String(n))}`)
+  const reached = levels.map((words, n) => sql`when ${some(whereOf(filters, words))} then ${sql.raw(String(n))}`)
+  const isFiltered = Object.values(filters).some((values) => values?.length)
+  const cases = isFiltered ? [sql`when not ${some(whereOf(filters))} then ${sql.raw(String(NONE_PASSES))}`] : []
   const set = sql`(select (array[${list(levels)}])[level.at + 1] from level)`
   const lacking = free.map((term) => some(sql`${whereOf(filters, set)} and not words @@ ${oneOf(term)}`))
   const isMet = sql`(select count(*) from unnest(counts[${sql.raw(String(quoted.length + 2))}:]) n where n > 0)`
-  const advice = loosen ? sql`case when at is null then ${loosen.counts} end` : sql`null::int[]`
+  const isNowhere = sql`coalesce(at, -1) = -1`
+  const advice = loosen ? sql`case when ${isNowhere} then ${loosen.counts(sql`at is null`)} end` : sql`null::int[]`
   return sql`
-    with level as materialized (select case ${sql.join(cases, sql` `)} end as at),
+    with level as materialized (select case ${sql.join([...cases, ...reached], sql` `)} end as at),
     counted as materialized (
-      select at, case when at is not null then array[${list(countsOf(filters, [...quoted, ...free]))}] end as counts
+      select at, case when at >= 0 then array[${list(countsOf(filters, [...quoted, ...free]))}] end as counts
         from level)
     select ${VERSION} as version, at, counts,
            case when ${isMet} > ${sql.raw(String(from))} - at then array[${list(lacking)}] end as lacking,
