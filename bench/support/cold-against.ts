@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { constants, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { Client } from 'undici'
@@ -24,7 +24,7 @@ export interface Against {
 }
 
 const COUNT = 100
-/** Of questions that do not count: V8 compiles meanwhile. */
+/** Of questions of each kind that do not count: V8 compiles meanwhile. */
 const WARM = 3
 /** With 100 questions a round no question is asked twice. */
 const ROUNDS = 7
@@ -32,55 +32,98 @@ const ROUNDS = 7
 /**
  * Starts an older commit's API beside this one. Each has its own library, filled by its own code, in the same
  * PostgreSQL. Both are asked the same questions in turns, and the one that is asked first alternates.
+ * `keep`: a folder that the libraries and the older commit's code stay in, for the next run. Else nothing is left, also
+ * where a signal ends the run.
  */
 export async function compareWithCommit(
   commit: string,
   sizes: readonly number[],
+  keep?: string,
 ): Promise<{ from: string; to: string; against: Record<string, Record<string, Against>> }> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-cold-against-'))
-  using older = checkOut(commit, folder)
-  const newer = thisVersion()
-  const redis = await startLocalRedis({ dir: join(folder, 'redis'), persistent: false })
-  const postgres = await startLocalPostgres({
-    dir: join(folder, 'postgres'),
-    settings: SETTINGS_WHEN_FILLED,
-  })
-  const against: Record<string, Record<string, Against>> = {}
+  const folder = keep === undefined ? mkdtempSync(join(tmpdir(), 'bench-cold-against-')) : resolve(keep)
+  mkdirSync(folder, { recursive: true })
+  chmodSync(folder, 0o755)
+  const { things, leave, abort } = untilDone()
   try {
+    if (keep === undefined) things.defer(() => rmSync(folder, { recursive: true, force: true }))
+    const older = checkOut(commit, folder)
+    if (keep === undefined) things.defer(() => older[Symbol.dispose]())
+    const newer = thisVersion()
+    const redis = await startLocalRedis({ dir: join(folder, 'redis'), persistent: false })
+    things.defer(() => redis.stop())
+    const postgres = await startLocalPostgres({
+      dir: join(folder, 'postgres'),
+      settings: SETTINGS_WHEN_FILLED,
+    })
+    things.defer(() => postgres.stop())
+    const against: Record<string, Record<string, Against>> = {}
     for (const frames of sizes) {
       const open = async (version: Version, side: string) => {
         const dataDir = join(folder, `${side}-${frames}`)
-        mkdirSync(dataDir)
-        const databaseUrl = await createSeeded(version, postgres.url, { name: `${side}_${frames}`, frames, dataDir })
-        return openApi(version, { databaseUrl, redisUrl: redis.url, dataDir })
+        mkdirSync(dataDir, { recursive: true })
+        const library = { name: `${side}_${frames}`, frames, dataDir }
+        const databaseUrl = await seededDatabase(version, postgres.url, library, abort)
+        const api = await openApi(version, { databaseUrl, redisUrl: redis.url, dataDir })
+        things.use(api)
+        return api
       }
-      await using before = await open(older, 'before')
-      await using after = await open(newer, 'after')
+      const [before, after] = await Promise.all([open(older, 'before'), open(newer, 'after')])
       against[`${frames} frames`] = await compare(before, after, () => postgresCpuMs(postgres.pid))
     }
+    return { from: older.name, to: newer.name, against }
   } finally {
-    await Promise.all([postgres.stop(), redis.stop()])
-    rmSync(folder, { recursive: true, force: true })
+    await leave()
   }
-  return { from: older.name, to: newer.name, against }
 }
 
-/** A database of its own with the library of a version, made by that version. */
-async function createSeeded(
+/** What to stop at the end, whether the run ends by itself or by a signal. */
+function untilDone() {
+  const things = new AsyncDisposableStack()
+  const aborting = new AbortController()
+  let leaving: Promise<void> | undefined
+  const stop = async (signal: NodeJS.Signals) => {
+    aborting.abort()
+    leaving = things.disposeAsync().finally(() => process.exit(128 + constants.signals[signal]))
+    await leaving
+  }
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  for (const signal of signals) process.once(signal, stop)
+  return {
+    things,
+    abort: aborting.signal,
+    async leave() {
+      // The process ends when all has stopped.
+      if (leaving) await leaving
+      await things.disposeAsync()
+      for (const signal of signals) process.off(signal, stop)
+    },
+  }
+}
+
+/** A database of its own with the library of a version, made by that version unless it is there. */
+async function seededDatabase(
   version: Version,
   serverUrl: string,
   { name, frames, dataDir }: { name: string; frames: number; dataDir: string },
+  abort: AbortSignal,
 ): Promise<string> {
-  const server = openDb({ url: serverUrl, max: 1 })
-  await server.execute(sql.raw(`create database ${name}`))
-  await server.$client.end()
   const databaseUrl = serverUrl.replace(/\/postgres$/, `/${name}`)
+  const server = openDb({ url: serverUrl, max: 1 })
+  const { rows } = await server.execute(sql`select from pg_database where datname = ${name}`)
+  if (rows.length === 0) await server.execute(sql.raw(`create database ${name}`))
+  await server.$client.end()
   const code = await runPart(version, 'migrate', { databaseUrl, redisUrl: 'redis://127.0.0.1:1', dataDir }).ended
   if (code !== 0) throw new Error(`the migration of ${version.name} ended with ${code}`)
-  runSeed(version, databaseUrl, frames)
   const db = openDb({ url: databaseUrl, max: 1, statementTimeoutMs: 0 })
-  await db.execute(sql`vacuum analyze`)
-  await db.$client.end()
+  try {
+    const { rows: held } = await db.execute(sql`select count(*)::int as n from library_search.frames`)
+    if (held[0]!.n !== frames) {
+      await runSeed(version, { databaseUrl, frames }, abort)
+      await db.execute(sql`vacuum analyze`)
+    }
+  } finally {
+    await db.$client.end()
+  }
   return databaseUrl
 }
 
@@ -117,29 +160,41 @@ function processCpuMs(pid: number): number {
   return readdirSync(`/proc/${pid}/task`).reduce((sum, task) => sum + ofThread(task), 0) / 1e6
 }
 
+type Spent = Map<Side, { api: number[]; postgres: number[] }>
+
+/** The kinds take turns too: a kind that was asked first would pay for compiling what all of them run. */
 async function compare(before: Side, after: Side, postgresMs: () => number): Promise<Record<string, Against>> {
-  const figures: Record<string, Against> = {}
-  for (const kind of QUESTION_KINDS) {
-    const spent = new Map([before, after].map((side) => [side, { api: [] as number[], postgres: [] as number[] }]))
-    for (let n = 0; n < ROUNDS; n++) {
+  const nothing = (): Spent => new Map([before, after].map((side) => [side, { api: [], postgres: [] }]))
+  const spent = new Map(QUESTION_KINDS.map((kind) => [kind, nothing()]))
+  for (let n = 0; n < ROUNDS; n++)
+    for (const [kind, bySide] of spent) {
       const questions = questionsOf(kind, COUNT, n * COUNT)
       for (const side of n % 2 ? [before, after] : [after, before]) {
         const start = { api: side.cpuMs(), postgres: postgresMs() }
         await askAll(side.client, questions)
         if (n < WARM) continue
-        spent.get(side)!.api.push((side.cpuMs() - start.api) / COUNT)
-        spent.get(side)!.postgres.push((postgresMs() - start.postgres) / COUNT)
+        bySide.get(side)!.api.push((side.cpuMs() - start.api) / COUNT)
+        bySide.get(side)!.postgres.push((postgresMs() - start.postgres) / COUNT)
       }
     }
-    const costOf = (side: Side) => ({ api: mean(spent.get(side)!.api), postgres: mean(spent.get(side)!.postgres) })
-    const [old, now] = [costOf(before), costOf(after)]
-    figures[kind] = {
-      before_api_ms: round(old.api),
-      before_postgres_ms: round(old.postgres),
-      api_ms: round(now.api),
-      postgres_ms: round(now.postgres),
-      ratio: round((now.api + now.postgres) / (old.api + old.postgres)),
-    }
+  const costOf = (bySide: Spent, side: Side) => {
+    const { api, postgres } = bySide.get(side)!
+    return { api: mean(api), postgres: mean(postgres) }
   }
-  return figures
+  return Object.fromEntries(
+    [...spent].map(([kind, bySide]) => [kind, againstOf(costOf(bySide, before), costOf(bySide, after))]),
+  )
 }
+
+interface Cost {
+  api: number
+  postgres: number
+}
+
+const againstOf = (old: Cost, now: Cost): Against => ({
+  before_api_ms: round(old.api),
+  before_postgres_ms: round(old.postgres),
+  api_ms: round(now.api),
+  postgres_ms: round(now.postgres),
+  ratio: round((now.api + now.postgres) / (old.api + old.postgres)),
+})

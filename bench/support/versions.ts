@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { openSync, readFileSync, symlinkSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, openSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -15,9 +16,18 @@ export function thisVersion(): Version {
   return { name: git('rev-parse', '--short', 'HEAD'), root: ROOT }
 }
 
-/** Checks out a commit below `folder`. It shares our packages if its lockfile is ours, and else installs its own. */
+/**
+ * Checks out a commit below `folder`, unless it is there. It shares our packages if its lockfile is ours, and else
+ * installs its own.
+ */
 export function checkOut(commit: string, folder: string): Version & Disposable {
   const root = join(folder, 'older')
+  const version = {
+    name: git('rev-parse', '--short', commit),
+    root,
+    [Symbol.dispose]: () => void git('worktree', 'remove', '--force', root),
+  }
+  if (existsSync(root)) return version
   git('worktree', 'add', '--detach', root, commit)
   const lock = (of: string) => readFileSync(join(of, 'package-lock.json'), 'utf8')
   if (lock(root) === lock(ROOT)) symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
@@ -26,11 +36,7 @@ export function checkOut(commit: string, folder: string): Version & Disposable {
       cwd: root,
       stdio: ['ignore', 'ignore', 'inherit'],
     })
-  return {
-    name: git('rev-parse', '--short', commit),
-    root,
-    [Symbol.dispose]: () => void git('worktree', 'remove', '--force', root),
-  }
+  return version
 }
 
 function git(...args: string[]): string {
@@ -73,10 +79,19 @@ export function runPart(
   }
 }
 
-/** Fills a database with the made-up library of a version, by its own code. */
-export function runSeed({ root }: Version, databaseUrl: string, frames: number): void {
-  execFileSync(process.execPath, [join(root, 'bench/main.ts'), 'seed', '--frames', String(frames), '--json'], {
+/** Fills a database with the made-up library of a version, by its own code. `abort` ends it. */
+export async function runSeed(
+  { name, root }: Version,
+  { databaseUrl, frames }: { databaseUrl: string; frames: number },
+  abort: AbortSignal,
+): Promise<void> {
+  const child = spawn(process.execPath, [join(root, 'bench/main.ts'), 'seed', '--frames', String(frames), '--json'], {
     env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
+  const kill = () => child.kill()
+  abort.addEventListener('abort', kill)
+  const [code] = (await once(child, 'exit')) as [number | null]
+  abort.removeEventListener('abort', kill)
+  if (code !== 0) throw new Error(`the seed of ${name} ended with ${code}`)
 }
