@@ -32,10 +32,11 @@ export function loosenOf(filters: FrameFilters, question: ExpandedQuestion | und
   if (question) dropped.push('words')
   const partly = (question?.terms.length ?? 0) > 1
   return {
-    counts: (passes = sql`true`) =>
-      question
-        ? sql`(${countsAmong(names, filters, question)} || array[case when ${passes} then ${countOf(filters)} else 0 end])`
-        : sql`array[${list(names.map((name) => countOf(omit(filters, name))))}]`,
+    counts(passes = sql`true`) {
+      if (!question) return sql`array[${list(names.map((name) => countOf(omit(filters, name))))}]`
+      const passing = sql`case when ${passes} then ${countOf(filters)} else 0 end`
+      return sql`(${countsAmong(names, filters, question)} || array[${passing}])`
+    },
     read: (counts) =>
       dropped.flatMap((one, n) => {
         const frames = counts[n]!
