@@ -24,10 +24,10 @@ import { median, percentile, round } from './support/stats.ts'
 /** Aims: what the event log promises to those who follow it. */
 export const about: About = {
   measures:
-    'The event log over HTTP: from before a commit to the event on the live stream, reads of the log for many ' +
-    'followers, and events per second of pages of 1,000.',
+    'The event log over HTTP. The time from before a commit to the event on the live stream. Reads of the log for ' +
+    'many followers. Events per second of pages of 1,000.',
   against:
-    'a bare LISTEN on a connection of its own, told by the same commits; one follower; a bare cursor of PostgreSQL ' +
+    'a bare LISTEN on a connection of its own, told by the same commits. One follower. A bare cursor of PostgreSQL ' +
     'over the same rows, in turns. Pages and cursor are read by one client in a process of its own.',
   figures: [
     { what: 'commit to stream, p95 in milliseconds', at: ['tail_p95_ms'], atMost: 250 },

@@ -25,8 +25,8 @@ import { median } from './support/stats.ts'
 export const about: About = {
   measures: 'Requests per second of the tool server, warm, and of cold searches that are asked once each.',
   against:
-    'for each `tools/call` the HTTP route that reads the same rows, for `tools/list` a bare Express route that sends ' +
-    'the same bytes, for a cold search the same question to `/api/frames`. The servers run in one child process and ' +
+    'for each `tools/call` the HTTP route that reads the same rows. For `tools/list` a bare Express route that sends ' +
+    'the same bytes. For a cold search the same question to `/api/frames`. The servers run in one child process and ' +
     'take many short turns. The median ratio counts.',
   figures: [
     { what: 'slowest `tools/call` ÷ HTTP read', at: ['ratio'], atLeast: 0.7 },

@@ -15,9 +15,9 @@ const VIEWPORT = { width: 1440, height: 900 }
 export const about: About = {
   measures: 'The wall in Chromium: first frames, shifts, memory over many pages, a filter, suggestions.',
   against:
-    'a bare page of the same pictures at the same sizes, as many of them in the window and as many loaded at once, ' +
-    'with the same security headers, from a bare server in the same process, nothing in the browser’s cache on ' +
-    'either side; a request for a few bytes from that server for what answers a key press. They take turns.',
+    'a bare page from a bare server in the same process. It has the same pictures at the same sizes and the same ' +
+    'security headers. As many of them are in the window, and as many load at once. The browser’s cache is empty on ' +
+    'either side. For a key press: a request for a few bytes from that server. They take turns.',
   figures: [
     { what: 'first frames painted ÷ bare page', at: ['first_ratio'], atMost: 1.3 },
     { what: 'cumulative layout shift', at: ['cls'], atMost: 0.02 },

@@ -287,8 +287,8 @@ async function emptyReadModel(db: Db): Promise<void> {
 }
 
 /**
- * Makes every document and its row others, so that none is passed over as unchanged and each write changes indexes,
- * as a save or a correction does.
+ * Changes every document and its row, so that none is passed over as unchanged. Each write then changes indexes, as a
+ * save or a correction does.
  */
 async function outdate({ db, frames: ready }: Library): Promise<void> {
   const ids = ready.map(({ id }) => id)

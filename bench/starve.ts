@@ -30,12 +30,12 @@ import { percentile, round } from './support/stats.ts'
  */
 export const about: About = {
   measures:
-    'What a reader notices while another client is careless or hostile: the 99th percentile of warm reads, the ' +
-    'slowest `/livez`, a search that is not kept and a save of another account. Rate limits are those of production.',
+    'What a reader notices while another client is careless or hostile. The 99th percentile of warm reads, and the ' +
+    'slowest `/livez`. Searches that are not kept, and saves of another account. Rate limits are those of production.',
   against:
-    'the same reader without the client: a quiet phase before each row and one at the end, of which the median ' +
-    'counts, because one phase swings by half. Server, reader and client are processes of one machine; the client, ' +
-    'which would have a machine of its own, yields to the others (nice 19).',
+    'the same reader without the client, in a quiet phase before each row and one at the end. Their median counts, ' +
+    'because one phase swings by half. Server, reader and client are processes of one machine. The client would have ' +
+    'a machine of its own, so it yields to the others (nice 19).',
   figures: [
     { what: 'warm reads, worst row ÷ quiet', at: ['ratio'], atMost: 3 },
     { what: 'slowest `/livez` of all rows', at: ['livez_ms'], atMost: 250, unit: 'ms' },

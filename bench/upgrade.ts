@@ -15,9 +15,9 @@ const PHASE_MS = 12_000
 
 export const about: About = {
   measures:
-    'An upgrade without a pause: an older version serves under load (reads, searches, saves, boards, pins, uploads), ' +
-    'the database is migrated, this version starts beside it, the older one stops. A router sends each request to a ' +
-    'process that is ready, as a load balancer does.',
+    'An upgrade without a pause. An older version serves under load: reads, searches, saves, boards, pins, uploads. ' +
+    'Then the database is migrated, this version starts beside it, and the older one stops. A router sends each ' +
+    'request to a process that is ready, as a load balancer does.',
   against: 'nothing: every request must succeed, and every job and acknowledged write must be there at the end.',
   figures: [
     { what: 'requests', at: ['requests'] },

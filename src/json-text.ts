@@ -159,7 +159,7 @@ export async function* jsonObjectWithLists(
  * Renames members whose values are strings and puts `prefix` before those values, without parsing the object. `added`
  * are put at its end.
  * A quote within a JSON string is always escaped, so `,"name":"` can only be the member itself.
- * The members must not come first, must follow each other as `renamed` names them, and no object nested before one may
+ * The members must not come first, and must follow each other as `renamed` names them. No object nested before one may
  * have a string member of that name.
  * @returns undefined when the object lacks one of the members.
  */

@@ -71,8 +71,8 @@ export function scorePresence(samples: readonly Sample[], answers: Map<string, F
 }
 
 /**
- * Words of the label found in any sampled frame of its span, and (`perFrame`) in the single frame, where a word may not
- * have appeared yet.
+ * Words of the label found in any sampled frame of its span. `perFrame`: found in the single frame, where a word may
+ * not have appeared yet.
  */
 export function scoreWords(
   samples: readonly Sample[],

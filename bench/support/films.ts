@@ -7,8 +7,8 @@ import { type Film, KINDS } from './film-kinds.ts'
 import { BYTES, HEIGHT, type Picture, WIDTH } from './film-pictures.ts'
 
 /*
- * Films with known transitions, made from real footage: the classes in which detectors of shots are wrong about launch
- * films, moves that look like transitions, and pictures of every rate and quality. Every film has its truth beside it,
+ * Films with known transitions, made from real footage. They hold what detectors of shots get wrong in launch films,
+ * moves that look like transitions, and pictures of every rate and quality. Every film has its truth beside it,
  * in the form that `loadClips` reads.
  */
 

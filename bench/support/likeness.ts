@@ -4,8 +4,8 @@ import { frameLikeness } from '../../src/search/likeness.ts'
 import { round } from './stats.ts'
 
 /**
- * Quality of `similar` over ten frames: the likeness of its results as a share of the likeness of the 24 most alike
- * frames, and how many of those 24 it finds. The most alike are found by comparing with every frame.
+ * Quality of `similar` over ten frames. `share`: the likeness of its results ÷ the likeness of the 24 most alike
+ * frames. `found`: how many of those 24 it finds. The most alike are found by comparing with every frame.
  */
 export async function likenessShare(pool: pg.Pool, search: LibrarySearch): Promise<{ share: number; found: number }> {
   const { rows } = await pool.query<{ doc: FrameDocument }>(

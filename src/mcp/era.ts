@@ -124,7 +124,7 @@ function legacyFault(version: string | undefined): RpcError | undefined {
 }
 
 /**
- * What the modern era requires of a client: version and capabilities in `_meta`, repeated in headers, so that a proxy
+ * What the modern era requires of a client: version and capabilities in `_meta`. Headers repeat them, so that a proxy
  * can route without reading the body.
  */
 function modernFault(call: RpcCall, version: string | undefined, headers: RequestHeaders): RpcError | undefined {

@@ -27,9 +27,9 @@ export interface BreakerOptions {
 
 /**
  * Decides which of two engines is asked. The second answers what the first fails at or is late with. It answers
- * everything after a failure, after a late answer while the first leaves a probe unanswered too, and after three late
- * answers of ten, until a probe in the background succeeds. Who waits when that begins is answered at once.
- * An AppError is the caller's mistake and no failure.
+ * everything after a failure and after three late answers of ten. It also does after one late answer, if the first
+ * leaves a probe unanswered too. That lasts until a probe in the background succeeds. Who waits when that begins is
+ * answered at once. An AppError is the caller's mistake and no failure.
  */
 export class CircuitBreaker {
   #isAway = false

@@ -155,8 +155,8 @@ export async function versionOf(db: Executor): Promise<string | undefined> {
 }
 
 /**
- * Words that differ by typos, those that begin like other forms of a word, longer words, on-screen words that contain a
- * word, and pairs of words that were typed as one, with the version of the read model.
+ * Words that differ by typos, that begin like other forms of a word, or that are longer. Also on-screen words that
+ * contain a word, and pairs of words that were typed as one. With them comes the version of the read model.
  */
 function nearWordsQuery(words: readonly string[]): SQL {
   const typed = words.filter((word) => typosAllowed(word) > 0)

@@ -35,8 +35,8 @@ export interface Relaxing {
 }
 
 /**
- * Asks only where no frame meets all, in one statement: the largest number of words that some frame meets, then which
- * words, or what to advise.
+ * Asks only where no frame meets all, in one statement. First the largest number of words that some frame meets, then
+ * which words, or what to advise.
  */
 export async function relax(
   db: Executor,

@@ -181,8 +181,8 @@ function tiersOf({ page, pageSize }: FrameQuery): { from: number; to: number } {
 }
 
 /**
- * A walk by strength looks at `TIER` ÷ share frames, each of which costs about 2.5 times as much as a match that the
- * index of words finds (100,000 frames, 4 µs and 1.6 µs).
+ * A walk by strength looks at `TIER` ÷ share frames. Each costs about 2.5 times as much as a match that the index of
+ * words finds: 4 µs and 1.6 µs at 100,000 frames.
  */
 const isSparse = (matches: number, frames: number): boolean => matches ** 2 < 2.5 * TIER * frames
 

@@ -2,7 +2,7 @@ import { nameKey } from './tokens.ts'
 
 /**
  * Words of texts that mean the same, as people ask for pictures: one line each. A question with one of them is also met
- * by a text with another. Only what can be exchanged in nearly every question stands here: a typo, another form of a
+ * by a text with another. Only what can be exchanged in nearly every question stands here. A typo, another form of a
  * word or a spelling that differs in a letter (colour, color) needs no line. What stands before a `>` is a wider or
  * rarer word: texts meet it with the words behind, but not the other way round.
  */

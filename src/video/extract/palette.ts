@@ -58,8 +58,8 @@ export function measurePalette(rgb: Uint8Array): { palette: string[]; shares: nu
 // Each loop over many numbers is a small function: as one large function they took longer to optimise than to run.
 
 /**
- * The picture's colours in 15 bits, the most frequent first, `CLUSTER` numbers each: the count, OKLab of the mean, and
- * the sums of red, green and blue.
+ * The picture's colours in 15 bits, the most frequent first. Each has `CLUSTER` numbers: the count, OKLab of the mean,
+ * and the sums of red, green and blue.
  */
 function countColours(rgb: Uint8Array): Float64Array {
   const bins = new Uint32Array(4 << 15)

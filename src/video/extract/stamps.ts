@@ -7,9 +7,9 @@ const STILL_SPACING_US = 249_000
 export const STILL_FILTER = `select='isnan(prev_selected_t)+gte(t-prev_selected_t,${(STILL_SPACING_US - 0.5) / 1e6})'`
 
 /**
- * Prints each frame's stamp next to some padding. ffmpeg flushes printed text every 32 KiB: 700 frames without the
- * padding, which is too late, and about 80 with it. `direct=1` would flush at once, but its two system calls for every
- * frame cost more than the scaling.
+ * Prints each frame's stamp next to some padding. ffmpeg flushes printed text every 32 KiB. Without the padding that is
+ * every 700 frames, which is too late. With it that is about every 80 frames. `direct=1` would flush at once, but its
+ * two system calls for every frame cost more than the scaling.
  */
 export const STAMP_FILTERS = [
   ...['a', 'b', 'c'].map((key) => `metadata=mode=add:key=${key}:value=${'-'.repeat(120)}`),

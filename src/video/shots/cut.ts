@@ -177,7 +177,7 @@ function changesShotInGrain(frames: FrameFeatures[], i: number, jump: Jump): boo
 }
 
 /**
- * The ratio of the jump to the motion around it on the mini images, whose cells even the grain out. 0 where the motion
+ * The ratio of the jump to the motion around it, on the mini images. Their cells even the grain out. 0 where the motion
  * around it is not grain.
  */
 function ratioWithoutGrain(frames: FrameFeatures[], i: number): number {
