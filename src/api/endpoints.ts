@@ -2,7 +2,8 @@ import type { Db } from '../db/client.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 import { accountEndpoints } from './accounts.ts'
 import { analyticsEndpoints } from './analytics.ts'
-import { type BoardsDeps, boardEndpoints } from './boards.ts'
+import type { BoardsDeps } from './board-page.ts'
+import { boardEndpoints } from './boards.ts'
 import { brandEndpoints } from './brands.ts'
 import { type DocumentsDeps, documentEndpoints } from './documents.ts'
 import { eventConsumerEndpoints } from './event-consumers.ts'
@@ -13,7 +14,9 @@ import { type HealthDeps, healthEndpoints } from './health.ts'
 import type { ReadDeps } from './library-read.ts'
 import { type MediaDeps, mediaEndpoints } from './media.ts'
 import { oembedEndpoints } from './oembed.ts'
+import { pinEndpoints } from './pins.ts'
 import { searchEndpoints } from './search.ts'
+import { sharedBoardEndpoints } from './shared-boards.ts'
 import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
 import { videoEndpoints } from './videos.ts'
@@ -43,6 +46,8 @@ export const OTHER_ENDPOINTS: readonly Endpoint<ApiDeps>[] = [
   ...mediaEndpoints,
   ...favouriteEndpoints,
   ...boardEndpoints,
+  ...pinEndpoints,
+  ...sharedBoardEndpoints,
   ...submitEndpoints,
   ...accountEndpoints,
   ...eventEndpoints,

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { endpoint, idempotentPost } from '../http/endpoint.ts'
+import { findSharedBoard, shareBoard, unshareBoard } from '../library/collections/boards.ts'
+import { BoardWithItems, toBoardWithItems } from '../views/collections.ts'
+import { OK, Ok } from '../views/ok.ts'
+import { type BoardsDeps, boardOf, itemParameters, sendBoardPage } from './board-page.ts'
+import { LINK, nextCursor } from './paging.ts'
+
+/** Share links of boards, and what they show to everyone. */
+export const sharedBoardEndpoints = [
+  idempotentPost(
+    {
+      id: 'shareBoard',
+      method: 'post',
+      path: '/api/boards/:id/share',
+      tag: 'Account',
+      summary: 'Make a new share link; the previous one ends',
+      body: z.strictObject({}),
+      bodyOptional: true,
+      example: {},
+      answer: z.strictObject({ url: z.url(), json_url: z.url() }),
+      status: 201,
+      scope: 'boards:write',
+      errors: [404],
+    },
+    async ({ publicUrl }: BoardsDeps, input) => {
+      const { token } = await shareBoard(input.tx, boardOf(input))
+      return { url: `${publicUrl}/shared/${token}`, json_url: `${publicUrl}/api/shared/${token}` }
+    },
+    { secret: true, locationOf: ({ json_url }) => new URL(json_url).pathname },
+  ),
+
+  endpoint(
+    {
+      id: 'unshareBoard',
+      method: 'delete',
+      path: '/api/boards/:id/share',
+      tag: 'Account',
+      summary: 'End the share link',
+      answer: Ok,
+      scope: 'boards:write',
+      everyPlan: true,
+      errors: [404],
+    },
+    async ({ db }: BoardsDeps, input) => {
+      await unshareBoard(db, boardOf(input))
+      return OK
+    },
+  ),
+
+  endpoint(
+    {
+      id: 'getSharedBoard',
+      method: 'get',
+      path: '/api/shared/:token',
+      tag: 'Account',
+      summary: 'A shared board, for everyone who has the link',
+      parameters: itemParameters,
+      answer: z.strictObject({ board: BoardWithItems.omit({ shared_at: true }), next: nextCursor }),
+      answerHeaders: LINK,
+      long: true,
+      errors: [404],
+      // Not cached: the link ends as soon as it is revoked.
+      headers: { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' },
+    },
+    async (deps: BoardsDeps, input) =>
+      sendBoardPage(deps, input, await findSharedBoard(deps.db, input.params.token), {
+        kind: 'shared',
+        async view(stored) {
+          const { shared_at: _, ...board } = await toBoardWithItems(deps, stored)
+          return board
+        },
+      }),
+  ),
+]
