@@ -52,10 +52,13 @@ const ReplayBody = z.strictObject({
     .describe('A cursor (that event stays handled; `0.0`: none does), or a date or time (before its first event).'),
 })
 
-const RetryBody = z.union([
-  z.strictObject({ event_ids: z.array(z.uuid()).min(1).max(1_000), consumer: consumerName.optional() }),
-  z.strictObject({ all: z.literal(true), consumer: consumerName.optional() }),
-])
+const RetryBody = z.union(
+  [
+    z.strictObject({ event_ids: z.array(z.uuid()).min(1).max(1_000), consumer: consumerName.optional() }),
+    z.strictObject({ all: z.literal(true), consumer: consumerName.optional() }),
+  ],
+  'send event_ids (1 to 1,000 ids of events) or all: true, each also with a consumer',
+)
 
 const DEAD_CURSOR = /^\d{1,13}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\..{1,100}$/
 

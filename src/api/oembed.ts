@@ -57,20 +57,22 @@ export const oembedEndpoints = [
       errors: [404],
     },
     async (deps: ReadDeps, { query: { url, ...size } }) => {
-      if (url === undefined) throw invalid('url', 'is needed: the address of a page on this site')
+      if (url === undefined) throw invalid('url', 'url: is required and must be the address of a page on this site')
       const [, kind, id] = pathOn(deps.publicUrl, url)
       if (kind === 'frames') return frameOf(deps, id!, size)
       if (kind === 'videos') return videoOf(deps, id!)
       if (kind === 'techniques') return techniqueOf(deps, id!)
-      throw notFound('page')
+      throw notFound(PAGE)
     },
   ),
 ]
 
+const PAGE = 'page. Send the address of a frame, video or technique on this site'
+
 /** The parts of the path of one of our pages. @throws AppError not_found */
 function pathOn(publicUrl: string, url: string): string[] {
   const address = URL.canParse(url) ? new URL(url) : undefined
-  if (address?.origin !== new URL(publicUrl).origin) throw notFound('page')
+  if (address?.origin !== new URL(publicUrl).origin) throw notFound(PAGE)
   return /^\/(frames|videos|techniques)\/([a-z0-9-]{1,64})\/?$/i.exec(address.pathname)?.slice() ?? []
 }
 

@@ -113,10 +113,13 @@ const place = z.string().min(1).max(60)
 const ResumeBody = z.strictObject({
   from: place.default('stopped').describe('`stopped`, `now`, a cursor of the event log, or a date.'),
 })
-const ResendBody = z.union([
-  z.strictObject({ event_id: z.uuid() }),
-  z.strictObject({ from: place, to: place, only: z.literal('failed').optional() }),
-])
+const ResendBody = z.union(
+  [
+    z.strictObject({ event_id: z.uuid() }),
+    z.strictObject({ from: place, to: place, only: z.literal('failed').optional() }),
+  ],
+  'send event_id, or from and to (each a cursor or a date), also with only: failed',
+)
 
 const one = z.strictObject({ webhook: Webhook })
 const withSecret = z.strictObject({

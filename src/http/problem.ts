@@ -40,6 +40,8 @@ export function toAppError(error: unknown): AppError {
   const { type, status, limit } = error as { type?: unknown; status?: unknown; limit?: unknown }
   if (type === 'entity.too.large')
     return new AppError('payload_too_large', `The request body is too large. Send at most ${limit} bytes.`)
+  if (type === 'parameters.too.many')
+    return new AppError('payload_too_large', 'The form has too many fields. Send only those of the page.')
   if (type === 'entity.parse.failed')
     return new AppError('invalid_request', 'The request body is not valid JSON. Send a JSON object.')
   if (type === 'encoding.unsupported' || type === 'charset.unsupported')

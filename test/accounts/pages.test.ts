@@ -76,6 +76,12 @@ describe('sign-in', () => {
     expect(shown).toEqual(Array.from({ length: 120 }, (_, n) => String(n + 1)))
   })
 
+  test('a form with more fields than any page has is refused as too large', async () => {
+    const many = Object.fromEntries(Array.from({ length: 1_100 }, (_, n) => [`field-${n}`, 'x']))
+    const answer = await api.call('/web/sign-in', form(many))
+    expect([answer.status, answer.text]).toEqual([413, expect.stringContaining('too many fields')])
+  })
+
   test('forms of other sites and forms without the session’s token do nothing', async () => {
     const { cookie } = await signIn('forms@example.org')
     const page = await api.call('/keys', { headers: { cookie } })

@@ -128,7 +128,10 @@ test('dead events are listed by pages, shown, and tried again', async () => {
     { event_ids: ['x'] },
     { all: true, event_ids: [event.id] },
   ])
-    expect((await service.call('POST', '/api/events/dead/retry', body)).status).toBe(400)
+    expect(await service.call('POST', '/api/events/dead/retry', body)).toMatchObject({
+      status: 400,
+      json: { message: expect.stringMatching(/send event_ids \(1 to 1,000 ids of events\) or all: true|event_ids/) },
+    })
   expect((await service.call('GET', '/api/events/dead?after=nonsense')).status).toBe(400)
 })
 

@@ -158,6 +158,7 @@ describe('refused, with what is allowed:', () => {
     expect((await resend({ from: '2099-01-02', to: '2020-01-01' })).status).toBe(400)
     expect((await resend({ from: '2020-01-01' })).status).toBe(400)
     expect((await resend({ event_id: 'x' })).status).toBe(400)
+    expect((await resend({})).json.message).toContain('send event_id, or from and to')
     expect((await resend({ event_id: '01979c3e-5d6f-7c1a-9d0e-3f6f6f0c8a11' })).status).toBe(404)
     expect((await call('POST', `/api/webhooks/${id}/secret`, { overlap_hours: 1_000 })).status).toBe(400)
     expect((await call('GET', `/api/webhooks/${id}/deliveries?state=lost`)).text).toMatch(/delivered/)
