@@ -8,6 +8,7 @@ import {
   jsonObject,
   jsonObjectPieces,
   jsonObjectWithLists,
+  jsonObjectWithPieces,
   jsonText,
   objectWriter,
   prefixMembers,
@@ -150,6 +151,28 @@ test('an object with lists in batches is the text of the whole object, however t
       let text = ''
       for await (const piece of jsonObjectWithLists(texts(about), both)) text += piece
       expect(parsed(text)).toEqual(plain({ ...about, items: items.flat(), others: others.flat() }))
+    }),
+  )
+})
+
+test('an object with a list of long objects is the text of the whole, and no piece holds more than one batch', async () => {
+  const batches = fc.array(fc.array(value, { maxLength: 3 }), { maxLength: 3 })
+  const objects = fc.array(fc.tuple(fields, batches), { maxLength: 4 })
+  await fc.assert(
+    fc.asyncProperty(fields, objects, async (members, long) => {
+      const { boards: _, ...about } = members
+      async function* cut(lists: readonly unknown[][]) {
+        for (const list of lists) yield list.map(jsonText)
+      }
+      async function* items() {
+        for (const [{ items: __, ...own }, lists] of long) yield jsonObjectWithLists(texts(own), { items: cut(lists) })
+      }
+      const pieces: string[] = []
+      for await (const piece of jsonObjectWithPieces(texts(about), 'boards', items())) pieces.push(piece)
+      const boards = long.map(([own, lists]) => ({ ...own, items: lists.flat() }))
+      expect(parsed(pieces.join(''))).toEqual(plain({ ...about, boards }))
+      const filled = long.flatMap(([, lists]) => lists.filter((list) => list.length > 0))
+      expect(pieces.length).toBe(1 + long.length + filled.length)
     }),
   )
 })

@@ -155,6 +155,26 @@ export async function* jsonObjectWithLists(
   yield `${text}}`
 }
 
+/** As `jsonObject` in pieces, with an array at its end whose items come in pieces too. */
+export async function* jsonObjectWithPieces(
+  members: JsonMembers,
+  name: string,
+  items: AsyncIterable<AsyncIterable<string>>,
+): AsyncGenerator<string> {
+  const head = toMembers(members)
+  let text = `{${head}${head === '' ? '' : ','}${JSON.stringify(name)}:[`
+  let separator = ''
+  for await (const pieces of items) {
+    text += separator
+    separator = ','
+    for await (const piece of pieces) {
+      yield text + piece
+      text = ''
+    }
+  }
+  yield `${text}]}`
+}
+
 /**
  * Renames members whose values are strings and puts `prefix` before those values, without parsing the object. `added`
  * are put at its end.

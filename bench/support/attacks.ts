@@ -12,6 +12,8 @@ export interface Target {
   /** Where the client comes from: each has an address, and so budgets, of its own. */
   address: string
   seconds: number
+  /** Which of its spells this is, from 0: what it asked before is kept, so it asks something else. */
+  spell: number
   /** The key of a Pro account, and its full board. */
   key: string
   boardId: string
@@ -141,14 +143,17 @@ export const ATTACKS: Record<string, (target: Target) => Promise<Outcome>> = {
     })),
   '300 different searches': (target) =>
     flood(target, { connections: 30, most: 300 }, (n) => ({
-      path: `/api/search?q=${encodeURIComponent(twoWords(n))}`,
+      path: `/api/search?q=${encodeURIComponent(twoWords(n + 300 * target.spell))}`,
     })),
   'broad facets': (target) =>
-    flood(target, { connections: 30 }, (n) => ({
-      path:
-        `/api/frames?facets=1&tone=${at(TONES, n)}&subject=${at(SUBJECTS, n)}` +
-        `&surface=${at(SURFACES, Math.floor(n / SUBJECTS.length))}&page=${1 + Math.floor(n / 500)}`,
-    })),
+    flood(target, { connections: 30 }, (asked) => {
+      const n = asked + 500 * target.spell
+      return {
+        path:
+          `/api/frames?facets=1&tone=${at(TONES, n)}&subject=${at(SUBJECTS, n)}` +
+          `&surface=${at(SURFACES, Math.floor(n / SUBJECTS.length))}&page=${1 + Math.floor(n / 500)}`,
+      }
+    }),
 }
 
 async function noiseOf({ port, address, seconds }: Target): Promise<number> {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
-import { jsonText } from '../json-text.ts'
+import { jsonObjectWithPieces, jsonText } from '../json-text.ts'
 import {
   BOARD_PAGE,
   createBoard,
@@ -17,8 +17,8 @@ import {
   type Board as StoredBoard,
 } from '../library/collections/boards.ts'
 import { Board, BoardWithItems, toBoards, toBoardWithItems, toPinnedFrames } from '../views/collections.ts'
-import { BATCH, exportParameters, sendDownload, sendList } from '../views/download.ts'
-import { type ExportRow, exportShape, toExportRow } from '../views/export.ts'
+import { BATCH, exportParameters, longObject, sendDownload } from '../views/download.ts'
+import { exportShape, toExportRow } from '../views/export.ts'
 import { OK, Ok } from '../views/ok.ts'
 import { type BoardsDeps, boardOf, itemParameters, sendBoardPage } from './board-page.ts'
 import { LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
@@ -35,7 +35,7 @@ async function* rowsOf(deps: BoardsDeps, board: StoredBoard) {
   }
 }
 
-/** One board at a time: each may have 5,000 pins. */
+/** One board at a time, in batches: each may have 5,000 pins. */
 async function* everyBoard(deps: BoardsDeps, accountId: string, stored: readonly StoredBoard[]) {
   for (const { id } of stored) {
     const found = await loadBoard(deps.db, { accountId, boardId: id }, { limit: 0 }).catch((error: unknown) => {
@@ -45,9 +45,7 @@ async function* everyBoard(deps: BoardsDeps, accountId: string, stored: readonly
     // Deleted meanwhile.
     if (!found) continue
     const [shown] = await toBoards(deps, [found.board])
-    const items: ExportRow[] = []
-    for await (const rows of rowsOf(deps, found.board)) items.push(...rows)
-    yield [{ ...shown!, items }]
+    yield longObject(shown!, 'items', rowsOf(deps, found.board))
   }
 }
 
@@ -78,7 +76,9 @@ export const boardEndpoints = [
       await charge(points - POINTS.read)
       res.set('Content-Disposition', 'attachment; filename="boards.json"')
       const about = { exported_at: jsonText(new Date()) }
-      return sendList({ sendPieces }, about, 'boards', everyBoard(deps, account.id, stored))
+      const pieces = jsonObjectWithPieces(about, 'boards', everyBoard(deps, account.id, stored))
+      await sendPieces(pieces, 'application/json; charset=utf-8')
+      return undefined
     },
   ),
 

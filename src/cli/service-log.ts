@@ -84,12 +84,15 @@ function moveAside(file: string, fd: number): void {
 }
 
 function toShortLine(line: string): string {
-  const { level, msg, err, server } = JSON.parse(line) as {
+  const { level, msg, err, server, setting, port } = JSON.parse(line) as {
     level: number
     msg?: string
     err?: { message?: string }
     server?: string
+    setting?: string
+    port?: number
   }
-  const details = [server, err?.message].filter(Boolean).join(': ')
+  const advice = setting && `${setting} is ${port}: set it to another port, or to 0 for none`
+  const details = [server, advice, err?.message].filter(Boolean).join(': ')
   return `${level >= 50 ? 'error' : 'warning'}: ${msg ?? ''}${details && ` (${details})`}`
 }

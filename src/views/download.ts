@@ -46,6 +46,16 @@ export async function sendList(
   await sendPieces(jsonObjectWithLists(about, { [name]: asTexts(batches) }), 'application/json; charset=utf-8')
 }
 
+/** One object with a long list at its end, for a list of such objects. */
+export function longObject(
+  about: object,
+  name: string,
+  batches: AsyncIterable<readonly object[]>,
+): AsyncGenerator<string> {
+  const members = Object.fromEntries(Object.entries(about).map(([member, value]) => [member, jsonText(value)]))
+  return jsonObjectWithLists(members, { [name]: asTexts(batches) })
+}
+
 async function* csvPieces(batches: AsyncIterable<readonly ExportRow[]>) {
   let head = CSV_HEAD
   for await (const rows of batches) {
