@@ -19,6 +19,14 @@ export const about: About = {
     { what: 'worker, resident', at: ['resident_mb', 'worker'], atMost: 150, unit: 'MB' },
     { what: 'API with supervision, resident', at: ['resident_mb', 'api'], atMost: 120, unit: 'MB' },
     { what: 'all processes with npm, PostgreSQL and Redis, proportional', at: ['all_mb'], atMost: 300, unit: 'MB' },
+    ...['npm', 'api', 'worker', 'postgres', 'redis-server'].map((name) => ({
+      what: `of these ${name}`,
+      at: ['proportional_mb', name],
+      unit: 'MB',
+    })),
+    { what: 'the first `/livez` after the rest', at: ['after_rest_ms', 'livez'], unit: 'ms' },
+    { what: 'a search after it', at: ['after_rest_ms', 'search'], unit: 'ms' },
+    { what: 'another search at once', at: ['after_rest_ms', 'next_search'], unit: 'ms' },
     { what: 'a bare Node process, resident', at: ['resident_mb', 'bare'], unit: 'MB' },
     { what: 'worker ÷ bare Node', at: ['ratio'] },
     { what: 'most of all while it described the samples', at: ['peak_mb'], unit: 'MB' },
@@ -53,6 +61,10 @@ export async function run(args: string[]): Promise<object> {
       ratio_of: 'memory of an idle worker to a bare Node process',
       resident_mb: { worker: resident('worker'), api: resident('api'), bare: Math.round(bareUse!.residentMb) },
       all_mb: Math.round(sum(uses)),
+      proportional_mb: Object.fromEntries(
+        [...Map.groupBy(uses, ({ what }) => what)].map(([what, those]) => [what, Math.round(sum(those))]),
+      ),
+      after_rest_ms: await askAfterRest(urlOf(service.output())!),
       ...times,
       processes: uses,
     }
@@ -101,13 +113,27 @@ async function untilReady({ child, output }: Service) {
   const times = { listening_sec: Number.NaN, first_picture_sec: Number.NaN, samples_ready_sec: Number.NaN, peak_mb: 0 }
   while (!/^The wall: /m.test(output())) {
     if (child.exitCode !== null) throw new Error(`npm start ended: ${output()}`)
-    const url = /The service runs at (\S+)/.exec(output())?.[1]
+    const url = urlOf(output())
     if (url && Number.isNaN(times.listening_sec)) times.listening_sec = seconds()
     if (url && Number.isNaN(times.first_picture_sec) && (await hasPicture(url))) times.first_picture_sec = seconds()
     times.peak_mb = Math.max(times.peak_mb, Math.round(sum(await usesOf(child.pid!))))
     await sleep(250)
   }
   times.samples_ready_sec = seconds()
+  return times
+}
+
+const urlOf = (output: string) => /The service runs at (\S+)/.exec(output)?.[1]
+
+/** What the first visitor waits for: nothing of it is kept. */
+async function askAfterRest(url: string) {
+  const times: Record<string, number> = {}
+  const asked = { livez: '/livez', search: '/api/search?q=coffee', next_search: '/api/search?q=terminal' }
+  for (const [name, path] of Object.entries(asked)) {
+    const started = performance.now()
+    await (await fetch(url + path)).text()
+    times[name] = Math.round(performance.now() - started)
+  }
   return times
 }
 

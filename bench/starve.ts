@@ -31,7 +31,7 @@ import { percentile, round } from './support/stats.ts'
 export const about: About = {
   measures:
     'What a reader notices while another client is careless or hostile. The 99th percentile of warm reads, and the ' +
-    'slowest `/livez`. Searches that are not kept, and saves of another account. Rate limits are those of production. ' +
+    'slowest `/livez`. Searches that are not kept, and saves of another account. Rate limits are as in production. ' +
     'Each client has three spells, in three rounds of all clients. The median spell counts, and the worst is told.',
   against:
     'the same reader without the client, in a quiet phase before each spell and one at the end. Their median counts, ' +

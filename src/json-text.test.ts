@@ -155,7 +155,7 @@ test('an object with lists in batches is the text of the whole object, however t
   )
 })
 
-test('an object with a list of long objects is the text of the whole, and no piece holds more than one batch', async () => {
+test('an object with a list of long objects is the text of the whole, a batch in each piece', async () => {
   const batches = fc.array(fc.array(value, { maxLength: 3 }), { maxLength: 3 })
   const objects = fc.array(fc.tuple(fields, batches), { maxLength: 4 })
   await fc.assert(

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/client.ts'
@@ -14,6 +15,8 @@ import { reportVideo, type VideoReport } from '../library/videos/video-status.ts
 import type { MediaStore } from '../media/media-store.ts'
 import { PLATFORMS, SHOTS, SUBJECTS, SURFACES } from '../vocabulary.ts'
 import { say } from './terminal.ts'
+
+const ENDED: readonly VideoReport['status'][] = ['ready', 'failed', 'cancelled']
 
 const folder = new URL('../../samples/', import.meta.url)
 
@@ -47,8 +50,8 @@ type Sample = z.infer<typeof Samples>[number]
 
 /**
  * Adds the sample videos to an empty library and describes their frames by the notes that come with them. Prints the
- * progress until each video is ready or has failed. In a library with videos it only adds missing notes, as after an
- * interrupted start.
+ * progress until each video is ready or has failed. In a library with videos it adds none, and goes on with those that
+ * an interrupted start has left.
  */
 export async function addSamples(
   { db, store, config }: { db: Db; store: MediaStore; config: Pick<Config, 'maxUploadBytes'> },
@@ -56,10 +59,8 @@ export async function addSamples(
 ): Promise<void> {
   const samples = Samples.parse(JSON.parse(readFileSync(new URL('samples.json', folder), 'utf8')))
   const isEmpty = (await db.select({ id: videos.id }).from(videos).limit(1)).length === 0
-  if (!isEmpty) {
-    for (const sample of samples) await describeFrames(db, idOf(sample), sample)
-    return
-  }
+  if (!isEmpty) return goOn(db, new Map(samples.map((sample) => [idOf(sample), sample])), signal)
+  if (signal.aborted) return
   say(`The library is empty: adding ${samples.length} sample videos.`)
   const added = new Map<string, Sample>()
   for (const sample of samples) {
@@ -73,6 +74,23 @@ export async function addSamples(
     added.set(video.id, sample)
   }
   await follow(db, added, signal)
+}
+
+/** Describes the samples of an earlier start, and follows those that it left unfinished. */
+async function goOn(db: Db, samples: ReadonlyMap<string, Sample>, signal: AbortSignal): Promise<void> {
+  const unfinished = new Map<string, Sample>()
+  const found = await db
+    .select({ id: videos.id })
+    .from(videos)
+    .where(inArray(videos.id, [...samples.keys()]))
+  for (const { id } of found) {
+    const sample = samples.get(id)!
+    await describeFrames(db, id, sample)
+    if (!ENDED.includes((await reportVideo(db, id)).status)) unfinished.set(id, sample)
+  }
+  if (unfinished.size === 0) return
+  say(`Going on with ${unfinished.size} sample videos of the last start.`)
+  await follow(db, unfinished, signal)
 }
 
 function idOf({ file }: Sample): string {
@@ -95,7 +113,7 @@ async function follow(db: Db, added: ReadonlyMap<string, Sample>, signal: AbortS
         if (report.status === 'annotating' || report.status === 'ready') await describeFrames(db, id, added.get(id)!)
         say(`  ${report.title}: ${describe(report)}`)
         working.set(id, report.status)
-        if (['ready', 'failed', 'cancelled'].includes(report.status)) working.delete(id)
+        if (ENDED.includes(report.status)) working.delete(id)
       } catch (error) {
         // The database is being restarted. The next round asks again.
         if (!isConnectionLoss(error)) throw error

@@ -25,8 +25,13 @@ afterAll(async () => {
 describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 }, () => {
   let firstFrames: Frame[]
 
-  test('an empty folder becomes a service with samples, an operator and a wall', async () => {
+  test('an empty folder becomes a service with samples, an operator and a wall, also after a Ctrl-C', async () => {
     service = await start()
+    await service.says(/: extracting/)
+    service.signal('SIGINT')
+    expect(await service.exit()).toBe(0)
+    service = await start()
+    await service.says(/Going on with \d sample videos of the last start/)
     await service.says(/The wall: http/)
     const { api } = runFile()
     expect(service.output()).toContain(`The service runs at ${api} `)
