@@ -55,6 +55,10 @@ export async function startService(config: Config): Promise<number> {
   try {
     await run(config, { logger, logFd: log.fd, parts, pids, signal: ending.signal, end })
     await aborted(ending.signal)
+  } catch (error) {
+    // Ctrl-C ends what a start has begun, such as initdb: that is no failure.
+    if (!ending.signal.aborted) throw error
+    logger.debug({ err: error }, 'start broken off')
   } finally {
     if (ending.signal.aborted) say('Stopping …')
     log.silence()

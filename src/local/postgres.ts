@@ -198,6 +198,8 @@ function makeCluster(
   ]
   const run = spawnSync(program!, args, { ...as.user, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'] })
   if (run.status !== 0) {
+    if (/No space left/.test(run.stderr ?? ''))
+      throw new LocalFailure(`No space is left for ${dir}. Free 200 MB there, or set DATA_DIR to a folder with room.`)
     const lines = (run.stderr ?? '').split('\n').filter((line) => /error|fatal/i.test(line))
     throw new LocalFailure(
       `PostgreSQL could not create its cluster in ${dir}: ${lines[0] ?? run.error?.message ?? run.stderr}`,
