@@ -2,15 +2,21 @@ import { parseArgs } from 'node:util'
 import { Meilisearch } from 'meilisearch'
 import { parseConfig } from '../src/config.ts'
 import { rebuildMirror } from '../src/projections/search/mirror.ts'
+import { recordNotReady } from '../src/projections/search/mirror-progress.ts'
 import type { FrameQuery } from '../src/search/library-search.ts'
+import { mirrorState } from '../src/search/meilisearch/mirror-state.ts'
+import { INDEXES } from '../src/search/meilisearch/settings.ts'
 import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import type { About } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
-import { openTemporaryDatabase } from './support/postgres.ts'
+import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
 import { median, round } from './support/stats.ts'
 
-/** No aim: it compares ways. Needs MEILI_URL and MEILI_KEY. */
+/**
+ * No aim: it compares ways. Needs MEILI_URL and MEILI_KEY. `--seeded` takes the library in DATABASE_URL. The mirror is
+ * built anew, because the measurement adds fields to it.
+ */
 export const about: About = {
   measures: 'The milliseconds to a deep page of the wall in Meilisearch: its offset, an anchor, `documents/fetch`.',
   against: 'the read model in PostgreSQL, which answers these pages in production.',
@@ -27,6 +33,7 @@ export async function run(args: string[]): Promise<object | undefined> {
     options: {
       frames: { type: 'string', default: '30000' },
       rounds: { type: 'string', default: '9' },
+      seeded: { type: 'boolean', default: false },
       json: { type: 'boolean' },
     },
   })
@@ -36,11 +43,12 @@ export async function run(args: string[]): Promise<object | undefined> {
     process.exitCode = 1
     return undefined
   }
-  await using database = await openTemporaryDatabase()
+  await using database = values.seeded ? openSeededDatabase('paging') : await openTemporaryDatabase()
   const { db } = database
-  const { frames } = await seedLibrary(db, { frames: Number(values.frames) })
+  if (!values.seeded) await seedLibrary(db, { frames: Number(values.frames) })
   const options = { ...meili, prefix: 'bench_paging' }
   const sink = openMeiliSink(options)
+  const hadMirror = (await mirrorState(db))?.ready
   const filled = performance.now()
   await rebuildMirror({ db, sink })
   const fillSeconds = round((performance.now() - filled) / 1000)
@@ -54,6 +62,7 @@ export async function run(args: string[]): Promise<object | undefined> {
   const { rows: all } = await db.$client.query<{ key: string; added_ms: number; t_ms: number }>(
     'select id as key, added_ms::float8 as added_ms, t_ms from library_search.frames',
   )
+  const frames = all.length
   // What the service leaves to the read model: put in for the measurement.
   const held = (await index.getFilterableAttributes()) as string[]
   await index
@@ -101,8 +110,9 @@ export async function run(args: string[]): Promise<object | undefined> {
     console.log(`${frames} frames, filled in ${fillSeconds} s; Meilisearch ${(await client.getVersion()).pkgVersion}`)
     console.table(figures)
   }
-  for (const kind of ['frames', 'videos', 'brands', 'techniques'])
-    await client.deleteIndexIfExists(`bench_paging_${kind}`)
+  for (const name of INDEXES) await client.deleteIndexIfExists(`bench_paging_${name}`)
+  // A seeded library has one state for the mirrors of all measurements.
+  if (!hadMirror) await recordNotReady(db)
   return { bench: 'paging', frames, fill_seconds: fillSeconds, figures }
 }
 

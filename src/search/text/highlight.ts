@@ -1,5 +1,4 @@
 import { isPartSearchable } from './expand.ts'
-import { ASCII } from './fold.ts'
 import type { JoinedTerm, ReadTerm } from './query.ts'
 import { isAsciiWordCode, MAX_WORD, type Token, tokenize } from './tokens.ts'
 import { editDistance, hasMoreThan, letterSet, typosAllowed } from './typos.ts'
@@ -59,7 +58,7 @@ export class Highlighter {
    */
   mark(text: string, { parts = false }: { parts?: boolean } = {}): string | undefined {
     if (this.#wanted.length === 0 && this.#phrases.length === 0) return undefined
-    const marks = this.#phrases.length === 0 && ASCII.test(text) ? this.#scan(text, parts) : this.#find(text, parts)
+    const marks = (this.#phrases.length === 0 ? this.#scan(text, parts) : undefined) ?? this.#find(text, parts)
     return marks.length === 0 ? undefined : render(text, marks)
   }
 
@@ -91,21 +90,25 @@ export class Highlighter {
     return marked.size === 0 ? [] : tokens.filter((_, n) => marked.has(n))
   }
 
-  /** The same marks for an ASCII text, where most words are skipped without being cut out. */
-  #scan(text: string, parts: boolean): Token[] {
+  /** The same marks for an ASCII text, where most words are skipped without being cut out; undefined for another. */
+  #scan(text: string, parts: boolean): Token[] | undefined {
     const marks: Token[] = []
     let opener: Token | undefined
     for (let at = 0; at < text.length; at++) {
       const start = at
       let held = 0
+      let isLower = true
       for (; at < text.length; at++) {
         const code = text.charCodeAt(at)
-        if (!isAsciiWordCode(code) && !(code >= 65 && code <= 90)) break
+        if (code >= 65 && code <= 90) isLower = false
+        else if (code > 127) return undefined
+        else if (!isAsciiWordCode(code)) break
         held |= 1 << (code & 31)
       }
       if (at === start) continue
       if (opener === undefined && !mayMatter(this.#wanted, held, text.charCodeAt(start) | 32)) continue
-      const token = { word: text.slice(start, Math.min(at, start + MAX_WORD)).toLowerCase(), start, end: at }
+      const cut = text.slice(start, Math.min(at, start + MAX_WORD))
+      const token = { word: isLower ? cut : cut.toLowerCase(), start, end: at }
       const verdict = this.#judge(token.word)
       const before = opener
       if (before && this.#isPair(before.word + token.word)) {

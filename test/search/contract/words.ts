@@ -22,11 +22,11 @@ export function describeWords(name: string, open: () => Promise<Engine>): void {
       ]),
     ]
     const opals = ['gropals on a hill', 'opalescent on a hill', 'opal on a hill']
-    const parts = clip(
-      'parts',
-      { title: 'Parts' },
-      opals.map((onScreenText, n) => ({ tSec: 20 + n, caption: 'Nothing of note', onScreenText })),
-    )
+    const parts = clip('parts', { title: 'Parts' }, [
+      ...opals.map((onScreenText, n) => ({ tSec: 20 + n, caption: 'Nothing of note', onScreenText })),
+      { tSec: 30, caption: 'Sci-fi corridor', onScreenText: 'Available' },
+      { tSec: 31, caption: 'Sci-fi lab' },
+    ])
     beforeAll(() => put(engine(), changesOf([...clips, parts])))
     const found = async (q: string, more: Partial<FrameQuery> = {}) =>
       (await engine().search.frames(ask({ q, ...more }))).frames.map(({ document }) => document.t_sec)
@@ -53,6 +53,9 @@ export function describeWords(name: string, open: () => Promise<Engine>): void {
 
     test('a word comes first, then what begins with it, then what holds it in its middle', async () => {
       expect(await found('opal')).toEqual([22, 21, 20])
+      // Available holds lab.
+      expect(await found('sci-fi lab')).toEqual([31, 30])
+      expect(await found('lab')).toEqual([31, 30])
     })
 
     test('case and accents do not matter', async () => {
