@@ -46,8 +46,9 @@ export function receiveForm<T>(
       else refuse()
     }
     form.on('field', (name, value) => {
-      if (allowed.includes(name)) fields[name] = value
-      else fail(invalid(name.slice(0, 60), `unknown field; allowed are file, ${allowed.join(', ')}`))
+      const trouble = troubleWith(name, fields, allowed)
+      if (trouble === undefined) fields[name] = value
+      else fail(invalid(name.slice(0, 60), `${name.slice(0, 60)}: ${trouble}`))
     })
     form.on('file', (name, stream, info) => {
       // The stream fails with the form, and the upload that reads it sees the error.
@@ -75,6 +76,12 @@ export function receiveForm<T>(
     req.on('aborted', () => fail(new AppError('invalid_request', 'The upload was interrupted. Send it again.')))
     req.pipe(form)
   })
+}
+
+function troubleWith(name: string, fields: object, allowed: readonly string[]): string | undefined {
+  if (name === 'file') return 'must be a file with a name, not a text'
+  if (!allowed.includes(name)) return `unknown field; allowed are file, ${allowed.join(', ')}`
+  return Object.hasOwn(fields, name) ? 'may be given once' : undefined
 }
 
 function openForm(req: Request): busboy.Busboy {

@@ -243,6 +243,17 @@ describe('uploads', () => {
     await expect.poll(stored).toEqual([])
   })
 
+  test('a field given twice is named, and one for the file that is a text', async () => {
+    const form = toForm({ title: 'one' })
+    form.append('title', 'two')
+    const said: unknown[] = []
+    for (const body of [form, toForm({ file: 'x.mp4' })]) {
+      const answer = await fetch(`${service.url}/api/videos`, { method: 'POST', headers: auth(), body })
+      said.push(((await answer.json()) as { message: string }).message)
+    }
+    expect(said).toEqual(['title: may be given once', 'file: must be a file with a name, not a text'])
+  })
+
   test('two files in one form are 400', async () => {
     const form = toForm({ file: new File(['one'], 'a.mp4') })
     form.append('file', new File(['two'], 'b.mp4'))

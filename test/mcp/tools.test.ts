@@ -276,6 +276,8 @@ describe('answers that help on', () => {
   test('the answer says how it read the question, and marks the next best', async () => {
     const read = await call('search_frames', { query: 'a dark terminal' })
     expect(read.text).toContain('Read as: dark (tone=dark or text), terminal (subject=terminal or text)')
+    for (const query of ['terminal without a unicorn', 'terminal -unicorn'])
+      expect((await call('search_frames', { query })).text).toContain('\nLeft out: frames with unicorn\n')
     expect(read.text).not.toContain('misses')
     const most = await call('search_frames', { query: 'dark terminal unicorn' })
     expect(most.text).toContain('No frame meets every word. These meet 2 of 3; let go: unicorn')

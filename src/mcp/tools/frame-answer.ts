@@ -98,14 +98,15 @@ export async function presentPage(
   return { ...(await presentFrames(deps, heading.join('\n'), shown, { ...args, withVideo: true })), next, found }
 }
 
-/** How the question was read, where that is not plain: words met by attributes, and words that were let go. */
+/** How the question was read, where that is not plain: words met by attributes, left out, or let go. */
 function readingLines(readAs: ReadAs | undefined): string[] {
   if (!readAs) return []
-  const { words, let_go, met } = readAs
+  const { words, without, let_go, met } = readAs
   const named = words.filter(({ as }) => as.some((one) => one.includes('=')))
   const lines = named.map(({ word, as }) => `${clip(word, 40)} (${as.join(' or ')})`)
   return [
     ...(lines.length > 0 ? [`Read as: ${lines.join(', ')}`] : []),
+    ...(without.length > 0 ? [`Left out: frames with ${clip(without.join(', '), 200)}`] : []),
     ...(let_go.length > 0
       ? [`No frame meets every word. These meet ${met} of ${words.length}; let go: ${clip(let_go.join(', '), 200)}`]
       : []),
