@@ -69,7 +69,7 @@ const SAME = `
   animal > dog, cat, bird, horse, fish
   plant > flower, tree, leaf
   nature > flower, tree, leaf, forest, sea, mountain
-  building > tower, house, skyscraper
+  buildings > tower, house, skyscraper
   liquid > water, coffee, tea, juice, milk
   food > bread, pizza, fruit, cake
 `
