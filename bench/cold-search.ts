@@ -54,6 +54,7 @@ export const about: About = {
     { what: '`/api/search`, more words', at: ['cases', 'search, two and three words', 'ratio'], atMost: 1.3 },
   ],
   notes: [
+    'The run with `--against` was made on busy cores: of its figures only the ratios hold.',
     'A cold page of 120 rows took 14 ms on a slow day of November 2026. The engine took 9.5 ms, the second hop 0.7. ' +
       "Reading took 0.6 for the question and 0.9 for the engine's answer, marking 1.3, writing 0.7.",
     'Figures of commits before 5b471d9 compare with the words as typed, now `plain_words_ms`.',
