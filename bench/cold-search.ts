@@ -26,10 +26,11 @@ import { answerCosts, measureCosts, QUESTION_KINDS, type QuestionCost } from './
 import { median, round } from './support/stats.ts'
 
 /**
- * Aim: at most 1.3 times the engine's own time. Every address is asked once, so that nothing comes from our memory. The
+ * Aim: at most 1.2 times the engine's own time. Every address is asked once, so that nothing comes from our memory. The
  * side that asks first alternates, so that neither finds warmer pages. Without MEILI_URL and MEILI_KEY only the CPU
  * time on the default engine is measured. `--seeded` takes the library in DATABASE_URL, and its mirror. With
- * `--against COMMIT` the CPU time of that commit is compared with ours, and nothing else is measured. `--keep FOLDER`
+ * `--only-meilisearch` the CPU time is left out. With `--against COMMIT` the CPU time of that commit is compared with
+ * ours, and nothing else is measured. `--keep FOLDER`
  * leaves the libraries of both for the next such run, which then takes a minute and a half instead of three.
  */
 export const about: About = {
@@ -45,18 +46,19 @@ export const about: About = {
   figures: [
     ...[29, 100_000].flatMap((frames) => QUESTION_KINDS.flatMap((kind) => againstFigures(kind, frames))),
     ...[29, 100_000, 1_000_000].flatMap((frames) => QUESTION_KINDS.map((kind) => costFigure(kind, frames))),
-    { what: 'a page of words', at: ['cases', 'wall, two words', 'ratio'], atMost: 1.3 },
-    { what: 'with filters', at: ['cases', 'wall, two words and filters', 'ratio'], atMost: 1.3 },
-    { what: 'mistyped', at: ['cases', 'wall, mistyped', 'ratio'], atMost: 1.3 },
-    { what: 'fifth page', at: ['cases', 'wall, fifth page', 'ratio'], atMost: 1.3 },
-    { what: 'with counts', at: ['cases', 'wall, counts', 'ratio'], atMost: 1.3 },
-    { what: '`/api/search` as it is typed', at: ['cases', 'search, as it is typed', 'ratio'], atMost: 1.3 },
-    { what: '`/api/search`, more words', at: ['cases', 'search, two and three words', 'ratio'], atMost: 1.3 },
+    { what: 'a page of words', at: ['cases', 'wall, two words', 'ratio'], atMost: 1.2 },
+    { what: 'with filters', at: ['cases', 'wall, two words and filters', 'ratio'], atMost: 1.2 },
+    { what: 'mistyped', at: ['cases', 'wall, mistyped', 'ratio'], atMost: 1.2 },
+    { what: 'fifth page', at: ['cases', 'wall, fifth page', 'ratio'], atMost: 1.2 },
+    { what: 'with counts', at: ['cases', 'wall, counts', 'ratio'], atMost: 1.2 },
+    { what: '`/api/search` as it is typed', at: ['cases', 'search, as it is typed', 'ratio'], atMost: 1.2 },
+    { what: '`/api/search`, more words', at: ['cases', 'search, two and three words', 'ratio'], atMost: 1.2 },
   ],
   notes: [
     'The run with `--against` was made on busy cores: of its figures only the ratios hold.',
     'A cold page of 120 rows took 14 ms on a slow day of November 2026. The engine took 9.5 ms, the second hop 0.7. ' +
       "Reading took 0.6 for the question and 0.9 for the engine's answer, marking 1.3, writing 0.7.",
+    'Until commit 8663d8c a quarter of the wall questions came twice, and was answered from memory.',
     'Figures of commits before 5b471d9 compare with the words as typed, now `plain_words_ms`.',
     "Ordering ties by one field took the engine's part from 12.0 ms to 8.4 ms, asked in turns.",
   ],
@@ -86,6 +88,7 @@ export async function run(args: string[]): Promise<object | undefined> {
       frames: { type: 'string', default: '100000' },
       queries: { type: 'string', default: '150' },
       seeded: { type: 'boolean', default: false },
+      'only-meilisearch': { type: 'boolean', default: false },
       against: { type: 'string' },
       keep: { type: 'string' },
       json: { type: 'boolean' },
@@ -114,7 +117,7 @@ export async function run(args: string[]): Promise<object | undefined> {
     await seedLibrary(db, { frames: Number(values.frames) })
   }
   frames = await countFrames(db)
-  await costAt(frames)
+  if (!values['only-meilisearch']) await costAt(frames)
   const { MEILI_URL, MEILI_KEY } = process.env
   const meili = MEILI_URL && MEILI_KEY ? { url: MEILI_URL, key: MEILI_KEY } : undefined
   const compared =
