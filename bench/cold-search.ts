@@ -8,19 +8,18 @@ import { sql } from 'drizzle-orm'
 import { Client, type Dispatcher } from 'undici'
 import { type Config, parseConfig } from '../src/config.ts'
 import { type Db, openDb } from '../src/db/client.ts'
+import { collectSeldom } from '../src/idle-memory.ts'
 import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
-import { rebuildMirror } from '../src/projections/search/mirror.ts'
 import type { FrameFilters } from '../src/search/library-search.ts'
 import { searchOnlyKey } from '../src/search/meilisearch/connection.ts'
-import { mirrorState } from '../src/search/meilisearch/mirror-state.ts'
 import { frameQuery } from '../src/search/meilisearch/queries.ts'
-import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { readQuestion } from '../src/search/text/question.ts'
 import { openApi } from '../src/server/main.ts'
 import type { About, Figure } from './support/bench.ts'
 import { compareWithCommit } from './support/cold-against.ts'
 import { SEED_WORDS, seedLibrary } from './support/library.ts'
+import { BENCH_PREFIX, fillMirror } from './support/mirror.ts'
 import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
 import { answerCosts, measureCosts, QUESTION_KINDS, type QuestionCost } from './support/question-cost.ts'
 import { median, round } from './support/stats.ts'
@@ -171,8 +170,7 @@ async function compareWithEngine(
   { queries, seeded }: { queries: number; seeded: boolean },
 ) {
   const meili = configOf(settings).meili!
-  // A library that was seeded before may have its mirror too: a million frames take a quarter of an hour.
-  if (!seeded || !(await mirrorState(db))?.ready) await rebuildMirror({ db, sink: openMeiliSink(meili) })
+  const drop = await fillMirror(db, meili, { seeded })
   await using served = await openServed(settings)
   const key = await searchOnlyKey(meili)
   const ours = new Client(`http://127.0.0.1:${served.port}`)
@@ -183,13 +181,12 @@ async function compareWithEngine(
 
   await warmUp(ours)
   const figures: Record<string, Awaited<ReturnType<typeof compare>>> = {}
-  for (const [name, questions] of Object.entries(casesOf('bench_cold', queries)))
+  for (const [name, questions] of Object.entries(casesOf(BENCH_PREFIX, queries)))
     figures[name] = await compare(questions, { ours, engine, key })
   const { debug } = (await json(ours, '/api/frames?q=kite&debug=1')) as { debug: { engine: string } }
   const version = (await json(engine, '/version')) as { pkgVersion: string }
   await Promise.all([ours.close(), engine.close()])
-  for (const index of seeded ? [] : (['frames', 'names'] as const))
-    await fetch(`${meili.url}/indexes/bench_cold_${index}`, { method: 'DELETE', headers: asKey })
+  await drop()
   return {
     meilisearch: version.pkgVersion,
     answered_by: debug.engine,
@@ -262,12 +259,14 @@ function configOf({ dir, meili }: ApiSettings): Config {
     RATE_LIMIT_SCALE: '1000000',
     ...(meili ? { MEILI_URL: meili.url, MEILI_KEY: meili.key } : {}),
   })
-  return config.meili ? { ...config, meili: { ...config.meili, prefix: 'bench_cold' } } : config
+  return config.meili ? { ...config, meili: { ...config.meili, prefix: BENCH_PREFIX } } : config
 }
 
 async function serve(settings: ApiSettings): Promise<undefined> {
   const { databaseUrl, redisUrl } = settings
   const logger = createLogger({ level: 'silent' })
+  // As `frames api` does.
+  collectSeldom()
   const api = await openApi({ config: configOf(settings), databaseUrl, redisUrl, logger, port: 0, host: '127.0.0.1' })
   const db = openDb({ url: databaseUrl, max: 1 })
   answerCosts(db.$client)

@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import express from 'express'
 import { parseConfig } from '../src/config.ts'
+import { collectSeldom } from '../src/idle-memory.ts'
 import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
@@ -251,6 +252,8 @@ async function serve(): Promise<undefined> {
     PUBLIC_URL: 'http://localhost:3000',
     RATE_LIMIT_SCALE: '1000000',
   })
+  // As `frames api` does.
+  collectSeldom()
   const api = await openApi({
     config,
     databaseUrl: database.url,

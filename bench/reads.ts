@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import express from 'express'
 import { type Config, parseConfig } from '../src/config.ts'
+import { collectSeldom } from '../src/idle-memory.ts'
 import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import { imageKeysOf, imageNamesOf } from '../src/media/image-name.ts'
@@ -148,6 +149,8 @@ async function serve({ seeded }: { seeded: boolean }): Promise<undefined> {
     RATE_LIMIT_SCALE: '1000000',
   })
   const logger = createLogger({ level: 'info' })
+  // As `frames api` does.
+  collectSeldom()
   const api = await openApi({
     config,
     databaseUrl: database.url,

@@ -9,18 +9,18 @@ import { parseArgs } from 'node:util'
 import { parseConfig } from '../src/config.ts'
 import type { Db } from '../src/db/client.ts'
 import { frames as framesTable } from '../src/db/schema/frames.ts'
+import { collectSeldom } from '../src/idle-memory.ts'
 import { createAccount } from '../src/library/accounts/accounts.ts'
 import { createKey, revokeKey } from '../src/library/accounts/keys.ts'
 import { createBoard, shareBoard } from '../src/library/collections/boards.ts'
 import { pinFrames } from '../src/library/collections/pins.ts'
 import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
-import { rebuildMirror } from '../src/projections/search/mirror.ts'
-import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openApi } from '../src/server/main.ts'
 import { ATTACKS, type Outcome, type Target } from './support/attacks.ts'
 import type { About } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
+import { BENCH_PREFIX, fillMirror } from './support/mirror.ts'
 import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
 import { percentile, round } from './support/stats.ts'
 
@@ -65,7 +65,7 @@ export async function run(args: string[]): Promise<object | undefined> {
   if (!values.seeded) await seedLibrary(database.db, { frames: Number(values.frames) })
   const settings: Settings = { dir, databaseUrl: database.url, redisUrl: redis.url, meili: meiliOfEnvironment() }
   const { meili } = configOf(settings)
-  if (meili) await rebuildMirror({ db: database.db, sink: openMeiliSink(meili) })
+  const drop = meili && (await fillMirror(database.db, meili, values))
   const prepared = await prepare(database.db)
   await database.db.$client.query('vacuum analyze')
   const { api, port, logged } = await startApi(settings)
@@ -95,7 +95,7 @@ export async function run(args: string[]): Promise<object | undefined> {
   api.send('stop')
   await once(api, 'exit')
   await redis.stop()
-  if (meili) await dropIndexes(meili)
+  await drop?.()
   rmSync(dir, { recursive: true, force: true })
   return figuresOf({
     quiet,
@@ -125,15 +125,7 @@ function configOf({ dir, meili }: Settings) {
     PUBLIC_URL: 'http://frames.test',
     ...(meili ? { MEILI_URL: meili.url, MEILI_KEY: meili.key } : {}),
   })
-  return { ...config, meili: config.meili && { ...config.meili, prefix: 'bench_starve' } }
-}
-
-async function dropIndexes({ url, key }: { url: string; key: string }): Promise<void> {
-  for (const index of ['frames', 'names'])
-    await fetch(`${url}/indexes/bench_starve_${index}`, {
-      method: 'DELETE',
-      headers: { authorization: `Bearer ${key}` },
-    })
+  return { ...config, meili: config.meili && { ...config.meili, prefix: BENCH_PREFIX } }
 }
 
 interface Prepared {
@@ -189,6 +181,8 @@ async function startApi(settings: Settings) {
 async function serve(settings: Settings): Promise<undefined> {
   const { databaseUrl, redisUrl } = settings
   const logger = createLogger({ level: 'info' })
+  // As `frames api` does.
+  collectSeldom()
   const api = await openApi({ config: configOf(settings), databaseUrl, redisUrl, logger, port: 0, host: '127.0.0.1' })
   process.send!(api.port)
   await new Promise((resolve) => {
