@@ -29,8 +29,7 @@ import { median, round } from './support/stats.ts'
  * side that asks first alternates, so that neither finds warmer pages. Without MEILI_URL and MEILI_KEY only the CPU
  * time on the default engine is measured. `--seeded` takes the library in DATABASE_URL, and its mirror. With
  * `--only-meilisearch` the CPU time is left out. With `--against COMMIT` the CPU time of that commit is compared with
- * ours, and nothing else is measured. `--keep FOLDER`
- * leaves the libraries of both for the next such run, which then takes less than three minutes.
+ * ours, and nothing else is measured. `--keep FOLDER` leaves the libraries of both for the next such run.
  */
 export const about: About = {
   measures:
