@@ -128,9 +128,16 @@ describe.skipIf(noChromium)(`the wall in a browser${noChromium ? ` (skipped: ${n
     const page = await browser.open({ viewport: { width: 1366, height: 800 } })
     await page.goto(url)
     await scrollToSheet(page, 4)
+    // The wheel has come to rest, and the place is in the state of the entry before anything leads away.
+    await expect
+      .poll(() =>
+        page.evaluate(() => {
+          const { id, top } = history.state?.anchor ?? {}
+          return id !== undefined && document.getElementById(id)?.getBoundingClientRect().top === top
+        }),
+      )
+      .toBe(true)
     const id = await middle(page)
-    // The place is in the state of the entry before anything leads away.
-    await expect.poll(() => page.evaluate(() => history.state?.anchor?.id)).toBeTruthy()
     const top = await topOf(page, id)
     await page.evaluate((one) => document.getElementById(one)!.click(), id)
     await page.locator('dialog article').waitFor()
