@@ -38,6 +38,10 @@ export function jsonObject(members: JsonMembers): JsonText {
   return `{${toMembers(members)}}` as JsonText
 }
 
+/** The members of an object, each as text. */
+export const jsonMembers = (of: object): Record<string, JsonText> =>
+  Object.fromEntries(Object.entries(of).map(([name, value]) => [name, jsonText(value)]))
+
 /**
  * The bytes of an object, of which members may be lists of many texts. Each is written where it belongs: putting all
  * together first makes a text as large as the whole.

@@ -3,7 +3,7 @@ import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { cachedRead, endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForQuestion } from '../http/rate-limit/budgets.ts'
-import { type JsonText, jsonBytes, jsonText } from '../json-text.ts'
+import { jsonBytes, jsonMembers, jsonText } from '../json-text.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
 import type { FramePage } from '../search/library-search.ts'
 import { Frame, FrameHit, toFrame, toFrameText, toHitText, WallFrame } from '../views/frame.ts'
@@ -58,9 +58,6 @@ function countsOf({ facets, total, readAs }: FramePage) {
   return { facets, total, ...(readAs ? { read_as: readAs } : {}) }
 }
 
-const textsOf = (members: object): Record<string, JsonText> =>
-  Object.fromEntries(Object.entries(members).map(([name, value]) => [name, jsonText(value)]))
-
 export const frameEndpoints = [
   cachedRead(
     {
@@ -90,7 +87,7 @@ export const frameEndpoints = [
         page: jsonText(query.page),
         frames: found.frames.map((hit) => toText(hit, publicUrl)),
         hasMore: jsonText(hasMore),
-        ...(query.facets ? textsOf(countsOf(found)) : {}),
+        ...(query.facets ? jsonMembers(countsOf(found)) : {}),
       })
     }),
     {

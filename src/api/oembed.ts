@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid, notFound } from '../errors.ts'
+import { AppError, invalid, notFound } from '../errors.ts'
 import { cachedRead } from '../http/endpoint.ts'
 import { currentSlug } from '../search/techniques.ts'
 import { plainName, wholeNumber } from '../views/parameter-values.ts'
@@ -62,17 +62,20 @@ export const oembedEndpoints = [
       if (kind === 'frames') return frameOf(deps, id!, size)
       if (kind === 'videos') return videoOf(deps, id!)
       if (kind === 'techniques') return techniqueOf(deps, id!)
-      throw notFound(PAGE)
+      throw noPage()
     },
   ),
 ]
 
-const PAGE = 'page. Send the address of a frame, video or technique on this site'
+function noPage(): AppError {
+  const message = 'No such page. Send the address of a frame, video or technique on this site.'
+  return new AppError('not_found', message, { missing: 'page' })
+}
 
 /** The parts of the path of one of our pages. @throws AppError not_found */
 function pathOn(publicUrl: string, url: string): string[] {
   const address = URL.canParse(url) ? new URL(url) : undefined
-  if (address?.origin !== new URL(publicUrl).origin) throw notFound(PAGE)
+  if (address?.origin !== new URL(publicUrl).origin) throw noPage()
   return /^\/(frames|videos|techniques)\/([a-z0-9-]{1,64})\/?$/i.exec(address.pathname)?.slice() ?? []
 }
 

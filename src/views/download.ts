@@ -1,6 +1,6 @@
 import type { Response } from 'express'
 import { z } from 'zod'
-import { type JsonMembers, jsonObjectWithLists, jsonText } from '../json-text.ts'
+import { type JsonMembers, jsonMembers, jsonObjectWithLists, jsonText } from '../json-text.ts'
 import type { Parameters } from '../parameters.ts'
 import { CSV_HEAD, type ExportRow, toCsvLines } from './export.ts'
 
@@ -52,8 +52,7 @@ export function longObject(
   name: string,
   batches: AsyncIterable<readonly object[]>,
 ): AsyncGenerator<string> {
-  const members = Object.fromEntries(Object.entries(about).map(([member, value]) => [member, jsonText(value)]))
-  return jsonObjectWithLists(members, { [name]: asTexts(batches) })
+  return jsonObjectWithLists(jsonMembers(about), { [name]: asTexts(batches) })
 }
 
 async function* csvPieces(batches: AsyncIterable<readonly ExportRow[]>) {

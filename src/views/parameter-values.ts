@@ -39,7 +39,7 @@ export const colorSchema = z
   .string()
   .regex(
     /^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/,
-    'must be a hex colour such as 1a73e8; the name of a colour belongs into q',
+    'must be a hex colour such as 1a73e8; the name of a colour belongs in q',
   )
   .transform((value) => {
     const hex = value.replace('#', '').toLowerCase()
