@@ -81,7 +81,7 @@ export const eventConsumerEndpoints = [
     {
       id: 'replayEvents',
       method: 'post',
-      path: '/api/events/consumers/:name/replay',
+      path: '/api/events/consumers/:consumer/replay',
       tag,
       summary: 'Make a consumer handle events again, from a place in the log on',
       description: 'It never goes forward, which would skip events. `webhooks` is refused: resend a range instead.',
@@ -98,8 +98,9 @@ export const eventConsumerEndpoints = [
     },
     async ({ db }: ConsumerDeps, { params, body }) => {
       const from = await readPosition(db, 'from', body.from)
-      const { was, events } = await replay(db, { consumer: params.name, from })
-      return { consumer: params.name, from: formatCursor(from), was: formatCursor(was), events }
+      const { consumer } = params
+      const { was, events } = await replay(db, { consumer, from })
+      return { consumer, from: formatCursor(from), was: formatCursor(was), events }
     },
   ),
   endpoint(

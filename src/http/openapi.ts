@@ -117,11 +117,16 @@ function toSecurity({ scope, keyOptional }: Operation): Record<string, string[]>
   return keyOptional ? [{}, { key: [] }] : []
 }
 
-function toParameters({ path, parameters = {}, cached, idempotent, alternatives }: Operation): object[] {
+function toParameters({ path, parameters = {}, cached, ranges, idempotent, alternatives }: Operation): object[] {
   const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!)
   const all: object[] = names.map((name) => ({ name, in: 'path', required: true, ...PATH_VALUES[name] }))
   for (const [name, parameter] of Object.entries(parameters)) all.push(toQueryParameter(name, parameter))
   if (cached) all.push(headerParameter('If-None-Match', 'The ETag of your copy.'))
+  if (ranges)
+    all.push(
+      headerParameter('Range', 'The part that is wanted, such as `bytes=0-1023`. Several parts bring the whole image.'),
+      headerParameter('If-Range', 'The ETag of your copy: another image is sent whole.'),
+    )
   if (alternatives?.includes('text/event-stream'))
     all.push(
       headerParameter('Last-Event-ID', 'Of a stream: the `id` of the last event that was seen. It wins over `after`.'),
@@ -149,6 +154,7 @@ const PATH_VALUES: Readonly<Record<string, ReturnType<typeof text>>> = {
   eventId: text('The id of an event.', /^[0-9a-f-]{36}$/),
   slug: text('The slug of a technique.', /^[a-z0-9]+(-[a-z0-9]+)*$/),
   token: text('The token at the end of a share link.', /^[0-9A-Za-z_]{1,200}$/),
+  consumer: text('The name of a consumer of the event log.', /^[a-z][a-z0-9-]{0,99}$/),
   type: text('The type of an event.', /^[a-z_]+\.[a-z_]+$/),
   version: text('The version of its data.', /^[1-9][0-9]*$/),
   name: text('The name of an image, from `image_url` or `thumb_url`.', /^[0-9a-z-]{1,60}\.webp$/),
@@ -192,7 +198,12 @@ function toResponses(operation: Operation): Record<string, ZodOpenApiResponseObj
     [String(operation.status ?? 200)]: { description: summary, ...toHeaders(headersOf(operation)), content },
   }
   if (cached) responses['304'] = { description: 'Your copy is current' }
-  if (operation.ranges) responses['206'] = { description: 'The part that Range asks for', content }
+  if (operation.ranges)
+    responses['206'] = {
+      description: 'The part that Range asks for',
+      ...toHeaders({ ...headersOf(operation), 'Content-Range': 'Which bytes these are, and of how many.' }),
+      content,
+    }
   for (const [status, description] of Object.entries(emptyAnswers)) responses[status] = { description }
   for (const status of errorsOf(operation))
     responses[String(status)] = {

@@ -6,12 +6,7 @@ const DAY_MS = 86_400_000
 const USUAL_DAYS = 30
 const MOST_DAYS = 366
 
-export const dayParameter = z
-  .string()
-  .refine(
-    (text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && toDay(new Date(`${text}T00:00:00Z`)) === text,
-    'must be a day such as 2026-11-22',
-  )
+export const dayParameter = z.iso.date('must be a day such as 2026-11-22')
 
 function toDay(date: Date): string | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString().slice(0, 10)

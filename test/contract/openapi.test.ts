@@ -89,6 +89,7 @@ test('every parameter says what it means and which values it takes', () => {
         label,
       ).toBeDefined()
       if (['limit', 'page'].includes(name)) expect(schema.type, label).toBe('integer')
+      if (['from', 'to'].includes(name)) expect(schema, label).toMatchObject({ type: 'string', format: 'date' })
       if (['facets', 'provenance', 'debug', 'explain', 'backfill'].includes(name))
         expect(schema, label).toMatchObject({ type: 'boolean' })
       if (['after', 'Idempotency-Key', 'id', 'frameId', 'slug', 'token', 'name'].includes(name))
@@ -117,6 +118,9 @@ test('what is optional, paged or a batch is documented as that', () => {
   for (const name of ['BoardsAnswer', 'SavesAnswer']) expect(schemas[name]!.properties.next, name).toBeDefined()
   for (const id of ['correctFrame', 'updateTechnique'])
     expect(byId[id]!.requestBody!.content['application/json']!.schema!.minProperties, id).toBe(1)
+  const image = byId.getImage!
+  expect(image.parameters!.map(({ name }) => name)).toEqual(expect.arrayContaining(['Range', 'If-Range']))
+  expect(Object.keys(image.responses['206']!.headers!)).toContain('Content-Range')
   const tools = byId.callToolServer!
   expect(tools.responses['202']).toEqual({ description: expect.any(String) })
   expect(JSON.stringify(tools.requestBody)).toContain('"maxItems":20')

@@ -67,8 +67,10 @@ function pathOf({ path }: Case): string {
     .replace('{frameId}', ids.frame!)
     .replace('{slug}', 'cursor-zoom')
     .replace('{token}', 'flb_absent')
-    .replace('/consumers/{name}', '/consumers/analytics')
+    .replace('{consumer}', 'analytics')
     .replace('{name}', 'absent-1-0f3c21ab.webp')
+    .replace('{eventId}', '0199e3a0-0000-7000-8000-000000000000')
+    .replace('{type}/{version}', 'frame.saved/1')
     .replace('{id}', () => {
       if (path.startsWith('/api/boards')) return ids.board!
       return path.startsWith('/api/frames') ? ids.frame! : ids.video!
@@ -138,6 +140,18 @@ describe('every operation', { timeout: 120_000 }, () => {
         ...(example === undefined ? {} : { body: JSON.stringify(example), headers: JSON_TYPE }),
       })
       expect([200, 201, 202, 404, 409], said).toContain(status)
+    }
+  })
+
+  test('is found under paths that its document allows', () => {
+    for (const one of cases) {
+      const documented = (one.parameters ?? []).filter((given) => given.in === 'path')
+      const names = [...one.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      expect(documented.map(({ name }) => name).sort(), one.path).toEqual(names.sort())
+      const parts = one.path.split('/')
+      const real = pathOf(one).split('/')
+      for (const { name, schema } of documented)
+        expect(real[parts.indexOf(`{${name}}`)], `${one.operationId} ${name}`).toMatch(new RegExp(schema.pattern!, 'u'))
     }
   })
 
