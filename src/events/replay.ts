@@ -7,9 +7,9 @@ import { type Cursor, formatCursor, isLater } from './catalogue.ts'
  * Consumers whose effects outside must not happen twice, with what to do instead. The others write what the rows and
  * events say, however often they see them.
  */
-const NOT_REPLAYED: Readonly<Record<string, string>> = {
-  webhooks: 'Send a range again with POST /api/webhooks/{id}/resend.',
-}
+const NOT_REPLAYED: ReadonlyMap<string, string> = new Map([
+  ['webhooks', 'Send a range again with POST /api/webhooks/{id}/resend.'],
+])
 
 /**
  * Moves a consumer's checkpoint back, so that it handles the events behind `from` again. A batch that it is handling
@@ -20,13 +20,13 @@ export async function replay(
   db: Db,
   { consumer, from }: { consumer: string; from: Cursor },
 ): Promise<{ was: Cursor; events: number }> {
-  const instead = NOT_REPLAYED[consumer]
-  if (instead) throw invalid('consumer', `consumer: ${consumer} would send everything again. ${instead}`)
+  const instead = NOT_REPLAYED.get(consumer)
+  if (instead !== undefined) throw invalid('consumer', `consumer: ${consumer} would send everything again. ${instead}`)
   return db.transaction(async (tx) => {
     const { rows } = await tx.execute<{ consumer: string; xid: string; seq: string }>(
       sql`select consumer, xid::text as xid, seq from checkpoints order by consumer for update`,
     )
-    const known = rows.map((row) => row.consumer).filter((name) => !(name in NOT_REPLAYED))
+    const known = rows.map((row) => row.consumer).filter((name) => !NOT_REPLAYED.has(name))
     const found = rows.find((row) => row.consumer === consumer)
     if (!found)
       throw invalid(

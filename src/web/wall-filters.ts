@@ -59,20 +59,20 @@ function fold(id: string, label: string, chosen: number, panel: Html): Html {
 function attributeMenu({ values, facets, vocabulary }: FiltersData, menu: Menu): Html | false {
   const { name, label, more } = menu
   const chosen: readonly string[] = values[name] ?? []
-  const counts: Record<string, number> = facets?.[name] ?? {}
+  const counts = new Map(Object.entries(facets?.[name] ?? {}))
   const listed = menu.values ?? mostFrequent(counts)
   const shown = [...new Set([...(menu.values ? [] : chosen), ...listed])].filter(
-    (value) => chosen.includes(value) || (counts[value] ?? 0) > 0,
+    (value) => chosen.includes(value) || (counts.get(value) ?? 0) > 0,
   )
   if (shown.length === 0) return false
   const labelOf = namer(name, vocabulary)
-  const picks = shown.map((value) => pick(values, name, value, labelOf(value), counts[value] ?? 0))
+  const picks = shown.map((value) => pick(values, name, value, labelOf(value), counts.get(value) ?? 0))
   const all = more && html`<p><a href="${more.href}">${more.label}</a></p>`
   return fold(name, label, chosen.length, html`<ul class="pick-list pick-list-${name}">${picks}</ul>${all}`)
 }
 
-function mostFrequent(counts: Readonly<Record<string, number>>): string[] {
-  const sorted = Object.entries(counts).sort(([a, m], [b, n]) => n - m || a.localeCompare(b))
+function mostFrequent(counts: ReadonlyMap<string, number>): string[] {
+  const sorted = [...counts].sort(([a, m], [b, n]) => n - m || a.localeCompare(b))
   return sorted.slice(0, MOST_SHOWN).map(([value]) => value)
 }
 

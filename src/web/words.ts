@@ -1,17 +1,18 @@
 /** How pages write values, numbers and times. */
 
-const WORDS: Record<string, string> = {
-  ui: 'UI',
-  'b-roll': 'B-roll',
-  '3d-render': '3D render',
-  x: 'X',
-  youtube: 'YouTube',
-  linkedin: 'LinkedIn',
-}
+/** A map, because a slug may be the name of something that every object has. */
+const WORDS = new Map([
+  ['ui', 'UI'],
+  ['b-roll', 'B-roll'],
+  ['3d-render', '3D render'],
+  ['x', 'X'],
+  ['youtube', 'YouTube'],
+  ['linkedin', 'LinkedIn'],
+])
 
 /** A value of a closed list or a slug, as people read it: `text-card` is "Text card". */
 export function valueLabel(value: string): string {
-  return capitalized(WORDS[value] ?? value.replaceAll('-', ' '))
+  return capitalized(WORDS.get(value) ?? value.replaceAll('-', ' '))
 }
 
 /** A name that people gave, as it is, with a capital at the start. */

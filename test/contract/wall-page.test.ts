@@ -38,6 +38,17 @@ test('a wall without frames names only what can be changed', async () => {
   expect(links(await textOf('?author=Unknown&tone=dark')).get('Without author')).toBe('/?tone=dark')
 })
 
+test('a filter by the name of something that every object has is a filter like any other', async () => {
+  for (const name of ['constructor', 'toString', '__proto__'])
+    for (const filter of ['technique', 'author']) {
+      const answer = await open(`?${filter}=${name}`)
+      expect([filter, name, answer.status]).toEqual([filter, name, 200])
+      const label = filter === 'author' ? name : name[0]!.toUpperCase() + name.slice(1)
+      const shown = [...links(await answer.text()).keys()]
+      expect(shown).toEqual(expect.arrayContaining([`Without ${label} ×`, `${label} 0`]))
+    }
+})
+
 test('every filter is to be seen and to be taken back by itself', async () => {
   const page = await textOf(
     `?subject=ui&subject=chart&author=Words&author=Acme%2C+Inc.+%22Labs%22&video=${library.videos.words}&color=f2aa4c`,

@@ -72,6 +72,7 @@ test('a replay that would skip or send again, or of nobody, is refused with what
     `insert into checkpoints (consumer) values ('webhooks'), ('behind') on conflict do nothing`,
   )
   expect(await refused('nobody', { from: '0.0' })).toMatch(/there is no nobody\. Use one of .*replayed/)
+  expect(await refused('constructor', { from: '0.0' })).toMatch(/there is no constructor\. Use one of /)
   expect(await refused('webhooks', { from: '0.0' })).toMatch(/resend/)
   expect(await refused('replayed', { from: 'yesterday' })).toMatch(/^from: give a cursor of the log, or a date/)
   expect(await refused('replayed', { from: '99999999.9' })).toMatch(/^from: the log does not hold this event/)

@@ -61,6 +61,8 @@ const NASTY = [
     '{{7*7}}',
     '<script>alert(1)</script>',
     '../../etc/passwd',
+    'constructor',
+    '__proto__',
   ],
   ...[
     '-1',
