@@ -138,7 +138,7 @@ const FORM_BYTES = 64 * 1024
 function refuseTooLarge(req: Request, maxBytes: number): void {
   if ((declaredBytes(req) ?? 0) <= maxBytes + FORM_BYTES) return
   const maxMb = Math.floor(maxBytes / 1024 / 1024)
-  throw new AppError('payload_too_large', `The file is larger than the ${maxMb} MB allowed.`)
+  throw new AppError('payload_too_large', `The file is larger than the ${maxMb} MB allowed. Use a smaller one.`)
 }
 
 function parsedDetails({ backfill, ...rest }: Record<string, unknown>): SubmissionDetails {

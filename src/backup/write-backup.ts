@@ -75,7 +75,7 @@ export async function writeBackup(options: BackupOptions): Promise<BackupReport>
   try {
     await client.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0')
     if ((await loadMigrations(client)).length === 0)
-      throw new BackupFailure('The database holds no library: it was never migrated.')
+      throw new BackupFailure('The database holds no library: it was never migrated. Check DATABASE_URL.')
     if (options.library) await takePlace(place, await options.library())
     await keepMedia(client)
     const snapshot = await copyTables(client, options, name)

@@ -117,6 +117,6 @@ function parseJsonList(content: string): unknown[] {
   try {
     return z.array(z.unknown()).parse(JSON.parse(content))
   } catch {
-    throw usage('The list is not a JSON array of sources.')
+    throw usage('The list is not a JSON array of sources. Use a form such as [{"source": "film.mp4"}].')
   }
 }

@@ -71,12 +71,16 @@ export function refusalOf(
 ): AppError | undefined {
   const plan = PLAN_OF[scope]
   if (!everyPlan && plan && caller.account.plan !== plan)
-    return new AppError('plan_required', `This needs the ${plan} plan; the account is on ${caller.account.plan}.`, {
-      details: [{ path: 'plan', message: `must be ${plan}`, allowed: [plan] }],
-    })
+    return new AppError(
+      'plan_required',
+      `This needs the ${plan} plan; the account is on ${caller.account.plan}. Ask an operator.`,
+      {
+        details: [{ path: 'plan', message: `must be ${plan}`, allowed: [plan] }],
+      },
+    )
   const isOperators = (OPERATOR_SCOPES as readonly Scope[]).includes(scope)
   if (!caller.key.scopes.includes(scope) || (isOperators && caller.account.role !== 'operator'))
-    return new AppError('forbidden', `This key lacks the scope ${scope}.`, {
+    return new AppError('forbidden', `This key lacks the scope ${scope}. Use one that has it.`, {
       details: [{ path: 'scope', message: `needs ${scope}`, allowed: [scope] }],
     })
   return undefined

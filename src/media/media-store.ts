@@ -52,5 +52,5 @@ export function checkPrefix(prefix: string): string {
 
 export function tooLarge(maxBytes: number): AppError {
   const limitMb = Math.floor(maxBytes / 1024 / 1024)
-  return new AppError('payload_too_large', `The file is larger than the ${limitMb} MB allowed.`)
+  return new AppError('payload_too_large', `The file is larger than the ${limitMb} MB allowed. Use a smaller one.`)
 }

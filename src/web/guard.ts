@@ -83,7 +83,7 @@ export function setWayBack(res: Response, to: string): void {
 /** @throws AppError unauthenticated */
 export async function requireVisitor(db: Db, cookie: SessionCookie, req: Request): Promise<Visitor> {
   const visitor = await visitorOf(db, cookie, req)
-  if (!visitor) throw new AppError('unauthenticated', 'You are not signed in.')
+  if (!visitor) throw new AppError('unauthenticated', 'You are not signed in. Sign in first.')
   return visitor
 }
 

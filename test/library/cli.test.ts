@@ -106,8 +106,8 @@ test('what cannot be added is said in one line each, and the rest goes on', asyn
     undefined,
     'This is a folder. Name the files in it.',
     'There is no such file, or it cannot be read.',
-    'The file is larger than the 1 MB allowed.',
-    'The file is empty.',
+    'The file is larger than the 1 MB allowed. Use a smaller one.',
+    'The file is empty. Use another one.',
     'The file is not a video. Allowed: MP4, MOV, WebM, Matroska, AVI, MPEG-TS.',
   ])
   const refused = await run('add', 'http://127.0.0.1/film.mp4', 'ftp://example.com/x.mp4', '--json')
@@ -162,7 +162,11 @@ test('a list as CSV or JSON is reported line by line; a bad line does not stop t
     parsed.json.videos.map((outcome: { created?: boolean; error?: string }) => outcome.created ?? 'refused'),
   ).toEqual([false, false, 'refused', 'refused'])
   const broken = await run('add', '--from', await file('broken.json', '[1,'))
-  expect(broken).toMatchObject({ code: 2, stdout: '', stderr: 'The list is not a JSON array of sources.\n' })
+  expect(broken).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/^The list is not a JSON array of sources\. Use a form such as .+\n$/),
+  })
 })
 
 test('retry, cancel, delete: act on what can be acted on; an unknown id is one line and exit 1', async () => {

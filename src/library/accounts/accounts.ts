@@ -17,7 +17,7 @@ export function parseEmail(text: string): string {
   // Loose on purpose (operator@localhost is valid): arriving mail proves an address. It becomes a mail header, so
   // control characters are refused.
   if (email.length > 254 || !/^[^\s@<>(),;:"\\\p{Cc}]+@[^\s@<>(),;:"\\\p{Cc}]+$/u.test(email))
-    throw invalid('email', 'This is not an e-mail address.')
+    throw invalid('email', 'This is not an e-mail address. Check it.')
   return email
 }
 
@@ -27,7 +27,7 @@ export async function createAccount(
   given: { email: string; plan?: Plan | undefined; role?: Role | undefined },
 ): Promise<Account> {
   const { account, created } = await ensureAccount(db, given)
-  if (!created) throw new AppError('conflict', 'This address already has an account.')
+  if (!created) throw new AppError('conflict', 'This address already has an account. Use another one.')
   return account
 }
 
@@ -48,7 +48,7 @@ export async function ensureAccount(
       return { account: made, created: true }
     }
     const account = await findAccountByEmail(tx, email)
-    if (!account) throw new AppError('conflict', 'This account is being deleted.')
+    if (!account) throw new AppError('conflict', 'This account is being deleted. Try again in a moment.')
     return { account, created: false }
   })
 }

@@ -168,7 +168,11 @@ export async function createKey(
     if (scopes.length === 0) throw invalid('scopes', 'A key needs at least one scope.', scopesOf(account.role))
     const refused = scopes.filter((scope) => !scopesOf(account.role).includes(scope))
     if (refused.length > 0)
-      throw invalid('scopes', `This account may not grant ${refused.join(', ')}.`, scopesOf(account.role))
+      throw invalid(
+        'scopes',
+        `This account may not grant ${refused.join(', ')}. Leave that out.`,
+        scopesOf(account.role),
+      )
     return mint(tx, { accountId: account.id, name, scopes: [...new Set(scopes)], expiresAt: given.expiresAt ?? null })
   })
 }
@@ -244,7 +248,7 @@ export async function rotateKey(
   return inTransactionOf(accountId, db, async (tx) => {
     const account = await lockAccount(tx, accountId)
     const old = await lockKey(tx, accountId, keyId)
-    if (old.replacedBy) throw new AppError('conflict', 'This key has already been replaced.')
+    if (old.replacedBy) throw new AppError('conflict', 'This key has already been replaced. Rotate its successor.')
     if (!isLive(old)) throw new AppError('conflict', 'This key is expired or revoked. Create a new one.')
     const lifetimeMs = old.expiresAt ? old.expiresAt.getTime() - old.createdAt.getTime() : null
     const kept = old.scopes.filter((scope) => scopesOf(account.role).includes(scope as Scope)) as Scope[]

@@ -93,7 +93,7 @@ async function checkBudgets(tx: DbOrTx, rules: SpendingRules, videoId: string | 
   if (budgetPerDay !== undefined && (await costsOf(tx)).cost_usd >= budgetPerDay)
     throw new AnnotatorUnavailable(
       'budget_spent',
-      `The budget of $${budgetPerDay} for 24 hours is spent.`,
+      `The budget of $${budgetPerDay} for 24 hours is spent. Frames wait; VISION_BUDGET_DAY raises it.`,
       BUDGET_WAIT_MS,
     )
 }

@@ -63,7 +63,8 @@ export async function createBoard(
     const { rows } = await tx.execute<{ held: number }>(
       sql`select count(*)::int as held from boards where account_id = ${accountId}`,
     )
-    if (rows[0]!.held >= MAX_BOARDS) throw new AppError('conflict', `An account holds at most ${MAX_BOARDS} boards.`)
+    if (rows[0]!.held >= MAX_BOARDS)
+      throw new AppError('conflict', `An account holds at most ${MAX_BOARDS} boards. Delete one first.`)
     const [row] = await tx.insert(boards).values({ id: randomId(), accountId, name }).returning()
     await appendEvent(tx, { type: 'board.created', subject: row!.id, accountId, data: { board_id: row!.id, name } })
     const { id, createdAt, updatedAt } = row!

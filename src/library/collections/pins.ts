@@ -226,5 +226,5 @@ function parseNote(text: string | null): string | null {
 }
 
 function tooMany(): AppError {
-  return new AppError('conflict', `A board holds at most ${MAX_PINS} frames.`)
+  return new AppError('conflict', `A board holds at most ${MAX_PINS} frames. Unpin some first.`)
 }

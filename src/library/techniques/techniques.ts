@@ -102,7 +102,7 @@ export async function renameTechnique(db: DbOrTx, slug: string, to: string): Pro
 
 /** Moves every frame of `slug` to `into`. The old slug and its aliases resolve to `into` from then on. */
 export async function mergeTechnique(db: DbOrTx, slug: string, into: string): Promise<TechniqueRow> {
-  if (slug === into) throw invalid('into', 'A technique cannot be merged into itself.')
+  if (slug === into) throw invalid('into', 'A technique cannot be merged into itself. Name another one.')
   return changeVocabulary(db, into, 'merged', slug, async (tx) => {
     const from = await requireTechnique(tx, slug)
     const target = await requireTechnique(tx, into)
@@ -207,6 +207,6 @@ async function requireFree(tx: Tx, names: readonly string[], except?: string): P
   for (const name of names) {
     const owner = vocabulary.bySlug.has(name) ? name : vocabulary.redirects.get(name)
     if (owner !== undefined && owner !== except)
-      throw new AppError('conflict', `"${name}" already stands for ${owner}.`)
+      throw new AppError('conflict', `"${name}" already stands for ${owner}. Use another name.`)
   }
 }

@@ -126,7 +126,7 @@ export async function submitUpload(
   try {
     if (expected && (bytes !== expected.bytes || (expected.sha256 ?? sha256) !== sha256))
       throw new AppError('conflict', 'The file that arrived is not the one that was announced. Send it again.')
-    if (bytes === 0) throw invalid('file', 'The file is empty.')
+    if (bytes === 0) throw invalid('file', 'The file is empty. Use another one.')
     details = await read()
   } catch (error) {
     await store.delete(uploadKey)

@@ -55,7 +55,7 @@ interface NewUpload {
  */
 export async function openUpload(db: Db, given: NewUpload): Promise<Upload> {
   const { accountId, filename, bytes, sha256, maxBytes, details } = given
-  if (!Number.isSafeInteger(bytes) || bytes < 1) throw invalid('bytes', 'The file is empty.')
+  if (!Number.isSafeInteger(bytes) || bytes < 1) throw invalid('bytes', 'The file is empty. Use another one.')
   if (bytes > maxBytes) throw tooLarge(maxBytes)
   const open = (await listUploads(db, accountId)).find((one) => sha256 !== undefined && one.sha256 === sha256)
   if (open?.bytes === bytes) return open
@@ -121,7 +121,7 @@ export async function putPart(
   { n, body, release, ...whose }: Whose & { n: number; body: Readable; release?: (chunk: Buffer) => void },
 ): Promise<void> {
   const { id, bytes, partBytes, videoId } = await requireUpload(db, whose)
-  if (videoId !== null) throw new AppError('conflict', 'This upload is finished.')
+  if (videoId !== null) throw new AppError('conflict', 'This upload is finished. Begin a new one.')
   const parts = partsOf(bytes, partBytes)
   if (!Number.isInteger(n) || n < 0 || n >= parts) throw invalid('part', `This upload has the parts 0 to ${parts - 1}.`)
   const expected = Math.min(partBytes, bytes - n * partBytes)

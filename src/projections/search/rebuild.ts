@@ -43,7 +43,8 @@ export async function rebuildSearch(deps: RebuildDeps): Promise<RebuildProgress>
       'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
       [LOCK],
     )
-    if (!rows[0]?.taken) throw new AppError('conflict', 'Another rebuild of the search read model is running.')
+    if (!rows[0]?.taken)
+      throw new AppError('conflict', 'Another rebuild of the search read model is running. Wait for its end.')
     try {
       return await rebuild(deps)
     } catch (error) {

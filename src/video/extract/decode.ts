@@ -84,7 +84,10 @@ export async function decodeVideo(
   const watch = watchProgress(
     () => pairs.arrived,
     limits.standstillMs ?? STANDSTILL_MS,
-    () => guard.stop(new MediaError('timed_out', 'The machine was too busy to decode the video.', { retryable: true })),
+    () => {
+      const message = 'The machine was too busy to decode the video. Retry it later.'
+      guard.stop(new MediaError('timed_out', message, { retryable: true }))
+    },
   )
 
   const stampData = child.stdio[4] as Readable
@@ -200,12 +203,13 @@ const FFMPEG_SIGNALLED = 255
 
 function toDecodeError(stderr: string, { code, signal }: { code: number | null; signal: string | null }): Error {
   if (signal === 'SIGXCPU' || code === FFMPEG_SIGNALLED)
-    return new MediaError('timed_out', 'Decoding the video took too much computing time.')
+    return new MediaError('timed_out', 'Decoding the video took too much computing time. Use a smaller version.')
   // A container without memory kills its largest process.
-  if (signal === 'SIGKILL') return new MediaError('crashed', 'The decoder was killed.', { retryable: true })
+  if (signal === 'SIGKILL')
+    return new MediaError('crashed', 'The decoder was killed. Give the worker more memory.', { retryable: true })
   if (/Cannot allocate memory|malloc/i.test(stderr))
-    return new MediaError('too_large', 'The video needs more memory to decode than is allowed.')
-  return new MediaError('truncated', 'The video cannot be decoded: the file is cut off or damaged.', {
+    return new MediaError('too_large', 'The video needs more memory to decode than is allowed. Use a smaller version.')
+  return new MediaError('truncated', 'The video cannot be decoded: the file is cut off or damaged. Use a whole copy.', {
     cause: new Error(stderr.slice(-500)),
   })
 }

@@ -88,7 +88,8 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Foun
     await writer.finish()
     options.signal.throwIfAborted()
     const { frames } = writer
-    if (frames.length === 0) throw new MediaError('blank_video', 'Every picture of the video is blank.')
+    if (frames.length === 0)
+      throw new MediaError('blank_video', 'Every picture of the video is blank. Use another one.')
     onProgress?.({ stage: 'images', done: frames.length, total: frames.length })
     return { boundaries, frames, endMs }
   } finally {
@@ -101,7 +102,7 @@ function checkLength(decodedSec: number, probe: Probe, maxDurationSec: number): 
   if (decodedSec > maxDurationSec) throw tooLong(decodedSec, maxDurationSec)
   if (!probe.durationKnown || probe.durationSec <= 1 || decodedSec >= probe.durationSec * 0.9 - 1) return
   const readable = `${decodedSec.toFixed(1)} of ${probe.durationSec.toFixed(1)} seconds`
-  throw new MediaError('truncated', `Only ${readable} can be read: the file is cut off or damaged.`)
+  throw new MediaError('truncated', `Only ${readable} can be read: the file is cut off or damaged. Use a whole copy.`)
 }
 
 function toShots(boundaries: readonly Boundary[], endMs: number): ExtractedShot[] {

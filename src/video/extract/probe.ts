@@ -93,7 +93,10 @@ export async function probeVideo(
   const length = toSeconds(stream.duration) ?? toSeconds(format.duration)
   if (length !== null && length > options.maxDurationSec) throw tooLong(length, options.maxDurationSec)
   if (fps > MAX_FPS && (length === null || fps * length > MAX_FPS * options.maxDurationSec)) {
-    throw new MediaError('too_large', `The video has ${Math.round(fps)} frames a second. The limit is ${MAX_FPS}.`)
+    throw new MediaError(
+      'too_large',
+      `The video has ${Math.round(fps)} frames a second. Use one of at most ${MAX_FPS}.`,
+    )
   }
   return {
     durationSec: length ?? 0,
@@ -139,16 +142,17 @@ function refuseClosedColours({ side_data_list }: ProbedStream): void {
 /** The display size, checked together with the coded one. */
 function checkSize(stream: ProbedStream, rotation: number): { width: number; height: number } {
   const coded = { width: stream.width ?? 0, height: stream.height ?? 0 }
-  if (coded.width < 2 || coded.height < 2) throw new MediaError('not_a_video', 'The video track has no picture size.')
+  if (coded.width < 2 || coded.height < 2)
+    throw new MediaError('not_a_video', 'The video track has no picture size. Use another version.')
   const size = toDisplaySize(coded, stream.sample_aspect_ratio, rotation)
   const longest = Math.max(coded.width, coded.height, size.width, size.height)
   if (coded.width * coded.height > MAX_PIXELS || longest > MAX_SIDE)
-    throw new MediaError('too_large', `The picture is ${coded.width}×${coded.height}. The limit is 3840×2160.`)
+    throw new MediaError('too_large', `The picture is ${coded.width}×${coded.height}. Use one of at most 3840×2160.`)
   return size
 }
 
 export function tooLong(lengthSec: number, maxSec: number): MediaError {
-  return new MediaError('too_long', `The video is ${toClock(lengthSec)} long. The limit is ${toClock(maxSec)}.`)
+  return new MediaError('too_long', `The video is ${toClock(lengthSec)} long. Use one of at most ${toClock(maxSec)}.`)
 }
 
 function toClock(seconds: number): string {
@@ -160,11 +164,13 @@ async function checkReadable(file: string): Promise<void> {
   try {
     const info = await stat(file)
     if (!info.isFile()) throw new MediaError('unreadable', 'The source is not a regular file.')
-    if (info.size === 0) throw new MediaError('empty_file', 'The file is empty.')
+    if (info.size === 0) throw new MediaError('empty_file', 'The file is empty. Use another one.')
     checkMagic(await readHead(file))
   } catch (cause) {
     if (cause instanceof MediaError) throw cause
-    throw new MediaError('unreadable', 'The file cannot be read: it is missing, or access is denied.', { cause })
+    throw new MediaError('unreadable', 'The file cannot be read: it is missing, or access is denied. Check both.', {
+      cause,
+    })
   }
 }
 
@@ -216,10 +222,10 @@ async function runProbe(
   if (end.failed) throw end.failed
   if (end.code === 127 || end.code === 126) throw new Error('ffprobe was not found. Install ffmpeg.')
   if (timedOut) {
-    const message = 'The machine was too busy to read the header of the file.'
+    const message = 'The machine was too busy to read the header of the file. Retry it later.'
     throw new MediaError('timed_out', message, { retryable: true })
   }
-  if (size > MAX_OUTPUT) throw new MediaError('not_a_video', "The file's header is too large.")
+  if (size > MAX_OUTPUT) throw new MediaError('not_a_video', "The file's header is too large. Use another version.")
   if (end.code !== 0) throw toProbeError(tail())
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8')) as ProbeOutput
@@ -233,7 +239,10 @@ function toProbeError(stderr: string): MediaError {
     return new MediaError('not_a_video', `The file is a playlist or an unsupported container. ${CONTAINERS_ALLOWED}`)
   }
   if (/moov atom not found|End of file/i.test(stderr)) {
-    return new MediaError('truncated', 'The file ends before its index: the upload or the recording is incomplete.')
+    return new MediaError(
+      'truncated',
+      'The file ends before its index: the upload or the recording is incomplete. Use a whole copy.',
+    )
   }
   return new MediaError('not_a_video', `The file cannot be read as a video. ${CONTAINERS_ALLOWED}`)
 }

@@ -85,10 +85,10 @@ function toResult(
     throw Object.assign(new Error(outcome.message), outcome.errno ? { code: outcome.errno } : {})
   }
   if (end.timedOut) {
-    const message = 'The machine was too busy to decode the video.'
+    const message = 'The machine was too busy to decode the video. Retry it later.'
     throw new MediaError('timed_out', message, { retryable: true })
   }
-  throw new MediaError('crashed', 'The decoder crashed on this video.', {
+  throw new MediaError('crashed', 'The decoder crashed on this video. Use another version.', {
     retryable: true,
     cause: end.startFailure ?? new Error(end.stderr.slice(-1000)),
   })

@@ -63,7 +63,7 @@ async function follow(first: URL, agent: Agent, signal: AbortSignal, options: Fe
       const location = one(response.headers.location)
       discard(response)
       if (!location || !URL.canParse(location, url))
-        throw new MediaError('fetch_failed', 'The server redirects without a valid address.')
+        throw new MediaError('fetch_failed', 'The server redirects without a valid address. Use that of the file.')
       url = checkUrl(new URL(location, url).href)
       continue
     }
@@ -74,7 +74,7 @@ async function follow(first: URL, agent: Agent, signal: AbortSignal, options: Fe
     }
     return await save(response, url, signal, options)
   }
-  throw new MediaError('fetch_failed', `The address redirects more than ${MAX_REDIRECTS} times.`)
+  throw new MediaError('fetch_failed', `The address redirects more than ${MAX_REDIRECTS} times. Use that of the file.`)
 }
 
 /** Why the body is not worth reading; undefined when it is. */
@@ -83,7 +83,7 @@ function refusalOf({ statusCode, headers }: Dispatcher.ResponseData, maxBytes: n
   if ((lengthOf(headers) ?? 0) > maxBytes) return tooLarge(maxBytes)
   const encoding = one(headers['content-encoding'])
   if (encoding && encoding !== 'identity')
-    return new MediaError('fetch_failed', 'The server compresses the file, which is not supported.')
+    return new MediaError('fetch_failed', 'The server compresses the file, which is not supported. Upload it.')
   return undefined
 }
 
@@ -116,7 +116,7 @@ async function save(
         head = null
       }
       if (head !== null) {
-        if (bytes === 0) throw new MediaError('empty_file', 'The server sends an empty file.')
+        if (bytes === 0) throw new MediaError('empty_file', 'The server sends an empty file. Check the address.')
         checkMagic(head, contentType)
         yield head
       }
@@ -125,7 +125,7 @@ async function save(
     { signal },
   )
   if (length !== null && bytes !== length)
-    throw new MediaError('fetch_failed', 'The transfer ended early.', { retryable: true })
+    throw new MediaError('fetch_failed', 'The transfer ended early. Retry the video.', { retryable: true })
   return { file, bytes, title: toTitle(url) }
 }
 
@@ -154,19 +154,20 @@ function one(value: string | string[] | undefined): string | undefined {
 }
 
 export function tooLarge(maxBytes: number): MediaError {
-  return new MediaError('too_large', `The file is larger than the ${Math.floor(maxBytes / 1024 / 1024)} MB allowed.`)
+  const maxMb = Math.floor(maxBytes / 1024 / 1024)
+  return new MediaError('too_large', `The file is larger than the ${maxMb} MB allowed. Use a smaller one.`)
 }
 
 function timedOut(): MediaError {
-  return new MediaError('timed_out', 'The server took too long to send the file.', { retryable: true })
+  return new MediaError('timed_out', 'The server took too long to send the file. Retry the video.', { retryable: true })
 }
 
 function toStatusError(status: number): MediaError {
   if (status === 404 || status === 410)
-    return new MediaError('source_not_found', `The server has no file at this address (${status}).`)
+    return new MediaError('source_not_found', `The server has no file at this address (${status}). Check it.`)
   if (status === 401 || status === 403)
     return new MediaError('source_refused', `The server refuses access to the file (${status}). Make it public.`)
-  return new MediaError('fetch_failed', `The server answered with status ${status}.`, {
+  return new MediaError('fetch_failed', `The server answered with status ${status}. Check the address.`, {
     retryable: status === 408 || status === 429 || status >= 500,
   })
 }
@@ -181,12 +182,18 @@ function toMediaError(error: unknown): Error {
     return timedOut()
   const code = (error as NodeJS.ErrnoException).code ?? ''
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return new MediaError('fetch_failed', "The server's name cannot be resolved.", { retryable: true, cause: error })
+    return new MediaError('fetch_failed', "The server's name cannot be resolved. Check it.", {
+      retryable: true,
+      cause: error,
+    })
   // The disk failed, not the connection.
   if (['ENOSPC', 'EDQUOT', 'EACCES', 'EROFS', 'EIO', 'EEXIST', 'ENOENT', 'ENOTDIR', 'EMFILE'].includes(code))
     return error as Error
   if (code.startsWith('ERR_TLS') || code.startsWith('CERT_') || /CERT|SELF_SIGNED|UNABLE_TO/.test(code)) {
-    return new MediaError('fetch_failed', "The server's certificate is not valid.", { cause: error })
+    return new MediaError('fetch_failed', "The server's certificate is not valid. Upload the file.", { cause: error })
   }
-  return new MediaError('fetch_failed', 'The connection to the server failed.', { retryable: true, cause: error })
+  return new MediaError('fetch_failed', 'The connection to the server failed. Retry the video.', {
+    retryable: true,
+    cause: error,
+  })
 }

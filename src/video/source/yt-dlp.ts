@@ -131,7 +131,7 @@ function toError(text: string, errors: string, { maxBytes, maxDurationSec }: YtD
   }
   if (/larger than max-filesize/i.test(text)) return tooLarge(maxBytes)
   if (/unsupported url|no suitable extractor/i.test(text))
-    return new MediaError('not_a_video', 'yt-dlp found no video at this address.')
+    return new MediaError('not_a_video', 'yt-dlp found no video at this address. Check it.')
   if (
     /private video|video unavailable|has been removed|HTTP Error 404|does not exist|log ?in|sign in|account/i.test(
       errors,
@@ -140,7 +140,6 @@ function toError(text: string, errors: string, { maxBytes, maxDurationSec }: YtD
     return new MediaError('source_not_found', 'The video is deleted, private or needs an account. Use a public video.')
   }
   const said = /ERROR:\s*(.{1,200})/.exec(errors)?.[1]
-  return new MediaError('fetch_failed', said ? `yt-dlp failed: ${said}` : 'yt-dlp fetched no file.', {
-    retryable: true,
-  })
+  const what = said ? `yt-dlp failed: ${said.replace(/[.;\s]+$/, '')}.` : 'yt-dlp fetched no file.'
+  return new MediaError('fetch_failed', `${what} Update yt-dlp, or upload the file.`, { retryable: true })
 }
