@@ -168,7 +168,8 @@ function unpinFrame(deps: AccountToolDeps): Tool {
     name: 'unpin_frame',
     title: 'Unpin frames',
     description:
-      'Remove frames and their notes from a board. Frames that are not on it are skipped; pin_frame undoes it.',
+      'Remove frames and their notes from a board. Frames that are not on it are skipped. ' +
+      'pin_frame puts them back at its end.',
     annotations: REMOVES,
     points: POINTS.write,
     pointsOf: pointsOfFrames,
