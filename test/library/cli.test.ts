@@ -124,6 +124,15 @@ test('what cannot be added is said in one line each, and the rest goes on', asyn
   }
 })
 
+test('what is wrong with the media store is not blamed on the file', async () => {
+  const dataDir = join(dir, 'spoilt')
+  await mkdir(dataDir)
+  await writeFile(join(dataDir, 'store'), 'a file where the folder of the store should be')
+  const added = await withEnv({ DATA_DIR: dataDir }, 'add', await file('blameless.mp4', '1\nblameless'))
+  expect([added.code, added.stdout + added.stderr]).toEqual([1, expect.stringMatching(/spoilt\/store.* Set DATA_DIR /)])
+  expect(added.stdout + added.stderr).not.toContain('cannot be read')
+})
+
 test('a list as CSV or JSON is reported line by line; a bad line does not stop the others', async () => {
   const [one, two] = [await file('list one.mp4', '1\nlist one'), await file('two.mp4', '1\nlist two')]
   const csv = await file(
