@@ -44,7 +44,7 @@ interface Pattern {
 
 function sourceFiles(): string[] {
   return readdirSync(SRC, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.test.ts'))
+    .filter((entry) => entry.isFile() && /\.(ts|js)$/.test(entry.name) && !entry.name.endsWith('.test.ts'))
     .map((entry) => relative(SRC, join(entry.parentPath, entry.name)))
     .sort()
 }

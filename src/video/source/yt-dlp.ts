@@ -140,6 +140,6 @@ function toError(text: string, errors: string, { maxBytes, maxDurationSec }: YtD
     return new MediaError('source_not_found', 'The video is deleted, private or needs an account. Use a public video.')
   }
   const said = /ERROR:\s*(.{1,200})/.exec(errors)?.[1]
-  const what = said ? `yt-dlp failed: ${said.replace(/[.;\s]+$/, '')}.` : 'yt-dlp fetched no file.'
+  const what = said ? `yt-dlp failed (${said.trimEnd()}).` : 'yt-dlp fetched no file.'
   return new MediaError('fetch_failed', `${what} Update yt-dlp, or upload the file.`, { retryable: true })
 }
