@@ -36,7 +36,7 @@ ${reads.map((read) => readLine(read, publicUrl)).join('\n')}
 
 ## Filters of the wall
 
-Filters combine: AND across, OR within one (repeat it, or commas).
+Filters combine: AND across, OR within one: repeat it, or for ${namesWithCommas()} separate values by commas.
 
 ${Object.entries(filterParameters)
   .map(([name, parameter]) => `- ${name}: ${valuesOf(parameter)}`)
@@ -48,6 +48,11 @@ ${Object.entries(filterParameters)
 - [Reference for people](${publicUrl}/docs)
 - [Keys](${publicUrl}/keys): for saves and boards
 `
+}
+
+function namesWithCommas(): string {
+  const all: [string, Parameter][] = Object.entries(filterParameters)
+  return all.flatMap(([name, { commas }]) => (commas ? [name] : [])).join(', ')
 }
 
 function readLine({ path, summary, description, parameters = {} }: Operation, publicUrl: string): string {

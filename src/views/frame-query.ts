@@ -34,7 +34,7 @@ export const filterParameters = {
     description: 'Brand or channel name, exact. Repeat it for several (names may hold commas).',
   },
   platform: closedList(PLATFORMS, 'Where the video was published.'),
-  video: { schema: plainName(64), many: true, description: 'Video id.' },
+  video: { schema: plainName(64), many: true, description: 'Video id. Repeat it for several.' },
   color: {
     schema: colorSchema,
     many: true,
@@ -50,7 +50,7 @@ export const frameParameters = {
     schema: freeText(MAX_QUERY),
     description: [
       'Plain words: each is met by caption, composition, steal or on-screen text, or by the attribute that it names.',
-      'Function words weigh nothing. Quotes ask for a text exactly, a minus leaves out.',
+      'Function words weigh nothing. Quotes ask for a text exactly. A minus or `without` leaves out.',
       'Where no frame meets every word, those that meet most.',
     ].join(' '),
     example: 'dark terminal',

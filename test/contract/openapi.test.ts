@@ -201,5 +201,9 @@ test('llms.txt leads to the tool server, the reads and the document', async () =
     expect(text).toContain(summary)
   }
   for (const name of Object.keys(filterParameters)) expect(text).toContain(`\n- ${name}: `)
+  // As the parameters are read: names may hold commas, and a page or a word has one value.
+  const many = Object.entries(filterParameters).filter(([, parameter]) => 'many' in parameter)
+  const withCommas = many.filter(([, parameter]) => 'commas' in parameter).map(([name]) => name)
+  expect(text).toContain(`repeat it, or for ${withCommas.join(', ')} separate values by commas.`)
   expect(text).toContain(`\n- subject: ${SUBJECTS.join(', ')}\n`)
 })
