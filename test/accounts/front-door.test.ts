@@ -109,8 +109,11 @@ test('the refusals of one address do not fill the log, and those of others are l
   const refused = () => api.logs.filter((line) => line.includes('"request refused"')).length
   const ask = (address: string, path: string) => api.call(path, { headers: { 'x-forwarded-for': address } })
   const before = refused()
-  for (let n = 0; n < 60; n++) await ask('203.0.113.90', n % 2 ? '/nothing-here' : '/api/frames?page=0')
-  expect(refused() - before).toBe(20)
+  for (let n = 0; n < 100; n++) await ask('203.0.113.90', n % 2 ? '/nothing-here' : '/api/frames?page=0')
+  const logged = refused()
+  expect(logged - before).toBeGreaterThanOrEqual(20)
+  // Twice 20 where a minute ends meanwhile.
+  expect(logged - before).toBeLessThanOrEqual(40)
   await ask('203.0.113.91', '/nothing-here')
-  expect(refused() - before).toBe(21)
+  expect(refused()).toBe(logged + 1)
 })
