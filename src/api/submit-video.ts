@@ -8,6 +8,7 @@ import { freeChunk } from '../free-chunk.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { pointsForBytes } from '../http/rate-limit/budgets.ts'
 import { receiveForm } from '../http/upload-form.ts'
+import { requireUtf8 } from '../http/utf8.ts'
 import { type ResolvedSource, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { readParameters } from '../parameters.ts'
@@ -149,7 +150,7 @@ function parsedDetails({ backfill, ...rest }: Record<string, unknown>): Submissi
   }
 }
 
-const parseJson = express.json({ limit: '64kb', strict: true })
+const parseJson = express.json({ limit: '64kb', strict: true, verify: requireUtf8 })
 
 async function jsonBody(req: Request): Promise<unknown> {
   await new Promise<void>((resolve, reject) =>

@@ -1,14 +1,9 @@
-import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import type { Db, Tx } from '../db/client.ts'
 import { AppError, invalid } from '../errors.ts'
 import { runIdempotently, type StoredResponse } from '../library/accounts/idempotency.ts'
 import { callerOf } from './authenticate.ts'
-
-/** Broken bytes would be stored as replacement signs. */
-function requireUtf8(_req: unknown, _res: unknown, body: Buffer, encoding: string): void {
-  if (encoding === 'utf-8' && !isUtf8(body)) throw invalid('body', 'The request body is not UTF-8. Send it as UTF-8.')
-}
+import { requireUtf8 } from './utf8.ts'
 
 const parse = express.json({ limit: '256kb', strict: true, verify: requireUtf8 })
 

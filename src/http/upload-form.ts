@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import type { Request } from 'express'
 import { AppError, invalid } from '../errors.ts'
+import { troubleWithText } from './utf8.ts'
 
 const FIELDS = ['title', 'author', 'platform', 'backfill']
 
@@ -46,9 +47,9 @@ export function receiveForm<T>(
       else refuse()
     }
     form.on('field', (name, value) => {
-      const trouble = troubleWith(name, fields, allowed)
-      if (trouble === undefined) fields[name] = value
-      else fail(invalid(name.slice(0, 60), `${name.slice(0, 60)}: ${trouble}`))
+      const trouble = troubleWith(name, fields, allowed) ?? troubleWithText(value)
+      if (trouble !== undefined) return fail(invalid(name.slice(0, 60), `${name.slice(0, 60)}: ${trouble}`))
+      fields[name] = value
     })
     form.on('file', (name, stream, info) => {
       // The stream fails with the form, and the upload that reads it sees the error.
@@ -58,8 +59,14 @@ export function receiveForm<T>(
         fail(invalid(name.slice(0, 60), 'the file goes into the field "file"'))
         return
       }
+      const filename = info.filename ?? ''
+      const trouble = troubleWithText(filename)
+      if (trouble !== undefined) {
+        stream.resume()
+        return fail(invalid('file', `file: its name ${trouble}`))
+      }
       file = stream
-      uploading = upload({ file, filename: info.filename ?? '', fields: ended.promise })
+      uploading = upload({ file, filename, fields: ended.promise })
       uploading.catch(fail)
     })
     form.on('filesLimit', () => fail(invalid('file', 'a form holds one file; send each video in its own form')))
@@ -88,6 +95,8 @@ function openForm(req: Request): busboy.Busboy {
   try {
     return busboy({
       headers: req.headers,
+      // As browsers and curl write a file's name.
+      defParamCharset: 'utf8',
       limits: { files: 1, fields: 20, fieldNameSize: 100, fieldSize: 4_096, parts: 25 },
     })
   } catch {

@@ -1,8 +1,14 @@
 import express, { type Request, type Response } from 'express'
+import { requireUtf8 } from '../http/utf8.ts'
 
 export const MAX_BODY_BYTES = 256 * 1024
 
-const expressText = express.text({ type: () => true, limit: MAX_BODY_BYTES, defaultCharset: 'utf-8' })
+const expressText = express.text({
+  type: () => true,
+  limit: MAX_BODY_BYTES,
+  defaultCharset: 'utf-8',
+  verify: requireUtf8,
+})
 const utf8 = new TextDecoder()
 
 /**
@@ -19,7 +25,13 @@ export function readBody(req: Request, res: Response, done: (error?: unknown) =>
   const chunks: Buffer[] = []
   req.on('data', (chunk: Buffer) => chunks.push(chunk))
   req.on('end', () => {
-    req.body = toText(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+    const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+    try {
+      requireUtf8(req, res, body)
+    } catch (error) {
+      return done(error)
+    }
+    req.body = toText(body)
     done()
   })
   req.on('error', done)

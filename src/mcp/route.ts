@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Request, type Response, Router } from 'express'
-import type { AppError } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { type Authentication, payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import { toAppError } from '../http/problem.ts'
@@ -13,7 +13,7 @@ import { parseBody, type RpcId, readId } from './messages.ts'
 import { originGuard, postOnly } from './origin.ts'
 import { MAX_BODY_BYTES, readBody } from './read-body.ts'
 import { refuse } from './refuse.ts'
-import { budgetReply, type McpReply, refusalReply } from './replies.ts'
+import { budgetReply, errorReply, type McpReply, PARSE_ERROR, RpcError, refusalReply } from './replies.ts'
 import { sendReply } from './send-reply.ts'
 
 export interface McpRouteOptions {
@@ -116,5 +116,7 @@ function bodyFault(error: unknown): McpReply {
   if (type === 'entity.too.large')
     return refusalReply(413, `Payload too large: a body holds at most ${MAX_BODY_BYTES} bytes`)
   if (status === 415) return refusalReply(415, 'Unsupported content encoding: send gzip, deflate, br or none')
+  if (error instanceof AppError)
+    return errorReply(null, new RpcError(PARSE_ERROR, `Parse error: ${error.message}`, { status: 400 }))
   return refusalReply(400, 'Invalid request: the body cannot be read')
 }

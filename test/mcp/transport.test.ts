@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Tool } from '../../src/mcp/tool.ts'
@@ -43,6 +44,18 @@ describe('HTTP', () => {
   test('a byte order mark is no fault', async () => {
     expect((await post(mcp, `\uFEFF${JSON.stringify(list())}`)).status).toBe(200)
   })
+  test.each([
+    ['plain', (body: Buffer) => body, {}],
+    ['gzipped', gzipSync, { 'content-encoding': 'gzip' }],
+  ] as const)(
+    'a %s body that is not UTF-8 is refused, and the answer says what is allowed',
+    async (_, pack, encoding) => {
+      const body = pack(Buffer.from(JSON.stringify(call('write', { text: 'lap\xfftop' })), 'latin1'))
+      const answer = await send(mcp, { headers: { 'content-type': 'application/json', ...encoding }, body })
+      expectError(answer, 400, -32700)
+      expect(answer.json.error.message).toContain('not UTF-8')
+    },
+  )
   test.each(['https://evil.example', 'null', 'http://localhost.evil.example', 'nonsense'])(
     'origin %s is refused',
     async (origin) => {
