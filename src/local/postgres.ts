@@ -72,7 +72,7 @@ export async function startLocalPostgres(options: {
   await stopOrphan(dir)
   if (!existsSync(join(dir, 'PG_VERSION'))) {
     const noSync = settings.fsync === 'off'
-    makeCluster(dir, { initdb, as, noSync, password: options.password })
+    await makeCluster(dir, { initdb, as, noSync, password: options.password })
   }
   const password = readFileSync(passwordFile(dir), 'utf8').trim()
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -168,11 +168,14 @@ export function passwordFile(dir: string): string {
   return `${dir}.password`
 }
 
-/** Creates the cluster beside its place and then renames it, so that a cluster is never half-made. */
-function makeCluster(
+/**
+ * Creates the cluster beside its place and then renames it, so that a cluster is never half-made. Signals are heard
+ * meanwhile: a Ctrl-C ends initdb too, and the start must know by then that it was told to stop.
+ */
+async function makeCluster(
   dir: string,
   given: { initdb: string; as: Unprivileged; noSync: boolean; password: string | undefined },
-): void {
+): Promise<void> {
   const { initdb, as, noSync, password = randomBytes(18).toString('base64url') } = given
   const unfinished = `${dir}.new`
   rmSync(unfinished, { recursive: true, force: true })
@@ -196,14 +199,20 @@ function makeCluster(
     '--no-instructions',
     ...(noSync ? ['--no-sync'] : []),
   ]
-  const run = spawnSync(program!, args, { ...as.user, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'] })
-  if (run.status !== 0) {
-    if (/No space left/.test(run.stderr ?? ''))
+  const trouble = await new Promise<string | undefined>((done) => {
+    const child = spawn(program!, args, { ...as.user, stdio: ['ignore', 'ignore', 'pipe'] })
+    let said = ''
+    child.stderr!.on('data', (chunk: Buffer) => {
+      said += chunk.toString()
+    })
+    child.once('error', ({ message }) => done(message))
+    child.once('close', (code) => done(code === 0 ? undefined : said))
+  })
+  if (trouble !== undefined) {
+    if (/No space left/.test(trouble))
       throw new LocalFailure(`No space is left for ${dir}. Free 200 MB there, or set DATA_DIR to a folder with room.`)
-    const lines = (run.stderr ?? '').split('\n').filter((line) => /error|fatal/i.test(line))
-    throw new LocalFailure(
-      `PostgreSQL could not create its cluster in ${dir}: ${lines[0] ?? run.error?.message ?? run.stderr}`,
-    )
+    const line = trouble.split('\n').find((said) => /error|fatal/i.test(said))
+    throw new LocalFailure(`PostgreSQL could not create its cluster in ${dir}: ${line ?? trouble.trim()}`)
   }
   renameSync(unfinished, dir)
 }
