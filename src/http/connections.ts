@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { STATUS_CODES } from '../node-http.ts'
 import { addressReader } from './client-address.ts'
@@ -34,11 +35,19 @@ export function guardConnections(
     try {
       if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy()
       refused(addressOf({ socket }), { code: error.code }, 'request could not be parsed')
-      answerUnparsed(error, socket)
+      const [status, message] = PARSE_FAULTS[error.code ?? ''] ?? NOT_HTTP
+      const isHead = error.rawPacket?.subarray(0, 5).toString() === 'HEAD '
+      answerBare(socket, { status, code: 'invalid_request', message, isHead })
     } catch {
       // No request handler is around this: an error would end the process.
       socket.destroy()
     }
+  })
+  // Without a listener Node closes the connection without an answer.
+  server.on('connect', (_req, socket: Socket) => {
+    socket.on('error', () => undefined)
+    refused(addressOf({ socket }), { code: 'method_not_allowed' }, 'request could not be parsed')
+    answerBare(socket, { status: 405, code: 'method_not_allowed', message: NO_PROXY, more: ['Allow: GET, HEAD, POST'] })
   })
   if (perAddress !== undefined) boundConnections(server, perAddress, { addressOf, refused })
   // `Expect` with anything but 100-continue is ignored.
@@ -87,12 +96,25 @@ const PARSE_FAULTS: Record<string, [status: number, message: string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive. Send it again.'],
 }
 
-function answerUnparsed(error: ParseError, socket: Socket): void {
-  const [status, message] = PARSE_FAULTS[error.code ?? ''] ?? [
-    400,
-    'This is not a valid HTTP request. Check its method and headers, and percent-encode its address.',
-  ]
-  const body = JSON.stringify({ code: 'invalid_request', message })
+const NOT_HTTP: [status: number, message: string] = [
+  400,
+  'This is not a valid HTTP request. Check its method and headers, and percent-encode its address.',
+]
+
+const NO_PROXY = 'CONNECT is not allowed here, because this is no proxy. See /openapi.json for the API.'
+
+interface BareAnswer {
+  status: number
+  code: ErrorCode
+  message: string
+  /** Headers of its own. */
+  more?: readonly string[]
+  isHead?: boolean
+}
+
+/** For a socket whose request reaches no route. */
+function answerBare(socket: Socket, { status, code, message, more = [], isHead = false }: BareAnswer): void {
+  const body = JSON.stringify({ code, message })
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json; charset=utf-8',
@@ -100,8 +122,8 @@ function answerUnparsed(error: ParseError, socket: Socket): void {
     'Cache-Control: no-store',
     `X-Request-Id: ${randomUUID()}`,
     'Connection: close',
+    ...more,
   ]
-  const isHead = error.rawPacket?.subarray(0, 5).toString() === 'HEAD '
   socket.end(`${head.join('\r\n')}\r\n\r\n${isHead ? '' : body}`)
 }
 

@@ -59,6 +59,16 @@ test('a body that does not end in time loses its connection, also when it drips;
   expect(await muted).toBe('')
 })
 
+test('CONNECT is answered like any method that is not allowed', async () => {
+  const client = await open(30_000)
+  const socket = client()
+  socket.write('CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n')
+  const answer = await answerOf(socket, '"}')
+  expect(answer).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/)
+  expect(answer).toMatch(/\r\nAllow: /)
+  expect(JSON.parse(answer.split('\r\n\r\n')[1]!)).toMatchObject({ code: 'method_not_allowed' })
+})
+
 test('an upload may take its time', async () => {
   const client = await open(50)
   const upload = client()
