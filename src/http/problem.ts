@@ -180,6 +180,12 @@ function charged(limits: LocalLimits, problem: AppError, req: IncomingMessage): 
   }
 }
 
+function isPoolClosed(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+    if (cause.message === 'Cannot use a pool after calling end on the pool') return true
+  return false
+}
+
 /**
  * Logs an error once, answers it, and discards the rest of the body. When the answer has already begun, it closes the
  * connection.
@@ -190,6 +196,8 @@ function answerProblem(
   req: IncomingMessage,
   res: ServerResponse,
 ): void {
+  // A stop waits for answers, not for questions whose client has gone. The database is closed to them: that is no news.
+  if (res.destroyed && isPoolClosed(error)) return
   const problem = charged(limits, toAppError(error), req)
   const { requestId, address } = contextOf(req)
   const fields = { requestId, method: req.method, path: loggedPath(req), code: problem.code }
