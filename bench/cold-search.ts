@@ -9,7 +9,6 @@ import { Client, type Dispatcher } from 'undici'
 import { type Config, parseConfig } from '../src/config.ts'
 import { type Db, openDb } from '../src/db/client.ts'
 import { collectSeldom } from '../src/idle-memory.ts'
-import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import type { FrameFilters } from '../src/search/library-search.ts'
 import { searchOnlyKey } from '../src/search/meilisearch/connection.ts'
@@ -22,6 +21,7 @@ import { SEED_WORDS, seedLibrary } from './support/library.ts'
 import { BENCH_PREFIX, fillMirror } from './support/mirror.ts'
 import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
 import { answerCosts, measureCosts, QUESTION_KINDS, type QuestionCost } from './support/question-cost.ts'
+import { startTemporaryRedis } from './support/redis.ts'
 import { median, round } from './support/stats.ts'
 
 /**
@@ -98,7 +98,7 @@ export async function run(args: string[]): Promise<object | undefined> {
     return { bench: 'cold-search', ...compared }
   }
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-cold-'))
-  const redis = await startLocalRedis({ dir, persistent: false })
+  const redis = await startTemporaryRedis({ dir, persistent: false })
   await using database = values.seeded ? openSeededDatabase('cold-search') : await openTemporaryDatabase()
   const { db } = database
   const settings: ApiSettings = { dir, databaseUrl: database.url, redisUrl: redis.url, meili: undefined }

@@ -14,11 +14,11 @@ import { findEnd } from '../src/events/read.ts'
 import { openLogTail } from '../src/events/tail.ts'
 import { createAccount } from '../src/library/accounts/accounts.ts'
 import { createKey } from '../src/library/accounts/keys.ts'
-import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import { openApi } from '../src/server/main.ts'
 import type { About } from './support/bench.ts'
 import { openTemporaryDatabase, type TemporaryDatabase } from './support/postgres.ts'
+import { startTemporaryRedis } from './support/redis.ts'
 import { median, percentile, round } from './support/stats.ts'
 
 /** Aims: what the event log promises to those who follow it. */
@@ -121,7 +121,7 @@ interface Service {
 
 async function serve({ db, url }: TemporaryDatabase): Promise<Service> {
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-events-'))
-  const redis = await startLocalRedis({ dir, persistent: false })
+  const redis = await startTemporaryRedis({ dir, persistent: false })
   const config = parseConfig({ DATA_DIR: dir, PUBLIC_URL: 'http://localhost:3000', RATE_LIMIT_SCALE: '1000000' })
   const logger = createLogger({ level: 'error' })
   const api = await openApi({ config, databaseUrl: url, redisUrl: redis.url, logger, port: 0, host: '127.0.0.1' })

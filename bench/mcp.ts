@@ -10,13 +10,13 @@ import autocannon from 'autocannon'
 import express from 'express'
 import { parseConfig } from '../src/config.ts'
 import { collectSeldom } from '../src/idle-memory.ts'
-import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { openApi } from '../src/server/main.ts'
 import type { About } from './support/bench.ts'
 import { SEED_WORDS, seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
+import { startTemporaryRedis } from './support/redis.ts'
 import { median } from './support/stats.ts'
 
 /**
@@ -242,7 +242,7 @@ async function cpuOf(server: ChildProcess): Promise<number> {
 
 async function serve(): Promise<undefined> {
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-mcp-'))
-  const redis = await startLocalRedis({ dir, persistent: false })
+  const redis = await startTemporaryRedis({ dir, persistent: false })
   const database = await openTemporaryDatabase()
   await seedLibrary(database.db, { frames: Number(process.env.BENCH_FRAMES ?? 10_000) })
   const logger = createLogger({ level: 'error' })

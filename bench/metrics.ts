@@ -8,12 +8,12 @@ import autocannon from 'autocannon'
 import { parseConfig } from '../src/config.ts'
 import { openEdge } from '../src/http/edge.ts'
 import { openRequestTimes } from '../src/http/request-times.ts'
-import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import { openApi } from '../src/server/main.ts'
 import type { About } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
+import { startTemporaryRedis } from './support/redis.ts'
 import { median, round } from './support/stats.ts'
 
 /** Aim: counting takes at most 2 % of a warm read. A busy machine blurs the other ratio more than that. */
@@ -117,7 +117,7 @@ async function serve(): Promise<undefined> {
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-'))
   const database = await openTemporaryDatabase()
   await seedLibrary(database.db, { frames: 2_000 })
-  const redis = await startLocalRedis({ dir: join(dir, 'redis') })
+  const redis = await startTemporaryRedis({ dir: join(dir, 'redis') })
   const config = parseConfig({ DATA_DIR: dir, RATE_LIMIT_SCALE: '1000000', LOG_LEVEL: 'silent' })
   const logger = createLogger({ level: 'silent' })
   const shared = { config, databaseUrl: database.url, redisUrl: redis.url, logger, port: 0, host: '127.0.0.1' }

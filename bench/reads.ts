@@ -11,7 +11,6 @@ import autocannon from 'autocannon'
 import express from 'express'
 import { type Config, parseConfig } from '../src/config.ts'
 import { collectSeldom } from '../src/idle-memory.ts'
-import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import { imageKeysOf, imageNamesOf } from '../src/media/image-name.ts'
 import { openMediaStore } from '../src/media/open-store.ts'
@@ -19,6 +18,7 @@ import { openApi } from '../src/server/main.ts'
 import type { About } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
 import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
+import { startTemporaryRedis } from './support/redis.ts'
 import { median, round } from './support/stats.ts'
 
 const PATHS = { wall: '/api/frames', search: '/api/search?q=dark' } as const
@@ -139,7 +139,7 @@ interface Served {
 
 async function serve({ seeded }: { seeded: boolean }): Promise<undefined> {
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-reads-'))
-  const redis = await startLocalRedis({ dir, persistent: false })
+  const redis = await startTemporaryRedis({ dir, persistent: false })
   const database = seeded ? openSeededDatabase('reads') : await openTemporaryDatabase()
   if (!seeded) await seedLibrary(database.db, { frames: 2_000 })
   const config = parseConfig({

@@ -14,7 +14,6 @@ import { createAccount } from '../src/library/accounts/accounts.ts'
 import { createKey, revokeKey } from '../src/library/accounts/keys.ts'
 import { createBoard, shareBoard } from '../src/library/collections/boards.ts'
 import { pinFrames } from '../src/library/collections/pins.ts'
-import { startLocalRedis } from '../src/local/redis.ts'
 import { createLogger } from '../src/logger.ts'
 import { openApi } from '../src/server/main.ts'
 import { ATTACKS, type Outcome, type Target } from './support/attacks.ts'
@@ -22,6 +21,7 @@ import type { About } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
 import { BENCH_PREFIX, fillMirror } from './support/mirror.ts'
 import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
+import { startTemporaryRedis } from './support/redis.ts'
 import { percentile, round } from './support/stats.ts'
 
 /**
@@ -60,7 +60,7 @@ export async function run(args: string[]): Promise<object | undefined> {
     },
   })
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-starve-'))
-  const redis = await startLocalRedis({ dir, persistent: false })
+  const redis = await startTemporaryRedis({ dir, persistent: false })
   await using database = values.seeded ? openSeededDatabase('starve') : await openTemporaryDatabase()
   if (!values.seeded) await seedLibrary(database.db, { frames: Number(values.frames) })
   const settings: Settings = { dir, databaseUrl: database.url, redisUrl: redis.url, meili: meiliOfEnvironment() }

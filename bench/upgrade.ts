@@ -6,6 +6,7 @@ import { freePort } from '../src/local/ports.ts'
 import { startLocalPostgres } from '../src/local/postgres.ts'
 import { startLocalRedis } from '../src/local/redis.ts'
 import type { About } from './support/bench.ts'
+import { openEnding } from './support/ending.ts'
 import { openLoad, openRouter } from './support/mixed-load.ts'
 import { checkOut, type Installation, runPart, thisVersion, type Version } from './support/versions.ts'
 
@@ -32,20 +33,22 @@ export const about: About = {
 export async function run(args: string[]): Promise<object> {
   const commit = args.find((arg) => !arg.startsWith('--')) ?? 'HEAD^'
   const folder = mkdtempSync(join(tmpdir(), 'bench-upgrade-'))
-  using older = checkOut(commit, folder)
-  const newer = thisVersion()
-  const [postgres, redis] = await Promise.all([
-    startLocalPostgres({ dir: join(folder, 'postgres') }),
-    startLocalRedis({ dir: join(folder, 'redis') }),
-  ])
-  const installation = { databaseUrl: postgres.url, redisUrl: redis.url, dataDir: folder }
+  const ending = openEnding()
+  ending.defer(() => rmSync(folder, { recursive: true, force: true }))
   try {
+    const older = checkOut(commit, folder)
+    ending.defer(() => older[Symbol.dispose]())
+    const newer = thisVersion()
+    const [postgres, redis] = await Promise.all([
+      ending.use(startLocalPostgres({ dir: join(folder, 'postgres') }), (started) => started.stop()),
+      ending.use(startLocalRedis({ dir: join(folder, 'redis') }), (started) => started.stop()),
+    ])
+    const installation = { databaseUrl: postgres.url, redisUrl: redis.url, dataDir: folder }
     const result = await upgrade(older, newer, installation)
     if (!args.includes('--json')) console.table(result.by_kind)
     return { bench: 'upgrade', from: older.name, to: newer.name, ...result }
   } finally {
-    await Promise.all([postgres.stop(), redis.stop()])
-    rmSync(folder, { recursive: true, force: true })
+    await ending.leave()
   }
 }
 

@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { constants, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
@@ -8,6 +8,7 @@ import { openDb } from '../../src/db/client.ts'
 import { freePort } from '../../src/local/ports.ts'
 import { startLocalPostgres } from '../../src/local/postgres.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
+import { openEnding } from './ending.ts'
 import { SETTINGS_WHEN_FILLED } from './postgres.ts'
 import { askAll, postgresCpuMs, QUESTION_KINDS, questionsOf } from './question-cost.ts'
 import { mean, round } from './stats.ts'
@@ -43,28 +44,30 @@ export async function compareWithCommit(
   const folder = keep === undefined ? mkdtempSync(join(tmpdir(), 'bench-cold-against-')) : resolve(keep)
   mkdirSync(folder, { recursive: true })
   chmodSync(folder, 0o755)
-  const { things, leave, abort } = untilDone()
+  const ending = openEnding()
+  const aborting = new AbortController()
   try {
-    if (keep === undefined) things.defer(() => rmSync(folder, { recursive: true, force: true }))
+    if (keep === undefined) ending.defer(() => rmSync(folder, { recursive: true, force: true }))
     const older = checkOut(commit, folder)
-    if (keep === undefined) things.defer(() => older[Symbol.dispose]())
+    if (keep === undefined) ending.defer(() => older[Symbol.dispose]())
     const newer = thisVersion()
-    const redis = await startLocalRedis({ dir: join(folder, 'redis'), persistent: false })
-    things.defer(() => redis.stop())
-    const postgres = await startLocalPostgres({
-      dir: join(folder, 'postgres'),
-      settings: SETTINGS_WHEN_FILLED,
-    })
-    things.defer(() => postgres.stop())
+    const redis = await ending.use(startLocalRedis({ dir: join(folder, 'redis'), persistent: false }), (started) =>
+      started.stop(),
+    )
+    const postgres = await ending.use(
+      startLocalPostgres({ dir: join(folder, 'postgres'), settings: SETTINGS_WHEN_FILLED }),
+      (started) => started.stop(),
+    )
+    ending.defer(() => aborting.abort())
     const against: Record<string, Record<string, Against>> = {}
     for (const frames of sizes) {
       const open = async (version: Version, side: string) => {
         const dataDir = join(folder, `${side}-${frames}`)
         mkdirSync(dataDir, { recursive: true })
         const library = { name: `${side}_${frames}`, frames, dataDir }
-        const databaseUrl = await seededDatabase(version, postgres.url, library, abort)
+        const databaseUrl = await seededDatabase(version, postgres.url, library, aborting.signal)
         const api = await openApi(version, { databaseUrl, redisUrl: redis.url, dataDir })
-        things.use(api)
+        ending.defer(() => api[Symbol.asyncDispose]())
         return api
       }
       const [before, after] = await Promise.all([open(older, 'before'), open(newer, 'after')])
@@ -72,31 +75,7 @@ export async function compareWithCommit(
     }
     return { from: older.name, to: newer.name, against }
   } finally {
-    await leave()
-  }
-}
-
-/** What to stop at the end, whether the run ends by itself or by a signal. */
-function untilDone() {
-  const things = new AsyncDisposableStack()
-  const aborting = new AbortController()
-  let leaving: Promise<void> | undefined
-  const stop = async (signal: NodeJS.Signals) => {
-    aborting.abort()
-    leaving = things.disposeAsync().finally(() => process.exit(128 + constants.signals[signal]))
-    await leaving
-  }
-  const signals = ['SIGINT', 'SIGTERM'] as const
-  for (const signal of signals) process.once(signal, stop)
-  return {
-    things,
-    abort: aborting.signal,
-    async leave() {
-      // The process ends when all has stopped.
-      if (leaving) await leaving
-      await things.disposeAsync()
-      for (const signal of signals) process.off(signal, stop)
-    },
+    await ending.leave()
   }
 }
 

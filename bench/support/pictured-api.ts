@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { parseConfig } from '../../src/config.ts'
 import type { Db } from '../../src/db/client.ts'
-import { startLocalRedis } from '../../src/local/redis.ts'
 import { createLogger } from '../../src/logger.ts'
 import type { AppOverrides } from '../../src/server/build-app.ts'
 import { openApi } from '../../src/server/main.ts'
 import { seedLibrary } from './library.ts'
 import { openTemporaryDatabase } from './postgres.ts'
+import { startTemporaryRedis } from './redis.ts'
 
 export interface PicturedApi {
   url: string
@@ -30,7 +30,7 @@ export async function openPicturedApi({
   overrides?: AppOverrides
 }): Promise<PicturedApi> {
   const dir = mkdtempSync(join(tmpdir(), 'frames-pages-'))
-  const redis = await startLocalRedis({ dir, persistent: false })
+  const redis = await startTemporaryRedis({ dir, persistent: false })
   const database = await openTemporaryDatabase()
   if (frames > 0) await seedLibrary(database.db, { frames })
   const config = parseConfig({

@@ -5,6 +5,7 @@ import { parseConfig } from '../../src/config.ts'
 import { type Db, openDb } from '../../src/db/client.ts'
 import { migrateDatabase } from '../../src/db/migrate.ts'
 import { sharedBuffersMb, startLocalPostgres } from '../../src/local/postgres.ts'
+import { openEnding } from './ending.ts'
 
 export interface TemporaryDatabase {
   db: Db
@@ -27,7 +28,10 @@ export function openSeededDatabase(bench: string): TemporaryDatabase {
   return { db, url: databaseUrl, [Symbol.asyncDispose]: () => db.$client.end() }
 }
 
-/** A migrated PostgreSQL in a temporary folder, set up as by the service. Unless `durable`, commits skip the disk. */
+/**
+ * A migrated PostgreSQL in a temporary folder, set up as by the service. Unless `durable`, commits skip the disk. A
+ * signal that ends the bench stops it.
+ */
 export async function openTemporaryDatabase({
   durable = false,
 }: {
@@ -35,10 +39,12 @@ export async function openTemporaryDatabase({
 } = {}): Promise<TemporaryDatabase> {
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-'))
   chmodSync(dir, 0o755)
-  const postgres = await startLocalPostgres({
-    dir: join(dir, 'postgres'),
-    settings: durable ? { shared_buffers: SETTINGS_WHEN_FILLED.shared_buffers } : SETTINGS_WHEN_FILLED,
-  })
+  const ending = openEnding()
+  ending.defer(() => rmSync(dir, { recursive: true, force: true }))
+  const settings = durable ? { shared_buffers: SETTINGS_WHEN_FILLED.shared_buffers } : SETTINGS_WHEN_FILLED
+  const postgres = await ending.use(startLocalPostgres({ dir: join(dir, 'postgres'), settings }), (started) =>
+    started.stop(),
+  )
   const db = openDb({ url: postgres.url, statementTimeoutMs: 0 })
   await migrateDatabase(db)
   return {
@@ -46,8 +52,7 @@ export async function openTemporaryDatabase({
     url: postgres.url,
     async [Symbol.asyncDispose]() {
       await db.$client.end()
-      await postgres.stop()
-      rmSync(dir, { recursive: true, force: true })
+      await ending.leave()
     },
   }
 }

@@ -4,6 +4,8 @@ import { existsSync, openSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+import { openEnding } from './ending.ts'
+
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** A checked out version of the service, with its packages. */
@@ -49,7 +51,10 @@ export interface Installation {
   dataDir: string
 }
 
-/** One process of a version: `api`, `worker` or `migrate`. Its log goes to a file in the data folder. */
+/**
+ * One process of a version: `api`, `worker` or `migrate`. Its log goes to a file in the data folder. A signal that ends
+ * the bench stops it.
+ */
 export function runPart(
   { name, root }: Version,
   part: 'api' | 'worker' | 'migrate',
@@ -69,14 +74,14 @@ export function runPart(
     stdio: ['ignore', log, log],
   })
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
-  return {
-    process: child,
-    ended,
-    stop() {
-      child.kill('SIGTERM')
-      return ended
-    },
+  const stop = () => {
+    child.kill('SIGTERM')
+    return ended
   }
+  const ending = openEnding()
+  ending.defer(stop)
+  ended.then(ending.leave)
+  return { process: child, ended, stop }
 }
 
 /** Fills a database with the made-up library of a version, by its own code. `abort` ends it. */
