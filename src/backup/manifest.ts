@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { MediaStore } from '../media/media-store.ts'
+import { isKey, type MediaStore } from '../media/media-store.ts'
 import { BackupFailure } from './failure.ts'
 
 /** Raise it when an older version could not restore what this one writes. */
 const FORMAT = 1
 
-const Stored = z.strictObject({ file: z.string(), bytes: z.int(), sha256: z.string() })
+/** Of a table, a column or a sequence. */
+const Name = z.string().regex(/^\w+(\.\w+)?$/)
+
+const Stored = z.strictObject({ file: z.string().refine(isKey), bytes: z.int(), sha256: z.string() })
 
 const Manifest = z.strictObject({
   format: z.literal(FORMAT),
@@ -17,8 +20,8 @@ const Manifest = z.strictObject({
   /** The migrations of the database, in order. */
   migrations: z.array(z.strictObject({ when: z.int(), hash: z.string() })),
   /** In the order in which they can be filled. */
-  tables: z.array(Stored.extend({ table: z.string(), columns: z.array(z.string()), rows: z.int() })),
-  sequences: z.array(z.strictObject({ sequence: z.string(), last_value: z.string() })),
+  tables: z.array(Stored.extend({ table: Name, columns: z.array(Name), rows: z.int() })),
+  sequences: z.array(z.strictObject({ sequence: Name, last_value: z.string().regex(/^\d+$/) })),
   images: z.strictObject({
     /** Images are copied into `files/`, or left in the bucket that the service uses. */
     mode: z.enum(['copy', 'reference']),
@@ -69,7 +72,7 @@ export async function readManifest(place: MediaStore, name: string): Promise<Man
   const damaged = `The manifest of the backup ${name} is damaged. Choose another with --backup.`
   let content: Record<string, unknown>
   try {
-    content = JSON.parse(bytes.toString()) as Record<string, unknown>
+    content = { ...JSON.parse(bytes.toString()) } as Record<string, unknown>
   } catch {
     throw new BackupFailure(damaged)
   }

@@ -41,8 +41,12 @@ const KEY = /^[a-z0-9]+(?:[a-z0-9._-]*[a-z0-9])?(?:\/[a-z0-9]+(?:[a-z0-9._-]*[a-
 
 /** Accepts our own keys only: no `..`, no absolute path, nothing that file systems and URLs read differently. */
 export function checkKey(key: string): string {
-  if (key.length > 300 || !KEY.test(key) || key.includes('..')) throw new Error('bad storage key')
+  if (!isKey(key)) throw new Error('bad storage key')
   return key
+}
+
+export function isKey(key: string): boolean {
+  return key.length <= 300 && KEY.test(key) && !key.includes('..')
 }
 
 export function checkPrefix(prefix: string): string {

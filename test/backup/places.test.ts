@@ -168,10 +168,13 @@ test('a damaged, missing, newer or interrupted backup is refused in one line and
   writeFileSync(image, flip(7)(readFileSync(image)))
 
   const manifest = join(at, 'manifest.json')
-  const list = readdirSync(at).find((name) => name.startsWith('files-'))!
-  expect(await spoilt(join(at, list), flip(20))).toMatch(/files-000001\.ndjson\.zst/)
+  expect(await spoilt(join(at, 'files-000001.ndjson.zst'), flip(20))).toMatch(/files-000001\.ndjson\.zst/)
   expect(await spoilt(manifest, flip(40))).toMatch(/manifest .* is damaged/)
-  expect(await spoilt(manifest, half)).toMatch(/manifest .* is damaged/)
+  for (const made of [half, () => Buffer.from('null'), () => Buffer.from('[]')])
+    expect(await spoilt(manifest, made)).toMatch(/manifest .* is damaged/)
+  const [first] = JSON.parse(readFileSync(manifest, 'utf8')).tables
+  for (const made of [{ file: '../../../etc/passwd' }, { table: 'videos; drop table videos' }, { columns: ['a"b'] }])
+    expect(await spoilt(manifest, (as) => signed(as, { tables: [{ ...first, ...made }] }))).toMatch(/is damaged/)
   expect(await spoilt(manifest, () => undefined)).toMatch(/holds no whole backup.*interrupted.*frames backup again/)
   expect(await spoilt(manifest, (bytes) => signed(bytes, { format: 2, version: '9.0.0' }))).toMatch(
     /made by version 9\.0\.0, which is newer. Install that version/,
