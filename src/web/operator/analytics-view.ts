@@ -3,7 +3,7 @@ import type { ShownFrame } from '../../search/library-search.ts'
 import { counted } from '../actions.ts'
 import { altOf, thumb } from '../frame-card.ts'
 import { type Html, html, trusted } from '../html.ts'
-import { clock } from '../words.ts'
+import { clock, thousands } from '../words.ts'
 import { bar, legend, lineChart } from './chart.ts'
 import { ago, dollars, operatorHead, span } from './parts.ts'
 
@@ -105,7 +105,7 @@ function totals({ saves, activity, videos, model, searches }: AnalyticsFigures):
   ]
   return html`<dl class="totals">${entries.map(
     ([name, value]) =>
-      html`<div><dt>${name}</dt><dd>${typeof value === 'number' ? value.toLocaleString('en') : value}</dd></div>`,
+      html`<div><dt>${name}</dt><dd>${typeof value === 'number' ? thousands(value) : value}</dd></div>`,
   )}</dl>`
 }
 

@@ -3,7 +3,7 @@ import type { VideoReport } from '../../library/videos/video-status.ts'
 import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'
-import { capitalized } from '../words.ts'
+import { capitalized, thousands } from '../words.ts'
 import { megabytes, operatorHead } from './parts.ts'
 import { stageTable, videoRow } from './video-row.ts'
 
@@ -78,7 +78,7 @@ export function countLinks(counts: StatusCounts, shown?: ShownList): Html[] {
     const n = statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
     const here = list === shown && trusted(' aria-current="true"')
     return html`<a href="/operator${list !== 'all' && `?show=${list}`}" data-list="${list}"${here}>${capitalized(list)}
-<b>${n.toLocaleString('en')}</b></a>`
+<b>${thousands(n)}</b></a>`
   })
 }
 
