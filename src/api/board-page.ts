@@ -29,13 +29,22 @@ export function boardOf({ caller, params }: { caller: Caller; params: { id: stri
 
 export const itemParameters = { after: cursorParameter(PIN_CURSOR) } as const satisfies Parameters
 
+interface BoardPage {
+  kind: 'own' | 'shared'
+  /** What names the board and whom it is shown to. */
+  name: string
+  /** Finds the board, or refuses. */
+  look: () => Promise<BoardVersion>
+  view: (stored: LoadedBoard) => Promise<object>
+}
+
 /** Sends a page of a board, from memory while board and library are unchanged. */
 export async function sendBoardPage(
   { db, kept, publicUrl }: BoardsDeps,
   { req, res, query: { after } }: { req: Request; res: Response; query: { after?: string | undefined } },
-  board: BoardVersion,
-  { kind, view }: { kind: string; view: (stored: LoadedBoard) => Promise<object> },
+  { kind, name, look, view }: BoardPage,
 ): Promise<undefined> {
+  const board = await kept.lookUp(`${kind} ${name}`, look)
   const { body, next } = await kept.find(`${kind} ${board.id} ${board.version} ${after ?? ''}`, async () => {
     const stored = await loadFoundBoard(db, board, { after, limit: BOARD_PAGE })
     return { text: JSON.stringify({ board: await view(stored), next: stored.next }), next: stored.next }

@@ -143,8 +143,10 @@ export const boardEndpoints = [
       errors: [404],
     },
     async (deps: BoardsDeps, input) =>
-      sendBoardPage(deps, input, await findBoard(deps.db, boardOf(input)), {
+      sendBoardPage(deps, input, {
         kind: 'own',
+        name: `${input.caller.account.id} ${input.params.id}`,
+        look: () => findBoard(deps.db, boardOf(input)),
         view: (stored) => toBoardWithItems(deps, stored),
       }),
   ),

@@ -64,8 +64,10 @@ export const sharedBoardEndpoints = [
       headers: { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' },
     },
     async (deps: BoardsDeps, input) =>
-      sendBoardPage(deps, input, await findSharedBoard(deps.db, input.params.token), {
+      sendBoardPage(deps, input, {
         kind: 'shared',
+        name: input.params.token,
+        look: () => findSharedBoard(deps.db, input.params.token),
         async view(stored) {
           const { shared_at: _, ...board } = await toBoardWithItems(deps, stored)
           return board

@@ -98,7 +98,10 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
   const help = `Send Authorization: Bearer <key>. Keys are made at ${publicUrl}/keys`
   const challenge = `Bearer realm="frame-library", error="invalid_token", error_description="${help}"`
 
-  const keys = openKeyChecks(db)
+  // Not awaited, because no answer depends on it.
+  const keys = openKeyChecks(db, (key) => {
+    recordKeyUse(db, key).catch((error: unknown) => logger.warn({ err: error }, 'last use of a key not recorded'))
+  })
 
   /** Failed checks are limited by address and by key. A valid key is never refused for the failures of others. */
   async function failure(req: Request, res: Response, bearer: string | undefined): Promise<AppError> {
@@ -121,10 +124,6 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
     const bearer = bearerOf(req)
     const caller = await keys.check(bearer)
     if (!caller) throw await failure(req, res, bearer)
-    // Not awaited, because the answer does not depend on it.
-    recordKeyUse(db, caller.key).catch((error: unknown) =>
-      logger.warn({ err: error }, 'last use of a key not recorded'),
-    )
     return caller
   }
 

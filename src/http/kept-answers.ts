@@ -1,3 +1,4 @@
+import { openSharedLookup } from '../shared-lookup.ts'
 import { CompressibleBody } from './compressed-body.ts'
 import type { ReadModelVersion } from './read-model-version.ts'
 import { openVersionedCache } from './versioned-cache.ts'
@@ -10,6 +11,8 @@ interface KeptAnswer {
 }
 
 export interface KeptAnswers {
+  /** What an answer depends on, as it is now. Concurrent callers share look-ups that began after they asked. */
+  lookUp<T extends object>(key: string, look: () => Promise<T>): Promise<T>
   /**
    * The answer of a key: made once for all concurrent callers and kept until the read model changes. The key must
    * include everything else that the answer depends on. Check before the call who may see it.
@@ -25,7 +28,9 @@ export function openKeptAnswers(readModel: ReadModelVersion, { maxBytes = 32 * 1
     // Twice the body: its compressed forms are kept beside it.
     sizeOf: ({ body }) => body.bytes.length * 2,
   })
+  const shared = openSharedLookup<object>()
   return {
+    lookUp: <T extends object>(key: string, look: () => Promise<T>) => shared(key, look) as Promise<T>,
     async find(key, make) {
       const { value } = await cache.getOrLoad(key, async () => {
         const { text, next } = await make()

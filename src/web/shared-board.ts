@@ -33,13 +33,14 @@ export function sharedBoardRouter({ db, assets, limits, logger, search, publicUr
     res.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })
     await limits.consume('anonymous', contextOf(req).address, POINTS.read)
     const { after } = readPageParameters(req.originalUrl, pageParameters)
-    const found = await findSharedBoard(db, String(req.params.token))
+    const token = String(req.params.token)
+    const found = await kept.lookUp(`shared ${token}`, () => findSharedBoard(db, token))
     const page = await kept.find(`page ${found.id} ${found.version} ${after ?? ''}`, async () => {
       const stored = await loadFoundBoard(db, found, { after, limit: BOARD_PAGE })
       const { next } = stored
       const board = await toBoardWithItems({ search, publicUrl }, stored)
       const body = boardPage(board, { after, next })
-      const head = boardCard(board, `${publicUrl}/shared/${String(req.params.token)}`)
+      const head = boardCard(board, `${publicUrl}/shared/${token}`)
       return { text: layout(assets, { title: board.name, noIndex: true, wide: true, body, head }), next }
     })
     return sendPage(res, { publicUrl, page: page.body })

@@ -56,27 +56,49 @@ test('a key that has died is refused by itself, from whatever address it comes',
   expect((await from(31, second.key)).status).toBe(200)
 })
 
+test('concurrent requests with one key share look-ups, and one after a revocation is refused', async () => {
+  const { key, record, account } = await seedAccount(api.db)
+  const { counted, questions } = countedClient()
+  let uses = 0
+  const checks = openKeyChecks({ $client: counted }, () => uses++)
+  expect(await checks.check(key)).toBeDefined()
+  questions.asked = 0
+  const found = await Promise.all(Array.from({ length: 500 }, () => checks.check(key)))
+  expect(new Set(found.map((caller) => caller?.account.id))).toEqual(new Set([account.id]))
+  expect(questions.asked).toBe(2)
+  expect(uses).toBe(3)
+
+  const before = Array.from({ length: 10 }, () => checks.check(key))
+  await revokeKey(api.db, { accountId: account.id, keyId: record.id })
+  expect(await checks.check(key)).toBeUndefined()
+  await Promise.all(before)
+})
+
+/** A pool that counts its queries. */
+function countedClient() {
+  const { $client } = api.db
+  const questions = { asked: 0 }
+  const query = (...given: Parameters<typeof $client.query>) => {
+    questions.asked++
+    return $client.query(...given)
+  }
+  return { counted: { query } as unknown as typeof $client, questions }
+}
+
 test('unknown keys share a look-up, malformed and known wrong ones need none, a revoked one is dead', async () => {
   const { key, record, account } = await seedAccount(api.db)
-  let questions = 0
-  const { $client } = api.db
-  const counted = {
-    query: (...given: Parameters<typeof $client.query>) => {
-      questions++
-      return $client.query(...given)
-    },
-  }
-  const checks = openKeyChecks({ $client: counted } as unknown as typeof api.db)
+  const { counted, questions } = countedClient()
+  const checks = openKeyChecks({ $client: counted })
   const wrong = Array.from({ length: 1_000 }, generateKey)
   const found = await Promise.all([...wrong, key].map((presented) => checks.check(presented)))
   expect(found.map((caller) => caller !== undefined)).toEqual([...wrong.map(() => false), true])
-  expect(questions).toBeLessThan(10)
+  expect(questions.asked).toBeLessThan(10)
 
-  questions = 0
+  questions.asked = 0
   await Promise.all([...wrong.slice(-500), 'flk_live_x', undefined].map((presented) => checks.check(presented)))
-  expect(questions).toBe(0)
+  expect(questions.asked).toBe(0)
   expect(await checks.check(key)).toBeDefined()
-  expect(questions).toBe(1)
+  expect(questions.asked).toBe(1)
   await revokeKey(api.db, { accountId: account.id, keyId: record.id })
   expect(await checks.check(key)).toBeUndefined()
 })

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { atMost } from '../../at-most.ts'
 import type { Db } from '../../db/client.ts'
+import { openSharedLookup } from '../../shared-lookup.ts'
 import { sha256 } from '../ids.ts'
 import { authenticate, type Caller, isWellFormedKey } from './keys.ts'
 
@@ -17,25 +18,36 @@ const DEAD_MS = 60_000
 const MAX_BATCH = 1_000
 
 /**
- * Checks keys so that invalid ones cost little. A wrong checksum needs no query. Unknown keys are looked up together,
- * one query at a time, however many arrive: they cannot take all connections.
+ * Checks keys so that floods cost little. A wrong checksum needs no query. Unknown keys are looked up together, one
+ * query at a time, and so are concurrent requests with one key: they cannot take all connections. `used` is told once
+ * for each look-up of a valid key.
  */
-export function openKeyChecks(db: Pick<Db, '$client'>): KeyChecks {
+export function openKeyChecks(
+  db: Pick<Db, '$client'>,
+  used: (key: Caller['key']) => void = () => undefined,
+): KeyChecks {
   const known = new LRUCache<string, true>(atMost(MAX_KNOWN))
   const dead = new LRUCache<string, true>({ ...atMost(MAX_DEAD), ttl: DEAD_MS })
   const exists = openExistence(db)
+  const shared = openSharedLookup<Caller | undefined>()
+
+  async function lookUp(bearer: string, hash: string): Promise<Caller | undefined> {
+    const caller = known.has(hash) || (await exists(hash)) ? await authenticate(db, bearer) : undefined
+    if (caller) {
+      known.set(hash, true)
+      used(caller.key)
+    } else {
+      known.delete(hash)
+      dead.set(hash, true)
+    }
+    return caller
+  }
+
   return {
     async check(bearer) {
       if (bearer === undefined || !isWellFormedKey(bearer)) return undefined
       const hash = sha256(bearer)
-      if (dead.has(hash)) return undefined
-      const caller = known.has(hash) || (await exists(hash)) ? await authenticate(db, bearer) : undefined
-      if (caller) known.set(hash, true)
-      else {
-        known.delete(hash)
-        dead.set(hash, true)
-      }
-      return caller
+      return dead.has(hash) ? undefined : shared(hash, () => lookUp(bearer, hash))
     },
   }
 }
