@@ -10,12 +10,14 @@ import type { LogTail } from '../events/tail.ts'
 import { createApp } from '../http/app.ts'
 import { createAuthentication, guardStreams } from '../http/authenticate.ts'
 import { openCachedReads } from '../http/cached-reads.ts'
+import { addressReader } from '../http/client-address.ts'
 import { endpointRouter } from '../http/endpoint-router.ts'
 import type { EventStreamLimits, EventStreams } from '../http/event-stream.ts'
 import { openKeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openReadModelVersion } from '../http/read-model-version.ts'
 import type { RequestTimes } from '../http/request-times.ts'
+import { startInTurn } from '../http/start-in-turn.ts'
 import { openLongAnswers } from '../http/stream-body.ts'
 import { openTurns } from '../http/turns.ts'
 import { openUnansweredSearches } from '../library/unanswered-searches.ts'
@@ -153,7 +155,10 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     docsPageRouter({ ...pages, documents, limits, publicUrl }),
   ]
   const { times } = deps
-  const listener = createApp({ logger, trustProxy: config.trustProxy, times, limits, routers })
+  const { trustProxy } = config
+  const listener = startInTurn(createApp({ logger, trustProxy, times, limits, routers }), {
+    addressOf: addressReader(trustProxy),
+  })
   const close = async () => {
     pages.close()
     await unanswered[Symbol.asyncDispose]()
