@@ -131,6 +131,9 @@ async function writeBuffer(file: FileHandle, body: Buffer, maxBytes: number): Pr
 /** An upload checks the free space each time it has written this much. */
 const LOOK_EVERY_BYTES = 8 * 1024 * 1024
 
+/** Each write is handed to another thread. Few large ones leave more of the processors to others. */
+const WRITE_BYTES = 1024 * 1024
+
 async function writeStream(
   file: FileHandle,
   folder: string,
@@ -139,16 +142,36 @@ async function writeStream(
 ): Promise<number> {
   let bytes = 0
   let lookedAt = 0
+  let gathered: Buffer[] = []
+  let gatheredBytes = 0
+  const write = async () => {
+    const chunks = gathered
+    gathered = []
+    gatheredBytes = 0
+    await writeAll(file, chunks)
+    if (release) chunks.forEach(release)
+  }
   for await (const chunk of body) {
     bytes += (chunk as Buffer).length
     if (bytes > maxBytes) throw tooLarge(maxBytes)
-    await file.write(chunk as Buffer)
-    release?.(chunk as Buffer)
+    gathered.push(chunk as Buffer)
+    gatheredBytes += (chunk as Buffer).length
+    if (gatheredBytes < WRITE_BYTES) continue
+    await write()
     if (bytes - lookedAt < LOOK_EVERY_BYTES) continue
     await requireRoom(folder)
     lookedAt = bytes
   }
+  await write()
   return bytes
+}
+
+/** A disk that has no room for all takes a part without an error; the next write shows it. */
+async function writeAll(file: FileHandle, chunks: Buffer[]): Promise<void> {
+  if (chunks.length === 0) return
+  const { bytesWritten } = await file.writev(chunks)
+  const whole = chunks.reduce((sum, { length }) => sum + length, 0)
+  if (bytesWritten < whole) await file.writeFile(Buffer.concat(chunks).subarray(bytesWritten))
 }
 
 /** The promise's value; undefined when the file does not exist. */
