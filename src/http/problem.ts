@@ -209,7 +209,8 @@ function answerProblem(
   const answer = () => {
     if (res.headersSent) res.destroy()
     else sendProblem(req, res, problem)
-    if (!req.complete && req.readableFlowing === null) req.on('data', freeChunk)
+    // Flowing, it has a reader. A reader that failed leaves it paused.
+    if (!req.complete && req.readableFlowing !== true) req.on('data', freeChunk).resume()
   }
   if (problem.code === 'rate_limited' && !isNews) setTimeout(answer, LATE_MS)
   else answer()
