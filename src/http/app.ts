@@ -3,6 +3,7 @@ import express, { type RequestHandler, type Router } from 'express'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { contextOf, isPreflight, openEdge, sendPreflight } from './edge.ts'
+import type { Intake } from './intake.ts'
 import { problemHandler } from './problem.ts'
 import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
 import type { RequestTimes } from './request-times.ts'
@@ -13,6 +14,8 @@ export interface AppOptions {
   trustProxy: number
   /** Records the times of requests. Absent: they are not recorded. */
   times?: RequestTimes | undefined
+  /** Learns which addresses ask, and slows refused bodies. Absent: none is slowed. */
+  intake?: Intake
   /** The limits that requests without a charge of their own count against: refusals and OPTIONS. */
   limits: LocalLimits
   /** Routers in the order in which they are tried. Each holds full paths. */
@@ -23,7 +26,7 @@ export interface AppOptions {
  * The HTTP application: the edge (request context and headers), the routers, then 405 for known paths, 404, and
  * errors as JSON. It holds no state; `server/main.ts` wires it.
  */
-export function createApp({ logger, trustProxy, times, limits, routers }: AppOptions): RequestListener {
+export function createApp({ logger, trustProxy, times, intake, limits, routers }: AppOptions): RequestListener {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -34,13 +37,13 @@ export function createApp({ logger, trustProxy, times, limits, routers }: AppOpt
   // Within Express, because it replaces the prototypes of request and response. That is slow for objects that were used
   // before.
   const methods = { allowed: allowedMethods, literal: literalMethods(routers, allowedMethods) }
-  app.use(beginRequest(openEdge({ logger, trustProxy }), limits, methods))
+  app.use(beginRequest(openEdge({ logger, trustProxy, intake }), limits, methods))
   for (const router of routers) app.use(router)
   app.use(refuseMethod(allowedMethods))
   app.use(() => {
     throw new AppError('not_found', 'There is nothing at this address. See /openapi.json for the API.')
   })
-  app.use(problemHandler(logger, limits))
+  app.use(problemHandler(logger, limits, intake))
   return app
 }
 

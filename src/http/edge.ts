@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../logger.ts'
 import { addressReader } from './client-address.ts'
+import type { Intake } from './intake.ts'
 import type { Payer } from './rate-limit/budgets.ts'
 
 /** The facts about a request that every answer needs. They are computed once, before any route runs. */
@@ -31,13 +32,19 @@ export function contextOf(req: IncomingMessage): RequestContext {
   return context
 }
 
+interface EdgeOptions {
+  logger: Logger
+  trustProxy: number
+  /** Learns which addresses ask. */
+  intake?: Pick<Intake, 'note'> | undefined
+}
+
 /**
  * Opens the edge. It creates each request's context, sets the headers of every answer, and logs the request at debug
  * level once its answer is sent.
  */
-export function openEdge(options: { logger: Logger; trustProxy: number }) {
-  const { logger } = options
-  const addressOf = addressReader(options.trustProxy)
+export function openEdge({ logger, trustProxy, intake }: EdgeOptions) {
+  const addressOf = addressReader(trustProxy)
   const newId = requestIds()
   return (req: IncomingMessage, res: ServerResponse): RequestContext => {
     const context: RequestContext = {
@@ -48,6 +55,7 @@ export function openEdge(options: { logger: Logger; trustProxy: number }) {
       startedAt: performance.now(),
     }
     ;(req as WithContext)[CONTEXT] = context
+    intake?.note(context.address)
     res.setHeader('X-Request-Id', context.requestId)
     res.setHeader('X-Content-Type-Options', 'nosniff')
     res.setHeader('Referrer-Policy', 'strict-origin-when-cross-origin')

@@ -7,6 +7,7 @@ import { freeChunk } from '../free-chunk.ts'
 import { type Logger, scrub } from '../logger.ts'
 import { describeIssue, typeName, unknownFields } from '../plain-issue.ts'
 import { contextOf, loggedPath } from './edge.ts'
+import type { Intake } from './intake.ts'
 import { RateLimited } from './rate-limit/budgets.ts'
 import { chargeOnce, type LocalLimits, setRateLimitHeaders } from './rate-limit/spend.ts'
 import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
@@ -186,12 +187,31 @@ function isPoolClosed(error: unknown): boolean {
   return false
 }
 
+interface HandlerDeps {
+  logger: Logger
+  refused: RefusalLog
+  limits: LocalLimits
+  intake: Pick<Intake, 'paceOf'> | undefined
+}
+
+/** Reads the rest of a refused body, so that its sender reads the answer. */
+function discardBody(req: IncomingMessage, pace: ReturnType<Intake['paceOf']> | undefined): void {
+  req.on('data', (chunk: Buffer) => {
+    const held = pace?.(chunk.length)
+    freeChunk(chunk)
+    if (!held) return
+    req.pause()
+    void held.then(() => req.resume())
+  })
+  req.resume()
+}
+
 /**
  * Logs an error once, answers it, and discards the rest of the body. When the answer has already begun, it closes the
  * connection.
  */
 function answerProblem(
-  { logger, refused, limits }: { logger: Logger; refused: RefusalLog; limits: LocalLimits },
+  { logger, refused, limits, intake }: HandlerDeps,
   error: unknown,
   req: IncomingMessage,
   res: ServerResponse,
@@ -210,7 +230,7 @@ function answerProblem(
     if (res.headersSent) res.destroy()
     else sendProblem(req, res, problem)
     // Flowing, it has a reader. A reader that failed leaves it paused.
-    if (!req.complete && req.readableFlowing !== true) req.on('data', freeChunk).resume()
+    if (!req.complete && req.readableFlowing !== true) discardBody(req, intake?.paceOf(address))
   }
   if (problem.code === 'rate_limited' && !isNews) setTimeout(answer, LATE_MS)
   else answer()
@@ -223,8 +243,12 @@ function answerProblem(
 const LATE_MS = 100
 
 /** The error handler at the end of the Express application. */
-export function problemHandler(logger: Logger, limits: LocalLimits): ErrorRequestHandler {
+export function problemHandler(
+  logger: Logger,
+  limits: LocalLimits,
+  intake?: Pick<Intake, 'paceOf'>,
+): ErrorRequestHandler {
   const refused = openRefusalLog(logger)
   // Express recognises an error handler by its four parameters.
-  return (error: unknown, req, res, _next) => answerProblem({ logger, refused, limits }, error, req, res)
+  return (error: unknown, req, res, _next) => answerProblem({ logger, refused, limits, intake }, error, req, res)
 }

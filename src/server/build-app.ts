@@ -13,6 +13,7 @@ import { openCachedReads } from '../http/cached-reads.ts'
 import { addressReader } from '../http/client-address.ts'
 import { endpointRouter } from '../http/endpoint-router.ts'
 import type { EventStreamLimits, EventStreams } from '../http/event-stream.ts'
+import { openIntake } from '../http/intake.ts'
 import { openKeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openReadModelVersion } from '../http/read-model-version.ts'
@@ -83,7 +84,7 @@ export interface App {
 /** Wires the whole HTTP application: API, tool server and pages over one edge, one search and one set of budgets. */
 export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const { config, logger, db, limits, health, tail, streams, countJobs } = deps
-  const { publicUrl } = config
+  const { publicUrl, trustProxy } = config
   const store = openMediaStore(config)
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
   const production = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
@@ -93,6 +94,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const takeTurn = openTurns()
   const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
   const kept = openKeptAnswers(readModel)
+  const intake = openIntake()
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const longAnswers = openLongAnswers()
   const addresses = { resolve: findSource, fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }) }
@@ -100,6 +102,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     longAnswers,
     store,
     maxUploadBytes: config.maxUploadBytes,
+    intake,
     addresses,
     tail,
     streams,
@@ -140,6 +143,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     eventGuard: guardStreams(db, 'events:read'),
     checks: { database: () => db.execute(sql`select 1`).then(() => true) },
     maxUploadBytes: config.maxUploadBytes,
+    intake,
     allowPrivate: config.webhookAllowPrivate,
     secretsKeys: config.secretsKeys,
     resolveSource: addresses.resolve,
@@ -155,8 +159,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     docsPageRouter({ ...pages, documents, limits, publicUrl }),
   ]
   const { times } = deps
-  const { trustProxy } = config
-  const listener = startInTurn(createApp({ logger, trustProxy, times, limits, routers }), {
+  const listener = startInTurn(createApp({ logger, trustProxy, times, intake, limits, routers }), {
     addressOf: addressReader(trustProxy),
   })
   const close = async () => {

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import {
@@ -119,4 +119,30 @@ test('an account has few unfinished uploads, another’s are not there, and what
   expect(rows.map(({ id }) => id)).toEqual([second.id])
   await expect(open(Buffer.alloc(0))).rejects.toThrow('empty')
   await expect(open(Buffer.alloc(61 * MB))).rejects.toMatchObject({ code: 'payload_too_large' })
+})
+
+test('a body that is held up arrives whole, and nothing is kept of one whose sender leaves meanwhile', async () => {
+  const file = randomBytes(5 * MB)
+  const upload = await open(file)
+  const chunks = Array.from({ length: 80 }, (_, n) => file.subarray(n * 64 * 1024, (n + 1) * 64 * 1024))
+  const whose = { accountId, id: upload.id, n: 0 }
+  const body = new PassThrough()
+  const held = Promise.withResolvers<void>()
+  const holding = Promise.withResolvers<void>()
+  const pace = () => {
+    holding.resolve()
+    return held.promise
+  }
+  const left = putPart(stores.db, store, { ...whose, body, pace })
+  body.write(chunks[0])
+  await holding.promise
+  body.destroy(new Error('the sender has gone'))
+  await expect(left).rejects.toThrow('the sender has gone')
+  held.resolve()
+  expect(await kept('parts/')).toEqual([])
+
+  const aTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
+  await putPart(stores.db, store, { ...whose, body: Readable.from(chunks, { objectMode: false }), pace: aTurn })
+  const { video } = await finishUpload(stores.db, store, { accountId, id: upload.id, maxBytes })
+  expect(hashOf((await store.get(video.uploadKey!))!)).toBe(hashOf(file))
 })

@@ -86,7 +86,7 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
 /**
  * Streams a file into the media store and queues it. The same bytes give the same video, and the second copy is
  * deleted. `details` is called once the bytes are stored, because a form may send its fields after the file. `release`
- * gets the chunks of the body that are no longer needed.
+ * gets the chunks of the body that are no longer needed, and `pace` may hold up the next ones.
  * @throws AppError payload_too_large, invalid_request for an empty file, conflict for bytes other than `expected`.
  */
 export async function submitUpload(
@@ -99,6 +99,7 @@ export async function submitUpload(
     details: read,
     expected,
     release,
+    pace,
   }: {
     filename: string
     maxBytes: number
@@ -106,21 +107,17 @@ export async function submitUpload(
     /** Size and checksum that the sender announced. Other bytes are refused. */
     expected?: { bytes: number; sha256: string | null }
     release?: (chunk: Buffer) => void
+    pace?: Pace | undefined
   },
 ): Promise<{ video: VideoRow; created: boolean }> {
   const hash = createHash('sha256')
-  const hashing = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      hash.update(chunk)
-      done(null, chunk)
-    },
+  const hashed = through(body, (chunk) => {
+    hash.update(chunk)
+    return pace?.(chunk.length)
   })
-  body.once('error', (error) => hashing.destroy(error))
-  // The upload may fail before the media store reads it. The store sees the error once it does.
-  hashing.on('error', () => undefined)
   // Every copy gets its own key, so removing one never removes another submission's bytes.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
-  const { bytes } = await store.put(uploadKey, body.pipe(hashing), 'application/octet-stream', { maxBytes, release })
+  const { bytes } = await store.put(uploadKey, hashed, 'application/octet-stream', { maxBytes, release })
   const sha256 = hash.digest('hex')
   let details: SubmissionDetails
   try {
@@ -144,6 +141,24 @@ export async function submitUpload(
   })
   if (!created && !(await replacesLostUpload(db, store, video, uploadKey))) await store.delete(uploadKey)
   return { video, created }
+}
+
+/** Waits before more bytes are taken; undefined when they may come at once. */
+export type Pace = (bytes: number) => Promise<void> | undefined
+
+/** The same body. `see` gets each chunk first and may hold up the next one. */
+export function through(body: Readable, see: (chunk: Buffer) => Promise<void> | undefined): Readable {
+  const seen = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const held = see(chunk)
+      if (held) held.then(() => done(null, chunk), done)
+      else done(null, chunk)
+    },
+  })
+  body.once('error', (error) => seen.destroy(error))
+  // The upload may fail before the media store reads it. The store sees the error once it does.
+  seen.on('error', () => undefined)
+  return body.pipe(seen)
 }
 
 /** A video that the library has already. */

@@ -6,7 +6,7 @@ import { uploadParts, uploads } from '../../db/schema/uploads.ts'
 import type { VideoRow } from '../../db/schema/videos.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { type MediaStore, tooLarge } from '../../media/media-store.ts'
-import { type SubmissionDetails, submitUpload } from './submit.ts'
+import { type Pace, type SubmissionDetails, submitUpload, through } from './submit.ts'
 import { requireVideo } from './videos.ts'
 
 /*
@@ -110,15 +110,23 @@ export async function listUploads(db: Db, accountId: string): Promise<Upload[]> 
 
 const folderOf = (id: string) => `parts/${id}/`
 
+interface NewPart {
+  n: number
+  body: Readable
+  release?: (chunk: Buffer) => void
+  pace?: Pace
+}
+
 /**
- * Stores one part; a repeat replaces it. `release` gets the chunks of the body that are no longer needed.
+ * Stores one part; a repeat replaces it. `release` gets the chunks of the body that are no longer needed,
+ * and `pace` may hold up the next ones.
  * @throws AppError not_found, conflict for a finished upload, invalid_request for a part that is not of this upload or
  * not of its length.
  */
 export async function putPart(
   db: Db,
   store: MediaStore,
-  { n, body, release, ...whose }: Whose & { n: number; body: Readable; release?: (chunk: Buffer) => void },
+  { n, body, release, pace, ...whose }: Whose & NewPart,
 ): Promise<void> {
   const { id, bytes, partBytes, videoId } = await requireUpload(db, whose)
   if (videoId !== null) throw new AppError('conflict', 'This upload is finished. Begin a new one.')
@@ -126,7 +134,8 @@ export async function putPart(
   if (!Number.isInteger(n) || n < 0 || n >= parts) throw invalid('part', `This upload has the parts 0 to ${parts - 1}.`)
   const expected = Math.min(partBytes, bytes - n * partBytes)
   const limits = { maxBytes: expected, release }
-  const stored = await store.put(folderOf(id) + n, body, 'application/octet-stream', limits)
+  const paced = pace ? through(body, (chunk) => pace(chunk.length)) : body
+  const stored = await store.put(folderOf(id) + n, paced, 'application/octet-stream', limits)
   if (stored.bytes !== expected) {
     // It may have replaced a complete part.
     await db.delete(uploadParts).where(and(eq(uploadParts.uploadId, id), eq(uploadParts.n, n)))
