@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import express, { type RequestHandler, type Router } from 'express'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { contextOf, isPreflight, openEdge, sendPreflight } from './edge.ts'
+import { contextOf, isPreflight, openEdge, originForm, sendPreflight } from './edge.ts'
 import type { Intake } from './intake.ts'
 import { problemHandler } from './problem.ts'
 import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
@@ -44,7 +44,10 @@ export function createApp({ logger, trustProxy, times, intake, limits, routers }
     throw new AppError('not_found', 'There is nothing at this address. See /openapi.json for the API.')
   })
   app.use(problemHandler(logger, limits, intake))
-  return app
+  return (req, res) => {
+    req.url = originForm(req.url!)
+    app(req, res)
+  }
 }
 
 type AllowedMethods = ReturnType<typeof methodTable>

@@ -68,9 +68,18 @@ export function openEdge({ logger, trustProxy, intake }: EdgeOptions) {
   }
 }
 
+/**
+ * The target of a request as a path with its query. A proxy may send the absolute form, `GET http://host/path`. What is
+ * no address at all becomes a path that no route has: Express would answer it before the edge, as HTML.
+ */
+export function originForm(target: string): string {
+  if (target.startsWith('/')) return target
+  if (!URL.canParse(target)) return `/${target}`
+  const { pathname, search } = new URL(target)
+  return pathname.startsWith('/') ? pathname + search : `/${target}`
+}
+
 function pathOf(url: string): string {
-  // A proxy may send the absolute form, `GET http://host/path`.
-  if (!url.startsWith('/')) return URL.canParse(url) ? new URL(url).pathname : url
   const mark = url.indexOf('?')
   return mark < 0 ? url : url.slice(0, mark)
 }

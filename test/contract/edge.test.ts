@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import express from 'express'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clientIp } from '../../src/http/client-address.ts'
@@ -12,6 +13,30 @@ beforeAll(async () => {
   service = await openService({ worker: false })
 })
 afterAll(() => service[Symbol.asyncDispose]())
+
+test('a target that is no address is refused in JSON, and the absolute form is its path', async () => {
+  const wall = '/api/frames?kind=cut'
+  for (const target of [wall, `http://elsewhere.example${wall}`, `HTTPS://u:p@elsewhere.example:8443${wall}`])
+    expect(await sent(target), target).toMatch(/^HTTP\/1\.1 200 .*\{"page":1,/s)
+  for (const target of [
+    'http://[::1/api/frames',
+    'http://a:99999/x',
+    'elsewhere.example:80',
+    'x',
+    '*',
+    'http://',
+    'mailto:x',
+  ])
+    expect(await sent(target), target).toMatch(/^HTTP\/1\.1 40[04] .*\{"code":"(not_found|invalid_request)",/s)
+  expect(await sent('/livez')).toMatch(/^HTTP\/1\.1 200 /)
+})
+
+/** The raw answer to a target as it stands. */
+async function sent(target: string): Promise<string> {
+  const socket = connect(service.api.port, '127.0.0.1')
+  socket.write(`${target === '*' ? 'OPTIONS' : 'GET'} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+  return text(socket)
+}
 
 test('CORS: any origin may read, and a preflight says so', async () => {
   const answer = await fetch(`${service.url}/api/frames`, { headers: { origin: 'https://elsewhere.example' } })
