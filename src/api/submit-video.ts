@@ -5,6 +5,7 @@ import type { Db } from '../db/client.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
 import { freeChunk } from '../free-chunk.ts'
+import { refuseDeclared } from '../http/declared-size.ts'
 import { contextOf } from '../http/edge.ts'
 import { endpoint } from '../http/endpoint.ts'
 import type { Intake } from '../http/intake.ts'
@@ -154,9 +155,11 @@ function parsedDetails({ backfill, ...rest }: Record<string, unknown>): Submissi
   }
 }
 
-const parseJson = express.json({ limit: '64kb', strict: true, verify: requireUtf8 })
+const MAX_JSON_BYTES = 64 * 1024
+const parseJson = express.json({ limit: MAX_JSON_BYTES, strict: true, verify: requireUtf8 })
 
 async function jsonBody(req: Request): Promise<unknown> {
+  refuseDeclared(req, MAX_JSON_BYTES)
   await new Promise<void>((resolve, reject) =>
     parseJson(req, {} as never, (error?: unknown) => (error ? reject(error) : resolve())),
   )

@@ -3,9 +3,11 @@ import type { Db, Tx } from '../db/client.ts'
 import { AppError, invalid } from '../errors.ts'
 import { runIdempotently, type StoredResponse } from '../library/accounts/idempotency.ts'
 import { callerOf } from './authenticate.ts'
+import { refuseDeclared } from './declared-size.ts'
 import { requireUtf8 } from './utf8.ts'
 
-const parse = express.json({ limit: '256kb', strict: true, verify: requireUtf8 })
+const MAX_BODY_BYTES = 256 * 1024
+const parse = express.json({ limit: MAX_BODY_BYTES, strict: true, verify: requireUtf8 })
 
 /**
  * Reads a JSON body; an absent one is undefined. Comes after requireScope, so that a caller without a key learns
@@ -15,6 +17,7 @@ export const jsonBody: RequestHandler = (req, res, next) => {
   const hasBody = req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0
   if (hasBody && !req.is('application/json'))
     throw new AppError('unsupported_media_type', 'The body must be JSON. Send Content-Type: application/json.')
+  refuseDeclared(req, MAX_BODY_BYTES)
   parse(req, res, next)
 }
 

@@ -16,6 +16,10 @@ const utf8 = new TextDecoder()
  * parser costs a quarter of a cached call (34 instead of 45 µs of CPU time; `npm run bench -- mcp`).
  */
 export function readBody(req: Request, res: Response, done: (error?: unknown) => void): void {
+  if (Number(req.headers['content-length']) > MAX_BODY_BYTES) {
+    done({ type: 'entity.too.large' })
+    return
+  }
   const isPlain = req.headers['content-encoding'] === undefined
   const isShort = Number(req.headers['content-length']) <= MAX_BODY_BYTES
   if (!isPlain || !isShort) {

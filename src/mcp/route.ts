@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Request, type Response, Router } from 'express'
 import { AppError } from '../errors.ts'
+import { freeChunk } from '../free-chunk.ts'
 import { type Authentication, payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import { toAppError } from '../http/problem.ts'
@@ -61,8 +62,8 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTur
     if (!isJson(req)) return refuse(limits, req, res, WRONG_TYPE)
     readBody(req, res, (error) => {
       if (error) {
-        // The rest of the body stays unread, so the connection cannot be used again.
-        res.setHeader('Connection', 'close')
+        // What is left of the body is discarded, so that its sender receives the answer.
+        req.on('data', freeChunk)
         return refuse(limits, req, res, bodyFault(error))
       }
       if (refusal) return refuse(limits, req, res, budgetReply(idOf(req.body), refusal))

@@ -1,7 +1,9 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 
-// Text in a body that is not UTF-8 would be stored with replacement signs.
+// What is refused of a body: text that is not UTF-8, which would be stored with replacement signs, and one too large.
 
 let service: Service
 beforeAll(async () => {
@@ -53,6 +55,19 @@ test.each([
   expect([status, json.message]).toEqual([400, expect.stringContaining(message)])
   const { rows } = await service.stores.db.$client.query('select from videos')
   expect(rows).toEqual([])
+})
+
+test('a body too large by its declared length is refused before it is sent', async () => {
+  for (const path of ['/api/boards', '/api/videos', '/api/mcp']) {
+    const socket = connect(service.api.port, '127.0.0.1')
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.operatorKey}\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 9007199254740993\r\n\r\n{}',
+    )
+    const [answer] = await once(socket, 'data')
+    expect(String(answer), path).toMatch(/^HTTP\/1\.1 413 .*oo large/s)
+    socket.destroy()
+  }
 })
 
 test('a title and the name of a file may hold any letter', async () => {
