@@ -35,3 +35,23 @@ test.skipIf(!existsSync('/dev/full'))('a full disk loses lines and throws nothin
   log.write(line(2))
   log.close()
 })
+
+test('a terminal shows what PostgreSQL said of a query in one line, and the same once', () => {
+  const shown: string[] = []
+  const log = openServiceLog(dir, { show: (text) => void shown.push(text) })
+  const failed = (reason: string) =>
+    log.write(
+      `${JSON.stringify({
+        level: 40,
+        err: { message: `Failed query: insert into boards\n  values ($1)\nparams: …: ${reason}` },
+        msg: 'dependency unavailable',
+      })}\n`,
+    )
+  for (let n = 0; n < 3; n++) failed('could not extend file: No space left on device')
+  failed('canceling statement due to lock timeout')
+  log.close()
+  expect(shown).toEqual([
+    'warning: dependency unavailable (could not extend file: No space left on device)',
+    'warning: dependency unavailable (canceling statement due to lock timeout)',
+  ])
+})

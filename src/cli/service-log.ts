@@ -14,20 +14,23 @@ export interface ServiceLog {
 
 const MAX_BYTES = 20 * 1024 * 1024
 const LOOK_EVERY_MS = 5_000
+const SAME_AGAIN_MS = 60_000
 
 /**
- * The log of `frames start`: every line goes to `service.log`, warnings and errors to the terminal too.
+ * The log of `frames start`: every line goes to `service.log`, warnings and errors to the terminal too. There the same
+ * one is shown once a minute.
  * A file that has grown large is moved to `service.log.1`. A full disk loses lines and ends nothing.
  */
 export function openServiceLog(
   dataDir: string,
-  { maxBytes = MAX_BYTES, lookEveryMs = LOOK_EVERY_MS } = {},
+  { maxBytes = MAX_BYTES, lookEveryMs = LOOK_EVERY_MS, show = (line: string) => complain(line) } = {},
 ): ServiceLog {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = join(dataDir, 'service.log')
   // Appending, so that the file of another writer stays in order after a rotation.
   const fd = openSync(file, 'a', 0o600)
   let quiet = false
+  let shown = { line: '', at: 0 }
   let lost = 0
   const append = (line: string) => {
     try {
@@ -54,7 +57,11 @@ export function openServiceLog(
     },
     write(line) {
       append(line)
-      if (!quiet && /^\{"level":[456]0/.test(line)) complain(toShortLine(line))
+      if (quiet || !/^\{"level":[456]0/.test(line)) return
+      const short = toShortLine(line)
+      if (short === shown.line && Date.now() - shown.at < SAME_AGAIN_MS) return
+      shown = { line: short, at: Date.now() }
+      show(short)
     },
     close: () => clearInterval(timer),
   }
@@ -93,6 +100,15 @@ function toShortLine(line: string): string {
     port?: number
   }
   const advice = setting && `${setting} is ${port}: set it to another port, or to 0 for none`
-  const details = [server, advice, err?.message].filter(Boolean).join(': ')
+  const details = [server, advice, err?.message && toReason(err.message)].filter(Boolean).join(': ')
   return `${level >= 50 ? 'error' : 'warning'}: ${msg ?? ''}${details && ` (${details})`}`
+}
+
+const PARAMS = '\nparams: '
+
+/** Of a failed query, what PostgreSQL said. The log has the query. */
+function toReason(message: string): string {
+  const params = message.lastIndexOf(PARAMS)
+  const said = params < 0 ? message : message.slice(message.indexOf(': ', params + PARAMS.length - 1) + 2)
+  return said.replaceAll(/\s+/g, ' ').trim()
 }
