@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { contextOf, isPreflight, openEdge, originForm, sendPreflight } from './edge.ts'
 import type { Intake } from './intake.ts'
-import { problemHandler } from './problem.ts'
+import { problemHandler, sendBareProblem } from './problem.ts'
 import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
 import type { RequestTimes } from './request-times.ts'
 
@@ -44,10 +44,24 @@ export function createApp({ logger, trustProxy, times, intake, limits, routers }
     throw new AppError('not_found', 'There is nothing at this address. See /openapi.json for the API.')
   })
   app.use(problemHandler(logger, limits, intake))
+  // Typed without its third parameter, which stands for Express' own last answer: HTML, outside the edge.
+  const handle = app as unknown as (req: IncomingMessage, res: ServerResponse, last: (error?: unknown) => void) => void
   return (req, res) => {
-    req.url = originForm(req.url!)
-    app(req, res)
+    const last = (error?: unknown) => answerLast(logger, error, req, res)
+    try {
+      req.url = originForm(req.url!)
+      handle(req, res, last)
+    } catch (error) {
+      last(error)
+    }
   }
+}
+
+/** Answers what neither a route nor the problem handler could answer. Nothing guards what calls this. */
+function answerLast(logger: Logger, error: unknown, req: IncomingMessage, res: ServerResponse): void {
+  logger.error({ method: req.method, err: error }, 'request could not be answered')
+  if (res.headersSent) res.destroy()
+  else sendBareProblem(req, res)
 }
 
 type AllowedMethods = ReturnType<typeof methodTable>

@@ -27,9 +27,14 @@ type WithContext = IncomingMessage & { [CONTEXT]?: RequestContext }
 
 /** The context of a request that came through the edge. */
 export function contextOf(req: IncomingMessage): RequestContext {
-  const context = (req as WithContext)[CONTEXT]
+  const context = findContext(req)
   if (!context) throw new Error('contextOf was called on a request that did not come through the edge')
   return context
+}
+
+/** The context of a request; undefined before the edge. */
+export function findContext(req: IncomingMessage): RequestContext | undefined {
+  return (req as WithContext)[CONTEXT]
 }
 
 interface EdgeOptions {
@@ -73,7 +78,8 @@ export function openEdge({ logger, trustProxy, intake }: EdgeOptions) {
  * no address at all becomes a path that no route has: Express would answer it before the edge, as HTML.
  */
 export function originForm(target: string): string {
-  if (target.startsWith('/')) return target
+  // Express reads a path with a fragment by another parser, which throws at `//a@[b/#`.
+  if (target.startsWith('/')) return target.includes('#') ? target.slice(0, target.indexOf('#')) : target
   if (!URL.canParse(target)) return `/${target}`
   const { pathname, search } = new URL(target)
   return pathname.startsWith('/') ? pathname + search : `/${target}`

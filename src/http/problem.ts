@@ -161,6 +161,11 @@ function sendProblem(req: IncomingMessage, res: ServerResponse, error: AppError)
   res.end(req.method === 'HEAD' ? undefined : body)
 }
 
+/** For a request without a context. */
+export function sendBareProblem(req: IncomingMessage, res: ServerResponse): void {
+  sendProblem(req, res, new AppError('internal', 'Something went wrong on our side. Send the request again later.'))
+}
+
 function bodyOf({ code, message, details, missing }: AppError): string {
   if (code === 'unauthenticated') return JSON.stringify({ code })
   const listed = LISTED[missing ?? '']

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Family, openHistogram, type Series } from '../metrics.ts'
-import { contextOf } from './edge.ts'
+import { findContext } from './edge.ts'
 
 export interface RequestTimes {
   /**
@@ -42,8 +42,9 @@ export function openRequestTimes(): RequestTimes {
 
   function count(res: ServerResponse): void {
     const req = res.req as IncomingMessage & { route?: { path: string } }
-    const context = contextOf(req)
-    if (context.startedAt === undefined) return
+    // An error here would end the process: answers end in callbacks that nothing guards.
+    const context = findContext(req)
+    if (context?.startedAt === undefined) return
     const seconds = (performance.now() - context.startedAt) / 1_000
     context.startedAt = undefined
     // The length of a stream is the time for which its client listens.

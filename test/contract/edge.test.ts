@@ -2,8 +2,10 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import express from 'express'
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clientIp } from '../../src/http/client-address.ts'
+import { listen, send } from '../mcp/support.ts'
 import { openService, type Service } from '../support/service.ts'
 
 /** What the HTTP edge does for every route: CORS, OPTIONS, requests that cannot be parsed, client addresses. */
@@ -20,6 +22,9 @@ test('a target that is no address is refused in JSON, and the absolute form is i
     expect(await sent(target), target).toMatch(/^HTTP\/1\.1 200 .*\{"page":1,/s)
   for (const target of [
     'http://[::1/api/frames',
+    // Express' parser throws at these two.
+    '//a@[b/#x',
+    '/\\a@[b/#x',
     'http://a:99999/x',
     'elsewhere.example:80',
     'x',
@@ -29,6 +34,23 @@ test('a target that is no address is refused in JSON, and the absolute form is i
   ])
     expect(await sent(target), target).toMatch(/^HTTP\/1\.1 40[04] .*\{"code":"(not_found|invalid_request)",/s)
   expect(await sent('/livez')).toMatch(/^HTTP\/1\.1 200 /)
+})
+
+test('an error that cannot even be described is answered in JSON, and logged once', async () => {
+  const lines: string[] = []
+  const router = express.Router()
+  router.get('/x', () => {
+    throw {
+      get type() {
+        throw new TypeError('secret of the inside')
+      },
+    }
+  })
+  await using broken = await listen(() => [router], pino({}, { write: (line) => void lines.push(line) }))
+  const answer = await send(`${broken.url}/x`, { method: 'GET' })
+  expect([answer.status, answer.json.code]).toEqual([500, 'internal'])
+  expect(answer.text).not.toContain('secret')
+  expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['request could not be answered'])
 })
 
 /** The raw answer to a target as it stands. */
