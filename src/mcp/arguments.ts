@@ -117,7 +117,8 @@ export function argumentReader(tool: Tool): ArgumentReader {
 
 const MAX_NAME = 60
 
-const isNumber = (value: unknown): boolean => typeof value === 'number' || /^\d{1,9}$/.test(String(value))
+const isNumber = (value: unknown): boolean =>
+  typeof value === 'number' || (typeof value === 'string' && /^\d{1,9}$/.test(value))
 
 /** What wrappers hold, beside the rest. One that repeats an argument stays, and is refused: one of the two is wrong. */
 function unwrapped(given: Fields): Fields {

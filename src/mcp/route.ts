@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Request, type Response, Router } from 'express'
+import { type NextFunction, type Request, type Response, Router } from 'express'
 import { AppError } from '../errors.ts'
 import { freeChunk } from '../free-chunk.ts'
 import { type Authentication, payerOf } from '../http/authenticate.ts'
@@ -56,20 +56,25 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTur
     }
   }
 
-  async function answer(req: Request, res: Response): Promise<void> {
+  async function answer(req: Request, res: Response, next: NextFunction): Promise<void> {
     // A caller without a key is identified at once: the usual call waits for nothing before its body.
     const { caller, refusal } = req.headers.authorization === undefined ? ANYONE : await identify(req, res)
     if (!isJson(req)) return refuse(limits, req, res, WRONG_TYPE)
     readBody(req, res, (error) => {
-      if (error) {
-        // What is left of the body is discarded, so that its sender receives the answer.
-        req.on('data', freeChunk)
-        return refuse(limits, req, res, bodyFault(error))
+      // Express does not see an error in this callback. It would end the process.
+      try {
+        if (error) {
+          // What is left of the body is discarded, so that its sender receives the answer.
+          req.on('data', freeChunk)
+          return refuse(limits, req, res, bodyFault(error))
+        }
+        if (refusal) return refuse(limits, req, res, budgetReply(idOf(req.body), refusal))
+        const reply = dispatch(req.body ?? '', req.headers, contextFor(req, res, caller))
+        if (reply instanceof Promise) reply.then((later) => sendReply(res, later)).catch(next)
+        else sendReply(res, reply)
+      } catch (fault) {
+        next(fault)
       }
-      if (refusal) return refuse(limits, req, res, budgetReply(idOf(req.body), refusal))
-      const reply = dispatch(req.body ?? '', req.headers, contextFor(req, res, caller))
-      if (reply instanceof Promise) void reply.then((later) => sendReply(res, later))
-      else sendReply(res, reply)
     })
   }
 

@@ -26,6 +26,17 @@ async function works(name: string, args: Record<string, unknown>, headers: Recor
   return answer
 }
 
+test('a number that is an object is named as wrong, not taken for a fault of the service', async () => {
+  for (const limit of [{ toString: 1, valueOf: 1 }, [], [[1]]]) {
+    const answer = await call('search_frames', { query: 'dark', limit })
+    expect([answer.isError, answer._meta.code, answer.text]).toEqual([
+      true,
+      'invalid_request',
+      expect.stringContaining('limit'),
+    ])
+  }
+})
+
 describe('a video', () => {
   test('is named as results name it, by any name of the argument and by any address', async () => {
     const [frame] = frames

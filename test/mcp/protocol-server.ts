@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { AppError } from '../../src/errors.ts'
 import type { RateLimits } from '../../src/http/rate-limit/rate-limits.ts'
 import type { Caller, Scope } from '../../src/library/accounts/keys.ts'
-import { createDispatcher } from '../../src/mcp/dispatcher.ts'
+import { createDispatcher, type Dispatch } from '../../src/mcp/dispatcher.ts'
 import { mcpRouter } from '../../src/mcp/route.ts'
 import { ADDS, defineTool, READS, type Tool } from '../../src/mcp/tool.ts'
 import { type Answer, type Listening, listen, silent } from './support.ts'
@@ -15,24 +15,26 @@ export interface ProtocolServer extends Listening {
   tools: Tool[]
   /** What the tools and the limits have seen, and the budget that the limits give. */
   seen: { written: number; charged: number; budget: number; aborted: (() => void) | undefined }
-  /** The same tools as if under another address. */
-  route(publicUrl: string): Router
+  /** The same tools as if under another address, or another dispatcher. */
+  route(publicUrl: string, dispatch?: Dispatch): Router
 }
 
 export async function openProtocolServer(): Promise<ProtocolServer> {
   const seen: ProtocolServer['seen'] = { written: 0, charged: 0, budget: Number.POSITIVE_INFINITY, aborted: undefined }
   const tools = idleTools(seen)
   const limits = addingLimits(seen)
-  const route = (publicUrl: string) =>
+  const dispatcherAt = (publicUrl: string) =>
+    createDispatcher({
+      info: { name: 'frame-library', title: 'Frame Library', version: '0.0.0' },
+      instructions: 'Read.',
+      tools,
+      keysUrl: `${publicUrl}/keys`,
+      logger: silent,
+      deadlineMs: 150,
+    })
+  const route = (publicUrl: string, dispatch = dispatcherAt(publicUrl)) =>
     mcpRouter({
-      dispatch: createDispatcher({
-        info: { name: 'frame-library', title: 'Frame Library', version: '0.0.0' },
-        instructions: 'Read.',
-        tools,
-        keysUrl: `${publicUrl}/keys`,
-        logger: silent,
-        deadlineMs: 150,
-      }),
+      dispatch,
       takeTurn: (_subject, act) => act(),
       publicUrl,
       authentication: {

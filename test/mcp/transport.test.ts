@@ -91,6 +91,21 @@ describe('HTTP', () => {
   })
 })
 
+test.each([
+  [
+    'at once',
+    () => {
+      throw new TypeError('secret of the inside')
+    },
+  ],
+  ['later', () => Promise.reject(new TypeError('secret of the inside'))],
+])('a dispatcher that fails %s costs its request, not the process', async (_, dispatch) => {
+  await using broken = await listen((url) => [server.route(url, dispatch)])
+  const answer = await post(`${broken.url}/api/mcp`, list())
+  expect([answer.status, answer.json.code]).toEqual([500, 'internal'])
+  expect(answer.text).not.toContain('secret')
+})
+
 test('the log level changes no answer', async () => {
   await using verbose = await listen((url) => [server.route(url)], pino({ level: 'debug' }, { write: () => undefined }))
   const told = async (url: string, body: string, headers: Record<string, string>) => {
