@@ -73,9 +73,13 @@ async function sendPieces(req: Request, res: Response, pieces: AsyncIterable<str
   try {
     await (encoding ? pipeline(body, compressors[encoding](), res) : pipeline(body, res))
   } catch (error) {
-    // A client that leaves is not an error.
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+    if (!isClientGone(error)) throw error
   }
+}
+
+/** A client that leaves is not an error, during the answer or just before it. */
+export function isClientGone(error: unknown): boolean {
+  return ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'].includes((error as { code: string }).code)
 }
 
 async function* from(first: IteratorResult<string>, iterator: AsyncIterator<string>): AsyncGenerator<string> {

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -145,4 +146,14 @@ test('a body that is held up arrives whole, and nothing is kept of one whose sen
   await putPart(stores.db, store, { ...whose, body: Readable.from(chunks, { objectMode: false }), pace: aTurn })
   const { video } = await finishUpload(stores.db, store, { accountId, id: upload.id, maxBytes })
   expect(hashOf((await store.get(video.uploadKey!))!)).toBe(hashOf(file))
+})
+
+test('a part whose sender had gone before it was read ends, and leaves nothing', async () => {
+  const upload = await open(randomBytes(MB))
+  const body = new PassThrough()
+  body.destroy(new Error('the sender has gone'))
+  await once(body, 'error')
+  const pace = () => undefined
+  await expect(putPart(stores.db, store, { accountId, id: upload.id, n: 0, body, pace })).rejects.toThrow('has gone')
+  expect(await kept('parts/')).toEqual([])
 })

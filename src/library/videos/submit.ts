@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto'
-import { type Readable, Transform } from 'node:stream'
+import { finished, type Readable, Transform } from 'node:stream'
 import { and, eq, inArray } from 'drizzle-orm'
 import { cleanText } from '../../clean-text.ts'
 import type { Db } from '../../db/client.ts'
@@ -155,9 +155,10 @@ export function through(body: Readable, see: (chunk: Buffer) => Promise<void> | 
       else done(null, chunk)
     },
   })
-  body.once('error', (error) => seen.destroy(error))
   // The upload may fail before the media store reads it. The store sees the error once it does.
   seen.on('error', () => undefined)
+  // Also when its sender has gone already: then no event comes, and the store would wait for ever.
+  finished(body, { writable: false }, (error) => error && seen.destroy(error))
   return body.pipe(seen)
 }
 

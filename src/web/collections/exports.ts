@@ -6,6 +6,7 @@ import { payerOf } from '../../http/authenticate.ts'
 import { contextOf } from '../../http/edge.ts'
 import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { holdUntilSent } from '../../http/rate-limit/spend.ts'
+import { isClientGone } from '../../http/stream-body.ts'
 import { jsonText } from '../../json-text.ts'
 import { loadBoard } from '../../library/collections/boards.ts'
 import { countSaves, listSaves } from '../../library/collections/saves.ts'
@@ -108,7 +109,6 @@ async function sendZip(
   try {
     await pipeline(Readable.fromWeb(zipOf({ title, batches, readImage, publicUrl })), res)
   } catch (error) {
-    // A client that leaves is no error of the service.
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+    if (!isClientGone(error)) throw error
   }
 }
