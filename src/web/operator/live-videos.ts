@@ -121,6 +121,8 @@ async function run({ db, tail, tell, signal }: Run): Promise<void> {
   // It ends when the process stops.
   const ended = new AbortController()
   const log = readLog().finally(() => ended.abort())
+  // Awaited at the end. Until then a failure of it is handled by `ended`.
+  log.catch(() => undefined)
   let since = new Date()
   let told = ''
   while (!signal.aborted && !ended.signal.aborted) {
