@@ -1,4 +1,14 @@
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -54,4 +64,13 @@ test('a terminal shows what PostgreSQL said of a query in one line, and the same
     'warning: dependency unavailable (could not extend file: No space left on device)',
     'warning: dependency unavailable (canceling statement due to lock timeout)',
   ])
+})
+
+test('a log that cannot be moved aside ends nothing, at the start and later', () => {
+  mkdirSync(join(dir, 'service.log.1', 'full'), { recursive: true })
+  writeFileSync(join(dir, 'service.log'), line(1).repeat(100))
+  const log = openServiceLog(dir, { maxBytes: 1_000 })
+  log.write(line(2))
+  log.close()
+  expect(readFileSync(log.file, 'utf8')).toContain(line(2))
 })

@@ -81,12 +81,18 @@ function moveAside(file: string, fd: number): void {
     copyFileSync(file, `${file}.1`, constants.COPYFILE_FICLONE)
   } catch {
     // A full disk. Room is worth more than old lines.
-    rmSync(`${file}.1`, { force: true })
+    attempt(() => rmSync(`${file}.1`, { force: true }))
   }
+  // A device or pipe has no length.
+  attempt(() => ftruncateSync(fd))
+}
+
+/** Rotation must not end the service: on a disk that became read-only, nothing can be moved. */
+function attempt(act: () => void): void {
   try {
-    ftruncateSync(fd)
+    act()
   } catch {
-    // A device or pipe has no length.
+    // It is tried again at the next look.
   }
 }
 
