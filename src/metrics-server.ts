@@ -32,6 +32,8 @@ export async function serveMetrics({
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve)
   })
+  // A connection that cannot be accepted. The service's own log says so.
+  server.on('error', () => undefined)
   server.unref()
   return {
     port: (server.address() as AddressInfo).port,

@@ -43,6 +43,13 @@ export function guardConnections(
       socket.destroy()
     }
   })
+  // Connections that could not be accepted, for want of descriptors. Without a listener they would end the process.
+  let isAcceptTold = false
+  server.on('error', (error) => {
+    if (!server.listening || isAcceptTold) return
+    isAcceptTold = true
+    logger.error({ err: error }, 'connections not accepted')
+  })
   // Without a listener Node closes the connection without an answer.
   server.on('connect', (_req, socket: Socket) => {
     socket.on('error', () => undefined)

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
 import { addressReader } from '../../src/http/client-address.ts'
 import { type ConnectionLimits, guardConnections } from '../../src/http/connections.ts'
@@ -137,4 +138,14 @@ test('IPv6 connections of one /64 are of one address', () => {
   const of = (remoteAddress: string) => addressOf({ socket: { remoteAddress } as Socket })
   expect(of('2001:db8::1')).toBe(of('2001:db8::ffff:1'))
   expect(of('2001:db8:0:1::1')).not.toBe(of('2001:db8::1'))
+})
+
+test('connections that cannot be accepted are told once and end nothing', async () => {
+  const lines: string[] = []
+  const server = createServer()
+  guardConnections(server, pino({}, { write: (line) => void lines.push(line) }))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  stop = () => server.close()
+  for (let n = 0; n < 3; n++) server.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }))
+  expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['connections not accepted'])
 })
