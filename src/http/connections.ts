@@ -55,6 +55,9 @@ export function guardConnections(
     socket.on('error', () => undefined)
     refused(addressOf({ socket }), { code: 'method_not_allowed' }, 'request could not be parsed')
     answerBare(socket, { status: 405, code: 'method_not_allowed', message: NO_PROXY, more: ['Allow: GET, HEAD, POST'] })
+    // Node reads it no more. What came behind the request would keep its descriptor open for ever, and a stop waiting.
+    socket.resume()
+    setTimeout(() => socket.destroy(), LINGER_MS).unref()
   })
   if (perAddress !== undefined) boundConnections(server, perAddress, { addressOf, refused })
   // `Expect` with anything but 100-continue is ignored.

@@ -140,6 +140,17 @@ test('IPv6 connections of one /64 are of one address', () => {
   expect(of('2001:db8:0:1::1')).not.toBe(of('2001:db8::1'))
 })
 
+test('a CONNECT with more behind it is answered, and leaves no connection behind', async () => {
+  const server = createServer()
+  guardConnections(server, silent)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('latin1')
+  socket.write(`CONNECT a:1 HTTP/1.1\r\nhost: x\r\n\r\n${'x'.repeat(100_000)}`)
+  expect(await answerOf(socket, '}')).toMatch(/^HTTP\/1\.1 405 /)
+  // As a stop does: it waits for every connection.
+  await new Promise((resolve) => server.close(resolve))
+})
+
 test('connections that cannot be accepted are told once and end nothing', async () => {
   const lines: string[] = []
   const server = createServer()
