@@ -19,6 +19,8 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
     if (error.code === 'EPIPE') process.exit(EXIT.done)
     throw error
   })
+  // A message that no one reads is lost, as after `npm start 2>&1 | less`. The service log has those of the service.
+  process.stderr.on('error', () => undefined)
   try {
     const program = await openProgram(args)
     await program.parseAsync(args, { from: 'user' })

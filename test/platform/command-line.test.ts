@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -106,4 +107,10 @@ test('the help of every command tells its exit codes and ends with calls that ca
 test('a part that is called wrongly points to its own help', () => {
   expect(frames('accounts', 'create').stderr).toContain('Run frames accounts create --help')
   expect(frames('keys', 'create', '--help').stdout).toMatch(/--account <email> .*\(required\)/)
+})
+
+test('a reader of messages that has gone changes no exit code', async () => {
+  const child = spawn(process.execPath, ['src/cli.ts', 'xyzzy'], { stdio: ['ignore', 'ignore', 'pipe'] })
+  child.stderr.destroy()
+  expect(await once(child, 'exit')).toEqual([2, null])
 })
