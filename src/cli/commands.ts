@@ -6,6 +6,8 @@ export interface CommandEntry {
   description: string
   /** The heading above it in the help. */
   group: string
+  /** It runs until a signal, whether or not its output is read. */
+  runsOn?: true
   load(): Promise<(command: Command) => void>
 }
 
@@ -21,18 +23,21 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'start',
     description: 'run the whole service here, with its own PostgreSQL and Redis unless their URLs are set',
     group: SERVICE,
+    runsOn: true,
     load: async () => (await import('./serve.ts')).defineStart,
   },
   {
     name: 'api',
     description: 'serve HTTP (needs DATABASE_URL and REDIS_URL)',
     group: SERVICE,
+    runsOn: true,
     load: async () => (await import('./serve.ts')).defineApi,
   },
   {
     name: 'worker',
     description: 'process jobs and project events (needs DATABASE_URL and REDIS_URL)',
     group: SERVICE,
+    runsOn: true,
     load: async () => (await import('./serve.ts')).defineWorker,
   },
   {

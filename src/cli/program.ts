@@ -14,10 +14,10 @@ Exit codes: ${EXIT.done} done, ${EXIT.failed} failed or partly failed, ${EXIT.us
 
 /** Runs one command and sets the exit code. Prints one line for what the user can correct. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
-  // `frames events | head` closes the pipe early.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(EXIT.done)
-    throw error
+    if (error.code !== 'EPIPE') throw error
+    // `frames events | head` closes the pipe early. A service runs on after `npm start | head`, and stops in order.
+    if (!isService(args)) process.exit(EXIT.done)
   })
   // A message that no one reads is lost, as after `npm start 2>&1 | less`. The service log has those of the service.
   process.stderr.on('error', () => undefined)
@@ -95,6 +95,9 @@ function namedIn(args: readonly string[]): string | undefined {
   const [first, second] = args.filter((arg) => !arg.startsWith('-'))
   return first === 'help' ? second : first
 }
+
+const isService = (args: readonly string[]): boolean =>
+  COMMANDS.some(({ name, runsOn }) => runsOn && name === namedIn(args))
 
 async function unknownCommand(given: string, known: readonly string[]): Promise<CliError> {
   const { similarNames } = await import('./similar-names.ts')

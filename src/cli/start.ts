@@ -143,7 +143,7 @@ async function openStores(config: Config, { logger, parts, pids, end }: Omit<Run
   return { databaseUrl: databaseUrl!, redisUrl: redisUrl! }
 }
 
-/** Restarts the worker when it dies. Its jobs are retried. */
+/** Restarts the worker when it dies or cannot be started. Its jobs are retried. */
 function superviseWorker(
   config: Config,
   {
@@ -154,37 +154,52 @@ function superviseWorker(
     pids,
   }: { databaseUrl: string; redisUrl: string; logFd: number; logger: Logger; pids: Set<number> },
 ): { stop(): Promise<void> } {
-  let child: ChildProcess
+  let child: ChildProcess | undefined
   let stopping = false
   let restart: NodeJS.Timeout | undefined
   let deaths = 0
-  const launch = () => {
+
+  function launch(): void {
     const startedAt = Date.now()
-    const env = childEnv(process.env, { config, databaseUrl, redisUrl, first: deaths === 0 })
-    // Detached, so that Ctrl-C does not reach it. If we are killed, the closed channel makes the worker exit.
-    child = spawn(process.execPath, [cli, 'worker'], {
-      env: { ...CHILD_ENV, ...env },
-      detached: true,
-      stdio: ['ignore', logFd, logFd, 'ipc'],
-    })
-    const { pid } = child
-    if (pid) pids.add(pid)
-    child.once('error', (error) => logger.error({ err: error }, 'worker cannot start'))
-    child.once('exit', (code, signal) => {
-      if (pid) pids.delete(pid)
+    const ended = (why: object) => {
       if (stopping) return
       deaths++
       const quick = Date.now() - startedAt < 10_000
-      logger.error({ code, signal, deaths }, 'worker died, restarting')
+      logger.error({ ...why, deaths }, 'worker died, restarting')
       restart = setTimeout(launch, quick ? Math.min(1_000 * deaths, 30_000) : 200)
+    }
+    const env = childEnv(process.env, { config, databaseUrl, redisUrl, first: deaths === 0 })
+    try {
+      // Detached, so that Ctrl-C does not reach it. If we are killed, the closed channel makes the worker exit.
+      child = spawn(process.execPath, [cli, 'worker'], {
+        env: { ...CHILD_ENV, ...env },
+        detached: true,
+        stdio: ['ignore', logFd, logFd, 'ipc'],
+      })
+    } catch (error) {
+      // Without memory or descriptors Node throws some errors and emits others.
+      ended({ err: error })
+      return
+    }
+    const { pid } = child
+    if (pid) pids.add(pid)
+    child.on('error', (error) => {
+      if (pid === undefined) ended({ err: error })
+      else logger.error({ err: error }, 'worker cannot be reached')
+    })
+    child.once('exit', (code, signal) => {
+      if (pid === undefined) return
+      pids.delete(pid)
+      ended({ code, signal })
     })
   }
+
   launch()
   return {
     async stop() {
       stopping = true
       clearTimeout(restart)
-      await stopChild(child, 'SIGTERM', 'SIGKILL', STOP_MS)
+      if (child) await stopChild(child, 'SIGTERM', 'SIGKILL', STOP_MS)
     },
   }
 }

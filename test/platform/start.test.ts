@@ -152,9 +152,14 @@ describe.skipIf(process.platform !== 'linux')('npm start', { timeout: 600_000 },
     expect(await framesOf(runFile().api)).toEqual(expect.arrayContaining(firstFrames))
   })
 
-  test('SIGTERM, sent to npm, lets an upload in flight finish, then everything ends', async () => {
+  test('a service whose output is no longer read, as after `npm start | head`, stops in order', async () => {
+    service!.hangUp()
     service!.signal('SIGTERM')
     expect(await service!.exit()).toBe(0)
+    expect(processesOf(dataDir)).toEqual([])
+  })
+
+  test('SIGTERM, sent to npm, lets an upload in flight finish, then everything ends', async () => {
     service = await start('npm', ['start'])
     await service.says(/The wall: http/)
     const { api } = runFile()
@@ -194,6 +199,8 @@ interface Service {
   output(): string
   says(what: RegExp): Promise<void>
   signal(signal: NodeJS.Signals): void
+  /** Closes the pipes of its output. */
+  hangUp(): void
   exit(): Promise<number | null>
 }
 
@@ -218,6 +225,10 @@ async function start(program = process.execPath, args = ['src/cli.ts', 'start'])
       })
     },
     signal: (signal) => void child.kill(signal),
+    hangUp() {
+      child.stdout!.destroy()
+      child.stderr!.destroy()
+    },
     exit: () => exit,
   }
 }
