@@ -9,6 +9,8 @@ import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
 
 /** How long a refused body is still read after the answer, so that its sender receives the answer. */
 const LINGER_MS = 5_000
+/** How often connections that cannot be accepted are told of. */
+const TELL_EVERY_MS = 60_000
 
 export interface ConnectionLimits {
   /** How long a body may take to arrive. Uploads are exempt. */
@@ -44,10 +46,10 @@ export function guardConnections(
     }
   })
   // Connections that could not be accepted, for want of descriptors. Without a listener they would end the process.
-  let isAcceptTold = false
+  let toldAt = Number.NEGATIVE_INFINITY
   server.on('error', (error) => {
-    if (!server.listening || isAcceptTold) return
-    isAcceptTold = true
+    if (!server.listening || performance.now() - toldAt < TELL_EVERY_MS) return
+    toldAt = performance.now()
     logger.error({ err: error }, 'connections not accepted')
   })
   // Without a listener Node closes the connection without an answer.
