@@ -57,15 +57,14 @@ COPY package.json LICENSE ./
 COPY drizzle drizzle
 COPY samples samples
 COPY src src
-# The compiled code of every command, which the running containers cannot write (src/quick-start.ts).
+# The compiled code of every command, which the running containers cannot write.
 RUN install -d -o frames node_modules/.cache
 USER 10001
-RUN node --input-type=module -e "import { startQuickly } from './src/quick-start.ts'; startQuickly(); \
+ENV NODE_COMPILE_CACHE=/app/node_modules/.cache/frames
+RUN node --input-type=module -e " \
         const { COMMANDS } = await import('./src/cli/commands.ts'); for (const { load } of COMMANDS) await load(); \
         for (const room of ['server', 'workers']) await import('./src/' + room + '/main.ts')"
-ENV NODE_ENV=production DATA_DIR=/data PORT=3000 NODE_COMPILE_CACHE=/app/node_modules/.cache/frames
-# With glibc's defaults the threads of a worker hold a quarter more memory (src/video/extract/run-extraction.ts).
-ENV MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072 MALLOC_MMAP_THRESHOLD_=131072
+ENV NODE_ENV=production DATA_DIR=/data PORT=3000
 VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["frames", "healthcheck"]

@@ -8,7 +8,6 @@ import { sql } from 'drizzle-orm'
 import { Client, type Dispatcher } from 'undici'
 import { type Config, parseConfig } from '../src/config.ts'
 import { type Db, openDb } from '../src/db/client.ts'
-import { collectSeldom } from '../src/idle-memory.ts'
 import { createLogger } from '../src/logger.ts'
 import type { FrameFilters } from '../src/search/library-search.ts'
 import { searchOnlyKey } from '../src/search/meilisearch/connection.ts'
@@ -265,7 +264,6 @@ async function serve(settings: ApiSettings): Promise<undefined> {
   const { databaseUrl, redisUrl } = settings
   const logger = createLogger({ level: 'silent' })
   // As `frames api` does.
-  collectSeldom()
   const api = await openApi({ config: configOf(settings), databaseUrl, redisUrl, logger, port: 0, host: '127.0.0.1' })
   const db = openDb({ url: databaseUrl, max: 1 })
   answerCosts(db.$client)

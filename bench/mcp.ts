@@ -9,7 +9,6 @@ import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import express from 'express'
 import { parseConfig } from '../src/config.ts'
-import { collectSeldom } from '../src/idle-memory.ts'
 import { createLogger } from '../src/logger.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { openApi } from '../src/server/main.ts'
@@ -253,7 +252,6 @@ async function serve(): Promise<undefined> {
     RATE_LIMIT_SCALE: '1000000',
   })
   // As `frames api` does.
-  collectSeldom()
   const api = await openApi({
     config,
     databaseUrl: database.url,

@@ -10,7 +10,6 @@ import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import express from 'express'
 import { type Config, parseConfig } from '../src/config.ts'
-import { collectSeldom } from '../src/idle-memory.ts'
 import { createLogger } from '../src/logger.ts'
 import { imageKeysOf, imageNamesOf } from '../src/media/image-name.ts'
 import { openMediaStore } from '../src/media/open-store.ts'
@@ -150,7 +149,6 @@ async function serve({ seeded }: { seeded: boolean }): Promise<undefined> {
   })
   const logger = createLogger({ level: 'info' })
   // As `frames api` does.
-  collectSeldom()
   const api = await openApi({
     config,
     databaseUrl: database.url,

@@ -9,7 +9,6 @@ import { parseArgs } from 'node:util'
 import { parseConfig } from '../src/config.ts'
 import type { Db } from '../src/db/client.ts'
 import { frames as framesTable } from '../src/db/schema/frames.ts'
-import { collectSeldom } from '../src/idle-memory.ts'
 import { createAccount } from '../src/library/accounts/accounts.ts'
 import { createKey, revokeKey } from '../src/library/accounts/keys.ts'
 import { createBoard, shareBoard } from '../src/library/collections/boards.ts'
@@ -182,7 +181,6 @@ async function serve(settings: Settings): Promise<undefined> {
   const { databaseUrl, redisUrl } = settings
   const logger = createLogger({ level: 'info' })
   // As `frames api` does.
-  collectSeldom()
   const api = await openApi({ config: configOf(settings), databaseUrl, redisUrl, logger, port: 0, host: '127.0.0.1' })
   process.send!(api.port)
   await new Promise((resolve) => {

@@ -1,8 +1,6 @@
-// Loads the code of API and worker once, so that Node keeps it compiled and without types (src/quick-start.ts).
+// Loads the code of API and worker once, so that Node keeps it compiled and without types.
 // A process that finds one file which is not kept loads what strips types, and holds 20 MB for it until it ends.
-import { startQuickly } from '../src/quick-start.ts'
 
-startQuickly()
 process.argv.splice(2, Number.POSITIVE_INFINITY, '--version')
 await import('../src/cli.ts')
 const { COMMANDS } = await import('../src/cli/commands.ts')

@@ -1,8 +1,12 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { describeIssue } from './plain-issue.ts'
+import manifest from '../package.json' with { type: 'json' }
+import { describeIssue } from './errors.ts'
 
 // The only file that names environment variables.
+
+/** The version of this service. package.json is the only place that states it. */
+export const VERSION: string = manifest.version
 
 export class ConfigError extends Error {}
 

@@ -1,5 +1,4 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { omit } from './omit.ts'
 
 export type { Logger } from 'pino'
 
@@ -36,7 +35,7 @@ function withoutPersonal(line: string): string {
 /** An error without the values of its failed query or command, which may be personal. */
 function withoutValues(error: unknown): unknown {
   if (!(error instanceof Error)) return error
-  const shown = omit(pino.stdSerializers.err(error), 'params', 'detail', 'where', 'command')
+  const { params: _, detail: _detail, where: _where, command: _command, ...shown } = pino.stdSerializers.err(error)
   let { message, stack } = shown
   const replace = (text: string, by: string) => {
     message = message.replaceAll(text, by)

@@ -4,7 +4,6 @@ import { cleanText } from '../clean-text.ts'
 import type { Db } from '../db/client.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
-import { freeChunk } from '../free-chunk.ts'
 import { refuseDeclared } from '../http/declared-size.ts'
 import { contextOf } from '../http/edge.ts'
 import { endpoint } from '../http/endpoint.ts'
@@ -122,7 +121,7 @@ async function receive(req: Request, deps: SubmitDeps): Promise<Submission> {
     )
   if (req.is(['video/*', 'application/octet-stream'])) {
     const { filename = '', ...rest } = readParameters(req.originalUrl, uploadParameters)
-    const options = { filename, maxBytes, details: () => parsedDetails(rest), release: freeChunk, pace }
+    const options = { filename, maxBytes, details: () => parsedDetails(rest), pace }
     return submitUpload(db, store, req, options)
   }
   throw new AppError(

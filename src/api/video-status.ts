@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { VideoRow } from '../db/schema/videos.ts'
 import type { VideoReport } from '../library/videos/video-status.ts'
-import { toShownAddress } from '../shown-address.ts'
+import { toShownAddress } from '../video/source/shown-address.ts'
 import { PLATFORMS, type Platform } from '../vocabulary.ts'
 
 /** Videos as operators see them: queued, worked on, done or failed. */

@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
-import { makeFolder } from '../make-folder.ts'
 import { openDiskStore } from '../media/disk-store.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { BackupFailure } from './failure.ts'
+import { makeFolder } from './make-folder.ts'
 
 /** Where backups are: a folder, or a prefix in an S3 bucket. */
 export interface Place {

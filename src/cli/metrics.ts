@@ -1,8 +1,8 @@
 import type { MetricsConfig } from '../config.ts'
 import { portTrouble } from '../local/ports.ts'
 import type { Logger } from '../logger.ts'
-import { type MetricsServer, serveMetrics } from '../metrics-server.ts'
 import { CliError } from './failure.ts'
+import { type MetricsServer, serveMetrics } from './metrics-server.ts'
 
 type SettingName = 'METRICS_PORT' | 'WORKER_METRICS_PORT'
 

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander'
-import { VERSION } from '../version.ts'
+import { VERSION } from '../config.ts'
 import { COMMANDS, COMPLETION } from './commands.ts'
 import { CliError, EXIT, usage } from './failure.ts'
 import { complain } from './terminal.ts'

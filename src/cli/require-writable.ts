@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs'
-import { makeFolder } from '../make-folder.ts'
+import { makeFolder } from '../backup/make-folder.ts'
 import { describeAccess } from './describe-access.ts'
 import { CliError } from './failure.ts'
 

@@ -1,10 +1,9 @@
 import type { Command } from 'commander'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
-import { collectSeldom, returnMemoryWhenIdle } from '../idle-memory.ts'
 import { createLogger } from '../logger.ts'
 import { ROLES } from '../queue/roles.ts'
-import { stopInOrder, untilSignalled } from '../shutdown.ts'
+import { stopInOrder, untilSignalled } from '../server/shutdown.ts'
 import { keepAliveFile } from './alive-file.ts'
 import { configOrExit, requireKnown } from './context.ts'
 import { addExamples } from './examples.ts'
@@ -32,7 +31,6 @@ export function defineApi(command: Command): void {
   addExamples(command, 'api').action(async () => {
     const { config, logger, databaseUrl, redisUrl } = settings('api')
     if (!config.s3) requireWritable(config.dataDir)
-    collectSeldom()
     const signalled = untilSignalled()
     const { openApi } = await import('../server/main.ts')
     const api = await orExit(openApi({ config, databaseUrl, redisUrl, logger, host: config.host }))
@@ -42,7 +40,6 @@ export function defineApi(command: Command): void {
     logger.info({ port: api.port, metricsPort: metrics?.port }, 'API listening')
     if (isUnknowinglyPublic(config))
       logger.warn('the API listens on every interface, but PUBLIC_URL is loopback: set HOST or PUBLIC_URL')
-    returnMemoryWhenIdle()
     await signalled
     await finish(logger, [['api', () => api.stop({ graceMs: DRAIN_GRACE_MS, deadlineMs: 20_000 })]])
   })
@@ -64,7 +61,6 @@ export function defineWorker(command: Command): void {
         openMetricsPort(config.metrics.worker, { name: 'WORKER_METRICS_PORT', text: worker.metrics, logger }),
       )
       logger.info({ roles: wanted, metricsPort: metrics?.port }, 'worker started')
-      returnMemoryWhenIdle()
       const alive = keepAliveFile()
       await signalled
       alive[Symbol.dispose]()

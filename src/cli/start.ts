@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url'
 import { type Config, childEnv } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
-import { collectSeldom, returnMemoryWhenIdle } from '../idle-memory.ts'
 import { claimDataDir, closeToOthers } from '../local/claim.ts'
 import { freePort, portTrouble } from '../local/ports.ts'
 import { startLocalPostgres } from '../local/postgres.ts'
@@ -14,8 +13,7 @@ import { startLocalRedis } from '../local/redis.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { openApi } from '../server/main.ts'
-import { STOP_DEADLINE_MS, stopInOrder, untilSignalled } from '../shutdown.ts'
-import { CHILD_ENV } from '../video/extract/run-extraction.ts'
+import { STOP_DEADLINE_MS, stopInOrder, untilSignalled } from '../server/shutdown.ts'
 import { type RunFile, readRunFile } from './context.ts'
 import { CliError } from './failure.ts'
 import { hostToListenOn, isLoopback, localUrl } from './listening.ts'
@@ -103,7 +101,6 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
 
   // Checked late: another program could take a free port while the databases start.
   const config = await settlePort(given)
-  collectSeldom()
   const api = await openApi({ config, databaseUrl, redisUrl, logger, host })
   const metrics = await openMetricsPort(config.metrics.api, { name: 'METRICS_PORT', text: api.metrics, logger })
   if (metrics) parts.push(['metrics', metrics.stop])
@@ -118,7 +115,6 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   if (!isLoopback(host)) say(`Other machines can reach it on ${host ?? 'every interface'}. ${KEEP_LOCAL}`)
   await addSamples({ db, store: openMediaStore(config), config }, signal)
   if (signal.aborted) return
-  returnMemoryWhenIdle()
   say(welcome(url, join(config.dataDir, 'operator-key'), await operatorLink(db, { config, host })))
 }
 
@@ -172,7 +168,7 @@ function superviseWorker(
     try {
       // Detached, so that Ctrl-C does not reach it. If we are killed, the closed channel makes the worker exit.
       child = spawn(process.execPath, [cli, 'worker'], {
-        env: { ...CHILD_ENV, ...env },
+        env,
         detached: true,
         stdio: ['ignore', logFd, logFd, 'ipc'],
       })

@@ -16,7 +16,7 @@ import {
 } from '../local/other-major.ts'
 import { findPrograms, type LocalPostgres, type PostgresPrograms, startLocalPostgres } from '../local/postgres.ts'
 import { openMediaStore } from '../media/open-store.ts'
-import { untilSignalled } from '../shutdown.ts'
+import { untilSignalled } from '../server/shutdown.ts'
 import { progressTo, rebuildSearchDocuments } from './backup.ts'
 import { configOrExit } from './context.ts'
 import { addExamples } from './examples.ts'

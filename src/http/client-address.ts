@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import proxyaddr from 'proxy-addr'
-import { atMost } from '../at-most.ts'
 
 /** A request, or a connection that has not sent one. */
 type Connected = Pick<IncomingMessage, 'socket'>
@@ -25,7 +24,7 @@ function toAddress(ip: string): string {
 
 /** `toAddress(clientIp(req))`, with a bounded memory of the addresses seen. */
 export function addressReader(trustProxy: number): (req: Connected) => string {
-  const addresses = new LRUCache<string, string>(atMost(10_000))
+  const addresses = new LRUCache<string, string>({ max: 10_000 })
   return (req) => {
     const ip = clientIp(req, trustProxy)
     let address = addresses.get(ip)

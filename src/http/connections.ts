@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { STATUS_CODES } from '../node-http.ts'
 import { addressReader } from './client-address.ts'
 import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
 

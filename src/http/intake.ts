@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import { atMost } from '../at-most.ts'
 import type { Pace } from '../library/videos/submit.ts'
 
 export interface Intake {
@@ -34,7 +33,7 @@ export function openIntake({
   /** The last one that asked before `last.address` began to. */
   let before = last
   /** Address → the time at which it may send more. */
-  const freeAt = new LRUCache<string, number>(atMost(10_000))
+  const freeAt = new LRUCache<string, number>({ max: 10_000 })
 
   function isAlone(address: string, now: number): boolean {
     const other = last.address === address ? before : last

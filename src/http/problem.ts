@@ -2,10 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorRequestHandler } from 'express'
 import { ZodError } from 'zod'
 import { isConnectionLoss } from '../db/connection-loss.ts'
-import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts'
-import { freeChunk } from '../free-chunk.ts'
+import { AppError, describeIssue, type ErrorCode, type ErrorDetail, typeName, unknownFields } from '../errors.ts'
 import { type Logger, scrub } from '../logger.ts'
-import { describeIssue, typeName, unknownFields } from '../plain-issue.ts'
 import { contextOf, loggedPath } from './edge.ts'
 import type { Intake } from './intake.ts'
 import { RateLimited } from './rate-limit/budgets.ts'
@@ -203,7 +201,6 @@ interface HandlerDeps {
 function discardBody(req: IncomingMessage, pace: ReturnType<Intake['paceOf']> | undefined): void {
   req.on('data', (chunk: Buffer) => {
     const held = pace?.(chunk.length)
-    freeChunk(chunk)
     if (!held) return
     req.pause()
     void held.then(() => req.resume())

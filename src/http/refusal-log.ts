@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import { atMost } from '../at-most.ts'
 import type { Logger } from '../logger.ts'
 
 /** Lines a minute for one address. Further refusals are only counted. */
@@ -18,7 +17,7 @@ export function openRefusalLog(
   logger: Pick<Logger, 'info'>,
   { lines = LINES, windowMs = WINDOW_MS }: { lines?: number; windowMs?: number } = {},
 ): RefusalLog {
-  const logged = new LRUCache<string, number>(atMost(MAX_ADDRESSES))
+  const logged = new LRUCache<string, number>({ max: MAX_ADDRESSES })
   const silenced = new Set<string>()
   let unlogged = 0
   let untilMs = 0

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { describeIssue, typeName } from '../plain-issue.ts'
+import { describeIssue, typeName } from '../errors.ts'
 import type { Fields } from './messages.ts'
 import type { Tool } from './tool.ts'
 

@@ -1,4 +1,3 @@
-import { omit } from '../omit.ts'
 import { pageCursor } from './cursor.ts'
 import { type Fields, isFields } from './messages.ts'
 import { describeTool, type Tool } from './tool.ts'
@@ -124,9 +123,9 @@ const isNumber = (value: unknown): boolean =>
 function unwrapped(given: Fields): Fields {
   let flat = given
   for (const name of WRAPPERS) {
-    const inner = flat[name]
+    const { [name]: inner, ...rest } = flat
     if (!isFields(inner) || Object.keys(inner).some((key) => Object.hasOwn(flat, key))) continue
-    flat = { ...omit(flat, name), ...inner }
+    flat = { ...rest, ...inner }
   }
   return flat
 }

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { AppError } from '../errors.ts'
-import { freeChunk } from '../free-chunk.ts'
 import { type Authentication, payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import { toAppError } from '../http/problem.ts'
@@ -65,7 +64,7 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTur
       try {
         if (error) {
           // What is left of the body is discarded, so that its sender receives the answer.
-          req.on('data', freeChunk)
+          req.resume()
           return refuse(limits, req, res, bodyFault(error))
         }
         if (refusal) return refuse(limits, req, res, budgetReply(idOf(req.body), refusal))

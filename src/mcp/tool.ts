@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
-import { omit } from '../omit.ts'
 
 /**
  * A tool as the protocol needs it. `run` knows nothing of JSON-RPC, HTTP or revisions:
@@ -103,8 +102,8 @@ export function describeTool(tool: Tool, options: { output: boolean } = { output
 
 /** JSON Schema 2020-12 is the protocol's default, so the `$schema` line would only cost tokens. */
 function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
-  const described = z.toJSONSchema(schema, { io, target: 'draft-2020-12' })
-  return splitTypes(omit(described, '$schema')) as Record<string, unknown>
+  const { $schema: _, ...described } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' })
+  return splitTypes(described) as Record<string, unknown>
 }
 
 /** `type: ["string", "null"]` as `anyOf`: some clients map schemas onto a dialect with one type per schema. */

@@ -37,14 +37,14 @@ export function openDiskStore(root: string, { syncLater = false }: { syncLater?:
   }
 
   return {
-    async put(key, body, _contentType, { maxBytes = Number.POSITIVE_INFINITY, release } = {}) {
+    async put(key, body, _contentType, { maxBytes = Number.POSITIVE_INFINITY } = {}) {
       const path = pathOf(key)
       const temporary = `${path}.${randomBytes(6).toString('hex')}.part`
       const file = await begin(temporary)
       try {
         const bytes = Buffer.isBuffer(body)
           ? await writeBuffer(file, body, maxBytes)
-          : await writeStream(file, dirname(path), body, { maxBytes, release })
+          : await writeStream(file, dirname(path), body, maxBytes)
         if (!syncLater) await file.sync()
         await file.close()
         await rename(temporary, path)
@@ -134,12 +134,7 @@ const LOOK_EVERY_BYTES = 8 * 1024 * 1024
 /** Each write is handed to another thread. Few large ones leave more of the processors to others. */
 const WRITE_BYTES = 1024 * 1024
 
-async function writeStream(
-  file: FileHandle,
-  folder: string,
-  body: Readable,
-  { maxBytes, release }: { maxBytes: number; release: ((chunk: Buffer) => void) | undefined },
-): Promise<number> {
+async function writeStream(file: FileHandle, folder: string, body: Readable, maxBytes: number): Promise<number> {
   let bytes = 0
   let lookedAt = 0
   let gathered: Buffer[] = []
@@ -149,7 +144,6 @@ async function writeStream(
     gathered = []
     gatheredBytes = 0
     await writeAll(file, chunks)
-    if (release) chunks.forEach(release)
   }
   for await (const chunk of body) {
     bytes += (chunk as Buffer).length

@@ -7,14 +7,14 @@ import { AppError } from '../errors.ts'
  */
 export interface MediaStore {
   /**
-   * Durable when it resolves. A repeat replaces. `release` gets the chunks of a stream that the store is done with.
+   * Durable when it resolves. A repeat replaces.
    * @throws AppError payload_too_large when the body exceeds `maxBytes`; then nothing is kept
    */
   put(
     key: string,
     body: Buffer | Readable,
     contentType: string,
-    options?: { maxBytes?: number; release?: ((chunk: Buffer) => void) | undefined },
+    options?: { maxBytes?: number },
   ): Promise<{ bytes: number }>
   get(key: string): Promise<Buffer | undefined>
   open(key: string): Promise<Readable | undefined>

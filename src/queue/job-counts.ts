@@ -1,10 +1,18 @@
-import type { QueueCounts } from '../queue-counts.ts'
 import { QUEUES, type QueueName } from './jobs.ts'
 import type { Queues } from './queues.ts'
 import { NEVER_REACHED } from './work.ts'
 
-export interface JobCounts extends QueueCounts {
+/** The jobs in a queue now. */
+export interface JobCounts {
   queue: QueueName
+  paused: boolean
+  /** Milliseconds for which the queue still pauses after a refused key or a spent budget. */
+  rests_ms: number
+  waiting: number
+  prioritized: number
+  delayed: number
+  active: number
+  failed: number
 }
 
 /** Every queue. @throws an error with a connection's code when Redis does not answer. */

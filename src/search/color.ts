@@ -1,4 +1,4 @@
-import { COLOR_NAMES, type ColorName } from '../attribute-words.ts'
+import { COLOR_NAMES, type ColorName } from './attribute-words.ts'
 
 /**
  * Colour as the wall's filter sees it. Pure.

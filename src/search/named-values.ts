@@ -1,4 +1,4 @@
-import type { NamedAttribute } from '../attribute-words.ts'
+import type { NamedAttribute } from './attribute-words.ts'
 import { colorNames } from './color.ts'
 import type { FrameDocument, ShownFrame } from './library-search.ts'
 

@@ -1,6 +1,8 @@
 import type { Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../config.ts'
+import { VERSION } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import type { EventType } from '../events/catalogue.ts'
 import { openLogTail } from '../events/tail.ts'
@@ -11,11 +13,9 @@ import { openRateLimits, type RateLimitOptions } from '../http/rate-limit/rate-l
 import { openRequestTimes } from '../http/request-times.ts'
 import type { Logger } from '../logger.ts'
 import { openMetrics, processFamilies } from '../metrics.ts'
-import { createServer } from '../node-http.ts'
 import type { Queues } from '../queue/queues.ts'
-import { drainable } from '../shutdown.ts'
-import { VERSION } from '../version.ts'
 import { type App, type AppOverrides, buildApp } from './build-app.ts'
+import { drainable } from './shutdown.ts'
 
 export interface ApiOptions {
   config: Config

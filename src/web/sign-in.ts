@@ -14,8 +14,7 @@ import {
 } from '../library/accounts/sessions.ts'
 import { sha256 } from '../library/ids.ts'
 import type { Logger } from '../logger.ts'
-import type { Mailer } from '../mailer.ts'
-import { omit } from '../omit.ts'
+import type { Mailer } from '../outbound/mailer.ts'
 import type { Assets } from './assets.ts'
 import {
   formBody,
@@ -73,8 +72,10 @@ export function signInRouter(deps: SignInDeps): Router {
 
   router.get('/web/me', paid, async (req, res) => {
     const visitor = await visitorOf(db, cookie, req)
-    const me = visitor && { ...omit(visitor.account, 'id'), form: visitor.form }
-    res.set('Cache-Control', 'no-store').json(me ?? null)
+    res.set('Cache-Control', 'no-store')
+    if (!visitor) return res.json(null)
+    const { id: _, ...account } = visitor.account
+    res.json({ ...account, form: visitor.form })
   })
 
   router.get('/sign-out', paid, async (req, res) => {

@@ -1,10 +1,16 @@
-import { omit } from '../omit.ts'
 import type { Values } from '../parameters.ts'
 import { filterParameters, frameParameters } from '../views/frame-query.ts'
 
 /** The parameters of `/api/frames` that make sense on a page. */
 export const wallParameters = omit(frameParameters, 'facets', 'debug', 'provenance')
 export type WallValues = Values<typeof wallParameters>
+
+/** A copy of values without some of their names. */
+export function omit<T extends object, K extends keyof T>(values: T, ...names: K[]): Omit<T, K> {
+  const rest = { ...values }
+  for (const name of names) delete rest[name]
+  return rest
+}
 
 /** Filters, in their order in an address. */
 export type FilterName = keyof typeof filterParameters

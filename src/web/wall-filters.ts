@@ -1,10 +1,9 @@
-import { omit } from '../omit.ts'
 import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
 import { impliedSort } from '../views/frame-query.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
-import { FILTER_NAMES, type FilterName, stateOf, toggled, type WallValues, wallUrl } from './wall-address.ts'
+import { FILTER_NAMES, type FilterName, omit, stateOf, toggled, type WallValues, wallUrl } from './wall-address.ts'
 import { capitalized, counted, thousands, valueLabel } from './words.ts'
 
 /** The filters of the wall: a menu for each attribute, every value a link that adds or removes it. */

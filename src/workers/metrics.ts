@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Config } from '../config.ts'
+import { VERSION } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { VIDEO_STATUSES } from '../db/schema/videos.ts'
 import { eventFamilies } from '../events/lag.ts'
@@ -9,7 +10,6 @@ import { counter, type Family, gauge, openHistogram, openMetrics, processFamilie
 import { queueFamilies } from '../queue/queue-metrics.ts'
 import type { Queues } from '../queue/queues.ts'
 import type { WorkOptions } from '../queue/work.ts'
-import { VERSION } from '../version.ts'
 
 export interface WorkerMetrics {
   text(): Promise<string>

@@ -4,7 +4,7 @@ import { pruneDeliveries } from '../library/webhooks/deliveries.ts'
 import { writeDeliveries } from '../library/webhooks/fan-out.ts'
 import { WEBHOOKS } from '../library/webhooks/positions.ts'
 import { markTold, type Trouble, troubledEndpoints } from '../library/webhooks/trouble.ts'
-import { type Mailer, openMailer } from '../mailer.ts'
+import { type Mailer, openMailer } from '../outbound/mailer.ts'
 import { type Sending, type SendingOptions, startSending } from './send-webhooks.ts'
 
 export interface WebhookOptions extends SendingOptions {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { createSignInCode } from '../../src/library/accounts/sessions.ts'
-import type { Mailer } from '../../src/mailer.ts'
+import type { Mailer } from '../../src/outbound/mailer.ts'
 import { openTestApi, type TestApi } from './app.ts'
 
 /** The service as a person without a mail server meets it: links are printed, and kept here. */

@@ -4,7 +4,7 @@ import { ensureAccount, findAccountByEmail } from '../../src/library/accounts/ac
 import { authenticate, createKey, listKeys } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { createBoard, shareBoard } from '../../src/library/collections/boards.ts'
-import { openMailer } from '../../src/mailer.ts'
+import { openMailer } from '../../src/outbound/mailer.ts'
 import type { TestApi } from './app.ts'
 import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
 import { seedAccount } from './seed-frames.ts'

@@ -1,6 +1,6 @@
 import { parseConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/logger.ts'
-import { untilSignalled } from '../../src/shutdown.ts'
+import { untilSignalled } from '../../src/server/shutdown.ts'
 import type { Annotator } from '../../src/vision/annotator.ts'
 import { openWorker } from '../../src/workers/main.ts'
 

@@ -3,7 +3,7 @@ import { Agent, createServer, get, type IncomingMessage, type Server } from 'nod
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { drainable, stopInOrder } from '../../src/shutdown.ts'
+import { drainable, stopInOrder } from '../../src/server/shutdown.ts'
 
 const silent = pino({ level: 'silent' })
 

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { untilSignalled } from '../../src/shutdown.ts'
+import { untilSignalled } from '../../src/server/shutdown.ts'
 import { bootStores, migrationsHash, WARM_STORES_FILE } from './run-stores.ts'
 
 // `npm run test:stores`: PostgreSQL and Redis for the tests, kept until Ctrl-C, so that a run need not start its own.

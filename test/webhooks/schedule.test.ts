@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Mailer } from '../../src/mailer.ts'
+import type { Mailer } from '../../src/outbound/mailer.ts'
 import { status, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { type Stage, useStage } from './support.ts'
 

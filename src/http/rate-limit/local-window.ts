@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import { atMost } from '../../at-most.ts'
 import { RateLimited } from './budgets.ts'
 
 /** How many subjects one process remembers. */
@@ -15,7 +14,7 @@ interface Window {
  * read. The returned function takes a subject's points. @throws RateLimited
  */
 export function openLocalWindows(limit: number, windowSec: number): (subject: string, points: number) => void {
-  const windows = new LRUCache<string, Window>(atMost(MAX_SUBJECTS))
+  const windows = new LRUCache<string, Window>({ max: MAX_SUBJECTS })
   return (subject, points) => {
     const now = performance.now()
     let window = windows.get(subject)

@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import { atMost } from '../../at-most.ts'
 import type { Usage } from './budgets.ts'
 
 /** A block is a fiftieth of the budget, and at most this many points. */
@@ -35,7 +34,7 @@ export interface PointBlocks {
  * A small budget has blocks of one request, so it is exact in every process.
  */
 export function openPointBlocks(): PointBlocks {
-  const blocks = new LRUCache<string, Block>(atMost(10_000))
+  const blocks = new LRUCache<string, Block>({ max: 10_000 })
 
   function find(subject: string): Block | undefined {
     const block = blocks.get(subject)

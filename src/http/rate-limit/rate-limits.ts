@@ -1,7 +1,6 @@
 import { Redis } from 'ioredis'
 import { LRUCache } from 'lru-cache'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
-import { atMost } from '../../at-most.ts'
 import type { Logger } from '../../logger.ts'
 import { BUDGETS, type Budget, RateLimited, type Usage } from './budgets.ts'
 import { type Hold, openHoldings } from './holdings.ts'
@@ -51,7 +50,7 @@ export function openRateLimits(options: RateLimitOptions): RateLimits {
   const windows = new Map(
     BUDGET_NAMES.map((budget) => [budget, openLocalWindows(limiters[budget].points, limiters[budget].duration)]),
   )
-  const blockedUntilMs = new LRUCache<string, number>(atMost(10_000))
+  const blockedUntilMs = new LRUCache<string, number>({ max: 10_000 })
 
   async function take(budget: Budget, subject: string, points: number): Promise<Usage> {
     await settled

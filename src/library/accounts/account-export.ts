@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { toCloudEvent } from '../../events/cloud-event.ts'
 import { readAccountEvents } from '../../events/read.ts'
-import { toShownAddress } from '../../shown-address.ts'
+import { toShownAddress } from '../../video/source/shown-address.ts'
 import { loadBoard } from '../collections/boards.ts'
 import { type Account, loadAccountByEmail } from './accounts.ts'
 

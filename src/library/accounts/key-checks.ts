@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import { atMost } from '../../at-most.ts'
 import type { Db } from '../../db/client.ts'
 import { openSharedLookup } from '../../shared-lookup.ts'
 import { sha256 } from '../ids.ts'
@@ -26,8 +25,8 @@ export function openKeyChecks(
   db: Pick<Db, '$client'>,
   used: (key: Caller['key']) => void = () => undefined,
 ): KeyChecks {
-  const known = new LRUCache<string, true>(atMost(MAX_KNOWN))
-  const dead = new LRUCache<string, true>({ ...atMost(MAX_DEAD), ttl: DEAD_MS })
+  const known = new LRUCache<string, true>({ max: MAX_KNOWN })
+  const dead = new LRUCache<string, true>({ max: MAX_DEAD, ttl: DEAD_MS })
   const exists = openExistence(db)
   const shared = openSharedLookup<Caller | undefined>()
 

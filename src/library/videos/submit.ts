@@ -8,7 +8,7 @@ import { AppError, invalid, MediaError } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { MediaStore } from '../../media/media-store.ts'
 import { checkUrl } from '../../outbound/checked-url.ts'
-import { toShownAddress } from '../../shown-address.ts'
+import { toShownAddress } from '../../video/source/shown-address.ts'
 import { decodePercent, needsYtDlp, siteOf } from '../../video/source/source.ts'
 import { MAX_TEXT, type Platform } from '../../vocabulary.ts'
 import { videoIdOf } from './identity.ts'
@@ -85,8 +85,8 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
 
 /**
  * Streams a file into the media store and queues it. The same bytes give the same video, and the second copy is
- * deleted. `details` is called once the bytes are stored, because a form may send its fields after the file. `release`
- * gets the chunks of the body that are no longer needed, and `pace` may hold up the next ones.
+ * deleted. `details` is called once the bytes are stored, because a form may send its fields after the file. `pace`
+ * may hold up the next chunks of the body.
  * @throws AppError payload_too_large, invalid_request for an empty file, conflict for bytes other than `expected`.
  */
 export async function submitUpload(
@@ -98,7 +98,6 @@ export async function submitUpload(
     maxBytes,
     details: read,
     expected,
-    release,
     pace,
   }: {
     filename: string
@@ -106,7 +105,6 @@ export async function submitUpload(
     details: () => SubmissionDetails | Promise<SubmissionDetails>
     /** Size and checksum that the sender announced. Other bytes are refused. */
     expected?: { bytes: number; sha256: string | null }
-    release?: (chunk: Buffer) => void
     pace?: Pace | undefined
   },
 ): Promise<{ video: VideoRow; created: boolean }> {
@@ -117,7 +115,7 @@ export async function submitUpload(
   })
   // Every copy gets its own key, so removing one never removes another submission's bytes.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
-  const { bytes } = await store.put(uploadKey, hashed, 'application/octet-stream', { maxBytes, release })
+  const { bytes } = await store.put(uploadKey, hashed, 'application/octet-stream', { maxBytes })
   const sha256 = hash.digest('hex')
   let details: SubmissionDetails
   try {

@@ -113,29 +113,22 @@ const folderOf = (id: string) => `parts/${id}/`
 interface NewPart {
   n: number
   body: Readable
-  release?: (chunk: Buffer) => void
   pace?: Pace
 }
 
 /**
- * Stores one part; a repeat replaces it. `release` gets the chunks of the body that are no longer needed,
- * and `pace` may hold up the next ones.
+ * Stores one part; a repeat replaces it. `pace` may hold up the next chunks of its body.
  * @throws AppError not_found, conflict for a finished upload, invalid_request for a part that is not of this upload or
  * not of its length.
  */
-export async function putPart(
-  db: Db,
-  store: MediaStore,
-  { n, body, release, pace, ...whose }: Whose & NewPart,
-): Promise<void> {
+export async function putPart(db: Db, store: MediaStore, { n, body, pace, ...whose }: Whose & NewPart): Promise<void> {
   const { id, bytes, partBytes, videoId } = await requireUpload(db, whose)
   if (videoId !== null) throw new AppError('conflict', 'This upload is finished. Begin a new one.')
   const parts = partsOf(bytes, partBytes)
   if (!Number.isInteger(n) || n < 0 || n >= parts) throw invalid('part', `This upload has the parts 0 to ${parts - 1}.`)
   const expected = Math.min(partBytes, bytes - n * partBytes)
-  const limits = { maxBytes: expected, release }
   const paced = pace ? through(body, (chunk) => pace(chunk.length)) : body
-  const stored = await store.put(folderOf(id) + n, paced, 'application/octet-stream', limits)
+  const stored = await store.put(folderOf(id) + n, paced, 'application/octet-stream', { maxBytes: expected })
   if (stored.bytes !== expected) {
     // It may have replaced a complete part.
     await db.delete(uploadParts).where(and(eq(uploadParts.uploadId, id), eq(uploadParts.n, n)))

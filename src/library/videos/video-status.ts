@@ -2,7 +2,7 @@ import { count, desc, eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { type StageProgress, type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
-import { toShownAddress } from '../../shown-address.ts'
+import { toShownAddress } from '../../video/source/shown-address.ts'
 import type { Costs } from '../annotator/vision-spending.ts'
 import { requireVideo } from './videos.ts'
 

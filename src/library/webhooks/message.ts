@@ -3,7 +3,6 @@ import { formatCursor, parseCursor, type SentType, START, type StoredEvent } fro
 import { toCloudEvent } from '../../events/cloud-event.ts'
 import { positionOfPrevious } from '../../events/positions.ts'
 import { currentVersion } from '../../events/versions.ts'
-import { omit } from '../../omit.ts'
 import type { DueDelivery } from './leases.ts'
 
 /** Standard Webhooks recommends less than 20 kB. */
@@ -18,7 +17,8 @@ export async function toMessage(db: DbOrTx, delivery: DueDelivery, publicUrl: st
   const cloudEvent = toCloudEvent(event, publicUrl)
   const body = JSON.stringify(cloudEvent)
   if (Buffer.byteLength(body) < MAX_BODY) return body
-  return JSON.stringify({ ...omit(cloudEvent, 'data'), dataref: await addressOf(db, event, publicUrl) })
+  const { data: _, ...rest } = cloudEvent
+  return JSON.stringify({ ...rest, dataref: await addressOf(db, event, publicUrl) })
 }
 
 async function addressOf(db: DbOrTx, { cursor }: Pick<StoredEvent, 'cursor'>, publicUrl: string): Promise<string> {

@@ -1,7 +1,7 @@
 import cssColors from 'color-name'
 import { z } from 'zod'
-import { COLOR_NAMES } from '../../attribute-words.ts'
 import { invalid } from '../../errors.ts'
+import { COLOR_NAMES } from '../../search/attribute-words.ts'
 import { colorNames, isColorName } from '../../search/color.ts'
 import type { FrameFilters, TechniqueDocument } from '../../search/library-search.ts'
 import { currentSlug } from '../../search/techniques.ts'

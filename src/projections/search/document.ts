@@ -4,7 +4,7 @@ import type { techniques } from '../../db/schema/techniques.ts'
 import type { videos } from '../../db/schema/videos.ts'
 import { imageNamesOf } from '../../media/image-name.ts'
 import type { BrandDocument, FrameDocument, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
-import { toShownAddress } from '../../shown-address.ts'
+import { toShownAddress } from '../../video/source/shown-address.ts'
 import { ANNOTATED, type AnnotatedAttribute, type Platform } from '../../vocabulary.ts'
 import { frameStrength } from './strength.ts'
 

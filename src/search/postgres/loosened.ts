@@ -1,5 +1,4 @@
 import type { SQL } from 'drizzle-orm'
-import { omit } from '../../omit.ts'
 import type { FrameFilters, Loosened } from '../library-search.ts'
 import { MOST_LOOSENED } from '../limits.ts'
 import { sql } from './sql.ts'
@@ -33,7 +32,7 @@ export function loosenOf(filters: FrameFilters, question: ExpandedQuestion | und
   const partly = (question?.terms.length ?? 0) > 1
   return {
     counts(passes = sql`true`) {
-      if (!question) return sql`array[${list(names.map((name) => countOf(omit(filters, name))))}]`
+      if (!question) return sql`array[${list(names.map((name) => countOf({ ...filters, [name]: undefined })))}]`
       const passing = sql`case when ${passes} then ${countOf(filters)} else 0 end`
       return sql`(${countsAmong(names, filters, question)} || array[${passing}])`
     },

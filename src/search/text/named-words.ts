@@ -1,4 +1,4 @@
-import { ATTRIBUTE_WORDS } from '../../attribute-words.ts'
+import { ATTRIBUTE_WORDS } from '../attribute-words.ts'
 import { isFunctionWord } from './function-words.ts'
 import { sameAs } from './same-words.ts'
 import { nameKey } from './tokens.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ATTRIBUTE_WORDS } from '../../attribute-words.ts'
+import { ATTRIBUTE_WORDS } from '../attribute-words.ts'
 import { valuesCalled } from './named-words.ts'
 import { readQuestion } from './question.ts'
 

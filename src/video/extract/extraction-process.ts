@@ -2,7 +2,6 @@
  * The process that `extractInChild` forks: it extracts one video and ends. It leads its own process group, so that
  * killing the group leaves no ffmpeg behind.
  */
-import { startQuickly } from '../../quick-start.ts'
 import type { Extraction, ExtractOptions } from './extract.ts'
 
 export type ToChild = Omit<ExtractOptions, 'signal' | 'onProgress'>
@@ -11,7 +10,6 @@ export type FromChild =
   | { type: 'done'; extraction: Extraction }
   | { type: 'failed'; code: string | null; message: string; retryable: boolean; errno?: string }
 
-startQuickly()
 const stopping = new AbortController()
 
 // The parent was killed: nothing waits for the result.

@@ -13,8 +13,7 @@ export const CHILD_FLAGS = [
   '--disable-warning=ExperimentalWarning',
 ]
 /**
- * For processes whose threads decode. With glibc's defaults the same work holds a quarter to a third more memory. The
- * Dockerfile sets the same variables.
+ * For processes whose threads decode. With glibc's defaults the same work holds a quarter to a third more memory.
  */
 export const CHILD_ENV = { MALLOC_ARENA_MAX: '2', MALLOC_TRIM_THRESHOLD_: '131072', MALLOC_MMAP_THRESHOLD_: '131072' }
 const MAX_ERROR_OUTPUT = 8000

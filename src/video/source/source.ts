@@ -1,4 +1,4 @@
-import { TRACKING } from '../../tracking.ts'
+import { TRACKING } from '../../parameters.ts'
 import type { Platform } from '../../vocabulary.ts'
 import { findPageVideo, pageSiteOf } from './page-sites.ts'
 

@@ -3,10 +3,10 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { cleanText } from '../../clean-text.ts'
 import { MediaError } from '../../errors.ts'
-import { withoutHidden } from '../../shown-address.ts'
 import { killGroup } from '../kill-group.ts'
 import { tooLarge } from './fetch-source.ts'
 import { PAGE_EXTRACTORS } from './page-sites.ts'
+import { withoutHidden } from './shown-address.ts'
 
 export interface YtDlpOptions {
   /** The yt-dlp that the operator installed; undefined without one. */

@@ -1,7 +1,6 @@
 /*
  * The process that `measureInChild` forks: it holds the models, answers until it is disconnected, and ends then.
  */
-import { startQuickly } from '../../quick-start.ts'
 import type { AnnotateOptions, FrameAnnotation, FrameToAnnotate, VideoContext } from '../annotator.ts'
 
 export type ToMeasurer =
@@ -20,7 +19,6 @@ export type FromMeasurer =
   | { type: 'done'; id: number }
   | { type: 'failed'; id: number; message: string; unavailable?: { code: string; retryAfterMs: number } }
 
-startQuickly()
 // Whoever waits for answers is gone, or needs none now.
 process.once('disconnect', () => process.exit(0))
 const { AnnotatorUnavailable } = await import('../annotator.ts')

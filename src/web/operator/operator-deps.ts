@@ -6,7 +6,7 @@ import type { RateLimits } from '../../http/rate-limit/rate-limits.ts'
 import type { AddressRules } from '../../library/videos/addresses.ts'
 import type { Logger } from '../../logger.ts'
 import type { MediaStore } from '../../media/media-store.ts'
-import type { QueueCounts } from '../../queue-counts.ts'
+import type { JobCounts } from '../../queue/job-counts.ts'
 import type { CollectionDeps } from '../../views/collections.ts'
 import type { Assets } from '../assets.ts'
 
@@ -26,5 +26,5 @@ export interface OperatorDeps extends CollectionDeps {
   /** US dollars a day for the model; undefined without a limit. */
   budgetPerDay: number | undefined
   /** What the queues hold. @throws where Redis does not answer. */
-  countJobs: () => Promise<readonly QueueCounts[]>
+  countJobs: () => Promise<readonly JobCounts[]>
 }

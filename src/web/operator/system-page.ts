@@ -5,7 +5,7 @@ import { type AnnotatorStatus, findAnnotatorStatus } from '../../library/annotat
 import { databaseBytes, findVisionErrors, type VisionErrors } from '../../library/annotator/vision-errors.ts'
 import { describeEndpoints } from '../../library/webhooks/describe.ts'
 import { listEndpoints } from '../../library/webhooks/endpoints.ts'
-import type { QueueCounts } from '../../queue-counts.ts'
+import type { JobCounts } from '../../queue/job-counts.ts'
 import { type Actions, counted } from '../actions.ts'
 import { type Html, html } from '../html.ts'
 import type { OperatorDeps } from './operator-deps.ts'
@@ -44,7 +44,7 @@ ${webhooksSection(receivers)}
   })
 }
 
-function queuesSection(queues: readonly QueueCounts[] | undefined): Html {
+function queuesSection(queues: readonly JobCounts[] | undefined): Html {
   if (!queues)
     return html`<h2>Queues</h2><p class="notice">Redis does not answer. Work goes on when it does; nothing is lost.</p>`
   return html`<h2>Queues</h2><div class="scroll"><table><thead><tr><th scope="col">Queue</th>
@@ -53,7 +53,7 @@ function queuesSection(queues: readonly QueueCounts[] | undefined): Html {
 <p class="hint">A failed job belongs to a video: see the <a href="/operator?show=failed">failed videos</a>.</p>`
 }
 
-function queueRow({ queue, waiting, prioritized, delayed, active, failed, paused, rests_ms }: QueueCounts): Html {
+function queueRow({ queue, waiting, prioritized, delayed, active, failed, paused, rests_ms }: JobCounts): Html {
   const rests = rests_ms > 0 && html`rests for ${span(rests_ms / 1_000)}`
   return html`<tr><th scope="row">${queue}</th><td>${waiting + prioritized + delayed}</td><td>${active}</td>
 <td>${failed}</td><td>${paused && 'paused'} ${rests}</td></tr>`

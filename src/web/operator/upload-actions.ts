@@ -1,7 +1,6 @@
 import type { Request } from 'express'
 import { z } from 'zod'
 import { AppError, invalid } from '../../errors.ts'
-import { freeChunk } from '../../free-chunk.ts'
 import { contextOf } from '../../http/edge.ts'
 import { pointsForBytes } from '../../http/rate-limit/budgets.ts'
 import { holdUntilSent } from '../../http/rate-limit/spend.ts'
@@ -76,7 +75,7 @@ export function addUploadActions(actions: Actions, deps: OperatorDeps): void {
       holdUntilSent(limits, asked, 'uploads')
       const n = Number(asked.param('n'))
       const pace = intake.paceOf(contextOf(asked.req).address)
-      await putPart(db, store, { ...whose(asked), n, body: asked.req, release: freeChunk, pace })
+      await putPart(db, store, { ...whose(asked), n, body: asked.req, pace })
       return { part: n }
     },
     (req) => pointsForBytes(lengthOf(req)),

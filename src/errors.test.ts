@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { describeIssue } from './plain-issue.ts'
+import { describeIssue } from './errors.ts'
 
 test('what a schema refuses is told as what it allows', () => {
   const said = (schema: z.ZodType, value: unknown) => describeIssue(schema.safeParse(value).error!.issues[0]!)

@@ -1,5 +1,5 @@
 import type { Server, ServerResponse } from 'node:http'
-import type { Logger } from './logger.ts'
+import type { Logger } from '../logger.ts'
 
 /** The most that a stop may take, from the signal to the end of the process. */
 export const STOP_DEADLINE_MS = 25_000

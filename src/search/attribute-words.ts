@@ -1,4 +1,4 @@
-import type { Kind, Platform, Shot, Subject, Surface, Tone, Zone } from './vocabulary.ts'
+import type { Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../vocabulary.ts'
 
 /**
  * The words that people use for the values of attributes, with their synonyms and forms: one table for every search.
