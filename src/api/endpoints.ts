@@ -19,6 +19,7 @@ import { searchEndpoints } from './search.ts'
 import { sharedBoardEndpoints } from './shared-boards.ts'
 import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
+import { boardTimelineEndpoint, filmTimelineEndpoint } from './timelines.ts'
 import { videoEndpoints } from './videos.ts'
 import { type WebhookDeps, webhookEndpoints } from './webhooks.ts'
 
@@ -36,6 +37,7 @@ export const LIBRARY_ENDPOINTS: readonly Endpoint<ReadDeps & { db: Db }>[] = [
   ...searchEndpoints,
   ...frameEndpoints,
   ...videoEndpoints,
+  filmTimelineEndpoint,
   ...techniqueEndpoints,
   ...brandEndpoints,
   ...oembedEndpoints,
@@ -47,6 +49,7 @@ export const OTHER_ENDPOINTS: readonly Endpoint<ApiDeps>[] = [
   ...favouriteEndpoints,
   ...boardEndpoints,
   ...pinEndpoints,
+  boardTimelineEndpoint,
   ...sharedBoardEndpoints,
   ...submitEndpoints,
   ...accountEndpoints,

@@ -11,7 +11,18 @@ import { openStores } from '../support/stores.ts'
 /** Two extractions of one instant that differ in everything that is measured. */
 function extractionOf(n: 1 | 2): Extraction {
   return {
-    probe: { durationSec: n, width: n, height: n, fps: n, rotation: 0, codec: 'none', container: 'none', title: null },
+    probe: {
+      durationSec: n,
+      width: n,
+      height: n,
+      fps: n,
+      frameRate: null,
+      startTimecode: null,
+      rotation: 0,
+      codec: 'none',
+      container: 'none',
+      title: null,
+    },
     shots: [],
     detector: { version: `detector-${n}`, parameters: {} },
     frames: [

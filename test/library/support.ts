@@ -109,6 +109,8 @@ export async function extractFromNumber({ file, scratchDir, signal }: ExtractOpt
       width: 16,
       height: 9,
       fps: 30,
+      frameRate: null,
+      startTimecode: null,
       rotation: 0,
       codec: 'none',
       container: 'none',

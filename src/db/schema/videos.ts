@@ -49,6 +49,10 @@ export const videos = pgTable(
     width: integer(),
     height: integer(),
     fps: doublePrecision(),
+    /** The exact rate, `30000/1001`; null where it varies or was not kept. */
+    frameRate: text('frame_rate'),
+    /** The timecode of the first frame as the file has it. */
+    startTimecode: text('start_timecode'),
     rotation: integer(),
     codec: text(),
     publishedAt: at('published_at'),

@@ -160,6 +160,8 @@ async function updateVideo(
       width: probe.width,
       height: probe.height,
       fps: probe.fps,
+      frameRate: probe.frameRate,
+      startTimecode: probe.startTimecode,
       rotation: probe.rotation,
       codec: probe.codec,
       ...(video.titleGiven || !title ? {} : { title: title.slice(0, MAX_TEXT) }),

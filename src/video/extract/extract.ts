@@ -44,9 +44,9 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
   onProgress?.({ stage: 'probe', done: 1, total: 1 })
   const { boundaries, frames, endMs } = await findAndWrite(options, probe)
   const durationSec = probe.durationKnown ? probe.durationSec : Math.round(endMs) / 1000
-  const { width, height, fps, rotation, codec, container, title } = probe
+  const { width, height, fps, frameRate, startTimecode, rotation, codec, container, title } = probe
   return {
-    probe: { durationSec, width, height, fps, rotation, codec, container, title },
+    probe: { durationSec, width, height, fps, frameRate, startTimecode, rotation, codec, container, title },
     shots: toShots(boundaries, Math.max(durationSec * 1000, endMs)),
     frames: frames.sort((a, b) => a.tMs - b.tMs),
     detector: { version: DETECTOR_VERSION, parameters: { ...THRESHOLDS } },

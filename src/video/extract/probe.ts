@@ -21,6 +21,10 @@ export interface ProbedVideo {
   width: number
   height: number
   fps: number
+  /** The exact rate, `30000/1001`; null where it varies. */
+  frameRate: string | null
+  /** The timecode of the first frame as the file has it; null where it has none. */
+  startTimecode: string | null
   rotation: number
   codec: string
   container: string
@@ -103,6 +107,8 @@ export async function probeVideo(
     durationKnown: length !== null,
     ...size,
     fps: Math.round(fps * 1000) / 1000,
+    frameRate: toExactRate(stream),
+    startTimecode: toStartTimecode([format, ...streams]),
     rotation,
     codec,
     container: (format.format_name ?? 'unknown').split(',')[0]!,
@@ -271,6 +277,18 @@ function toRate(text: string | undefined): number | null {
   const [num = 0, den = 1] = (text ?? '').split('/').map(Number)
   const rate = num / den
   return Number.isFinite(rate) && rate > 0 ? rate : null
+}
+
+/** A file whose frames keep one rate says so twice: its nominal rate is its mean one. */
+function toExactRate({ avg_frame_rate, r_frame_rate }: ProbedStream): string | null {
+  const [mean, nominal] = [toRate(avg_frame_rate), toRate(r_frame_rate)]
+  if (mean === null || nominal === null || Math.abs(mean - nominal) > nominal / 200) return null
+  return r_frame_rate!
+}
+
+function toStartTimecode(parts: readonly { tags?: Record<string, string> }[]): string | null {
+  const given = parts.map(({ tags }) => tags?.timecode).find((timecode) => timecode !== undefined)
+  return given !== undefined && /^\d{2}:\d{2}:\d{2}[:;.]\d{2,3}$/.test(given) ? given : null
 }
 
 function toSeconds(text: string | undefined): number | null {

@@ -1,0 +1,87 @@
+import type { Response } from 'express'
+import type { Db } from '../db/client.ts'
+import { notFound } from '../errors.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { findBoard, loadFoundBoard } from '../library/collections/boards.ts'
+import { loadFilms } from '../library/videos/films.ts'
+import { toBoardWithItems } from '../views/collections.ts'
+import { toFrame } from '../views/frame.ts'
+import { requirePublicId } from '../views/public-id.ts'
+import {
+  boardTimeline,
+  filmTimeline,
+  parseForm,
+  TIMELINE_TYPES,
+  timelineParameters,
+  writeTimeline,
+} from '../views/timelines.ts'
+import { type BoardsDeps, boardOf } from './board-page.ts'
+import type { ReadDeps } from './library-read.ts'
+
+const [answer, ...alternatives] = TIMELINE_TYPES as [string, ...string[]]
+const described =
+  'The last part of the address names the form: `otio` (OpenTimelineIO, Resolve), `xml` (Premiere, Resolve), ' +
+  '`fcpxml` (Final Cut Pro), `edl` (CMX 3600), `csv` (a shot list).'
+
+/** A film for an editing program. */
+export const filmTimelineEndpoint = endpoint(
+  {
+    id: 'getVideoTimeline',
+    method: 'get',
+    path: '/api/videos/:id/timeline.:format',
+    tag: 'Library',
+    summary: 'A video’s shots as a timeline for an editing program',
+    description: described,
+    parameters: timelineParameters,
+    answer,
+    alternatives,
+    errors: [404],
+    cost: { points: POINTS.search },
+  },
+  async ({ db, search, publicUrl }: ReadDeps & { db: Db }, { params: { id, format }, query, res }) => {
+    const form = parseForm(format, query)
+    requirePublicId('video', id)
+    const [documents, films] = await Promise.all([search.videoFrames(id), loadFilms(db, [id])])
+    const film = films.get(id)
+    if (!documents || !film) throw notFound('video')
+    const frames = documents.map((document) => toFrame(document, publicUrl))
+    send(res, id, form, writeTimeline(filmTimeline(film, frames, query), form, query))
+    return undefined
+  },
+)
+
+/** A board for an editing program. */
+export const boardTimelineEndpoint = endpoint(
+  {
+    id: 'getBoardTimeline',
+    method: 'get',
+    path: '/api/boards/:id/timeline.:format',
+    tag: 'Account',
+    summary: 'The shots of a board’s frames as a timeline for an editing program',
+    description: described,
+    parameters: timelineParameters,
+    answer,
+    alternatives,
+    scope: 'boards:read',
+    everyPlan: true,
+    errors: [404],
+  },
+  async (deps: BoardsDeps, input) => {
+    const { params, query, res, charge, hold } = input
+    const form = parseForm(params.format, query)
+    const found = await findBoard(deps.db, boardOf(input))
+    hold('longAnswers')
+    const stored = await loadFoundBoard(deps.db, found)
+    await charge(pointsForItems(stored.pins.length) - POINTS.read)
+    const board = await toBoardWithItems(deps, stored)
+    const films = await loadFilms(deps.db, [...new Set(board.items.map(({ video_id }) => video_id))])
+    send(res, board.id, form, writeTimeline(boardTimeline(board, films, query), form, query))
+    return undefined
+  },
+)
+
+function send(res: Response, name: string, form: string, { type, text }: { type: string; text: string }): void {
+  res.set('Content-Type', type).set('Content-Disposition', `attachment; filename="${name}.${form}"`)
+  res.send(Buffer.from(text))
+}

@@ -1,0 +1,105 @@
+import { sameRate, toTimecode } from './rate.ts'
+import { lengthOf, mediaOf, oneLine, type PlacedClip, placeClips, type Timeline, TimelineRefused } from './timeline.ts'
+
+/** The most that the three digits of an event number count. */
+const MAX_EVENTS = 999
+
+/**
+ * An edit decision list in the form of CMX 3600: one rate, one picture track, cuts and dissolves.
+ * @throws TimelineRefused for several rates or more than 999 events
+ */
+export function toEdl(timeline: Timeline): string {
+  refuseManyRates(timeline)
+  refuseManyEvents(timeline.clips.length)
+  const reels = reelsOf(timeline)
+  const clips = placeClips(timeline)
+  const events = clips.flatMap((clip, n) => clipEvent({ timeline, reels, clips, n }, clip))
+  return [...head(timeline), ...events, ''].join('\n')
+}
+
+/**
+ * Markers for Resolve's "Timeline markers from EDL": one event of one frame each, at the timeline's own timecode.
+ * Markers on one frame become one, because Resolve drops the second.
+ */
+export function toMarkerEdl(timeline: Timeline): string {
+  const byFrame = new Map<number, string[]>()
+  for (const { at, from, markers, media } of placeClips(timeline))
+    for (const { frame, name, note } of markers) {
+      const offset = Math.round(
+        ((frame - from) * media.rate.den * timeline.rate.num) / (media.rate.num * timeline.rate.den),
+      )
+      const place = Math.min(at + offset, lengthOf(timeline) - 1)
+      byFrame.set(place, [...(byFrame.get(place) ?? []), note === '' ? name : `${name}: ${note}`])
+    }
+  refuseManyEvents(byFrame.size)
+  const events = [...byFrame].map(([place, names], n) => {
+    const times = [place, place + 1, place, place + 1].map((frame) => label(timeline, timeline.start + frame))
+    const text = oneLine(names.join(' / ')).replaceAll('|', '/')
+    // Resolve ignores a name that begins with a digit.
+    return `${event(n + 1, '001', 'C', times)}\n |C:ResolveColorCyan |M:${text.replace(/^(?=\d)/, 'Frame ')} |D:1\n`
+  })
+  return [...head(timeline), ...events, ''].join('\n')
+}
+
+function refuseManyRates({ clips, rate }: Timeline): void {
+  if (clips.some(({ media }) => !sameRate(media.rate, rate)))
+    throw new TimelineRefused('An EDL has one frame rate, and these films have several. Name one with rate.')
+}
+
+function refuseManyEvents(count: number): void {
+  if (count > MAX_EVENTS)
+    throw new TimelineRefused(`An EDL has at most ${MAX_EVENTS} events, and this has ${count}. Use otio or xml.`)
+}
+
+function head({ name, drop }: Timeline): string[] {
+  return [`TITLE: ${oneLine(name).slice(0, 70)}`, `FCM: ${drop ? 'DROP FRAME' : 'NON-DROP FRAME'}`, '']
+}
+
+interface Listed {
+  timeline: Timeline
+  reels: ReadonlyMap<string, string>
+  clips: readonly PlacedClip[]
+  n: number
+}
+
+/** The lines of a clip. It ends where the next one begins to mix; a dissolve begins with an empty event of the last. */
+function clipEvent({ timeline, reels, clips, n }: Listed, clip: PlacedClip): string[] {
+  const { mix, media, from, to, at } = clip
+  const before = mix?.before ?? 0
+  const cut = clips[n + 1]?.mix?.before ?? 0
+  const record = [at - before, at + clip.length - cut].map((frame) => label(timeline, timeline.start + frame))
+  const times = [...sourceLabels(clip, from - before, to - cut), ...record]
+  const reel = reels.get(media.id)!
+  const previous = clips[n - 1]
+  if (!mix || !previous) return [event(n + 1, reel, 'C', times), `* FROM CLIP NAME: ${oneLine(media.fileName)}`]
+  const end = previous.to - before
+  const empty = [...sourceLabels(previous, end, end), record[0]!, record[0]!]
+  return [
+    event(n + 1, reels.get(previous.media.id)!, 'C', empty),
+    event(n + 1, reel, `D    ${String(before + mix.behind).padStart(3, '0')}`, times),
+    `* FROM CLIP NAME: ${oneLine(previous.media.fileName)}`,
+    `* TO CLIP NAME: ${oneLine(media.fileName)}`,
+  ]
+}
+
+function sourceLabels({ media: { start, drop, rate } }: PlacedClip, from: number, to: number): string[] {
+  return [from, to].map((frame) => toTimecode(start + frame, { rate, drop }))
+}
+
+function label({ rate, drop }: Timeline, frame: number): string {
+  return toTimecode(frame, { rate, drop })
+}
+
+function event(number: number, reel: string, edit: string, times: readonly string[]): string {
+  return `${String(number).padStart(3, '0')}  ${reel.padEnd(8)} V     ${edit.padEnd(8)} ${times.join(' ')}`
+}
+
+/** A reel a film: five letters of its title and a number, eight characters as CMX 3600 allows. */
+function reelsOf(timeline: Timeline): Map<string, string> {
+  return new Map(
+    mediaOf(timeline).map(({ id, title }, n) => {
+      const letters = title.toUpperCase().replace(/[^A-Z0-9]/g, '')
+      return [id, `${letters.slice(0, 5) || 'FILM'}${String(n + 1).padStart(3, '0')}`]
+    }),
+  )
+}

@@ -1,0 +1,160 @@
+import { spawnSync } from 'node:child_process'
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { videos } from '../../src/db/schema/videos.ts'
+import { seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+
+/**
+ * Films and boards handed to editing programs. The files are also read back by the programs' own libraries, where
+ * Python has them: pip install opentimelineio otio-fcp-adapter otio-cmx3600-adapter pycmx
+ */
+
+const reads = spawnSync('python3', ['-c', 'import opentimelineio, pycmx']).status === 0
+const referee = reads ? describe : describe.skip
+
+let service: Service
+let film: string
+let frameIds: string[]
+beforeAll(async () => {
+  service = await openService({ worker: true })
+  const seeded = await seedVideo(service.stores.db, {
+    title: 'Launch: Atlas',
+    durationSec: 10,
+    frames: [
+      { tSec: 1, caption: 'A <red> card' },
+      { tSec: 6, caption: 'A phone' },
+    ],
+  })
+  film = seeded.id
+  frameIds = seeded.frameIds
+  await film30('30000/1001', null)
+  await service.drain()
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+/** Two cuts at 2 and 4 s, and a dissolve from 7.0 to 7.6 s. */
+async function film30(frameRate: string, startTimecode: string | null): Promise<void> {
+  const [num, den] = frameRate.split('/').map(Number) as [number, number]
+  const shots = [
+    { startMs: 0, endMs: 2000, transition: 'start' },
+    { startMs: 2000, endMs: 4000, transition: 'cut' },
+    { startMs: 4000, endMs: 7000, transition: 'cut' },
+    { startMs: 7600, endMs: 10_000, transition: 'dissolve' },
+  ]
+  const set = { fps: Math.round((num / den) * 1000) / 1000, frameRate, startTimecode, shots }
+  await service.stores.db.update(videos).set(set).where(eq(videos.id, film))
+}
+
+async function file(path: string, headers: Record<string, string> = {}): Promise<string> {
+  const response = await fetch(service.url + path, { headers })
+  const text = await response.text()
+  expect({ path, status: response.status, text: response.ok ? '' : text }).toEqual({ path, status: 200, text: '' })
+  expect(response.headers.get('content-disposition')).toContain(path.split('?')[0]!.split('.').at(-1)!)
+  return text
+}
+
+const key = () => ({ authorization: `Bearer ${service.operatorKey}` })
+
+/** A board of both frames, the later first. */
+async function board(): Promise<string> {
+  const made = await service.call('POST', '/api/boards', { name: 'Cards' }, key())
+  const { id } = made.json.board
+  for (const frameId of [...frameIds].reverse())
+    await service.call('PUT', `/api/boards/${id}/frames/${frameId}`, { note: 'Keep' }, key())
+  return id
+}
+
+test('a film is its shots, a gradual transition lies between its clips, frames are markers', async () => {
+  const { tracks } = JSON.parse(await file(`/api/videos/${film}/timeline.otio`))
+  const items = tracks.children[0].children
+  const kinds = items.map((item: { OTIO_SCHEMA: string }) => item.OTIO_SCHEMA)
+  expect(kinds).toEqual(['Clip.1', 'Clip.1', 'Clip.1', 'Transition.1', 'Clip.1'])
+  const lengths = items.flatMap((item: { source_range?: { duration: { value: number } } }) =>
+    item.source_range ? [item.source_range.duration.value] : [],
+  )
+  // 10 s at 30000/1001 are 300 frames, none lost at a cut.
+  expect(lengths.reduce((sum: number, length: number) => sum + length, 0)).toBe(300)
+  expect(items[0].markers[0]).toMatchObject({ name: 'A <red> card', marked_range: { start_time: { value: 30 } } })
+})
+
+test('the timecode of the file starts its source times, and start= the record times', async () => {
+  await film30('30000/1001', '10:00:00;00')
+  const text = await file(`/api/videos/${film}/timeline.edl?start=00:59:00;00`.replace(';', '%3B').replace('59', '50'))
+  await film30('30000/1001', null)
+  expect(text).toContain('FCM: DROP FRAME')
+  expect(text.split('\n')[3]).toMatch(/^001 {2}LAUNC001 V {5}C {8}10:00:00;00 10:00:02;00 00:50:00;00 00:50:02;00$/)
+})
+
+test('a board is the shots of its frames in the owner’s order', async () => {
+  const id = await board()
+  const csv = await file(`/api/boards/${id}/timeline.csv`, key())
+  const [, first, second] = csv.split('\r\n')
+  expect(first).toContain('A phone')
+  expect(first).toContain('00:00:04:00')
+  expect(second).toContain('A <red> card')
+  expect(csv).toContain('A phone: Keep')
+  expect((await service.get(`/api/boards/${id}/timeline.csv`)).status).toBe(401)
+})
+
+test.each([
+  ['timeline.mov', 400, /otio/],
+  ['timeline.edl?start=1:00', 400, /timecode/],
+  ['timeline.edl?start=00:01:00%3B00', 400, /label/],
+  ['timeline.edl?rate=25&start=00:00:00%3B00', 400, /label/],
+  ['timeline.edl?rate=31', 400, /29\.97/],
+  ['timeline.edl?start=23:59:59:00', 400, /24 hours/],
+  ['timeline.otio?markers=1', 400, /edl/],
+])('%s is refused with %i, and says what is allowed', async (ending, status, said) => {
+  const answer = await service.get(`/api/videos/${film}/timeline.${ending.slice('timeline.'.length)}`)
+  expect(answer.status).toBe(status)
+  expect(JSON.stringify(answer.json)).toMatch(said)
+})
+
+test('a video that nobody knows is 404; an empty board is refused with what to do', async () => {
+  expect((await service.get('/api/videos/nothing/timeline.otio')).status).toBe(404)
+  const made = await service.call('POST', '/api/boards', { name: 'Empty' }, key())
+  const answer = await service.get(`/api/boards/${made.json.board.id}/timeline.otio`, key())
+  expect(answer.status).toBe(400)
+  expect(answer.json.message).toMatch(/Add frames/)
+})
+
+referee('read back by the programs’ own libraries', () => {
+  const read = (form: string, text: string, rate = '') => {
+    const { stdout, stderr, status } = spawnSync('python3', ['test/support/timeline-referee.py', form, rate], {
+      input: text,
+      encoding: 'utf8',
+    })
+    expect(status, stderr).toBe(0)
+    return JSON.parse(stdout)
+  }
+
+  test.each([
+    ['24000/1001', 24],
+    ['25/1', 25],
+    ['30000/1001', 30],
+    ['30/1', 30],
+    ['50/1', 50],
+    ['60000/1001', 60],
+  ])('at %s every form has the same cuts', async (rate, base) => {
+    await film30(rate, null)
+    const [num, den] = rate.split('/').map(Number) as [number, number]
+    const frame = (sec: number) => Math.round((sec * num) / den)
+    const middle = frame(7) + Math.floor((frame(7.6) - frame(7)) / 2)
+    const cuts = [frame(0), frame(2), frame(4), middle, frame(10)]
+    const expected = [0, 1, 2, 3].map((n) => [`Shot ${n + 1}`, cuts[n], cuts[n + 1]! - cuts[n]!, num / den])
+    const path = `/api/videos/${film}/timeline`
+    const otio = read('otio', await file(`${path}.otio`))
+    expect(otio.cuts).toEqual(expected)
+    expect(otio.start).toBe(3600 * base)
+    expect(otio.mixes).toEqual([[cuts[3]! - frame(7), frame(7.6) - cuts[3]!]])
+    expect(otio.markers).toEqual(['A <red> card', 'A phone'])
+    const xml = read('xml', await file(`${path}.xml`))
+    expect(xml.cuts.map((cut: unknown[]) => cut.slice(0, 3))).toEqual(expected.map((cut) => cut.slice(0, 3)))
+    expect(xml.mixes).toEqual(otio.mixes)
+    expect(xml.markers).toEqual(otio.markers)
+    const cmx = read('pycmx', await file(`${path}.edl`))
+    expect(cmx.cuts).toHaveLength(5)
+    expect(cmx.cuts[0].slice(1, 3)).toEqual(['00:00:00:00', '00:00:02:00'])
+  })
+})

@@ -1,0 +1,34 @@
+"""Reads a timeline with opentimelineio, or an edit list with pycmx, and prints its cuts as JSON."""
+import io
+import json
+import sys
+
+form, text = sys.argv[1], sys.stdin.read()
+if form == "pycmx":
+    import pycmx
+
+    events = [edit for event in pycmx.parse_cmx3600(io.StringIO(text)).events for edit in event.edits]
+    cuts = [[e.source, e.source_in, e.source_out, e.record_in, e.record_out] for e in events]
+    print(json.dumps({"cuts": cuts}))
+else:
+    import opentimelineio as otio
+
+    def span(of):
+        return [of.start_time.value, of.duration.value, of.start_time.rate]
+
+    adapter = {"otio": "otio_json", "xml": "fcp_xml", "edl": "cmx_3600"}[form]
+    options = {"rate": float(sys.argv[2])} if form == "edl" else {}
+    timeline = otio.adapters.read_from_string(text, adapter, **options)
+    track = timeline.video_tracks()[0]
+    clips = [each for each in track if isinstance(each, otio.schema.Clip)]
+    mixes = [each for each in track if isinstance(each, otio.schema.Transition)]
+    print(
+        json.dumps(
+            {
+                "start": timeline.global_start_time and timeline.global_start_time.value,
+                "cuts": [[c.name, *span(c.source_range)] for c in clips],
+                "mixes": [[m.in_offset.value, m.out_offset.value] for m in mixes],
+                "markers": [m.name for c in clips for m in c.markers],
+            }
+        )
+    )
