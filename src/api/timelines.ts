@@ -36,7 +36,7 @@ export const filmTimelineEndpoint = endpoint(
     parameters: timelineParameters,
     answer,
     alternatives,
-    errors: [404],
+    errors: [404, 409],
     cost: { points: POINTS.search },
   },
   async ({ db, search, publicUrl }: ReadDeps & { db: Db }, { params: { id, format }, query, res }) => {
@@ -65,7 +65,7 @@ export const boardTimelineEndpoint = endpoint(
     alternatives,
     scope: 'boards:read',
     everyPlan: true,
-    errors: [404],
+    errors: [404, 409],
   },
   async (deps: BoardsDeps, input) => {
     const { params, query, res, charge, hold } = input

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid } from '../errors.ts'
+import { AppError, invalid } from '../errors.ts'
 import type { Film } from '../library/videos/films.ts'
 import type { Parameters, Values } from '../parameters.ts'
 import { toEdl, toMarkerEdl } from '../timeline/edl.ts'
@@ -78,7 +78,7 @@ export function parseForm(ending: string, { markers }: TimelineOptions): Form {
   return ending as Form
 }
 
-/** @throws AppError invalid_request where this timeline cannot be written in this form: the message says why */
+/** @throws AppError conflict where this timeline cannot be written in this form: the message says why */
 export function writeTimeline(
   timeline: Timeline,
   form: Form,
@@ -86,11 +86,12 @@ export function writeTimeline(
 ): { type: string; text: string } {
   const { type, write } = FORMS[form]
   try {
-    checkTimeline(timeline)
+    // A shot list may be empty; an editing program opens no empty timeline.
+    if (form !== 'csv') checkTimeline(timeline)
     const text = options.markers ? toMarkerEdl(timeline) : write(timeline, { mediaRoot: options.media_root })
     return { type: `${type}; charset=utf-8`, text }
   } catch (error) {
-    if (error instanceof TimelineRefused) throw invalid('timeline', error.message)
+    if (error instanceof TimelineRefused) throw new AppError('conflict', error.message)
     throw error
   }
 }

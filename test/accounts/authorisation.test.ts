@@ -138,6 +138,7 @@ const ON_EVERY_PLAN = [
   'DELETE /api/boards/:id/share',
   'DELETE /api/favourites/:frameId',
   'GET /api/boards/:id/export',
+  'GET /api/boards/:id/timeline.:format',
   'GET /api/boards/export',
   'GET /api/favourites/export',
 ]
@@ -162,6 +163,7 @@ async function send(
   const at = path
     .replace(/^\/api\/boards\/:id/, `/api/boards/${place?.boardId ?? 'none'}`)
     .replace(':frameId', place?.frameId ?? 'none')
+    .replace(':format', 'csv')
     .replace(/:\w+/g, 'none')
   const response = await fetch(service.url + at, {
     method,
@@ -278,7 +280,7 @@ test('every route that takes back or exports, and no other, is open on every pla
   const marked = OPERATIONS.filter((operation) => operation.everyPlan).map(routeOf)
   expect(marked.sort()).toEqual(ON_EVERY_PLAN)
   const members = OPERATIONS.filter(({ tag, scope }) => tag === 'Account' && scope).map(routeOf)
-  expect(members.filter((route) => /^DELETE |\/export$/.test(route)).sort()).toEqual(ON_EVERY_PLAN)
+  expect(members.filter((route) => /^DELETE |\/export$|\/timeline\./.test(route)).sort()).toEqual(ON_EVERY_PLAN)
 })
 
 test('an account whose plan has lapsed ends its share link, takes pins and saves back, and exports', async () => {

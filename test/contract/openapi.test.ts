@@ -41,8 +41,9 @@ const OPERATION_IDS = `
 addTechnique callToolServer cancelVideo checkLiveness checkReadiness correctFrame createBoard createWebhook
 deleteBoard deleteVideo deleteWebhook dismissTechniqueSuggestion exportBoard exportBoards exportSavedFrames
 findSimilarFrames getAnalyticsActivity getAnalyticsModel getAnalyticsSaves getAnalyticsSearches getAnalyticsStages
-getAnalyticsVideos getAsyncApiDocument getBoard getDeadEvent getEventSchema getFrame getImage getLlmsText
-getOpenApiDocument getSharedBoard getVideo getVideoStatus getWebhook getWebhookDelivery listBoards listBrands
+getAnalyticsVideos getAsyncApiDocument getBoard getBoardTimeline getDeadEvent getEventSchema getFrame getImage getLlmsText
+getOpenApiDocument getSharedBoard getVideo getVideoStatus getVideoTimeline getWebhook getWebhookDelivery listBoards
+listBrands
 listDeadEvents listEventConsumers listEvents listFrames listSavedFrames listTechniqueSuggestions listTechniques
 listVideoFrames listVideos listWebhookDeliveries listWebhooks mergeTechnique oembed pauseWebhook pinFrame pinFrames
 renameBoard replayEvents resendWebhookEvents resumeWebhook retryDeadEvents retryVideo rotateWebhookSecret saveFrame
@@ -195,7 +196,7 @@ test('llms.txt leads to the tool server, the reads and the document', async () =
     expect(text).toContain(`http://frames.test${path}`)
   for (const { name } of service.api.app.tools) expect(text).toMatch(new RegExp(`\\b${name}\\b`))
   const reads = OPERATIONS.filter(({ tag, path }) => tag === 'Library' && path.startsWith('/api/'))
-  expect(reads.length).toBe(9)
+  expect(reads.length).toBe(10)
   for (const { path, summary } of reads) {
     expect(text).toContain(path.replace(/:(\w+)/g, '{$1}'))
     expect(text).toContain(summary)

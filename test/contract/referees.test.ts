@@ -50,7 +50,10 @@ beforeAll(async () => {
   const seeded = await seedVideo(service.stores.db, { frames: [{ caption: 'A red kite', technique: 'cursor-zoom' }] })
   await service.drain()
   const { board } = (await service.call('POST', '/api/boards', { name: 'Referees' })).json
-  ids = { video: seeded.id, frame: seeded.frameIds[0]!, board: board.id }
+  // No other operation empties this one: an empty board is no timeline.
+  const { board: full } = (await service.call('POST', '/api/boards', { name: 'Full' })).json
+  await service.call('PUT', `/api/boards/${full.id}/frames/${seeded.frameIds[0]}`, {})
+  ids = { full: full.id, video: seeded.id, frame: seeded.frameIds[0]!, board: board.id }
   const document = (await service.get('/openapi.json')).json
   ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
@@ -63,18 +66,23 @@ afterAll(() => service[Symbol.asyncDispose]())
 
 /** Ids that exist, by the place of the parameter. */
 function pathOf({ path }: Case): string {
-  return path
-    .replace('{frameId}', ids.frame!)
-    .replace('{slug}', 'cursor-zoom')
-    .replace('{token}', 'flb_absent')
-    .replace('{consumer}', 'analytics')
-    .replace('{name}', 'absent-1-0f3c21ab.webp')
-    .replace('{eventId}', '0199e3a0-0000-7000-8000-000000000000')
-    .replace('{type}/{version}', 'frame.saved/1')
-    .replace('{id}', () => {
-      if (path.startsWith('/api/boards')) return ids.board!
-      return path.startsWith('/api/frames') ? ids.frame! : ids.video!
-    })
+  return (
+    path
+      .replace('{frameId}', ids.frame!)
+      .replace('{slug}', 'cursor-zoom')
+      .replace('{token}', 'flb_absent')
+      .replace('{consumer}', 'analytics')
+      .replace('{name}', 'absent-1-0f3c21ab.webp')
+      .replace('/boards/{id}/timeline', `/boards/${ids.full}/timeline`)
+      // The one form that takes every parameter.
+      .replace('{format}', 'edl')
+      .replace('{eventId}', '0199e3a0-0000-7000-8000-000000000000')
+      .replace('{type}/{version}', 'frame.saved/1')
+      .replace('{id}', () => {
+        if (path.startsWith('/api/boards')) return ids.board!
+        return path.startsWith('/api/frames') ? ids.frame! : ids.video!
+      })
+  )
 }
 
 interface Sent {
@@ -150,8 +158,11 @@ describe('every operation', { timeout: 120_000 }, () => {
       expect(documented.map(({ name }) => name).sort(), one.path).toEqual(names.sort())
       const parts = one.path.split('/')
       const real = pathOf(one).split('/')
-      for (const { name, schema } of documented)
-        expect(real[parts.indexOf(`{${name}}`)], `${one.operationId} ${name}`).toMatch(new RegExp(schema.pattern!, 'u'))
+      for (const { name, schema } of documented) {
+        const at = parts.findIndex((part) => part.includes(`{${name}}`))
+        const before = parts[at]!.indexOf('{')
+        expect(real[at]!.slice(before), `${one.operationId} ${name}`).toMatch(new RegExp(schema.pattern!, 'u'))
+      }
     }
   })
 

@@ -103,7 +103,7 @@ test.each([
   ['timeline.edl?start=00:01:00%3B00', 400, /label/],
   ['timeline.edl?rate=25&start=00:00:00%3B00', 400, /label/],
   ['timeline.edl?rate=31', 400, /29\.97/],
-  ['timeline.edl?start=23:59:59:00', 400, /24 hours/],
+  ['timeline.edl?start=23:59:59:00', 409, /24 hours/],
   ['timeline.otio?markers=1', 400, /edl/],
 ])('%s is refused with %i, and says what is allowed', async (ending, status, said) => {
   const answer = await service.get(`/api/videos/${film}/timeline.${ending.slice('timeline.'.length)}`)
@@ -115,7 +115,7 @@ test('a video that nobody knows is 404; an empty board is refused with what to d
   expect((await service.get('/api/videos/nothing/timeline.otio')).status).toBe(404)
   const made = await service.call('POST', '/api/boards', { name: 'Empty' }, key())
   const answer = await service.get(`/api/boards/${made.json.board.id}/timeline.otio`, key())
-  expect(answer.status).toBe(400)
+  expect(answer.status).toBe(409)
   expect(answer.json.message).toMatch(/Add frames/)
 })
 
