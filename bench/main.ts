@@ -4,7 +4,6 @@ import { saveRun, writeReport } from './support/report.ts'
 /** In the order of the report. */
 const BENCHES: Record<string, () => Promise<Bench>> = {
   reads: () => import('./reads.ts'),
-  metrics: () => import('./metrics.ts'),
   mcp: () => import('./mcp.ts'),
   search: () => import('./search.ts'),
   'cold-search': () => import('./cold-search.ts'),

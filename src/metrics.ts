@@ -1,19 +1,13 @@
 import { performance } from 'node:perf_hooks'
+import { LRUCache } from 'lru-cache'
+import { Counter, Gauge, Registry } from 'prom-client'
 
-/**
- * Metrics in the text format of Prometheus (0.0.4). Frequent observations are counted in arrays of this process. The
- * stores are asked only when the metrics are read.
- */
-
-type Labels = Readonly<Record<string, string>>
-
-/** One name with its values. */
+/** What one store says about itself. */
 export interface Family {
   name: string
   help: string
-  type: 'counter' | 'gauge' | 'histogram'
-  /** `suffix` is what a histogram appends to the name. */
-  samples: readonly { labels?: Labels; value: number; suffix?: string }[]
+  type: 'counter' | 'gauge'
+  samples: readonly { labels?: Readonly<Record<string, string>>; value: number }[]
 }
 
 /** Asks one store. What it returns is kept for five seconds. */
@@ -21,66 +15,6 @@ export interface Source {
   /** From a closed list: it is a label of `frames_collect_errors_total`. */
   name: string
   collect(): Promise<readonly Family[]>
-}
-
-/** Values of one histogram for one set of labels. */
-export interface Series {
-  readonly labels: Labels
-  /** One count for each bucket and one for values above all of them. Not cumulative. */
-  readonly counts: Float64Array
-  sum: number
-}
-
-export interface Histogram {
-  /** The series of these labels; take it once where observations are frequent. */
-  series(labels: Labels): Series
-  family(): Family
-}
-
-/** `buckets`: upper limits, rising, in the unit of the name. */
-export function openHistogram({
-  name,
-  help,
-  buckets,
-}: {
-  name: string
-  help: string
-  buckets: readonly number[]
-}): Histogram & { observe(series: Series, value: number): void } {
-  const all = new Map<string, Series>()
-  return {
-    series(labels) {
-      const key = JSON.stringify(labels)
-      let found = all.get(key)
-      if (!found) {
-        found = { labels, counts: new Float64Array(buckets.length + 1), sum: 0 }
-        all.set(key, found)
-      }
-      return found
-    },
-    observe(series, value) {
-      let at = 0
-      while (at < buckets.length && value > buckets[at]!) at++
-      series.counts[at]!++
-      series.sum += value
-    },
-    family: () => ({
-      name,
-      help,
-      type: 'histogram',
-      samples: [...all.values()].flatMap((one) => toSamples(one, buckets)),
-    }),
-  }
-}
-
-function toSamples({ labels, counts, sum }: Series, buckets: readonly number[]): Family['samples'][number][] {
-  let count = 0
-  const samples = [...counts].map((n, at) => {
-    count += n
-    const le = at < buckets.length ? String(buckets[at]) : '+Inf'
-    return { suffix: '_bucket', labels: { ...labels, le }, value: count }
-  })
-  return [...samples, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: count }]
 }
 
 export function gauge(name: string, help: string, samples: Family['samples']): Family {
@@ -95,52 +29,37 @@ const KEPT_MS = 5_000
 const DEADLINE_MS = 2_000
 
 /**
- * All metrics as text, within two seconds. A source that fails or is late is left out and counted, because an old value
- * would look like a new one.
+ * All metrics as text, within two seconds: those of a registry, and those of stores. A source that fails or is late is
+ * left out and counted, because an old value would look like a new one.
  */
-export function openMetrics(
-  { own, sources }: { own: () => readonly Family[]; sources: readonly Source[] },
-  { keptMs = KEPT_MS, deadlineMs = DEADLINE_MS }: { keptMs?: number; deadlineMs?: number } = {},
-): () => Promise<string> {
-  const failures = new Map(sources.map(({ name }) => [name, 0]))
-  const asked = sources.map((source) => keptFor(keptMs, source))
+export function openMetrics(own: Registry, sources: readonly Source[] = []): () => Promise<string> {
+  const errors = new Counter({
+    name: 'frames_collect_errors_total',
+    help: 'Reads of metrics in which a store did not answer in time.',
+    labelNames: ['source'],
+    registers: [own],
+  })
+  for (const { name } of sources) errors.inc({ source: name }, 0)
+  // One request at a time is under way for each source, even while it hangs. A failure is not kept.
+  const texts = new LRUCache<string, string, Source>({
+    max: 100,
+    ttl: KEPT_MS,
+    ignoreFetchAbort: true,
+    fetchMethod: async (_name, _stale, { context }) => textOf(await context.collect()),
+  })
 
-  async function ask(at: number): Promise<readonly Family[]> {
+  async function ask(source: Source): Promise<string> {
     try {
-      return await within(deadlineMs, asked[at]!())
+      return (await within(DEADLINE_MS, texts.fetch(source.name, { context: source }))) ?? ''
     } catch {
-      const { name } = sources[at]!
-      failures.set(name, failures.get(name)! + 1)
-      return []
+      errors.inc({ source: source.name })
+      return ''
     }
   }
 
   return async () => {
-    const found = await Promise.all(sources.map((_, at) => ask(at)))
-    const errors = counter(
-      'frames_collect_errors_total',
-      'Reads of metrics in which a store did not answer in time.',
-      [...failures].map(([source, value]) => ({ labels: { source }, value })),
-    )
-    return toText([...own(), ...found.flat(), errors])
-  }
-}
-
-/** Asks one at a time, even while the last request hangs. A failure is not kept. */
-function keptFor(ms: number, { collect }: Source): () => Promise<readonly Family[]> {
-  let kept: { families: readonly Family[]; until: number } | undefined
-  let asking: Promise<readonly Family[]> | undefined
-  return () => {
-    if (kept && performance.now() < kept.until) return Promise.resolve(kept.families)
-    asking ??= collect()
-      .then((families) => {
-        kept = { families, until: performance.now() + ms }
-        return families
-      })
-      .finally(() => {
-        asking = undefined
-      })
-    return asking
+    const found = await Promise.all(sources.map(ask))
+    return [...found, await own.metrics()].filter((text) => text !== '').join('\n')
   }
 }
 
@@ -151,24 +70,21 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
   })
 }
 
-function toText(families: readonly Family[]): string {
-  let text = ''
+function textOf(families: readonly Family[]): Promise<string> {
+  const registry = new Registry()
   for (const { name, help, type, samples } of families) {
-    text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
-    for (const { labels = {}, value, suffix = '' } of samples) text += `${name}${suffix}${toLabels(labels)} ${value}\n`
+    const labelNames = Object.keys(samples[0]?.labels ?? {})
+    const options = { name, help, labelNames, registers: [registry] }
+    const metric = type === 'gauge' ? new Gauge(options) : new Counter(options)
+    // One without labels would begin with 0.
+    if (samples.length === 0) metric.remove()
+    for (const { labels = {}, value } of samples) metric.inc(labels, value)
   }
-  return text
+  return registry.metrics()
 }
-
-function toLabels(labels: Labels): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value.replace(/[\\"\n]/g, escaped)}"`)
-  return pairs.length > 0 ? `{${pairs.join(',')}}` : ''
-}
-
-const escaped = (letter: string): string => (letter === '\n' ? '\\n' : `\\${letter}`)
 
 /** The metrics of every process: its version, processor time, memory and connections to PostgreSQL. */
-export function processFamilies({
+export function openProcessMetrics({
   version,
   part,
   pool,
@@ -176,25 +92,59 @@ export function processFamilies({
   version: string
   part: 'api' | 'worker'
   pool: PoolCounts
-}): Family[] {
-  const { user, system } = process.cpuUsage()
-  const busy = pool.totalCount - pool.idleCount
-  return [
-    gauge('frames_build_info', 'The version that runs, as a label.', [{ labels: { version, part }, value: 1 }]),
-    gauge('frames_pg_pool', 'Connections of this process to PostgreSQL, and requests that wait for one.', [
-      { labels: { state: 'busy' }, value: busy },
-      { labels: { state: 'idle' }, value: pool.idleCount },
-      { labels: { state: 'waiting' }, value: pool.waitingCount },
-    ]),
-    counter('process_cpu_seconds_total', 'Processor time of this process.', [{ value: (user + system) / 1e6 }]),
-    gauge('process_resident_memory_bytes', 'Memory of this process.', [{ value: process.memoryUsage.rss() }]),
-    gauge('process_start_time_seconds', 'When this process started, in seconds since 1970.', [
-      { value: Math.round(Date.now() / 1_000 - process.uptime()) },
-    ]),
-    counter('frames_event_loop_busy_seconds_total', 'Time in which the event loop was at work.', [
-      { value: performance.eventLoopUtilization().active / 1_000 },
-    ]),
-  ]
+}): Registry {
+  const registry = new Registry()
+  const registers = [registry]
+  const total = (name: string, help: string, read: () => number) =>
+    new Counter({
+      name,
+      help,
+      registers,
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  new Gauge({
+    name: 'frames_build_info',
+    help: 'The version that runs, as a label.',
+    labelNames: ['version', 'part'],
+    registers,
+  }).set({ version, part }, 1)
+  new Gauge({
+    name: 'frames_pg_pool',
+    help: 'Connections of this process to PostgreSQL, and requests that wait for one.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      this.set({ state: 'busy' }, pool.totalCount - pool.idleCount)
+      this.set({ state: 'idle' }, pool.idleCount)
+      this.set({ state: 'waiting' }, pool.waitingCount)
+    },
+  })
+  total('process_cpu_seconds_total', 'Processor time of this process.', () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1e6
+  })
+  new Gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Memory of this process.',
+    registers,
+    collect() {
+      this.set(process.memoryUsage.rss())
+    },
+  })
+  new Gauge({
+    name: 'process_start_time_seconds',
+    help: 'When this process started, in seconds since 1970.',
+    registers,
+  }).set(Math.round(Date.now() / 1_000 - process.uptime()))
+  total(
+    'frames_event_loop_busy_seconds_total',
+    'Time in which the event loop was at work.',
+    () => performance.eventLoopUtilization().active / 1_000,
+  )
+  return registry
 }
 
 interface PoolCounts {

@@ -4,6 +4,7 @@ import type { Logger } from '../logger.ts'
 import { addressReader } from './client-address.ts'
 import type { Intake } from './intake.ts'
 import type { Payer } from './rate-limit/budgets.ts'
+import type { CountRequest } from './request-times.ts'
 
 /** The facts about a request that every answer needs. They are computed once, before any route runs. */
 export interface RequestContext {
@@ -15,8 +16,6 @@ export interface RequestContext {
   path: string
   /** Whether the request has taken points. A refusal that has not takes one. */
   charged: boolean
-  /** From `performance.now()`; undefined once the answer is counted (`request-times.ts`). */
-  startedAt: number | undefined
   /** Set once points were taken from a budget that all processes share. */
   payer?: Payer
 }
@@ -27,19 +26,15 @@ type WithContext = IncomingMessage & { [CONTEXT]?: RequestContext }
 
 /** The context of a request that came through the edge. */
 export function contextOf(req: IncomingMessage): RequestContext {
-  const context = findContext(req)
+  const context = (req as WithContext)[CONTEXT]
   if (!context) throw new Error('contextOf was called on a request that did not come through the edge')
   return context
-}
-
-/** The context of a request; undefined before the edge. */
-export function findContext(req: IncomingMessage): RequestContext | undefined {
-  return (req as WithContext)[CONTEXT]
 }
 
 interface EdgeOptions {
   logger: Logger
   trustProxy: number
+  countRequest?: CountRequest | undefined
   /** Learns which addresses ask. */
   intake?: Pick<Intake, 'note'> | undefined
 }
@@ -48,7 +43,7 @@ interface EdgeOptions {
  * Opens the edge. It creates each request's context, sets the headers of every answer, and logs the request at debug
  * level once its answer is sent.
  */
-export function openEdge({ logger, trustProxy, intake }: EdgeOptions) {
+export function openEdge({ logger, trustProxy, countRequest, intake }: EdgeOptions) {
   const addressOf = addressReader(trustProxy)
   const newId = requestIds()
   return (req: IncomingMessage, res: ServerResponse): RequestContext => {
@@ -57,7 +52,6 @@ export function openEdge({ logger, trustProxy, intake }: EdgeOptions) {
       address: addressOf(req),
       path: pathOf(req.url!),
       charged: false,
-      startedAt: performance.now(),
     }
     ;(req as WithContext)[CONTEXT] = context
     intake?.note(context.address)
@@ -68,7 +62,13 @@ export function openEdge({ logger, trustProxy, intake }: EdgeOptions) {
       res.setHeader('Access-Control-Allow-Origin', '*')
       res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
     }
-    if (logger.isLevelEnabled('debug')) logWhenSent(logger, context, req, res)
+    const logs = logger.isLevelEnabled('debug')
+    if (!countRequest && !logs) return context
+    const startedAt = performance.now()
+    res.once('finish', () => {
+      countRequest?.(req, res, startedAt)
+      if (logs) logSent(logger, context, { req, res, startedAt })
+    })
     return context
   }
 }
@@ -142,11 +142,11 @@ export function loggedPath(req: IncomingMessage): string {
   return route?.path ?? contextOf(req).path
 }
 
-function logWhenSent(logger: Logger, { requestId }: RequestContext, req: IncomingMessage, res: ServerResponse): void {
-  const { method } = req
-  const started = performance.now()
-  res.on('finish', () => {
-    const ms = Math.round(performance.now() - started)
-    logger.debug({ requestId, method, path: loggedPath(req), status: res.statusCode, ms }, 'request')
-  })
+function logSent(
+  logger: Logger,
+  { requestId }: RequestContext,
+  { req, res, startedAt }: { req: IncomingMessage; res: ServerResponse; startedAt: number },
+): void {
+  const ms = Math.round(performance.now() - startedAt)
+  logger.debug({ requestId, method: req.method, path: loggedPath(req), status: res.statusCode, ms }, 'request')
 }

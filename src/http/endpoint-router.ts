@@ -1,4 +1,4 @@
-import { type RequestHandler, Router } from 'express'
+import type { RequestHandler } from 'express'
 import type { Authentication } from './authenticate.ts'
 import { contextOf } from './edge.ts'
 import type { Endpoint, EndpointTools, Operation } from './endpoint.ts'
@@ -6,14 +6,15 @@ import { jsonBody } from './idempotent-write.ts'
 import { POINTS } from './rate-limit/budgets.ts'
 import type { RateLimits } from './rate-limit/rate-limits.ts'
 import { limitOpenReads, spend } from './rate-limit/spend.ts'
+import { openRoutes, type Routes } from './routes.ts'
 
 interface RouterTools extends EndpointTools {
   authentication: Pick<Authentication, 'requireScope'>
 }
 
 /** The router of declared endpoints: guards, body, handler. Express passes on what a handler throws. */
-export function endpointRouter<D>(endpoints: readonly Endpoint<D>[], deps: D, tools: RouterTools): Router {
-  const router = Router()
+export function endpointRouter<D>(endpoints: readonly Endpoint<D>[], deps: D, tools: RouterTools): Routes {
+  const router = openRoutes()
   for (const endpoint of endpoints)
     router[endpoint.method](endpoint.path, ...guardsOf(endpoint, tools), endpoint.toHandler(deps, tools))
   return router

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type NextFunction, type Request, type Response, Router } from 'express'
+import type { NextFunction, Request, Response } from 'express'
 import { AppError } from '../errors.ts'
 import { type Authentication, payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import { toAppError } from '../http/problem.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { spend } from '../http/rate-limit/spend.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/turns.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import type { CallContext, Dispatch } from './dispatcher.ts'
@@ -29,7 +30,7 @@ export interface McpRouteOptions {
  * `POST /api/mcp` (docs/interface.md §4.4): what HTTP adds before and after the protocol. Every answer is JSON; only
  * 202 and a preflight have no body.
  */
-export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTurn }: McpRouteOptions): Router {
+export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTurn }: McpRouteOptions): Routes {
   function contextFor(req: Request, res: Response, caller: Caller | undefined): CallContext {
     const payer = caller ? payerOf(caller) : ({ budget: 'anonymous', subject: contextOf(req).address } as const)
     let gone: AbortSignal | undefined
@@ -77,8 +78,9 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTur
     })
   }
 
-  const router = Router()
-  router.route('/api/mcp').all(originGuard(publicUrl, limits), postOnly).post(answer)
+  const router = openRoutes()
+  router.all('/api/mcp', originGuard(publicUrl, limits), postOnly)
+  router.post('/api/mcp', answer)
   return router
 }
 

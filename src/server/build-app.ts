@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http'
 import { sql } from 'drizzle-orm'
-import type { Router } from 'express'
 import { openDocuments } from '../api/documents.ts'
 import { type ApiDeps, LIBRARY_ENDPOINTS, OTHER_ENDPOINTS } from '../api/endpoints.ts'
 import type { HealthDeps } from '../api/health.ts'
@@ -18,7 +17,8 @@ import { openIntake } from '../http/intake.ts'
 import { openKeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openReadModelVersion } from '../http/read-model-version.ts'
-import type { RequestTimes } from '../http/request-times.ts'
+import type { CountRequest } from '../http/request-times.ts'
+import type { Routes } from '../http/routes.ts'
 import { startInTurn } from '../http/start-in-turn.ts'
 import { openLongAnswers } from '../http/stream-body.ts'
 import { openTurns } from '../http/turns.ts'
@@ -48,7 +48,7 @@ export interface AppDeps {
   limits: RateLimits
   health: HealthDeps['health']
   /** Absent: times of requests are not kept. */
-  times?: RequestTimes | undefined
+  countRequest?: CountRequest | undefined
   /** The live event log, and the open streams that send it. */
   tail: LogTail
   streams: EventStreams
@@ -63,8 +63,6 @@ export interface AppOverrides {
   mailer?: Mailer
   /** Prints sign-in links when there is no mail server. */
   printLink?: (line: string) => void
-  /** False: times of requests are not kept, for the benchmark of what they cost. */
-  times?: false
   /** Lifetime of a looked-up version of the read model. */
   versionTtlMs?: number
   /** The most that cached reads may take in memory. */
@@ -76,14 +74,14 @@ export interface AppOverrides {
 export interface App {
   listener: RequestListener
   /** The routers in the order in which they are tried, and the listed tools. For tests that walk them. */
-  routers: readonly Router[]
+  routers: readonly Routes[]
   tools: readonly Tool[]
   close(): Promise<void>
 }
 
 /** Wires the whole HTTP application: API, tool server and pages over one edge, one search and one set of budgets. */
 export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
-  const { config, logger, db, limits, health, tail, streams, countJobs } = deps
+  const { config, logger, db, limits, health, tail, streams, countJobs, countRequest } = deps
   const { publicUrl, trustProxy } = config
   const store = openMediaStore(config)
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
@@ -158,8 +156,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     ...pages.routers,
     docsPageRouter({ ...pages, documents, limits, publicUrl }),
   ]
-  const { times } = deps
-  const listener = startInTurn(createApp({ logger, trustProxy, times, intake, limits, routers }), {
+  const listener = startInTurn(createApp({ logger, trustProxy, countRequest, intake, limits, routers }), {
     addressOf: addressReader(trustProxy),
   })
   const close = async () => {

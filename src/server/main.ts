@@ -12,7 +12,7 @@ import { warnOfOtherHost } from '../http/other-host.ts'
 import { openRateLimits, type RateLimitOptions } from '../http/rate-limit/rate-limits.ts'
 import { openRequestTimes } from '../http/request-times.ts'
 import type { Logger } from '../logger.ts'
-import { openMetrics, processFamilies } from '../metrics.ts'
+import { openMetrics, openProcessMetrics } from '../metrics.ts'
 import type { Queues } from '../queue/queues.ts'
 import { type App, type AppOverrides, buildApp } from './build-app.ts'
 import { drainable } from './shutdown.ts'
@@ -75,15 +75,12 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     },
   })
   const jobs = openJobCounts(options)
-  const times = options.overrides?.times === false ? undefined : openRequestTimes()
+  const registry = openProcessMetrics({ version: VERSION, part: 'api', pool: db.$client })
+  const countRequest = openRequestTimes(registry)
   const app = buildApp(
-    { config, logger, db, limits, health, tail, streams, countJobs: jobs.count, times },
+    { config, logger, db, limits, health, tail, streams, countJobs: jobs.count, countRequest },
     options.overrides,
   )
-  const own = () => [
-    ...processFamilies({ version: VERSION, part: 'api', pool: db.$client }),
-    ...(times ? [times.family()] : []),
-  ]
   const server = options.server ?? createHttpServer()
   guardConnections(server, logger, { perAddress: config.connectionsPerAddress })
   const { drain } = drainable(server)
@@ -107,7 +104,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     url: `http://localhost:${port}`,
     port,
     app,
-    metrics: openMetrics({ own, sources: [] }),
+    metrics: openMetrics(registry),
     async stop({ graceMs = 0, deadlineMs = 20_000 } = {}) {
       health.stopping = true
       await drain({ graceMs, deadlineMs, endStreams: tail.end })

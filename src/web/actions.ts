@@ -1,10 +1,11 @@
-import express, { type Request, type Response, Router } from 'express'
+import express, { type Request, type Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
 import { answerForm, fromOurPages, requireFormVisitor, requireVisitor, sessionCookie, type Visitor } from './guard.ts'
@@ -64,8 +65,8 @@ interface ActionOptions {
 export function actionRouter<Deps extends ActionDeps>(
   deps: Deps,
   ...parts: ((actions: Actions, deps: Deps) => void)[]
-): Router {
-  const router = Router()
+): Routes {
+  const router = openRoutes()
   const actions = openActions(deps, router)
   for (const add of parts) add(actions, deps)
   router.use(pageErrors(deps))
@@ -73,7 +74,7 @@ export function actionRouter<Deps extends ActionDeps>(
 }
 
 /** Adds pages and actions to a router. Each takes its points from the account's budget. */
-function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Router) {
+function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Routes) {
   const cookie = sessionCookie(publicUrl)
   const paid = limitOpenReads(limits)
   const ours = fromOurPages(publicUrl)

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Router } from 'express'
 import { notFound } from '../errors.ts'
 import { CompressibleBody, preferredEncoding, sendBody } from '../http/compressed-body.ts'
 import { isMet } from '../http/etag.ts'
 import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import { placeholderStyles } from './placeholder-colors.ts'
 
 const TYPES: Record<string, string> = {
@@ -38,7 +38,7 @@ export interface Assets {
   url(name: string): string
   /** The addresses of a module and of all that it imports. */
   modules(name: string): readonly string[]
-  router: Router
+  router: Routes
 }
 
 /** Reads the files of `assets/` once. Their addresses name their content, so browsers may cache them for ever. */
@@ -55,7 +55,7 @@ export function loadAssets(limits: LocalLimits): Assets {
     files.set(hashed, { body: new CompressibleBody(body), type: TYPES[extension]!, etag: `W/"${hash}"` })
     urls.set(name, `/assets/${hashed}`)
   }
-  const router = Router()
+  const router = openRoutes()
   router.get('/assets/:name', limitOpenReads(limits, { budget: 'media' }), (req, res) => {
     const file = files.get(String(req.params.name))
     if (!file) throw notFound('file')

@@ -1,7 +1,7 @@
-import { Router } from 'express'
 import { CompressibleBody } from '../http/compressed-body.ts'
 import type { ApiDocument } from '../http/openapi.ts'
 import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'
 import type { Assets } from './assets.ts'
 import { type EventsDocument, eventsReference } from './events-reference.ts'
@@ -46,8 +46,8 @@ export function docsPageRouter({
   documents: { api: () => ApiDocument; events: () => EventsDocument }
   limits: LocalLimits
   publicUrl: string
-}): Router {
-  const router = Router()
+}): Routes {
+  const router = openRoutes()
   const serve = (path: string, title: string, makeBody: () => Html) => {
     // Made once for each kind of viewer.
     const pages = new Map<Viewer, CompressibleBody>()

@@ -1,8 +1,8 @@
-import { Router } from 'express'
 import { notFound } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import type { Logger } from '../logger.ts'
 import { readPageParameters } from '../parameters.ts'
 import type { FrameFilters, FramePage, LibrarySearch } from '../search/library-search.ts'
@@ -31,9 +31,9 @@ const VIDEOS = 60
 const BEST = 24
 
 /** Videos, brands and techniques. */
-export function entityRouter(deps: EntityRoutesDeps): Router {
+export function entityRouter(deps: EntityRoutesDeps): Routes {
   const { assets, pages, search, limits, logger, publicUrl } = deps
-  const router = Router()
+  const router = openRoutes()
   const limit = limitOpenReads(limits, { points: POINTS.search })
   const common = { wide: true, modules: ['frame-list.js'] } as const
 
@@ -99,7 +99,7 @@ type TechniqueRoutesDeps = EntityRoutesDeps & {
   common: { modules: readonly string[] }
 }
 
-function addTechniques(router: Router, { pages, search, publicUrl, limit, common }: TechniqueRoutesDeps): void {
+function addTechniques(router: Routes, { pages, search, publicUrl, limit, common }: TechniqueRoutesDeps): void {
   router.get('/techniques', limit, (req, res) => {
     readPageParameters(req.originalUrl)
     return pages.send(req, res, {

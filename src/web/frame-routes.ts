@@ -1,4 +1,4 @@
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { contextOf } from '../http/edge.ts'
@@ -6,6 +6,7 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import type { ReadModelVersion } from '../http/read-model-version.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/turns.ts'
 import { openVersionedCache } from '../http/versioned-cache.ts'
 import { listBoards } from '../library/collections/boards.ts'
@@ -43,9 +44,9 @@ const SIMILAR = 18
 const MOST_BOARDS = 200
 
 /** `/frames/{id}`: shared by those without a session, and with what they may do for everyone else. */
-export function frameRouter(deps: FrameRoutesDeps): Router {
+export function frameRouter(deps: FrameRoutesDeps): Routes {
   const { db, assets, pages, search, readModel, takeTurn, limits, logger, publicUrl } = deps
-  const router = Router()
+  const router = openRoutes()
   const cookie = sessionCookie(publicUrl)
   const kept = openVersionedCache<FrameData>({
     readModel,

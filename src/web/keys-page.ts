@@ -1,10 +1,11 @@
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import { deleteAccount } from '../library/accounts/accounts.ts'
 import { createKey, listDeadKeys, listKeys, listLiveKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
@@ -25,9 +26,9 @@ export interface KeysPageDeps {
 }
 
 /** `/keys`: create, see, rotate and revoke API keys. */
-export function keysPageRouter(deps: KeysPageDeps): Router {
+export function keysPageRouter(deps: KeysPageDeps): Routes {
   const { db, assets, limits, logger, publicUrl } = deps
-  const router = Router()
+  const router = openRoutes()
   const cookie = sessionCookie(publicUrl)
   const ours = fromOurPages(publicUrl)
   const paid = limitOpenReads(limits)

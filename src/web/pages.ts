@@ -1,8 +1,8 @@
-import type { Router } from 'express'
 import type { Db } from '../db/client.ts'
 import type { KeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import type { ReadModelVersion } from '../http/read-model-version.ts'
+import type { Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/turns.ts'
 import type { Logger } from '../logger.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
@@ -48,7 +48,7 @@ export interface Pages {
   /** The files of the shell, for other pages. */
   assets: Assets
   viewerOf: ViewerOf
-  routers: Router[]
+  routers: Routes[]
   close(): void
 }
 

@@ -1,10 +1,10 @@
-import { Router } from 'express'
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { contextOf } from '../http/edge.ts'
 import type { KeptAnswers } from '../http/kept-answers.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import { BOARD_PAGE, findSharedBoard, loadFoundBoard, PIN_CURSOR } from '../library/collections/boards.ts'
 import type { Logger } from '../logger.ts'
 import type { Parameters } from '../parameters.ts'
@@ -26,8 +26,8 @@ export interface SharedBoardDeps extends CollectionDeps {
 }
 
 /** `/shared/{token}`: a board for everyone with its link. Never cached or indexed; no other site sees the link. */
-export function sharedBoardRouter({ db, assets, limits, logger, search, publicUrl, kept }: SharedBoardDeps): Router {
-  const router = Router()
+export function sharedBoardRouter({ db, assets, limits, logger, search, publicUrl, kept }: SharedBoardDeps): Routes {
+  const router = openRoutes()
 
   router.get('/shared/:token', async (req, res) => {
     res.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex' })

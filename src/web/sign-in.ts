@@ -1,9 +1,10 @@
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { contextOf } from '../http/edge.ts'
 import { LINK_POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import { parseEmail } from '../library/accounts/accounts.ts'
 import {
   createSignInCode,
@@ -51,9 +52,9 @@ export function signInUrl(publicUrl: string, code: string): string {
 }
 
 /** Signing in by a link, and signing out. */
-export function signInRouter(deps: SignInDeps): Router {
+export function signInRouter(deps: SignInDeps): Routes {
   const { db, assets, limits, logger, publicUrl } = deps
-  const router = Router()
+  const router = openRoutes()
   const cookie = sessionCookie(publicUrl)
   const ours = fromOurPages(publicUrl)
   const paid = limitOpenReads(limits)

@@ -1,9 +1,9 @@
-import { Router } from 'express'
 import { CompressibleBody, sendJson } from '../http/compressed-body.ts'
 import { contextOf } from '../http/edge.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import type { ReadModelVersion } from '../http/read-model-version.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/turns.ts'
 import { openVersionedCache } from '../http/versioned-cache.ts'
 import type { Logger } from '../logger.ts'
@@ -40,8 +40,8 @@ interface Suggestion {
 }
 
 /** `/web/suggest?q=`: techniques, brands and videos whose names match the typed text. It never searches frames. */
-export function suggestRouter({ assets, search, readModel, takeTurn, limits, logger, publicUrl }: SuggestDeps): Router {
-  const router = Router()
+export function suggestRouter({ assets, search, readModel, takeTurn, limits, logger, publicUrl }: SuggestDeps): Routes {
+  const router = openRoutes()
   const kept = openVersionedCache<CompressibleBody>({
     readModel,
     maxBytes: MAX_BYTES,

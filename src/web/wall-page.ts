@@ -1,9 +1,9 @@
-import { Router } from 'express'
 import type { Db } from '../db/client.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import type { ReadModelVersion } from '../http/read-model-version.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
 import { openVersionedCache } from '../http/versioned-cache.ts'
 import { samplePalettes } from '../library/frames/palettes.ts'
 import { findUnderWay } from '../library/videos/under-way.ts'
@@ -34,9 +34,9 @@ export interface WallDeps {
 }
 
 /** `/`: the wall. */
-export function wallRouter(deps: WallDeps): Router {
+export function wallRouter(deps: WallDeps): Routes {
   const { db, assets, pages, search, limits, logger, publicUrl } = deps
-  const router = Router()
+  const router = openRoutes()
   const loadFrames = framesLoader(deps)
   const loadColors = colorsLoader(deps)
   const underWayNow = keptBriefly(() => findUnderWay(db))

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import { Histogram } from 'prom-client'
 import type { Config } from '../config.ts'
 import { VERSION } from '../config.ts'
 import type { Db } from '../db/client.ts'
@@ -6,7 +7,7 @@ import { VIDEO_STATUSES } from '../db/schema/videos.ts'
 import { eventFamilies } from '../events/lag.ts'
 import { costsOf } from '../library/annotator/vision-spending.ts'
 import { countWebhooks } from '../library/webhooks/describe.ts'
-import { counter, type Family, gauge, openHistogram, openMetrics, processFamilies, type Source } from '../metrics.ts'
+import { counter, type Family, gauge, openMetrics, openProcessMetrics, type Source } from '../metrics.ts'
 import { queueFamilies } from '../queue/queue-metrics.ts'
 import type { Queues } from '../queue/queues.ts'
 import type { WorkOptions } from '../queue/work.ts'
@@ -22,10 +23,14 @@ export interface WorkerMetrics {
  */
 export function openWorkerMetrics(deps: { db: Db; queues: Queues; config: Pick<Config, 'vision'> }): WorkerMetrics {
   const { db, queues, config } = deps
-  const jobs = openHistogram({
+  const registry = openProcessMetrics({ version: VERSION, part: 'worker', pool: db.$client })
+  const jobs = new Histogram({
     name: 'frames_job_duration_seconds',
     help: 'Time of an attempt at a job, by how it ended.',
+    // Not `job`, which Prometheus sets itself.
+    labelNames: ['job_name', 'outcome'],
     buckets: [0.1, 0.5, 1, 2.5, 10, 30, 60, 300, 900],
+    registers: [registry],
   })
   const sources: Source[] = [
     { name: 'events', collect: () => eventFamilies(db) },
@@ -34,11 +39,9 @@ export function openWorkerMetrics(deps: { db: Db; queues: Queues; config: Pick<C
     { name: 'webhooks', collect: () => webhookFamilies(db) },
     { name: 'model', collect: () => modelFamilies(db, config) },
   ]
-  const own = () => [...processFamilies({ version: VERSION, part: 'worker', pool: db.$client }), jobs.family()]
   return {
-    text: openMetrics({ own, sources }),
-    // Not `job`, which Prometheus sets itself.
-    onAttempt: (job, outcome, seconds) => jobs.observe(jobs.series({ job_name: job, outcome }), seconds),
+    text: openMetrics(registry, sources),
+    onAttempt: (job, outcome, seconds) => jobs.observe({ job_name: job, outcome }, seconds),
   }
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { listRoutes } from '../../src/http/app.ts'
 import type { Operation } from '../../src/http/endpoint.ts'
+import { listRoutes } from '../../src/http/routes.ts'
 import {
   createKey,
   MEMBER_SCOPES,

@@ -5,6 +5,7 @@ import express from 'express'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clientIp } from '../../src/http/client-address.ts'
+import { openRoutes } from '../../src/http/routes.ts'
 import { listen, send } from '../mcp/support.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -38,7 +39,7 @@ test('a target that is no address is refused in JSON, and the absolute form is i
 
 test('an error that cannot even be described is answered in JSON, and logged once', async () => {
   const lines: string[] = []
-  const router = express.Router()
+  const router = openRoutes()
   router.get('/x', () => {
     throw {
       get type() {

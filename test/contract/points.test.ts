@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listRoutes } from '../../src/http/app.ts'
+import { listRoutes } from '../../src/http/routes.ts'
 import { openService, type Service } from '../support/service.ts'
 
 /** Each request takes points, whatever it asks for: an address that only makes mistakes meets a 429 as well. */

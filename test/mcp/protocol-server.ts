@@ -1,8 +1,8 @@
-import type { Router } from 'express'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { AppError } from '../../src/errors.ts'
 import type { RateLimits } from '../../src/http/rate-limit/rate-limits.ts'
+import type { Routes } from '../../src/http/routes.ts'
 import type { Caller, Scope } from '../../src/library/accounts/keys.ts'
 import { createDispatcher, type Dispatch } from '../../src/mcp/dispatcher.ts'
 import { mcpRouter } from '../../src/mcp/route.ts'
@@ -16,7 +16,7 @@ export interface ProtocolServer extends Listening {
   /** What the tools and the limits have seen, and the budget that the limits give. */
   seen: { written: number; charged: number; budget: number; aborted: (() => void) | undefined }
   /** The same tools as if under another address, or another dispatcher. */
-  route(publicUrl: string, dispatch?: Dispatch): Router
+  route(publicUrl: string, dispatch?: Dispatch): Routes
 }
 
 export async function openProtocolServer(): Promise<ProtocolServer> {

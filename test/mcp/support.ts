@@ -1,9 +1,9 @@
 import { createServer, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Router } from 'express'
 import { pino } from 'pino'
 import { createApp } from '../../src/http/app.ts'
 import { openLocalWindows } from '../../src/http/rate-limit/local-window.ts'
+import type { Routes } from '../../src/http/routes.ts'
 import type { Logger } from '../../src/logger.ts'
 
 export const silent = pino({ level: 'silent' })
@@ -23,7 +23,7 @@ export interface Listening {
  * The real application on a free loopback port. `wire` gets the address first, because addresses are in the
  * answers.
  */
-export async function listen(wire: (url: string) => Router[], logger: Logger = silent): Promise<Listening> {
+export async function listen(wire: (url: string) => Routes[], logger: Logger = silent): Promise<Listening> {
   // As in the service: a starved test must not meet a connection that the server has just let go.
   const server: Server = createServer({ keepAliveTimeout: 65_000 })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -43,7 +43,7 @@ function parse(text: string): { types: Map<string, string>; samples: Sample[] } 
       types.set(type[1]!, type[2]!)
       continue
     }
-    if (line.startsWith('# HELP ')) continue
+    if (line === '' || line.startsWith('# HELP ')) continue
     const sample = /^([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\})? (-?[0-9.e+-]+)$/.exec(line)
     expect(sample, line).not.toBeNull()
     const labels = [...(sample![2] ?? '').matchAll(/([a-z_]+)="((?:[^"\\]|\\.)*)"/g)].map(([, name, value]) => [

@@ -1,5 +1,6 @@
-import type { Response, Router } from 'express'
+import type { Response } from 'express'
 import { z } from 'zod'
+import type { Routes } from '../../http/routes.ts'
 import { BOARD_PAGE, findBoard, listBoards, loadBoard } from '../../library/collections/boards.ts'
 import { countSaves, listSaves } from '../../library/collections/saves.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
@@ -25,7 +26,7 @@ const boardParameters = {
 } as const satisfies Parameters
 
 /** `/saves`, `/boards` and `/boards/{id}` of the signed-in person, their actions and exports. */
-export function collectionRouter(deps: CollectionPagesDeps): Router {
+export function collectionRouter(deps: CollectionPagesDeps): Routes {
   return actionRouter(deps, addPages, addSaveActions, addBoardActions, addPinActions, addExports)
 }
 

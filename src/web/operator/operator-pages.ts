@@ -1,4 +1,4 @@
-import type { Router } from 'express'
+import type { Routes } from '../../http/routes.ts'
 import { actionRouter } from '../actions.ts'
 import { addAccountPages } from './accounts-page.ts'
 import { addAddressActions } from './address-actions.ts'
@@ -12,7 +12,7 @@ import { addVideoActions } from './video-actions.ts'
 import { addVideoPages } from './videos-page.ts'
 
 /** `/operator` and its actions. To everyone else there is nothing. */
-export function operatorRouter(deps: OperatorDeps): Router {
+export function operatorRouter(deps: OperatorDeps): Routes {
   return actionRouter(
     deps,
     addVideoPages,

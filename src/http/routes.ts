@@ -1,0 +1,78 @@
+import { Router } from 'express'
+import { match } from 'path-to-regexp'
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete', 'all'] as const
+type Method = (typeof METHODS)[number]
+
+interface Route {
+  method: Method
+  path: string
+}
+
+/** Routes of an Express router, and a list of them: Express does not say what it was given. */
+export interface Routes extends Pick<Router, Method | 'use'> {
+  readonly router: Router
+  readonly list: readonly Route[]
+}
+
+export function openRoutes(): Routes {
+  const router = Router()
+  const list: Route[] = []
+  const declare =
+    (method: Method) =>
+    (path: string, ...handlers: Parameters<Router['all']>[1][]) => {
+      list.push({ method, path })
+      router[method](path, ...handlers)
+      return router
+    }
+  const methods = Object.fromEntries(METHODS.map((method) => [method, declare(method)]))
+  return { ...(methods as Pick<Router, Method>), use: router.use.bind(router) as Router['use'], router, list }
+}
+
+/** Every route as `{ path, methods }`, for the tests that hold documents and guards against the routes. */
+export function listRoutes(routes: readonly Routes[]): { path: string; methods: string[] }[] {
+  const listed = routes.flatMap(({ list }) => list).filter(({ method }) => method !== 'all')
+  return listed.map(({ method, path }) => ({ path, methods: [method.toUpperCase()] }))
+}
+
+export interface AllowedMethods {
+  /** The methods of a path as an Allow header; undefined for an unknown path and for one that takes all. */
+  of(path: string): string | undefined
+  /**
+   * The methods of a literal path that also fits a route with a parameter, which would read the word as an id.
+   * Undefined for any other path.
+   */
+  ofLiteral(path: string): ReadonlySet<string> | undefined
+}
+
+export function openAllowedMethods(routes: readonly Routes[]): AllowedMethods {
+  const listed = routes.flatMap(({ list }) => list).map((route) => ({ ...route, fits: fitting(route.path) }))
+
+  function of(path: string): string | undefined {
+    const fitted = listed.filter(({ fits }) => fits(path))
+    // `/api/favourites/export` is a place of its own, not the frame of that name.
+    const literal = fitted.filter(isLiteral)
+    const methods = new Set((literal.length > 0 ? literal : fitted).map(({ method }) => method.toUpperCase()))
+    if (methods.size === 0 || methods.has('ALL')) return undefined
+    if (methods.has('GET')) methods.add('HEAD')
+    return [...methods].sort().join(', ')
+  }
+
+  const shadowed = new Map<string, Set<string>>()
+  for (const { path } of listed.filter(isLiteral))
+    if (listed.some((other) => !isLiteral(other) && other.fits(path)))
+      shadowed.set(path, new Set(of(path)?.split(', ')))
+  // The router ignores letter case and a slash at the end.
+  return {
+    of,
+    ofLiteral: (path) => shadowed.get(/[A-Z]|\/$/.test(path) ? path.toLowerCase().replace(/\/$/, '') : path),
+  }
+}
+
+const isLiteral = ({ path }: Route) => !/[:*{]/.test(path)
+
+/** As Express matches paths. One that cannot be decoded fits nothing. */
+function fitting(pattern: string): (path: string) => boolean {
+  const find = match(pattern, { sensitive: false, trailing: true, decode: false })
+  return (path) => find(path) !== false
+}
