@@ -10,6 +10,8 @@ test.each([
   [{ VISION_API_KEY: 'x' }, /^VISION_API_KEY: set VISION_BASE_URL and VISION_MODEL too$/],
   [{ S3_BUCKET: 'frames' }, /S3_ACCESS_KEY/],
   [{ SIGNUP: 'maybe' }, /^SIGNUP: /],
+  [{ SIGNUP: 'on' }, /^SIGNUP: .*DEFAULT_PLAN=free or DEFAULT_PLAN=pro/],
+  [{ DEFAULT_PLAN: 'gold' }, /^DEFAULT_PLAN: .*free.*pro/],
   [{ SECRETS_KEY: 'short' }, /^SECRETS_KEY: must be 64 hexadecimal digits, as `openssl rand -hex 32` prints them/],
   [{ SECRETS_KEY: `${'a'.repeat(64)},` }, /^SECRETS_KEY: must be 64 hexadecimal digits/],
   [{ METRICS_PORT: 'yes' }, /^METRICS_PORT: /],
@@ -47,4 +49,12 @@ test('metrics are served on loopback, the worker one port above the API, and 0 t
   ])
   const off = parseConfig({ METRICS_PORT: '0' }).metrics
   expect([off.api.port, off.worker.port]).toEqual([0, 0])
+})
+
+test('strangers get an account where an operator said so, or on a machine of one person', () => {
+  expect(parseConfig({}).signup).toBe('pro')
+  expect(parseConfig({ NODE_ENV: 'production' })).toMatchObject({ signup: null, defaultPlan: 'pro' })
+  expect(parseConfig({ SIGNUP: 'off', DEFAULT_PLAN: 'free' })).toMatchObject({ signup: null, defaultPlan: 'free' })
+  const production = { NODE_ENV: 'production', SIGNUP: 'on', DEFAULT_PLAN: 'free' }
+  expect(parseConfig(production)).toMatchObject({ signup: 'free', defaultPlan: 'free' })
 })

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import manifest from '../package.json' with { type: 'json' }
 import { describeIssue } from './errors.ts'
+import { PLANS, type Plan } from './vocabulary.ts'
 
 // The only file that names environment variables.
 
@@ -67,7 +68,8 @@ const Env = z.object({
     .string()
     .regex(/^smtps?:\/\//, 'must begin with smtp:// or smtps://')
     .optional(),
-  SIGNUP: z.enum(['on', 'off']).default('on'),
+  SIGNUP: z.enum(['on', 'off']).optional(),
+  DEFAULT_PLAN: z.enum(PLANS).optional(),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['0', '1']).default('0'),
   SECRETS_KEY: secretsKeys.optional(),
   RATE_LIMIT_SCALE: z.coerce.number().positive().max(1e6).default(1),
@@ -139,7 +141,10 @@ export interface Config {
   backupS3: S3Access | undefined
   vision: VisionConfig | undefined
   smtpUrl: string | undefined
-  signup: boolean
+  /** The plan of new accounts. */
+  defaultPlan: Plan
+  /** The plan of an account that an unknown address gets by signing in; null: it gets none. */
+  signup: Plan | null
   /** Whether webhooks may go to private addresses, over http and to any port. */
   webhookAllowPrivate: boolean
   /** Keys of 32 bytes for webhook secrets: the first encrypts, all decrypt. Empty: secrets are stored as they are. */
@@ -222,7 +227,8 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
           }
         : undefined,
     smtpUrl: e.SMTP_URL,
-    signup: e.SIGNUP === 'on',
+    defaultPlan: e.DEFAULT_PLAN ?? 'pro',
+    signup: signupOf(e),
     webhookAllowPrivate: e.WEBHOOK_ALLOW_PRIVATE === '1',
     secretsKeys: e.SECRETS_KEY ?? [],
     rateLimitScale: e.RATE_LIMIT_SCALE,
@@ -234,6 +240,19 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     production: e.NODE_ENV === 'production',
     faultAt: step && passage ? { step, passage: Number(passage) } : undefined,
   }
+}
+
+/**
+ * Sign-up is off in production unless it is set. Where it is set, the plan is too: a stranger who signs up gets it.
+ * @throws ConfigError
+ */
+function signupOf({ SIGNUP, DEFAULT_PLAN, NODE_ENV }: z.infer<typeof Env>): Plan | null {
+  if (SIGNUP === 'on' && DEFAULT_PLAN === undefined)
+    throw new ConfigError(
+      'SIGNUP: with sign-up on, everyone gets an account. Name its plan too: DEFAULT_PLAN=free or DEFAULT_PLAN=pro',
+    )
+  const isOn = SIGNUP === 'on' || (SIGNUP === undefined && NODE_ENV !== 'production')
+  return isOn ? (DEFAULT_PLAN ?? 'pro') : null
 }
 
 /** The worker's port follows the API's, because `npm start` runs both on one machine. */

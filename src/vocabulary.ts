@@ -69,3 +69,7 @@ export const DARK_BELOW_LUMA = 115
 
 /** Maximum length of titles and free texts, in characters. */
 export const MAX_TEXT = 2000
+
+/** What an account may use: open reads alone, or saves, boards and pins too. */
+export const PLANS = ['free', 'pro'] as const
+export type Plan = (typeof PLANS)[number]

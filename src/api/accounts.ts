@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import { PLANS } from '../db/schema/accounts.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { type Account, setPlan } from '../library/accounts/accounts.ts'
+import { PLANS } from '../vocabulary.ts'
 
 const PublicAccount = z
   .strictObject({

@@ -1,5 +1,4 @@
 import { Argument, type Command, Option } from 'commander'
-import { PLANS, type Plan } from '../db/schema/accounts.ts'
 import { type JsonText, jsonObjectWithLists, jsonText } from '../json-text.ts'
 import { exportAccount } from '../library/accounts/account-export.ts'
 import {
@@ -12,6 +11,7 @@ import {
   whatAccountHolds,
 } from '../library/accounts/accounts.ts'
 import { createSignInCode, OPERATOR_LINK_SEC } from '../library/accounts/sessions.ts'
+import { PLANS, type Plan } from '../vocabulary.ts'
 import { signInUrl } from '../web/sign-in.ts'
 import { ageOf } from './age.ts'
 import { count, requireConsent } from './consent.ts'
@@ -36,12 +36,13 @@ export function defineAccounts(group: Command): void {
     .command('create')
     .description('create an account (the address must not have one yet)')
     .requiredOption('--email <address>', 'email address (required)')
-    .addOption(new Option('--plan <plan>', 'its plan').choices(PLANS).default('free'))
+    .addOption(new Option('--plan <plan>', 'its plan (default: DEFAULT_PLAN)').choices(PLANS))
     .option('--operator', 'let the account add videos, correct annotations and change plans')
     .option('--json', 'print one JSON object')
-    .action(({ email, plan, operator, json }: { email: string; plan: Plan; operator?: boolean; json?: boolean }) =>
-      withContext(async ({ db }) => {
-        const account = await createAccount(db, { email, plan, role: operator ? 'operator' : 'member' })
+    .action(({ email, plan, operator, json }: { email: string; plan?: Plan; operator?: boolean; json?: boolean }) =>
+      withContext(async ({ config, db }) => {
+        const given = plan ?? config.defaultPlan
+        const account = await createAccount(db, { email, plan: given, role: operator ? 'operator' : 'member' })
         print(json, { account: toEntry(account) }, () => table([account], COLUMNS))
       }),
     )
@@ -62,13 +63,18 @@ export function defineAccounts(group: Command): void {
   group
     .command('link')
     .description(
-      `create a sign-in link for one use within ${OPERATOR_LINK_SEC / 60} minutes (a new address gets a free account)`,
+      `create a sign-in link for one use within ${OPERATOR_LINK_SEC / 60} minutes (a new address is invited: the link ` +
+        'creates its account, also with sign-up off)',
     )
     .argument('<email>', 'email address')
     .option('--json', 'print one JSON object')
     .action((email: string, { json }: { json?: boolean }) =>
       withContext(async ({ config, db }) => {
-        const made = (await createSignInCode(db, { email, signup: true, lifetimeSec: OPERATOR_LINK_SEC }))!
+        const made = (await createSignInCode(db, {
+          email,
+          newPlan: config.defaultPlan,
+          lifetimeSec: OPERATOR_LINK_SEC,
+        }))!
         const url = signInUrl(config.publicUrl, made.code)
         print(json, { url }, () => url)
       }),

@@ -8,7 +8,7 @@ import { createSignInCode } from '../library/accounts/sessions.ts'
 import { signInUrl } from '../web/sign-in.ts'
 import { isLoopback } from './listening.ts'
 
-const OPERATOR_EMAIL = 'operator@localhost'
+export const OPERATOR_EMAIL = 'operator@localhost'
 
 /** How long the link that `frames start` prints may wait for its one use. */
 const START_LINK_SEC = 12 * 60 * 60
@@ -25,22 +25,24 @@ export async function operatorLink(
   if (production || trustProxy > 0 || !isLoopback(host) || !isLoopback(new URL(publicUrl).hostname)) return undefined
   const account = await findAccountByEmail(db, OPERATOR_EMAIL)
   if (account?.role !== 'operator') return undefined
-  const made = await createSignInCode(db, { email: OPERATOR_EMAIL, signup: false, lifetimeSec: START_LINK_SEC })
+  const made = await createSignInCode(db, { email: OPERATOR_EMAIL, newPlan: null, lifetimeSec: START_LINK_SEC })
   return made && signInUrl(publicUrl, made.code)
 }
 
 /**
  * Creates the operator's account on the first start, and a key with every scope in `$DATA_DIR/operator-key`.
- * The file is written before the rows are committed, so every key that exists can be read.
+ * The file is written before the rows are committed, so every key that exists can be read. `created`: this was the
+ * first start.
  */
-export async function ensureOperator(db: Db, dataDir: string): Promise<void> {
-  await db.transaction(async (tx) => {
+export async function ensureOperator(db: Db, dataDir: string): Promise<{ created: boolean }> {
+  return db.transaction(async (tx) => {
     const { account, created } = await ensureAccount(tx, { email: OPERATOR_EMAIL, plan: 'pro', role: 'operator' })
-    if (!created) return
+    if (!created) return { created }
     const { key } = await createKey(tx, { accountId: account.id, name: 'first start' })
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
     const file = join(dataDir, 'operator-key')
     writeFileSync(`${file}.new`, `${key}\n`, { mode: 0o600 })
     renameSync(`${file}.new`, file)
+    return { created }
   })
 }

@@ -10,7 +10,7 @@ import { addExamples } from './examples.ts'
 import { usage } from './failure.ts'
 import { isUnknowinglyPublic } from './listening.ts'
 import { openMetricsPort } from './metrics.ts'
-import { ensureOperator } from './operator.ts'
+import { ensureOperator, OPERATOR_EMAIL } from './operator.ts'
 import { requireWritable } from './require-writable.ts'
 import { complain } from './terminal.ts'
 
@@ -76,7 +76,8 @@ export function defineMigrate(command: Command): void {
     const db = openDb({ url: config.databaseUrl, max: 2 })
     try {
       await migrateDatabase(db)
-      await ensureOperator(db, config.dataDir)
+      const { created } = await ensureOperator(db, config.dataDir)
+      if (created) console.log(`Sign in as the operator with a link: frames accounts link ${OPERATOR_EMAIL}`)
     } finally {
       await db.$client.end()
     }

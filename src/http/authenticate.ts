@@ -1,6 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Db } from '../db/client.ts'
-import type { Plan } from '../db/schema/accounts.ts'
 import { AppError } from '../errors.ts'
 import { openKeyChecks } from '../library/accounts/key-checks.ts'
 import {
@@ -12,6 +11,7 @@ import {
   type Scope,
 } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
+import type { Plan } from '../vocabulary.ts'
 import { contextOf } from './edge.ts'
 import type { StreamGuard } from './event-stream.ts'
 import { budgetOf, type Payer, POINTS } from './rate-limit/budgets.ts'

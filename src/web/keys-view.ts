@@ -75,7 +75,7 @@ ${accountSection(data)}`
 }
 
 const FREE_PLAN = html`<p class="notice">You are on the <strong>free</strong> plan: a key raises your request limit.
-  Saves and boards need <strong>pro</strong>. Your keys work for them as soon as the plan changes.</p>`
+  Saves and boards need <strong>pro</strong>: ask an operator. Your keys work for them as soon as the plan changes.</p>`
 
 function madeSection({ key, record, replaced }: MadeKey, publicUrl: string): Html {
   return html`<section class="card made" aria-labelledby="made-heading" id="made" tabindex="-1">

@@ -8,6 +8,7 @@ import type { Logger } from '../logger.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import type { CollectionDeps } from '../views/collections.ts'
+import type { Plan } from '../vocabulary.ts'
 import { type Assets, loadAssets } from './assets.ts'
 import type { CollectionPagesDeps } from './collections/collection-deps.ts'
 import { collectionRouter } from './collections/collection-pages.ts'
@@ -35,7 +36,7 @@ export interface PagesDeps
   db: Db
   limits: RateLimits
   logger: Logger
-  signup: boolean
+  signup: Plan | null
   smtpUrl: string | undefined
   /** Without a mail server, sign-in links are printed only outside production. */
   production: boolean

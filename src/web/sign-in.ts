@@ -16,6 +16,7 @@ import {
 import { sha256 } from '../library/ids.ts'
 import type { Logger } from '../logger.ts'
 import type { Mailer } from '../outbound/mailer.ts'
+import type { Plan } from '../vocabulary.ts'
 import type { Assets } from './assets.ts'
 import {
   formBody,
@@ -40,7 +41,8 @@ export interface SignInDeps {
   limits: RateLimits
   logger: Logger
   publicUrl: string
-  signup: boolean
+  /** The plan of accounts that a sign-in creates; null where sign-up is off. */
+  signup: Plan | null
   mailer: Mailer | undefined
   /** Prints the link in development without a mail server. Never set in production. */
   printLink: ((line: string) => void) | undefined
@@ -133,7 +135,7 @@ function tryParseEmail(given: string): string | undefined {
 }
 
 async function sendLink({ db, signup, publicUrl, mailer, printLink }: SignInDeps, email: string): Promise<void> {
-  const made = await createSignInCode(db, { email, signup })
+  const made = await createSignInCode(db, { email, newPlan: signup })
   if (!made) return
   const url = signInUrl(publicUrl, made.code)
   if (mailer) await mailer.send({ to: made.email, ...signInMail(url) })
@@ -141,10 +143,10 @@ async function sendLink({ db, signup, publicUrl, mailer, printLink }: SignInDeps
 }
 
 async function confirm(deps: SignInDeps, cookie: SessionCookie, req: Request, res: Response): Promise<void> {
-  const { db, limits, signup } = deps
+  const { db, limits } = deps
   await limits.consume('links', contextOf(req).address, 1)
   const code = String((req.body as { code?: unknown } | undefined)?.code ?? '')
-  const session = await redeemSignInCode(db, { code, signup })
+  const session = await redeemSignInCode(db, { code })
   if (!session) {
     sendConfirm(deps, res, 'This link is used or expired. Ask for a new one.')
     return

@@ -31,9 +31,9 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   const [ann, bob] = [await createAccount(db, { email, plan: 'pro' }), await createAccount(db, { email: 'bob@x.org' })]
   const { key } = await createKey(db, { accountId: ann.id, name: 'Ann’s agent' })
   await createKey(db, { accountId: bob.id, name: 'Bob’s agent' })
-  const used = (await createSignInCode(db, { email, signup: true }))!.code
-  const pending = (await createSignInCode(db, { email, signup: true }))!.code
-  const { token } = (await redeemSignInCode(db, { code: used, signup: true }))!
+  const used = (await createSignInCode(db, { email, newPlan: 'free' }))!.code
+  const pending = (await createSignInCode(db, { email, newPlan: 'free' }))!.code
+  const { token } = (await redeemSignInCode(db, { code: used }))!
   // More than one batch.
   const { frameIds } = await seedFrames(db, { count: 1_200 })
   for (const accountId of [ann.id, bob.id]) await saveFrames(db, { accountId, frameIds })

@@ -25,7 +25,7 @@ export async function openPageVisitor({
   const links: string[] = []
   const api = await openTestApi({
     scale,
-    env: { SIGNUP: signup ? 'on' : 'off' },
+    env: signup ? { SIGNUP: 'on', DEFAULT_PLAN: 'free' } : { SIGNUP: 'off' },
     overrides: { mailer, printLink: (line) => void links.push(line) },
   })
   return {
@@ -37,7 +37,7 @@ export async function openPageVisitor({
       return line()!.split('#')[1]!
     },
     async signIn(email) {
-      const made = await createSignInCode(api.db, { email, signup: true })
+      const made = await createSignInCode(api.db, { email, newPlan: 'free' })
       const answer = await api.call('/web/sign-in/confirm', form({ code: made!.code }))
       expect(answer.status).toBe(303)
       return { cookie: answer.headers.get('set-cookie')!.split(';')[0]! }

@@ -49,7 +49,7 @@ describe('sign-in', () => {
     expect(stranger.text.replaceAll('stranger', 'known')).toBe(known.text)
     await closedVisitor.linkFor('known@example.org')
     expect(links.some((line) => line.includes('stranger'))).toBe(false)
-    const made = await createSignInCode(api.db, { email: 'late@example.org', signup: true, lifetimeSec: 0 })
+    const made = await createSignInCode(api.db, { email: 'late@example.org', newPlan: 'free', lifetimeSec: 0 })
     for (const code of [made!.code, 'fll_nope', ''])
       expect((await api.call('/web/sign-in/confirm', form({ code }))).status).toBe(400)
     expect(await findAccountByEmail(api.db, 'late@example.org')).toBeUndefined()
@@ -116,10 +116,10 @@ describe('sign-in', () => {
     await api.call('/web/sign-out', form({ form: formOf((await page(one.cookie)).text) }, one))
     expect((await page(one.cookie)).status).toBe(303)
     const three = await signIn('many@example.org')
-    const pending = await createSignInCode(api.db, { email: 'many@example.org', signup: true })
+    const pending = await createSignInCode(api.db, { email: 'many@example.org', newPlan: 'free' })
     await api.call('/web/sign-out-everywhere', form({ form: formOf((await page(two.cookie)).text) }, two))
     for (const { cookie } of [two, three]) expect((await page(cookie)).status).toBe(303)
-    expect(await redeemSignInCode(api.db, { code: pending!.code, signup: true })).toBeUndefined()
+    expect(await redeemSignInCode(api.db, { code: pending!.code })).toBeUndefined()
   })
 
   test('deleting the account needs its address, and ends everything', async () => {
@@ -143,7 +143,7 @@ describe('sign-in', () => {
     const back = async (path: string) => {
       const asked = await api.call(path)
       const kept = asked.headers.get('set-cookie')?.split(';')[0]
-      const { code } = (await createSignInCode(api.db, { email: 'back@example.org', signup: true }))!
+      const { code } = (await createSignInCode(api.db, { email: 'back@example.org', newPlan: 'free' }))!
       const cookie: Record<string, string> = kept === undefined ? {} : { cookie: kept }
       return (await api.call('/web/sign-in/confirm', form({ code }, cookie))).headers.get('location')
     }
@@ -158,7 +158,7 @@ describe('sign-in', () => {
     ])
       expect([to, await back(`/sign-in?to=${encodeURIComponent(to)}`)]).toEqual([to, '/keys'])
     const forged = { cookie: 'back=%2F%2Fevil.example' }
-    const { code } = (await createSignInCode(api.db, { email: 'back@example.org', signup: true }))!
+    const { code } = (await createSignInCode(api.db, { email: 'back@example.org', newPlan: 'free' }))!
     expect((await api.call('/web/sign-in/confirm', form({ code }, forged))).headers.get('location')).toBe('/keys')
   })
 

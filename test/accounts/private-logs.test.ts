@@ -34,8 +34,8 @@ test('no e-mail address, client address, key or text of a person is in the log o
   const { key } = await createKey(db, { accountId: account.id, name: WORDS })
   const { frameIds } = await seedFrames(db, { count: 2 })
   await service.drain()
-  const code = (await createSignInCode(db, { email: EMAIL, signup: true }))!.code
-  const session = (await redeemSignInCode(db, { code, signup: true }))!.token
+  const code = (await createSignInCode(db, { email: EMAIL, newPlan: 'free' }))!.code
+  const session = (await redeemSignInCode(db, { code }))!.token
 
   const statuses: Record<string, number> = {}
   const call = async (path: string, init: RequestInit = {}) => {

@@ -20,9 +20,9 @@ test('secrets are in no log, error, Redis value, event or row, and a stolen dump
   const { db } = service.stores
   const { account } = await ensureAccount(db, { email: 'canary@example.org', plan: 'pro' })
   const { key } = await createKey(db, { accountId: account.id, name: 'canary' })
-  const used = (await createSignInCode(db, { email: account.email, signup: true }))!.code
-  const pending = (await createSignInCode(db, { email: account.email, signup: true }))!.code
-  const session = (await redeemSignInCode(db, { code: used, signup: true }))!.token
+  const used = (await createSignInCode(db, { email: account.email, newPlan: 'free' }))!.code
+  const pending = (await createSignInCode(db, { email: account.email, newPlan: 'free' }))!.code
+  const session = (await redeemSignInCode(db, { code: used }))!.token
   const board = await createBoard(db, { accountId: account.id, name: 'b' })
   const { token } = await shareBoard(db, { accountId: account.id, boardId: board.id })
   const { frameIds } = await seedFrames(db, { count: 1 })
@@ -113,13 +113,13 @@ test('secrets are in no log, error, Redis value, event or row, and a stolen dump
   const texts = new Set(rows.flatMap((row) => stringsOf(JSON.parse(row))))
   for (const text of texts) {
     expect(await authenticate(db, text)).toBeUndefined()
-    expect(await redeemSignInCode(db, { code: text, signup: true })).toBeUndefined()
+    expect(await redeemSignInCode(db, { code: text })).toBeUndefined()
     if (!/^[0-9A-Za-z_-]+$/.test(text)) continue
     const cookie = await fetch(`${service.url}/keys`, { redirect: 'manual', headers: { cookie: `session=${text}` } })
     expect(cookie.status).toBe(303)
     expect((await fetch(`${service.url}/api/shared/${text}`)).status).toBe(404)
   }
-  expect(await redeemSignInCode(db, { code: pending, signup: true })).toBeDefined()
+  expect(await redeemSignInCode(db, { code: pending })).toBeDefined()
 })
 
 function stringsOf(value: unknown): string[] {

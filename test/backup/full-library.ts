@@ -70,9 +70,9 @@ async function useAccount(db: Db, accountId: string): Promise<string> {
   const request = { accountId, key: 'once', request: 'POST /api/boards' }
   await runIdempotently(db, request, async () => ({ status: 201, body: { board: { id: 'kept' } } }))
   const email = 'everything@example.com'
-  await createSignInCode(db, { email, signup: false })
-  const link = await createSignInCode(db, { email, signup: false })
-  return (await redeemSignInCode(db, { code: link!.code, signup: false }))!.token
+  await createSignInCode(db, { email, newPlan: null })
+  const link = await createSignInCode(db, { email, newPlan: null })
+  return (await redeemSignInCode(db, { code: link!.code }))!.token
 }
 
 async function collect(db: Db, accountId: string, frameIds: string[]): Promise<void> {

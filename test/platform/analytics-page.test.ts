@@ -127,7 +127,7 @@ describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (sk
 
 test('a range that makes no sense is refused on the page too, and others find no page', async () => {
   const made = await import('../../src/library/accounts/sessions.ts')
-  const code = await made.createSignInCode(service.stores.db, { email: OPERATOR, signup: false })
+  const code = await made.createSignInCode(service.stores.db, { email: OPERATOR, newPlan: null })
   const answer = await fetch(`${service.url}/web/sign-in/confirm`, {
     method: 'POST',
     redirect: 'manual',

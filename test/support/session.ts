@@ -3,7 +3,7 @@ import { createSignInCode } from '../../src/library/accounts/sessions.ts'
 
 /** The session's cookie of a person who signs in by a link. The way through the form has its own tests. */
 export async function sessionOf(db: Db, url: string, email: string): Promise<{ name: string; value: string }> {
-  const made = await createSignInCode(db, { email, signup: true })
+  const made = await createSignInCode(db, { email, newPlan: 'free' })
   const answer = await fetch(`${url}/web/sign-in/confirm`, {
     method: 'POST',
     redirect: 'manual',

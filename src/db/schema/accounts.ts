@@ -1,11 +1,10 @@
 import { sql } from 'drizzle-orm'
 import { check, index, json, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core'
+import { PLANS, type Plan } from '../../vocabulary.ts'
 import { at, oneOf } from './columns.ts'
 
 export const ROLES = ['member', 'operator'] as const
-export const PLANS = ['free', 'pro'] as const
 export type Role = (typeof ROLES)[number]
-export type Plan = (typeof PLANS)[number]
 
 export const accounts = pgTable(
   'accounts',
@@ -72,6 +71,8 @@ export const signInLinks = pgTable(
   {
     hash: text().primaryKey(),
     email: text().notNull(),
+    /** The plan of an account that the link creates. Null: it signs in to an existing account only. */
+    plan: text().$type<Plan>(),
     createdAt: at('created_at').notNull().defaultNow(),
     expiresAt: at('expires_at').notNull(),
   },

@@ -1,5 +1,5 @@
-import type { Plan } from '../../db/schema/accounts.ts'
 import { AppError } from '../../errors.ts'
+import type { Plan } from '../../vocabulary.ts'
 
 /** What a request costs. */
 export const POINTS = { read: 1, search: 2, write: 5 } as const

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import type { Plan, Role } from '../../db/schema/accounts.ts'
+import type { Role } from '../../db/schema/accounts.ts'
+import type { Plan } from '../../vocabulary.ts'
 
 /** An account as operators see it. */
 export interface AccountOverview {

@@ -2,9 +2,10 @@ import { crc32 } from 'node:zlib'
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
 import { cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
-import { accounts, apiKeys, type Plan, type Role } from '../../db/schema/accounts.ts'
+import { accounts, apiKeys, type Role } from '../../db/schema/accounts.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
+import type { Plan } from '../../vocabulary.ts'
 import { BASE62, isId, randomBase62, randomId, sha256 } from '../ids.ts'
 
 export const MEMBER_SCOPES = ['saves:read', 'saves:write', 'boards:read', 'boards:write'] as const

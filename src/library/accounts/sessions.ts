@@ -1,7 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
-import { type Plan, type Role, sessions, signInLinks } from '../../db/schema/accounts.ts'
+import { type Role, sessions, signInLinks } from '../../db/schema/accounts.ts'
+import type { Plan } from '../../vocabulary.ts'
 import { randomBase62, sha256 } from '../ids.ts'
 import { ensureAccount, findAccountByEmail, parseEmail } from './accounts.ts'
 
@@ -17,41 +18,40 @@ export interface Session {
 }
 
 /**
- * A one-time code for the reader of this address's mail; only its hash is stored. Undefined when the address has no
- * account and may not get one. The page must not reveal which (web/sign-in.ts).
+ * A one-time code for the reader of this address's mail; only its hash is stored. `newPlan`: the plan of the account
+ * that the code creates for an address without one; null: it creates none. Undefined when the address has no account
+ * and gets none. The page must not reveal which (web/sign-in.ts).
  */
 export async function createSignInCode(
   db: Db,
-  { email: given, signup, lifetimeSec = LINK_SEC }: { email: string; signup: boolean; lifetimeSec?: number },
+  { email: given, newPlan, lifetimeSec = LINK_SEC }: { email: string; newPlan: Plan | null; lifetimeSec?: number },
 ): Promise<{ code: string; email: string } | undefined> {
   const email = parseEmail(given)
-  if (!signup && !(await findAccountByEmail(db, email))) return undefined
+  if (newPlan === null && !(await findAccountByEmail(db, email))) return undefined
   const code = `fll_${randomBase62(32)}`
   await db.insert(signInLinks).values({
     hash: sha256(code),
     email,
+    plan: newPlan,
     expiresAt: sql`now() + make_interval(secs => ${lifetimeSec})` as unknown as Date,
   })
   return { code, email }
 }
 
 /**
- * Redeems a code and signs in. An address without an account becomes a free member where sign-up is allowed. Of two
- * concurrent uses one succeeds. Undefined for a code that is unknown, used or expired.
+ * Redeems a code and signs in. An address without an account becomes a member if the code was made to create one. Of
+ * two concurrent uses one succeeds. Undefined for a code that is unknown, used or expired.
  */
-export async function redeemSignInCode(
-  db: Db,
-  { code, signup }: { code: string; signup: boolean },
-): Promise<{ token: string } | undefined> {
+export async function redeemSignInCode(db: Db, { code }: { code: string }): Promise<{ token: string } | undefined> {
   return db.transaction(async (tx) => {
-    const { rows } = await tx.execute<{ email: string; fresh: boolean }>(
+    const { rows } = await tx.execute<{ email: string; plan: Plan | null; fresh: boolean }>(
       sql`delete from sign_in_links where hash = ${sha256(code.trim().slice(0, 200))}
-          returning email, expires_at > now() as fresh`,
+          returning email, plan, expires_at > now() as fresh`,
     )
     const link = rows[0]
     if (!link?.fresh) return undefined
-    const account = signup
-      ? (await ensureAccount(tx, { email: link.email })).account
+    const account = link.plan
+      ? (await ensureAccount(tx, { email: link.email, plan: link.plan })).account
       : await findAccountByEmail(tx, link.email)
     if (!account || account.disabledAt) return undefined
     const token = `fls_${randomBase62(43)}`
