@@ -63,8 +63,8 @@ export function defineAccounts(group: Command): void {
   group
     .command('link')
     .description(
-      `create a sign-in link for one use within ${OPERATOR_LINK_SEC / 60} minutes (a new address is invited: the link ` +
-        'creates its account, also with sign-up off)',
+      `create a sign-in link for one use within ${OPERATOR_LINK_SEC / 60} minutes (for a new address an ` +
+        'invitation: the link creates its account, also with sign-up off)',
     )
     .argument('<email>', 'email address')
     .option('--json', 'print one JSON object')
