@@ -1,10 +1,13 @@
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
-import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { POINTS, pointsForBoards, pointsForFrames, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { jsonObjectWithPieces, jsonText } from '../json-text.ts'
 import {
+  BOARD_CURSOR,
   BOARD_PAGE,
+  boardSize,
+  countBoards,
   createBoard,
   deleteBoard,
   findBoard,
@@ -90,15 +93,16 @@ export const boardEndpoints = [
       tag: 'Account',
       summary: 'This account’s boards with their item counts, newest first',
       description: 'Everything at once; with `limit` a page, whose `next` leads to the one after.',
-      parameters: pageParameters(/^[0-9]{1,14}\.[0-9A-Za-z]{1,32}$/),
+      parameters: pageParameters(BOARD_CURSOR),
       answer: z.strictObject({ boards: z.array(Board), next: nextCursor.optional() }).meta({ id: 'BoardsAnswer' }),
       answerHeaders: LINK,
       long: true,
       scope: 'boards:read',
     },
     async ({ db, search, publicUrl }: BoardsDeps, { caller, query: { limit, after }, req, res, charge }) => {
+      const size = Math.min(limit ?? Infinity, await countBoards(db, caller.account.id))
+      await charge(pointsForBoards(size) - POINTS.read)
       const { boards, next } = await listBoards(db, caller.account.id, { limit, after })
-      await charge(pointsForItems(boards.length) - POINTS.read)
       linkNext({ req, res }, publicUrl, { limit, next })
       return { boards: await toBoards({ search, publicUrl }, boards), ...nextOf({ limit, after }, next) }
     },
@@ -183,8 +187,7 @@ export const boardEndpoints = [
       errors: [404],
     },
     async ({ db }: BoardsDeps, input) => {
-      const { board } = await loadBoard(db, boardOf(input), { limit: 0 })
-      await input.charge(pointsForItems(board.itemCount) - POINTS.read)
+      await input.charge(pointsForFrames(await boardSize(db, boardOf(input))) - POINTS.write)
       await deleteBoard(db, boardOf(input))
       return OK
     },

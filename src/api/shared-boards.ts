@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
-import { findSharedBoard, shareBoard, unshareBoard } from '../library/collections/boards.ts'
+import { endShare, findSharedBoard, shareBoard, unshareBoard } from '../library/collections/board-shares.ts'
 import { BoardWithItems, toBoardWithItems } from '../views/collections.ts'
 import { OK, Ok } from '../views/ok.ts'
 import { type BoardsDeps, boardOf, itemParameters, sendBoardPage } from './board-page.ts'
@@ -44,6 +44,23 @@ export const sharedBoardEndpoints = [
     },
     async ({ db }: BoardsDeps, input) => {
       await unshareBoard(db, boardOf(input))
+      return OK
+    },
+  ),
+
+  endpoint(
+    {
+      id: 'endShare',
+      method: 'delete',
+      path: '/api/shared/:token',
+      tag: 'Operators',
+      summary: 'End a share link, whoever owns the board',
+      answer: Ok,
+      scope: 'accounts:write',
+      errors: [404],
+    },
+    async ({ db }: BoardsDeps, { params }) => {
+      await endShare(db, params.token)
       return OK
     },
   ),

@@ -1,5 +1,6 @@
 import { Argument, type Command, Option } from 'commander'
 import { type JsonText, jsonObjectWithLists, jsonText } from '../json-text.ts'
+import { setDisabled } from '../library/accounts/account-admission.ts'
 import { exportAccount } from '../library/accounts/account-export.ts'
 import {
   type Account,
@@ -11,6 +12,7 @@ import {
   whatAccountHolds,
 } from '../library/accounts/accounts.ts'
 import { createSignInCode, OPERATOR_LINK_SEC } from '../library/accounts/sessions.ts'
+import { endShare } from '../library/collections/board-shares.ts'
 import { PLANS, type Plan } from '../vocabulary.ts'
 import { signInUrl } from '../web/sign-in.ts'
 import { ageOf } from './age.ts'
@@ -80,6 +82,7 @@ export function defineAccounts(group: Command): void {
       }),
     )
 
+  addAdmission(group)
   addExport(group)
 
   group
@@ -105,10 +108,47 @@ const EXAMPLES = [
   'accounts list',
   'accounts create --email ann@example.org --plan pro',
   'accounts set-plan ann@example.org free',
+  'accounts disable ann@example.org',
+  'accounts enable ann@example.org',
+  'accounts unshare https://frames.example.org/shared/flb_…',
   'accounts link ann@example.org',
   'accounts delete ann@example.org',
   'accounts export ann@example.org > ann.json',
 ]
+
+/** Who and what is let in. */
+function addAdmission(group: Command): void {
+  for (const act of ['disable', 'enable'] as const)
+    group
+      .command(act)
+      .description(ACCESS[act])
+      .argument('<email>', 'email of the account')
+      .option('--json', 'print one JSON object')
+      .action((email: string, { json }: { json?: boolean }) =>
+        withContext(async ({ db }) => {
+          const { id: accountId } = await loadAccountByEmail(db, email)
+          const account = await setDisabled(db, { accountId, disabled: act === 'disable' })
+          print(json, { account: toEntry(account) }, () => `${act}d ${account.email}`)
+        }),
+      )
+
+  group
+    .command('unshare')
+    .description('end the share link of a board, whoever owns it')
+    .argument('<link>', 'the link, or the token at its end')
+    .option('--json', 'print one JSON object')
+    .action((link: string, { json }: { json?: boolean }) =>
+      withContext(async ({ db }) => {
+        await endShare(db, link)
+        print(json, { ok: true }, () => 'the link is ended')
+      }),
+    )
+}
+
+const ACCESS = {
+  disable: 'refuse its keys, sessions and share links from the next request on (nothing is deleted)',
+  enable: 'let a disabled account in again, at once',
+}
 
 function addExport(group: Command): void {
   group
@@ -134,8 +174,9 @@ function asTexts(lists: Batches<object>): Batches<JsonText> {
   return Object.fromEntries(Object.entries(lists).map(([name, batches]) => [name, texts(batches)]))
 }
 
-function toEntry({ id, email, role, plan, createdAt }: Account) {
-  return { id, email, role, plan, created_at: createdAt.toISOString() }
+function toEntry({ id, email, role, plan, createdAt, disabledAt }: Account) {
+  const disabled_at = disabledAt?.toISOString() ?? null
+  return { id, email, role, plan, created_at: createdAt.toISOString(), disabled_at }
 }
 
 const COLUMNS: Column<Account>[] = [
@@ -143,5 +184,5 @@ const COLUMNS: Column<Account>[] = [
   { heading: 'PLAN', cell: ({ plan }) => plan },
   { heading: 'ROLE', cell: ({ role }) => role },
   { heading: 'AGE', cell: ({ createdAt }) => ageOf(createdAt), align: 'right', terminalOnly: true },
-  { heading: 'EMAIL', cell: ({ email }) => email },
+  { heading: 'EMAIL', cell: ({ email, disabledAt }) => (disabledAt ? `${email} (disabled)` : email) },
 ]

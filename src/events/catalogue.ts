@@ -85,7 +85,16 @@ export const EVENTS = {
     frame_id: field(z.string().nullable(), 'The frame; null when the first frame is the cover again.', frameId),
   }),
   'board.shared': event('A public link to a board was created. An earlier link stops working.', boardFacts),
-  'board.unshared': event('The public link to a board was revoked.', boardFacts),
+  'board.unshared': event('The public link to a board was revoked.', {
+    ...boardFacts,
+    ended_by: z
+      .enum(['owner', 'operator'])
+      .optional()
+      .meta({
+        description: 'Who revoked it. Absent in early events: its owner.',
+        examples: ['owner'],
+      }),
+  }),
   'video.submitted': event('A video was queued.', {
     ...videoFacts,
     revision,

@@ -57,6 +57,8 @@ const actionBody = express.urlencoded({ extended: false, limit: '256kb', paramet
 interface ActionOptions {
   /** The points of the action by its fields; POINTS.write if absent. */
   points?: (fields: Fields) => number
+  /** The points of what the fields name, where that is more: looked up once the visitor is let in. */
+  pointsOf?: (asked: Asked) => Promise<number>
   /** What is asked before a form without the session's token is believed, as shared pages without script send it. */
   confirm?: (asked: Asked) => Promise<{ title: string; body: Html; button: string }>
 }
@@ -83,6 +85,13 @@ function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Rout
     const { budget, subject } = payerOf(visitor)
     await limits.consume(budget, subject, points)
     refuse(who, visitor)
+  }
+
+  /** As the API does: at most a whole budget minus a write. */
+  async function charge(visitor: Visitor, points: number): Promise<void> {
+    const { budget, subject } = payerOf(visitor)
+    const most = limits.pointsOf(budget) - POINTS.write
+    if (points > 0) await limits.consume(budget, subject, Math.max(1, Math.min(points, most)))
   }
 
   function show(res: Response, visitor: Visitor, page: PersonPage, status = 200): void {
@@ -133,7 +142,7 @@ function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Rout
     },
 
     action(path: string, who: Who, act: (asked: Asked) => Promise<Done>, options: ActionOptions = {}): void {
-      const { points, confirm } = options
+      const { points, pointsOf, confirm } = options
       router.post(path, paid, ours, actionBody, async (req, res) => {
         const fields = fieldsOf(req)
         const unproven = confirm !== undefined && !fields.has('form')
@@ -144,6 +153,7 @@ function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Rout
           const question = await confirm(asked)
           return show(res, visitor, { title: question.title, body: confirmation(req, visitor, question) })
         }
+        if (pointsOf) await charge(visitor, (await pointsOf(asked)) - POINTS.write)
         const done = await act(asked)
         if ('json' in done) answerForm(req, res, done)
         else show(res, visitor, done.page, done.status)

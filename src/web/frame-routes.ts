@@ -9,7 +9,7 @@ import type { ReadModelVersion } from '../http/read-model-version.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/turns.ts'
 import { openVersionedCache } from '../http/versioned-cache.ts'
-import { listBoards } from '../library/collections/boards.ts'
+import { listBoardChoices } from '../library/collections/boards.ts'
 import { savedAmong } from '../library/collections/saves.ts'
 import type { Logger } from '../logger.ts'
 import { readPageParameters } from '../parameters.ts'
@@ -105,9 +105,9 @@ async function loadFrame(search: LibrarySearch, id: string): Promise<FrameData> 
 async function personOf(db: Db, visitor: Visitor, id: string): Promise<NonNullable<FrameActions['person']>> {
   const accountId = visitor.account.id
   const mayCollect = visitor.account.plan === 'pro'
-  const [saved, { boards }] = await Promise.all([
+  const [saved, boards] = await Promise.all([
     savedAmong(db, { accountId, frameIds: [id] }),
-    mayCollect ? listBoards(db, accountId, { limit: MOST_BOARDS }) : { boards: [] },
+    mayCollect ? listBoardChoices(db, accountId, { limit: MOST_BOARDS }) : [],
   ])
   const mayCorrect = visitor.account.role === 'operator'
   return { form: visitor.form, mayCollect, mayCorrect, saved: saved.length > 0, boards }

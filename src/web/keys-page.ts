@@ -6,7 +6,7 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import { deleteAccount } from '../library/accounts/accounts.ts'
+import { markAccountDeleted } from '../library/accounts/accounts.ts'
 import { createKey, listDeadKeys, listKeys, listLiveKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
@@ -78,7 +78,7 @@ export function keysPageRouter(deps: KeysPageDeps): Routes {
       await show(res, { visitor, error }, 400)
       return
     }
-    await deleteAccount(db, visitor.account.id)
+    await markAccountDeleted(db, visitor.account.id)
     cookie.clear(res)
     sendPage(res, { publicUrl, page: layout(assets, { title: 'Account deleted', body: ACCOUNT_DELETED }) })
   })

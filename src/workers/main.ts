@@ -5,7 +5,7 @@ import { type Db, openDb } from '../db/client.ts'
 import { isConnectionLoss } from '../db/connection-loss.ts'
 import { type RunningConsumer, startConsumer } from '../events/consume.ts'
 import { findHeldBack } from '../events/read.ts'
-import { deleteExpired } from '../library/accounts/accounts.ts'
+import { deleteExpired, finishDeletions } from '../library/accounts/accounts.ts'
 import { findAnnotator, publishAnnotator } from '../library/annotator/active-annotator.ts'
 import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
 import { findStyle } from '../library/evaluation/house-style.ts'
@@ -241,6 +241,7 @@ function startPeriodicTasks({
     repeatEvery(reconcileMs, 'reconcile jobs', logger, (signal) =>
       reconcileJobs({ db, queues, logger, activeAnnotator }, signal),
     ),
+    repeatEvery(reconcileMs, 'finish deletions', logger, (signal) => finishDeletions(db, signal)),
     repeatEvery(MINUTE, 'check the event log', logger, async () => {
       const held = await findHeldBack(db)
       if (held && Date.now() - held.since.getTime() > MINUTE)

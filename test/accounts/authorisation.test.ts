@@ -78,6 +78,7 @@ const PAGES: Record<string, Access> = {
   'GET /operator/review/:id': 'session',
   'POST /web/accounts/:id/plan': 'session',
   'POST /web/accounts/:id/disable': 'session',
+  'POST /web/shares/end': 'session',
   'POST /web/techniques': 'session',
   'POST /web/techniques/:slug/edit': 'session',
   'POST /web/techniques/:slug/rename': 'session',

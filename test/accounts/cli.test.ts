@@ -99,6 +99,12 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   expect((await json('accounts', 'set-plan', 'new@example.org', 'pro')).account).toMatchObject({ plan: 'pro' })
   expect((await frames('accounts', 'set-plan', 'new@example.org', 'gold')).code).toBe(2)
 
+  expect((await json('accounts', 'disable', 'new@example.org')).account.disabled_at).toMatch(/^2/)
+  expect((await frames('accounts')).out).toContain('new@example.org (disabled)')
+  expect((await frames('accounts', 'enable', 'new@example.org')).out).toBe('enabled new@example.org\n')
+  expect((await frames('accounts', 'disable', 'nobody@example.org')).code).toBe(1)
+  expect((await frames('accounts', 'unshare', 'https://frames.example/shared/flb_x')).code).toBe(1)
+
   const { frameIds } = await seedFrames(stores.db, { count: 2 })
   for (const frameId of frameIds) await saveFrame(stores.db, { accountId: made.account.id, frameId })
   await untilReadable(stores.db)

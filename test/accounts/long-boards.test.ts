@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createBoard, shareBoard } from '../../src/library/collections/boards.ts'
+import { shareBoard } from '../../src/library/collections/board-shares.ts'
+import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { openTestApi, type TestApi } from './app.ts'

@@ -39,7 +39,7 @@ test('the document is valid OpenAPI 3.1', async () => {
 /** Names that clients have in their code: one may be added, none may change. */
 const OPERATION_IDS = `
 addTechnique callToolServer cancelVideo checkLiveness checkReadiness correctFrame createBoard createWebhook
-deleteBoard deleteVideo deleteWebhook dismissTechniqueSuggestion exportBoard exportBoards exportSavedFrames
+deleteBoard deleteVideo deleteWebhook dismissTechniqueSuggestion endShare exportBoard exportBoards exportSavedFrames
 findSimilarFrames getAnalyticsActivity getAnalyticsModel getAnalyticsSaves getAnalyticsSearches getAnalyticsStages
 getAnalyticsVideos getAsyncApiDocument getBoard getBoardTimeline
 getDeadEvent getEventSchema getFrame getImage getLlmsText

@@ -11,7 +11,8 @@ export const accounts = pgTable(
   {
     /** Random. Only this row ties events to a person. */
     id: text().primaryKey(),
-    email: text().notNull().unique(),
+    /** Null once the deletion of the account has begun. */
+    email: text().unique(),
     role: text().$type<Role>().notNull().default('member'),
     plan: text().$type<Plan>().notNull().default('free'),
     createdAt: at('created_at').notNull().defaultNow(),

@@ -36,6 +36,8 @@ export const boards = pgTable(
     sharedAt: at('shared_at'),
     /** The pinned frame that the owner chose as the cover. Null: the first pin. */
     coverFrameId: text('cover_frame_id'),
+    /** The number of its rows in `board_items`, changed in the same transaction. */
+    itemCount: integer('item_count').notNull().default(0),
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),
   },
@@ -73,6 +75,8 @@ export const removals = pgTable(
       .references(() => accounts.id, { onDelete: 'cascade' }),
     kind: text().$type<'saves' | 'pins' | 'board'>().notNull(),
     data: jsonb().$type<unknown>().notNull(),
+    /** How many frames would come back: the price of the undo. */
+    frames: integer().notNull().default(0),
     at: at('at').notNull().defaultNow(),
   },
   (t) => [index('removals_at_idx').on(t.at), index('removals_account_idx').on(t.accountId)],

@@ -18,6 +18,11 @@ export function pointsForItems(items: number): number {
   return Math.max(1, Math.ceil(items / ITEMS_PER_READ)) * POINTS.read
 }
 
+/** A list of boards: each comes with up to four covers. */
+export function pointsForBoards(boards: number): number {
+  return pointsForItems(5 * boards)
+}
+
 const BYTES_PER_POINT = 1024 * 1024
 
 export function pointsForBytes(bytes: number): number {

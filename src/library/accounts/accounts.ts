@@ -1,16 +1,23 @@
-import { asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction } from '../../db/client.ts'
-import { accounts, type Role, signInLinks } from '../../db/schema/accounts.ts'
+import { accounts, apiKeys, idempotencyKeys, type Role, sessions, signInLinks } from '../../db/schema/accounts.ts'
+import { removals } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { Plan } from '../../vocabulary.ts'
-import { deleteAllBoards } from '../collections/boards.ts'
+import { deleteSomeBoard } from '../collections/boards.ts'
 import { REMOVAL_HOURS } from '../collections/removals.ts'
-import { deleteAllSaves } from '../collections/saves.ts'
+import { deleteSomeSaves } from '../collections/saves.ts'
 import { isId, randomId } from '../ids.ts'
 import { deleteDeadKeys } from './keys.ts'
 
-export type Account = typeof accounts.$inferSelect
+type AccountRow = typeof accounts.$inferSelect
+/** Every account whose deletion has not begun has an address. */
+export type Account = AccountRow & { email: string }
+
+export function hasAddress(row: AccountRow | undefined): row is Account {
+  return row !== undefined && row.email !== null
+}
 
 /** In lower case, as stored. @throws AppError invalid_request. */
 export function parseEmail(text: string): string {
@@ -44,7 +51,7 @@ export async function ensureAccount(
       .values({ id: randomId(), email, role, plan })
       .onConflictDoNothing()
       .returning()
-    if (made) {
+    if (hasAddress(made)) {
       await appendEvent(tx, { type: 'account.created', subject: made.id, accountId: made.id, data: { role, plan } })
       return { account: made, created: true }
     }
@@ -59,7 +66,7 @@ export async function findAccountByEmail(db: DbOrTx, email: string): Promise<Acc
     .select()
     .from(accounts)
     .where(eq(accounts.email, parseEmail(email)))
-  return account
+  return hasAddress(account) ? account : undefined
 }
 
 /** @throws AppError not_found. */
@@ -70,7 +77,8 @@ export async function loadAccountByEmail(db: DbOrTx, email: string): Promise<Acc
 }
 
 export async function listAccounts(db: DbOrTx): Promise<Account[]> {
-  return db.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id))
+  const rows = await db.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id))
+  return rows.filter(hasAddress)
 }
 
 /** Applies from the account's next request on. Repeating the plan changes nothing. @throws AppError not_found. */
@@ -78,16 +86,16 @@ export async function setPlan(db: DbOrTx, { accountId, plan }: { accountId: stri
   if (!isId(accountId)) throw notFound('account')
   return inTransaction(db, async (tx) => {
     const [account] = await tx.select().from(accounts).where(eq(accounts.id, accountId)).for('no key update')
-    if (!account) throw notFound('account')
+    if (!hasAddress(account)) throw notFound('account')
     if (account.plan === plan) return account
-    const [changed] = await tx.update(accounts).set({ plan }).where(eq(accounts.id, accountId)).returning()
+    await tx.update(accounts).set({ plan }).where(eq(accounts.id, accountId))
     await appendEvent(tx, {
       type: 'account.plan_changed',
       subject: accountId,
       accountId,
       data: { plan, previous_plan: account.plan },
     })
-    return changed!
+    return { ...account, plan }
   })
 }
 
@@ -106,25 +114,59 @@ export async function whatAccountHolds(
 }
 
 /**
- * Deletes the account with its keys, sessions, saves and boards, and appends an event for each save, pin and board. Its
- * webhook endpoints stay active, without its address. Its events stay too, but the only row that ties their account id
- * to an address is gone. @throws AppError not_found.
+ * Ends an account at once: its keys, sessions and share links are refused, and its address is free. Its saves and
+ * boards remain for `finishDeletions`. Its webhook endpoints stay active, without its address. Its events stay too, but
+ * nothing ties their account id to an address any more. @throws AppError not_found.
  */
-export async function deleteAccount(db: Db, accountId: string): Promise<void> {
+export async function markAccountDeleted(db: Db, accountId: string): Promise<void> {
   await db.transaction(async (tx) => {
     const [found] = await tx.select().from(accounts).where(eq(accounts.id, accountId))
-    if (!found) throw notFound('account')
+    if (!hasAddress(found)) throw notFound('account')
     // Before the account's row, because a sign-in also locks its link first.
     await tx.delete(signInLinks).where(eq(signInLinks.email, found.email))
-    // Then in the lock order of frame-facts.ts: account, frames, boards.
-    const [account] = await tx.select().from(accounts).where(eq(accounts.id, accountId)).for('update')
-    if (!account) throw notFound('account')
-    await deleteAllSaves(tx, accountId)
-    await deleteAllBoards(tx, accountId)
+    const { rowCount } = await tx
+      .update(accounts)
+      .set({ email: null, disabledAt: new Date() })
+      .where(and(eq(accounts.id, accountId), isNotNull(accounts.email)))
+    if (rowCount === 0) throw notFound('account')
+    await tx.delete(apiKeys).where(eq(apiKeys.accountId, accountId))
+    await tx.delete(sessions).where(eq(sessions.accountId, accountId))
+    await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.accountId, accountId))
+    await tx.delete(removals).where(eq(removals.accountId, accountId))
     await tx.execute(sql`update webhook_endpoints set email = null where email = ${found.email}`)
-    await tx.delete(accounts).where(eq(accounts.id, accountId))
-    await appendEvent(tx, { type: 'account.deleted', subject: accountId, accountId, data: {} })
   })
+}
+
+/** Deletes an account and all that it holds. @throws AppError not_found. */
+export async function deleteAccount(db: Db, accountId: string): Promise<void> {
+  await markAccountDeleted(db, accountId)
+  await finishDeletion(db, accountId)
+}
+
+/** Finishes the deletions that have begun. Safe at any time, in any process. Returns how many it finished. */
+export async function finishDeletions(db: Db, signal?: AbortSignal): Promise<number> {
+  const rows = await db.select({ id: accounts.id }).from(accounts).where(isNull(accounts.email))
+  for (const { id } of rows) await finishDeletion(db, id, signal)
+  return rows.length
+}
+
+/** Readers of the event log wait for each transaction. A full board's pins take as long as these saves. */
+const SAVES_AT_ONCE = 2_000
+
+/** Removes saves, pins and boards with an event for each, a board at most in a transaction, then the account. */
+async function finishDeletion(db: Db, accountId: string, signal?: AbortSignal): Promise<void> {
+  const isLeft = () =>
+    db.transaction(async (tx) => {
+      // In the lock order of frame-facts.ts: account, frames, boards. A last write of the account waits here.
+      const { rowCount } = await tx.execute(sql`select 1 from accounts where id = ${accountId} for update`)
+      if (rowCount === 0) return false
+      if ((await deleteSomeSaves(tx, { accountId, limit: SAVES_AT_ONCE })) || (await deleteSomeBoard(tx, accountId)))
+        return true
+      await tx.delete(accounts).where(eq(accounts.id, accountId))
+      await appendEvent(tx, { type: 'account.deleted', subject: accountId, accountId, data: {} })
+      return false
+    })
+  while (!signal?.aborted && (await isLeft()));
 }
 
 /**

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Db } from '../../db/client.ts'
 import { openSharedLookup } from '../../shared-lookup.ts'
 import { sha256 } from '../ids.ts'
-import { authenticate, type Caller, isWellFormedKey } from './keys.ts'
+import { type Caller, isWellFormedKey, lookUpKey } from './keys.ts'
 
 export interface KeyChecks {
   /** The owner of a presented key; undefined for every key that does not work. */
@@ -11,7 +11,7 @@ export interface KeyChecks {
 
 /** Keys that were valid here. Such a key is still looked up at every request. */
 const MAX_KNOWN = 10_000
-/** Keys that were not valid. An expired or revoked key never works again. */
+/** Keys that never work again: revoked, expired and unknown ones. That of a disabled account may. */
 const MAX_DEAD = 20_000
 const DEAD_MS = 60_000
 const MAX_BATCH = 1_000
@@ -31,15 +31,17 @@ export function openKeyChecks(
   const shared = openSharedLookup<Caller | undefined>()
 
   async function lookUp(bearer: string, hash: string): Promise<Caller | undefined> {
-    const caller = known.has(hash) || (await exists(hash)) ? await authenticate(db, bearer) : undefined
-    if (caller) {
+    const found = known.has(hash) || (await exists(hash)) ? await lookUpKey(db, bearer) : 'dead'
+    if (typeof found !== 'string') {
       known.set(hash, true)
-      used(caller.key)
-    } else {
+      used(found.key)
+      return found
+    }
+    if (found === 'dead') {
       known.delete(hash)
       dead.set(hash, true)
     }
-    return caller
+    return undefined
   }
 
   return {

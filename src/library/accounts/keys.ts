@@ -89,15 +89,17 @@ interface AuthenticationRow {
   account_id: string
   role: Role
   plan: Plan
-  alive: boolean
+  is_valid: boolean
+  is_disabled: boolean
 }
 
-const ALIVE = `(k.revoked_at is null or k.revoked_at > now())
-                  and (k.expires_at is null or k.expires_at > now()) and a.disabled_at is null`
+const VALID = `(k.revoked_at is null or k.revoked_at > now()) and (k.expires_at is null or k.expires_at > now())`
+const DISABLED = 'a.disabled_at is not null'
 
 const AUTHENTICATE = {
   name: 'authenticate',
-  text: `select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan, ${ALIVE} as alive
+  text: `select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan,
+                ${VALID} as is_valid, ${DISABLED} as is_disabled
            from api_keys k join accounts a on a.id = k.account_id
           where k.hash = $1`,
 }
@@ -108,12 +110,21 @@ const AUTHENTICATE = {
  * the same path and the same time, and returns undefined.
  */
 export async function authenticate(db: Pick<Db, '$client'>, bearer: string | undefined): Promise<Caller | undefined> {
+  const found = await lookUpKey(db, bearer)
+  return typeof found === 'string' ? undefined : found
+}
+
+/** As `authenticate`. A key of a disabled account may work again, a dead one never does. */
+export async function lookUpKey(
+  db: Pick<Db, '$client'>,
+  bearer: string | undefined,
+): Promise<Caller | 'disabled' | 'dead'> {
   const presented = (bearer ?? '').slice(0, 200)
   const wellFormed = isWellFormedKey(presented)
   const { rows } = await db.$client.query<AuthenticationRow>({ ...AUTHENTICATE, values: [sha256(presented)] })
   const row = rows[0]
-  if (!wellFormed || !row?.alive) return undefined
-  return toCaller(row)
+  if (!wellFormed || !row?.is_valid) return 'dead'
+  return row.is_disabled ? 'disabled' : toCaller(row)
 }
 
 /**
@@ -123,7 +134,7 @@ export async function findCallers(db: DbOrTx, keyIds: readonly string[]): Promis
   const { rows } = await db.execute<AuthenticationRow & Record<string, unknown>>(
     sql`select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan, true as alive
           from api_keys k join accounts a on a.id = k.account_id
-         where k.id = any(${sql.param([...keyIds])}::text[]) and ${sql.raw(ALIVE)}`,
+         where k.id = any(${sql.param([...keyIds])}::text[]) and ${sql.raw(`${VALID} and not ${DISABLED}`)}`,
   )
   return rows.map(toCaller)
 }

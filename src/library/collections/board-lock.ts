@@ -10,6 +10,7 @@ interface LockedBoard extends Record<string, unknown> {
   name: string
   /** As in `findBoard`: it changes with every change of the board or of its pins. */
   version: string
+  itemCount: number
 }
 
 /** @throws AppError not_found, also for another account's board. */
@@ -19,7 +20,7 @@ export async function lockBoard(
 ): Promise<LockedBoard> {
   if (!isId(boardId)) throw notFound('board')
   const { rows } = await tx.execute<LockedBoard>(
-    sql`select id, name, xmin::text as version from boards
+    sql`select id, name, xmin::text as version, item_count as "itemCount" from boards
          where id = ${boardId} and account_id = ${accountId} for update`,
   )
   if (!rows[0]) throw notFound('board')

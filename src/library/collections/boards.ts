@@ -4,7 +4,7 @@ import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import { isId, randomBase62, randomId, sha256 } from '../ids.ts'
+import { idArray, isId, randomId } from '../ids.ts'
 import { lockBoard } from './board-lock.ts'
 import { removePins } from './pins.ts'
 
@@ -39,10 +39,11 @@ interface BoardRow extends Record<string, unknown> {
   cover_frame_ids: string[]
 }
 
-const boardColumns = sql.raw(`b.id, b.name, b.created_at, b.updated_at, b.shared_at,
-  (select count(*)::int from board_items i where i.board_id = b.id) as item_count,
-  array(select i.frame_id from board_items i where i.board_id = b.id
-         order by (i.frame_id = b.cover_frame_id) is true desc, i.position limit 4) as cover_frame_ids`)
+// The covers come from two indexes, so a board of 5,000 pins costs no more than one of five.
+const boardColumns = sql.raw(`b.id, b.name, b.created_at, b.updated_at, b.shared_at, b.item_count,
+  (array(select i.frame_id from board_items i where i.board_id = b.id and i.frame_id = b.cover_frame_id) ||
+   array(select i.frame_id from board_items i where i.board_id = b.id and i.frame_id is distinct from b.cover_frame_id
+          order by i.position limit 4))[1:4] as cover_frame_ids`)
 
 /** @throws AppError invalid_request. */
 function parseBoardName(text: string): string {
@@ -59,17 +60,55 @@ export async function createBoard(
 ): Promise<Board> {
   const name = parseBoardName(given)
   return inTransactionOf(accountId, db, async (tx) => {
-    await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
-    const { rows } = await tx.execute<{ held: number }>(
-      sql`select count(*)::int as held from boards where account_id = ${accountId}`,
-    )
-    if (rows[0]!.held >= MAX_BOARDS)
-      throw new AppError('conflict', `An account holds at most ${MAX_BOARDS} boards. Delete one first.`)
+    await requireRoom(tx, accountId)
     const [row] = await tx.insert(boards).values({ id: randomId(), accountId, name }).returning()
     await appendEvent(tx, { type: 'board.created', subject: row!.id, accountId, data: { board_id: row!.id, name } })
     const { id, createdAt, updatedAt } = row!
     return { id, name, itemCount: 0, createdAt, updatedAt, sharedAt: null, coverFrameIds: [] }
   })
+}
+
+/** Locks the account, so that counting is safe. @throws AppError conflict at MAX_BOARDS. */
+async function requireRoom(tx: Tx, accountId: string): Promise<void> {
+  await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
+  if ((await countBoards(tx, accountId)) >= MAX_BOARDS)
+    throw new AppError('conflict', `An account holds at most ${MAX_BOARDS} boards. Delete one first.`)
+}
+
+/**
+ * Part of an undo: the board as it was, without its pins and its share link.
+ * @throws AppError conflict at MAX_BOARDS.
+ */
+export async function restoreBoard(
+  tx: Tx,
+  board: { accountId: string; id: string; name: string; createdAt: string; coverFrameId: string | null },
+): Promise<void> {
+  const { accountId, id, name, createdAt, coverFrameId } = board
+  await requireRoom(tx, accountId)
+  await tx.insert(boards).values({ id, accountId, name, createdAt: new Date(createdAt), coverFrameId })
+  await appendEvent(tx, { type: 'board.created', subject: id, accountId, data: { board_id: id, name } })
+}
+
+export async function countBoards(db: DbOrTx, accountId: string): Promise<number> {
+  const { rows } = await db.execute<{ held: number }>(
+    sql`select count(*)::int as held from boards where account_id = ${accountId}`,
+  )
+  return rows[0]!.held
+}
+
+/** A board to choose, without its covers. */
+export type BoardChoice = Pick<Board, 'id' | 'name' | 'itemCount'>
+
+/** Newest first. */
+export async function listBoardChoices(
+  db: DbOrTx,
+  accountId: string,
+  { limit = MAX_BOARDS }: { limit?: number } = {},
+): Promise<BoardChoice[]> {
+  const { rows } = await db.execute<BoardChoice & Record<string, unknown>>(sql`
+    select id, name, item_count as "itemCount" from boards where account_id = ${accountId}
+     order by created_at desc, id desc limit ${limit}`)
+  return rows
 }
 
 /**
@@ -104,6 +143,9 @@ export async function findBoardIds(
   return rows.filter(({ rank }) => rank === rows[0]!.rank).map(({ id }) => id)
 }
 
+/** The cursor of a list of boards: when its last one was created, and its id. */
+export const BOARD_CURSOR = /^(\d{1,14})\.([0-9A-Za-z]{1,32})$/
+
 /**
  * Newest first. Without a limit the page holds all boards; `next` is null at the end.
  * @throws AppError invalid_request for a bad cursor.
@@ -113,7 +155,7 @@ export async function listBoards(
   accountId: string,
   { limit, after }: { limit?: number | undefined; after?: string | undefined } = {},
 ): Promise<{ boards: Board[]; next: string | null }> {
-  const cursor = after === undefined ? undefined : /^(\d{1,14})\.([0-9A-Za-z]{1,32})$/.exec(after)
+  const cursor = after === undefined ? undefined : BOARD_CURSOR.exec(after)
   if (cursor === null)
     throw new AppError('invalid_request', 'after: not a cursor of this list. Use the `next` of an earlier page.')
   const behind = cursor
@@ -172,21 +214,23 @@ export async function findBoard(
   { accountId, boardId }: { accountId: string; boardId: string },
 ): Promise<BoardVersion> {
   if (!isId(boardId)) throw notFound('board')
-  return findOne(db, sql`b.id = ${boardId} and b.account_id = ${accountId}`)
-}
-
-/** The board behind a share link. @throws AppError not_found: unknown and revoked links look alike. */
-export async function findSharedBoard(db: DbOrTx, token: string): Promise<BoardVersion> {
-  return findOne(db, sql`b.share_hash = ${sha256(token.slice(0, 200))}`)
-}
-
-async function findOne(db: DbOrTx, where: SQL): Promise<BoardVersion> {
   // Each change writes the board's row, so the row's transaction number identifies its state.
   const { rows } = await db.execute<BoardVersion & Record<string, unknown>>(
-    sql`select b.id, b.xmin::text as version from boards b where ${where}`,
+    sql`select id, xmin::text as version from boards where id = ${boardId} and account_id = ${accountId}`,
   )
   if (!rows[0]) throw notFound('board')
   return rows[0]
+}
+
+/** The number of its pins. @throws AppError not_found. */
+export async function boardSize(
+  db: DbOrTx,
+  { accountId, boardId }: { accountId: string; boardId: string },
+): Promise<number> {
+  const { rows } = await db.execute<{ size: number }>(sql`
+    select item_count as size from boards where id = any(${idArray([boardId])}) and account_id = ${accountId}`)
+  if (!rows[0]) throw notFound('board')
+  return rows[0].size
 }
 
 /** A board that the caller may see. @throws AppError not_found, invalid_request for a bad cursor. */
@@ -271,12 +315,14 @@ export async function deleteBoard(
   })
 }
 
-/** Part of deleting an account. The caller has locked the account's row. */
-export async function deleteAllBoards(tx: Tx, accountId: string): Promise<void> {
+/** Part of deleting an account, whose row the caller has locked: deletes one board. False when none is left. */
+export async function deleteSomeBoard(tx: Tx, accountId: string): Promise<boolean> {
   const { rows } = await tx.execute<{ id: string; name: string }>(
-    sql`select id, name from boards where account_id = ${accountId} order by id for update`,
+    sql`select id, name from boards where account_id = ${accountId} order by id limit 1 for update`,
   )
-  for (const board of rows) await removeBoard(tx, accountId, board, 'account_deleted')
+  if (!rows[0]) return false
+  await removeBoard(tx, accountId, rows[0], 'account_deleted')
+  return true
 }
 
 async function removeBoard(
@@ -297,45 +343,6 @@ async function removeBoard(
       item_count: unpinned.length,
       cause: cause === 'board_deleted' ? 'owner' : cause,
     },
-  })
-}
-
-/** Creates a new link and revokes the earlier one. The token is returned only here. @throws AppError not_found. */
-export async function shareBoard(
-  db: DbOrTx,
-  { accountId, boardId }: { accountId: string; boardId: string },
-): Promise<{ token: string }> {
-  return inTransactionOf(accountId, db, async (tx) => {
-    const board = await lockBoard(tx, { accountId, boardId })
-    const token = `flb_${randomBase62(32)}`
-    await tx.execute(sql`update boards set share_hash = ${sha256(token)}, shared_at = now() where id = ${boardId}`)
-    await appendEvent(tx, {
-      type: 'board.shared',
-      subject: boardId,
-      accountId,
-      data: { board_id: boardId, name: board.name },
-    })
-    return { token }
-  })
-}
-
-/** Revokes the link from the next request on. No-op when there is none. @throws AppError not_found. */
-export async function unshareBoard(
-  db: DbOrTx,
-  { accountId, boardId }: { accountId: string; boardId: string },
-): Promise<void> {
-  await inTransactionOf(accountId, db, async (tx) => {
-    const board = await lockBoard(tx, { accountId, boardId })
-    const { rowCount } = await tx.execute(
-      sql`update boards set share_hash = null, shared_at = null where id = ${boardId} and share_hash is not null`,
-    )
-    if (rowCount === 1)
-      await appendEvent(tx, {
-        type: 'board.unshared',
-        subject: boardId,
-        accountId,
-        data: { board_id: boardId, name: board.name },
-      })
   })
 }
 

@@ -7,7 +7,7 @@ import type { NewEvent } from '../../events/catalogue.ts'
 import { type FrameFacts, factColumns, requireAll, toFacts, type UndoCause } from '../frame-facts.ts'
 import { idArray } from '../ids.ts'
 import { lockBoard, touchBoard } from './board-lock.ts'
-import { GAP, placeAt, placeAtEnd } from './pin-places.ts'
+import { placeAt, placesAtEnd, placesAtRanks } from './pin-places.ts'
 
 export const MAX_PINS = 5_000
 export const MAX_NOTE = 2_000
@@ -43,9 +43,9 @@ export async function pinFrame(
     if (pin.seen !== undefined && pin.seen !== board.version) throw new BoardChanged()
     requireAll([frameId], frames)
     const facts = toFacts(frames[0]!)
-    const { existing, from, count } = await findPin(tx, boardId, frameId)
-    if (!existing && count >= MAX_PINS) throw tooMany()
-    const last = existing ? count - 1 : count
+    const { existing, from } = await findPin(tx, boardId, frameId)
+    if (!existing) requireRoom(board, 1)
+    const last = existing ? board.itemCount - 1 : board.itemCount
     const to = Math.min(pin.position ?? (existing ? from : last), last)
     if (!existing)
       await tx.execute(sql`
@@ -114,30 +114,74 @@ export async function pinFrames(
   return inTransactionOf(accountId, db, async (tx) => {
     const [frames, board] = [await holdFrames(tx, wanted), await lockBoard(tx, { accountId, boardId })]
     requireAll(wanted, frames)
-    const { already: found, count } = await countPins(tx, boardId, wanted)
-    const existing = new Set(found)
+    const existing = await pinnedAmong(tx, boardId, wanted)
     const pinned = wanted.filter((id) => !existing.has(id))
-    if (count + pinned.length > MAX_PINS) throw tooMany()
+    requireRoom(board, pinned.length)
     if (pinned.length > 0) {
-      const place = await placeAtEnd(tx, boardId, pinned.length)
+      const places = await placesAtEnd(tx, boardId, pinned.length)
       await tx.execute(sql`
         insert into board_items (board_id, frame_id, position, note)
-        select ${boardId}, frame_id, ${place}::int + (n - 1) * ${GAP}::int, ${note}
-          from unnest(${sql.param(pinned)}::text[]) with ordinality as given(frame_id, n)`)
-      await touchBoard(tx, board.id)
-      const facts = new Map(frames.map((row) => [row.frame_id, toFacts(row)]))
-      await appendEvents(
-        tx,
-        pinned.map((id) => ({
-          type: 'board.frame_pinned',
-          subject: boardId,
-          accountId,
-          data: { board_id: boardId, ...facts.get(id)! },
-        })),
-      )
+        select ${boardId}, frame_id, position, ${note}
+          from unnest(${sql.param(pinned)}::text[], ${sql.param(places)}::int[]) as given(frame_id, position)`)
+      await recordPins(tx, { accountId, boardId, pinned, frames })
     }
     return { pinned, already: wanted.filter((id) => existing.has(id)) }
   })
+}
+
+/**
+ * Part of an undo: pins come back with note and time, at their ranks, in one statement. Left out are frames that the
+ * library no longer has, which count as lost, and frames that are pinned again, which stay as they are.
+ * @throws AppError not_found for the board, conflict at MAX_PINS.
+ */
+export async function restorePins(
+  tx: Tx,
+  { accountId, boardId, removal, ranks }: { accountId: string; boardId: string; removal: string; ranks: Ranks },
+): Promise<{ frames: number; lost: number }> {
+  const ids = Object.keys(ranks).sort((a, b) => ranks[a]! - ranks[b]!)
+  const [frames, board] = [await holdFrames(tx, ids), await lockBoard(tx, { accountId, boardId })]
+  const known = new Set(frames.map((row) => row.frame_id))
+  const existing = await pinnedAmong(tx, boardId, ids)
+  const pinned = ids.filter((id) => known.has(id) && !existing.has(id))
+  requireRoom(board, pinned.length)
+  if (pinned.length > 0) {
+    const wanted = pinned.map((id) => ranks[id]!)
+    const places = await placesAtRanks(tx, boardId, wanted)
+    await tx.execute(sql`
+      insert into board_items (board_id, frame_id, position, note, pinned_at)
+      select ${boardId}, frame_id, position, pin->>'note', coalesce((pin->>'pinnedAt')::timestamptz, now())
+        from removals r, jsonb_array_elements(r.data->'pins') pin
+        join unnest(${sql.param(pinned)}::text[], ${sql.param(places)}::int[]) as given(frame_id, position)
+          on frame_id = pin->>'frameId'
+       where r.id = ${removal}`)
+    await recordPins(tx, { accountId, boardId, pinned, frames })
+  }
+  return { frames: known.size, lost: ids.length - known.size }
+}
+
+/** How many pins stood before each frame. */
+export type Ranks = Readonly<Record<string, number>>
+
+async function recordPins(
+  tx: Tx,
+  {
+    accountId,
+    boardId,
+    pinned,
+    frames,
+  }: { accountId: string; boardId: string; pinned: readonly string[]; frames: readonly FrameFacts[] },
+): Promise<void> {
+  await touchBoard(tx, boardId)
+  const facts = new Map(frames.map((row) => [row.frame_id, toFacts(row)]))
+  await appendEvents(
+    tx,
+    pinned.map((id) => ({
+      type: 'board.frame_pinned',
+      subject: boardId,
+      accountId,
+      data: { board_id: boardId, ...facts.get(id)! },
+    })),
+  )
 }
 
 /** Ignores frames that are not pinned. @throws AppError not_found for the board. */
@@ -201,22 +245,20 @@ async function holdFrames(tx: Tx, ids: readonly string[]): Promise<FrameFacts[]>
 
 /** The pin of a frame, and the number of pins before it. */
 async function findPin(tx: Tx, boardId: string, frameId: string) {
-  const { rows } = await tx.execute<{ note: string | null; pinned: boolean; from: number; count: number }>(sql`
-    select mine.note, mine.frame_id is not null as pinned,
-           (select count(*)::int from board_items where board_id = ${boardId}) as count,
+  const { rows } = await tx.execute<{ note: string | null; from: number }>(sql`
+    select mine.note,
            (select count(*)::int from board_items
              where board_id = ${boardId} and position < mine.position) as "from"
-      from (select 1) one left join board_items mine on mine.board_id = ${boardId} and mine.frame_id = ${frameId}`)
-  const { pinned, note, from, count } = rows[0]!
-  return { existing: pinned ? { note } : undefined, from, count }
+      from board_items mine where mine.board_id = ${boardId} and mine.frame_id = ${frameId}`)
+  const [existing] = rows
+  return { existing, from: existing?.from ?? 0 }
 }
 
-async function countPins(tx: Tx, boardId: string, frameIds: readonly string[]) {
-  const { rows } = await tx.execute<{ already: string[]; count: number }>(sql`
-    select count(*)::int as count,
-           coalesce(array_agg(frame_id) filter (where frame_id = any(${idArray(frameIds)})), '{}') as already
-      from board_items where board_id = ${boardId}`)
-  return rows[0]!
+async function pinnedAmong(tx: Tx, boardId: string, frameIds: readonly string[]): Promise<Set<string>> {
+  const { rows } = await tx.execute<{ frame_id: string }>(
+    sql`select frame_id from board_items where board_id = ${boardId} and frame_id = any(${idArray(frameIds)})`,
+  )
+  return new Set(rows.map((row) => row.frame_id))
 }
 
 function parseNote(text: string | null): string | null {
@@ -225,6 +267,8 @@ function parseNote(text: string | null): string | null {
   return note === '' ? null : note
 }
 
-function tooMany(): AppError {
-  return new AppError('conflict', `A board holds at most ${MAX_PINS} frames. Unpin some first.`)
+/** @throws AppError conflict at MAX_PINS. */
+function requireRoom({ itemCount }: { itemCount: number }, more: number): void {
+  if (itemCount + more > MAX_PINS)
+    throw new AppError('conflict', `A board holds at most ${MAX_PINS} frames. Unpin some first.`)
 }

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
-import { boards, removals } from '../../db/schema/collections.ts'
+import { removals } from '../../db/schema/collections.ts'
 import { notFound } from '../../errors.ts'
-import { appendEvent } from '../../events/append.ts'
-import { idArray, isId, randomId } from '../ids.ts'
-import { deleteBoard, loadBoard } from './boards.ts'
-import { pinFrame, pinFrames, unpinFrames } from './pins.ts'
+import { idArray, randomId } from '../ids.ts'
+import { lockBoard } from './board-lock.ts'
+import { deleteBoard, restoreBoard } from './boards.ts'
+import { type Ranks, restorePins, unpinFrames } from './pins.ts'
 import { strengthSql } from './save-strength.ts'
 import { saveFrames, unsaveFrames } from './saves.ts'
 
@@ -23,19 +23,12 @@ interface RemovedSave {
   savedAt: string
 }
 
-interface RemovedPin {
-  frameId: string
-  note: string | null
-  /** Number of pins before it. */
-  position: number
-}
-
+/** The board beside its `pins`, which are never loaded: notes can make megabytes. */
 interface RemovedBoard {
   id: string
   name: string
   createdAt: string
   coverFrameId: string | null
-  pins: Omit<RemovedPin, 'position'>[]
 }
 
 /** The id with which the removal can be undone; null when nothing was removed. */
@@ -44,35 +37,31 @@ export interface Removed {
   undo: string | null
 }
 
-async function keep(
-  tx: Tx,
-  accountId: string,
-  kept:
-    | { kind: 'saves'; data: RemovedSave[] }
-    | { kind: 'pins'; data: { boardId: string; pins: RemovedPin[] } }
-    | { kind: 'board'; data: RemovedBoard },
-): Promise<string> {
-  const id = randomId()
-  await tx.insert(removals).values({ id, accountId, ...kept })
-  return id
-}
-
 /** Removes saves; `putBack` undoes it. */
 export async function removeSavesForNow(
   db: DbOrTx,
   { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
 ): Promise<Removed> {
   return inTransactionOf(accountId, db, async (tx) => {
-    const { rows } = await tx.execute<{ frame_id: string; seq: string; created_at: string }>(sql`
-      select frame_id, seq::text, created_at from saves
-       where account_id = ${accountId} and frame_id = any(${idArray(frameIds)})`)
     const { removed } = await unsaveFrames(tx, { accountId, frameIds })
-    const data = rows
-      .filter((row) => removed.includes(row.frame_id))
-      .map((row) => ({ frameId: row.frame_id, seq: row.seq, savedAt: new Date(row.created_at).toISOString() }))
-    return { frameIds: removed, undo: data.length > 0 ? await keep(tx, accountId, { kind: 'saves', data }) : null }
+    if (removed.length === 0) return { frameIds: [], undo: null }
+    const id = randomId()
+    const data: RemovedSave[] = removed.map(({ frameId, seq, savedAt }) => ({
+      frameId,
+      seq,
+      savedAt: savedAt.toISOString(),
+    }))
+    await tx.insert(removals).values({ id, accountId, kind: 'saves', data, frames: data.length })
+    return { frameIds: removed.map(({ frameId }) => frameId), undo: id }
   })
 }
+
+/** Pins as a removal keeps them, with the number of pins before each. */
+const keptPins = sql.raw(`jsonb_agg(jsonb_build_object(
+  'frameId', frame_id, 'note', note, 'pinnedAt', pinned_at, 'position', before) order by before)`)
+const pinsOf = (boardId: string) => sql`
+  (select frame_id, note, pinned_at, row_number() over (order by position) - 1 as before
+     from board_items where board_id = ${boardId}) placed`
 
 /** Unpins frames; `putBack` undoes it with note and position. @throws AppError not_found. */
 export async function removePinsForNow(
@@ -80,17 +69,14 @@ export async function removePinsForNow(
   { accountId, boardId, frameIds }: { accountId: string; boardId: string; frameIds: readonly string[] },
 ): Promise<Removed> {
   return inTransactionOf(accountId, db, async (tx) => {
-    const { rows } = await tx.execute<{ frame_id: string; note: string | null; before: number }>(sql`
-      select * from (
-        select frame_id, note, (row_number() over (order by position) - 1)::int as before
-          from board_items where board_id = ${isId(boardId) ? boardId : ''}) placed
-       where frame_id = any(${idArray(frameIds)}) order by before`)
+    await lockBoard(tx, { accountId, boardId })
+    const id = randomId()
+    await tx.execute(sql`
+      insert into removals (id, account_id, kind, frames, data)
+      select ${id}, ${accountId}, 'pins', count(*), jsonb_build_object('boardId', ${boardId}::text, 'pins', ${keptPins})
+        from ${pinsOf(boardId)} where frame_id = any(${idArray(frameIds)}) having count(*) > 0`)
     const { unpinned } = await unpinFrames(tx, { accountId, boardId, frameIds })
-    const pins = rows
-      .filter((row) => unpinned.includes(row.frame_id))
-      .map((row) => ({ frameId: row.frame_id, note: row.note, position: row.before }))
-    const data = { boardId, pins }
-    return { frameIds: unpinned, undo: pins.length > 0 ? await keep(tx, accountId, { kind: 'pins', data }) : null }
+    return { frameIds: unpinned, undo: unpinned.length > 0 ? id : null }
   })
 }
 
@@ -100,20 +86,27 @@ export async function removeBoardForNow(
   { accountId, boardId }: { accountId: string; boardId: string },
 ): Promise<{ name: string; undo: string }> {
   return inTransactionOf(accountId, db, async (tx) => {
-    const { board, pins } = await loadBoard(tx, { accountId, boardId })
-    const { rows } = await tx.execute<{ cover: string | null }>(
-      sql`select cover_frame_id as cover from boards where id = ${boardId}`,
-    )
+    const { name } = await lockBoard(tx, { accountId, boardId })
+    const id = randomId()
+    await tx.execute(sql`
+      insert into removals (id, account_id, kind, frames, data)
+      select ${id}, ${accountId}, 'board', b.item_count, jsonb_build_object(
+               'id', b.id, 'name', b.name, 'createdAt', b.created_at, 'coverFrameId', b.cover_frame_id,
+               'pins', coalesce((select ${keptPins} from ${pinsOf(boardId)}), '[]'))
+        from boards b where b.id = ${boardId}`)
     await deleteBoard(tx, { accountId, boardId })
-    const data: RemovedBoard = {
-      id: boardId,
-      name: board.name,
-      createdAt: board.createdAt.toISOString(),
-      coverFrameId: rows[0]?.cover ?? null,
-      pins: pins.map(({ frameId, note }) => ({ frameId, note })),
-    }
-    return { name: board.name, undo: await keep(tx, accountId, { kind: 'board', data }) }
+    return { name, undo: id }
   })
+}
+
+const isKept = (accountId: string, id: string) => sql`
+  id = any(${idArray([id])}) and account_id = ${accountId} and at > now() - make_interval(hours => ${REMOVAL_HOURS})`
+
+/** How many frames an undo would bring back: its price. @throws AppError as putBack. */
+export async function removalSize(db: DbOrTx, { accountId, id }: { accountId: string; id: string }): Promise<number> {
+  const { rows } = await db.execute<{ frames: number }>(sql`select frames from removals where ${isKept(accountId, id)}`)
+  if (!rows[0]) throw notFound('removal')
+  return rows[0].frames
 }
 
 export interface PutBack {
@@ -125,26 +118,31 @@ export interface PutBack {
   lost: number
 }
 
-/** Undoes a removal, once. @throws AppError not_found when it is unknown, expired or already undone. */
+/**
+ * Undoes a removal, once. On every plan: it brings back what the account held within REMOVAL_HOURS, and no more.
+ * @throws AppError not_found when it is unknown, expired or already undone, or when its board is gone; conflict when
+ * there is no room. Then it can be undone later.
+ */
 export async function putBack(db: Db, { accountId, id }: { accountId: string; id: string }): Promise<PutBack> {
   return db.transactionOf(accountId, async (tx) => {
-    const { rows } = await tx.execute<{ kind: PutBack['kind']; data: unknown }>(
-      sql`delete from removals where id = ${id.slice(0, 64)} and account_id = ${accountId} returning kind, data`,
-    )
+    const { rows } = await tx.execute<{ kind: PutBack['kind']; data: unknown; ranks: Ranks | null }>(sql`
+      select kind, data - 'pins' as data,
+             (select jsonb_object_agg(pin->>'frameId', coalesce((pin->>'position')::int, n - 1))
+                from jsonb_array_elements(data->'pins') with ordinality as kept(pin, n)) as ranks
+        from removals where ${isKept(accountId, id)} for update`)
     const [found] = rows
     if (!found) throw notFound('removal')
-    if (found.kind === 'saves') return putSavesBack(tx, accountId, found.data as RemovedSave[])
-    if (found.kind === 'board') return putBoardBack(tx, accountId, found.data as RemovedBoard)
-    const { boardId, pins } = found.data as { boardId: string; pins: RemovedPin[] }
-    const there = await existing(
-      tx,
-      pins.map((pin) => pin.frameId),
-    )
-    // In order of position, so that the neighbours before each pin are there already.
-    const kept = pins.filter((pin) => there.has(pin.frameId)).sort((a, b) => a.position - b.position)
-    for (const { frameId, note, position } of kept)
-      await pinFrame(tx, { accountId, boardId, frameId, position, ...(note === null ? {} : { note }) })
-    return { kind: 'pins', boardId, frames: kept.length, lost: pins.length - kept.length }
+    const ranks = found.ranks ?? {}
+    const back = async (): Promise<PutBack> => {
+      if (found.kind === 'saves') return putSavesBack(tx, accountId, found.data as RemovedSave[])
+      const board = found.data as RemovedBoard & { boardId: string }
+      if (found.kind === 'board') await restoreBoard(tx, { accountId, ...board })
+      const boardId = found.kind === 'board' ? board.id : board.boardId
+      return { kind: found.kind, boardId, ...(await restorePins(tx, { accountId, boardId, removal: id, ranks })) }
+    }
+    const done = await back()
+    await tx.execute(sql`delete from removals where id = ${id}`)
+    return done
   })
 }
 
@@ -166,21 +164,6 @@ async function putSavesBack(tx: Tx, accountId: string, removed: readonly Removed
     await tx.execute(sql`update frames f set save_strength = ${sql.raw(strengthSql('f.id'))} where f.id = any(${ids})`)
   }
   return { kind: 'saves', boardId: null, frames: there.size, lost: removed.length - there.size }
-}
-
-async function putBoardBack(tx: Tx, accountId: string, removed: RemovedBoard): Promise<PutBack> {
-  const { id, name, createdAt, coverFrameId, pins } = removed
-  const ids = pins.map((pin) => pin.frameId)
-  const there = await existing(tx, ids)
-  await tx.insert(boards).values({ id, accountId, name, createdAt: new Date(createdAt), coverFrameId })
-  await appendEvent(tx, { type: 'board.created', subject: id, accountId, data: { board_id: id, name } })
-  const kept = ids.filter((frameId) => there.has(frameId))
-  if (kept.length > 0) await pinFrames(tx, { accountId, boardId: id, frameIds: kept })
-  await tx.execute(sql`
-    update board_items i set note = p->>'note'
-      from jsonb_array_elements(${JSON.stringify(pins)}::jsonb) p
-     where i.board_id = ${id} and i.frame_id = p->>'frameId'`)
-  return { kind: 'board', boardId: id, frames: kept.length, lost: ids.length - kept.length }
 }
 
 async function existing(tx: Tx, frameIds: readonly string[]): Promise<Set<string>> {

@@ -19,6 +19,11 @@ export interface Save {
   savedAt: Date
 }
 
+/** `seq`: its place among all saves. */
+interface RemovedSave extends Save {
+  seq: string
+}
+
 /**
  * Saves a public frame for an account. Idempotent: a repeat changes nothing and appends no event.
  * @throws AppError not_found when there is no such public frame.
@@ -76,7 +81,7 @@ export async function saveFrames(
 export async function unsaveFrames(
   db: DbOrTx,
   { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
-): Promise<{ removed: string[] }> {
+): Promise<{ removed: RemovedSave[] }> {
   return inTransactionOf(accountId, db, async (tx) => {
     await lockFrames(tx, sql`f.id = any(${idArray(frameIds)})`, 'no key update')
     const removed = await removeSaves(
@@ -128,19 +133,28 @@ export async function countSaves(db: DbOrTx, accountId: string): Promise<number>
   return rows[0]!.held
 }
 
-/** Part of deleting an account. The caller has locked the account's row. */
-export async function deleteAllSaves(tx: Tx, accountId: string): Promise<void> {
-  await lockFrames(tx, sql`f.id in (select frame_id from saves where account_id = ${accountId})`, 'no key update')
-  await removeSaves(tx, sql`s.account_id = ${accountId}`, 'account_deleted')
+/** Part of deleting an account, whose row the caller has locked. False when no save is left. */
+export async function deleteSomeSaves(
+  tx: Tx,
+  { accountId, limit }: { accountId: string; limit: number },
+): Promise<boolean> {
+  const { rows } = await tx.execute<{ frame_id: string }>(
+    sql`select frame_id from saves where account_id = ${accountId} order by seq limit ${limit}`,
+  )
+  if (rows.length === 0) return false
+  const some = sql`any(${sql.param(rows.map((row) => row.frame_id))}::text[])`
+  await lockFrames(tx, sql`f.id = ${some}`, 'no key update')
+  await removeSaves(tx, sql`s.account_id = ${accountId} and s.frame_id = ${some}`, 'account_deleted')
+  return true
 }
 
 /**
  * The caller has locked the frames' rows. Strengths are recomputed: subtracting from a sum of powers would lose digits.
  */
-export async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise<string[]> {
-  const { rows } = await tx.execute<FrameFacts & { account_id: string }>(sql`
+export async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise<RemovedSave[]> {
+  const { rows } = await tx.execute<FrameFacts & { account_id: string; seq: string; created_at: string }>(sql`
     delete from saves s using frames f join videos v on v.id = f.video_id
-     where f.id = s.frame_id and ${where} returning s.account_id, ${factColumns}`)
+     where f.id = s.frame_id and ${where} returning s.account_id, s.seq, s.created_at, ${factColumns}`)
   if (rows.length === 0) return []
   const removed = rows.map((row) => row.frame_id)
   await tx.execute(sql`
@@ -157,5 +171,5 @@ export async function removeSaves(tx: Tx, where: SQL, cause: UndoCause): Promise
       data: { ...toFacts(row), cause },
     })),
   )
-  return removed
+  return rows.map((row) => ({ frameId: row.frame_id, seq: row.seq, savedAt: new Date(row.created_at) }))
 }

@@ -89,7 +89,8 @@ function unsaveFrame({ db }: AccountToolDeps): Tool {
     input: z.strictObject({ frame_ids: frameIdsArgument }),
     output: z.object({ removed: frameIdList }),
     async run({ frame_ids }, context) {
-      const { removed } = await unsaveFrames(db, { accountId: accountOf(context), frameIds: frame_ids })
+      const { removed: gone } = await unsaveFrames(db, { accountId: accountOf(context), frameIds: frame_ids })
+      const removed = gone.map(({ frameId }) => frameId)
       return { text: `Removed ${plural(removed.length, 'save')}.`, structured: { removed } }
     },
   })

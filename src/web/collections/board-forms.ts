@@ -1,4 +1,4 @@
-import type { Board } from '../../library/collections/boards.ts'
+import type { Board, BoardChoice } from '../../library/collections/boards.ts'
 import { findBoard, loadBoard, MAX_BOARD_NAME } from '../../library/collections/boards.ts'
 import { type PinnedFrame, toPinnedFrames } from '../../views/collections.ts'
 import { counted, formToken, hidden } from '../actions.ts'
@@ -9,7 +9,7 @@ import type { CollectionPagesDeps } from './collection-deps.ts'
 /** Pages between an action and its board: which board, which order, which link. */
 
 /** Asks where to pin frames that were selected on another page. */
-export function chooseBoard(visitor: Visitor, boards: readonly Board[], frameIds: readonly string[]): Html {
+export function chooseBoard(visitor: Visitor, boards: readonly BoardChoice[], frameIds: readonly string[]): Html {
   const frames = frameIds.map((id) => hidden('frame', id))
   return html`<section class="narrow card"><h1>Pin ${counted(frameIds.length, 'frame')}</h1>
 ${boards.length > 0 && html`<ul class="choices">${boards.map((board) => boardChoice(visitor, board, frames))}</ul>`}
@@ -21,7 +21,7 @@ ${boards.length > 0 && html`<ul class="choices">${boards.map((board) => boardCho
 </form></section>`
 }
 
-function boardChoice(visitor: Visitor, { id, name, itemCount }: Board, frames: readonly Html[]): Html {
+function boardChoice(visitor: Visitor, { id, name, itemCount }: BoardChoice, frames: readonly Html[]): Html {
   return html`<li><form method="post" action="/web/pins">${formToken(visitor)}${frames}${hidden('board', id)}
   <button>${name} <span class="hint">${counted(itemCount, 'frame')}</span></button></form></li>`
 }

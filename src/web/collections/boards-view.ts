@@ -3,13 +3,21 @@ import type { toBoards } from '../../views/collections.ts'
 import { counted, formToken } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html } from '../html.ts'
-import { notices, planNotice, type Told } from './parts.ts'
+import { notices, pager, planNotice, type Told } from './parts.ts'
 
 type ShownBoard = Awaited<ReturnType<typeof toBoards>>[number]
 
+interface BoardsData {
+  visitor: Visitor
+  boards: readonly ShownBoard[]
+  /** The cursors of this page and of the next one. */
+  after: string | undefined
+  next: string | null
+  told: Told
+}
+
 /** `/boards`: a person's boards, newest first, and a form for another. */
-export function boardsPage(data: { visitor: Visitor; boards: readonly ShownBoard[]; told: Told }): Html {
-  const { visitor, boards, told } = data
+export function boardsPage({ visitor, boards, after, next, told }: BoardsData): Html {
   return html`<h1>Boards</h1>
 ${notices(visitor, told)}${planNotice(visitor)}
 <form class="inline" method="post" action="/web/boards">${formToken(visitor)}
@@ -18,7 +26,8 @@ ${notices(visitor, told)}${planNotice(visitor)}
   <button class="primary">Make</button>
 </form>
 ${boards.length === 0 && html`<p class="empty">There is no board yet. Make one, then pin frames from the wall.</p>`}
-<ul class="boards">${boards.map(boardCard)}</ul>`
+<ul class="boards">${boards.map(boardCard)}</ul>
+${pager('/boards', after, next)}`
 }
 
 function boardCard({ id, name, item_count, shared_at, cover_urls }: ShownBoard): Html {

@@ -1,18 +1,24 @@
 import { invalid } from '../../errors.ts'
 import { pointsForFrames } from '../../http/rate-limit/budgets.ts'
 import { setCover } from '../../library/collections/board-cover.ts'
+import { shareBoard, unshareBoard } from '../../library/collections/board-shares.ts'
 import {
+  boardSize,
   createBoard,
   ensureBoard,
   findBoard,
-  listBoards,
+  listBoardChoices,
   loadBoard,
   renameBoard,
-  shareBoard,
-  unshareBoard,
 } from '../../library/collections/boards.ts'
 import { BoardChanged, pinFrame, pinFrames, requirePin } from '../../library/collections/pins.ts'
-import { putBack, removeBoardForNow, removePinsForNow, removeSavesForNow } from '../../library/collections/removals.ts'
+import {
+  putBack,
+  removalSize,
+  removeBoardForNow,
+  removePinsForNow,
+  removeSavesForNow,
+} from '../../library/collections/removals.ts'
 import { savedAmong, saveFrames } from '../../library/collections/saves.ts'
 import { type Actions, type Asked, counted, type Fields, framesOf } from '../actions.ts'
 import { wantsJson } from '../guard.ts'
@@ -60,12 +66,17 @@ export function addSaveActions(actions: Actions, { db }: CollectionPagesDeps): v
     return { json: { saved }, to: '/saves' }
   })
 
-  actions.action('/web/undo', 'person', async ({ visitor, fields }) => {
-    const back = await putBack(db, { accountId: visitor.account.id, id: fields.one('removal') })
-    const { kind, boardId, frames, lost } = back
-    const to = kind === 'saves' ? '/saves' : `/boards/${boardId}`
-    return { json: { kind, board: boardId, frames, lost }, to: lost > 0 ? `${to}?lost=${lost}` : to }
-  })
+  const removalOf = ({ visitor, fields }: Asked) => ({ accountId: visitor.account.id, id: fields.one('removal') })
+  actions.action(
+    '/web/undo',
+    'person',
+    async (asked) => {
+      const { kind, boardId, frames, lost } = await putBack(db, removalOf(asked))
+      const to = kind === 'saves' ? '/saves' : `/boards/${boardId}`
+      return { json: { kind, board: boardId, frames, lost }, to: lost > 0 ? `${to}?lost=${lost}` : to }
+    },
+    { pointsOf: async (asked) => pointsForFrames(await removalSize(db, removalOf(asked))) },
+  )
 }
 
 const undoPath = (path: string, undo: string | null) => (undo === null ? path : `${path}?undo=${undo}`)
@@ -106,10 +117,15 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: CollectionP
     return { json: { cover: frameId }, to: `/boards/${asked.param('id')}` }
   })
 
-  actions.action('/web/boards/:id/delete', 'person', async (asked) => {
-    const { name, undo } = await removeBoardForNow(db, boardOf(asked))
-    return { json: { name, undo }, to: `/boards?undo=${undo}` }
-  })
+  actions.action(
+    '/web/boards/:id/delete',
+    'person',
+    async (asked) => {
+      const { name, undo } = await removeBoardForNow(db, boardOf(asked))
+      return { json: { name, undo }, to: `/boards?undo=${undo}` }
+    },
+    { pointsOf: async (asked) => pointsForFrames(await boardSize(db, boardOf(asked))) },
+  )
 
   // The link is shown once, on the page that answers: only its hash is stored.
   actions.action('/web/boards/:id/share', 'pro', async (asked) => {
@@ -144,7 +160,7 @@ export function addPinActions(actions: Actions, deps: CollectionPagesDeps): void
       const accountId = visitor.account.id
       const frameIds = framesOf(fields)
       if (fields.has('elsewhere') || (!fields.has('board') && !fields.has('name'))) {
-        const { boards } = await listBoards(db, accountId)
+        const boards = await listBoardChoices(db, accountId)
         return { page: { title: 'Pin', current: 'boards', body: chooseBoard(visitor, boards, frameIds) } }
       }
       const note = fields.one('note') || undefined

@@ -1,7 +1,15 @@
 import type { Response } from 'express'
 import { z } from 'zod'
 import type { Routes } from '../../http/routes.ts'
-import { BOARD_PAGE, findBoard, listBoards, loadBoard } from '../../library/collections/boards.ts'
+import {
+  BOARD_CURSOR,
+  BOARD_PAGE,
+  type BoardChoice,
+  findBoard,
+  listBoardChoices,
+  listBoards,
+  loadBoard,
+} from '../../library/collections/boards.ts'
 import { countSaves, listSaves } from '../../library/collections/saves.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
 import { toBoards, toBoardWithItems, toSavedFrames } from '../../views/collections.ts'
@@ -13,11 +21,14 @@ import type { CollectionPagesDeps } from './collection-deps.ts'
 import { addExports } from './exports.ts'
 import { savesPage } from './saves-view.ts'
 
+/** Boards on a page: with their covers they are as many pictures as a page of the wall. */
+const BOARDS_SHOWN = 24
+
 const cursor = (pattern: RegExp) => ({ schema: z.string().regex(pattern), description: 'Where the page begins.' })
 const undo = { schema: z.string().regex(/^[0-9A-Za-z]{1,64}$/), description: 'A removal that can be taken back.' }
 const lost = { schema: z.coerce.number().int().min(1), description: 'Frames that did not come back.' }
 const savesParameters = { after: cursor(/^\d{1,15}$/), undo, lost } as const satisfies Parameters
-const boardsParameters = { undo, lost } as const satisfies Parameters
+const boardsParameters = { after: cursor(BOARD_CURSOR), undo, lost } as const satisfies Parameters
 const boardParameters = {
   undo,
   lost,
@@ -45,15 +56,14 @@ function addPages(actions: Actions, deps: CollectionPagesDeps): void {
   })
 
   actions.page('/web/boards', 'person', async ({ visitor, res }) => {
-    const { boards } = await listBoards(db, visitor.account.id)
-    return sendBoards(res, boards)
+    return sendBoards(res, await listBoardChoices(db, visitor.account.id))
   })
 
   actions.page('/boards', 'person', async ({ visitor, req }) => {
-    const told = readParameters(req.originalUrl, boardsParameters)
-    const { boards: stored } = await listBoards(db, visitor.account.id)
+    const { after, ...told } = readParameters(req.originalUrl, boardsParameters)
+    const { boards: stored, next } = await listBoards(db, visitor.account.id, { limit: BOARDS_SHOWN, after })
     const boards = await toBoards(deps, stored)
-    const body = boardsPage({ visitor, boards, told })
+    const body = boardsPage({ visitor, boards, after, next, told })
     return { title: 'Boards', current: 'boards', wide: true, modules: ['collections.js'], body }
   })
 
@@ -61,7 +71,7 @@ function addPages(actions: Actions, deps: CollectionPagesDeps): void {
 }
 
 /** For the scripts of other pages: which boards there are to pin to. */
-function sendBoards(res: Response, stored: readonly { id: string; name: string; itemCount: number }[]): undefined {
+function sendBoards(res: Response, stored: readonly BoardChoice[]): undefined {
   const boards = stored.map(({ id, name, itemCount }) => ({ id, name, item_count: itemCount }))
   res.set('Cache-Control', 'no-store').json({ boards })
 }

@@ -53,6 +53,14 @@ export function pickCard(
 ${extra}</li>`
 }
 
+/** Steps through a list by its cursors: to its beginning, and on. */
+export function pager(path: string, after: string | undefined, next: string | null): Html {
+  return html`<nav class="pager" aria-label="Pages">
+  ${after !== undefined && html`<a href="${path}">First page</a>`}
+  ${next !== null && html`<a rel="next" href="${path}?after=${next}">Next page</a>`}
+</nav>`
+}
+
 export function exportLinks(path: string): Html {
   return menu(
     'Export',

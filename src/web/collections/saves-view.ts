@@ -2,7 +2,7 @@ import type { SavedFrame } from '../../views/collections.ts'
 import { counted, formToken } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html } from '../html.ts'
-import { exportLinks, notices, pickCard, planNotice, type Told } from './parts.ts'
+import { exportLinks, notices, pager, pickCard, planNotice, type Told } from './parts.ts'
 
 interface SavesData {
   visitor: Visitor
@@ -25,10 +25,7 @@ ${total === 0 ? EMPTY : html`<div class="tools">${exportLinks('/saves/export')}<
   <button formaction="/web/unsaves" data-removes>Remove</button>
 </form>
 <ol class="picks" id="picks">${frames.map((frame, n) => pickCard(frame, { n, form: 'picked' }))}</ol>
-<nav class="pager" aria-label="Pages">
-  ${after !== undefined && html`<a href="/saves">First page</a>`}
-  ${next !== null && html`<a rel="next" href="/saves?after=${next}">Next page</a>`}
-</nav>`
+${pager('/saves', after, next)}`
 }
 
 const EMPTY = html`<p class="empty">You have saved nothing yet. Open a frame on the <a href="/">wall</a> and save it, or

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { setDisabled } from '../../library/accounts/account-admission.ts'
 import { type AccountOverview, listAccountOverviews } from '../../library/accounts/account-overview.ts'
 import { setPlan } from '../../library/accounts/accounts.ts'
+import { endShare } from '../../library/collections/board-shares.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
 import { type Actions, counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
@@ -12,6 +13,7 @@ import { ago, operatorHead } from './parts.ts'
 const PAGE = 50
 const parameters = {
   q: { schema: z.string().max(254), description: 'A part of the address.' },
+  ended: { schema: z.literal('1'), description: 'Told: a share link was ended.' },
   page: { schema: z.coerce.number().int().min(1).max(100_000), description: `Page of ${PAGE} accounts.` },
 } as const satisfies Parameters
 
@@ -20,9 +22,9 @@ const PlanForm = z.object({ plan: z.enum(['free', 'pro']) })
 /** `/operator/accounts`: plan, keys, last use, and who may come in. */
 export function addAccountPages(actions: Actions, { db }: OperatorDeps): void {
   actions.page('/operator/accounts', 'operator', async ({ visitor, req }) => {
-    const { q, page = 1 } = readParameters(req.originalUrl, parameters)
+    const { q, page = 1, ended } = readParameters(req.originalUrl, parameters)
     const { accounts, total } = await listAccountOverviews(db, { like: q, limit: PAGE, skip: (page - 1) * PAGE })
-    const body = accountsPage({ visitor, accounts, total, q, page })
+    const body = accountsPage({ visitor, accounts, total, q, page, ended })
     return { title: 'Accounts', current: 'operator', wide: true, body }
   })
 
@@ -37,6 +39,11 @@ export function addAccountPages(actions: Actions, { db }: OperatorDeps): void {
     await setDisabled(db, { accountId: param('id'), disabled, by: visitor.account.id })
     return { json: { disabled }, to: '/operator/accounts' }
   })
+
+  actions.action('/web/shares/end', 'operator', async ({ fields }) => {
+    await endShare(db, fields.one('link'))
+    return { json: { ok: true }, to: '/operator/accounts?ended=1' }
+  })
 }
 
 interface AccountsData {
@@ -45,12 +52,14 @@ interface AccountsData {
   total: number
   q: string | undefined
   page: number
+  ended: '1' | undefined
 }
 
-function accountsPage({ visitor, accounts, total, q, page }: AccountsData): Html {
+function accountsPage({ visitor, accounts, total, q, page, ended }: AccountsData): Html {
   const pages = Math.max(1, Math.ceil(total / PAGE))
   const link = (to: number) => `/operator/accounts?page=${to}${q === undefined ? '' : `&q=${encodeURIComponent(q)}`}`
   return html`${operatorHead('accounts', 'Accounts')}
+${ended && html`<p class="notice done" role="status">The share link is ended.</p>`}
 <form class="inline" action="/operator/accounts" role="search"><label for="q">Address</label>
 <input id="q" name="q" type="search" value="${q}" autocomplete="off"><button>Find</button></form>
 <p class="lead">${counted(total, 'account')}. A plan applies from the next request on.</p>
@@ -60,7 +69,10 @@ function accountsPage({ visitor, accounts, total, q, page }: AccountsData): Html
 <nav class="pager" aria-label="Pages">
   ${page > 1 && html`<a rel="prev" href="${link(page - 1)}">← Newer</a>`}
   ${page < pages && html`<a rel="next" href="${link(page + 1)}">Older →</a>`}
-</nav>`
+</nav>
+<form class="inline" method="post" action="/web/shares/end">${formToken(visitor)}
+<label for="link">Share link</label>
+<input id="link" name="link" required autocomplete="off" placeholder="/shared/…"><button>End it</button></form>`
 }
 
 function accountRow(visitor: Visitor, account: AccountOverview): Html {

@@ -1,0 +1,75 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
+import { notFound } from '../../errors.ts'
+import { appendEvent } from '../../events/append.ts'
+import { randomBase62, sha256 } from '../ids.ts'
+import { lockBoard } from './board-lock.ts'
+import type { BoardVersion } from './boards.ts'
+
+/**
+ * The board behind a share link. @throws AppError not_found: unknown and revoked links, and those of a disabled
+ * account, look alike.
+ */
+export async function findSharedBoard(db: DbOrTx, token: string): Promise<BoardVersion> {
+  const { rows } = await db.execute<BoardVersion & Record<string, unknown>>(sql`
+    select b.id, b.xmin::text as version from boards b join accounts a on a.id = b.account_id
+     where b.share_hash = ${hashOf(token)} and a.disabled_at is null`)
+  if (!rows[0]) throw notFound('board')
+  return rows[0]
+}
+
+const hashOf = (token: string) => sha256(token.slice(0, 200))
+
+/** Creates a new link and revokes the earlier one. The token is returned only here. @throws AppError not_found. */
+export async function shareBoard(
+  db: DbOrTx,
+  { accountId, boardId }: { accountId: string; boardId: string },
+): Promise<{ token: string }> {
+  return inTransactionOf(accountId, db, async (tx) => {
+    const board = await lockBoard(tx, { accountId, boardId })
+    const token = `flb_${randomBase62(32)}`
+    await tx.execute(sql`update boards set share_hash = ${sha256(token)}, shared_at = now() where id = ${boardId}`)
+    await appendEvent(tx, {
+      type: 'board.shared',
+      subject: boardId,
+      accountId,
+      data: { board_id: boardId, name: board.name },
+    })
+    return { token }
+  })
+}
+
+/** Ends the link from the next request on. No-op when there is none. @throws AppError not_found. */
+export async function unshareBoard(
+  db: DbOrTx,
+  { accountId, boardId }: { accountId: string; boardId: string },
+): Promise<void> {
+  await inTransactionOf(accountId, db, async (tx) => {
+    await lockBoard(tx, { accountId, boardId })
+    await endShares(tx, sql`id = ${boardId} and share_hash is not null`, 'owner')
+  })
+}
+
+/**
+ * Ends a share link as an operator, whoever owns the board. `link`: the address of the page or of its JSON, or the
+ * token at its end. @throws AppError not_found: there is no such link.
+ */
+export async function endShare(db: Db, link: string): Promise<void> {
+  const token = /flb_[0-9A-Za-z]+/.exec(link)?.[0] ?? ''
+  const ended = await db.transaction((tx) => endShares(tx, sql`share_hash = ${hashOf(token)}`, 'operator'))
+  if (ended === 0) throw notFound('share link')
+}
+
+async function endShares(tx: Tx, where: SQL, endedBy: 'owner' | 'operator'): Promise<number> {
+  const { rows } = await tx.execute<{ id: string; account_id: string; name: string }>(
+    sql`update boards set share_hash = null, shared_at = null where ${where} returning id, account_id, name`,
+  )
+  for (const { id, account_id, name } of rows)
+    await appendEvent(tx, {
+      type: 'board.unshared',
+      subject: id,
+      accountId: account_id,
+      data: { board_id: id, name, ended_by: endedBy },
+    })
+  return rows.length
+}

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
+import { formToken } from '../../src/library/accounts/sessions.ts'
+import { createBoard } from '../../src/library/collections/boards.ts'
+import { pinFrames } from '../../src/library/collections/pins.ts'
+import type { TestApi } from './app.ts'
+import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { seedFrames } from './seed-frames.ts'
+
+/** What a page takes back or brings back costs what it touches, as through the API, on every plan. */
+
+let visitor: PageVisitor
+let api: TestApi
+beforeAll(async () => {
+  visitor = await openPageVisitor({ scale: 1 })
+  ;({ api } = visitor)
+})
+afterAll(() => visitor[Symbol.asyncDispose]())
+
+const PINS = 300
+
+test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by frames: %s', async (plan) => {
+  const email = `${plan}@example.org`
+  const { account } = await ensureAccount(api.db, { email, plan: 'pro' })
+  const { cookie } = await visitor.signIn(email)
+  const { key } = await createKey(api.db, { accountId: account.id, name: 'k' })
+  const { frameIds } = await seedFrames(api.db, { count: PINS })
+  const at = { accountId: account.id }
+  const { id: boardId } = await createBoard(api.db, { ...at, name: 'b' })
+  await pinFrames(api.db, { ...at, boardId, frameIds })
+  const { id: other } = await createBoard(api.db, { ...at, name: 'other' })
+  await pinFrames(api.db, { ...at, boardId: other, frameIds: frameIds.slice(0, 200) })
+  await setPlan(api.db, { accountId: account.id, plan })
+
+  const left = async () =>
+    Number(
+      /r=(\d+)/.exec((await api.call('/api/favourites/none', { method: 'DELETE', key })).headers.get('ratelimit')!)![1],
+    )
+  const token = formToken(cookie.split('=')[1]!)
+  const post = (path: string, fields: [string, string][]) =>
+    api.call(path, {
+      ...form({}, { cookie, accept: 'application/json' }),
+      body: new URLSearchParams([['form', token], ...fields]).toString(),
+    })
+  const cost = async (path: string, fields: [string, string][]) => {
+    const before = await left()
+    const answer = await post(path, fields)
+    return { ...answer, points: before - (await left()) - 5 }
+  }
+  const some = frameIds.slice(0, 100).map((id): [string, string] => ['frame', id])
+  const unpinned = await cost('/web/unpins', [['board', boardId], ...some])
+  expect([unpinned.status, unpinned.points]).toEqual([200, 100])
+  const back = await cost('/web/undo', [['removal', unpinned.json.undo]])
+  expect([back.status, back.points]).toEqual([200, 100])
+  expect((await cost('/web/undo', [['removal', unpinned.json.undo]])).points).toBe(5)
+  const deleted = await cost(`/web/boards/${boardId}/delete`, [])
+  expect([deleted.status, deleted.points]).toEqual([200, PINS])
+  const before = await left()
+  const removed = await api.call(`/api/boards/${other}`, { method: 'DELETE', key })
+  expect([removed.status, before - (await left()) - 5]).toEqual([200, 200])
+})
