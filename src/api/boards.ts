@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import { POINTS, pointsForBoards, pointsForFrames, pointsForItems } from '../http/rate-limit/budgets.ts'
-import { jsonObjectWithPieces, jsonText } from '../json-text.ts'
 import {
   BOARD_CURSOR,
   BOARD_PAGE,
@@ -19,8 +18,9 @@ import {
   renameBoard,
   type Board as StoredBoard,
 } from '../library/collections/boards.ts'
+import { jsonPieces } from '../library/json-pieces.ts'
 import { Board, BoardWithItems, toBoards, toBoardWithItems, toPinnedFrames } from '../views/collections.ts'
-import { BATCH, exportParameters, longObject, sendDownload } from '../views/download.ts'
+import { BATCH, exportParameters, sendDownload } from '../views/download.ts'
 import { exportShape, toExportRow } from '../views/export.ts'
 import { OK, Ok } from '../views/ok.ts'
 import { type BoardsDeps, boardOf, itemParameters, sendBoardPage } from './board-page.ts'
@@ -48,7 +48,7 @@ async function* everyBoard(deps: BoardsDeps, accountId: string, stored: readonly
     // Deleted meanwhile.
     if (!found) continue
     const [shown] = await toBoards(deps, [found.board])
-    yield longObject(shown!, 'items', rowsOf(deps, found.board))
+    yield jsonPieces(shown!, { items: rowsOf(deps, found.board) })
   }
 }
 
@@ -78,8 +78,7 @@ export const boardEndpoints = [
       const points = stored.reduce((sum, { itemCount }) => sum + pointsForItems(itemCount), 0)
       await charge(points - POINTS.read)
       res.set('Content-Disposition', 'attachment; filename="boards.json"')
-      const about = { exported_at: jsonText(new Date()) }
-      const pieces = jsonObjectWithPieces(about, 'boards', everyBoard(deps, account.id, stored))
+      const pieces = jsonPieces({ exported_at: new Date() }, { boards: everyBoard(deps, account.id, stored) })
       await sendPieces(pieces, 'application/json; charset=utf-8')
       return undefined
     },
@@ -215,7 +214,7 @@ export const boardEndpoints = [
       return sendDownload(input, {
         format: input.query.format,
         name: `board-${stored.id}`,
-        about: { board: jsonText(board) },
+        about: { board },
         batches: rowsOf(deps, stored),
       })
     },

@@ -3,13 +3,12 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { invalid } from '../errors.ts'
 import { type Cursor, EVENT_TYPES, type EventType, formatCursor, parseCursor, START } from '../events/catalogue.ts'
-import { CloudEvent, cloudEventWriter, exampleOf } from '../events/cloud-event.ts'
-import { findBreak, findEnd, readEventTexts } from '../events/read.ts'
+import { CloudEvent, exampleOf, toCloudEvent } from '../events/cloud-event.ts'
+import { findBreak, findEnd, readEvents } from '../events/read.ts'
 import type { LogTail } from '../events/tail.ts'
 import { endpoint } from '../http/endpoint.ts'
 import type { EventStreams, StreamGuard } from '../http/event-stream.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
-import { jsonArray, jsonObject, jsonText } from '../json-text.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
@@ -80,14 +79,11 @@ export const eventEndpoints = [
       const after = await placeOf(db, query.after, 'after')
       // In parallel, because the page is rarely loaded in vain.
       const [{ events, next }] = await Promise.all([
-        readEventTexts(db, { after, types, limit }, cloudEventWriter(publicUrl)),
+        readEvents(db, { after, types, limit }),
         requireKnown(db, after, 'after'),
       ])
       await charge(pointsForItems(events.length) - POINTS.read)
-      return jsonObject({
-        events: jsonArray(events),
-        next: jsonText(formatCursor(next)),
-      })
+      return { events: events.map((event) => toCloudEvent(event, publicUrl)), next: formatCursor(next) }
     },
   ),
 ]

@@ -3,10 +3,9 @@ import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { cachedRead, endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForQuestion } from '../http/rate-limit/budgets.ts'
-import { jsonBytes, jsonMembers, jsonText } from '../json-text.ts'
 import { correctFrame } from '../library/frames/corrections.ts'
 import type { FramePage } from '../search/library-search.ts'
-import { Frame, FrameHit, toFrame, toFrameText, toHitText, WallFrame } from '../views/frame.ts'
+import { Frame, FrameHit, toFrame, WallFrame } from '../views/frame.ts'
 import {
   filterParameters,
   frameParameters,
@@ -75,20 +74,13 @@ export const frameEndpoints = [
     explained(async ({ search, publicUrl }: ReadDeps, { query: values }) => {
       const query = toFrameQuery(values)
       const found = await search.frames(query)
-      const hasMore = found.frames.length === PAGE_SIZE
-      if (query.provenance) {
-        const view = viewOf(publicUrl, values)
-        const frames = found.frames.map((hit) => (query.q === '' ? view(hit.document) : toHit(hit, view)))
-        const counts = query.facets ? countsOf(found) : {}
-        return { page: query.page, frames, hasMore, ...counts }
+      const view = viewOf(publicUrl, values)
+      return {
+        page: query.page,
+        frames: found.frames.map((hit) => (query.q === '' ? view(hit.document) : toHit(hit, view))),
+        hasMore: found.frames.length === PAGE_SIZE,
+        ...(query.facets ? countsOf(found) : {}),
       }
-      const toText = query.q === '' ? toFrameText : toHitText
-      return jsonBytes({
-        page: jsonText(query.page),
-        frames: found.frames.map((hit) => toText(hit, publicUrl)),
-        hasMore: jsonText(hasMore),
-        ...(query.facets ? jsonMembers(countsOf(found)) : {}),
-      })
     }),
     {
       canonical: ({ sort, ...rest }) => (sort === impliedSort(rest) ? rest : { sort, ...rest }),

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { JsonBytes, JsonText } from '../json-text.ts'
 import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { toFrame } from '../views/frame.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
@@ -47,18 +46,14 @@ export function explained<
   D extends { search: LibrarySearch },
   I extends { query: { debug?: boolean } },
   A extends object,
->(
-  load: (deps: D, input: I) => Promise<A | JsonText | JsonBytes>,
-): (deps: D, input: I) => Promise<(A & { debug?: Debug }) | JsonText | JsonBytes> {
+>(load: (deps: D, input: I) => Promise<A>): (deps: D, input: I) => Promise<A & { debug?: Debug }> {
   return async (deps, input) => {
     if (!isDebug(input.query)) return load(deps, input)
     const started = performance.now()
     const answer = await load(deps, input)
-    const isJson = typeof answer === 'string' || Buffer.isBuffer(answer)
-    const body = isJson ? (JSON.parse(answer.toString()) as A) : answer
     const took_ms = Math.round((performance.now() - started) * 10) / 10
     const as_of = (await deps.search.asOf())?.toISOString() ?? null
-    return { ...body, debug: { engine: deps.search.engine, took_ms, as_of } }
+    return { ...answer, debug: { engine: deps.search.engine, took_ms, as_of } }
   }
 }
 

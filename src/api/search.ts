@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { cachedRead } from '../http/endpoint.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
-import { jsonArray, jsonObject, jsonText } from '../json-text.ts'
-import { FrameHit, toHitText } from '../views/frame.ts'
+import { FrameHit, toFrame } from '../views/frame.ts'
 import { frameParameters, MAX_QUERY } from '../views/frame-query.ts'
 import { toHit } from '../views/hit.ts'
 import { freeText, limitUpTo } from '../views/parameter-values.ts'
@@ -57,15 +56,12 @@ export const searchEndpoints = [
     },
     explained(async ({ search, publicUrl, sourceKeyOf }: ReadDeps, { query: { q = '', limit = LIMIT.default } }) => {
       const groups = await search.search({ q, limit, sourceKey: sourceKeyOf(q) })
-      // As the wall: the frames are stored as the text that is shown.
-      return jsonObject({
-        videos: jsonText(groups.videos.map((hit) => toHit(hit, (document) => toVideo(document, publicUrl)))),
-        frames: jsonArray(groups.frames.map((hit) => toHitText(hit, publicUrl))),
-        brands: jsonText(groups.brands.map((hit) => toHit(hit, (document) => toBrand(document, publicUrl)))),
-        techniques: jsonText(
-          groups.techniques.map((hit) => toHit(hit, (document) => toTechnique(document, publicUrl))),
-        ),
-      })
+      return {
+        videos: groups.videos.map((hit) => toHit(hit, (document) => toVideo(document, publicUrl))),
+        frames: groups.frames.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))),
+        brands: groups.brands.map((hit) => toHit(hit, (document) => toBrand(document, publicUrl))),
+        techniques: groups.techniques.map((hit) => toHit(hit, (document) => toTechnique(document, publicUrl))),
+      }
     }),
     { perRequest: isDebug },
   ),

@@ -1,5 +1,4 @@
 import { Argument, type Command, Option } from 'commander'
-import { type JsonText, jsonObjectWithLists, jsonText } from '../json-text.ts'
 import { setDisabled } from '../library/accounts/account-admission.ts'
 import { exportAccount } from '../library/accounts/account-export.ts'
 import {
@@ -13,6 +12,7 @@ import {
 } from '../library/accounts/accounts.ts'
 import { createSignInCode, OPERATOR_LINK_SEC } from '../library/accounts/sessions.ts'
 import { endShare } from '../library/collections/board-shares.ts'
+import { jsonPieces } from '../library/json-pieces.ts'
 import { PLANS, type Plan } from '../vocabulary.ts'
 import { signInUrl } from '../web/sign-in.ts'
 import { ageOf } from './age.ts'
@@ -159,19 +159,10 @@ function addExport(group: Command): void {
     .action((email: string) =>
       withContext(({ db, config }) =>
         exportAccount(db, { email, publicUrl: config.publicUrl }, ({ account, lists }) =>
-          printPieces(jsonObjectWithLists({ account: jsonText(account) }, asTexts(lists))),
+          printPieces(jsonPieces({ account }, lists)),
         ),
       ),
     )
-}
-
-type Batches<T> = Readonly<Record<string, AsyncIterable<readonly T[]>>>
-
-function asTexts(lists: Batches<object>): Batches<JsonText> {
-  async function* texts(batches: AsyncIterable<readonly object[]>) {
-    for await (const rows of batches) yield rows.map(jsonText)
-  }
-  return Object.fromEntries(Object.entries(lists).map(([name, batches]) => [name, texts(batches)]))
 }
 
 function toEntry({ id, email, role, plan, createdAt, disabledAt }: Account) {

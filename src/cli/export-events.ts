@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { type Cursor, type EventType, formatCursor, isLater, parseCursor, START } from '../events/catalogue.ts'
-import { cloudEventWriter } from '../events/cloud-event.ts'
+import { toCloudEvent } from '../events/cloud-event.ts'
 import { readPosition } from '../events/positions.ts'
-import { findEnd, readEventTexts } from '../events/read.ts'
+import { findEnd, readEvents } from '../events/read.ts'
 import { count } from './consent.ts'
 import { type CommandContext, withContext } from './context.ts'
 import { parseTypes } from './event-types.ts'
@@ -48,14 +48,13 @@ async function exportEvents({ db, config }: CommandContext, { from, to, types, g
   const upTo = to === undefined ? await findEnd(db) : await readPosition(db, '--to', to)
   if (isLater(after, upTo)) throw usage(WRONG_ORDER)
   const done = { events: 0, cursor: after }
-  const write = cloudEventWriter(config.publicUrl)
   async function* lines(): AsyncGenerator<string> {
     for (let page = PAGE; page === PAGE; ) {
-      const { events, next } = await readEventTexts(db, { after: done.cursor, upTo, types, limit: PAGE }, write)
+      const { events, next } = await readEvents(db, { after: done.cursor, upTo, types, limit: PAGE })
       page = events.length
       done.events += page
       done.cursor = next
-      if (page > 0) yield `${events.join('\n')}\n`
+      yield events.map((event) => `${JSON.stringify(toCloudEvent(event, config.publicUrl))}\n`).join('')
     }
   }
   await printLines(lines(), { gzip })

@@ -136,33 +136,3 @@ export async function executePrepared<T>(
     )
     .execute()
 }
-
-/**
- * Hands over each row when it arrives, while PostgreSQL makes the next ones. Rows are as pg gives them. Each connection
- * parses a statement with a name once.
- */
-export async function executeEach<Row>(
-  { $client }: Pick<Db, '$client'>,
-  statement: pg.QueryConfig,
-  take: (row: Row) => void,
-): Promise<void> {
-  const client = await $client.connect()
-  try {
-    await new Promise<void>((resolve, reject) => {
-      let failure: { error: unknown } | undefined
-      const query = client.query(new pg.Query(statement))
-      query.on('row', (row: Row) => {
-        if (failure) return
-        try {
-          take(row)
-        } catch (error) {
-          failure = { error }
-        }
-      })
-      query.on('end', () => (failure ? reject(failure.error) : resolve()))
-      query.on('error', reject)
-    })
-  } finally {
-    client.release()
-  }
-}

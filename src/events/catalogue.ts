@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { JsonText } from '../json-text.ts'
 
 /*
  * Every event there is, in its current version. Each holds enough to be counted without a second look-up. `subject` is
@@ -257,10 +256,4 @@ export interface StoredEvent<Type extends SentType = EventType> {
   data: Record<string, unknown>
   time: Date
   cursor: Cursor
-}
-
-/** An event for those who only pass it on: its data is JSON text, its time as RFC 3339 writes it. */
-export interface EventText extends Omit<StoredEvent, 'data' | 'time'> {
-  data: JsonText
-  time: string
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { GIVEN, type JsonText, jsonText, objectWriter } from '../json-text.ts'
-import type { Cursor, EventText, SentType, StoredEvent } from './catalogue.ts'
+import type { Cursor, SentType, StoredEvent } from './catalogue.ts'
 import { currentVersion, schemaOf } from './versions.ts'
 
 /** CloudEvents 1.0, structured mode: the form that HTTP, exports and the command line show. */
@@ -39,34 +38,6 @@ export function toCloudEvent(event: StoredEvent<SentType>, source: string): Clou
     account_id: event.accountId,
     data: event.data,
   }
-}
-
-/** Writes events of one library as the JSON text of `toCloudEvent`. */
-export function cloudEventWriter(source: string): (event: EventText) => JsonText {
-  const writers = new Map<string, ReturnType<typeof writerOf>>()
-  return ({ type, version, id, subject, time, cursor, accountId, data }) => {
-    const kind = `${type} ${version}`
-    const write = writers.get(kind) ?? writerOf({ type, version, source })
-    writers.set(kind, write)
-    return write([id, jsonText(subject), time, toSequence(cursor), jsonText(accountId), data])
-  }
-}
-
-function writerOf({ type, version, source }: { type: string; version: number; source: string }) {
-  return objectWriter({
-    specversion: jsonText('1.0'),
-    id: GIVEN.plain,
-    source: jsonText(source),
-    type: jsonText(type),
-    subject: GIVEN.json,
-    time: GIVEN.plain,
-    datacontenttype: jsonText('application/json'),
-    dataschema: jsonText(`${source}${schemaPath(type, version)}`),
-    sequence: GIVEN.plain,
-    version: jsonText(version),
-    account_id: GIVEN.json,
-    data: GIVEN.json,
-  })
 }
 
 /** Where the schema of an event's data is served. */

@@ -1,9 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type pg from 'pg'
-import { type Db, type DbOrTx, executeEach } from '../db/client.ts'
-import { jsonbText, jsonText } from '../json-text.ts'
-import { type Cursor, type EventText, type EventType, START, type StoredEvent } from './catalogue.ts'
-import { currentVersion, upcast } from './versions.ts'
+import type { Db, DbOrTx } from '../db/client.ts'
+import { type Cursor, type EventType, START, type StoredEvent } from './catalogue.ts'
+import { upcast } from './versions.ts'
 
 interface Facts extends Record<string, unknown> {
   seq: string
@@ -19,11 +17,6 @@ interface Facts extends Record<string, unknown> {
 
 interface Row extends Facts {
   data: Record<string, unknown>
-}
-
-/** `time` is the text of a `timestamp` in UTC. */
-interface TextRow extends Facts {
-  data: string
 }
 
 interface Range {
@@ -48,31 +41,6 @@ export async function readEvents(db: DbOrTx, range: Range): Promise<Page<StoredE
   const { rows } = await db.execute<Row>(selectRange(range))
   const events = rows.map(toStored)
   return { events, next: events.at(-1)?.cursor ?? range.after }
-}
-
-/**
- * As `readEvents`, for those who only pass the events on: data of the current version is never parsed. `make` is called
- * with each event while the next ones are read, and the page holds what it makes.
- */
-export async function readEventTexts<T>(db: Db, range: Range, make: (event: EventText) => T): Promise<Page<T>> {
-  const made: T[] = []
-  let next = range.after
-  await executeEach<TextRow>(db, selectTexts(range), (row) => {
-    const event = toText(row)
-    next = event.cursor
-    made.push(make(event))
-  })
-  return { events: made, next }
-}
-
-function selectTexts({ after, upTo, types, limit }: Range): pg.QueryConfig {
-  const values: unknown[] = [after.xid, after.seq, limit]
-  let where = '(xid, seq) > ($1::xid8, $2::bigint) and xid < event_log_horizon()'
-  if (upTo) where += ` and (xid, seq) <= ($${values.push(upTo.xid)}::xid8, $${values.push(upTo.seq)}::bigint)`
-  if (types) where += ` and type = any($${values.push(types)}::text[])`
-  const text = `select ${COLUMNS}, data::text as data, (time at time zone 'UTC')::text as time
-                  from events where ${where} order by xid, seq limit $3`
-  return { text, values, ...(upTo || types ? {} : { name: 'next event texts' }) }
 }
 
 const COLUMNS = 'seq, xid::text as xid_text, id, type, version, subject, account_id'
@@ -177,21 +145,6 @@ function toStored(row: Row): StoredEvent {
   return { ...factsOf(row), time: new Date(row.time), ...upcast(row.type, row) }
 }
 
-function toText(row: TextRow): EventText {
-  const facts = factsOf(row)
-  const time = toRfc3339(row.time)
-  const { type, version } = row
-  if (version >= currentVersion(type)) return { ...facts, time, version, data: jsonbText(row.data) }
-  const current = upcast(type, { version, data: JSON.parse(row.data) as Record<string, unknown> })
-  return { ...facts, time, version: current.version, data: jsonText(current.data) }
-}
-
 function factsOf({ id, type, subject, account_id, xid_text, seq }: Facts) {
   return { id, type, subject, accountId: account_id, cursor: { xid: xid_text, seq: Number(seq) } }
-}
-
-/** Of a `timestamp(3)` in UTC as PostgreSQL writes it: without the zeros at the end of the second. */
-function toRfc3339(timestamp: string): string {
-  const padded = timestamp.length === 19 ? `${timestamp}.000` : timestamp.padEnd(23, '0')
-  return `${padded.slice(0, 10)}T${padded.slice(11)}Z`
 }

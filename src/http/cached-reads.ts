@@ -14,8 +14,7 @@ const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-reval
 /** A parsed read. Equal reads have equal keys, however their URLs are written. */
 export interface CacheableRead {
   key: string
-  /** The answer as an object, as its JSON text, or as the bytes of that. */
-  load: () => Promise<object | string>
+  load: () => Promise<object>
   /** Per-request answer (`debug=1`): never cached. */
   once?: boolean
   /** Points beyond its route's when it is not in memory. */
@@ -69,7 +68,7 @@ export function openCachedReads(
   }
 
   function loadInTurn(req: Request, load: CacheableRead['load']): Promise<CompressibleBody> {
-    return takeTurn(contextOf(req).address, async () => new CompressibleBody(toJson(await load())))
+    return takeTurn(contextOf(req).address, async () => new CompressibleBody(JSON.stringify(await load())))
   }
 
   /** 304 from the version alone, without a load; else the answer. */
@@ -123,8 +122,4 @@ function setKept(res: Response, etag: string): void {
   res.setHeader('ETag', etag)
   res.setHeader('Cache-Control', READ_CACHE_CONTROL)
   res.setHeader('Vary', 'Accept-Encoding')
-}
-
-function toJson(value: object | string): string | Buffer {
-  return typeof value === 'string' || Buffer.isBuffer(value) ? value : JSON.stringify(value)
 }

@@ -3,7 +3,6 @@ import type { z } from 'zod'
 import type { ZodOpenApiContentObject } from 'zod-openapi'
 import type { Db, Tx } from '../db/client.ts'
 import { namingFields } from '../errors.ts'
-import type { JsonBytes, JsonText } from '../json-text.ts'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
 import { callerOf } from './authenticate.ts'
@@ -116,10 +115,10 @@ export interface Input<O extends Operation> {
 /** The answer as the operation's schema has it. */
 type Answer<O extends Operation> = O['answer'] extends z.ZodType ? z.input<O['answer']> : never
 
-/** Declares an endpoint. A handler may answer in JSON text; one that sends the answer itself returns undefined. */
+/** Declares an endpoint. A handler that sends the answer itself returns undefined. */
 export function endpoint<D, const O extends Operation>(
   operation: O,
-  handle: (deps: D, input: Input<O>) => Promise<Answer<O> | JsonText | undefined> | Answer<O> | undefined,
+  handle: (deps: D, input: Input<O>) => Promise<Answer<O> | undefined> | Answer<O> | undefined,
 ): Endpoint<D> {
   return {
     ...operation,
@@ -127,10 +126,7 @@ export function endpoint<D, const O extends Operation>(
       const answer = await handle(deps, readInput(operation, tools, req, res))
       if (operation.status !== undefined) res.status(operation.status)
       if (answer === undefined) return
-      const isText = typeof answer === 'string'
-      if (operation.long) await sendJson(req, res, new CompressibleBody(isText ? answer : JSON.stringify(answer)))
-      // As bytes: text would be copied once more, behind its headers.
-      else if (isText) res.type('json').send(Buffer.from(answer))
+      if (operation.long) await sendJson(req, res, new CompressibleBody(JSON.stringify(answer)))
       else res.json(answer)
     },
   }
@@ -186,7 +182,7 @@ interface ReadOptions<O extends Operation> {
 /** Declares a GET whose answer is loaded once for equal questions and cached until the library changes. */
 export function cachedRead<D, const O extends Operation & { method: 'get'; scope?: undefined }>(
   operation: O,
-  load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O> | JsonText | JsonBytes>,
+  load: (deps: D, input: Pick<Input<O>, 'params' | 'query'>) => Promise<Answer<O>>,
   { canonical = (query) => query, check, perRequest, coldPoints }: ReadOptions<O> = {},
 ): Endpoint<D> {
   const { path, parameters = {} } = operation
@@ -200,7 +196,7 @@ export function cachedRead<D, const O extends Operation & { method: 'get'; scope
         check?.(params)
         return {
           key: `${path} ${Object.values(req.params).join(' ')} ${canonicalKey(query)}`,
-          load: () => load(deps, { params, query }) as Promise<object | JsonText | JsonBytes>,
+          load: () => load(deps, { params, query }) as Promise<object>,
           once: perRequest?.(query) ?? false,
           coldPoints: coldPoints?.(query) ?? 0,
         }

@@ -71,8 +71,8 @@ export function openAllowedMethods(routes: readonly Routes[]): AllowedMethods {
 
 const isLiteral = ({ path }: Route) => !/[:*{]/.test(path)
 
-/** As Express matches paths. One that cannot be decoded fits nothing. */
+/** As Express matches paths. @throws URIError for a part that cannot be decoded */
 function fitting(pattern: string): (path: string) => boolean {
-  const find = match(pattern, { sensitive: false, trailing: true, decode: false })
+  const find = match(pattern, { sensitive: false, trailing: true })
   return (path) => find(path) !== false
 }

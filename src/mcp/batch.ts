@@ -1,4 +1,3 @@
-import { type JsonText, jsonArray } from '../json-text.ts'
 import { batchFault, type RequestHeaders } from './era.ts'
 import { type Message, type RpcCall, readMessage } from './messages.ts'
 import { ACCEPTED, errorReply, errorText, INVALID_REQUEST, type McpReply, RpcError } from './replies.ts'
@@ -10,7 +9,7 @@ export interface BatchOptions {
   charge(points: number): undefined | Promise<void>
   pointsOf(message: Message): number
   /** One call to its message. */
-  answer(call: RpcCall): Promise<JsonText>
+  answer(call: RpcCall): Promise<string>
 }
 
 /** Several messages in one body. Nothing runs unless all of them are paid for. */
@@ -25,16 +24,16 @@ export async function answerBatch(
   const fault = batchFault(messages, headers)
   if (fault) return refuse(fault)
   await charge(messages.reduce((sum, message) => sum + pointsOf(message), -1))
-  const answers: JsonText[] = []
+  const answers: string[] = []
   // In order: a batch may write and then read what it wrote.
   for (const message of messages) {
     if (message.kind === 'invalid') answers.push(errorText(message.id, new RpcError(INVALID_REQUEST, message.why)))
     else if (message.kind === 'call') answers.push(await answerOne(message.call, answer))
   }
-  return answers.length === 0 ? ACCEPTED : { status: 200, headers: {}, body: [jsonArray(answers)] }
+  return answers.length === 0 ? ACCEPTED : { status: 200, headers: {}, body: `[${answers.join(',')}]` }
 }
 
-async function answerOne(call: RpcCall, answer: BatchOptions['answer']): Promise<JsonText> {
+async function answerOne(call: RpcCall, answer: BatchOptions['answer']): Promise<string> {
   if (call.method !== 'initialize') return answer(call)
   return errorText(call.id, new RpcError(INVALID_REQUEST, 'Invalid request: send initialize alone, not in a batch'))
 }

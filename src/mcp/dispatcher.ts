@@ -30,17 +30,12 @@ export interface DispatcherOptions extends ToolCallOptions {
   instructions: string
 }
 
-export type Dispatch = (body: string, headers: RequestHeaders, context: CallContext) => McpReply | Promise<McpReply>
-
-/** A body that is JSON. */
-interface Parsed {
-  value: unknown
-}
+export type Dispatch = (body: string, headers: RequestHeaders, context: CallContext) => Promise<McpReply>
 
 export function createDispatcher(options: DispatcherOptions): Dispatch {
   const { logger } = options
   const eras = createEras(options)
-  const { pointsOf, recall, resultOf } = createMethods(options)
+  const { pointsOf, resultOf } = createMethods(options)
 
   async function single(value: unknown, headers: RequestHeaders, context: CallContext): Promise<McpReply> {
     const message = readMessage(value)
@@ -71,38 +66,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     })
   }
 
-  async function answer(parsed: Parsed | undefined, headers: RequestHeaders, context: CallContext): Promise<McpReply> {
-    try {
-      if (!parsed) {
-        await context.charge(1)
-        return errorReply(null, new RpcError(PARSE_ERROR, 'Parse error: the body is not JSON', { status: 400 }))
-      }
-      const { value } = parsed
-      return Array.isArray(value) ? await batch(value, headers, context) : await single(value, headers, context)
-    } catch (error) {
-      return refused(readId(parsed?.value), error)
-    }
-  }
-
-  /**
-   * The reply to a call of an open tool whose result is cached; undefined leaves the body to `answer`.
-   * Synchronous where the budget is known too: the promises of `answer` cost as much as the call.
-   */
-  function answerNow({ value }: Parsed, headers: RequestHeaders, context: CallContext) {
-    const message = readMessage(value)
-    if (message.kind !== 'call') return undefined
-    const { call } = message
-    const { era } = classify(call, headers, eras)
-    const result = era && recall(call, era)
-    if (!result) return undefined
-    const charging = context.charge(pointsOf(message))
-    if (!charging) return resultReply(call.id, result)
-    return charging.then(
-      () => resultReply(call.id, result),
-      (error: unknown) => refused(call.id, error),
-    )
-  }
-
   function refused(id: RpcId | null, error: unknown): McpReply {
     const known = toAppError(error)
     if (known.code === 'rate_limited' || known.code === 'unavailable') return budgetReply(id, known)
@@ -110,16 +73,21 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     return errorReply(id, new RpcError(INTERNAL_ERROR, 'Internal error'))
   }
 
-  return (body, headers, context) => {
-    const parsed = tryParse(body)
-    return (parsed && answerNow(parsed, headers, context)) ?? answer(parsed, headers, context)
-  }
-}
-
-function tryParse(body: string): Parsed | undefined {
-  try {
-    return { value: parseBody(body) }
-  } catch {
-    return undefined
+  return async (body, headers, context) => {
+    let value: unknown
+    let isJson = true
+    try {
+      value = parseBody(body)
+    } catch {
+      isJson = false
+    }
+    try {
+      if (isJson)
+        return Array.isArray(value) ? await batch(value, headers, context) : await single(value, headers, context)
+      await context.charge(1)
+      return errorReply(null, new RpcError(PARSE_ERROR, 'Parse error: the body is not JSON', { status: 400 }))
+    } catch (error) {
+      return refused(readId(value), error)
+    }
   }
 }

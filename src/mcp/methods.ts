@@ -1,8 +1,7 @@
-import { jsonText } from '../json-text.ts'
 import { CallerGone } from './deadline.ts'
 import type { Era } from './era.ts'
 import type { Message, RpcCall } from './messages.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, type RpcResult } from './replies.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError } from './replies.ts'
 import { createToolCalls, type ToolCallContext, type ToolCallOptions } from './tool-call.ts'
 import { createToolLists } from './tool-list.ts'
 
@@ -10,10 +9,8 @@ import { createToolLists } from './tool-list.ts'
 export interface Methods {
   /** The rate-limit points of a message. */
   pointsOf(message: Message): number
-  /** The cached result of a call of an open tool, found without waiting. */
-  recall(call: RpcCall, era: Era): RpcResult | undefined
-  /** @throws RpcError for everything but a result, and no other error */
-  resultOf(call: RpcCall, context: ToolCallContext, era: Era): Promise<RpcResult>
+  /** The JSON text of the result. @throws RpcError for everything but a result, and no other error */
+  resultOf(call: RpcCall, context: ToolCallContext, era: Era): Promise<string>
 }
 
 export function createMethods(options: ToolCallOptions): Methods {
@@ -21,21 +18,20 @@ export function createMethods(options: ToolCallOptions): Methods {
   const calls = createToolCalls(options)
   const toolList = createToolLists(options.tools)
 
-  async function run(call: RpcCall, context: ToolCallContext, era: Era): Promise<RpcResult> {
+  async function run(call: RpcCall, context: ToolCallContext, era: Era): Promise<string> {
     if (call.method === 'tools/call') return calls.run(call, context, era)
     if (call.method === 'tools/list') {
       requireFirstPage(call)
       return toolList(context.caller, era)
     }
     const method = era.methods.get(call.method)
-    if (method) return jsonText(method(call.params))
+    if (method) return JSON.stringify(method(call.params))
     const message = `Method not found: ${call.method.slice(0, 128)}`
     throw new RpcError(METHOD_NOT_FOUND, message, { status: era.unknownMethodStatus })
   }
 
   return {
     pointsOf: (message) => (message.kind === 'call' ? calls.pointsOf(message.call) : 1),
-    recall: (call, era) => (call.method === 'tools/call' ? calls.recall(call, era) : undefined),
     async resultOf(call, context, era) {
       try {
         return await run(call, context, era)

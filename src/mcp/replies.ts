@@ -1,5 +1,4 @@
 import type { AppError } from '../errors.ts'
-import { type JsonText, jsonObject, jsonObjectPieces, jsonText, storedJson } from '../json-text.ts'
 import type { RpcId } from './messages.ts'
 
 /** What goes out: JSON-RPC 2.0 messages with their HTTP status. */
@@ -7,12 +6,9 @@ import type { RpcId } from './messages.ts'
 export interface McpReply {
   status: number
   headers: Record<string, string>
-  /** In pieces, so that cached bytes are sent without copying. Undefined where the protocol wants no body (202). */
-  body: readonly (string | Buffer)[] | undefined
+  /** JSON text. Undefined where the protocol wants no body (202). */
+  body: string | undefined
 }
-
-/** A finished result: text, or bytes from a cache. */
-export type RpcResult = JsonText | Buffer
 
 export const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600
@@ -40,30 +36,24 @@ export class RpcError extends Error {
   }
 }
 
-const VERSION = jsonText('2.0')
-
-function resultPieces(id: RpcId, result: RpcResult): (string | Buffer)[] {
-  return jsonObjectPieces({ jsonrpc: VERSION, id: jsonText(id), result })
+/** The message that answers a call. `result` is JSON text already, which equal calls share. */
+export function resultText(id: RpcId, result: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
 }
 
-export function resultText(id: RpcId, result: RpcResult): JsonText {
-  const text = typeof result === 'string' ? result : storedJson(result.toString())
-  return jsonObject({ jsonrpc: VERSION, id: jsonText(id), result: text })
-}
-
-export function errorText(id: RpcId | null, { code, message, data }: RpcError): JsonText {
-  return jsonText({ jsonrpc: '2.0', id, error: { code, message, data } })
+export function errorText(id: RpcId | null, { code, message, data }: RpcError): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } })
 }
 
 /** The answer to a notification. */
 export const ACCEPTED: McpReply = { status: 202, headers: {}, body: undefined }
 
-export function resultReply(id: RpcId, result: RpcResult): McpReply {
-  return { status: 200, headers: {}, body: resultPieces(id, result) }
+export function resultReply(id: RpcId, result: string): McpReply {
+  return { status: 200, headers: {}, body: resultText(id, result) }
 }
 
 export function errorReply(id: RpcId | null, error: RpcError): McpReply {
-  return { status: error.status, headers: {}, body: [errorText(id, error)] }
+  return { status: error.status, headers: {}, body: errorText(id, error) }
 }
 
 /** The answer to a body that is never read: a refused origin, a wrong type, too many bytes. */

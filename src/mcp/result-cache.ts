@@ -1,9 +1,7 @@
 import type { ReadModelVersion } from '../http/read-model-version.ts'
 import { openVersionedCache } from '../http/versioned-cache.ts'
-import type { JsonText } from '../json-text.ts'
 import type { Era } from './era.ts'
 import type { Fields } from './messages.ts'
-import type { RpcResult } from './replies.ts'
 import type { Tool } from './tool.ts'
 
 /** Arguments that are longer as text are not cached. */
@@ -15,40 +13,29 @@ export interface ResultCacheOptions {
   readModel?: ReadModelVersion | undefined
 }
 
-/** Finished results of cacheable tools as bytes: encoding a long text costs more than the rest of a call. */
+/** Finished results of cacheable tools, as JSON text. */
 export interface ResultCache {
-  /** What is cached now, if the version is known without waiting. */
-  recall(tool: Tool, args: Fields, era: Era): RpcResult | undefined
   getOrLoad(
     call: { tool: Tool; args: Fields; era: Era },
-    load: () => Promise<{ text: JsonText; keep: boolean }>,
-  ): Promise<RpcResult>
+    load: () => Promise<{ text: string; keep: boolean }>,
+  ): Promise<string>
 }
 
 export function createResultCache({ readModel }: ResultCacheOptions): ResultCache {
   const cache =
     readModel &&
-    openVersionedCache<{ result: RpcResult; keep: boolean }>({
+    openVersionedCache<{ text: string; keep: boolean }>({
       readModel,
       maxBytes: MAX_BYTES,
-      sizeOf: ({ result }) => result.length,
+      sizeOf: ({ text }) => text.length * 2,
       keeps: ({ keep }) => keep,
     })
   return {
-    recall(tool, args, era) {
-      const key = tool.cacheable ? keyOf(tool, args, era) : undefined
-      return key === undefined ? undefined : cache?.peek(key)?.value.result
-    },
-
     async getOrLoad({ tool, args, era }, load) {
       const key = tool.cacheable ? keyOf(tool, args, era) : undefined
       if (!cache || key === undefined) return (await load()).text
-      const loadBytes = async () => {
-        const { text, keep } = await load()
-        return { result: keep ? Buffer.from(text) : text, keep }
-      }
       // Each caller loads for itself: a load ends when its caller leaves.
-      return (await cache.getOrLoad(key, loadBytes, { shared: false })).value.result
+      return (await cache.getOrLoad(key, load, { shared: false })).value.text
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { NextFunction, Request, Response } from 'express'
+import type { Request, Response } from 'express'
 import { AppError } from '../errors.ts'
 import { type Authentication, payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
@@ -56,26 +56,20 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTur
     }
   }
 
-  async function answer(req: Request, res: Response, next: NextFunction): Promise<void> {
-    // A caller without a key is identified at once: the usual call waits for nothing before its body.
+  async function answer(req: Request, res: Response): Promise<void> {
+    // A caller without a key is identified at once.
     const { caller, refusal } = req.headers.authorization === undefined ? ANYONE : await identify(req, res)
     if (!isJson(req)) return refuse(limits, req, res, WRONG_TYPE)
-    readBody(req, res, (error) => {
-      // Express does not see an error in this callback. It would end the process.
-      try {
-        if (error) {
-          // What is left of the body is discarded, so that its sender receives the answer.
-          req.resume()
-          return refuse(limits, req, res, bodyFault(error))
-        }
-        if (refusal) return refuse(limits, req, res, budgetReply(idOf(req.body), refusal))
-        const reply = dispatch(req.body ?? '', req.headers, contextFor(req, res, caller))
-        if (reply instanceof Promise) reply.then((later) => sendReply(res, later)).catch(next)
-        else sendReply(res, reply)
-      } catch (fault) {
-        next(fault)
-      }
-    })
+    let body: string
+    try {
+      body = await readBody(req, res)
+    } catch (error) {
+      // What is left of the body is discarded, so that its sender receives the answer.
+      req.resume()
+      return refuse(limits, req, res, bodyFault(error))
+    }
+    if (refusal) return refuse(limits, req, res, budgetReply(idOf(body), refusal))
+    sendReply(res, await dispatch(body, req.headers, contextFor(req, res, caller)))
   }
 
   const router = openRoutes()
@@ -90,9 +84,9 @@ interface Identified {
 }
 const ANYONE: Identified = {}
 
-function idOf(body: unknown): RpcId | null {
+function idOf(body: string): RpcId | null {
   try {
-    return readId(parseBody(String(body)))
+    return readId(parseBody(body))
   } catch {
     return null
   }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { McpReply } from './replies.ts'
 
-/** Sends a reply of the dispatcher. The pieces of its body are written one by one, without copying a long one. */
+/** Sends a reply of the dispatcher. */
 export function sendReply(res: ServerResponse, { status, headers, body }: McpReply): void {
   if (res.destroyed) return
   res.statusCode = status
@@ -11,11 +11,7 @@ export function sendReply(res: ServerResponse, { status, headers, body }: McpRep
     res.end()
     return
   }
-  let length = 0
-  for (const piece of body) length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
   res.setHeader('Content-Type', 'application/json; charset=utf-8')
-  res.setHeader('Content-Length', length)
-  res.cork()
-  for (let at = 0; at < body.length - 1; at++) res.write(body[at])
-  res.end(body.at(-1))
+  res.setHeader('Content-Length', Buffer.byteLength(body))
+  res.end(body)
 }

@@ -1,7 +1,6 @@
 import { AppError } from '../errors.ts'
 import { refusalOf } from '../http/authenticate.ts'
 import { toAppError } from '../http/problem.ts'
-import { type JsonText, jsonText } from '../json-text.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import { editDistance } from '../search/text/typos.ts'
@@ -10,7 +9,7 @@ import { type ArgumentReader, argumentReader, snakeCase } from './arguments.ts'
 import { CallerGone, DeadlinePassed, withDeadline } from './deadline.ts'
 import type { Era } from './era.ts'
 import { type Fields, isFields, type RpcCall } from './messages.ts'
-import { INVALID_PARAMS, RpcError, type RpcResult } from './replies.ts'
+import { INVALID_PARAMS, RpcError } from './replies.ts'
 import { createResultCache, type ResultCacheOptions } from './result-cache.ts'
 import type { Tool, ToolAnswer } from './tool.ts'
 
@@ -33,10 +32,8 @@ export interface ToolCallOptions extends ResultCacheOptions {
 export interface ToolCalls {
   /** The rate-limit points of a call; 1 for anything but a call of a known tool. */
   pointsOf(call: RpcCall): number
-  /** The cached result of an open tool, found without waiting. */
-  recall(call: RpcCall, era: Era): RpcResult | undefined
   /** Refusals are results that a model can act on. @throws RpcError for a call that names no tool, CallerGone */
-  run(call: RpcCall, context: ToolCallContext, era: Era): Promise<RpcResult>
+  run(call: RpcCall, context: ToolCallContext, era: Era): Promise<string>
 }
 
 export function createToolCalls(options: ToolCallOptions): ToolCalls {
@@ -58,10 +55,10 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       context.inTurn(() => tool.run(parsed.data, { caller: context.caller, signal })),
     )
     const text = [answered.text, ...notes.map((note) => `(${note})`)].join('\n')
-    return { text: jsonText(era.wrap(toResult({ ...answered, text }))), keep: !answered.images }
+    return { text: JSON.stringify(era.wrap(toResult({ ...answered, text }))), keep: !answered.images }
   }
 
-  function failed(tool: Tool, era: Era, error: unknown): JsonText {
+  function failed(tool: Tool, era: Era, error: unknown): string {
     if (error instanceof DeadlinePassed) {
       logger.warn({ tool: tool.name, deadlineMs }, 'tool call timed out')
       const text = `${tool.name} took longer than ${deadlineMs / 1000} seconds. Repeating the call is safe.`
@@ -81,12 +78,6 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       if (!tool) return 1
       const args = argumentsOf(call)
       return tool.pointsOf && isFields(args) ? tool.pointsOf(readers.get(tool)!(args).args) : tool.points
-    },
-
-    recall(call, era) {
-      const tool = toolOf(call)
-      const args = argumentsOf(call)
-      return tool?.scope === null && isFields(args) ? results.recall(tool, args, era) : undefined
     },
 
     async run(call, context, era) {
@@ -144,8 +135,8 @@ function toResult({ text, links = [], images = [], structured }: ToolAnswer): ob
   return { content, structuredContent: structured }
 }
 
-function failure(era: Era, text: string, code: string): JsonText {
-  return jsonText(era.wrap({ content: [{ type: 'text', text }], isError: true }, { code }))
+function failure(era: Era, text: string, code: string): string {
+  return JSON.stringify(era.wrap({ content: [{ type: 'text', text }], isError: true }, { code }))
 }
 
 function sentencesOf(error: AppError): string {

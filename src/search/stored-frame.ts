@@ -31,7 +31,7 @@ const matchedIn = (text: string, highlighter: Highlighter) =>
   )
 
 /** The searched texts of a stored frame, and the attributes that `isAsked`, without parsing the rest. */
-export function textsOf(text: string, isAsked: (attribute: string) => boolean = () => true): Partial<FrameTexts> {
+function textsOf(text: string, isAsked: (attribute: string) => boolean = () => true): Partial<FrameTexts> {
   const from = text.indexOf(TEXTS_FROM)
   const caption = text.indexOf(',"caption":', from)
   const to = text.indexOf(TEXTS_TO, caption)

@@ -1,6 +1,6 @@
 import type { Response } from 'express'
 import { z } from 'zod'
-import { type JsonMembers, jsonMembers, jsonObjectWithLists, jsonText } from '../json-text.ts'
+import { jsonPieces } from '../library/json-pieces.ts'
 import type { Parameters } from '../parameters.ts'
 import { CSV_HEAD, type ExportRow, toCsvLines } from './export.ts'
 
@@ -22,7 +22,7 @@ interface Download {
   format?: 'json' | 'csv' | undefined
   name: string
   /** Members of the JSON before its items. */
-  about?: JsonMembers
+  about?: object
   batches: AsyncIterable<readonly ExportRow[]>
 }
 
@@ -32,27 +32,18 @@ export async function sendDownload(
   { format = 'json', name, about = {}, batches }: Download,
 ): Promise<undefined> {
   exchange.res.set('Content-Disposition', `attachment; filename="${name}.${format}"`)
-  if (format === 'json') return sendList(exchange, { ...about, exported_at: jsonText(new Date()) }, 'items', batches)
+  if (format === 'json') return sendList(exchange, { ...about, exported_at: new Date() }, 'items', batches)
   await exchange.sendPieces(csvPieces(batches), 'text/csv; charset=utf-8')
 }
 
 /** Sends an object with a long list at its end, in batches. */
 export async function sendList(
   { sendPieces }: Pick<Exchange, 'sendPieces'>,
-  about: JsonMembers,
-  name: string,
-  batches: AsyncIterable<readonly object[]>,
-): Promise<undefined> {
-  await sendPieces(jsonObjectWithLists(about, { [name]: asTexts(batches) }), 'application/json; charset=utf-8')
-}
-
-/** One object with a long list at its end, for a list of such objects. */
-export function longObject(
   about: object,
   name: string,
   batches: AsyncIterable<readonly object[]>,
-): AsyncGenerator<string> {
-  return jsonObjectWithLists(jsonMembers(about), { [name]: asTexts(batches) })
+): Promise<undefined> {
+  await sendPieces(jsonPieces(about, { [name]: batches }), 'application/json; charset=utf-8')
 }
 
 async function* csvPieces(batches: AsyncIterable<readonly ExportRow[]>) {
@@ -62,8 +53,4 @@ async function* csvPieces(batches: AsyncIterable<readonly ExportRow[]>) {
     head = ''
   }
   if (head !== '') yield head
-}
-
-async function* asTexts(batches: AsyncIterable<readonly object[]>) {
-  for await (const rows of batches) yield rows.map(jsonText)
 }

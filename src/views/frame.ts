@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { type JsonMembers, type JsonText, jsonText, prefixMembers, storedJson } from '../json-text.ts'
-import type { FrameHit as FoundFrame, ShownFrame } from '../search/library-search.ts'
+import type { ShownFrame } from '../search/library-search.ts'
 import { KINDS, PLATFORMS, SHOTS, SOURCES, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
-import { matchShape, toHit } from './hit.ts'
+import { matchShape } from './hit.ts'
 
 /** The id of a frame in a request body. */
 export const frameIdSchema = z.string().min(1).max(64)
@@ -155,23 +154,3 @@ export function toFrame(document: ShownFrame, publicUrl: string, options: { prov
   }
 }
 export type PublicFrame = ReturnType<typeof toFrame>
-
-/** The same as JSON text. A stored document is spliced instead of parsed: a wall page has 120 of them. */
-export function toFrameText(hit: Pick<FoundFrame, 'text' | 'document'>, publicUrl: string): JsonText {
-  return splicedFrame(hit.text, publicUrl) ?? jsonText(toFrame(hit.document, publicUrl))
-}
-
-/** A hit as JSON text. */
-export function toHitText(hit: FoundFrame, publicUrl: string): JsonText {
-  const missing = hit.missing && jsonText(hit.missing)
-  const added = { score: jsonText(hit.score), matched: jsonText(hit.matched), missing }
-  const shown = splicedFrame(hit.text, publicUrl, added)
-  return shown ?? jsonText(toHit(hit, (document) => toFrame(document, publicUrl)))
-}
-
-/** A stored document has the members of the resource in the same order; only the image paths differ. */
-function splicedFrame(text: string | undefined, publicUrl: string, added?: JsonMembers): JsonText | undefined {
-  if (text === undefined) return undefined
-  return prefixMembers(storedJson(text), { renamed: IMAGE_MEMBERS, prefix: publicUrl, added })
-}
-const IMAGE_MEMBERS = { image_path: 'image_url', thumb_path: 'thumb_url' }

@@ -43,7 +43,7 @@ describe('an answer that is kept', () => {
           return undefined
         },
       })
-      return { status, ...JSON.parse(Buffer.concat(body!.map((piece) => Buffer.from(piece))).toString()) }
+      return { status, ...JSON.parse(body!) }
     }
     return { post, spent, publish: (next: string) => (version = next) }
   }
@@ -111,7 +111,7 @@ describe('a store that is away', () => {
         charge: async () => {},
       },
     )
-    expect([status, JSON.parse(body!.join('')).result]).toEqual([
+    expect([status, JSON.parse(body!).result]).toEqual([
       200,
       expect.objectContaining({ isError: true, _meta: { code: 'unavailable' } }),
     ])

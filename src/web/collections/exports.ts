@@ -7,7 +7,6 @@ import { contextOf } from '../../http/edge.ts'
 import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { holdUntilSent } from '../../http/rate-limit/spend.ts'
 import { isClientGone } from '../../http/stream-body.ts'
-import { jsonText } from '../../json-text.ts'
 import { loadBoard } from '../../library/collections/boards.ts'
 import { countSaves, listSaves } from '../../library/collections/saves.ts'
 import { toSlug } from '../../library/techniques/vocabulary.ts'
@@ -31,7 +30,7 @@ interface Exported {
   name: string
   title: string
   items: number
-  about?: Record<string, ReturnType<typeof jsonText>>
+  about?: object
   batches: Batches
 }
 
@@ -50,7 +49,7 @@ export function addExports(actions: Actions, deps: CollectionPagesDeps): void {
       name: toSlug(board.name) || `board-${board.id}`,
       title: board.name,
       items: pins.length,
-      about: { board: jsonText(shown) },
+      about: { board: shown },
       batches: pinnedBatches(deps, pins),
     })
   })
