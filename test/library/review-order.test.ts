@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { afterEach, expect, test } from 'vitest'
+import { type Account, createAccount } from '../../src/library/accounts/accounts.ts'
 import { storeCalibration } from '../../src/library/evaluation/calibration.ts'
 import { acceptReview, nextToReview, takeBackReview } from '../../src/library/frames/review.ts'
 import { addVideo, frameRows, openScripted, scriptedAnnotator, values } from './support.ts'
@@ -56,7 +57,7 @@ test('a frame without any value counts as reviewed once it is accepted, until it
   const accountId = accounts[0]!.id
 
   const accept = (frameId: string) => acceptReview(db, { frameId, accountId, values: {} })
-  expect(await accept(empty)).toEqual([])
+  expect(await accept(empty)).toEqual({ locked: [], taken: [] })
   expect(await queue()).toEqual([partly])
   // What was accepted twice at once is accepted.
   await Promise.all([accept(partly), accept(partly), accept(empty)])
@@ -65,4 +66,54 @@ test('a frame without any value counts as reviewed once it is accepted, until it
   expect(await queue()).toEqual([empty])
   await db.execute(sql`update annotations set created_at = now() + interval '1 second' where frame_id = ${partly}`)
   expect(await queue()).toEqual(both)
+})
+
+test('A8: of two who judge a frame at once one is first, and the other is told who', async () => {
+  service = await openScripted(
+    scriptedAnnotator('fair-vl@1', () => ({
+      values: values({ subject: 'ui', surface: 'slide', shot: 'no-face', zone: 'none' }, 'model', 0.5),
+    })),
+  )
+  const { db } = service.stores
+  const video = await addVideo(service, 1)
+  await service.drain()
+  const frameId = (await frameRows(service, video))[0]!.id
+  const people = await Promise.all(
+    ['ada', 'bob'].map((name) => createAccount(db, { email: `${name}@example.org`, role: 'operator' })),
+  )
+  const given = {
+    ada: { subject: 'terminal', surface: 'slide' },
+    bob: { subject: 'chart', surface: 'slide', shot: 'no-face' },
+  }
+  const judge = ({ id, email }: Account) =>
+    acceptReview(db, { frameId, accountId: id, values: given[email.split('@')[0] as 'ada' | 'bob'] })
+  let judged: Promise<Awaited<ReturnType<typeof acceptReview>>[]> | undefined
+  await db.transaction(async (tx) => {
+    await tx.execute(sql`select 1 from frames where id = ${frameId} for update`)
+    judged = Promise.all(people.map(judge))
+    await expect
+      .poll(
+        async () =>
+          (
+            await db.execute(sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+          ).rowCount,
+      )
+      .toBeGreaterThanOrEqual(2)
+  })
+  const answers = await judged!
+  const first = answers.findIndex(({ taken }) => taken.length === 0)
+  const [winner, loser] = [people[first]!, people[1 - first]!]
+  const lost = answers[1 - first]!
+  expect(answers[first]!.locked).toContain('subject')
+  expect(lost.taken).toEqual(['subject', 'surface'].map((attribute) => ({ attribute, by: winner.email })))
+  expect(lost.locked).toEqual(loser.email === 'bob@example.org' ? ['shot'] : [])
+
+  // Whatever the form of the second says, the first one's values stay.
+  const attributes = ['subject', 'surface', 'shot']
+  const taken = await takeBackReview(db, { frameId, accountId: loser.id, attributes })
+  expect(taken).toEqual(lost.locked)
+  const row = (await frameRows(service, video))[0]!
+  expect(row.subject).toBe(winner.email === 'ada@example.org' ? 'terminal' : 'chart')
+  expect(row.subject_provenance).toMatchObject({ source: 'person', by: `person:${winner.id}` })
 })

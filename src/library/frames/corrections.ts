@@ -14,11 +14,15 @@ import { plainText } from './sanitize-annotation.ts'
 /** The value a person sets and locks, per attribute; null unlocks it. */
 export type Correction = Partial<Record<AnnotatedAttribute, string | null>>
 
-/** Sets, locks or unlocks values. A correction that changes nothing appends no event. */
+/**
+ * Sets, locks or unlocks values. A correction that changes nothing appends no event. One that depends on the frame is
+ * made from its locked row.
+ */
 export async function correctFrame(
   db: DbOrTx,
-  { frameId, accountId, correction }: { frameId: string; accountId: string; correction: Correction },
+  given: { frameId: string; accountId: string; correction: Correction | ((row: FrameRow) => Correction) },
 ): Promise<void> {
+  const { frameId, accountId } = given
   if (!isId(frameId)) throw notFound('frame')
   await db.transaction(async (tx) => {
     const [found] = await tx.select({ videoId: frames.videoId }).from(frames).where(eq(frames.id, frameId))
@@ -28,6 +32,7 @@ export async function correctFrame(
     const video = await lockVideo(tx, found.videoId)
     const [row] = await tx.select().from(frames).where(eq(frames.id, frameId)).for('update')
     if (!row || !video) throw notFound('frame')
+    const correction = typeof given.correction === 'function' ? given.correction(row) : given.correction
     const vocabulary = await loadVocabulary(tx)
     const { changes, unlocked } = changesOf(row, correction, vocabulary)
     if (Object.keys(changes).length === 0 && unlocked.length === 0) return
@@ -48,6 +53,11 @@ export async function correctFrame(
       },
     })
   })
+}
+
+/** The author of a person's values, in their provenance. */
+export function toAuthor(accountId: string): string {
+  return `person:${accountId}`
 }
 
 type Changes = Partial<Record<AnnotatedAttribute, string>>
@@ -79,7 +89,7 @@ function lockedValues(changes: Changes, accountId: string) {
   const provenance: Provenance = {
     source: 'person',
     confidence: 1,
-    by: `person:${accountId}`,
+    by: toAuthor(accountId),
     at: new Date().toISOString(),
   }
   return Object.fromEntries(Object.entries(changes).map(([attribute, value]) => [attribute, { value, provenance }]))

@@ -7,7 +7,7 @@ import type { AnnotatedAttribute } from '../../vocabulary.ts'
 import { certaintySql, loadCalibrations } from '../evaluation/calibration.ts'
 import { CLOSED_LISTS, storedValue } from '../frame-attributes.ts'
 import { isId } from '../ids.ts'
-import { type Correction, correctFrame } from './corrections.ts'
+import { type Correction, correctFrame, toAuthor } from './corrections.ts'
 import { OUT_OF_LIST } from './provenance.ts'
 
 /* The review queue: frames in the order in which a review helps most. */
@@ -115,43 +115,83 @@ async function rowsOf(db: Db, ids: readonly string[]): Promise<Map<string, Frame
   return new Map(rows.map((row) => [row.id, row]))
 }
 
+/** A value that another person had set, and their address; null when their account is gone. */
+export interface TakenValue {
+  attribute: AnnotatedAttribute
+  by: string | null
+}
+
+/** `locked`: for `takeBackReview`. `taken`: what others had set before. */
+export interface Judgement {
+  locked: AnnotatedAttribute[]
+  taken: TakenValue[]
+}
+
 /**
  * Records a person's judgement: the given values are locked as theirs, even where they equal the model's. Values that a
- * person set before stay. The frame counts as reviewed also without any value. Returns the attributes that it locked,
- * for `takeBackReview`.
- * @throws AppError not_found, invalid_request
+ * person set before stay. The frame counts as reviewed also without any value. @throws AppError not_found,
+ * invalid_request
  */
 export async function acceptReview(
   db: Db,
   { frameId, accountId, values }: { frameId: string; accountId: string; values: Correction },
-): Promise<AnnotatedAttribute[]> {
-  const { row } = await frameToReview(db, frameId)
-  const open = REVIEWED.filter(
-    (attribute) => values[attribute] && storedValue(row, attribute).provenance?.source !== 'person',
-  )
-  const correction = Object.fromEntries(open.map((attribute) => [attribute, values[attribute]!]))
+): Promise<Judgement> {
+  let judged: { row: FrameRow; locked: AnnotatedAttribute[]; others: AnnotatedAttribute[] } | undefined
   await db.transaction(async (tx) => {
-    if (open.length > 0) await correctFrame(tx, { frameId, accountId, correction })
+    const correction = (row: FrameRow) => {
+      const given = REVIEWED.filter((attribute) => values[attribute])
+      const locked = given.filter((attribute) => authorOf(row, attribute) === undefined)
+      const others = given.filter((attribute) => ![undefined, toAuthor(accountId)].includes(authorOf(row, attribute)))
+      judged = { row, locked, others }
+      return Object.fromEntries(locked.map((attribute) => [attribute, values[attribute]!]))
+    }
+    await correctFrame(tx, { frameId, accountId, correction })
     const at = sql`now()`
     await tx
       .insert(reviewedFrames)
       .values({ frameId, at })
       .onConflictDoUpdate({ target: reviewedFrames.frameId, set: { at } })
   })
-  return open
+  const { row, locked, others } = judged!
+  return { locked, taken: await settersOf(db, row, others) }
 }
 
-/** Undoes `acceptReview`: unlocks the attributes, and the frame is in the queue again. @throws AppError not_found */
+/** The person who set a value, as provenance names them. */
+function authorOf(row: FrameRow, attribute: AnnotatedAttribute): string | undefined {
+  const { provenance } = storedValue(row, attribute)
+  return provenance?.source === 'person' ? provenance.by : undefined
+}
+
+/** Who set these values of a frame; those that no person set are left out. */
+export async function settersOf(db: Db, row: FrameRow, attributes: readonly string[]): Promise<TakenValue[]> {
+  const set = REVIEWED.filter((attribute) => attributes.includes(attribute) && authorOf(row, attribute) !== undefined)
+  if (set.length === 0) return []
+  const authors = sql.param([...new Set(set.map((attribute) => authorOf(row, attribute)))])
+  const { rows } = await db.execute<{ author: string; email: string | null }>(
+    sql`select author, email from unnest(${authors}::text[]) author join accounts on author = 'person:' || id`,
+  )
+  const emails = new Map(rows.map(({ author, email }) => [author, email]))
+  return set.map((attribute) => ({ attribute, by: emails.get(authorOf(row, attribute)!) ?? null }))
+}
+
+/**
+ * Undoes `acceptReview`: unlocks what the account itself set of these attributes, and the frame is in the queue again.
+ * Returns what it unlocked. @throws AppError not_found
+ */
 export async function takeBackReview(
   db: Db,
   { frameId, accountId, attributes }: { frameId: string; accountId: string; attributes: readonly string[] },
-): Promise<void> {
-  const known = REVIEWED.filter((attribute) => attributes.includes(attribute))
-  const correction = Object.fromEntries(known.map((attribute) => [attribute, null]))
+): Promise<AnnotatedAttribute[]> {
+  let own: AnnotatedAttribute[] = []
   await db.transaction(async (tx) => {
+    const correction = (row: FrameRow) => {
+      own = REVIEWED.filter((name) => attributes.includes(name) && authorOf(row, name) === toAuthor(accountId))
+      return Object.fromEntries(own.map((attribute) => [attribute, null]))
+    }
     await correctFrame(tx, { frameId, accountId, correction })
     await tx.delete(reviewedFrames).where(eq(reviewedFrames.frameId, frameId))
   })
+  return own
 }
 
 export interface Agreement {

@@ -8,6 +8,8 @@ import {
   REVIEWED,
   type ReviewFrame,
   type ReviewPlace,
+  settersOf,
+  type TakenValue,
   takeBackReview,
 } from '../../library/frames/review.ts'
 import { loadVocabulary } from '../../library/techniques/vocabulary.ts'
@@ -21,10 +23,12 @@ import { operatorHead } from './parts.ts'
 import { agreementList, type Judged, reviewForm } from './review-view.ts'
 
 const PLACE = /^([01])\.([0-9.e-]{1,24})\.([0-9A-Za-z-]{1,64})$/
+const JUDGED = z.string().regex(/^[0-9A-Za-z-]{1,64}:[a-z_,]{0,120}$/)
 const parameters = {
   after: { schema: z.string().regex(PLACE), description: 'The place in the queue that was seen last.' },
   at: { schema: z.string().regex(/^[0-9A-Za-z-]{1,64}$/), description: 'A frame to look at before the queue goes on.' },
-  undo: { schema: z.string().regex(/^[0-9A-Za-z-]{1,64}:[a-z_,]{0,120}$/), description: 'What can be taken back.' },
+  undo: { schema: JUDGED, description: 'What can be taken back.' },
+  taken: { schema: JUDGED, description: 'Told: what somebody else had set before.' },
 } as const satisfies Parameters
 const frameParameters = {
   kept: { schema: z.coerce.number().int().min(0).max(20), description: 'Told: values that were changed.' },
@@ -42,10 +46,11 @@ export function addReviewPages(actions: Actions, deps: OperatorDeps): void {
   const { db } = deps
 
   actions.page('/operator/review', 'operator', async ({ visitor, req }) => {
-    const { after, at, undo } = readParameters(req.originalUrl, parameters)
-    const [queue, agreement, again] = await Promise.all([
+    const { after, at, undo, taken } = readParameters(req.originalUrl, parameters)
+    const [queue, agreement, others, again] = await Promise.all([
       nextToReview(db, { after: parsePlace(after), limit: 2 }),
       findAgreement(db),
+      takenBefore(deps, taken),
       at === undefined ? undefined : frameToReview(db, at),
     ])
     // A judgement that was taken back is made again, then the queue goes on where it was.
@@ -58,7 +63,7 @@ export function addReviewPages(actions: Actions, deps: OperatorDeps): void {
     const form = first && reviewForm({ visitor, ...(await judgedOf(deps, first)), back, here, nextPath, place })
     const body = html`${operatorHead('review', 'Review')}
 <div id="review"${second && html` data-next-image="${await imageOf(deps, second)}"`}>
-${form ?? EMPTY}</div>
+${takenNotice(others)}${form ?? EMPTY}</div>
 ${agreementList(agreement)}`
     return { title: 'Review', current: 'operator', wide: true, modules: ['review.js'], body }
   })
@@ -75,6 +80,20 @@ ${kept !== undefined && keptNotice(kept, found.row.id)}<div id="review">${form}<
   })
 
   addReviewActions(actions, deps)
+}
+
+async function takenBefore({ db }: OperatorDeps, taken: string | undefined): Promise<TakenValue[]> {
+  if (taken === undefined) return []
+  const [frame, attributes] = taken.split(':') as [string, string]
+  return settersOf(db, (await frameToReview(db, frame)).row, attributes.split(','))
+}
+
+function takenNotice(others: readonly TakenValue[]): Html | false {
+  const told = others.map(({ attribute, by }) => `${attribute} by ${by ?? 'somebody whose account is gone'}`)
+  return (
+    others.length > 0 &&
+    html`<p class="notice" role="status">Set before you, so your values were not taken: ${told.join(', ')}.</p>`
+  )
 }
 
 function keptNotice(kept: number, id: string): Html {
@@ -111,17 +130,20 @@ const valuesOf = (fields: Fields, names: readonly string[]) =>
 function addReviewActions(actions: Actions, { db }: OperatorDeps): void {
   actions.action('/web/review/:id', 'operator', async ({ visitor, fields, param }) => {
     const at = { frameId: param('id'), accountId: visitor.account.id }
-    const attributes = await acceptReview(db, { ...at, values: valuesOf(fields, REVIEWED) })
-    const next = nextOf(fields)
-    const to = `${next}${next.includes('?') ? '&' : '?'}undo=${at.frameId}:${attributes.join(',')}`
-    return { json: { attributes, to }, to }
+    const { locked, taken } = await acceptReview(db, { ...at, values: valuesOf(fields, REVIEWED) })
+    const told = {
+      // What changed nothing cannot be taken back.
+      ...(locked.length > 0 || taken.length === 0 ? { undo: `${at.frameId}:${locked.join(',')}` } : {}),
+      ...(taken.length > 0 ? { taken: `${at.frameId}:${taken.map(({ attribute }) => attribute).join(',')}` } : {}),
+    }
+    const to = telling(nextOf(fields), told)
+    return { json: { attributes: locked, taken, to }, to }
   })
 
   actions.action('/web/review/:id/undo', 'operator', async ({ visitor, fields, param }) => {
-    const attributes = fields.one('attributes').split(',')
-    await takeBackReview(db, { frameId: param('id'), accountId: visitor.account.id, attributes })
-    const queue = nextOf(fields)
-    const to = `${queue}${queue.includes('?') ? '&' : '?'}at=${param('id')}`
+    const at = { frameId: param('id'), accountId: visitor.account.id }
+    const attributes = await takeBackReview(db, { ...at, attributes: fields.one('attributes').split(',') })
+    const to = telling(nextOf(fields), { at: at.frameId })
     return { json: { attributes, to }, to }
   })
 
@@ -137,6 +159,11 @@ function addReviewActions(actions: Actions, { db }: OperatorDeps): void {
     const changed = Object.keys(correction).length
     return { json: { changed }, to: `/operator/review/${param('id')}?kept=${changed}` }
   })
+}
+
+function telling(path: string, told: Readonly<Record<string, string>>): string {
+  const query = Object.entries(told).map(([name, value]) => `${name}=${value}`)
+  return `${path}${path.includes('?') ? '&' : '?'}${query.join('&')}`
 }
 
 function nextOf(fields: Asked['fields']): string {
