@@ -1,5 +1,5 @@
+import { sql } from 'drizzle-orm'
 import type { Tx } from '../db/client.ts'
-import { events } from '../db/schema/events.ts'
 import { EVENTS, type EventType, type NewEvent } from './catalogue.ts'
 import { currentVersion } from './versions.ts'
 
@@ -8,17 +8,20 @@ import { currentVersion } from './versions.ts'
  * catalogue throws, which rolls the transaction back.
  */
 export async function appendEvents(tx: Tx, list: readonly NewEvent[]): Promise<void> {
-  // A statement takes at most 65,535 parameters. Deleting a video can undo more saves than fit.
-  for (let from = 0; from < list.length; from += 5_000) {
-    const rows = list.slice(from, from + 5_000).map(({ type, subject, accountId, data }) => ({
-      type,
-      version: currentVersion(type),
-      subject,
-      accountId,
-      data: EVENTS[type].parse(data) as Record<string, unknown>,
-    }))
-    await tx.insert(events).values(rows)
-  }
+  if (list.length === 0) return
+  const rows = list.map(({ type, subject, accountId, data }) => ({
+    type,
+    version: currentVersion(type),
+    subject,
+    account_id: accountId,
+    data: EVENTS[type].parse(data),
+  }))
+  // One parameter, however many events: a full board that is deleted has 5,000.
+  await tx.execute(sql`
+    insert into events (type, version, subject, account_id, data)
+    select type, version, subject, account_id, data
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+        as e(type text, version smallint, subject text, account_id text, data jsonb)`)
 }
 
 export async function appendEvent<T extends EventType>(tx: Tx, event: NewEvent<T>): Promise<void> {

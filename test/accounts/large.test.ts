@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { finishDeletions, markAccountDeleted } from '../../src/library/accounts/accounts.ts'
-import { createBoard, listBoards } from '../../src/library/collections/boards.ts'
+import { createBoard, listBoards, loadBoard } from '../../src/library/collections/boards.ts'
 import { undoFrameReferences } from '../../src/library/collections/frame-references.ts'
 import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
+import { putBack, removeBoardForNow, removePinsForNow } from '../../src/library/collections/removals.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
+import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 import { eventsOf, expectCountsToAddUp, typesOf } from './records.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
@@ -88,4 +90,47 @@ test('the deletion of a large account is many transactions, may stop between any
   for (const { frameIds } of lists) await expectCountsToAddUp(stores.db, frameIds[7]!, 0)
   expect(await rows('select from accounts where id = $1', [accountId])).toEqual([])
   expect(await finishDeletions(stores.db)).toBe(0)
+})
+
+test('no transaction of the largest deeds writes more events than a full board has pins', async () => {
+  const { account } = await seedAccount(stores.db)
+  const accountId = account.id
+  const lists = await Promise.all([1, 2, 3, 4, 5].map(() => seedFrames(stores.db, { count: 1_000 })))
+  const all = lists.flatMap(({ frameIds }) => frameIds)
+  const at = { accountId, boardId: (await createBoard(stores.db, { accountId, name: 'full' })).id }
+  for (const { frameIds } of lists) await pinFrames(stores.db, { ...at, frameIds })
+  const pins = await removePinsForNow(stores.db, { ...at, frameIds: all.slice(1_000, 1_500) })
+  await putBack(stores.db, { accountId, id: pins.undo! })
+  const board = await removeBoardForNow(stores.db, at)
+  expect(await putBack(stores.db, { accountId, id: board.undo })).toMatchObject({ frames: 5_000, lost: 0 })
+  expect((await loadBoard(stores.db, at)).pins.map(({ frameId }) => frameId)).toEqual(all)
+
+  // A video whose frames thousands have saved and pinned.
+  const { videoId, frameIds } = lists[0]!
+  await rows(
+    `with people as (insert into accounts (id, email) select 'fan' || n, 'fan' || n || '@example.org'
+                       from generate_series(1, 300) n returning id),
+       saved as (insert into saves (account_id, frame_id) select p.id, f from people p, unnest($1::text[]) f),
+       boards as (insert into boards (id, account_id, name) select id, id, 'b' from people returning id)
+     insert into board_items (board_id, frame_id, position) select b.id, f, n * 1000
+       from boards b, unnest($1::text[]) with ordinality as given(f, n)`,
+    [frameIds.slice(0, 20)],
+  )
+  await deleteVideo(stores.db, videoId)
+  expect(await rows(`select distinct item_count from boards where id like 'fan%'`)).toEqual([{ item_count: 0 }])
+  expect(await rows('select item_count from boards where id = $1', [at.boardId])).toEqual([{ item_count: 4_000 }])
+  const undone = await rows<{ type: string; n: number }>(
+    `select type, count(*)::int as n from events
+      where data->>'cause' = 'video_deleted' and data->>'video_id' = $1 group by 1 order by 1`,
+    [videoId],
+  )
+  expect(undone).toEqual([
+    { type: 'board.frame_unpinned', n: 7_000 },
+    { type: 'frame.unsaved', n: 6_000 },
+  ])
+  const [most] = await rows<{ n: number }>(
+    'select max(n)::int as n from (select count(*) as n from events group by xmin::text) transactions',
+  )
+  // Beside the pins, what became of the board.
+  expect(most!.n).toBeLessThanOrEqual(5_001)
 })

@@ -7,16 +7,21 @@ import { removeSaves } from './saves.ts'
 
 /**
  * Removes frames that are about to be deleted from every save and board, with an event for each. Call it in the
- * deleting transaction, before the frames go: it locks their rows, so that no save or pin can slip in between.
+ * deleting transaction, before the frames go: it locks their rows, so that no save or pin can slip in between. With a
+ * `limit` it removes about as many rows; true when some may be left.
  */
 export async function undoFrameReferences(
   tx: Tx,
   frameIds: readonly string[],
   cause: 'frame_deleted' | 'video_deleted',
-): Promise<void> {
-  if (frameIds.length === 0) return
+  limit: number | null = null,
+): Promise<boolean> {
+  if (frameIds.length === 0) return false
   const ids = sql`any(${idArray(frameIds)})`
   await lockFrames(tx, sql`f.id = ${ids}`, 'update')
-  await removeSaves(tx, sql`s.frame_id = ${ids}`, cause)
-  await undoPins(tx, frameIds, cause)
+  const some = sql`select account_id, frame_id from saves where frame_id = ${ids} limit ${limit}`
+  const saves = await removeSaves(tx, sql`(s.account_id, s.frame_id) in (${some})`, cause)
+  if (saves.length > 0 && saves.length === limit) return true
+  const pins = await undoPins(tx, frameIds, cause, limit)
+  return limit !== null && pins >= limit
 }

@@ -201,21 +201,26 @@ export async function unpinFrames(
   })
 }
 
-/** Removes frames from every board. The caller has locked the frames' rows, so no pin of them can be in progress. */
+/**
+ * Removes frames from every board, or from the boards of `limit` pins; returns how many pins. The caller has locked the
+ * frames' rows, so no pin of them can be in progress.
+ */
 export async function undoPins(
   tx: Tx,
   frameIds: readonly string[],
   cause: 'frame_deleted' | 'video_deleted',
-): Promise<void> {
+  limit: number | null,
+): Promise<number> {
   const ids = sql`any(${idArray(frameIds)})`
-  const { rows } = await tx.execute<{ id: string }>(
-    sql`select id from boards
-         where id in (select board_id from board_items where frame_id = ${ids}) order by id for update`,
-  )
-  if (rows.length === 0) return
-  const boardIds = rows.map((row) => row.id)
-  await removePins(tx, sql`i.frame_id = ${ids}`, cause)
-  await tx.execute(sql`update boards set updated_at = now() where id = any(${sql.param(boardIds)}::text[])`)
+  const { rows } = await tx.execute<{ id: string }>(sql`
+    select id from boards
+     where id in (select board_id from board_items where frame_id = ${ids} order by board_id limit ${limit})
+     order by id for update`)
+  if (rows.length === 0) return 0
+  const boardIds = sql`any(${sql.param(rows.map((row) => row.id))}::text[])`
+  const unpinned = await removePins(tx, sql`i.frame_id = ${ids} and i.board_id = ${boardIds}`, cause)
+  await tx.execute(sql`update boards set updated_at = now() where id = ${boardIds}`)
+  return unpinned.length
 }
 
 /** The caller has locked the boards' rows. */

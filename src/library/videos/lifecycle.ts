@@ -1,5 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
-import type { Db } from '../../db/client.ts'
+import type { Db, DbOrTx } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { AppError, notFound } from '../../errors.ts'
@@ -7,7 +7,7 @@ import { appendEvent } from '../../events/append.ts'
 import { undoFrameReferences } from '../collections/frame-references.ts'
 import { idArray } from '../ids.ts'
 import { finishStages } from './stages.ts'
-import { lockVideo, toVideoFacts } from './videos.ts'
+import { lockVideo, requireVideo, toVideoFacts } from './videos.ts'
 
 /**
  * Queues a failed or cancelled video again. With `again` a ready video too, for a newer detector. Its frames stay
@@ -99,23 +99,35 @@ export async function whatGoesWith(db: Db, ids: readonly string[]): Promise<Loss
   return loss
 }
 
+/** Readers of the event log wait for each transaction, so one removes about as many saves and pins at most. */
+const REFERENCES_AT_ONCE = 2_000
+
 /**
- * Deletes a video, its frames, and all saves and pins of them, with an event each. A job removes its images afterwards.
- * @throws AppError not_found.
+ * Deletes a video, its frames, and all saves and pins of them, with an event each. The saves and pins go first, in
+ * short transactions: where it ends in between, the video is still there and can be deleted again. A job removes its
+ * images afterwards. @throws AppError not_found.
  */
 export async function deleteVideo(db: Db, id: string): Promise<void> {
+  await requireVideo(db, id)
+  const framesOf = async (tx: DbOrTx) => {
+    const rows = await tx.select({ id: frames.id }).from(frames).where(eq(frames.videoId, id))
+    return rows.map((row) => row.id)
+  }
+  const undoSome = () =>
+    db.transaction(async (tx) => undoFrameReferences(tx, await framesOf(tx), 'video_deleted', REFERENCES_AT_ONCE))
+  while (await undoSome());
   await db.transaction(async (tx) => {
     const video = await lockVideo(tx, id)
     if (!video) throw notFound('video')
-    const rows = await tx.select({ id: frames.id }).from(frames).where(eq(frames.videoId, id))
-    const frameIds = rows.map((row) => row.id)
+    const frameIds = await framesOf(tx)
+    // What was saved and pinned meanwhile.
     await undoFrameReferences(tx, frameIds, 'video_deleted')
     await tx.delete(videos).where(eq(videos.id, id))
     await appendEvent(tx, {
       type: 'video.deleted',
       subject: id,
       accountId: null,
-      data: { ...toVideoFacts(video), frame_count: rows.length, upload_key: video.uploadKey },
+      data: { ...toVideoFacts(video), frame_count: frameIds.length, upload_key: video.uploadKey },
     })
   })
 }
