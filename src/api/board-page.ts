@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import type { Db } from '../db/client.ts'
-import { sendJson } from '../http/compressed-body.ts'
-import type { KeptAnswers } from '../http/kept-answers.ts'
+import { CompressibleBody, sendJson } from '../http/compressed-body.ts'
+import type { VersionedCache } from '../http/versioned-cache.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import {
   BOARD_PAGE,
@@ -19,7 +19,7 @@ import { cursorParameter, linkNext } from './paging.ts'
 export interface BoardsDeps extends CollectionDeps {
   db: Db
   /** Cached pages of boards, keyed by the version of the board. */
-  kept: KeptAnswers
+  kept: VersionedCache<object>
 }
 
 /** The board that a path names, as the calling account's. */
@@ -31,8 +31,6 @@ export const itemParameters = { after: cursorParameter(PIN_CURSOR) } as const sa
 
 interface BoardPage {
   kind: 'own' | 'shared'
-  /** What names the board and whom it is shown to. */
-  name: string
   /** Finds the board, or refuses. */
   look: () => Promise<BoardVersion>
   view: (stored: LoadedBoard) => Promise<object>
@@ -42,14 +40,15 @@ interface BoardPage {
 export async function sendBoardPage(
   { db, kept, publicUrl }: BoardsDeps,
   { req, res, query: { after } }: { req: Request; res: Response; query: { after?: string | undefined } },
-  { kind, name, look, view }: BoardPage,
+  { kind, look, view }: BoardPage,
 ): Promise<undefined> {
-  const board = await kept.lookUp(`${kind} ${name}`, look)
-  const { body, next } = await kept.find(`${kind} ${board.id} ${board.version} ${after ?? ''}`, async () => {
+  const board = await look()
+  const { value } = await kept.getOrLoad(`${kind} board ${board.id} ${board.version} ${after ?? ''}`, async () => {
     const stored = await loadFoundBoard(db, board, { after, limit: BOARD_PAGE })
-    return { text: JSON.stringify({ board: await view(stored), next: stored.next }), next: stored.next }
+    const { next } = stored
+    return { body: new CompressibleBody(JSON.stringify({ board: await view(stored), next })), next }
   })
-  linkNext({ req, res }, publicUrl, { limit: undefined, next })
-  await sendJson(req, res, body)
+  linkNext({ req, res }, publicUrl, { limit: undefined, next: value.next })
+  await sendJson(req, res, value.body)
   return undefined
 }

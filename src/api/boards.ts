@@ -148,7 +148,6 @@ export const boardEndpoints = [
     async (deps: BoardsDeps, input) =>
       sendBoardPage(deps, input, {
         kind: 'own',
-        name: `${input.caller.account.id} ${input.params.id}`,
         look: () => findBoard(deps.db, boardOf(input)),
         view: (stored) => toBoardWithItems(deps, stored),
       }),

@@ -83,7 +83,6 @@ export const sharedBoardEndpoints = [
     async (deps: BoardsDeps, input) =>
       sendBoardPage(deps, input, {
         kind: 'shared',
-        name: input.params.token,
         look: () => findSharedBoard(deps.db, input.params.token),
         async view(stored) {
           const { shared_at: _, ...board } = await toBoardWithItems(deps, stored)

@@ -5,9 +5,7 @@ import type { Db } from '../db/client.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
 import { refuseDeclared } from '../http/declared-size.ts'
-import { contextOf } from '../http/edge.ts'
 import { endpoint } from '../http/endpoint.ts'
-import type { Intake } from '../http/intake.ts'
 import { pointsForBytes } from '../http/rate-limit/budgets.ts'
 import { receiveForm } from '../http/upload-form.ts'
 import { requireUtf8 } from '../http/utf8.ts'
@@ -22,7 +20,6 @@ export interface SubmitDeps {
   db: Db
   store: MediaStore
   maxUploadBytes: number
-  intake: Pick<Intake, 'paceOf'>
   resolveSource: (url: string) => ResolvedSource | undefined
   /** Why this installation cannot fetch a source; undefined when it can. */
   fetchable: (source: ResolvedSource) => string | undefined
@@ -108,20 +105,19 @@ export const submitEndpoints = [
 type Submission = { video: VideoRow; created: boolean }
 
 async function receive(req: Request, deps: SubmitDeps): Promise<Submission> {
-  const { db, store, intake, maxUploadBytes: maxBytes, resolveSource, fetchable } = deps
+  const { db, store, maxUploadBytes: maxBytes, resolveSource, fetchable } = deps
   if (req.is('application/json')) {
     const body = UrlBody.parse(await jsonBody(req))
     return submitUrl(db, body.url, resolveSource, { ...body, fetchable })
   }
   refuseTooLarge(req, maxBytes)
-  const pace = intake.paceOf(contextOf(req).address)
   if (req.is('multipart/form-data'))
     return receiveForm(req, ({ file, filename, fields }) =>
-      submitUpload(db, store, file, { filename, maxBytes, details: async () => parsedDetails(await fields), pace }),
+      submitUpload(db, store, file, { filename, maxBytes, details: async () => parsedDetails(await fields) }),
     )
   if (req.is(['video/*', 'application/octet-stream'])) {
     const { filename = '', ...rest } = readParameters(req.originalUrl, uploadParameters)
-    const options = { filename, maxBytes, details: () => parsedDetails(rest), pace }
+    const options = { filename, maxBytes, details: () => parsedDetails(rest) }
     return submitUpload(db, store, req, options)
   }
   throw new AppError(

@@ -3,7 +3,6 @@ import express, { type RequestHandler } from 'express'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { contextOf, isPreflight, openEdge, originForm, sendPreflight } from './edge.ts'
-import type { Intake } from './intake.ts'
 import { problemHandler, sendBareProblem } from './problem.ts'
 import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
 import type { CountRequest } from './request-times.ts'
@@ -15,8 +14,6 @@ export interface AppOptions {
   trustProxy: number
   /** Absent: the times of requests are not recorded. */
   countRequest?: CountRequest | undefined
-  /** Learns which addresses ask, and slows refused bodies. Absent: none is slowed. */
-  intake?: Intake
   /** The limits that requests without a charge of their own count against: refusals and OPTIONS. */
   limits: LocalLimits
   /** Routers in the order in which they are tried. Each holds full paths. */
@@ -27,7 +24,7 @@ export interface AppOptions {
  * The HTTP application: the edge (request context and headers), the routers, then 405 for known paths, 404, and
  * errors as JSON. It holds no state; `server/main.ts` wires it.
  */
-export function createApp({ logger, trustProxy, countRequest, intake, limits, routers }: AppOptions): RequestListener {
+export function createApp({ logger, trustProxy, countRequest, limits, routers }: AppOptions): RequestListener {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -36,13 +33,13 @@ export function createApp({ logger, trustProxy, countRequest, intake, limits, ro
   const methods = openAllowedMethods(routers)
   // Within Express, because it replaces the prototypes of request and response. That is slow for objects that were used
   // before.
-  app.use(beginRequest(openEdge({ logger, trustProxy, countRequest, intake }), limits, methods))
+  app.use(beginRequest(openEdge({ logger, trustProxy, countRequest }), limits, methods))
   for (const { router } of routers) app.use(router)
   app.use(refuseMethod(methods))
   app.use(() => {
     throw new AppError('not_found', 'There is nothing at this address. See /openapi.json for the API.')
   })
-  app.use(problemHandler(logger, limits, intake))
+  app.use(problemHandler(logger, limits))
   // Typed without its third parameter, which stands for Express' own last answer: HTML, outside the edge.
   const handle = app as unknown as (req: IncomingMessage, res: ServerResponse, last: (error?: unknown) => void) => void
   return (req, res) => {

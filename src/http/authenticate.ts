@@ -106,7 +106,7 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
   /** Failed checks are limited by address and by key. A valid key is never refused for the failures of others. */
   async function failure(req: Request, res: Response, bearer: string | undefined): Promise<AppError> {
     const subjects = [contextOf(req).address, prefixOf(bearer)].filter((subject) => subject !== undefined)
-    const waitSec = Math.max(...subjects.map(limits.failureWaitSec))
+    const waitSec = Math.max(...(await Promise.all(subjects.map(limits.countFailure))))
     if (waitSec > 0)
       return new AppError(
         'rate_limited',
@@ -115,7 +115,6 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
           retryAfterSec: waitSec,
         },
       )
-    await Promise.all(subjects.map(limits.noteFailure))
     res.set('WWW-Authenticate', challenge)
     return new AppError('unauthenticated', 'This endpoint needs a valid key.')
   }

@@ -40,12 +40,7 @@ export function openCachedReads(
   readModel: ReadModelVersion,
   { takeTurn, limits, maxBytes = 64 * 1024 * 1024 }: CachedReadsOptions,
 ): CachedReads {
-  const cache = openVersionedCache<CompressibleBody>({
-    readModel,
-    maxBytes,
-    // Twice the body: its compressed forms are kept beside it.
-    sizeOf: (body) => body.bytes.length * 2,
-  })
+  const cache = openVersionedCache<CompressibleBody>({ readModel, maxBytes })
   /** URL as written → the name of its read in ETags. Bounded by size, because URLs may be long. */
   const names = new LRUCache<string, string>({
     maxSize: 4 * 1024 * 1024,

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../logger.ts'
 import { addressReader } from './client-address.ts'
-import type { Intake } from './intake.ts'
 import type { Payer } from './rate-limit/budgets.ts'
 import type { CountRequest } from './request-times.ts'
 
@@ -35,15 +34,13 @@ interface EdgeOptions {
   logger: Logger
   trustProxy: number
   countRequest?: CountRequest | undefined
-  /** Learns which addresses ask. */
-  intake?: Pick<Intake, 'note'> | undefined
 }
 
 /**
  * Opens the edge. It creates each request's context, sets the headers of every answer, and logs the request at debug
  * level once its answer is sent.
  */
-export function openEdge({ logger, trustProxy, countRequest, intake }: EdgeOptions) {
+export function openEdge({ logger, trustProxy, countRequest }: EdgeOptions) {
   const addressOf = addressReader(trustProxy)
   const newId = requestIds()
   return (req: IncomingMessage, res: ServerResponse): RequestContext => {
@@ -54,7 +51,6 @@ export function openEdge({ logger, trustProxy, countRequest, intake }: EdgeOptio
       charged: false,
     }
     ;(req as WithContext)[CONTEXT] = context
-    intake?.note(context.address)
     res.setHeader('X-Request-Id', context.requestId)
     res.setHeader('X-Content-Type-Options', 'nosniff')
     res.setHeader('Referrer-Policy', 'strict-origin-when-cross-origin')

@@ -105,7 +105,7 @@ export interface Input<O extends Operation> {
   req: Request
   res: Response
   /** Takes points beyond the operation's own, when the request shows more work. @throws RateLimited */
-  charge(points: number): undefined | Promise<void>
+  charge(points: number): Promise<void>
   /** Takes one of the caller's concurrent slots of this kind until the answer is sent. @throws AppError rate_limited */
   hold(kind: Holding): void
   /** Streams a body of any length. Call `hold('longAnswers')` before. */

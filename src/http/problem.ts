@@ -5,7 +5,6 @@ import { isConnectionLoss } from '../db/connection-loss.ts'
 import { AppError, describeIssue, type ErrorCode, type ErrorDetail, typeName, unknownFields } from '../errors.ts'
 import { type Logger, scrub } from '../logger.ts'
 import { contextOf, loggedPath } from './edge.ts'
-import type { Intake } from './intake.ts'
 import { RateLimited } from './rate-limit/budgets.ts'
 import { chargeOnce, type LocalLimits, setRateLimitHeaders } from './rate-limit/spend.ts'
 import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
@@ -194,18 +193,6 @@ interface HandlerDeps {
   logger: Logger
   refused: RefusalLog
   limits: LocalLimits
-  intake: Pick<Intake, 'paceOf'> | undefined
-}
-
-/** Reads the rest of a refused body, so that its sender reads the answer. */
-function discardBody(req: IncomingMessage, pace: ReturnType<Intake['paceOf']> | undefined): void {
-  req.on('data', (chunk: Buffer) => {
-    const held = pace?.(chunk.length)
-    if (!held) return
-    req.pause()
-    void held.then(() => req.resume())
-  })
-  req.resume()
 }
 
 /**
@@ -213,7 +200,7 @@ function discardBody(req: IncomingMessage, pace: ReturnType<Intake['paceOf']> | 
  * connection.
  */
 function answerProblem(
-  { logger, refused, limits, intake }: HandlerDeps,
+  { logger, refused, limits }: HandlerDeps,
   error: unknown,
   req: IncomingMessage,
   res: ServerResponse,
@@ -223,34 +210,19 @@ function answerProblem(
   const problem = charged(limits, toAppError(error), req)
   const { requestId, address } = contextOf(req)
   const fields = { requestId, method: req.method, path: loggedPath(req), code: problem.code }
-  let isNews = true
   if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')
   else if (problem.code === 'unavailable') logger.warn({ ...fields, err: problem.cause }, 'dependency unavailable')
   // Without the details, which quote the request.
-  else isNews = refused(address, fields, 'request refused')
-  const answer = () => {
-    if (res.headersSent) res.destroy()
-    else sendProblem(req, res, problem)
-    // Flowing, it has a reader. A reader that failed leaves it paused.
-    if (!req.complete && req.readableFlowing !== true) discardBody(req, intake?.paceOf(address))
-  }
-  if (problem.code === 'rate_limited' && !isNews) setTimeout(answer, LATE_MS)
-  else answer()
+  else refused(address, fields, 'request refused')
+  if (res.headersSent) res.destroy()
+  else sendProblem(req, res, problem)
+  // The rest of a refused body is read, so that its sender reads the answer. A reader that failed leaves it paused.
+  if (!req.complete && req.readableFlowing !== true) req.resume()
 }
 
-/**
- * Delay of refusals for a client that ignores its limit: each of its connections then sends at most ten requests a
- * second.
- */
-const LATE_MS = 100
-
 /** The error handler at the end of the Express application. */
-export function problemHandler(
-  logger: Logger,
-  limits: LocalLimits,
-  intake?: Pick<Intake, 'paceOf'>,
-): ErrorRequestHandler {
+export function problemHandler(logger: Logger, limits: LocalLimits): ErrorRequestHandler {
   const refused = openRefusalLog(logger)
   // Express recognises an error handler by its four parameters.
-  return (error: unknown, req, res, _next) => answerProblem({ logger, refused, limits, intake }, error, req, res)
+  return (error: unknown, req, res, _next) => answerProblem({ logger, refused, limits }, error, req, res)
 }

@@ -6,8 +6,8 @@ const LINES = 20
 const WINDOW_MS = 60_000
 const MAX_ADDRESSES = 10_000
 
-/** Logs why a request of an address was refused. False once the address has had its lines of this minute. */
-export type RefusalLog = (address: string, fields: object, message: string) => boolean
+/** Logs why a request of an address was refused. */
+export type RefusalLog = (address: string, fields: object, message: string) => void
 
 /**
  * Logs the first refusals of each address in a minute, and then one line that counts the others. So one client can
@@ -40,10 +40,9 @@ export function openRefusalLog(
     if (count < lines) {
       logged.set(address, count + 1)
       logger.info(fields, message)
-      return true
+      return
     }
     if (unlogged++ === 0) setTimeout(tellCount, untilMs - now).unref()
     if (silenced.size < MAX_ADDRESSES) silenced.add(address)
-    return false
   }
 }

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { CompressibleBody } from './compressed-body.ts'
 import type { ReadModelVersion } from './read-model-version.ts'
 
 /** A value and the version it is valid for. Without a version it is valid for this request only and may not be kept. */
@@ -15,9 +16,13 @@ export interface VersionedCache<V extends object> {
   isKept(key: string, version: string): boolean
   /**
    * The value of a key: from memory, else from `load`, which runs once for all concurrent callers (`shared: false`:
-   * once for each). A failed load is not kept.
+   * once for each). A failed load is not kept. A key belongs to one type of value.
    */
-  getOrLoad(key: string, load: () => Promise<V>, options?: { shared?: boolean }): Versioned<V> | Promise<Versioned<V>>
+  getOrLoad<T extends V>(
+    key: string,
+    load: () => Promise<T>,
+    options?: { shared?: boolean },
+  ): Versioned<T> | Promise<Versioned<T>>
 }
 
 /**
@@ -28,12 +33,13 @@ export interface VersionedCache<V extends object> {
 export function openVersionedCache<V extends object>({
   readModel,
   maxBytes,
-  sizeOf,
+  sizeOf = sizeOfValue,
   keeps = () => true,
 }: {
   readModel: ReadModelVersion
   maxBytes: number
-  sizeOf: (value: V) => number
+  /** In bytes. */
+  sizeOf?: (value: V) => number
   /** Whether a loaded value may be kept at all. Absent: every one may. */
   keeps?: (value: V) => boolean
 }): VersionedCache<V> {
@@ -75,16 +81,25 @@ export function openVersionedCache<V extends object>({
       return find(key, undefined)
     },
     isKept: (key, version) => find(key, version) !== undefined,
-    getOrLoad(key, load, { shared = true } = {}) {
+    getOrLoad<T extends V>(key: string, load: () => Promise<T>, { shared = true } = {}) {
       const epoch = readModel.epoch()
-      const findOrLoad = (version: string): Versioned<V> | Promise<Versioned<V>> => {
-        const entry = find(key, version)
+      const findOrLoad = (version: string): Versioned<T> | Promise<Versioned<T>> => {
+        const entry = find(key, version) as Versioned<T> | undefined
         if (entry) return entry
         const loaded = shared ? startOnce(key, version, epoch, load) : start(key, version, epoch, load)
-        return loaded.then((value) => ({ value, version: readModel.epoch() === epoch ? version : undefined }))
+        return loaded.then((value) => ({
+          value: value as T,
+          version: readModel.epoch() === epoch ? version : undefined,
+        }))
       }
       const version = readModel.current()
       return typeof version === 'string' ? findOrLoad(version) : version.then(findOrLoad)
     },
   }
+}
+
+/** Of a body twice its length: its compressed forms are kept beside it. Of other values their length as JSON. */
+function sizeOfValue(value: object): number {
+  const body = 'body' in value ? value.body : value
+  return body instanceof CompressibleBody ? body.bytes.length * 2 : JSON.stringify(value).length * 2
 }

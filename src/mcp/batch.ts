@@ -6,7 +6,7 @@ export const MAX_BATCH = 20
 
 export interface BatchOptions {
   headers: RequestHeaders
-  charge(points: number): undefined | Promise<void>
+  charge(points: number): Promise<void>
   pointsOf(message: Message): number
   /** One call to its message. */
   answer(call: RpcCall): Promise<string>

@@ -21,8 +21,8 @@ import type { ToolCallContext, ToolCallOptions } from './tool-call.ts'
 /** The Model Context Protocol over JSON text, without HTTP. */
 
 export interface CallContext extends ToolCallContext {
-  /** Takes points from the caller's budget before anything runs, at once where it can. @throws AppError rate_limited */
-  charge(points: number): undefined | Promise<void>
+  /** Takes points from the caller's budget before anything runs. @throws AppError rate_limited */
+  charge(points: number): Promise<void>
 }
 
 export interface DispatcherOptions extends ToolCallOptions {

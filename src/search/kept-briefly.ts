@@ -1,16 +1,10 @@
+import { LRUCache } from 'lru-cache'
+
 /** How long a value is taken as it was. */
 const KEPT_MS = 1_000
 
-/** What `load` finds, loaded at most once a second. A failed load is not kept. */
-export function keptBriefly<T>(load: () => Promise<T>): () => Promise<T> {
-  let kept: { until: number; value: Promise<T> } | undefined
-  return () => {
-    if (kept && performance.now() < kept.until) return kept.value
-    const value = load()
-    kept = { until: performance.now() + KEPT_MS, value }
-    value.catch(() => {
-      kept = undefined
-    })
-    return value
-  }
+/** What `load` finds, loaded at most once a second, and once for all who wait. A failed load is not kept. */
+export function keptBriefly<T extends object>(load: () => Promise<T>): () => Promise<T> {
+  const cache = new LRUCache<'value', T>({ max: 1, ttl: KEPT_MS, fetchMethod: load })
+  return async () => (await cache.fetch('value'))!
 }

@@ -10,18 +10,15 @@ import type { LogTail } from '../events/tail.ts'
 import { createApp } from '../http/app.ts'
 import { createAuthentication, guardStreams } from '../http/authenticate.ts'
 import { openCachedReads } from '../http/cached-reads.ts'
-import { addressReader } from '../http/client-address.ts'
 import { endpointRouter } from '../http/endpoint-router.ts'
 import type { EventStreamLimits, EventStreams } from '../http/event-stream.ts'
-import { openIntake } from '../http/intake.ts'
-import { openKeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openReadModelVersion } from '../http/read-model-version.ts'
 import type { CountRequest } from '../http/request-times.ts'
 import type { Routes } from '../http/routes.ts'
-import { startInTurn } from '../http/start-in-turn.ts'
 import { openLongAnswers } from '../http/stream-body.ts'
 import { openTurns } from '../http/turns.ts'
+import { openVersionedCache } from '../http/versioned-cache.ts'
 import { openUnansweredSearches } from '../library/unanswered-searches.ts'
 import { fetchability } from '../library/videos/submit.ts'
 import type { Logger } from '../logger.ts'
@@ -79,6 +76,9 @@ export interface App {
   close(): Promise<void>
 }
 
+/** The most that pages, and what they are made of, may take in memory. */
+const PAGE_CACHE_BYTES = 48 * 1024 * 1024
+
 /** Wires the whole HTTP application: API, tool server and pages over one edge, one search and one set of budgets. */
 export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const { config, logger, db, limits, health, tail, streams, countJobs, countRequest } = deps
@@ -91,8 +91,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const readModel = openReadModelVersion(search, { ttlMs: overrides.versionTtlMs })
   const takeTurn = openTurns()
   const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
-  const kept = openKeptAnswers(readModel)
-  const intake = openIntake()
+  const kept = openVersionedCache<object>({ readModel, maxBytes: PAGE_CACHE_BYTES })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const longAnswers = openLongAnswers()
   const addresses = { resolve: findSource, fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }) }
@@ -100,7 +99,6 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     longAnswers,
     store,
     maxUploadBytes: config.maxUploadBytes,
-    intake,
     addresses,
     tail,
     streams,
@@ -110,7 +108,6 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     readImage: async (path) => readImage(toImageKey(path.replace(/^\/media\//, '')) ?? ''),
     db,
     search,
-    readModel,
     takeTurn,
     kept,
     sourceKeyOf,
@@ -141,7 +138,6 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     eventGuard: guardStreams(db, 'events:read'),
     checks: { database: () => db.execute(sql`select 1`).then(() => true) },
     maxUploadBytes: config.maxUploadBytes,
-    intake,
     allowPrivate: config.webhookAllowPrivate,
     secretsKeys: config.secretsKeys,
     resolveSource: addresses.resolve,
@@ -156,9 +152,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     ...pages.routers,
     docsPageRouter({ ...pages, documents, limits, publicUrl }),
   ]
-  const listener = startInTurn(createApp({ logger, trustProxy, countRequest, intake, limits, routers }), {
-    addressOf: addressReader(trustProxy),
-  })
+  const listener = createApp({ logger, trustProxy, countRequest, limits, routers })
   const close = async () => {
     pages.close()
     await unanswered[Symbol.asyncDispose]()

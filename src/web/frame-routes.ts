@@ -5,10 +5,9 @@ import { contextOf } from '../http/edge.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
-import type { ReadModelVersion } from '../http/read-model-version.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/turns.ts'
-import { openVersionedCache } from '../http/versioned-cache.ts'
+import type { VersionedCache } from '../http/versioned-cache.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
 import { savedAmong } from '../library/collections/saves.ts'
 import type { Logger } from '../logger.ts'
@@ -31,7 +30,7 @@ export interface FrameRoutesDeps {
   assets: Assets
   pages: SharedPages
   search: LibrarySearch
-  readModel: ReadModelVersion
+  kept: VersionedCache<object>
   takeTurn: TakeTurn
   limits: RateLimits
   logger: Logger
@@ -45,18 +44,13 @@ const MOST_BOARDS = 200
 
 /** `/frames/{id}`: shared by those without a session, and with what they may do for everyone else. */
 export function frameRouter(deps: FrameRoutesDeps): Routes {
-  const { db, assets, pages, search, readModel, takeTurn, limits, logger, publicUrl } = deps
+  const { db, assets, pages, search, kept, takeTurn, limits, logger, publicUrl } = deps
   const router = openRoutes()
   const cookie = sessionCookie(publicUrl)
-  const kept = openVersionedCache<FrameData>({
-    readModel,
-    maxBytes: 8 * 1024 * 1024,
-    sizeOf: (data) => JSON.stringify(data).length * 2,
-  })
 
   const find = async (req: Request, id: string) => {
     const load = () => takeTurn(contextOf(req).address, () => loadFrame(search, id))
-    return (await kept.getOrLoad(id, load)).value
+    return (await kept.getOrLoad(`frame ${id}`, load)).value
   }
 
   async function sendPrivate(req: Request, res: Response, id: string, visitor: Visitor): Promise<void> {

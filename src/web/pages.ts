@@ -1,9 +1,8 @@
 import type { Db } from '../db/client.ts'
-import type { KeptAnswers } from '../http/kept-answers.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
-import type { ReadModelVersion } from '../http/read-model-version.ts'
 import type { Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/turns.ts'
+import type { VersionedCache } from '../http/versioned-cache.ts'
 import type { Logger } from '../logger.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
@@ -29,9 +28,9 @@ export interface PagesDeps
     Pick<CollectionPagesDeps, 'longAnswers' | 'readImage'>,
     Omit<OperatorDeps, 'assets'> {
   search: LibrarySearch
-  readModel: ReadModelVersion
   takeTurn: TakeTurn
-  kept: KeptAnswers
+  /** Pages, and what they are made of. */
+  kept: VersionedCache<object>
   sourceKeyOf(term: string): string | undefined
   db: Db
   limits: RateLimits

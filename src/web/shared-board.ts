@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import type { Db } from '../db/client.ts'
+import { CompressibleBody } from '../http/compressed-body.ts'
 import { contextOf } from '../http/edge.ts'
-import type { KeptAnswers } from '../http/kept-answers.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
+import type { VersionedCache } from '../http/versioned-cache.ts'
 import { findSharedBoard } from '../library/collections/board-shares.ts'
 import { BOARD_PAGE, loadFoundBoard, PIN_CURSOR } from '../library/collections/boards.ts'
 import type { Logger } from '../logger.ts'
@@ -23,7 +24,7 @@ export interface SharedBoardDeps extends CollectionDeps {
   limits: RateLimits
   logger: Logger
   /** Finished pages, by the state of the board. */
-  kept: KeptAnswers
+  kept: VersionedCache<object>
 }
 
 /** `/shared/{token}`: a board for everyone with its link. Never cached or indexed; no other site sees the link. */
@@ -35,16 +36,16 @@ export function sharedBoardRouter({ db, assets, limits, logger, search, publicUr
     await limits.consume('anonymous', contextOf(req).address, POINTS.read)
     const { after } = readPageParameters(req.originalUrl, pageParameters)
     const token = String(req.params.token)
-    const found = await kept.lookUp(`shared ${token}`, () => findSharedBoard(db, token))
-    const page = await kept.find(`page ${found.id} ${found.version} ${after ?? ''}`, async () => {
+    const found = await findSharedBoard(db, token)
+    const { value: page } = await kept.getOrLoad(`shared ${found.id} ${found.version} ${after ?? ''}`, async () => {
       const stored = await loadFoundBoard(db, found, { after, limit: BOARD_PAGE })
       const { next } = stored
       const board = await toBoardWithItems({ search, publicUrl }, stored)
       const body = boardPage(board, { after, next })
       const head = boardCard(board, `${publicUrl}/shared/${token}`)
-      return { text: layout(assets, { title: board.name, noIndex: true, wide: true, body, head }), next }
+      return new CompressibleBody(layout(assets, { title: board.name, noIndex: true, wide: true, body, head }))
     })
-    return sendPage(res, { publicUrl, page: page.body })
+    return sendPage(res, { publicUrl, page })
   })
 
   // Where the link is pasted, this says what it shows (https://oembed.com). Not cached: the link may end.

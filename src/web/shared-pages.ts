@@ -1,9 +1,8 @@
 import type { Request, Response } from 'express'
 import { CompressibleBody } from '../http/compressed-body.ts'
 import { contextOf } from '../http/edge.ts'
-import type { ReadModelVersion } from '../http/read-model-version.ts'
 import type { TakeTurn } from '../http/turns.ts'
-import { openVersionedCache } from '../http/versioned-cache.ts'
+import type { VersionedCache } from '../http/versioned-cache.ts'
 import type { Assets } from './assets.ts'
 import { setPageCache, type ViewerOf } from './guard.ts'
 import { layout, type Page, sendPage, type Viewer } from './layout.ts'
@@ -11,7 +10,7 @@ import { layout, type Page, sendPage, type Viewer } from './layout.ts'
 interface SharedPagesDeps {
   assets: Assets
   viewerOf: ViewerOf
-  readModel: ReadModelVersion
+  kept: VersionedCache<object>
   takeTurn: TakeTurn
   publicUrl: string
 }
@@ -28,19 +27,11 @@ export interface SharedPages {
   send(req: Request, res: Response, page: SharedPage): Promise<void>
 }
 
-const MAX_BYTES = 16 * 1024 * 1024
-
-export function openSharedPages({ assets, viewerOf, readModel, takeTurn, publicUrl }: SharedPagesDeps): SharedPages {
-  const kept = openVersionedCache<CompressibleBody>({
-    readModel,
-    maxBytes: MAX_BYTES,
-    // Twice the body: its compressed forms are kept beside it.
-    sizeOf: ({ bytes }) => bytes.length * 2,
-  })
+export function openSharedPages({ assets, viewerOf, kept, takeTurn, publicUrl }: SharedPagesDeps): SharedPages {
   return {
     async send(req, res, { key, render }) {
       const viewer = await viewerOf(req)
-      const { value: page } = await kept.getOrLoad(`${viewer} ${key}`, () =>
+      const { value: page } = await kept.getOrLoad(`page ${viewer} ${key}`, () =>
         takeTurn(contextOf(req).address, async () => {
           const parts = await render(viewer)
           return new CompressibleBody(layout(assets, { ...parts, viewer }))

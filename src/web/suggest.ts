@@ -2,10 +2,9 @@ import { CompressibleBody, sendJson } from '../http/compressed-body.ts'
 import { contextOf } from '../http/edge.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
-import type { ReadModelVersion } from '../http/read-model-version.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/turns.ts'
-import { openVersionedCache } from '../http/versioned-cache.ts'
+import type { VersionedCache } from '../http/versioned-cache.ts'
 import type { Logger } from '../logger.ts'
 import { readParameters } from '../parameters.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
@@ -18,7 +17,7 @@ import { capitalized, counted } from './words.ts'
 export interface SuggestDeps {
   assets: Assets
   search: LibrarySearch
-  readModel: ReadModelVersion
+  kept: VersionedCache<object>
   takeTurn: TakeTurn
   limits: RateLimits
   logger: Logger
@@ -29,7 +28,6 @@ export interface SuggestDeps {
 const MOST = 4
 /** Longer texts are no beginnings of names. */
 const LONGEST = 80
-const MAX_BYTES = 2 * 1024 * 1024
 
 interface Suggestion {
   kind: 'technique' | 'brand' | 'video'
@@ -40,18 +38,13 @@ interface Suggestion {
 }
 
 /** `/web/suggest?q=`: techniques, brands and videos whose names match the typed text. It never searches frames. */
-export function suggestRouter({ assets, search, readModel, takeTurn, limits, logger, publicUrl }: SuggestDeps): Routes {
+export function suggestRouter({ assets, search, kept, takeTurn, limits, logger, publicUrl }: SuggestDeps): Routes {
   const router = openRoutes()
-  const kept = openVersionedCache<CompressibleBody>({
-    readModel,
-    maxBytes: MAX_BYTES,
-    sizeOf: ({ bytes }) => bytes.length * 2,
-  })
   router.get('/web/suggest', limitOpenReads(limits), async (req, res, next) => {
     // The address typed into a browser is no page.
     if (!wantsJson(req)) return next()
     const { q = '' } = readParameters(req.originalUrl, suggestParameters)
-    const { value } = await kept.getOrLoad(q.toLowerCase(), () =>
+    const { value } = await kept.getOrLoad(`suggestions ${q.toLowerCase()}`, () =>
       takeTurn(contextOf(req).address, async () => new CompressibleBody(JSON.stringify(await suggest(search, q)))),
     )
     res.set('Cache-Control', 'public, max-age=60')

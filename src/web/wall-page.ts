@@ -2,9 +2,8 @@ import type { Db } from '../db/client.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
-import type { ReadModelVersion } from '../http/read-model-version.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import { openVersionedCache } from '../http/versioned-cache.ts'
+import type { VersionedCache } from '../http/versioned-cache.ts'
 import { samplePalettes } from '../library/frames/palettes.ts'
 import { findUnderWay } from '../library/videos/under-way.ts'
 import type { Logger } from '../logger.ts'
@@ -25,7 +24,7 @@ export interface WallDeps {
   assets: Assets
   pages: SharedPages
   search: LibrarySearch
-  readModel: ReadModelVersion
+  kept: VersionedCache<object>
   limits: RateLimits
   logger: Logger
   publicUrl: string
@@ -76,24 +75,17 @@ function describeLibrary({ total = 0 }: FramePage): string {
 }
 
 /** The colours of the library, once for each version of the read model. */
-function colorsLoader({ db, readModel }: Pick<WallDeps, 'db' | 'readModel'>) {
-  const kept = openVersionedCache<string[]>({ readModel, maxBytes: 4_096, sizeOf: (colors) => colors.length * 14 })
-  return async () => (await kept.getOrLoad('', async () => colorsOf(await samplePalettes(db)))).value
+function colorsLoader({ db, kept }: Pick<WallDeps, 'db' | 'kept'>) {
+  return async () =>
+    (await kept.getOrLoad('colours of the library', async () => colorsOf(await samplePalettes(db)))).value
 }
 
-type Counts = Pick<FramePage, 'facets' | 'total' | 'readAs' | 'loosened'>
-
 /** Pages of frames. All pages of one set of filters share their counts, which cost more than the frames. */
-function framesLoader({ search, readModel }: Pick<WallDeps, 'search' | 'readModel'>) {
-  const kept = openVersionedCache<Counts>({
-    readModel,
-    maxBytes: 8 * 1024 * 1024,
-    sizeOf: (counts) => JSON.stringify(counts).length * 2,
-  })
+function framesLoader({ search, kept }: Pick<WallDeps, 'search' | 'kept'>) {
   return async (values: WallValues): Promise<FramePage> => {
     const query = toFrameQuery(values)
     let first: FramePage | undefined
-    const { value: counts } = await kept.getOrLoad(canonicalKey(omit(values, 'page', 'sort')), async () => {
+    const { value: counts } = await kept.getOrLoad(`counts ${canonicalKey(omit(values, 'page', 'sort'))}`, async () => {
       const found = await search.frames({ ...query, page: 1, facets: true, loosen: true })
       if (query.page === 1) first = found
       const { facets, total, readAs, loosened } = found

@@ -38,10 +38,7 @@ describe('an answer that is kept', () => {
         caller: undefined,
         signal: () => new AbortController().signal,
         inTurn: (act) => act(),
-        charge: (points) => {
-          spent.push(points)
-          return undefined
-        },
+        charge: async (points) => void spent.push(points),
       })
       return { status, ...JSON.parse(body!) }
     }

@@ -1,18 +1,16 @@
 import { Redis } from 'ioredis'
-import { LRUCache } from 'lru-cache'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Logger } from '../../logger.ts'
 import { BUDGETS, type Budget, RateLimited, type Usage } from './budgets.ts'
 import { type Hold, openHoldings } from './holdings.ts'
 import { openLocalWindows } from './local-window.ts'
-import { openPointBlocks } from './point-blocks.ts'
 
 export interface RateLimits {
   /**
-   * Takes points from the count that all processes share in Redis; synchronously while this process holds a block.
-   * While Redis is unavailable each process counts by itself, with the same budgets. @throws RateLimited
+   * Takes points from the count that all processes share in Redis. A budget that is used up is remembered here. While
+   * Redis is unavailable each process counts by itself, with the same budgets. @throws RateLimited
    */
-  consume(budget: Budget, subject: string, points: number): Usage | Promise<Usage>
+  consume(budget: Budget, subject: string, points: number): Promise<Usage>
   /** Takes points from this process's own count. For answers that an edge cache may keep. @throws RateLimited */
   consumeLocally(budget: Budget, subject: string, points: number): void
   /** Points per window of this installation, with RATE_LIMIT_SCALE applied. */
@@ -22,12 +20,10 @@ export interface RateLimits {
   /** Takes a slot of a kind whose concurrency is limited (`AT_ONCE`). */
   hold: Hold
   /**
-   * Seconds for which failed key checks of an address or key prefix are refused, after too many of them; 0 for none.
-   * Known in this process only.
+   * Counts one failed key check of an address or key prefix. After too many of them it returns the seconds for which
+   * they are refused, else 0.
    */
-  failureWaitSec(subject: string): number
-  /** Counts one failed key check. */
-  noteFailure(subject: string): Promise<void>
+  countFailure(subject: string): Promise<number>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -46,13 +42,11 @@ export interface RateLimitOptions {
 export function openRateLimits(options: RateLimitOptions): RateLimits {
   const { redis, settled } = connect(options)
   const limiters = openLimiters(redis, options)
-  const blocks = openPointBlocks()
   const windows = new Map(
     BUDGET_NAMES.map((budget) => [budget, openLocalWindows(limiters[budget].points, limiters[budget].duration)]),
   )
-  const blockedUntilMs = new LRUCache<string, number>({ max: 10_000 })
 
-  async function take(budget: Budget, subject: string, points: number): Promise<Usage> {
+  async function consume(budget: Budget, subject: string, points: number): Promise<Usage> {
     await settled
     const limiter = limiters[budget]
     try {
@@ -63,11 +57,8 @@ export function openRateLimits(options: RateLimitOptions): RateLimits {
     }
   }
 
-  const block = (subject: string, { resetSec }: Usage) => blockedUntilMs.set(subject, Date.now() + resetSec * 1000)
-
   return {
-    consume: (budget, subject, points) =>
-      blocks.spend(`${budget}:${subject}`, points, limiters[budget].points, (wanted) => take(budget, subject, wanted)),
+    consume,
     consumeLocally: (budget, subject, points) => windows.get(budget)!(subject, points),
     pointsOf: (budget) => limiters[budget].points,
     hold: openHoldings(),
@@ -76,17 +67,15 @@ export function openRateLimits(options: RateLimitOptions): RateLimits {
       const { points: limit, duration: windowSec } = limiter
       const result = await limiter.get(subject)
       if (!result) return { limit, windowSec, remaining: limit, resetSec: windowSec }
-      const usage = toUsage(limiter, result)
-      return { ...usage, remaining: usage.remaining + blocks.held(`${budget}:${subject}`) }
+      return toUsage(limiter, result)
     },
-    failureWaitSec: (subject) => Math.max(0, Math.ceil(((blockedUntilMs.get(subject) ?? 0) - Date.now()) / 1000)),
-    async noteFailure(subject) {
+    async countFailure(subject) {
       try {
-        const usage = await take('failures', subject, 1)
-        if (usage.remaining === 0) block(subject, usage)
+        await consume('failures', subject, 1)
+        return 0
       } catch (error) {
         if (!(error instanceof RateLimited)) throw error
-        block(subject, error.usage)
+        return error.usage.resetSec
       }
     },
     async [Symbol.asyncDispose]() {
@@ -136,6 +125,7 @@ function openLimiters(redis: Redis, { scale, prefix = 'rate' }: RateLimitOptions
       ...options,
       storeClient: redis,
       rejectIfRedisNotReady: true,
+      inMemoryBlockOnConsumed: options.points,
       insuranceLimiter: new RateLimiterMemory(options),
     })
   }

@@ -6,32 +6,25 @@ import type { RateLimits } from './rate-limits.ts'
 
 /**
  * Takes points and sets the limit headers (draft-ietf-httpapi-ratelimit-headers): for no-store answers only, because an
- * edge cache would hand one reader's count to another. At once where it can. A request that costs more than the whole
- * budget takes all of it.
+ * edge cache would hand one reader's count to another. A request that costs more than the whole budget takes all of it.
  * @throws RateLimited, with the headers already set
  */
-export function spend(
+export async function spend(
   limits: RateLimits,
   { req, res }: { req: IncomingMessage; res: ServerResponse },
   payer: Payer,
   points: number,
-): undefined | Promise<void> {
+): Promise<void> {
   const { budget, subject } = payer
   const context = contextOf(req)
   context.charged = true
   context.payer = payer
-  const spending = limits.consume(budget, subject, Math.min(points, limits.pointsOf(budget)))
-  if (!(spending instanceof Promise)) {
-    setRateLimitHeaders(res, spending)
-    return undefined
+  try {
+    setRateLimitHeaders(res, await limits.consume(budget, subject, Math.min(points, limits.pointsOf(budget))))
+  } catch (error) {
+    if (error instanceof RateLimited) setRateLimitHeaders(res, error.usage)
+    throw error
   }
-  return spending.then(
-    (usage) => setRateLimitHeaders(res, usage),
-    (error: unknown) => {
-      if (error instanceof RateLimited) setRateLimitHeaders(res, error.usage)
-      throw error
-    },
-  )
 }
 
 /** For answers that no cache may keep. */
@@ -45,15 +38,15 @@ export function setRateLimitHeaders(res: ServerResponse, { limit, windowSec, rem
  * minus the points of a write, so that the most expensive request can be made at all.
  * @throws RateLimited
  */
-export function spendMore(
+export async function spendMore(
   limits: RateLimits,
   exchange: { req: IncomingMessage; res: ServerResponse },
   points: number,
-): undefined | Promise<void> {
+): Promise<void> {
   const { payer } = contextOf(exchange.req)
   if (!payer) throw new Error('spendMore was called on a request that nothing has charged')
   const most = limits.pointsOf(payer.budget) - POINTS.write
-  return points > 0 ? spend(limits, exchange, payer, Math.max(1, Math.min(points, most))) : undefined
+  if (points > 0) await spend(limits, exchange, payer, Math.max(1, Math.min(points, most)))
 }
 
 /** Takes a slot until the answer is sent or its client has gone. @throws AppError rate_limited */

@@ -83,6 +83,7 @@ export function prefixOf(text: string | undefined): string | undefined {
 }
 
 interface AuthenticationRow {
+  hash: string
   id: string
   scopes: Scope[]
   last_used_at: Date | null
@@ -98,10 +99,10 @@ const DISABLED = 'a.disabled_at is not null'
 
 const AUTHENTICATE = {
   name: 'authenticate',
-  text: `select k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan,
+  text: `select k.hash, k.id, k.scopes, k.last_used_at, a.id as account_id, a.role, a.plan,
                 ${VALID} as is_valid, ${DISABLED} as is_disabled
            from api_keys k join accounts a on a.id = k.account_id
-          where k.hash = $1`,
+          where k.hash = any($1::text[])`,
 }
 
 /**
@@ -110,21 +111,20 @@ const AUTHENTICATE = {
  * the same path and the same time, and returns undefined.
  */
 export async function authenticate(db: Pick<Db, '$client'>, bearer: string | undefined): Promise<Caller | undefined> {
-  const found = await lookUpKey(db, bearer)
-  return typeof found === 'string' ? undefined : found
+  const presented = (bearer ?? '').slice(0, 200)
+  const hash = sha256(presented)
+  const found = (await lookUpKeys(db, [hash])).get(hash)
+  return isWellFormedKey(presented) && found !== 'disabled' ? found : undefined
 }
 
-/** As `authenticate`. A key of a disabled account may work again, a dead one never does. */
-export async function lookUpKey(
-  db: Pick<Db, '$client'>,
-  bearer: string | undefined,
-): Promise<Caller | 'disabled' | 'dead'> {
-  const presented = (bearer ?? '').slice(0, 200)
-  const wellFormed = isWellFormedKey(presented)
-  const { rows } = await db.$client.query<AuthenticationRow>({ ...AUTHENTICATE, values: [sha256(presented)] })
-  const row = rows[0]
-  if (!wellFormed || !row?.is_valid) return 'dead'
-  return row.is_disabled ? 'disabled' : toCaller(row)
+/** The owners of the keys of these hashes. A key of a disabled account may work again; one without an entry is dead. */
+export async function lookUpKeys(
+  { $client }: Pick<Db, '$client'>,
+  hashes: readonly string[],
+): Promise<Map<string, Caller | 'disabled'>> {
+  const { rows } = await $client.query<AuthenticationRow>({ ...AUTHENTICATE, values: [hashes] })
+  const valid = rows.filter(({ is_valid }) => is_valid)
+  return new Map(valid.map((row) => [row.hash, row.is_disabled ? 'disabled' : toCaller(row)]))
 }
 
 /**
@@ -139,7 +139,7 @@ export async function findCallers(db: DbOrTx, keyIds: readonly string[]): Promis
   return rows.map(toCaller)
 }
 
-function toCaller(row: AuthenticationRow): Caller {
+function toCaller(row: Omit<AuthenticationRow, 'hash'>): Caller {
   return {
     key: { id: row.id, scopes: row.scopes, lastUsedAt: row.last_used_at },
     account: { id: row.account_id, role: row.role, plan: row.plan },

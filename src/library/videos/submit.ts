@@ -85,8 +85,7 @@ async function submitVideo(db: Db, submission: VideoSubmission): Promise<{ video
 
 /**
  * Streams a file into the media store and queues it. The same bytes give the same video, and the second copy is
- * deleted. `details` is called once the bytes are stored, because a form may send its fields after the file. `pace`
- * may hold up the next chunks of the body.
+ * deleted. `details` is called once the bytes are stored, because a form may send its fields after the file.
  * @throws AppError payload_too_large, invalid_request for an empty file, conflict for bytes other than `expected`.
  */
 export async function submitUpload(
@@ -98,21 +97,16 @@ export async function submitUpload(
     maxBytes,
     details: read,
     expected,
-    pace,
   }: {
     filename: string
     maxBytes: number
     details: () => SubmissionDetails | Promise<SubmissionDetails>
     /** Size and checksum that the sender announced. Other bytes are refused. */
     expected?: { bytes: number; sha256: string | null }
-    pace?: Pace | undefined
   },
 ): Promise<{ video: VideoRow; created: boolean }> {
   const hash = createHash('sha256')
-  const hashed = through(body, (chunk) => {
-    hash.update(chunk)
-    return pace?.(chunk.length)
-  })
+  const hashed = through(body, (chunk) => hash.update(chunk))
   // Every copy gets its own key, so removing one never removes another submission's bytes.
   const uploadKey = `uploads/${randomBytes(16).toString('hex')}`
   const { bytes } = await store.put(uploadKey, hashed, 'application/octet-stream', { maxBytes })
@@ -141,16 +135,12 @@ export async function submitUpload(
   return { video, created }
 }
 
-/** Waits before more bytes are taken; undefined when they may come at once. */
-export type Pace = (bytes: number) => Promise<void> | undefined
-
-/** The same body. `see` gets each chunk first and may hold up the next one. */
-export function through(body: Readable, see: (chunk: Buffer) => Promise<void> | undefined): Readable {
+/** The same body. `see` gets each chunk first. */
+function through(body: Readable, see: (chunk: Buffer) => void): Readable {
   const seen = new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      const held = see(chunk)
-      if (held) held.then(() => done(null, chunk), done)
-      else done(null, chunk)
+      see(chunk)
+      done(null, chunk)
     },
   })
   // The upload may fail before the media store reads it. The store sees the error once it does.

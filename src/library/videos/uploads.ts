@@ -6,7 +6,7 @@ import { uploadParts, uploads } from '../../db/schema/uploads.ts'
 import type { VideoRow } from '../../db/schema/videos.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { type MediaStore, tooLarge } from '../../media/media-store.ts'
-import { type Pace, type SubmissionDetails, submitUpload, through } from './submit.ts'
+import { type SubmissionDetails, submitUpload } from './submit.ts'
 import { requireVideo } from './videos.ts'
 
 /*
@@ -113,22 +113,22 @@ const folderOf = (id: string) => `parts/${id}/`
 interface NewPart {
   n: number
   body: Readable
-  pace?: Pace
 }
 
 /**
- * Stores one part; a repeat replaces it. `pace` may hold up the next chunks of its body.
+ * Stores one part; a repeat replaces it.
  * @throws AppError not_found, conflict for a finished upload, invalid_request for a part that is not of this upload or
  * not of its length.
  */
-export async function putPart(db: Db, store: MediaStore, { n, body, pace, ...whose }: Whose & NewPart): Promise<void> {
+export async function putPart(db: Db, store: MediaStore, { n, body, ...whose }: Whose & NewPart): Promise<void> {
+  // Its sender may leave before the media store reads it. The store sees the error once it does.
+  body.on('error', () => undefined)
   const { id, bytes, partBytes, videoId } = await requireUpload(db, whose)
   if (videoId !== null) throw new AppError('conflict', 'This upload is finished. Begin a new one.')
   const parts = partsOf(bytes, partBytes)
   if (!Number.isInteger(n) || n < 0 || n >= parts) throw invalid('part', `This upload has the parts 0 to ${parts - 1}.`)
   const expected = Math.min(partBytes, bytes - n * partBytes)
-  const paced = pace ? through(body, (chunk) => pace(chunk.length)) : body
-  const stored = await store.put(folderOf(id) + n, paced, 'application/octet-stream', { maxBytes: expected })
+  const stored = await store.put(folderOf(id) + n, body, 'application/octet-stream', { maxBytes: expected })
   if (stored.bytes !== expected) {
     // It may have replaced a complete part.
     await db.delete(uploadParts).where(and(eq(uploadParts.uploadId, id), eq(uploadParts.n, n)))

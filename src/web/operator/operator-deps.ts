@@ -1,7 +1,6 @@
 import type { Db } from '../../db/client.ts'
 import type { LogTail } from '../../events/tail.ts'
 import type { EventStreams } from '../../http/event-stream.ts'
-import type { Intake } from '../../http/intake.ts'
 import type { RateLimits } from '../../http/rate-limit/rate-limits.ts'
 import type { AddressRules } from '../../library/videos/addresses.ts'
 import type { Logger } from '../../logger.ts'
@@ -17,7 +16,6 @@ export interface OperatorDeps extends CollectionDeps {
   logger: Logger
   store: MediaStore
   maxUploadBytes: number
-  intake: Pick<Intake, 'paceOf'>
   addresses: AddressRules
   tail: LogTail
   streams: EventStreams

@@ -1,7 +1,6 @@
 import type { Request } from 'express'
 import { z } from 'zod'
 import { AppError, invalid } from '../../errors.ts'
-import { contextOf } from '../../http/edge.ts'
 import { pointsForBytes } from '../../http/rate-limit/budgets.ts'
 import { holdUntilSent } from '../../http/rate-limit/spend.ts'
 import { findKnown } from '../../library/videos/submit.ts'
@@ -39,7 +38,7 @@ function toJson({ id, filename, bytes, partBytes, parts, received, videoId }: Up
  * where it stopped, in any process. No request is larger than a part.
  */
 export function addUploadActions(actions: Actions, deps: OperatorDeps): void {
-  const { db, store, intake, limits, maxUploadBytes: maxBytes } = deps
+  const { db, store, limits, maxUploadBytes: maxBytes } = deps
   const whose = ({ visitor, param }: Pick<Asked, 'visitor' | 'param'>) => ({
     accountId: visitor.account.id,
     id: param('id'),
@@ -74,8 +73,7 @@ export function addUploadActions(actions: Actions, deps: OperatorDeps): void {
     async (asked) => {
       holdUntilSent(limits, asked, 'uploads')
       const n = Number(asked.param('n'))
-      const pace = intake.paceOf(contextOf(asked.req).address)
-      await putPart(db, store, { ...whose(asked), n, body: asked.req, pace })
+      await putPart(db, store, { ...whose(asked), n, body: asked.req })
       return { part: n }
     },
     (req) => pointsForBytes(lengthOf(req)),

@@ -1,5 +1,4 @@
 import { AppError, invalid } from '../../errors.ts'
-import { contextOf } from '../../http/edge.ts'
 import { POINTS, pointsForBytes } from '../../http/rate-limit/budgets.ts'
 import { holdUntilSent } from '../../http/rate-limit/spend.ts'
 import { receiveForm } from '../../http/upload-form.ts'
@@ -97,7 +96,7 @@ async function againPage({ db }: OperatorDeps, visitor: Asked['visitor'], ids: r
 }
 
 /** A file in one request, for pages without script. The session's token is a field of the form. */
-function addPlainUpload(actions: Actions, { db, store, intake, limits, maxUploadBytes: maxBytes }: OperatorDeps): void {
+function addPlainUpload(actions: Actions, { db, store, limits, maxUploadBytes: maxBytes }: OperatorDeps): void {
   actions.form(
     '/web/videos/file',
     'operator',
@@ -108,7 +107,6 @@ function addPlainUpload(actions: Actions, { db, store, intake, limits, maxUpload
         submitUpload(db, store, file, {
           filename,
           maxBytes,
-          pace: intake.paceOf(contextOf(req).address),
           details: async () => {
             const { form, ...given } = await fields
             if (!isFormToken(visitor.token, form))
