@@ -101,7 +101,7 @@ export async function setPlan(db: DbOrTx, { accountId, plan }: { accountId: stri
 
 /** What `deleteAccount` would delete. Expired and revoked keys are not counted. */
 export async function whatAccountHolds(
-  db: Db,
+  db: DbOrTx,
   accountId: string,
 ): Promise<{ keys: number; saves: number; boards: number }> {
   const { rows } = await db.execute<Record<'keys' | 'saves' | 'boards', string>>(sql`
@@ -155,18 +155,24 @@ const SAVES_AT_ONCE = 2_000
 
 /** Removes saves, pins and boards with an event for each, a board at most in a transaction, then the account. */
 async function finishDeletion(db: Db, accountId: string, signal?: AbortSignal): Promise<void> {
-  const isLeft = () =>
+  const removeSome = () =>
     db.transaction(async (tx) => {
-      // In the lock order of frame-facts.ts: account, frames, boards. A last write of the account waits here.
+      // One process at a time. Not `for update`: a pin that holds its board would wait for it, and this for the board.
+      await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
+      return (await deleteSomeSaves(tx, { accountId, limit: SAVES_AT_ONCE })) || deleteSomeBoard(tx, accountId)
+    })
+  const end = () =>
+    db.transaction(async (tx) => {
+      // Waits for the last writes of the account, and locks nothing else. Only the next statement sees what they wrote.
       const { rowCount } = await tx.execute(sql`select 1 from accounts where id = ${accountId} for update`)
-      if (rowCount === 0) return false
-      if ((await deleteSomeSaves(tx, { accountId, limit: SAVES_AT_ONCE })) || (await deleteSomeBoard(tx, accountId)))
-        return true
+      if (rowCount === 0) return true
+      const { saves, boards } = await whatAccountHolds(tx, accountId)
+      if (saves + boards > 0) return false
       await tx.delete(accounts).where(eq(accounts.id, accountId))
       await appendEvent(tx, { type: 'account.deleted', subject: accountId, accountId, data: {} })
-      return false
+      return true
     })
-  while (!signal?.aborted && (await isLeft()));
+  while (!signal?.aborted) if (!(await removeSome()) && (await end())) return
 }
 
 /**

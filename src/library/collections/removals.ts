@@ -125,6 +125,8 @@ export interface PutBack {
  */
 export async function putBack(db: Db, { accountId, id }: { accountId: string; id: string }): Promise<PutBack> {
   return db.transactionOf(accountId, async (tx) => {
+    // The account before the removal, as its deletion locks them.
+    await tx.execute(sql`select 1 from accounts where id = ${accountId} for key share`)
     const { rows } = await tx.execute<{ kind: PutBack['kind']; data: unknown; ranks: Ranks | null }>(sql`
       select kind, data - 'pins' as data,
              (select jsonb_object_agg(pin->>'frameId', coalesce((pin->>'position')::int, n - 1))
