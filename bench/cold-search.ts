@@ -299,7 +299,7 @@ function casesOf(prefix: string, count: number): Record<string, Question[]> {
   })
   const rows = { limit: 120, matchingStrategy: 'all', showRankingScore: true, attributesToRetrieve: ['key', 'doc'] }
   const wall = (q: string, more: string, filters: FrameFilters = {}, extra: object = {}): Question => {
-    const { indexUid, ...asked } = frameQuery(prefix, readQuestion(q), filters)
+    const { indexUid, ...asked } = frameQuery(prefix, readQuestion(q).wanted, filters)
     const path = `/indexes/${indexUid}/search`
     return {
       path: `/api/frames?q=${encodeURIComponent(q)}${more}`,

@@ -5,7 +5,7 @@ import { rebuildMirror } from '../src/projections/search/mirror.ts'
 import { recordNotReady } from '../src/projections/search/mirror-progress.ts'
 import type { FrameQuery } from '../src/search/library-search.ts'
 import { mirrorState } from '../src/search/meilisearch/mirror-state.ts'
-import { INDEXES } from '../src/search/meilisearch/settings.ts'
+import { INDEX } from '../src/search/meilisearch/settings.ts'
 import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import type { About } from './support/bench.ts'
@@ -110,7 +110,7 @@ export async function run(args: string[]): Promise<object | undefined> {
     console.log(`${frames} frames, filled in ${fillSeconds} s; Meilisearch ${(await client.getVersion()).pkgVersion}`)
     console.table(figures)
   }
-  for (const name of INDEXES) await client.deleteIndexIfExists(`bench_paging_${name}`)
+  await client.deleteIndexIfExists(`bench_paging_${INDEX}`)
   // A seeded library has one state for the mirrors of all measurements.
   if (!hadMirror) await recordNotReady(db)
   return { bench: 'paging', frames, fill_seconds: fillSeconds, figures }

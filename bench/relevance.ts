@@ -159,14 +159,15 @@ const withIds =
 
 /** Brings every engine up to the library and asks it. */
 function openJudge(db: Db, note: Note): (kind: Score['kind'], judged: readonly Judged[]) => Promise<void> {
-  const engines: Record<string, LibrarySearch> = { postgres: openPostgresSearch(db.$client) }
+  const reads = openPostgresSearch(db.$client)
+  const engines: Record<string, LibrarySearch> = { postgres: reads }
   const { meili } = parseConfig(process.env)
   const options = meili && { ...meili, prefix: 'bench_relevance' }
   const sink = options && openMeiliSink(options)
   if (options)
     engines.meilisearch = openMeiliSearch({
       ...options,
-      reads: engines.postgres!,
+      reads,
       mirror: () => mirrorState(db),
       timeoutMs: 30_000,
     })

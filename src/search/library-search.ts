@@ -1,3 +1,4 @@
+import type { Met } from './text/match.ts'
 import type { Kind, Platform, Shot, Source, Subject, Surface, Tone, Zone } from '../vocabulary.ts'
 
 /**
@@ -185,16 +186,14 @@ interface Match {
   score: number
   /** Field → HTML-escaped text with `<em>` around what matched. */
   matched: Record<string, string>
-  /** Words of the query that the document does not meet. Absent where it meets all. */
+  /** How each word is met that is met, in the order of the question: of frames found by words. */
+  met?: readonly Met[]
+  /** Words that the document does not have as a word, an attribute or a synonym. Absent where it has all. */
   missing?: readonly string[]
 }
 export type Hit<T> = { readonly document: T } & Match
 
-/**
- * `text`: the document as JSON, with its fields in the order of `ShownFrame`.
- * An engine that stores it so returns it, and a response is assembled without parsing it.
- */
-export type FrameHit = Hit<ShownFrame> & { readonly text?: string }
+export type FrameHit = Hit<ShownFrame>
 
 /** How a query in words was read. */
 export interface ReadAs {

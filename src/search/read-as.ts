@@ -1,29 +1,37 @@
 import type { ReadAs } from './library-search.ts'
-import type { ReadTerm } from './text/query.ts'
 import type { Question } from './text/question.ts'
+import { isMet, type Sense } from './text/senses.ts'
 
-/** How a question was read, for its answer. `letGo`: terms that not every frame of the set meets. */
+/** How a question was read, for its answer. `letGo`: what not every frame of the set meets. */
 export function readAsOf(
-  { wanted, excluded, ignored }: Question,
-  letGo: readonly ReadTerm[] = [],
-  met: number = wanted.length,
+  { excluded, ignored }: Question,
+  senses: readonly Sense[],
+  letGo: readonly Sense[] = [],
+  met: number = senses.length,
 ): ReadAs {
   return {
-    words: wanted.map((term) => ({
-      word: wordOf(term),
-      as: term.quoted ? ['exact text'] : [...term.named, 'text'],
-    })),
-    without: excluded.map(wordOf),
+    words: senses.map((sense) => ({ word: sense.text, as: meetingOf(sense) })),
+    without: excluded.map(({ text }) => text),
     ignored,
-    let_go: letGo.map(wordOf),
+    let_go: letGo.map(({ text }) => text),
     met,
   }
 }
 
-/** The words of a hit that it does not meet; undefined where it meets all. */
-export function missingOf(terms: readonly ReadTerm[], met: readonly boolean[] | undefined): string[] | undefined {
-  return met && terms.filter((_, n) => !met[n]).map(wordOf)
-}
+/** Words of the library that are told of one that it lacks. */
+const MAX_TOLD = 3
 
-const wordOf = ({ words, quoted, exact }: ReadTerm): string =>
-  quoted && words.length > 1 ? `"${words.join(' ')}"` : words.join(exact ? '' : ' ')
+function meetingOf(sense: Sense): string[] {
+  if (sense.quoted) return ['exact text']
+  const { named, inNames, guesses } = sense
+  if (isMet(sense) || !guesses) return [...named, ...(inNames.length > 0 ? ['title or brand'] : []), 'text']
+  const told = (what: string, words: readonly string[]) =>
+    words.length > 0 ? [`${what} ${words.slice(0, MAX_TOLD).join(', ')}${words.length > MAX_TOLD ? ' …' : ''}`] : []
+  const { longer, parts, close, pairs } = guesses
+  const guessed = [
+    ...told('beginning of', longer),
+    ...told('part of', parts),
+    ...told('typo of', [...close, ...pairs.map((pair) => pair.join(' '))]),
+  ]
+  return guessed.length > 0 ? guessed : ['text']
+}

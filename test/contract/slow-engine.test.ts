@@ -29,7 +29,7 @@ afterAll(() => api[Symbol.asyncDispose]())
 /** Answers every question with the same frame, in the form that Meilisearch does. */
 async function standInEngine(): Promise<Engine> {
   const [frame] = await openPostgresSearch(api.service.stores.db.$client).framesByIds([api.frameId])
-  const hit = { ...toStored('frames', frame!), _rankingScore: 0.9 }
+  const hit = { ...toStored(frame!), _rankingScore: 0.9 }
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk

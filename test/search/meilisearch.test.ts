@@ -5,7 +5,7 @@ import { syncMirror } from '../../src/projections/search/mirror.ts'
 import { searchOnlyKey } from '../../src/search/meilisearch/connection.ts'
 import { mirrorState } from '../../src/search/meilisearch/mirror-state.ts'
 import { openMeiliSearch } from '../../src/search/meilisearch/search.ts'
-import { INDEXES } from '../../src/search/meilisearch/settings.ts'
+import { INDEX } from '../../src/search/meilisearch/settings.ts'
 import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
 import { openPostgresSearch } from '../../src/search/postgres/search.ts'
 import { meiliMissing, openMeili } from '../support/meilisearch.ts'
@@ -43,12 +43,12 @@ if (missing) {
       follow,
       async frameIds() {
         const ids: string[] = []
-        for await (const batch of sink.revisions('frames')) ids.push(...batch.map(({ id }) => id))
+        for await (const batch of sink.revisions()) ids.push(...batch.map(({ id }) => id))
         return ids
       },
       async [Symbol.asyncDispose]() {
         const client = new Meilisearch({ host: meili.url, ...(meili.key ? { apiKey: meili.key } : {}) })
-        for (const index of INDEXES) await client.deleteIndexIfExists(`${prefix}_${index}`)
+        await client.deleteIndexIfExists(`${prefix}_${INDEX}`)
         await meili[Symbol.asyncDispose]()
         await stores[Symbol.asyncDispose]()
       },

@@ -47,11 +47,11 @@ export async function copySince(
   }
 }
 
-/** The current documents of these ids; unknown ids are left out. */
-export async function loadChanges(db: Db, kind: DocumentKind, ids: readonly string[]): Promise<DocumentChanges> {
+/** The current frames of these ids; unknown ids are left out. */
+export async function loadChanges(db: Db, ids: readonly string[]): Promise<DocumentChanges> {
   const rows = await rowsOf<StoredRow>(
     db,
-    sql`select kind, id, doc from ${DOCUMENTS} where kind = ${kind} and id = any(${sql.param([...ids])})`,
+    sql`select kind, id, doc from ${DOCUMENTS} where kind = 'frames' and id = any(${sql.param([...ids])})`,
   )
   return toChanges(rows)
 }

@@ -1,24 +1,22 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { DOCUMENT_KINDS, type DocumentKind } from '../../search/library-search.ts'
-import { DOCUMENTS, ENTRIES, FRAMES, rowsOf } from '../../search/postgres/tables.ts'
+import { DOCUMENTS, FRAMES, rowsOf } from '../../search/postgres/tables.ts'
 import { lockReadModel } from '../../search/postgres/write.ts'
 import { CHUNK, loadChanges } from './mirror-copy.ts'
 import { type CopiedState, type MirrorDeps, type ModelState, recordNotReady } from './mirror-progress.ts'
 import { nothingFound, type Reconciliation } from './reconciliation.ts'
 
-/** Compares one kind with the read model at `version` by id and revision, and repairs it. It skips later changes. */
-export async function repairKind(
+/** Compares the frames with the read model's at `version` by id and revision, and repairs it. It skips later changes. */
+export async function repairFrames(
   { db, sink, signal }: MirrorDeps,
-  kind: DocumentKind,
   found: Reconciliation,
   version: string,
 ): Promise<void> {
-  const { wanted, later } = await loadRevisions(db, kind, version)
+  const { wanted, later } = await loadRevisions(db, version)
   found.checked += wanted.size
   const extra: string[] = []
   const put: string[] = []
-  for await (const batch of sink.revisions(kind)) {
+  for await (const batch of sink.revisions()) {
     signal?.throwIfAborted()
     for (const { id, revision } of batch) {
       if (later.has(id)) continue
@@ -34,17 +32,16 @@ export async function repairKind(
   found.missing += wanted.size
   found.extra += extra.length
   put.push(...wanted.keys())
-  if (extra.length > 0) await sink.apply({ put: {}, remove: { [kind]: extra } })
+  if (extra.length > 0) await sink.apply({ put: {}, remove: { frames: extra } })
   for (let from = 0; from < put.length; from += CHUNK) {
     signal?.throwIfAborted()
-    await sink.apply(await loadChanges(db, kind, put.slice(from, from + CHUNK)))
+    await sink.apply(await loadChanges(db, put.slice(from, from + CHUNK)))
   }
 }
 
 /** `wanted`: revisions by id at `version`. `later`: ids changed after it. */
 async function loadRevisions(
   db: Db,
-  kind: DocumentKind,
   version: string,
 ): Promise<{ wanted: Map<string, string>; later: Set<string> }> {
   const wanted = new Map<string, string>()
@@ -53,7 +50,7 @@ async function loadRevisions(
     const rows = await rowsOf<{ id: string; revision: string; later: boolean }>(
       db,
       sql`select id, revision, version > ${version} as later from ${DOCUMENTS}
-           where kind = ${kind} and id > ${after} and (doc is not null or version > ${version})
+           where kind = 'frames' and id > ${after} and (doc is not null or version > ${version})
            order by id limit 20000`,
     )
     if (rows.length === 0) return { wanted, later }
@@ -65,23 +62,18 @@ async function loadRevisions(
   }
 }
 
-/** Repairs kinds whose number of documents differs although all was copied: the index was changed from outside. */
+/** Repairs the index if its number of frames differs although all was copied: it was changed from outside. */
 export async function repairCounts(deps: MirrorDeps, live: ModelState): Promise<void> {
   const { db, sink } = deps
   const found = nothingFound()
-  const rows = await rowsOf<{ kind: DocumentKind; n: number; version: string }>(
+  const [row] = await rowsOf<{ n: number; version: string }>(
     db,
-    sql`select kind, n, version from read_models, (
-          select 'frames' as kind, count(*)::int as n from ${FRAMES}
-          union all select kind, count(*)::int from ${ENTRIES} group by kind) held where engine = 'postgres'`,
+    sql`select (select count(*)::int from ${FRAMES}) as n, version from read_models where engine = 'postgres'`,
   )
-  const { version } = rows[0]!
-  if (version !== live.version) return
-  for (const kind of DOCUMENT_KINDS) {
-    if ((await sink.count(kind)) === (rows.find((row) => row.kind === kind)?.n ?? 0)) continue
-    await recordNotReady(db)
-    await repairKind(deps, kind, found, version)
-  }
+  const { n, version } = row!
+  if (version !== live.version || (await sink.count()) === n) return
+  await recordNotReady(db)
+  await repairFrames(deps, found, version)
   await raiseVersionIfWrong(db, found)
 }
 
@@ -94,16 +86,13 @@ export async function raiseVersionIfWrong(db: Db, { missing, stale, extra }: Rec
   })
 }
 
-/** Whether the engine has no document of a kind although some were copied. */
+/** Whether the engine has no frame although some were copied. */
 export async function wasEmptied({ db, sink }: MirrorDeps, copied: CopiedState): Promise<boolean> {
-  for (const kind of DOCUMENT_KINDS) {
-    if ((await sink.count(kind)) > 0) continue
-    const [row] = await rowsOf<{ some: boolean }>(
-      db,
-      sql`select exists (select 1 from ${DOCUMENTS}
-                          where kind = ${kind} and doc is not null and version <= ${copied.version}) as some`,
-    )
-    if (row?.some) return true
-  }
-  return false
+  if ((await sink.count()) > 0) return false
+  const [row] = await rowsOf<{ some: boolean }>(
+    db,
+    sql`select exists (select 1 from ${DOCUMENTS}
+                        where kind = 'frames' and doc is not null and version <= ${copied.version}) as some`,
+  )
+  return row!.some
 }

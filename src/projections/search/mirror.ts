@@ -1,4 +1,3 @@
-import { DOCUMENT_KINDS } from '../../search/library-search.ts'
 import { WORDS_VERSION } from '../../search/text/tokens.ts'
 import { copySince } from './mirror-copy.ts'
 import {
@@ -11,7 +10,7 @@ import {
   recordNotReady,
   withMirrorLock,
 } from './mirror-progress.ts'
-import { raiseVersionIfWrong, repairCounts, repairKind, wasEmptied } from './mirror-repair.ts'
+import { raiseVersionIfWrong, repairCounts, repairFrames, wasEmptied } from './mirror-repair.ts'
 import { nothingFound, type Reconciliation } from './reconciliation.ts'
 
 /**
@@ -40,7 +39,7 @@ export async function reconcileMirror(deps: MirrorDeps): Promise<Reconciliation>
     const { rebuilt } = await sync(deps)
     const found = nothingFound()
     const copied = await readCopiedState(deps.db)
-    if (!rebuilt && copied) for (const kind of DOCUMENT_KINDS) await repairKind(deps, kind, found, copied.version)
+    if (!rebuilt && copied) await repairFrames(deps, found, copied.version)
     await raiseVersionIfWrong(deps.db, found)
     return found
   })
@@ -66,7 +65,7 @@ export async function sync(deps: MirrorDeps, early?: EarlyCopy): Promise<{ rebui
   }
   if (!sameGeneration) {
     // The read model was rebuilt and its versions start over, so revisions are compared.
-    for (const kind of DOCUMENT_KINDS) await repairKind(deps, kind, nothingFound(), live.version)
+    await repairFrames(deps, nothingFound(), live.version)
   } else if (copied.version !== live.version) {
     const frames = early?.generation === live.generation ? early.version : copied.version
     await copySince(db, { version: copied.version, frames }, sink.apply, signal)
@@ -83,7 +82,7 @@ export async function isWhole(deps: MirrorDeps, copied: CopiedState): Promise<bo
 
 async function rebuild({ db, sink, signal }: MirrorDeps): Promise<void> {
   // Empty indexes are not searched until they are filled. Indexes that only have old settings still serve.
-  if ((await sink.count('frames')) === 0) await recordNotReady(db)
+  if ((await sink.count()) === 0) await recordNotReady(db)
   const live = await readModelState(db)
   const target = await sink.beginRebuild()
   try {

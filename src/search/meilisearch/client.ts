@@ -5,13 +5,13 @@ import {
   type SearchResponse,
 } from 'meilisearch'
 import { Late } from '../circuit-breaker.ts'
-import type { FrameQuery, LibrarySearch } from '../library-search.ts'
-import { openAnswerReader } from './answer.ts'
+import type { FrameQuery } from '../library-search.ts'
+import type { ReadModelSearch } from '../postgres/search.ts'
 import type { MeiliOptions } from './connection.ts'
 import type { StoredHit } from './hits.ts'
 import type { MirrorState } from './mirror-state.ts'
 import { openEngine } from './request.ts'
-import { indexName } from './settings.ts'
+import { INDEX, indexName } from './settings.ts'
 
 /** An index that is not ready: the other engine answers instead. */
 class MeiliNotReady extends Error {}
@@ -20,7 +20,7 @@ export interface MeiliSearchOptions extends Omit<MeiliOptions, 'key'> {
   /** A function is called with the first search, and again until it succeeds: an outage must not keep the API down. */
   key: string | undefined | (() => Promise<string | undefined>)
   /** The read model beside it: single documents, lists, blank searches and pages in a stored order come from there. */
-  reads: LibrarySearch
+  reads: ReadModelSearch
   /** The state of the mirror, read at most once a second. */
   mirror(): Promise<MirrorState | undefined>
   timeoutMs?: number
@@ -55,7 +55,6 @@ export function openMeiliClient({
 }: MeiliSearchOptions): MeiliClient {
   const path = `${new URL(url).pathname.replace(/\/$/, '')}/multi-search`
   const ask = openEngine(url, path, timeoutMs)
-  const read = openAnswerReader()
   let headers: Record<string, string> | undefined
   let filledAt = -Infinity
   let known: { at: number; state: MirrorState | undefined } | undefined
@@ -79,7 +78,7 @@ export function openMeiliClient({
     // Side by side: the state of the mirror decides whether the answer counts, not whether the engine may be asked.
     const asked = connected().then((known) => ask(known, JSON.stringify({ queries })))
     const [{ status, chunks }] = await Promise.all([asked, requireReady()])
-    const response = read(chunks) as { results: SearchResponse<StoredHit>[] } | MeilisearchErrorResponse
+    const response = JSON.parse(Buffer.concat(chunks).toString()) as { results: SearchResponse<StoredHit>[] } | MeilisearchErrorResponse
     if (!('results' in response)) {
       // The server may have been set up again with other keys: request the key with the next search.
       if (status === 401 || status === 403) headers = undefined
@@ -90,7 +89,7 @@ export function openMeiliClient({
     return response.results
   }
 
-  const allFrames: MultiSearchQuery = { indexUid: indexName(prefix, 'frames'), q: '', limit: 0 }
+  const allFrames: MultiSearchQuery = { indexUid: indexName(prefix, INDEX), q: '', limit: 0 }
 
   /** Looks at most once a second. */
   async function requireFilled(found: readonly StoredHit[]): Promise<void> {
@@ -104,7 +103,7 @@ export function openMeiliClient({
   async function probe(): Promise<void> {
     known = undefined
     filledAt = -Infinity
-    await multiSearch([allFrames, { ...allFrames, indexUid: indexName(prefix, 'names') }])
+    await multiSearch([allFrames])
     await requireFilled([])
   }
 

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Meilisearch, MeilisearchApiError, MeilisearchError } from 'meilisearch'
-import { INDEXES, indexName } from './settings.ts'
+import { INDEX, indexName } from './settings.ts'
 
 export interface MeiliOptions {
   url: string
   /** Undefined for a server without a master key. */
   key: string | undefined
-  /** Names the indexes `<prefix>_frames` and `<prefix>_names`; `library` by default. */
+  /** Names the index `<prefix>_frames`; `library` by default. */
   prefix?: string
 }
 
@@ -24,7 +24,7 @@ export async function searchOnlyKey({ url, key, prefix = 'library' }: MeiliOptio
   if (key === undefined) return undefined
   const client = new Meilisearch({ host: url, apiKey: key, timeout: 10_000 })
   const name = `frame library search (${prefix})`
-  const indexes = INDEXES.map((index) => indexName(prefix, index)).sort()
+  const indexes = [indexName(prefix, INDEX)]
   for (let offset = 0; ; offset += 100) {
     const { results } = await client.getKeys({ limit: 100, offset })
     const held = results.find((one) => one.name === name && isDeepStrictEqual(one.indexes.toSorted(), indexes))

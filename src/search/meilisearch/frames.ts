@@ -2,11 +2,12 @@ import type { MultiSearchQuery } from 'meilisearch'
 import { FACETS, type Facet, type FacetCounts, type FrameDocument, type FrameQuery } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
 import { MAX_RELEVANCE_DEPTH } from '../limits.ts'
+import type { Concept } from '../text/query.ts'
 import type { MeiliClient } from './client.ts'
 import { renderFilter } from './filter.ts'
 import type { StoredHit } from './hits.ts'
-import { type Asked, frameQuery } from './queries.ts'
-import { authorOf, indexName } from './settings.ts'
+import { frameQuery } from './queries.ts'
+import { authorOf, INDEX, indexName } from './settings.ts'
 
 /** A page of frames and their counts. */
 
@@ -39,12 +40,12 @@ export async function findMatches(
   client: MeiliClient,
   prefix: string,
   query: FrameQuery,
-  asked: Asked,
+  wanted: readonly Concept[],
 ): Promise<Matches & Partial<Counts>> {
-  if (query.facets) return countMatches(client, prefix, query, asked)
+  if (query.facets) return countMatches(client, prefix, query, wanted)
   if (query.variety) return { hits: [], none: false }
   const { multiSearch, requireFilled } = client
-  const [result] = await multiSearch([{ ...frameQuery(prefix, asked, query.filters), ...pageOf(query) }])
+  const [result] = await multiSearch([{ ...frameQuery(prefix, wanted, query.filters), ...pageOf(query) }])
   await requireFilled(result!.hits)
   return { hits: result!.hits, none: result!.estimatedTotalHits === 0 }
 }
@@ -53,16 +54,16 @@ export async function countMatches(
   client: MeiliClient,
   prefix: string,
   query: FrameQuery,
-  asked: Asked,
+  wanted: readonly Concept[],
 ): Promise<Matches & Counts> {
   const { multiSearch, requireFilled } = client
   const filtered = FACETS.filter((facet) => (query.filters[facet]?.length ?? 0) > 0)
   const free = FACETS.filter((facet) => !filtered.includes(facet))
   const counted = [...new Set([...free.map((facet) => FACET_ATTRIBUTES[facet]), 'tone'])]
   const [main, ...rest] = await multiSearch([
-    { ...frameQuery(prefix, asked, query.filters), ...pageOf(query), facets: counted },
+    { ...frameQuery(prefix, wanted, query.filters), ...pageOf(query), facets: counted },
     ...filtered.map((facet) => ({
-      ...frameQuery(prefix, asked, { ...query.filters, [facet]: [] }),
+      ...frameQuery(prefix, wanted, { ...query.filters, [facet]: [] }),
       limit: 0,
       facets: [FACET_ATTRIBUTES[facet]],
     })),
@@ -95,12 +96,12 @@ export async function findVaried(
   { multiSearch, requireFilled }: MeiliClient,
   prefix: string,
   query: FrameQuery,
-  asked: Asked,
+  wanted: readonly Concept[],
 ): Promise<StoredHit[]> {
   const filter = new VarietyFilter()
   const end = query.page * query.pageSize
   const kept: StoredHit[] = []
-  const all = { ...frameQuery(prefix, asked, query.filters), attributesToRetrieve: ['key', 'phash', 'luma'] }
+  const all = { ...frameQuery(prefix, wanted, query.filters), attributesToRetrieve: ['key', 'phash', 'luma'] }
   for (let offset = 0; offset < MAX_RELEVANCE_DEPTH && kept.length < end; offset += VARIETY_STEP) {
     const [result] = await multiSearch([{ ...all, offset, limit: VARIETY_STEP }])
     if (offset === 0) await requireFilled(result!.hits)
@@ -140,7 +141,7 @@ async function longNames(
   if (keys.length === 0) return new Map()
   const results = await multiSearch(
     keys.map((key) => ({
-      indexUid: indexName(prefix, 'frames'),
+      indexUid: indexName(prefix, INDEX),
       q: '',
       filter: renderFilter({ attribute: 'author_key', in: [key] })!,
       limit: 1,

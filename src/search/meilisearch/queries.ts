@@ -1,52 +1,31 @@
 import type { MultiSearchQuery } from 'meilisearch'
 import { cellOf, isColorName } from '../color.ts'
 import type { FrameFilters } from '../library-search.ts'
-import { isPartSearchable } from '../text/expand.ts'
-import type { ReadTerm } from '../text/query.ts'
-import type { Question } from '../text/question.ts'
+import type { Concept } from '../text/query.ts'
 import { type Filter, renderFilter } from './filter.ts'
 import { senseOf, valueSignsOf } from './senses.ts'
-import { authorKey, indexName, toEngineWord, WHOLE_TEXTS } from './settings.ts'
+import { authorKey, INDEX, indexName, toEngineWord } from './settings.ts'
 
-/** What a query of the engine asks for: all terms of a question, or some of them. */
-export type Asked = Pick<Question, 'wanted' | 'excluded'>
-
-/** Frames that pass the filters and meet every term. */
-export function frameQuery(prefix: string, asked: Asked, filters: FrameFilters): MultiSearchQuery {
+/** Frames that pass the filters and meet every concept as a word, an attribute or a synonym. */
+export function frameQuery(prefix: string, wanted: readonly Concept[], filters: FrameFilters): MultiSearchQuery {
   return {
-    indexUid: indexName(prefix, 'frames'),
-    q: textOf(asked),
-    ...searchedOn(asked.wanted),
-    filter: renderFilter({ and: [filterOf(filters), notNamed(asked)] }) ?? [],
+    indexUid: indexName(prefix, INDEX),
+    q: textOf(wanted),
+    filter: renderFilter(filterOf(filters)) ?? [],
     matchingStrategy: 'all',
     showRankingScore: true,
     attributesToRetrieve: ['doc'],
   }
 }
 
-/** Words we cut ourselves, so nothing typed works as an operator. A final space marks the last word as complete. */
-export function textOf({ wanted, excluded }: Asked): string {
-  const phraseOf = (words: readonly string[]) => `"${words.map(toEngineWord).join(' ')}"`
-  const last = wanted.at(-1)
-  return [
-    ...excluded.map(({ words }) => `-${phraseOf(words)}`),
-    ...wanted.map((term) => (term.exact ? phraseOf(term.words) : (senseOf(term) ?? term.words[0]!))),
-    ...(last && !last.prefix ? [''] : []),
-  ].join(' ')
-}
-
-/** Parts of words are not searched for a phrase, nor for a letter or two, which begin too many of them. */
-function searchedOn(terms: readonly ReadTerm[]): { attributesToSearchOn?: string[] } {
-  const last = terms.at(-1)
-  const whole = terms.some((term) => term.exact) || (last?.prefix && !isPartSearchable(last.words[0]!))
-  return whole ? { attributesToSearchOn: [...WHOLE_TEXTS, 'named'] } : {}
-}
-
-/** The attributes that excluded words name. Their texts are excluded by the words themselves. */
-function notNamed({ excluded }: Asked): Filter {
-  const signs = excluded.flatMap(({ named }) => valueSignsOf(named))
-  return signs.length > 0 ? { attribute: 'named', notIn: signs } : { and: [] }
-}
+/** Words we cut ourselves, so nothing typed works as an operator. */
+export const textOf = (wanted: readonly Concept[]): string =>
+  wanted
+    .map((one) => {
+      const words = one.words.map(toEngineWord).join(' ')
+      return senseOf(one) ?? (one.exact ? `"${words}"` : words)
+    })
+    .join(' ')
 
 function filterOf(filters: FrameFilters): Filter {
   const parts: Filter[] = []

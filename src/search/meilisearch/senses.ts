@@ -1,60 +1,70 @@
-import { namedPhrases } from '../text/named-words.ts'
-import type { ReadTerm } from '../text/query.ts'
-import { sameWords } from '../text/same-words.ts'
+import { namedSenses } from '../text/named-words.ts'
+import type { Concept } from '../text/query.ts'
+import { tokenize } from '../text/tokens.ts'
+import { stemOf } from '../text/word-forms.ts'
 
 /**
- * Words that name an attribute, for an engine that knows synonyms of words only. Each sense of such a word, and each
- * value of an attribute, is one private-use character. A sense's synonyms are its word and the values. Pure.
+ * Words that name an attribute or mean the same as others, for an engine that knows synonyms of words only. Each sense
+ * of such a word, each value of an attribute, and each list of words that mean the same is one private-use character.
+ * The synonyms of a sense are its word, the values, and the list: each stands in a field of its own, so that the order
+ * of fields is the order of kinds. Pure.
  */
 
 /** Characters of the last plane belong to no language. Plane 15 holds those of scripts without spaces. */
 const FIRST = 0x10_0000
+let next = FIRST
+const newSign = () => String.fromCodePoint(next++)
 
-const PHRASES = namedPhrases()
-const VALUES = [...new Set(PHRASES.flatMap(({ named }) => named))].sort()
-const valueSigns = new Map(VALUES.map((named, n) => [named, String.fromCodePoint(FIRST + n)]))
+type Meaning = Pick<Concept, 'named' | 'called'>
 
-interface Sense {
-  sign: string
-  synonyms: string[]
+const SENSES = namedSenses()
+const listKey = ({ called }: Meaning): string => called.map((words) => words.join(' ')).join(',')
+const senseKey = (word: string, meaning: Meaning): string =>
+  [stemOf(word), meaning.named.toSorted().join(' '), listKey(meaning)].join(';')
+
+const valueSigns = new Map([...new Set(SENSES.flatMap(({ named }) => named))].sort().map((one) => [one, newSign()]))
+const listSigns = new Map<string, string>()
+/** What meets a list, by its first word. */
+const lists = new Map<string, { words: readonly string[]; sign: string }[]>()
+for (const meaning of SENSES) {
+  const key = listKey(meaning)
+  if (key === '' || listSigns.has(key)) continue
+  const sign = newSign()
+  listSigns.set(key, sign)
+  for (const words of meaning.called) lists.set(words[0]!, [...(lists.get(words[0]!) ?? []), { words, sign }])
+}
+const senses = new Map<string, { sign: string; synonyms: string[] }>()
+for (const { word, ...meaning } of SENSES) {
+  const key = senseKey(word, meaning)
+  if (senses.has(key)) continue
+  const list = listSigns.get(listKey(meaning))
+  const synonyms = [stemOf(word), ...valueSignsOf(meaning.named), ...(list === undefined ? [] : [list])]
+  senses.set(key, { sign: newSign(), synonyms })
 }
 
-const senses = new Map<string, Sense>()
-for (const { words, named, called } of PHRASES) {
-  for (const word of words) {
-    const key = keyOf(word, named)
-    if (senses.has(key)) continue
-    senses.set(key, {
-      sign: String.fromCodePoint(FIRST + VALUES.length + senses.size),
-      synonyms: [
-        ...new Set([word, `${word}s`, ...named.map((one) => valueSigns.get(one)!), ...called.map((c) => c.join(' '))]),
-      ],
-    })
-  }
-}
-
-function keyOf(word: string, named: readonly string[]): string {
-  return `${word} ${named.toSorted().join(' ')}`
-}
-
-/** The synonyms of the index, by sense and by word. */
-export const SYNONYMS: Record<string, string[]> = Object.fromEntries([
-  ...[...senses.values()].map(({ sign, synonyms }) => [sign, synonyms]),
-  ...sameWords().map(([phrase, same]) => [phrase, same.map((words) => words.join(' '))]),
-])
+/** The synonyms of the index, by sense. */
+export const SYNONYMS: Record<string, string[]> = Object.fromEntries(
+  [...senses.values()].map(({ sign, synonyms }) => [sign, synonyms]),
+)
 
 /** The signs of a frame's values. A technique that no word of the table names has none. */
 export function valueSignsOf(named: readonly string[]): string[] {
   return named.flatMap((one) => valueSigns.get(one) ?? [])
 }
 
-/** The sense of a word as it was read; undefined for one that the index does not know. */
-export function senseOf({ words, named }: ReadTerm): string | undefined {
-  const word = words[0]!
-  return (senses.get(keyOf(word, named)) ?? senses.get(keyOf(word.replace(/s$/, ''), named)))?.sign
+/** The signs of the lists that a text has a word of. */
+export function listSignsOf(text: string): string[] {
+  const words = tokenize(text).map(({ word }) => word)
+  const signs = words.flatMap((word, at) =>
+    (lists.get(word) ?? []).flatMap((one) => (one.words.every((w, n) => words[at + n] === w) ? one.sign : [])),
+  )
+  return [...new Set(signs)]
 }
 
-/** Whether the index knows what these words name. */
-export const isKnown = (terms: readonly ReadTerm[], excluded: readonly ReadTerm[]): boolean =>
-  terms.every((term) => term.named.length === 0 || senseOf(term) !== undefined) &&
-  excluded.every(({ named }) => named.every((one) => valueSigns.has(one)))
+/** The sense of a word as it was read; undefined for one that the index does not know. */
+export const senseOf = ({ words, ...meaning }: Concept): string | undefined =>
+  senses.get(senseKey(words[0]!, meaning))?.sign
+
+/** Whether these words name nothing that the index does not know. */
+export const isKnown = (concepts: readonly Concept[]): boolean =>
+  concepts.every((one) => one.named.length + one.called.length === 0 || senseOf(one) !== undefined)

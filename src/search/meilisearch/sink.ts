@@ -1,26 +1,26 @@
 import { type EnqueuedTaskPromise, Meilisearch } from 'meilisearch'
-import { DOCUMENT_KINDS, type DocumentChanges, type DocumentKind } from '../library-search.ts'
+import type { DocumentChanges } from '../library-search.ts'
 import type { MeiliOptions } from './connection.ts'
 import { createIndex, hasSettings, indexExists, succeeded, unlessMissing } from './indexes.ts'
-import { INDEXES, idOf, indexName, indexOf, keyOf, SETTINGS, type StoredDocument, toStored } from './settings.ts'
+import { INDEX, indexName, SETTINGS, type StoredDocument, toStored } from './settings.ts'
 
 /** Indexes of an earlier layout, dropped by the next rebuild. */
-const OUTDATED = ['videos', 'brands', 'techniques'] as const
+const OUTDATED = ['names', 'videos', 'brands', 'techniques'] as const
 /** Documents and bytes per task. A task costs about the same for one document as for thousands. */
 const CHUNK = 10_000
 /** The server accepts bodies of 100 MB by default. */
 const CHUNK_BYTES = 32 * 1024 * 1024
 
-/** The mirror's indexes. Every write resolves when the engine's task has succeeded, and its documents can be found. */
+/** The mirror of the frames. Every write resolves when the engine's task has succeeded, and its documents can be found. */
 export interface MeiliSink {
   apply(changes: DocumentChanges): Promise<void>
-  /** Id and revision of every document, in batches. */
-  revisions(kind: DocumentKind): AsyncIterable<{ id: string; revision: string }[]>
-  /** False when an index is missing or has settings of another version. */
+  /** Id and revision of every frame, in batches. */
+  revisions(): AsyncIterable<{ id: string; revision: string }[]>
+  /** False when the index is missing or has settings of another version. */
   intact(): Promise<boolean>
-  /** Number of documents. */
-  count(kind: DocumentKind): Promise<number>
-  /** Creates a second, empty set of indexes. Readers see it only after `swap`. */
+  /** Number of frames. */
+  count(): Promise<number>
+  /** Creates a second, empty index. Readers see it only after `swap`. */
   beginRebuild(): Promise<RebuildTarget>
 }
 
@@ -36,51 +36,35 @@ export function openMeiliSink({ url, key, prefix = 'library' }: MeiliOptions): M
   const client = new Meilisearch({ ...access, timeout: 120_000 })
   // Checks take no time. One that hangs must not delay the next.
   const checking = new Meilisearch({ ...access, timeout: 10_000 })
+  const name = indexName(prefix, INDEX)
   let prepared = false
 
-  async function ensureIndexes(): Promise<void> {
-    if (prepared) return
-    for (const index of INDEXES) {
-      const name = indexName(prefix, index)
-      if (!(await indexExists(checking, name))) await createIndex(client, name, SETTINGS[index])
-    }
+  async function ensureIndex(): Promise<void> {
+    if (!prepared && !(await indexExists(checking, name))) await createIndex(client, name, SETTINGS)
     prepared = true
   }
 
   return {
     async apply(changes) {
-      await ensureIndexes()
-      await applyTo(client, (index) => indexName(prefix, index), changes)
+      await ensureIndex()
+      await applyTo(client, name, changes)
     },
-    async *revisions(kind) {
-      const name = indexName(prefix, indexOf(kind))
+    async *revisions() {
       if (!(await indexExists(checking, name))) return
       const index = client.index<StoredDocument>(name)
-      const filter = kind === 'frames' ? {} : { filter: `kind = ${kind}` }
       for (let offset = 0; ; ) {
-        const { results } = await index.getDocuments({ fields: ['key', 'revision'], limit: 5_000, offset, ...filter })
+        const { results } = await index.getDocuments({ fields: ['key', 'revision'], limit: 5_000, offset })
         if (results.length === 0) return
-        yield results.map((document) => ({ id: idOf(kind, document.key), revision: document.revision }))
+        yield results.map(({ key: id, revision }) => ({ id, revision }))
         offset += results.length
       }
     },
-    async intact() {
-      for (const index of INDEXES) {
-        const now = await unlessMissing(checking.index(indexName(prefix, index)).getSettings())
-        if (!hasSettings(now, SETTINGS[index])) return false
-      }
-      return true
-    },
-    async count(kind) {
-      const index = checking.index(indexName(prefix, indexOf(kind)))
-      if (kind === 'frames') return (await unlessMissing(index.getStats()))?.numberOfDocuments ?? 0
-      const found = await unlessMissing(index.search('', { limit: 0, facets: ['kind'] }))
-      return found?.facetDistribution?.kind?.[kind] ?? 0
-    },
+    intact: async () => hasSettings(await unlessMissing(checking.index(name).getSettings()), SETTINGS),
+    count: async () => (await unlessMissing(checking.index(name).getStats()))?.numberOfDocuments ?? 0,
     beginRebuild: () =>
       beginRebuild(client, checking, prefix, () => {
         prepared = false
-        return ensureIndexes()
+        return ensureIndex()
       }),
   }
 }
@@ -91,35 +75,26 @@ async function beginRebuild(
   prefix: string,
   ensureLive: () => Promise<void>,
 ): Promise<RebuildTarget> {
-  const drop = async (name: string) => {
-    if (await indexExists(checking, name)) await succeeded(client.deleteIndex(name))
+  const drop = async (index: string) => {
+    if (await indexExists(checking, index)) await succeeded(client.deleteIndex(index))
   }
-  const nextOf = (index: (typeof INDEXES)[number]) => `${indexName(prefix, index)}_next`
-  for (const index of INDEXES) {
-    await drop(nextOf(index))
-    await createIndex(client, nextOf(index), SETTINGS[index])
-  }
-  const dropNext = async () => {
-    for (const index of INDEXES) await drop(nextOf(index))
-  }
+  const name = indexName(prefix, INDEX)
+  const next = `${name}_next`
+  await drop(next)
+  await createIndex(client, next, SETTINGS)
   return {
-    apply: (changes) => applyTo(client, nextOf, changes),
+    apply: (changes) => applyTo(client, next, changes),
     async swap() {
       await ensureLive()
-      const pairs = INDEXES.map((index): [string, string] => [indexName(prefix, index), nextOf(index)])
-      await succeeded(client.swapIndexes(pairs.map((indexes) => ({ indexes, rename: false }))))
-      await dropNext()
-      for (const kind of OUTDATED) await drop(`${prefix}_${kind}`)
+      await succeeded(client.swapIndexes([{ indexes: [name, next], rename: false }]))
+      await drop(next)
+      for (const outdated of OUTDATED) await drop(indexName(prefix, outdated))
     },
-    abandon: dropNext,
+    abandon: () => drop(next),
   }
 }
 
-async function applyTo(
-  client: Meilisearch,
-  nameOf: (index: (typeof INDEXES)[number]) => string,
-  { put, remove }: DocumentChanges,
-): Promise<void> {
+async function applyTo(client: Meilisearch, name: string, { put, remove }: DocumentChanges): Promise<void> {
   const tasks: Promise<void>[] = []
   // Waits until a task is accepted: the engine works on it while the next one is prepared.
   const begin = async (task: EnqueuedTaskPromise) => {
@@ -128,17 +103,13 @@ async function applyTo(
     tasks.push(done)
     await task.catch(() => undefined)
   }
-  for (const name of INDEXES) {
-    const index = client.index(nameOf(name))
-    const kinds = DOCUMENT_KINDS.filter((kind) => indexOf(kind) === name)
-    const gone = kinds.flatMap((kind) => (remove[kind] ?? []).map((id) => keyOf(kind, id)))
-    for (let from = 0; from < gone.length; from += CHUNK)
-      await begin(index.deleteDocuments(gone.slice(from, from + CHUNK)))
-    const stored = kinds.flatMap((kind) => (put[kind] ?? []).map((document) => toStored(kind, document)))
-    // With the primary key named, an index deleted a moment ago comes back without settings, which starts a rebuild.
-    for (const lines of chunksOf(stored))
-      await begin(index.addDocumentsFromString(lines, 'application/x-ndjson', { primaryKey: 'key' }))
-  }
+  const index = client.index(name)
+  const gone = remove.frames ?? []
+  for (let from = 0; from < gone.length; from += CHUNK)
+    await begin(index.deleteDocuments(gone.slice(from, from + CHUNK)))
+  // With the primary key named, an index deleted a moment ago comes back without settings, which starts a rebuild.
+  for (const lines of chunksOf((put.frames ?? []).map(toStored)))
+    await begin(index.addDocumentsFromString(lines, 'application/x-ndjson', { primaryKey: 'key' }))
   const results = await Promise.allSettled(tasks)
   for (const result of results) if (result.status === 'rejected') throw result.reason
 }

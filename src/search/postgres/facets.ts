@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { type SQL, sql } from 'drizzle-orm'
 import { FACETS, type Facet, type FacetCounts, type FrameFilters } from '../library-search.ts'
 import { MAX_FACET_VALUES } from '../limits.ts'
@@ -17,9 +16,6 @@ export async function countFacets(db: Executor, filters: FrameFilters, words: SQ
   for (const facet of FACETS) facets[facet] = largest(facets[facet])
   return { facets, total }
 }
-
-/** Fewer statements of one question than there are processors, which leaves one to all others. */
-const AT_ONCE = Math.max(1, availableParallelism() - 1)
 
 /** Counts of nothing. */
 export const noCounts = () => Object.fromEntries(FACETS.map((facet) => [facet, Object.create(null)])) as FacetCounts
@@ -79,9 +75,8 @@ async function countSome(
     for (const { value, n } of rows) if (value !== null) facets[facet][value] = n
   }
 
-  const counts = [countFree, ...filtered.map((facet) => () => countFiltered(facet))]
-  for (let n = 0; n < counts.length; n += AT_ONCE)
-    await Promise.all(counts.slice(n, n + AT_ONCE).map((count) => count()))
+  await countFree()
+  for (const facet of filtered) await countFiltered(facet)
   return { facets, total }
 }
 

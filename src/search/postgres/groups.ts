@@ -1,4 +1,4 @@
-import type { SQL } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type {
   DocumentKind,
   FrameDocument,
@@ -7,25 +7,25 @@ import type {
   LibrarySearch,
   SearchGroups,
 } from '../library-search.ts'
-import { matchedInNames } from '../matched.ts'
 import { rounded, scoreByPlace } from '../score.ts'
-import { Highlighter } from '../text/highlight.ts'
+import { Matcher } from '../text/match.ts'
 import type { NamedWords } from '../text/named-words.ts'
-import { readQuestion } from '../text/question.ts'
+import { type Question, readQuestion } from '../text/question.ts'
+import { isFound } from '../text/senses.ts'
 import { nameKey } from '../text/tokens.ts'
-import { type Expanded, VERSION } from './candidates.ts'
-import { type Common, hasFrequent, isFrequent } from './common-words.ts'
-import { documentsOf, SHOWN_TEXT } from './documents.ts'
-import { FEW_RANKED, type FoundText, findNextBest, inSteps, nextBestQueries } from './next-best.ts'
-import { BY_STRENGTH, namedScore, partialScoreOf, ranked, scoreOf } from './rank.ts'
-import type { ReadModel } from './read-model.ts'
-import { sql } from './sql.ts'
+import { documentsOf } from './documents.ts'
+import { askedOf, findInWords, isAsked, type ReadModel } from './frames.ts'
+import { BY_STRENGTH, namedScore, partialNameScore, scoreOf } from './rank.ts'
+import { inSnapshot } from './snapshot.ts'
 import { DOCUMENTS, ENTRIES, type Executor, FRAMES, rowsOf } from './tables.ts'
-import { allOf, anyOf, fixedOf } from './tsquery.ts'
-import { toFrameHit } from './wall.ts'
+import { anyOfSome, atLeast, fixedOf, tsquery } from './tsquery.ts'
 import { isStorable } from './where.ts'
+import { readSenses, type SensesByScope } from './words.ts'
 
 type EntryKind = Exclude<DocumentKind, 'frames'>
+const ENTRY_KINDS = ['videos', 'brands', 'techniques'] as const
+
+const RANKED = { filters: {}, sort: 'relevance', page: 1, facets: false, variety: false } as const
 
 const WRITTEN_OUT = /https?(?::|%3a)(?:\/\/|%2f%2f)/i
 const nothing = (): SearchGroups => ({ videos: [], frames: [], brands: [], techniques: [] })
@@ -36,104 +36,72 @@ export async function searchGroups(
   { q, limit, sourceKey, namesOnly = false }: Parameters<LibrarySearch['search']>[0],
   techniques: NamedWords,
 ): Promise<SearchGroups> {
-  const { db } = readModel
-  const ofVideo = sourceKey === undefined ? undefined : await findBySource(db, sourceKey, limit)
-  // Words with a dot and a slash (node.js/express) look like a URL. Without a video of that URL they are words.
-  if (ofVideo && (ofVideo.videos.length > 0 || !sourceKey?.startsWith('url:') || WRITTEN_OUT.test(q))) return ofVideo
-  if (q.trim() === '') return strongestGroups(db, limit)
-  const question = readQuestion(q, techniques)
-  if (question.wanted.length === 0 && question.excluded.length === 0) return nothing()
-  if (namesOnly && question.wanted.length === 0) return nothing()
-  const asked = { name: nameKey(q), limit, namesOnly }
-  return readModel.expand(question, (expanded) => askGroups(readModel, expanded, asked), nothing)
+  const common = await readModel.common()
+  return inSnapshot(readModel.pool, async (reads) => {
+    const ofVideo = sourceKey === undefined ? undefined : await findBySource(reads, sourceKey, limit)
+    // Words with a dot and a slash (node.js/express) look like a URL. Without a video of that URL they are words.
+    if (ofVideo && (ofVideo.videos.length > 0 || !sourceKey?.startsWith('url:') || WRITTEN_OUT.test(q))) return ofVideo
+    if (q.trim() === '') return strongestGroups(reads, limit)
+    const question = readQuestion(q, techniques)
+    const sensesIn = await readSenses(reads, question.wanted, namesOnly ? ENTRY_KINDS : ['frames', ...ENTRY_KINDS])
+    const names = await findNames(reads, question, sensesIn, { name: nameKey(q), limit })
+    if (namesOnly) return { ...names, frames: [] }
+    const senses = sensesIn('frames')
+    const asked = askedOf({}, question, senses, common)
+    if (!isAsked(asked)) return { ...names, frames: [] }
+    const few = { ...RANKED, q, pageSize: limit, fill: limit }
+    const { frames, nextBest = [] } = await findInWords(reads, few, question, asked)
+    return { ...names, frames: [...frames, ...nextBest] }
+  })
 }
 
-async function askGroups(
-  readModel: ReadModel,
-  expanded: Expanded,
-  asked: Pick<GroupsAsked, 'name' | 'limit' | 'namesOnly'>,
-): Promise<{ answer: SearchGroups; version: string | undefined }> {
-  const common = await readModel.commonWords()
-  const question = expanded('frames')
-  const { terms } = question
-  // With frequent words the frames with all words are mostly enough, and the next best want a plan for their values.
-  const isLarge = hasFrequent(terms, common)
-  const on = isLarge && isFrequent(terms, common) ? readModel.db : readModel.kept
-  const found = await rowsOf<FoundRow>(on, groupsQuery({ ...asked, expanded, common, isLarge }))
-  const rows = found.filter(({ kind }) => kind !== null)
-  if (isLarge && !asked.namesOnly) {
-    const best = rows.filter(({ kind }) => kind === 'frames').length
-    const beyond = { words: allOf(question), met: terms.length }
-    const more = { filters: {}, question, beyond, limit: asked.limit - best, text: SHOWN_TEXT }
-    for (const row of await findNextBest(readModel, more)) rows.push({ ...row, kind: 'frames' })
-  }
-  return { answer: toGroups(rows, expanded), version: found[0]!.version }
-}
-
-function toGroups(rows: readonly FoundRow[], expanded: Expanded): SearchGroups {
-  const { terms } = expanded('frames')
-  const inFrames = new Highlighter(terms)
-  const inNames = new Highlighter(expanded('videos').terms)
-  const entries = <K extends EntryKind>(kind: K, namesOf: (document: LibraryDocuments[K]) => Record<string, string>) =>
-    rows.flatMap((row): Hit<LibraryDocuments[K]>[] => {
-      if (row.kind !== kind) return []
-      const document = JSON.parse(row.text) as LibraryDocuments[K]
-      return [{ document, score: rounded(row.score), matched: matchedInNames(namesOf(document), inNames) }]
-    })
-  return {
-    videos: entries('videos', ({ title }) => ({ title })),
-    frames: rows.flatMap((row) => (row.kind === 'frames' ? [toFrameHit(row, terms, inFrames)] : [])),
-    brands: entries('brands', ({ name }) => ({ name })),
-    techniques: entries('techniques', ({ slug, name }) => ({ slug, name })),
-  }
-}
-
-type FoundRow = FoundText & { kind: DocumentKind | null; version?: string }
-
-interface GroupsAsked {
-  expanded: Expanded
-  common: Common
-  /** The query as a name is compared with it. */
-  name: string
-  limit: number
-  namesOnly: boolean
-  /** The next best frames are asked for in a statement of their own. */
-  isLarge: boolean
-}
-
-/** All groups in one statement, the best of each first, with the version of the read model in every row. */
-function groupsQuery(asked: GroupsAsked): SQL {
-  const hasTerms = asked.expanded('frames').terms.length > 0
-  const entries = hasTerms ? (['videos', 'brands', 'techniques'] as const).map((kind) => entryQuery(asked, kind)) : []
-  const groups = [...(asked.namesOnly ? [] : [frameQuery(asked)]), ...entries].map((query) => sql`(${query})`)
+async function findNames(
+  reads: Executor,
+  question: Question,
+  sensesIn: SensesByScope,
+  asked: { name: string; limit: number },
+): Promise<Omit<SearchGroups, 'frames'>> {
+  const queries = ENTRY_KINDS.flatMap((kind) => namesQuery(kind, question, sensesIn, asked) ?? [])
   // `offset 0` keeps the planner from joining before it has cut.
-  return sql`
-    select ${VERSION} as version, found.kind, found.score, found.met, held.text
-      from (select) one left join (
-        (${sql.join(groups, sql` union all `)}) found
-        cross join lateral (
-          select case when found.kind = 'frames' then ${SHOWN_TEXT} else doc::text end as text from ${DOCUMENTS} d
-           where d.kind = found.kind and d.id = found.id and d.doc is not null offset 0) held) on true
-     order by found.score desc, found.strength desc, found.id`
+  const rows =
+    queries.length === 0
+      ? []
+      : await rowsOf<{ kind: EntryKind; score: number; doc: LibraryDocuments[EntryKind] }>(
+          reads,
+          sql`
+    select found.kind, found.score, held.doc from (${sql.join(queries, sql` union all `)}) found
+     cross join lateral (
+       select doc from ${DOCUMENTS} d where d.kind = found.kind and d.id = found.id and d.doc is not null offset 0) held
+     order by found.score desc, found.strength desc, found.id`,
+        )
+  const hits = <K extends EntryKind>(kind: K, namesOf: (document: LibraryDocuments[K]) => Record<string, string>) => {
+    const matcher = new Matcher(sensesIn(kind))
+    return rows.flatMap((row): Hit<LibraryDocuments[K]>[] => {
+      if (row.kind !== kind) return []
+      const document = row.doc as LibraryDocuments[K]
+      return [{ document, score: rounded(row.score), matched: matcher.names(namesOf(document)) }]
+    })
+  }
+  return {
+    videos: hits('videos', ({ title }) => ({ title })),
+    brands: hits('brands', ({ name }) => ({ name })),
+    techniques: hits('techniques', ({ slug, name }) => ({ slug, name })),
+  }
 }
 
-/** Frames with all words, then the next best. */
-function frameQuery({ expanded, common, limit, isLarge }: GroupsAsked): SQL {
-  const question = expanded('frames')
-  const { terms } = question
-  const all = allOf(question)
-  const isMany = terms.length === 0 || isFrequent(terms, common)
-  const best = (some: SQL) => sql`select id, strength, ${scoreOf(terms)} as score, null::bool[] as met
-    from ${ranked(sql`words @@ ${all}`, isMany ? FEW_RANKED : undefined)}
-   order by score desc, strength desc, id limit ${some}`
-  const beyond = { words: all, met: terms.length }
-  return inSteps([best, ...(isLarge ? [] : nextBestQueries({ filters: {}, question, beyond }, common))], limit)
-}
-
-function entryQuery({ expanded, name: key, limit }: GroupsAsked, kind: EntryKind): SQL {
-  const question = expanded(kind)
-  const { terms } = question
-  const fixed = fixedOf({ terms: [], excluded: question.excluded })
+/** Undefined where no name can be found. */
+function namesQuery(
+  kind: EntryKind,
+  { excluded: asExcluded }: Question,
+  sensesIn: SensesByScope,
+  { name: key, limit }: { name: string; limit: number },
+): SQL | undefined {
+  const senses = sensesIn(kind)
+  const found = senses.filter(isFound)
+  const some = anyOfSome(found)
+  if (some === undefined) return undefined
+  const excluded = asExcluded.map((one) => ({ ...one, named: [] }))
+  const fixed = fixedOf({ senses: [], excluded })
   const names = kind === 'techniques' ? [sql`name`, sql`replace(id, '-', ' ')`] : [sql`name`]
   const equals = names.map((name) => sql`${name} = ${key}`)
   // The number of letters of a name that the query contains whole.
@@ -143,25 +111,26 @@ function entryQuery({ expanded, name: key, limit }: GroupsAsked, kind: EntryKind
                then length(${name}) else 0 end`,
   )
   const named = kind === 'videos' ? sql`0` : sql`greatest(${sql.join(letters, sql`, `)})`
+  const all = atLeast({ senses: found, excluded: [] }, found.length)!
+  const whole = found.length < senses.length ? sql`` : sql`when words @@ ${tsquery(all)} then least(0.99, ${scoreOf(senses)})`
   return sql`
-    select kind, id, strength,
+    (select kind, id, strength,
            case when ${sql.join(equals, sql` or `)} then 1
-                when words @@ ${allOf(question)} then least(0.99, ${scoreOf(terms)})
+                ${whole}
                 when ${named} > 0 then ${namedScore(named, key)}
-                else ${partialScoreOf(terms)} end as score, null::bool[] as met
-      from ${ENTRIES} where kind = ${sql.raw(`'${kind}'`)} and words @@ ${anyOf(terms)}
-       ${fixed ? sql`and words @@ ${fixed}` : sql``}
-     order by score desc, strength desc, id limit ${limit}`
+                else ${partialNameScore(found, senses.length)} end as score
+      from ${ENTRIES} where kind = ${sql.raw(`'${kind}'`)} and words @@ ${tsquery(some)}
+       ${fixed ? sql`and words @@ ${tsquery(fixed)}` : sql``}
+     order by score desc, strength desc, id limit ${limit})`
 }
 
 async function strongestGroups(db: Executor, limit: number): Promise<SearchGroups> {
-  const [videos, frames, brands, techniques] = await Promise.all([
-    strongestEntries(db, 'videos', limit),
-    strongestFrames(db, limit),
-    strongestEntries(db, 'brands', limit),
-    strongestEntries(db, 'techniques', limit),
-  ])
-  return { videos, frames, brands, techniques }
+  return {
+    videos: await strongestEntries(db, 'videos', limit),
+    frames: await strongestFrames(db, limit),
+    brands: await strongestEntries(db, 'brands', limit),
+    techniques: await strongestEntries(db, 'techniques', limit),
+  }
 }
 
 async function strongestEntries<K extends EntryKind>(

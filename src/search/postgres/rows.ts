@@ -2,9 +2,9 @@ import { sql } from 'drizzle-orm'
 import { cellsOf } from '../color.ts'
 import type { BrandDocument, FrameDocument, TechniqueDocument, VideoDocument } from '../library-search.ts'
 import { namedValues } from '../named-values.ts'
-import { isCharacter, lexemesOf, nameKey, tokenize } from '../text/tokens.ts'
+import { gluedWords, isCharacter, lexemesOf, nameKey, tokenize } from '../text/tokens.ts'
 import { type Executor, FRAMES, rowsOf } from './tables.ts'
-import { namedLexeme } from './tsquery.ts'
+import { nameLexeme, namedLexeme } from './tsquery.ts'
 
 /** Documents as searchable rows. */
 
@@ -106,7 +106,12 @@ function frameRow(frame: FrameDocument, words: WordsByScope) {
     note(words, 'frames', found)
     if (weight === 'C') note(words, 'screen', found)
   }
-  vector.name(namedValues(frame))
+  for (const text of [frame.author, frame.video.title]) {
+    const found = vector.add(text ?? '', 'D', nameLexeme)
+    note(words, 'frames', found)
+    note(words, 'names', found)
+  }
+  note(words, 'named', vector.name(namedValues(frame)))
   return {
     id: frame.id,
     video_id: frame.video_id,
@@ -166,23 +171,28 @@ class VectorWriter {
   #at = 0
 
   /** Returns the words of several letters: those may be mistyped or found by a part. */
-  add(text: string, weight: 'A' | 'B' | 'C' | 'D'): string[] {
-    const words = tokenize(text).map((token) => token.word)
-    for (const lexeme of lexemesOf(words)) {
-      this.#at++
-      const places = this.#places.get(lexeme)
-      // PostgreSQL keeps 256 places of a word and counts to 16,383.
-      if (!places) this.#places.set(lexeme, [`${Math.min(this.#at, 16_383)}${weight}`])
-      else if (places.length < 255) places.push(`${Math.min(this.#at, 16_383)}${weight}`)
-    }
+  add(text: string, weight: 'A' | 'B' | 'C' | 'D', toLexeme = (word: string): string => word): string[] {
+    const tokens = tokenize(text)
+    const words = tokens.map((token) => token.word)
+    const glued = gluedWords(text, tokens)
+    lexemesOf(words).forEach((lexeme, at) => this.#put(toLexeme(lexeme), this.#at + at + 1, weight))
+    for (const { word, at } of glued) this.#put(toLexeme(word), this.#at + at + 1, weight)
     // A gap keeps phrases from reaching into the next field.
-    this.#at += 20
-    return words.filter((word) => !isCharacter(word))
+    this.#at += words.length + 20
+    return [...words.filter((word) => !isCharacter(word)), ...glued.map(({ word }) => word)]
+  }
+
+  #put(lexeme: string, at: number, weight: string): void {
+    const places = this.#places.get(lexeme)
+    // PostgreSQL keeps 256 places of a word and counts to 16,383.
+    if (!places) this.#places.set(lexeme, [`${Math.min(at, 16_383)}${weight}`])
+    else if (places.length < 255) places.push(`${Math.min(at, 16_383)}${weight}`)
   }
 
   /** What is no word of a text and stands nowhere in one. */
-  name(values: readonly string[]): void {
+  name(values: readonly string[]): readonly string[] {
     for (const value of values) this.#places.set(namedLexeme(value), [])
+    return values
   }
 
   toString(): string {

@@ -5,8 +5,8 @@ import type { LibrarySearch } from '../library-search.ts'
 import { refuseDepth } from '../limits.ts'
 import { openTechniqueWords } from '../technique-words.ts'
 import { withCurrentSlugs } from '../techniques.ts'
-import { openExpand } from './candidates.ts'
-import { openCommonWords } from './common-words.ts'
+import type { Question } from '../text/question.ts'
+import type { Sense } from '../text/senses.ts'
 import {
   documentsOf,
   findFrame,
@@ -16,28 +16,29 @@ import {
   loadVideoFrames,
   loadVideos,
 } from './documents.ts'
+import { findFrames } from './frames.ts'
 import { searchGroups } from './groups.ts'
-import { keepingPlans, planningEach } from './prepared.ts'
+import { openCommon } from './selectivity.ts'
 import { findSimilar } from './similar.ts'
+import { inSnapshot } from './snapshot.ts'
 import { rowsOf } from './tables.ts'
-import { findFrames } from './wall.ts'
+import { readSenses } from './words.ts'
 
 /** More matches than this are not all ranked: reading so many frames takes long. */
 const MANY_FRAMES = 10_000
+
+/** The search of the read model, which also tells another engine what the words of a question mean in the library. */
+export interface ReadModelSearch extends LibrarySearch {
+  senses(question: Question): Promise<readonly Sense[]>
+}
 
 /** Search and reads on the read model in PostgreSQL. The pool stays the caller's. */
 export function openPostgresSearch(
   pool: pg.Pool,
   { manyFrames = MANY_FRAMES }: { manyFrames?: number } = {},
-): LibrarySearch {
+): ReadModelSearch {
   const db = drizzle(pool)
-  const kept = keepingPlans(pool)
-  const readModel = {
-    db: planningEach(pool),
-    kept,
-    commonWords: openCommonWords(db, manyFrames),
-    expand: openExpand(kept),
-  }
+  const readModel = { pool, common: openCommon(db, manyFrames) }
   const techniques = () => loadTechniques(db)
   const techniqueWords = openTechniqueWords(techniques)
 
@@ -59,6 +60,8 @@ export function openPostgresSearch(
       )
       return row?.at ? new Date(row.at) : null
     },
+
+    senses: ({ wanted }) => inSnapshot(pool, async (reads) => (await readSenses(reads, wanted, ['frames']))('frames')),
 
     search: async (query) => searchGroups(readModel, query, await techniqueWords()),
 

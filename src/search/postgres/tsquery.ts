@@ -1,117 +1,122 @@
-import type { SQL } from 'drizzle-orm'
-import type { ExpandedTerm } from '../text/expand.ts'
-import type { ReadTerm } from '../text/query.ts'
+import { type SQL, sql } from 'drizzle-orm'
+import type { Concept } from '../text/query.ts'
+import type { Sense } from '../text/senses.ts'
 import { isCharacter, lexemesOf } from '../text/tokens.ts'
-import { sql } from './sql.ts'
 
-/** Questions as tsquery. */
+/** Questions as tsquery. Each function gives the text of a query, undefined where no row can meet it. */
 
-export interface ExpandedQuestion {
-  terms: readonly ExpandedTerm[]
-  excluded: readonly ReadTerm[]
+/** What is found, and what no row may have. */
+export interface Found {
+  senses: readonly Sense[]
+  excluded: readonly Concept[]
 }
 
-/** Rows with every term, and nothing that is excluded. */
-export const allOf = ({ terms, excluded }: ExpandedQuestion): SQL =>
-  sql`${[...terms.map(textOf), ...excluded.map(notOf)].join(' & ')}::tsquery`
+type Query = string | undefined
 
-/** Rows with one of these terms at least. */
-export const anyOf = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(textOf).join(' | ')}::tsquery`
+export const tsquery = (query: string): SQL => sql`${query}::tsquery`
 
-/** Rows with what must not be let go, and `least` of the other terms. */
-export function someOf({ terms, excluded }: ExpandedQuestion, least: number): SQL {
-  const held = terms.filter(({ quoted: isQuoted }) => isQuoted).map(textOf)
-  const choices = choose(
-    terms.filter(({ quoted: isQuoted }) => !isQuoted),
-    least,
-  )
-  const some = least === 0 ? [] : [`(${choices.map((choice) => choice.map(textOf).join(' & ')).join(' | ')})`]
-  return sql`${[...held, ...some, ...excluded.map(notOf)].join(' & ')}::tsquery`
+/** A lexeme of a row that is no word of its texts: no word, nor the beginning of one, equals it. */
+export const namedLexeme = (named: string): string => `=${named}`
+/** A word of the title of its film, or of the brand. */
+export const nameLexeme = (word: string): string => `=of=${word}`
+
+export const quoted = (lexeme: string): string => `'${lexeme}'`
+
+const eitherOf = (options: readonly Query[]): Query => joined(options, ' | ')
+const allOf = (parts: readonly Query[]): Query => (parts.includes(undefined) ? undefined : joined(parts, ' & '))
+const joined = (options: readonly Query[], by: string): Query => {
+  const known = [...new Set(options.filter((one) => one !== undefined))]
+  return known.length > 1 ? `(${known.join(by)})` : known[0]
 }
 
-/** What every row of an answer has: quotes, and nothing that is excluded. Undefined where a question has neither. */
-export function fixedOf({ terms, excluded }: ExpandedQuestion): SQL | undefined {
-  const parts = [...terms.filter(({ quoted: isQuoted }) => isQuoted).map(textOf), ...excluded.map(notOf)]
-  return parts.length > 0 ? sql`${parts.join(' & ')}::tsquery` : undefined
+/** The word itself in a text, another form of it, or written together with its neighbour. */
+export function inTexts({ exact, words, inRow, forms, joins }: Sense): Query {
+  if (exact) return phraseOf(words)
+  const each = forms.map((list) => eitherOf(list.map(quoted)))
+  return eitherOf([inRow && !each.includes(undefined) ? `(${each.join(' <-> ')})` : allOf(each), ...joins.map(quoted)])
 }
 
-/** The same object for the same term, so that a statement holds it once. */
-export function oneOf(term: ExpandedTerm): SQL {
-  const known = ONES.get(term)
-  if (known) return known
-  const made = sql`${textOf(term)}::tsquery`
-  ONES.set(term, made)
-  return made
+/** The words as they were typed. */
+export const asTyped = ({ words, exact, inRow }: Sense): Query =>
+  exact || inRow ? phraseOf(words) : allOf(words.map(quoted))
+
+/** The attribute that it names, or a word of a title or brand. */
+export function inAttributes({ words, exact, quoted: isQuoted, named, inNames }: Sense): Query {
+  if (isQuoted) return undefined
+  const names = exact ? [phraseOf(words, nameLexeme)] : inNames.map((word) => quoted(nameLexeme(word)))
+  return eitherOf([...named.map((one) => quoted(namedLexeme(one))), ...names])
 }
-const ONES = new WeakMap<ExpandedTerm, SQL>()
 
-/**
- * As `allOf` and `anyOf`, in texts alone: for ranking. Words that hold one in their middle count nothing, so that they
- * come after those that are it or begin with it: lab in available.
- */
-export const allTexts = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(beginningsOf).join(' & ')}::tsquery`
-export const anyText = (terms: readonly ExpandedTerm[]): SQL => sql`${terms.map(beginningsOf).join(' | ')}::tsquery`
-const beginningsOf = (term: ExpandedTerm): string =>
-  wordsOf({ ...term, parts: term.parts.filter((part) => part.startsWith(term.words[0]!)) })
+/** A word of a text that means the same. */
+export const inSynonyms = ({ called }: Sense): Query => eitherOf(called.map((words) => phraseOf(words)))
 
-/** Without typos, parts and other ways of writing. */
-export const asTyped = (terms: readonly ExpandedTerm[]): SQL =>
-  sql`${terms.map((term) => eitherOf([phraseOf(term.words), ...term.named.map(lexemeOf)])).join(' & ')}::tsquery`
+/** What it may stand for where the library has it in no form. */
+function inGuesses({ guesses, words }: Sense): Query {
+  if (!guesses) return undefined
+  const { longer, parts, close, pairs } = guesses
+  return eitherOf([
+    ...[...longer, ...close].flatMap((word) => [quoted(word), quoted(nameLexeme(word))]),
+    // On-screen text alone is of class C.
+    ...parts.map((word) => `${quoted(word)}:C`),
+    ...pairs.map((pair) => phraseOf(pair)),
+    ...(longer.length >= MAX_LISTED ? [`${quoted(words[0]!)}:*`] : []),
+  ])
+}
+/** Of longer words no more than this are looked up. */
+const MAX_LISTED = 24
 
-/** By the attribute that it names. No row meets a term that names none. */
-export const namedOf = (term: ExpandedTerm): SQL =>
-  sql`${term.named.length > 0 ? eitherOf(term.named.map(lexemeOf)) : lexemeOf('')}::tsquery`
+/** By a word, an attribute or a synonym, or else by what it may stand for. */
+export const anyOf = (sense: Sense): Query =>
+  eitherOf([inTexts(sense), inAttributes(sense), inSynonyms(sense), inGuesses(sense)])
+
+export const anyOfSome = (senses: readonly Sense[]): Query => eitherOf(senses.map(anyOf))
+
+/** Rows with a word of a phrase. */
+export const singlesOf = (senses: readonly Sense[]): Query =>
+  eitherOf(senses.flatMap(({ each, forms }) => (each ? forms.map((list) => eitherOf(list.map(quoted))) : [])))
+
+/** Rows that meet `least` of these, what is in quotes, and nothing that is excluded. */
+export function atLeast({ senses, excluded }: Found, least: number): Query {
+  const fixed = senses.filter((sense) => sense.quoted)
+  const free = senses.filter((sense) => !sense.quoted)
+  const choices = choose(free, least - fixed.length)
+  const some = choices.length === 1 && choices[0]!.length === 0 ? [] : [eitherOf(choices.map((c) => allOf(c.map(anyOf))))]
+  return allOf([...fixed.map(anyOf), ...some, ...excluded.map(notOf)])
+}
+
+/** What every row of an answer has: quotes, and nothing that is excluded. */
+export const fixedOf = ({ senses, excluded }: Found): Query =>
+  allOf([...senses.filter((sense) => sense.quoted).map(anyOf), ...excluded.map(notOf)])
 
 /** Rows with one of these `attribute=value`. */
-export const oneNamed = (named: readonly string[]): SQL => sql`${eitherOf(named.map(lexemeOf))}::tsquery`
+export const oneNamed = (named: readonly string[]): SQL =>
+  tsquery(eitherOf(named.map((one) => quoted(namedLexeme(one))))!)
 
-const textOf = (term: ExpandedTerm): string => eitherOf([wordsOf(term), ...term.named.map(lexemeOf)])
-const notOf = ({ words, named }: ReadTerm): string => `!${eitherOf([phraseOf(words), ...named.map(lexemeOf)])}`
-/** `attribute=value` as a row of a frame has it: no word of a text, nor the beginning of one, equals it. */
-export const namedLexeme = (named: string): string => `=${named}`
-const lexemeOf = (named: string): string => quoted(namedLexeme(named))
-const eitherOf = (options: readonly string[]): string =>
-  options.length === 1 ? options[0]! : `(${options.join(' | ')})`
-
-function wordsOf(term: ExpandedTerm): string {
-  if (term.exact) return phraseOf(term.words)
-  const word = quoted(term.words[0]!)
-  const options = [
-    term.prefix && !term.longer ? `${word}:*` : word,
-    ...(term.longer ?? []).map(quoted),
-    ...new Set([...term.close, ...term.forms].map(quoted)),
-    ...term.pairs.map(phraseOf),
-    // Written together with the word before or after it: signup for sign up.
-    ...term.joins.map((one) => `${quoted(one.word)}${one.prefix ? ':*' : ''}`),
-    ...term.parts.map((part) => `${quoted(part)}:C`),
-    ...term.called.filter((name) => name.length > 1 || name[0] !== term.words[0]).map(phraseOf),
-  ]
-  return `(${options.join(' | ')})`
-}
+const notOf = ({ words, named }: Concept): string =>
+  `!${eitherOf([phraseOf(words), ...named.map((one) => quoted(namedLexeme(one)))])}`
 
 /** Every choice of `size` among `all`. */
 function choose<T>(all: readonly T[], size: number): T[][] {
-  if (size === 0) return [[]]
+  if (size <= 0) return [[]]
   return all.flatMap((one, n) => choose(all.slice(n + 1), size - 1).map((rest) => [one, ...rest]))
 }
 
-function phraseOf(words: readonly string[]): string {
+/** Words in a row, as lexemes that hold them. */
+function phraseOf(words: readonly string[], lexemeOf: (word: string) => string = (word) => word): string {
   const parts = rowOf(words).map(({ lexeme, prefix, at }, n, row) => {
     const gap = n > 0 ? ` <${at - row[n - 1]!.at}> ` : ''
-    return `${gap}${quoted(lexeme)}${prefix ? ':*' : ''}`
+    return `${gap}${quoted(lexemeOf(lexeme))}${prefix ? ':*' : ''}`
   })
-  return `(${parts.join('')})`
+  return parts.length > 1 ? `(${parts.join('')})` : parts[0]!
 }
 
 /**
  * The lexemes (`lexemesOf`) that a row of words is found by.
  * The lexeme before the last of several characters holds it. A single character is found by lexemes that begin with it.
  */
-export function rowOf(words: readonly string[]): { lexeme: string; prefix: boolean; at: number }[] {
+function rowOf(words: readonly string[]): { lexeme: string; prefix: boolean; at: number }[] {
   return lexemesOf(words).flatMap((lexeme, at) => {
     const single = lexeme === words[at] && isCharacter(lexeme)
     return single && at > 0 && isCharacter(words[at - 1]!) ? [] : [{ lexeme, prefix: single, at }]
   })
 }
-
-export const quoted = (lexeme: string): string => `'${lexeme}'`

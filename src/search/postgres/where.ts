@@ -1,7 +1,7 @@
-import type { SQL } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import { cellOf, isColorName } from '../color.ts'
 import type { FrameFilters } from '../library-search.ts'
-import { sql } from './sql.ts'
+
 import { oneNamed } from './tsquery.ts'
 
 const COLUMNS = {

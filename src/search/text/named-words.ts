@@ -1,6 +1,5 @@
 import { ATTRIBUTE_WORDS } from '../attribute-words.ts'
-import { isFunctionWord } from './function-words.ts'
-import { sameAs } from './same-words.ts'
+import { sameAs, sameWords } from './same-words.ts'
 import { nameKey } from './tokens.ts'
 import { editDistance } from './typos.ts'
 
@@ -18,14 +17,12 @@ const TABLE: ReadonlyMap<string, readonly string[]> = tableOf(
   ),
 )
 
-/** Every phrase of the table with its words that are no function words. */
-export function namedPhrases(): { words: string[]; named: readonly string[]; called: string[][] }[] {
-  return [...TABLE].map(([phrase, named]) => ({
-    words: phrase.split(' ').filter((word) => !isFunctionWord(word)),
-    named,
-    called: [...plainNames(named), ...sameAs(phrase)],
-  }))
-}
+/** Every word by itself that names something or means the same as others, with what it means. */
+export const namedSenses = (): (Meaning & { word: string })[] =>
+  [...new Set([...TABLE.keys(), ...sameWords()])].flatMap((word) => {
+    const meaning = word.includes(' ') ? undefined : meaningOf([word], {})
+    return meaning ? [{ word, ...meaning }] : []
+  })
 
 /** The techniques of a library by slug, name and aliases. */
 export function techniqueWords(
@@ -49,8 +46,20 @@ export interface Meaning {
 
 /** Undefined for words that stand only for themselves. */
 export function meaningOf(words: readonly string[], techniques: NamedWords): Meaning | undefined {
-  const named = namedBy(words, techniques) ?? []
-  const called = [...plainNames(named), ...sameAs(words.join(' '))]
+  const phrase = words.join(' ')
+  return meaningBy(lookUp(phrase, techniques) ?? singular(phrase, techniques), sameAs(phrase), words.length > 1)
+}
+
+/** What a misspelt word means; undefined for one that is like no word of the table. */
+export const correctedMeaning = (word: string): Meaning | undefined => meaningBy(misspelt(word))
+
+/** A phrase that names two attributes, talking to the camera, is no other word for one of them. */
+function meaningBy(
+  named: readonly string[] = [],
+  same: readonly (readonly string[])[] = [],
+  isPhrase = false,
+): Meaning | undefined {
+  const called = [...(isPhrase && attributesOf(named).size > 1 ? [] : plainNames(named)), ...same]
   return named.length > 0 || called.length > 0 ? { named, called } : undefined
 }
 
@@ -83,7 +92,7 @@ const LONG_WORDS = [...TABLE.keys()].filter((key) => /^[a-z]{8,}$/.test(key))
 
 /** What a long word of the table names that starts alike and differs in as few letters as typos are forgiven. */
 function misspelt(word: string): readonly string[] | undefined {
-  const isSwapped = /^[a-z]{6,}$/.test(word) ? swapped(word) : undefined
+  const isSwapped = /^[a-z]{4,}$/.test(word) ? swapped(word) : undefined
   if (isSwapped || !/^[a-z]{7,}$/.test(word)) return isSwapped
   const typos = word.length < 9 ? 1 : 2
   const near = (most: number) => LONG_WORDS.find((key) => key[0] === word[0] && editDistance(word, key, most) === most)
@@ -99,6 +108,8 @@ function swapped(word: string): readonly string[] | undefined {
   }
   return undefined
 }
+
+const attributesOf = (named: readonly string[]) => new Set(named.map((one) => one.slice(0, one.indexOf('='))))
 
 /** What a subject or tone is called in the lists: a text may say so. */
 function plainNames(named: readonly string[]): string[][] {

@@ -1,44 +1,41 @@
 import { isCharacter, MAX_RUN, type Token } from './tokens.ts'
 
-/** One thing a query searches for: a word, or a phrase of several in a row. */
-export interface Term {
-  words: string[]
-  /** A quoted phrase or a run of characters: this order, no prefix, no typo. */
+/** A word or phrase of a question that means one thing. */
+export interface Concept {
+  /** As it was asked for. */
+  text: string
+  /** The words that count, in their order. A frame has all of them. */
+  words: readonly string[]
+  /** A quoted phrase or a run of characters: this order, no other form, no typo. */
   exact: boolean
-  /** The word being typed: documents may hold a longer one. */
-  prefix: boolean
-}
-
-export interface JoinedTerm {
-  word: string
-  /** The first of the two words. */
-  first: string
-  prefix: boolean
-}
-
-/** A term as a question reads it. */
-export interface ReadTerm extends Term {
-  /** In quotes: exactly so, in a text, and never let go. */
+  /** Words that a text has only in this order, each in any form. */
+  inRow: boolean
+  /** In quotes: in a text alone, and never let go. */
   quoted: boolean
+  /** The last word: it may be the beginning of a longer one. */
+  unfinished: boolean
   /** `attribute=value`: what also meets it. */
   named: readonly string[]
-  /** The plain names of what it names: they meet it in a text too. */
+  /** Words in a row that mean the same: they meet it in a text too. */
   called: readonly (readonly string[])[]
+  /** What it means if it is misspelt: only where the library has nothing that is written so. */
+  corrected?: Pick<Concept, 'named' | 'called'>
   /** This word written together with the one before or after it. */
-  joins: readonly JoinedTerm[]
+  joins: readonly string[]
+  /** The words of a phrase, each by itself: where the library lacks what the phrase names. */
+  each?: readonly Concept[]
 }
 
 /** Shortest word that is also found written together or apart. */
 export const JOINED_FROM = 3
 
-/** The nth term written together with the next: wifi for wi-fi, dont for don't. */
-export function joinedTerms(terms: readonly Term[]): (JoinedTerm | undefined)[] {
-  return terms.map((term, n) => {
-    const next = terms[n + 1]
-    if (!next || term.exact || next.exact) return undefined
-    const first = term.words[0]!
-    const word = first + next.words[0]!
-    return word.length >= JOINED_FROM ? { word, first, prefix: next.prefix } : undefined
+/** The nth concept written together with the next: wifi for wi-fi, dont for don't. */
+export function joinedWords(concepts: readonly Concept[]): (string | undefined)[] {
+  return concepts.map((concept, n) => {
+    const next = concepts[n + 1]
+    if (!next || [concept, next].some(({ exact, each }) => exact || each)) return undefined
+    const word = concept.words[0]! + next.words[0]!
+    return word.length >= JOINED_FROM ? word : undefined
   })
 }
 

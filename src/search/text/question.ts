@@ -1,22 +1,24 @@
 import { isFunctionWord, isGeneric, isRequest, MAX_REQUEST } from './function-words.ts'
-import { MAX_PHRASE, type Meaning, meaningOf, type NamedWords, namedBy } from './named-words.ts'
-import { joinedTerms, type ReadTerm, termsOf } from './query.ts'
+import { correctedMeaning, MAX_PHRASE, type Meaning, meaningOf, type NamedWords, namedBy } from './named-words.ts'
+import { type Concept, joinedWords, termsOf } from './query.ts'
 import { CHARACTERS_PER_WORD, isCharacter, MAX_QUERY_WORDS, type Token, tokenize } from './tokens.ts'
 
 /** How a question in plain words is read. Pure. */
 
 export interface Question {
-  wanted: ReadTerm[]
+  wanted: Concept[]
   /** Behind a minus or “without”: no frame has them. */
-  excluded: ReadTerm[]
+  excluded: Concept[]
   /** What weighs nothing: function words, and words past the tenth. */
   ignored: string[]
 }
 
+type Read = Concept & { weighs: boolean }
+
 /** `words`: the techniques of the library by what they are called. */
-export function readQuestion(q: string, words?: NamedWords): Question {
-  const read: (ReadTerm & { weighs: boolean })[] = []
-  const excluded: ReadTerm[] = []
+export function readQuestion(q: string, words: NamedWords = {}): Question {
+  const read: Read[] = []
+  const excluded: Concept[] = []
   let isMinus = false
   const pieces = q.split(/["“”„]/)
   pieces.forEach((piece, n) => {
@@ -36,30 +38,38 @@ export function readQuestion(q: string, words?: NamedWords): Question {
     read.push(...weigh(termsOf(piece, others.left), words))
     isMinus = /(?:^|\s)-$/.test(piece)
   })
-  const last = read.at(-1)
-  if (last && !last.exact) last.prefix = true
   // A question of function words alone asks for them.
   const isEmpty = !read.some(({ weighs }) => weighs) && excluded.length === 0
   if (isEmpty) for (const one of read) one.weighs = true
-  joinedTerms(read).forEach((join, n) => {
+  joinedWords(read).forEach((join, n) => {
     // Written together begins with what weighs: "log in", not "the log".
     if (!join || !read[n]!.weighs) return
     for (const one of [read[n]!, read[n + 1]!]) one.joins = [...one.joins, join]
   })
-  return { ...cut(read), excluded }
+  const { wanted, ignored } = cut(read)
+  const last = wanted.at(-1)
+  if (last && !last.exact && last.words.length === 1 && read.at(-1)!.weighs) last.unfinished = true
+  return { wanted, excluded, ignored }
 }
 
-const exactly = (words: string[]): ReadTerm => ({
+const plain = (words: readonly string[], text: string): Concept => ({
+  text,
   words,
-  exact: true,
-  prefix: false,
-  quoted: true,
+  exact: false,
+  quoted: false,
+  inRow: false,
+  unfinished: false,
   named: [],
   called: [],
   joins: [],
 })
 
-const exactlyNamed = (words: string[]): ReadTerm => ({ ...exactly(words), named: namedBy(words, {}) ?? [] })
+function exactly(words: readonly string[]): Concept {
+  const text = words.join(' ')
+  return { ...plain(words, words.length > 1 ? `"${text}"` : text), exact: true, quoted: true }
+}
+
+const exactlyNamed = (words: string[]): Concept => ({ ...exactly(words), named: namedBy(words, {}) ?? [] })
 
 /** The words behind a minus, each with what is joined to it without a space, and the tokens that are left. */
 function withoutMinus(text: string, tokens: readonly Token[]): { left: Token[]; excluded: string[][] } {
@@ -84,89 +94,111 @@ const EXCLUDES = /^(?:without|excluding|except)$/
 const ARTICLE = /^(?:an?|the|any)$/
 
 /** What follows “without”, as if it had a minus. A phrase of the table that begins so, “without a face”, stays. */
-function withoutUnwanted(
-  tokens: readonly Token[],
-  words: NamedWords | undefined,
-): { left: Token[]; excluded: string[][] } {
+function withoutUnwanted(tokens: readonly Token[], words: NamedWords): { left: Token[]; excluded: string[][] } {
   const left: Token[] = []
   const excluded: string[][] = []
-  const wordAt = (n: number) => tokens[n]!.word
-  const namedAt = (places: readonly number[]) =>
-    longest(places.slice(0, MAX_PHRASE), wordAt, words, new Set())?.length ?? 0
+  const all = tokens.map(({ word }) => word)
+  const namedAt = (places: readonly number[]) => longest(places.slice(0, MAX_PHRASE), all, words)?.length ?? 0
   for (let at = 0; at < tokens.length; ) {
-    const from = ARTICLE.test(tokens[at + 1]?.word ?? '') ? at + 2 : at + 1
+    const from = ARTICLE.test(all[at + 1] ?? '') ? at + 2 : at + 1
     const rest = [...tokens.keys()].slice(from, from + MAX_PHRASE)
-    if (!EXCLUDES.test(wordAt(at)) || rest.length === 0 || namedAt([at, ...rest]) > 0) {
+    if (!EXCLUDES.test(all[at]!) || rest.length === 0 || namedAt([at, ...rest]) > 0) {
       left.push(tokens[at++]!)
       continue
     }
     const end = from + Math.max(1, namedAt(rest))
-    excluded.push(tokens.slice(from, end).map(({ word }) => word))
+    excluded.push(all.slice(from, end))
     at = end
   }
   return { left, excluded }
 }
 
-/** The terms of a stretch outside quotes, with what each names and whether it weighs anything. */
-function weigh(terms: readonly string[][], words: NamedWords | undefined): (ReadTerm & { weighs: boolean })[] {
-  const read = terms.map((list, n) => ({
-    words: list,
-    exact: isCharacter(list[0]!),
-    prefix: false,
-    quoted: false,
-    named: [] as readonly string[],
-    called: [] as readonly string[][],
-    joins: [],
+/** The concepts of a stretch outside quotes: words and phrases, with what each means and whether it weighs anything. */
+function weigh(terms: readonly string[][], techniques: NamedWords): Read[] {
+  const first = terms.map((term) => term[0]!)
+  const singles = terms.map((words, n): Read => {
+    const word = words.join('')
+    const meaning = meaningOf([word], techniques)
+    const corrected = meaning ? undefined : correctedMeaning(word)
     // What an apostrophe cuts off: it's, the founder's.
-    weighs: !(isFunctionWord(list[0]!) || (list[0] === 's' && n > 0)),
-  }))
-  const inPhrase = new Set<number>()
-  // Phrases in full first, then without the function words between.
-  for (const places of [[...read.keys()], [...read.keys()].filter((n) => read[n]!.weighs)]) {
-    for (let at = 0; at < places.length; ) {
-      const found = longest(places.slice(at, at + MAX_PHRASE), (n) => read[n]!.words[0]!, words, inPhrase)
-      if (!found) {
-        at++
-        continue
-      }
-      for (const n of places.slice(at, at + found.length)) {
-        if (read[n]!.weighs) Object.assign(read[n]!, found.meaning)
-        if (found.length > 1) inPhrase.add(n)
-      }
-      at += found.length
-    }
-  }
+    const weighs = !(isFunctionWord(word) || (word === 's' && n > 0))
+    return { ...plain(words, word), exact: isCharacter(words[0]!), ...meaning, ...(corrected && { corrected }), weighs }
+  })
+  const phrases = phrasesIn(first, singles, techniques)
+  const read = singles.flatMap((single, n): Read[] => {
+    const phrase = phrases.find(({ places }) => places.includes(n))
+    if (!phrase) return [single]
+    return phrase.places[0] === n ? [phraseOf(phrase, singles)] : []
+  })
   // The macro shot of a flower is as much a flower: what says only “picture” or “ground” does not count once more.
-  const generic = read.filter((one, n) => read[n - 1]?.named.length && isGeneric(one.words[0]!))
+  const generic = read.filter((one, n) => read[n - 1]?.named.length && !one.each && isGeneric(one.words[0]!))
   if (read.filter(({ weighs }) => weighs).length > generic.length + 1) for (const one of generic) one.weighs = false
   for (let at = 0; at < read.length; at++) {
     for (let length = MAX_REQUEST; length > 0; length--) {
       const some = read.slice(at, at + length)
-      const isPart = some.some((_, n) => inPhrase.has(at + n))
-      if (isPart || !isRequest(some.map((one) => one.words[0]).join(' '))) continue
+      if (some.some(({ each }) => each) || !isRequest(some.map(({ text }) => text).join(' '))) continue
       for (const one of some) one.weighs = false
     }
   }
   return read
 }
 
+interface Phrase {
+  /** Of its words, the first to the last. */
+  places: number[]
+  meaning: Meaning
+}
+
+/** The longest phrases first, in full or without the function words between. */
+function phrasesIn(words: readonly string[], singles: readonly Read[], techniques: NamedWords): Phrase[] {
+  const all = [...words.keys()]
+  const found = [all, all.filter((n) => singles[n]!.weighs)].flatMap((places) =>
+    places.flatMap((from, at): Phrase[] => {
+      const phrase = longest(places.slice(at, at + MAX_PHRASE), words, techniques)
+      if (!phrase || phrase.length < 2) return []
+      const to = places[at + phrase.length - 1]!
+      return [{ places: all.slice(from, to + 1), meaning: phrase.meaning }]
+    }),
+  )
+  const taken = new Set<number>()
+  return found
+    .toSorted((a, b) => b.places.length - a.places.length)
+    .filter(({ places }) => {
+      const isFree = !places.some((n) => taken.has(n))
+      if (isFree) for (const n of places) taken.add(n)
+      return isFree
+    })
+}
+
+function phraseOf({ places, meaning }: Phrase, singles: readonly Read[]): Read {
+  const all = places.map((n) => singles[n]!)
+  const counted = all.filter(({ weighs }) => weighs)
+  const telling = counted.filter(({ words }) => !isGeneric(words[0]!))
+  const each = [telling, counted].find((some) => some.length > 0) ?? all
+  // One word of a phrase says less than the phrase: on white, dark background.
+  const words = (each.length > 1 ? each : all).flatMap((one) => one.words)
+  const text = all.map((one) => one.text).join(' ')
+  return { ...plain(words, text), ...meaning, inRow: each.length === 1, each, weighs: true }
+}
+
 function longest(
   places: readonly number[],
-  wordAt: (n: number) => string,
-  words: NamedWords | undefined,
-  taken: ReadonlySet<number>,
+  words: readonly string[],
+  techniques: NamedWords,
 ): { meaning: Meaning; length: number } | undefined {
   for (let length = places.length; length > 0; length--) {
-    const some = places.slice(0, length)
-    const meaning = some.some((n) => taken.has(n)) ? undefined : meaningOf(some.map(wordAt), words ?? {})
+    const meaning = meaningOf(
+      places.slice(0, length).map((n) => words[n]!),
+      techniques,
+    )
     if (meaning) return { meaning, length }
   }
   return undefined
 }
 
 /** As many words as a question may hold. */
-function cut(read: readonly (ReadTerm & { weighs: boolean })[]): { wanted: ReadTerm[]; ignored: string[] } {
-  const wanted: ReadTerm[] = []
+function cut(read: readonly Read[]): { wanted: Concept[]; ignored: string[] } {
+  const wanted: Concept[] = []
   const ignored: string[] = []
   let room = MAX_QUERY_WORDS
   for (const { weighs, ...one } of read) {
@@ -181,7 +213,9 @@ function cut(read: readonly (ReadTerm & { weighs: boolean })[]): { wanted: ReadT
       room -= size
       kept.push(word)
     }
-    if (kept.length > 0 && wanted.length < MAX_QUERY_WORDS) wanted.push({ ...one, words: kept })
+    const isWhole = kept.length === one.words.length
+    if (kept.length > 0 && wanted.length < MAX_QUERY_WORDS)
+      wanted.push(isWhole ? one : { ...one, words: kept, text: kept.join(isCharacter(kept[0]!) ? '' : ' ') })
     ignored.push(...one.words.slice(kept.length))
   }
   return { wanted, ignored: [...new Set(ignored)] }

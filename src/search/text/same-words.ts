@@ -86,14 +86,8 @@ export function sameAs(phrase: string): string[][] {
   return (others ?? []).map((other) => other.split(' '))
 }
 
-/** Every phrase of the list with what means the same, for an engine that keeps synonyms itself. */
-export function sameWords(): [phrase: string, same: string[][]][] {
-  return [...OTHERS.keys()].flatMap((phrase) => [phrase, pluralOf(phrase)]).flatMap(withOthers)
-}
-
-function withOthers(phrase: string | undefined): [string, string[][]][] {
-  return phrase === undefined ? [] : [[phrase, sameAs(phrase)]]
-}
+/** Every phrase of the list, and its plural. */
+export const sameWords = (): string[] => [...OTHERS.keys()].flatMap((phrase) => [phrase, pluralOf(phrase) ?? []].flat())
 
 /** What is asked for, with what else meets it. A line without `>` is both. */
 function othersOf(lines: readonly (readonly (readonly string[])[])[]): Map<string, readonly string[]> {

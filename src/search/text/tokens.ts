@@ -14,7 +14,7 @@ export interface Token {
  * Raise it when words are cut differently or an index holds something else.
  * The workers then rewrite what is stored when they start.
  */
-export const WORDS_VERSION = 6
+export const WORDS_VERSION = 7
 /** Words read of a query. The rest is ignored, as by Meilisearch. */
 export const MAX_QUERY_WORDS = 10
 /** This many characters count as one word: a query may hold forty characters of scripts without spaces. */
@@ -75,6 +75,18 @@ function asciiTokens(text: string): Token[] {
     tokens.push({ word: folded.slice(start, Math.min(at, start + MAX_WORD)), start, end: at })
   }
   return tokens
+}
+
+/**
+ * Words that are written with one sign between them, as one: dont of don't, wifi of wi-fi. `at`: the place of the
+ * first.
+ */
+export function gluedWords(text: string, tokens: readonly Token[]): { word: string; at: number }[] {
+  return tokens.flatMap(({ word, end }, at) => {
+    const next = tokens[at + 1]
+    const isGlued = next?.start === end + 1 && !/\s/.test(text[end]!) && !isCharacter(word) && !isCharacter(next.word)
+    return isGlued && word.length + next.word.length > 2 ? [{ word: word + next.word, at }] : []
+  })
 }
 
 const PLAIN_WORD = /^[a-z0-9]*$/

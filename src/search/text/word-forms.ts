@@ -12,6 +12,9 @@ export function stemOf(word: string): string {
   return bare(root ? undoubled(root[1]!) : single)
 }
 
+/** Whether two words are forms of one. */
+export const sameStem = (one: string, other: string): boolean => one[0] === other[0] && stemOf(one) === stemOf(other)
+
 /** Words that have this stem begin so. */
 export const beginningOf = (stem: string): string => stem.replace(/(?<=..)i$/, '')
 

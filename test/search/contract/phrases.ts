@@ -196,11 +196,14 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       expect((await page('zebra', { loosen: true })).loosened).toEqual([])
     })
 
-    test('all that have every word, however forgiving, stand before the next best', async () => {
+    test('all that have every word stand before the next best, a word with a typo among those', async () => {
       const { frames } = await engine().search.search({ q: 'histogram of weekly signups', limit: 6 })
       const captions = frames.map(({ document, missing }) => [document.caption!.includes('weekly'), missing])
-      expect(captions.slice(0, 2)).toEqual(Array(2).fill([true, undefined]))
-      expect(frames.slice(2).every(({ missing, score }) => missing !== undefined && score < 0.5)).toBe(true)
+      expect(captions.slice(0, 2)).toEqual([
+        [true, undefined],
+        [true, ['histogram']],
+      ])
+      expect(frames.slice(1).every(({ missing, score }) => missing !== undefined && score < 0.5)).toBe(true)
     })
 
     test('what was met is shown', async () => {

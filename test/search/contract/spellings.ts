@@ -56,8 +56,10 @@ export function describeSpellings(name: string, open: () => Promise<Engine>): vo
 
     test('a letter or two begin words, but are no part of one', async () => {
       expect(await captions('x')).toEqual(['x marks it'])
-      expect(await captions('ex')).toEqual([])
-      expect(await captions('exp')).toEqual(['x marks it'])
+      // The words of a title or brand.
+      expect(await captions('ex')).toEqual(['e-mail', null])
+      expect(await captions('exp')).toEqual([])
+      expect(await captions('expo')).toEqual(['x marks it'])
       expect(await captions('export')).toEqual(['x marks it'])
       expect(await captions('"export"')).toEqual([])
     })

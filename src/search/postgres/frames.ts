@@ -1,0 +1,249 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type pg from 'pg'
+import type { FrameDocument, FrameFilters, FrameHit, FramePage, FrameQuery } from '../library-search.ts'
+import { VarietyFilter } from '../likeness.ts'
+import { MAX_RELEVANCE_DEPTH } from '../limits.ts'
+import { namedValues } from '../named-values.ts'
+import { readAsOf } from '../read-as.ts'
+import { rounded } from '../score.ts'
+import { Matcher } from '../text/match.ts'
+import type { NamedWords } from '../text/named-words.ts'
+import { type Question, readQuestion } from '../text/question.ts'
+import { isFound, type Sense } from '../text/senses.ts'
+import { adviceFor } from './advice.ts'
+import { countFacets, noCounts } from './facets.ts'
+import { type Asked, fewOf, type MatchSet, mostTelling, setsBelow, setWith, TIER, wholeSet } from './match-set.ts'
+import { ORDERS, ranked } from './rank.ts'
+import type { Common } from './selectivity.ts'
+import { inSnapshot, type Snapshot } from './snapshot.ts'
+import { DOCUMENTS, type Executor, FRAMES, rowsOf } from './tables.ts'
+import { readSenses } from './words.ts'
+import { whereOf } from './where.ts'
+
+/** What a search reads from. */
+export interface ReadModel {
+  pool: pg.Pool
+  common(): Promise<Common>
+}
+
+/** A page of the wall. Techniques of the query are current slugs. */
+export async function findFrames(readModel: ReadModel, query: FrameQuery, techniques: NamedWords): Promise<FramePage> {
+  if (query.q.trim() === '') return inSnapshot(readModel.pool, (reads) => findAll(reads, query))
+  const question = readQuestion(query.q, techniques)
+  const common = await readModel.common()
+  return inSnapshot(readModel.pool, async (reads) => {
+    const senses = (await readSenses(reads, question.wanted, ['frames']))('frames')
+    return findInWords(reads, query, question, askedOf(query.filters, question, senses, common))
+  })
+}
+
+export const askedOf = (
+  filters: FrameFilters,
+  { excluded }: Pick<Question, 'excluded'>,
+  senses: readonly Sense[],
+  common: Common,
+): Asked => ({ filters, senses, found: senses.filter(isFound), excluded, common })
+
+/** Whether there is something to look for: a word that the library may have, or one that is excluded. */
+export const isAsked = ({ senses, found, excluded }: Asked): boolean =>
+  found.length > 0 || (senses.length === 0 && excluded.length > 0)
+
+async function findAll(reads: Snapshot, query: FrameQuery): Promise<FramePage> {
+  const where = whereOf(query.filters)
+  const set = { level: 0, isFull: true, words: undefined, where, scored: allAlike, isLarge: false, isByIndex: false }
+  const rows = await findPage(reads, { ...query, sort: query.sort === 'strength' ? 'strength' : 'newest' }, set)
+  const counts = query.facets ? await countFacets(reads, query.filters, undefined) : {}
+  const isAdvised = query.loosen && query.page === 1 && rows.length === 0
+  return {
+    frames: hitsOf(rows, undefined),
+    ...counts,
+    ...(isAdvised ? { loosened: await adviceFor(reads, query.filters, undefined) } : {}),
+  }
+}
+
+const allAlike = (source: SQL): SQL => sql`(select *, 1::float8 as score, null::bool[] as held from ${source}) scored`
+
+/** A page of a question in words. */
+export async function findInWords(
+  reads: Snapshot,
+  query: FrameQuery,
+  question: Question,
+  asked: Asked,
+): Promise<FramePage> {
+  const { set, rows } = await findSet(reads, query, asked)
+  const { filters, page, facets, fill, loosen } = query
+  const { senses } = asked
+  const counted = facets ? await countsOf(reads, filters, set) : undefined
+  const letGo = set ? senses.filter((sense) => !isHeld(sense, asked, set, rows)) : []
+  const isAdvised = loosen && page === 1 && rows.length === 0
+  const matcher = new Matcher(senses)
+  const room = page === 1 && set ? (fill ?? 0) - rows.length : 0
+  return {
+    frames: hitsOf(rows, matcher),
+    ...counted,
+    readAs: readAsOf(question, senses, letGo, set?.level ?? (senses.length > 0 ? 0 : senses.length)),
+    ...(isAdvised ? { loosened: await adviceFor(reads, filters, asked) } : {}),
+    ...(room > 0 ? { nextBest: hitsOf(await findNextBest(reads, asked, set!, rows.at(-1)?.score, room), matcher) } : {}),
+  }
+}
+
+const countsOf = (reads: Snapshot, filters: FrameFilters, set: MatchSet | undefined) =>
+  set ? countFacets(reads, filters, set.words) : { total: 0, facets: noCounts() }
+
+/** Whether each frame of a set meets a concept. */
+function isHeld(sense: Sense, { found }: Asked, set: MatchSet, rows: readonly FoundFrame[]): boolean {
+  const at = found.indexOf(sense)
+  return at >= 0 && (rows[0]?.held?.[at] ?? set.level >= found.length)
+}
+
+/** The frames that meet every word, else those that meet most, and a page of them. */
+async function findSet(
+  reads: Snapshot,
+  query: FrameQuery,
+  asked: Asked,
+): Promise<{ set?: MatchSet; rows: FoundFrame[] }> {
+  if (!isAsked(asked)) return { rows: [] }
+  const whole = await tryPage(reads, query, wholeSet(asked))
+  if (whole) return whole
+  const choice = await mostTelling(reads, asked)
+  const least = Math.max(1, choice.found.filter((sense) => sense.quoted).length)
+  const most = choice.found.length < asked.found.length ? choice.found.length : choice.found.length - 1
+  for (let level = most; level >= least; level--) {
+    const some = await tryPage(reads, query, setWith(choice, level))
+    if (some) return some
+  }
+  return { rows: [] }
+}
+
+/** Undefined where no page of this set has a frame. */
+async function tryPage(
+  reads: Snapshot,
+  query: FrameQuery,
+  set: MatchSet,
+): Promise<{ set: MatchSet; rows: FoundFrame[] } | undefined> {
+  const rows = await findPage(reads, query, set)
+  if (rows.length > 0) return { set, rows }
+  if (query.page === 1) return undefined
+  const first = await findPage(reads, { ...query, page: 1, pageSize: 1, variety: false }, set)
+  return first.length > 0 ? { set, rows } : undefined
+}
+
+/** Frames beyond a set: more words first, then the rarer ones. `below`: the score of the last frame before them. */
+async function findNextBest(
+  reads: Snapshot,
+  asked: Asked,
+  set: MatchSet,
+  below: number | undefined,
+  limit: number,
+): Promise<FoundFrame[]> {
+  const found: FoundFrame[] = []
+  for (const next of setsBelow(asked, set)) {
+    if (found.length >= limit) break
+    const most = found.at(-1)?.score ?? below ?? 1
+    const rows = await findFew(reads, next, limit - found.length)
+    found.push(...rows.map((row) => ({ ...row, score: Math.min(row.score, most) })))
+  }
+  return found
+}
+
+/** A frame that was found. */
+export interface FoundFrame {
+  score: number
+  /** Whether each frame of its set meets the nth of the concepts found. */
+  held: boolean[] | null
+  doc: FrameDocument
+}
+
+/** The best of a set. */
+const findFew = (reads: Executor, set: MatchSet, limit: number): Promise<FoundFrame[]> =>
+  readFrames(reads, sql`select ${COLUMNS} from ${fewOf(set)} order by ${sql.raw(ORDERS.relevance)} limit ${limit}`, ORDERS.relevance)
+
+/** The documents of these rows. The index alone cuts a page: documents are read for its rows only. */
+const readFrames = (reads: Executor, page: SQL, order: string): Promise<FoundFrame[]> =>
+  rowsOf<FoundFrame>(
+    reads,
+    sql`
+    select p.score, p.held, d.doc from (${page}) p
+     cross join lateral (
+       select doc from ${DOCUMENTS} held where held.kind = 'frames' and held.id = p.id offset 0) d
+     order by ${sql.raw(order)}`,
+  )
+
+/** What a page is ordered by. */
+const COLUMNS = sql.raw('id, score, held, strength, added_ms, video_id, t_ms')
+
+async function findPage(reads: Snapshot, query: FrameQuery, set: MatchSet): Promise<FoundFrame[]> {
+  const { page, pageSize, sort } = query
+  const offset = (page - 1) * pageSize
+  if (query.variety) return findVaried(reads, query, set)
+  if (sort !== 'relevance') {
+    const rows = sql`(select * from ${ranked(set.where, undefined)}
+                       order by ${sql.raw(ORDERS[sort])} limit ${pageSize} offset ${offset}) page`
+    return readFrames(reads, sql`select ${COLUMNS} from ${set.scored(rows)}`, ORDERS[sort])
+  }
+  const tiers = set.isLarge ? tiersOf(offset, pageSize) : undefined
+  const order = `${tiers ? 'tier, ' : ''}${ORDERS.relevance}`
+  const source = tiers ? tieredFrames(set, tiers) : ranked(set.where, undefined)
+  const rows = sql`select ${COLUMNS}${sql.raw(tiers ? ', tier' : '')} from ${set.scored(source)} order by ${sql.raw(order)}
+                    limit ${pageSize} offset ${offset - (tiers?.from ?? 0)}`
+  return readFrames(reads, rows, order)
+}
+
+/** The places by strength of the tiers that a page needs. */
+function tiersOf(offset: number, pageSize: number): { from: number; to: number } {
+  return { from: Math.floor(offset / TIER) * TIER, to: Math.ceil((offset + pageSize) / TIER) * TIER }
+}
+
+function tieredFrames({ where, isByIndex }: MatchSet, { from, to }: { from: number; to: number }): SQL {
+  const by = ORDERS.strength
+  const tier = sql.raw(`(row_number() over (order by ${by}) - 1) / ${TIER}`)
+  const tiers = sql.raw(String(from / TIER))
+  if (!isByIndex)
+    return sql`(select * from (select *, ${tier} as tier from ${ranked(where, to)}) numbered
+                 where tier >= ${tiers}) tiers`
+  // `offset 0` keeps the planner from the walk, whose cost it takes for less. Words are too wide to be sorted.
+  return sql`(select f.*, tier
+                from (select place, ${tier} as tier
+                        from (select * from (
+                                select ctid as place, id, strength from ${FRAMES} where ${where} offset 0) found
+                               order by ${sql.raw(by)} limit ${to}) strongest) numbered
+                join ${FRAMES} f on f.ctid = place
+               where tier >= ${tiers}) tiers`
+}
+
+/** Reads from the top until the page is full, because the frames before it decide what is a near-duplicate. */
+async function findVaried(reads: Snapshot, query: FrameQuery, set: MatchSet): Promise<FoundFrame[]> {
+  const filter = new VarietyFilter()
+  const end = query.page * query.pageSize
+  const kept: { id: string; score: number; held: boolean[] | null }[] = []
+  const order = sql.raw(ORDERS[query.sort])
+  let step = Math.max(1_000, end * 2)
+  for (let read = 0; read < MAX_RELEVANCE_DEPTH && kept.length < end; read += step, step = 5_000) {
+    const rows = await rowsOf<(typeof kept)[number] & { phash: string; luma: number }>(
+      reads,
+      sql`
+      select id, luma, lpad(to_hex(phash::bigint), 16, '0') as phash, score, held
+        from (select * from ${set.scored(ranked(set.where, undefined))}
+               order by ${order} limit ${Math.min(step, MAX_RELEVANCE_DEPTH - read)} offset ${read}) p order by ${order}`,
+    )
+    for (const row of rows) if (filter.keep(row)) kept.push(row)
+    if (rows.length < step) break
+  }
+  const page = kept.slice(end - query.pageSize, end)
+  const ids = sql.param(page.map(({ id }) => id))
+  const found = await rowsOf<{ id: string; doc: FrameDocument }>(
+    reads,
+    sql`select id, doc from ${DOCUMENTS} where kind = 'frames' and id = any(${ids})`,
+  )
+  const documents = new Map(found.map(({ id, doc }) => [id, doc]))
+  return page.flatMap((row) => (documents.has(row.id) ? [{ ...row, doc: documents.get(row.id)! }] : []))
+}
+
+/** Without a matcher the query has no words. */
+export function hitsOf(rows: readonly FoundFrame[], matcher: Matcher | undefined): FrameHit[] {
+  return rows.map(({ doc, score }) => ({
+    document: doc,
+    score: rounded(score),
+    ...(matcher ? matcher.frame(doc, namedValues(doc)) : { matched: {} }),
+  }))
+}

@@ -1,0 +1,120 @@
+import type { Concept } from './query.ts'
+import { editDistance, typosAllowed } from './typos.ts'
+import { stemOf } from './word-forms.ts'
+
+/** What the concepts of a question mean in a library. Pure. */
+
+/**
+ * How a word is met, best first: by a text that has it or another form of it, by an attribute, brand or title, or by a
+ * text that has a word for the same. The others are no full match: a longer word, a part of one, a typo.
+ */
+export const KINDS = ['word', 'attribute', 'synonym', 'beginning', 'part', 'typo'] as const
+export type MatchKind = (typeof KINDS)[number]
+
+export interface Sense extends Concept {
+  /** Of each of its words: itself and its other forms, where the library has them. */
+  forms: readonly (readonly string[])[]
+  /** Of a word: which of these, or of the words written together, stand in titles and brands. */
+  inNames: readonly string[]
+  /** What else may be meant: only of a word that the library has in no form. */
+  guesses?: Guesses
+}
+
+/** Words of the library that a word may stand for. */
+export interface Guesses {
+  /** They begin with it. */
+  longer: readonly string[]
+  /** Of on-screen text: they hold it. */
+  parts: readonly string[]
+  /** They differ by typos. */
+  close: readonly string[]
+  /** Two words that were typed as one. */
+  pairs: readonly (readonly [string, string])[]
+}
+
+/** What a library has, as a look-up of the words of a question found it. */
+export interface Known {
+  has(word: string): boolean
+  /** What begins alike. */
+  like(word: string): readonly string[]
+  /** Of titles and brands. */
+  isName(word: string): boolean
+}
+
+/** Shortest part of an on-screen word that is found; of other scripts two letters. */
+const PART_FROM = 4
+export const isPartSearchable = (word: string): boolean =>
+  word.length >= PART_FROM || (word.length > 1 && /[^\p{ASCII}]/u.test(word))
+
+/**
+ * Without what the library lacks. A phrase of which it has neither what it names nor a synonym is read word by word. A
+ * word that it has in no form means what it names if it is misspelt.
+ */
+export function sensesOf(concepts: readonly Concept[], known: Known): Sense[] {
+  return concepts.flatMap((concept): Sense[] => {
+    const sense = senseOf(concept, known)
+    if (concept.each && sense.named.length + sense.called.length === 0)
+      return concept.each.map((one) => senseOf(one, known))
+    return [sense]
+  })
+}
+
+function senseOf(concept: Concept, known: Known): Sense {
+  const { words, exact } = concept
+  const forms = exact ? words.map((word) => [word]) : words.map((word) => formsOf(word, known))
+  const joins = concept.joins.filter(known.has)
+  const inNames = words.length > 1 ? [] : [...new Set([...forms.flat(), ...joins])].filter(known.isName)
+  const sense = { ...concept, ...heldOf(concept, known), forms, joins, inNames }
+  if (isMet(sense) || !concept.corrected) return sense
+  return { ...sense, ...heldOf(concept.corrected, known) }
+}
+
+const heldOf = ({ named, called }: Pick<Concept, 'named' | 'called'>, known: Known) => ({
+  named: named.filter(known.has),
+  called: called.filter((words) => words.every(known.has)),
+})
+
+/** Whether some row may hold it as a word, an attribute or a synonym. */
+export const isMet = ({ exact, forms, named, called, joins }: Sense): boolean =>
+  exact || named.length + called.length + joins.length > 0 || forms.every((list) => list.length > 0)
+
+/** Whether some row may hold it at all. */
+export const isFound = (sense: Sense): boolean => isMet(sense) || isGuessed(sense)
+
+const isGuessed = ({ guesses }: Sense): boolean => guesses !== undefined && Object.values(guesses).flat().length > 0
+
+/** The word itself first, then plural or singular, and endings of verbs. */
+function formsOf(word: string, known: Known): string[] {
+  const stem = stemOf(word)
+  const others = known.like(word).filter((one) => one !== word && stemOf(one) === stem)
+  return [...(known.has(word) ? [word] : []), ...others]
+}
+
+export interface Candidate {
+  word: string
+  how: 'longer' | 'part' | 'close' | 'pair'
+}
+
+const MAX_GUESSES = 24
+
+/** Typos only where nothing else has the word. */
+export function guessesOf(word: string, candidates: readonly Candidate[]): Guesses {
+  const how = (kind: Candidate['how']) => [
+    ...new Set(candidates.filter((one) => one.how === kind).map((one) => one.word)),
+  ]
+  const longer = how('longer').slice(0, MAX_GUESSES)
+  const parts = how('part').filter((part) => !longer.includes(part))
+  if (longer.length + parts.length > 0) return { longer, parts, close: [], pairs: [] }
+  const pairs = how('pair').map((pair) => pair.split(' ') as [string, string])
+  return { longer, parts, close: closeTo(word, how('close')), pairs: pairs.slice(0, MAX_GUESSES) }
+}
+
+function closeTo(word: string, others: readonly string[]): string[] {
+  const limit = typosAllowed(word)
+  return others
+    .map((other) => ({ other, distance: editDistance(word, other, limit) }))
+    .filter(({ distance }) => distance <= limit)
+    .sort((a, b) => a.distance - b.distance)
+    .map(({ other }) => other)
+    .slice(0, MAX_GUESSES)
+}
