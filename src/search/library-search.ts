@@ -1,5 +1,5 @@
-import type { Met } from './text/match.ts'
 import type { Kind, Platform, Shot, Source, Subject, Surface, Tone, Zone } from '../vocabulary.ts'
+import type { Met } from './text/match.ts'
 
 /**
  * The read contract: the API, the tools and the pages ask a `LibrarySearch`.
@@ -226,6 +226,8 @@ export interface FramePage {
   loosened?: Loosened[]
   /** Only of a query with words. */
   readAs?: ReadAs
+  /** How many frames have every word; only of a query with words and `fill`. */
+  full?: number
   total?: number
   facets?: FacetCounts
 }

@@ -3,7 +3,7 @@ import { colorNames } from './color.ts'
 import type { FrameDocument, ShownFrame } from './library-search.ts'
 
 /** The attributes that a word of a question may name, in the order of a frame. */
-export const NAMED_ATTRIBUTES = [
+const NAMED_ATTRIBUTES = [
   'kind',
   'subject',
   'surface',

@@ -6,11 +6,3 @@ export const scoreByPlace = (n: number, of: number): number => rounded(of <= 1 ?
 
 /** The query contains the whole name and more. It beats documents that only have some of the words. */
 export const NAMED = 0.45
-
-/** The score of a brand or technique by its names alone; undefined unless the query contains one of them whole. */
-export function scoreByName(names: readonly string[], key: string): number | undefined {
-  if (names.includes(key)) return 1
-  const letters = names.map((name) => (name !== '' && ` ${key} `.includes(` ${name} `) ? name.length : 0))
-  const most = Math.max(...letters)
-  return most > 0 ? NAMED + (0.04 * most) / key.length : undefined
-}

@@ -75,8 +75,7 @@ describe.skipIf(missing !== undefined)(`Meilisearch as a mirror${missing ? ` (${
   /** Ids and revisions of the frames on each side. */
   async function both() {
     const held: string[] = []
-    for await (const batch of sink.revisions())
-      held.push(...batch.map(({ id, revision }) => `${id} ${revision}`))
+    for await (const batch of sink.revisions()) held.push(...batch.map(({ id, revision }) => `${id} ${revision}`))
     const { rows } = await stores.db.$client.query(
       `select id || ' ' || revision as line from library_search.documents where kind = 'frames' and doc is not null`,
     )

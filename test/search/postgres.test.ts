@@ -102,8 +102,7 @@ test('a first question finds every form of a word, and nothing for words that th
   const frames = [{ caption: 'a footstool at a party' }, { caption: 'two box', onScreenText: 'preinstalled' }]
   await seedVideo(stores.db, { title: 'Rooms', frames })
   await rebuildSearch({ db: stores.db, deepLink: () => null })
-  const found = async (q: string) =>
-    (await openPostgresSearch(stores.db.$client).search({ q, limit: 6 })).frames.length
+  const found = async (q: string) => (await openPostgresSearch(stores.db.$client).search({ q, limit: 6 })).frames.length
   for (const q of ['foot stool', 'footst', 'parties', 'boxes', 'install', 'fotstool', 'qzv party', '"two box" qzv'])
     expect(await found(q), q).toBeGreaterThan(0)
   for (const q of ['qzvxj', 'qzvxj wqxrt', 'qzvxj -party']) expect(await found(q), q).toBe(0)

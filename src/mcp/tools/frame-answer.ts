@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
-import type { FramePage, FrameQuery, LibrarySearch, ReadAs } from '../../search/library-search.ts'
+import type { FramePage, FrameQuery, LibrarySearch } from '../../search/library-search.ts'
 import { nameKey } from '../../search/text/tokens.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import {
@@ -79,7 +79,7 @@ export async function presentPage(
   const brands = first.frames.length > 0 ? undefined : await readBrands(deps.search, query)
   const found = brands?.found ?? first
   const next = found.frames.length === args.limit ? toCursor(tool, args, page + 1) : null
-  const reading = readingLines(found.readAs)
+  const reading = readingLines(found)
   const notes = brands?.notes ?? []
   const heading =
     found.frames.length > 0
@@ -99,16 +99,16 @@ export async function presentPage(
 }
 
 /** How the question was read, where that is not plain: words met by attributes, left out, or let go. */
-function readingLines(readAs: ReadAs | undefined): string[] {
+function readingLines({ readAs, frames, full }: FramePage): string[] {
   if (!readAs) return []
-  const { words, without, let_go, met } = readAs
+  const { words, without, met } = readAs
   const named = words.filter(({ as }) => as.some((one) => one.includes('=')))
   const lines = named.map(({ word, as }) => `${clip(word, 40)} (${as.join(' or ')})`)
   return [
     ...(lines.length > 0 ? [`Read as: ${lines.join(', ')}`] : []),
     ...(without.length > 0 ? [`Left out: frames with ${clip(without.join(', '), 200)}`] : []),
-    ...(let_go.length > 0
-      ? [`No frame meets every word. These meet ${met} of ${words.length}; let go: ${clip(let_go.join(', '), 200)}`]
+    ...(full === 0 && frames.length > 0
+      ? [`No frame has every word. These meet ${met} of ${words.length}; each says what it lacks.`]
       : []),
   ]
 }
@@ -140,8 +140,9 @@ async function readBrand(search: LibrarySearch, name: string): Promise<{ name: s
   return { name, note: `- no brand is called "${clip(name, 60)}".${near}` }
 }
 
-function headingOf({ frames, nextBest = [], total }: FramePage, page: number, next: string | null): string {
-  const ofTotal = total === undefined ? '' : ` of ${total}`
+function headingOf({ frames, nextBest = [], full = 0, total }: FramePage, page: number, next: string | null): string {
+  const all = total ?? (full > frames.length ? full : undefined)
+  const ofTotal = all === undefined ? '' : ` of ${all}`
   const numbered = page > 1 ? `, page ${page}` : ''
   const filled = nextBest.length > 0 ? `, then the next best ${nextBest.length}` : ''
   return `${plural(frames.length, 'frame')}${ofTotal}${numbered}${filled}${moreWith(next)}`

@@ -6,7 +6,7 @@ import { CHUNK, loadChanges } from './mirror-copy.ts'
 import { type CopiedState, type MirrorDeps, type ModelState, recordNotReady } from './mirror-progress.ts'
 import { nothingFound, type Reconciliation } from './reconciliation.ts'
 
-/** Compares the frames with the read model's at `version` by id and revision, and repairs it. It skips later changes. */
+/** Compares the frames with the read model's at `version` by id and revision. It repairs them, and skips later ones. */
 export async function repairFrames(
   { db, sink, signal }: MirrorDeps,
   found: Reconciliation,
@@ -40,10 +40,7 @@ export async function repairFrames(
 }
 
 /** `wanted`: revisions by id at `version`. `later`: ids changed after it. */
-async function loadRevisions(
-  db: Db,
-  version: string,
-): Promise<{ wanted: Map<string, string>; later: Set<string> }> {
+async function loadRevisions(db: Db, version: string): Promise<{ wanted: Map<string, string>; later: Set<string> }> {
   const wanted = new Map<string, string>()
   const later = new Set<string>()
   for (let after = ''; ; ) {

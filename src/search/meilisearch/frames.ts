@@ -26,13 +26,12 @@ const VARIETY_STEP = 1_000
 
 interface Matches {
   hits: StoredHit[]
-  /** Nothing matches, on any page. */
-  none: boolean
+  /** How many match, on all pages. */
+  total: number
 }
 
 interface Counts {
   facets: FacetCounts
-  total: number
 }
 
 /** The hits of the query's page, with counts where it asks for them: one request. */
@@ -43,11 +42,11 @@ export async function findMatches(
   wanted: readonly Concept[],
 ): Promise<Matches & Partial<Counts>> {
   if (query.facets) return countMatches(client, prefix, query, wanted)
-  if (query.variety) return { hits: [], none: false }
+  if (query.variety) return { hits: [], total: 1 }
   const { multiSearch, requireFilled } = client
   const [result] = await multiSearch([{ ...frameQuery(prefix, wanted, query.filters), ...pageOf(query) }])
   await requireFilled(result!.hits)
-  return { hits: result!.hits, none: result!.estimatedTotalHits === 0 }
+  return { hits: result!.hits, total: result!.estimatedTotalHits ?? 0 }
 }
 
 export async function countMatches(
@@ -78,7 +77,7 @@ export async function countMatches(
   })
   facets.author = await countsByName(client, prefix, facets.author)
   const total = tones.reduce((sum, n) => sum + n, 0)
-  return { hits: main!.hits, none: total === 0, facets, total }
+  return { hits: main!.hits, facets, total }
 }
 
 /**

@@ -19,7 +19,7 @@ export function frameQuery(prefix: string, wanted: readonly Concept[], filters: 
 }
 
 /** Words we cut ourselves, so nothing typed works as an operator. */
-export const textOf = (wanted: readonly Concept[]): string =>
+const textOf = (wanted: readonly Concept[]): string =>
   wanted
     .map((one) => {
       const words = one.words.map(toEngineWord).join(' ')

@@ -48,13 +48,18 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
     if (!senses.every((sense, n) => isSayable(sense, question.wanted[n]!.named))) return undefined
     const query = await withCurrentSlugs(asked, reads.techniques)
     const { wanted } = question
-    const { hits, none, ...counts } = await findMatches(client, prefix, query, wanted)
+    const { hits, total, facets } = await findMatches(client, prefix, query, wanted)
     const varied = query.variety ? await findVaried(client, prefix, query, wanted) : undefined
-    if (varied ? varied.length === 0 : none) return undefined
+    if (varied ? varied.length === 0 : total === 0) return undefined
     const found = varied?.slice((query.page - 1) * query.pageSize) ?? hits
     const whole = query.variety || query.provenance ? await reads.framesByIds(found.map((hit) => hit.key)) : undefined
     const frames = frameHits(found, senses, whole && new Map(whole.map((one) => [one.id, one])))
-    return { frames, ...counts, readAs: readAsOf(question, senses) }
+    return {
+      frames,
+      ...(facets ? { facets, total } : {}),
+      ...(query.fill === undefined ? {} : { full: total }),
+      readAs: readAsOf(question, senses),
+    }
   }
 
   async function frames(asked: FrameQuery): Promise<FramePage> {

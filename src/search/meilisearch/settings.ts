@@ -40,7 +40,7 @@ export const indexName = (prefix: string, index: string): string => `${prefix}_$
  * it, an attribute, or a synonym. The read model looks for the rest.
  */
 export const SETTINGS: Settings = {
-  rankingRules: ['words', 'attribute', 'proximity', 'exactness', 'rank:asc'],
+  rankingRules: ['words', 'proximity', 'attribute', 'exactness', 'rank:asc'],
   searchableAttributes: SEARCHED,
   sortableAttributes: ['rank'],
   filterableAttributes: [...PLAIN_FILTERS, 'author_key', 'colors', 'named'],
@@ -78,10 +78,10 @@ export function toStored(frame: FrameDocument): StoredDocument & Record<string, 
     phash: frame.phash,
     luma: frame.luma,
     ...Object.fromEntries(TEXTS.map((name) => [name, frame[name] && wordsIn(frame[name])])),
-    // Members of a list are no neighbours.
+    // Members of a list are no neighbours: only words of texts can stand close together.
     glued: texts.flatMap((text) => gluedWords(text, tokenize(text)).map(({ word }) => toEngineWord(word))),
     named: valueSignsOf(namedValues(frame)),
-    names: [author ?? '', frame.video.title].map(wordsIn),
+    names: [author ?? '', frame.video.title].flatMap((text) => wordsIn(text).split(BETWEEN_WORDS)),
     same: [...new Set(texts.flatMap(listSignsOf))],
   }
 }
@@ -104,6 +104,9 @@ export function authorKey(name: string): string {
 export function authorOf(key: string): string | undefined {
   return key.startsWith('x') ? Buffer.from(key.slice(1), 'hex').toString() : undefined
 }
+
+/** Of private-use characters in a row the list keeps the order. */
+const BETWEEN_WORDS = /(?<![\u{f0000}-\u{fffff}]) | (?![\u{f0000}-\u{fffff}])/u
 
 /** The text as words we cut ourselves, so that both engines see the same words in texts and in queries. */
 const wordsIn = (text: string): string =>

@@ -11,7 +11,7 @@ const CHUNK = 10_000
 /** The server accepts bodies of 100 MB by default. */
 const CHUNK_BYTES = 32 * 1024 * 1024
 
-/** The mirror of the frames. Every write resolves when the engine's task has succeeded, and its documents can be found. */
+/** The mirror of the frames. A write resolves when the engine's task has succeeded and its documents can be found. */
 export interface MeiliSink {
   apply(changes: DocumentChanges): Promise<void>
   /** Id and revision of every frame, in batches. */

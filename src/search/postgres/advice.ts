@@ -1,5 +1,4 @@
 import { sql } from 'drizzle-orm'
-import { omit } from '../../errors.ts'
 import type { FrameFilters, Loosened } from '../library-search.ts'
 import { MOST_LOOSENED } from '../limits.ts'
 import type { Asked } from './match-set.ts'
@@ -11,17 +10,15 @@ import { whereOf } from './where.ts'
  * What would be found without each filter, without all of them, and without the words, where nothing was found. A
  * question with several words finds the frames that meet most, so any word is enough.
  */
-export async function adviceFor(
-  reads: Executor,
-  filters: FrameFilters,
-  asked: Asked | undefined,
-): Promise<Loosened[]> {
+export async function adviceFor(reads: Executor, filters: FrameFilters, asked: Asked | undefined): Promise<Loosened[]> {
   const names = Object.keys(filters) as (keyof FrameFilters)[]
   if (names.length === 0) return []
   const isPartly = (asked?.senses.length ?? 0) > 1
   const words = asked && someWord(asked)
   const trials: { dropped: Loosened['dropped']; filters: FrameFilters; isInWords: boolean }[] = [
-    ...(asked && words === undefined ? [] : names.map((name) => ({ dropped: name, filters: omit(filters, name), isInWords: true }))),
+    ...(asked && words === undefined
+      ? []
+      : names.map((name) => ({ dropped: name, filters: { ...filters, [name]: [] }, isInWords: true }))),
     ...(words !== undefined && names.length > 1 ? [{ dropped: 'filters' as const, filters: {}, isInWords: true }] : []),
     ...(asked ? [{ dropped: 'words' as const, filters, isInWords: false }] : []),
   ]

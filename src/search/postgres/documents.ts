@@ -8,12 +8,6 @@ import { isStorable, storable } from './where.ts'
 
 /** Documents by id, and lists in a stored order. */
 
-/**
- * What responses show of a frame's document, as its text: the fields before `luma`. A quote in a JSON string is
- * escaped, so that name can only be the field. The rest, mostly provenance, is more than half of a document.
- */
-export const SHOWN_TEXT = sql.raw(`split_part(doc::text, ',"luma":', 1) || '}'`)
-
 async function documentRows<K extends DocumentKind>(db: Executor, query: SQL): Promise<LibraryDocuments[K][]> {
   return (await rowsOf<{ doc: LibraryDocuments[K] }>(db, query)).map(({ doc }) => doc)
 }

@@ -17,8 +17,8 @@ import { ORDERS, ranked } from './rank.ts'
 import type { Common } from './selectivity.ts'
 import { inSnapshot, type Snapshot } from './snapshot.ts'
 import { DOCUMENTS, type Executor, FRAMES, rowsOf } from './tables.ts'
-import { readSenses } from './words.ts'
 import { whereOf } from './where.ts'
+import { readSenses } from './words.ts'
 
 /** What a search reads from. */
 export interface ReadModel {
@@ -81,14 +81,30 @@ export async function findInWords(
   return {
     frames: hitsOf(rows, matcher),
     ...counted,
-    readAs: readAsOf(question, senses, letGo, set?.level ?? (senses.length > 0 ? 0 : senses.length)),
+    readAs: readAsOf(question, senses, letGo, set?.level ?? 0),
+    ...(fill === undefined ? {} : { full: await countFull(reads, query, set, rows.length) }),
     ...(isAdvised ? { loosened: await adviceFor(reads, filters, asked) } : {}),
-    ...(room > 0 ? { nextBest: hitsOf(await findNextBest(reads, asked, set!, rows.at(-1)?.score, room), matcher) } : {}),
+    ...(room > 0
+      ? { nextBest: hitsOf(await findNextBest(reads, asked, set!, rows.at(-1)?.score, room), matcher) }
+      : {}),
   }
 }
 
 const countsOf = (reads: Snapshot, filters: FrameFilters, set: MatchSet | undefined) =>
   set ? countFacets(reads, filters, set.words) : { total: 0, facets: noCounts() }
+
+/** How many frames have every word. */
+async function countFull(
+  reads: Snapshot,
+  { page, pageSize }: FrameQuery,
+  set: MatchSet | undefined,
+  rows: number,
+): Promise<number> {
+  if (!set?.isFull) return 0
+  if (page === 1 && rows < pageSize) return rows
+  const [row] = await rowsOf<{ n: number }>(reads, sql`select count(*)::int as n from ${FRAMES} where ${set.where}`)
+  return row!.n
+}
 
 /** Whether each frame of a set meets a concept. */
 function isHeld(sense: Sense, { found }: Asked, set: MatchSet, rows: readonly FoundFrame[]): boolean {
@@ -147,7 +163,7 @@ async function findNextBest(
 }
 
 /** A frame that was found. */
-export interface FoundFrame {
+interface FoundFrame {
   score: number
   /** Whether each frame of its set meets the nth of the concepts found. */
   held: boolean[] | null
@@ -156,7 +172,11 @@ export interface FoundFrame {
 
 /** The best of a set. */
 const findFew = (reads: Executor, set: MatchSet, limit: number): Promise<FoundFrame[]> =>
-  readFrames(reads, sql`select ${COLUMNS} from ${fewOf(set)} order by ${sql.raw(ORDERS.relevance)} limit ${limit}`, ORDERS.relevance)
+  readFrames(
+    reads,
+    sql`select ${COLUMNS} from ${fewOf(set)} order by ${sql.raw(ORDERS.relevance)} limit ${limit}`,
+    ORDERS.relevance,
+  )
 
 /** The documents of these rows. The index alone cuts a page: documents are read for its rows only. */
 const readFrames = (reads: Executor, page: SQL, order: string): Promise<FoundFrame[]> =>
@@ -184,7 +204,8 @@ async function findPage(reads: Snapshot, query: FrameQuery, set: MatchSet): Prom
   const tiers = set.isLarge ? tiersOf(offset, pageSize) : undefined
   const order = `${tiers ? 'tier, ' : ''}${ORDERS.relevance}`
   const source = tiers ? tieredFrames(set, tiers) : ranked(set.where, undefined)
-  const rows = sql`select ${COLUMNS}${sql.raw(tiers ? ', tier' : '')} from ${set.scored(source)} order by ${sql.raw(order)}
+  const columns = tiers ? sql`${COLUMNS}, tier` : COLUMNS
+  const rows = sql`select ${columns} from ${set.scored(source)} order by ${sql.raw(order)}
                     limit ${pageSize} offset ${offset - (tiers?.from ?? 0)}`
   return readFrames(reads, rows, order)
 }
@@ -224,7 +245,8 @@ async function findVaried(reads: Snapshot, query: FrameQuery, set: MatchSet): Pr
       sql`
       select id, luma, lpad(to_hex(phash::bigint), 16, '0') as phash, score, held
         from (select * from ${set.scored(ranked(set.where, undefined))}
-               order by ${order} limit ${Math.min(step, MAX_RELEVANCE_DEPTH - read)} offset ${read}) p order by ${order}`,
+               order by ${order} limit ${Math.min(step, MAX_RELEVANCE_DEPTH - read)} offset ${read}) p
+       order by ${order}`,
     )
     for (const row of rows) if (filter.keep(row)) kept.push(row)
     if (rows.length < step) break
@@ -240,7 +262,7 @@ async function findVaried(reads: Snapshot, query: FrameQuery, set: MatchSet): Pr
 }
 
 /** Without a matcher the query has no words. */
-export function hitsOf(rows: readonly FoundFrame[], matcher: Matcher | undefined): FrameHit[] {
+function hitsOf(rows: readonly FoundFrame[], matcher: Matcher | undefined): FrameHit[] {
   return rows.map(({ doc, score }) => ({
     document: doc,
     score: rounded(score),

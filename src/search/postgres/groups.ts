@@ -112,7 +112,8 @@ function namesQuery(
   )
   const named = kind === 'videos' ? sql`0` : sql`greatest(${sql.join(letters, sql`, `)})`
   const all = atLeast({ senses: found, excluded: [] }, found.length)!
-  const whole = found.length < senses.length ? sql`` : sql`when words @@ ${tsquery(all)} then least(0.99, ${scoreOf(senses)})`
+  const whole =
+    found.length < senses.length ? sql`` : sql`when words @@ ${tsquery(all)} then least(0.99, ${scoreOf(senses)})`
   return sql`
     (select kind, id, strength,
            case when ${sql.join(equals, sql` or `)} then 1

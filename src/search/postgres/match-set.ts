@@ -94,10 +94,7 @@ export async function mostTelling(reads: Executor, asked: Asked): Promise<Asked>
 }
 
 /** What follows a set in a short list, the best first: each holds no frame of those before. */
-export function setsBelow(
-  { filters, senses, found, excluded, common }: Asked,
-  above: MatchSet,
-): MatchSet[] {
+export function setsBelow({ filters, senses, found, excluded, common }: Asked, above: MatchSet): MatchSet[] {
   const fixed = fixedOf({ senses: found, excluded })
   const fixedLevel = found.filter((sense) => sense.quoted).length
   const sets: MatchSet[] = []
@@ -126,4 +123,5 @@ export function setsBelow(
 }
 
 /** The frames of a set that are ranked for a short list. */
-export const fewOf = ({ where, isLarge, scored }: MatchSet): SQL => scored(ranked(where, isLarge ? FEW_RANKED : undefined))
+export const fewOf = ({ where, isLarge, scored }: MatchSet): SQL =>
+  scored(ranked(where, isLarge ? FEW_RANKED : undefined))

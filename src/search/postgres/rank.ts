@@ -53,7 +53,9 @@ function moreOf({ named }: Sense): SQL {
 
 /** 0–1: higher where the words are in the caption, or close together. */
 function textRankOf(senses: readonly Sense[], by: ' & ' | ' | '): SQL {
-  const texts = senses.flatMap((sense) => inTexts(sense) ?? inSynonyms(sense) ?? (isMet(sense) ? [] : anyOf(sense)) ?? [])
+  const texts = senses.flatMap(
+    (sense) => inTexts(sense) ?? inSynonyms(sense) ?? (isMet(sense) ? [] : anyOf(sense)) ?? [],
+  )
   return texts.length > 0 ? sql`least(1, ts_rank(${WEIGHTS}, words, ${tsquery(texts.join(by))}))` : sql`0`
 }
 
@@ -94,8 +96,8 @@ const countOf = (sense: Sense): number => (isMet(sense) ? 1 : 0.5)
 export function partly(source: SQL, senses: readonly Sense[], of: number): SQL {
   const flags = senses.map((sense, n) => sql`${has(anyOf(sense)!)}::int as ${sql.raw(`m${n}`)}`)
   // The fewer of these frames have a word, the higher its weight.
-  const weights = senses.map(
-    (_, n) => sql.raw(`ln(1 + count(*)::float8 / greatest(1, sum(m${n}))) as w${n}, min(m${n}) as held${n}`),
+  const weights = senses.map((_, n) =>
+    sql.raw(`ln(1 + count(*)::float8 / greatest(1, sum(m${n}))) as w${n}, min(m${n}) as held${n}`),
   )
   const met = sql.join(
     senses.map((sense, n) => {
@@ -135,6 +137,6 @@ export function partialNameScore(senses: readonly Sense[], of: number): SQL {
     + 0.04 * ${textRankOf(senses, ' | ')})::float8`
 }
 
-/** `scoreByName` in SQL: the longer the name, the higher. */
+/** The score of a brand or technique that the query contains whole: the longer its name, the higher. */
 export const namedScore = (letters: SQL, key: string): SQL =>
   sql`(${number(NAMED)} + 0.04 * ${letters} / length(${key}::text))::float8`

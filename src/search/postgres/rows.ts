@@ -4,7 +4,7 @@ import type { BrandDocument, FrameDocument, TechniqueDocument, VideoDocument } f
 import { namedValues } from '../named-values.ts'
 import { gluedWords, isCharacter, lexemesOf, nameKey, tokenize } from '../text/tokens.ts'
 import { type Executor, FRAMES, rowsOf } from './tables.ts'
-import { nameLexeme, namedLexeme } from './tsquery.ts'
+import { namedLexeme, nameLexeme } from './tsquery.ts'
 
 /** Documents as searchable rows. */
 
@@ -175,7 +175,7 @@ class VectorWriter {
     const tokens = tokenize(text)
     const words = tokens.map((token) => token.word)
     const glued = gluedWords(text, tokens)
-    lexemesOf(words).forEach((lexeme, at) => this.#put(toLexeme(lexeme), this.#at + at + 1, weight))
+    for (const [at, lexeme] of lexemesOf(words).entries()) this.#put(toLexeme(lexeme), this.#at + at + 1, weight)
     for (const { word, at } of glued) this.#put(toLexeme(word), this.#at + at + 1, weight)
     // A gap keeps phrases from reaching into the next field.
     this.#at += words.length + 20

@@ -34,7 +34,7 @@ async function readCommon(db: Executor, many: number): Promise<Common> {
 }
 
 /** Frames that meet a concept: at most this many. A word that is not common counts nothing. */
-export function framesWith(sense: Sense, { counts, frames }: Common): number {
+function framesWith(sense: Sense, { counts, frames }: Common): number {
   if (counts.size === 0) return 0
   const lexemes = (anyOf(sense) ?? '').match(/(?<=')[^']+(?=')/g) ?? []
   return Math.min(

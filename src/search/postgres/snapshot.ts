@@ -1,4 +1,4 @@
-import { type SQL } from 'drizzle-orm'
+import type { SQL } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import type pg from 'pg'
 import type { Executor } from './tables.ts'
@@ -9,7 +9,7 @@ export interface Snapshot extends Executor {
   kept<T>(name: string, text: string, values: readonly unknown[]): Promise<T[]>
 }
 
-/** The words of a question and its frames must be of one moment: a word that came in between would not be looked for. */
+/** The words of a question and its frames must be of one moment: a word that comes in between is not looked for. */
 export async function inSnapshot<T>(pool: pg.Pool, read: (reads: Snapshot) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   const db = drizzle(client)

@@ -17,5 +17,3 @@ export const DOCUMENTS = sql.raw(`${LIVE}.documents`)
 export const FRAMES = sql.raw(`${LIVE}.frames`)
 /** The same for videos, brands and techniques. */
 export const ENTRIES = sql.raw(`${LIVE}.entries`)
-/** Every word of the library by scope, for typos and parts of words. */
-export const WORDS = sql.raw(`${LIVE}.words`)

@@ -80,7 +80,8 @@ export function atLeast({ senses, excluded }: Found, least: number): Query {
   const fixed = senses.filter((sense) => sense.quoted)
   const free = senses.filter((sense) => !sense.quoted)
   const choices = choose(free, least - fixed.length)
-  const some = choices.length === 1 && choices[0]!.length === 0 ? [] : [eitherOf(choices.map((c) => allOf(c.map(anyOf))))]
+  const some =
+    choices.length === 1 && choices[0]!.length === 0 ? [] : [eitherOf(choices.map((c) => allOf(c.map(anyOf))))]
   return allOf([...fixed.map(anyOf), ...some, ...excluded.map(notOf)])
 }
 

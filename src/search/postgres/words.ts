@@ -84,7 +84,8 @@ const unique = (words: readonly string[]): string[] => [...new Set(words)]
  * keeps a plan only if the values do not matter to it.
  */
 const WORDS = `
-select scope, word from library_search.words where word = any((select $1::text[])::text[]) and scope = any((select $3::text[])::text[])
+select scope, word from library_search.words
+ where word = any((select $1::text[])::text[]) and scope = any((select $3::text[])::text[])
 union
 select s.scope, w.word from unnest((select $2::text[])) as b(beginning)
  cross join unnest((select $3::text[])) as s(scope)

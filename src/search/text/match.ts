@@ -1,6 +1,6 @@
-import { sameStem } from './word-forms.ts'
 import { KINDS, type MatchKind, type Sense } from './senses.ts'
 import { gluedWords, type Token, tokenize } from './tokens.ts'
+import { sameStem } from './word-forms.ts'
 
 /** Longest highlighted text, in characters around its first match. */
 const SNIPPET = 240

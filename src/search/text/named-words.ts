@@ -51,7 +51,7 @@ export function meaningOf(words: readonly string[], techniques: NamedWords): Mea
 }
 
 /** What a misspelt word means; undefined for one that is like no word of the table. */
-export const correctedMeaning = (word: string): Meaning | undefined => meaningBy(misspelt(word))
+export const correctedMeaning = (word: string): Meaning | undefined => meaningBy(misspelt(word, SHORTEST))
 
 /** A phrase that names two attributes, talking to the camera, is no other word for one of them. */
 function meaningBy(
@@ -90,9 +90,13 @@ export function valuesCalled(attribute: string, phrase: string): string[] {
  */
 const LONG_WORDS = [...TABLE.keys()].filter((key) => /^[a-z]{8,}$/.test(key))
 
+/** Letters of a word that may have two swapped: where the library has no such word, and where it may have one. */
+const SHORTEST = 4
+const SHORTEST_NAMED = 6
+
 /** What a long word of the table names that starts alike and differs in as few letters as typos are forgiven. */
-function misspelt(word: string): readonly string[] | undefined {
-  const isSwapped = /^[a-z]{4,}$/.test(word) ? swapped(word) : undefined
+function misspelt(word: string, shortest = SHORTEST_NAMED): readonly string[] | undefined {
+  const isSwapped = word.length >= shortest && /^[a-z]+$/.test(word) ? swapped(word) : undefined
   if (isSwapped || !/^[a-z]{7,}$/.test(word)) return isSwapped
   const typos = word.length < 9 ? 1 : 2
   const near = (most: number) => LONG_WORDS.find((key) => key[0] === word[0] && editDistance(word, key, most) === most)

@@ -27,7 +27,7 @@ export interface Concept {
 }
 
 /** Shortest word that is also found written together or apart. */
-export const JOINED_FROM = 3
+const JOINED_FROM = 3
 
 /** The nth concept written together with the next: wifi for wi-fi, dont for don't. */
 export function joinedWords(concepts: readonly Concept[]): (string | undefined)[] {

@@ -3,11 +3,12 @@ import { ATTRIBUTE_WORDS } from '../attribute-words.ts'
 import { valuesCalled } from './named-words.ts'
 import { readQuestion } from './question.ts'
 
-const parseQuery = (q: string) => readQuestion(q).wanted.map(({ words, exact, prefix }) => ({ words, exact, prefix }))
+const parseQuery = (q: string) =>
+  readQuestion(q).wanted.map(({ words, exact, unfinished }) => ({ words, exact, unfinished }))
 
 test('a run of characters is asked for as it stands, a long one by its words', () => {
   const asked = (q: string) =>
-    parseQuery(q).map((term) => `${term.words.join('')}${term.exact ? '!' : ''}${term.prefix ? '*' : ''}`)
+    parseQuery(q).map((term) => `${term.words.join('')}${term.exact ? '!' : ''}${term.unfinished ? '*' : ''}`)
   expect(asked('東京の写真')).toEqual(['東京の写真!'])
   expect(asked('東京 写真 ki')).toEqual(['東京!', '写真!', 'ki*'])
   expect(asked('iPhone15を発売')).toEqual(['iphone15', 'を発売!'])
@@ -26,11 +27,11 @@ test('a run of characters is asked for as it stands, a long one by its words', (
 
 test('a query is words and phrases; the last word may be a beginning, an open quote is none', () => {
   expect(parseQuery('Red "big Kite" la')).toEqual([
-    { words: ['red'], exact: false, prefix: false },
-    { words: ['big', 'kite'], exact: true, prefix: false },
-    { words: ['la'], exact: false, prefix: true },
+    { words: ['red'], exact: false, unfinished: false },
+    { words: ['big', 'kite'], exact: true, unfinished: false },
+    { words: ['la'], exact: false, unfinished: true },
   ])
-  expect(parseQuery('“red kite”')).toEqual([{ words: ['red', 'kite'], exact: true, prefix: false }])
+  expect(parseQuery('“red kite”')).toEqual([{ words: ['red', 'kite'], exact: true, unfinished: false }])
   expect(parseQuery('"red ki').map(({ words: list, exact }) => [list, exact])).toEqual([
     [['red'], false],
     [['ki'], false],
@@ -48,7 +49,7 @@ test('every phrase of the table names its value, also with function words betwee
           expect([phrase, names]).toEqual([phrase, expect.arrayContaining([`${attribute}=${value}`])])
   expect(named('talking into a camera')).toEqual(named('talking camera'))
   expect(named('terminals')).toEqual([['terminals', 'subject=terminal']])
-  expect(named('on black')).toEqual([['black', 'tone=dark']])
+  expect(named('on black')).toEqual([['on black', 'tone=dark']])
   expect(named('black')).toEqual([['black', 'color=black']])
   // Adjectives have no plural: lights are things.
   expect(named('lights')).toEqual([['lights']])
@@ -59,14 +60,14 @@ test('every phrase of the table names its value, also with function words betwee
 
 test('what only says “picture” or “ground” does not count beside other words', () => {
   const counted = (q: string) => readQuestion(q).wanted.map((term) => term.words.join(' '))
-  expect(counted('macro shot of a flower')).toEqual(['macro', 'flower'])
-  expect(counted('charts on dark backgrounds')).toEqual(['charts', 'dark'])
-  expect(counted('macro shot')).toEqual(['macro', 'shot'])
+  expect(counted('macro shot of a flower')).toEqual(['macro shot', 'flower'])
+  expect(counted('charts on dark backgrounds')).toEqual(['charts', 'on dark'])
+  expect(counted('macro shot')).toEqual(['macro shot'])
   expect(counted('a background of trees')).toEqual(['background', 'trees'])
 })
 
-test('a long word with one letter wrong names its value, a short or a different word none', () => {
-  const named = (q: string) => readQuestion(q).wanted.flatMap((term) => term.named)
+test('a long word with one letter wrong may name its value, a short or a different word none', () => {
+  const named = (q: string) => readQuestion(q).wanted.flatMap(({ corrected }) => corrected?.named ?? [])
   expect(named('presnter')).toEqual(['subject=presenter'])
   expect(named('terminsl')).toEqual(['subject=terminal'])
   expect(named('typografy')).toEqual(['subject=text-card'])
@@ -75,8 +76,9 @@ test('a long word with one letter wrong names its value, a short or a different 
   expect(named('"presnter"')).toEqual([])
 })
 
-test('two neighbours swapped in a word of six letters or more name its value', () => {
-  const named = (q: string) => readQuestion(q).wanted.flatMap((term) => term.named)
+test('two neighbours swapped in a word may name its value', () => {
+  const named = (q: string) => readQuestion(q).wanted.flatMap(({ corrected }) => corrected?.named ?? [])
+  expect(named('drak')).toEqual(['tone=dark'])
   expect(named('keyntoe stage')).toContain('technique=stage-keynote')
   expect(named('speakre')).toEqual(['subject=presenter'])
   expect(named('casre')).toEqual([])
@@ -96,7 +98,7 @@ test('what follows “without” is left out; a phrase of the table that begins 
     [['text on screen', 'subject=text-card']],
   ])
   expect(read('ui without a face')[1]).toEqual([])
-  expect(read('ui without a face')[0]!.at(-1)).toEqual(['face', 'shot=no-face'])
+  expect(read('ui without a face')[0]!.at(-1)).toEqual(['without face', 'shot=no-face'])
   expect(read('to go without')[0]!.map(([word]) => word)).toEqual(['go', 'without'])
   expect(read('"without glasses"')).toEqual([[['without glasses']], []])
 })
@@ -117,5 +119,5 @@ test('what weighs nothing and what is left out', () => {
   ])
   expect(read('-東京 npm --save')).toEqual([['npm', 'save'], ['東 京'], []])
   expect(read('a b c d e f g h i j k l m n')[0]).toHaveLength(10)
-  expect(readQuestion('log in').wanted[0]!.joins.map(({ word }) => word)).toEqual(['login'])
+  expect(readQuestion('check up').wanted[0]!.joins).toEqual(['checkup'])
 })

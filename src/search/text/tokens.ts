@@ -20,7 +20,7 @@ export const MAX_QUERY_WORDS = 10
 /** This many characters count as one word: a query may hold forty characters of scripts without spaces. */
 export const CHARACTERS_PER_WORD = 4
 /** Letters kept of a word, because index entries have a size limit. */
-export const MAX_WORD = 64
+const MAX_WORD = 64
 /** Longest run of characters that is searched as it stands. A longer one is a sentence and is searched by its words. */
 export const MAX_RUN = 8
 
@@ -46,7 +46,7 @@ export function isCharacter(word: string): boolean {
   return word.charCodeAt(0) >= 0xe00 && CHARACTER.test(word)
 }
 
-export const isAsciiWordCode = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 48 && code <= 57)
+const isAsciiWordCode = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 48 && code <= 57)
 
 export function tokenize(text: string): Token[] {
   if (ASCII.test(text)) return asciiTokens(text)

@@ -30,14 +30,14 @@ export function editDistance(a: string, b: string, limit: number): number {
 }
 
 /** The letters of a word as a set of bits; letters 32 code units apart share one. */
-export function letterSet(word: string): number {
+function letterSet(word: string): number {
   let set = 0
   for (let at = 0; at < word.length; at++) set |= 1 << (word.charCodeAt(at) & 31)
   return set
 }
 
 /** Whether a set of bits has more than `most` members; quicker than counting them. */
-export function hasMoreThan(set: number, most: number): boolean {
+function hasMoreThan(set: number, most: number): boolean {
   let left = set
   for (let n = 0; left !== 0; n++, left &= left - 1) if (n === most) return true
   return false
