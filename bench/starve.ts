@@ -11,6 +11,7 @@ import type { Db } from '../src/db/client.ts'
 import { frames as framesTable } from '../src/db/schema/frames.ts'
 import { createAccount } from '../src/library/accounts/accounts.ts'
 import { createKey, revokeKey } from '../src/library/accounts/keys.ts'
+import { createSignInCode, formToken, redeemSignInCode } from '../src/library/accounts/sessions.ts'
 import { shareBoard } from '../src/library/collections/board-shares.ts'
 import { createBoard } from '../src/library/collections/boards.ts'
 import { pinFrames } from '../src/library/collections/pins.ts'
@@ -131,7 +132,7 @@ function configOf({ dir, meili }: Settings) {
 interface Prepared {
   target: Pick<Target, 'frameIds' | 'deadKey'>
   /** Accounts with a full board each, so that clients one after the other do not share a budget. */
-  owned: Pick<Target, 'key' | 'boardId' | 'shareToken' | 'operatorKey'>[]
+  owned: Pick<Target, 'key' | 'boardId' | 'shareToken' | 'operatorKey' | 'cookie' | 'form'>[]
   /** The key of the account that saves beside. */
   key: string
   /** Frames of the library. */
@@ -154,7 +155,20 @@ async function prepare(db: Db): Promise<Prepared> {
     for (let from = 0; from < frameIds.length; from += 500)
       await pinFrames(db, { accountId, boardId, frameIds: frameIds.slice(from, from + 500) })
     const { token: shareToken } = await shareBoard(db, { accountId, boardId })
-    owned.push({ key, boardId, shareToken, operatorKey: (await newKey(`operator-${name}`, 'operator')).key })
+    await db.$client.query(
+      'insert into boards (id, account_id, name) select $1 || n, $1, $2 || n from generate_series(1, 999) n',
+      [accountId, 'board '],
+    )
+    const { code } = (await createSignInCode(db, { email: `${name}-${run}@example.org`, newPlan: null }))!
+    const { token } = (await redeemSignInCode(db, { code }))!
+    const session = { cookie: `session=${token}`, form: formToken(token) }
+    owned.push({
+      key,
+      boardId,
+      shareToken,
+      operatorKey: (await newKey(`operator-${name}`, 'operator')).key,
+      ...session,
+    })
   }
   const dead = await newKey('dead')
   await revokeKey(db, { accountId: dead.accountId, keyId: dead.record.id })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { generateKey } from '../../src/library/accounts/keys.ts'
 import { SUBJECTS, SURFACES, TONES } from '../../src/vocabulary.ts'
 import { SEED_WORDS } from './library.ts'
@@ -14,9 +15,11 @@ export interface Target {
   seconds: number
   /** Which of its spells this is, from 0: what it asked before is kept, so it asks something else. */
   spell: number
-  /** The key of a Pro account, and its full board. */
+  /** The key of a Pro account, its full board, and its session with the token of forms. It has 1,000 boards. */
   key: string
   boardId: string
+  cookie: string
+  form: string
   shareToken: string
   frameIds: string[]
   /** A key that has been revoked. */
@@ -134,6 +137,20 @@ export const ATTACKS: Record<string, (target: Target) => Promise<Outcome>> = {
     const outcome = await flood(target, { connections: 20 }, (n) => ({ path: `/nothing/${n}/${'b'.repeat(2_000)}` }))
     return { ...outcome, noise: await noise }
   },
+  'lists of boards': (target) =>
+    flood(target, { connections: 20 }, (n) => {
+      const { frameIds, cookie, key } = target
+      return at<Asked>(
+        [
+          { path: '/api/boards', headers: bearer(key) },
+          { path: '/boards', headers: { cookie } },
+          { path: '/web/boards', headers: { cookie } },
+          { path: `/frames/${frameIds[0]}`, headers: { cookie } },
+        ],
+        n,
+      )
+    }),
+  'unpins and undos': unpinsAndUndos,
   uploads: (target) =>
     flood(target, { connections: 8, most: 120 }, () => ({
       method: 'POST',
@@ -154,6 +171,32 @@ export const ATTACKS: Record<string, (target: Target) => Promise<Outcome>> = {
           `&surface=${at(SURFACES, Math.floor(n / SUBJECTS.length))}&page=${1 + Math.floor(n / 500)}`,
       }
     }),
+}
+
+/** Takes 500 neighbours from a full board and puts them back, until the budget ends. */
+async function unpinsAndUndos(target: Target): Promise<Outcome> {
+  const { port, address, seconds, boardId, cookie, form, frameIds } = target
+  const until = performance.now() + seconds * 1000
+  const outcome: Outcome = {}
+  const post = (path: string, fields: readonly (readonly [string, string])[]) =>
+    new Promise<{ undo?: string }>((resolve) => {
+      const headers = { cookie, accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
+      const sent = request({ host: '127.0.0.1', localAddress: address, port, method: 'POST', path, headers }, (res) => {
+        outcome[res.statusCode!] = (outcome[res.statusCode!] ?? 0) + 1
+        void json(res).then(
+          (answer) => resolve(answer as { undo?: string }),
+          () => resolve({}),
+        )
+      })
+      sent.once('error', () => resolve({}))
+      sent.end(new URLSearchParams([['form', form], ...fields.map(([name, value]) => [name, value])]).toString())
+    })
+  const some = frameIds.slice(1_000, 1_500).map((id) => ['frame', id] as const)
+  while (performance.now() < until) {
+    const { undo } = await post('/web/unpins', [['board', boardId], ...some])
+    if (undo) await post('/web/undo', [['removal', undo]])
+  }
+  return outcome
 }
 
 async function noiseOf({ port, address, seconds }: Target): Promise<number> {
