@@ -46,6 +46,17 @@ export interface AnnotationIssue {
   message: string
 }
 
+/** Facts of a picture beside its attributes, for filters. Null where one was not measured or does not apply. */
+export interface FrameMeasures {
+  /** Human faces. */
+  faces: number | null
+  /** Share of a drawn picture that is bare ground, 0–1. */
+  emptyShare: number | null
+  /** The colours of letters and ground of a text card, `#rrggbb`. */
+  ink: string | null
+  ground: string | null
+}
+
 export interface FrameAnnotation {
   frameId: string
   /**
@@ -55,6 +66,8 @@ export interface FrameAnnotation {
   status: 'annotated' | 'refused' | 'failed'
   reason?: string
   values: Partial<Record<AnnotatedAttribute, AnnotatedValue>>
+  /** From the measuring annotator alone. */
+  measures?: FrameMeasures
   issues: AnnotationIssue[]
   /** A technique proposed outside the vocabulary: kept for review, never indexed. */
   suggestedTechnique?: { slug: string; reason?: string }

@@ -12,6 +12,7 @@ const measured: FrameAnnotation = {
     caption: { value: 'Dark terminal', source: 'measured', confidence: null },
     steal: { value: null, source: 'measured', confidence: null, reason: 'needs a model' },
   },
+  measures: { faces: 0, emptyShare: 0.7, ink: null, ground: null },
   issues: [],
 }
 const model: FrameAnnotation = {
@@ -49,6 +50,7 @@ test('the better source wins, and nothing known loses to nothing', () => {
   expect(joined.values.caption).toMatchObject({ value: 'A commit in a terminal' })
   expect(joined.values.steal).toMatchObject({ value: null, source: 'model' })
   expect(joined.issues).toHaveLength(1)
+  expect(joined.measures).toEqual(measured.measures)
 })
 
 test('a frame that the model refuses keeps its measured facts and the refusal', () => {

@@ -79,7 +79,8 @@ export function joinAnnotations(measured: FrameAnnotation | undefined, model: Fr
     const value = betterValue(measured.values[attribute], model.values[attribute])
     if (value) values[attribute] = value
   }
-  return { ...model, values, issues: [...measured.issues, ...model.issues] }
+  const { measures } = measured
+  return { ...model, values, ...(measures ? { measures } : {}), issues: [...measured.issues, ...model.issues] }
 }
 
 function betterValue(a: AnnotatedValue | undefined, b: AnnotatedValue | undefined): AnnotatedValue | undefined {

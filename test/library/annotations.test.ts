@@ -70,6 +70,15 @@ test(
   },
 )
 
+test('what an annotator measured beside the attributes is stored with the frame', async () => {
+  const measures = { faces: 2, emptyShare: 0.75, ink: '#ffffff', ground: '#001133' }
+  annotator.answer = () => ({ values: values({ subject: 'text-card' }), measures })
+  const video = await addVideo(service, 1)
+  await service.drain()
+  const [row] = await frameRows(service, video)
+  expect(row).toMatchObject({ faces: 2, empty_share: 0.75, ink: '#ffffff', ground: '#001133' })
+})
+
 test(
   'an answer said twice, also by two workers at once, is one event; ' +
     'another answer of the same annotator is a second',

@@ -48,6 +48,13 @@ export const frames = pgTable(
     sharpness: doublePrecision().notNull(),
     motion: doublePrecision().notNull(),
     phash: text().notNull(),
+    /** Human faces in the picture. Null before it was measured, and where one is neither sure nor ruled out. */
+    faces: integer(),
+    /** Share of a drawn picture that is bare ground, 0–1. Null for filmed pictures. */
+    emptyShare: doublePrecision('empty_share'),
+    /** The colours of letters and ground of a text card, `#rrggbb`. Null for other pictures. */
+    ink: text(),
+    ground: text(),
 
     tone: text().notNull(),
     toneProvenance: provenance('tone_provenance').notNull(),

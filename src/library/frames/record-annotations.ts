@@ -117,6 +117,7 @@ export async function storeAnswers(
         // A failure never replaces an earlier answer.
         setWhere: sql`${annotations.status} <> 'annotated' or excluded.status = 'annotated'`,
       })
+    if (annotation.measures) await tx.update(frames).set(annotation.measures).where(eq(frames.id, row.id))
     await resolveFrame(tx, row, vocabulary)
     changed.push(row.id)
   }

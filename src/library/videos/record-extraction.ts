@@ -64,7 +64,8 @@ function pickOnePerInstant(list: Extraction['frames']): Extraction['frames'] {
   return [...picked.values()]
 }
 
-const NOT_EXTRACTED = ['annotationModel', 'saveCount', 'saveStrength', 'createdAt', 'updatedAt'] as const
+const MEASURES = ['faces', 'emptyShare', 'ink', 'ground'] as const
+const NOT_EXTRACTED = [...MEASURES, 'annotationModel', 'saveCount', 'saveStrength', 'createdAt', 'updatedAt'] as const
 type NotExtracted = (typeof NOT_EXTRACTED)[number]
 /** Every column of `frames` that an extraction writes: a new column must be listed above or be set in toFrameRow. */
 type ExtractedFrame = Omit<FrameRow, AttributeColumn | NotExtracted>

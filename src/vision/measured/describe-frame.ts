@@ -1,4 +1,4 @@
-import type { AnnotatedValue, FrameAnnotation, FrameToAnnotate, TechniqueTerm } from '../annotator.ts'
+import type { AnnotatedValue, FrameAnnotation, FrameMeasures, FrameToAnnotate, TechniqueTerm } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 import type { FaceFinding } from './faces.ts'
 import { isDrawn, type Picture } from './picture.ts'
@@ -60,7 +60,22 @@ export function describeFrame(
       composition: unknown('measured', 'needs a vision model or a person'),
       steal: unknown('measured', 'needs a vision model or a person'),
     },
+    measures: measuresOf(picture, faces, subject.value),
     issues: words === null ? [{ attribute: 'on_screen_text', code: 'timeout', message: 'reading took too long' }] : [],
+  }
+}
+
+/** A cell with less ink than this, in hundredths, is bare. */
+const BARE = 2
+
+function measuresOf(picture: Picture, { faces, doubtful }: FaceFinding, subject: string | null): FrameMeasures {
+  const isCard = subject === 'text-card'
+  const bare = picture.ink.filter((share) => share < BARE).length / picture.ink.length
+  return {
+    faces: doubtful > 0 ? null : faces.length,
+    emptyShare: isDrawn(picture) ? round(bare) : null,
+    ink: isCard ? picture.inkColour : null,
+    ground: isCard ? picture.groundColour : null,
   }
 }
 

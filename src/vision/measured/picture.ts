@@ -17,6 +17,9 @@ export interface Picture {
   longestRun: number
   /** The share of pixels that are not of the commonest colour in each cell of a 32×18 grid, by rows, 0–100. */
   ink: number[]
+  /** The commonest colour, and the commonest of those that differ from it clearly: `#rrggbb`. */
+  groundColour: string
+  inkColour: string | null
 }
 
 export const INK_COLUMNS = 32
@@ -64,7 +67,24 @@ export function measurePicture({ data, width, height }: Raster): Picture {
     colours,
     ...measureBlocks(luma, width, height),
     ink: measureInk({ data, width, height }, ground),
+    groundColour: toHex(ground),
+    inkColour: inkColourOf(histogram, ground),
   }
+}
+
+/** The middle of a step of 16, stretched so that black and white stay themselves. */
+function toHex(colour: number): string {
+  const channels = [colour >> 8, (colour >> 4) & 15, colour & 15]
+  return `#${channels.map((step) => (step * 17).toString(16).padStart(2, '0')).join('')}`
+}
+
+function inkColourOf(histogram: Uint32Array, ground: number): string | null {
+  let ink = -1
+  for (let colour = 0; colour < histogram.length; colour++) {
+    const isClear = [8, 4, 0].some((shift) => Math.abs(((colour >> shift) & 15) - ((ground >> shift) & 15)) > 3)
+    if (isClear && histogram[colour]! > (histogram[ink] ?? 0)) ink = colour
+  }
+  return ink < 0 ? null : toHex(ink)
 }
 
 /** How much a channel may differ from the ground colour. The ground is known in steps of 16. */

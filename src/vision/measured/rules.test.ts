@@ -25,6 +25,8 @@ const drawn: Picture = {
   textRuns: 20,
   longestRun: 12,
   ink: inkUntil(0.1),
+  groundColour: '#000000',
+  inkColour: '#ffffff',
 }
 const filmed: Picture = {
   luma: 120,
@@ -36,6 +38,8 @@ const filmed: Picture = {
   textRuns: 0,
   longestRun: 3,
   ink: [],
+  groundColour: '#888888',
+  inkColour: null,
 }
 const face = (over: Partial<Face> = {}): Face => ({ x: 0.5, y: 0.5, width: 0.15, height: 0.3, score: 0.95, ...over })
 const found = (...faces: Face[]) => ({ faces, doubtful: 0, passMs: 0 })
