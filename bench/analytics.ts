@@ -1,9 +1,8 @@
-import { parseArgs } from 'node:util'
 import { sql } from 'drizzle-orm'
 import type { Db } from '../src/db/client.ts'
 import { FIGURES } from '../src/library/analytics/figures.ts'
 import { recountAnalytics } from '../src/projections/analytics/recount.ts'
-import type { About } from './support/bench.ts'
+import { type About, millisecondsOf, optionsOf } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
 import { seedLivelyEvents } from './support/lively.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
@@ -26,21 +25,12 @@ export const about: About = {
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      events: { type: 'string', default: '1000000' },
-      frames: { type: 'string', default: '20000' },
-      days: { type: 'string', default: '365' },
-      rounds: { type: 'string', default: '3' },
-      json: { type: 'boolean' },
-    },
-  })
+  const values = optionsOf(args, { events: 1_000_000, frames: 20_000, days: 365, rounds: 3 })
   await using database = await openTemporaryDatabase()
   const { db } = database
-  await seedLibrary(db, { frames: Number(values.frames) })
+  await seedLibrary(db, { frames: values.frames })
   // Weekends leave some out.
-  const events = await seedLivelyEvents(db, { events: Number(values.events) * 1.19, days: Number(values.days) })
+  const events = await seedLivelyEvents(db, { events: values.events * 1.19, days: values.days })
   await db.$client.query('vacuum analyze events')
   const times: Record<'group' | 'roomy' | 'single' | 'replay' | 'recount' | 'read', number[]> = {
     group: [],
@@ -50,19 +40,19 @@ export async function run(args: string[]): Promise<object | undefined> {
     recount: [],
     read: [],
   }
-  for (let n = 0; n < Number(values.rounds); n++) {
-    times.group.push(await timed(() => groupOnce(db, {})))
-    times.roomy.push(await timed(() => groupOnce(db, ROOMY)))
-    times.single.push(await timed(() => groupOnce(db, { ...ROOMY, max_parallel_workers_per_gather: '0' })))
+  for (let n = 0; n < values.rounds; n++) {
+    times.group.push(await millisecondsOf(() => groupOnce(db, {})))
+    times.roomy.push(await millisecondsOf(() => groupOnce(db, ROOMY)))
+    times.single.push(await millisecondsOf(() => groupOnce(db, { ...ROOMY, max_parallel_workers_per_gather: '0' })))
     await db.$client.query('truncate analytics_uses, analytics_figures')
     await db.$client.query(`delete from checkpoints where consumer = 'analytics'`)
-    times.replay.push(await timed(() => recountAnalytics(db)))
+    times.replay.push(await millisecondsOf(() => recountAnalytics(db)))
     await db.$client.query('vacuum analyze analytics_uses, analytics_figures')
     await seedLivelyEvents(db, { events: 1, days: 0 })
-    times.recount.push(await timed(() => recountAnalytics(db)))
-    times.read.push(await timed(() => FIGURES.saves.read(db, 'frame', lastYear())))
+    times.recount.push(await millisecondsOf(() => recountAnalytics(db)))
+    times.read.push(await millisecondsOf(() => FIGURES.saves.read(db, 'frame', lastYear())))
   }
-  const figures = {
+  return {
     bench: 'analytics',
     events,
     ratio: round(median(times.replay.map((ms, n) => ms / times.group[n]!))),
@@ -74,8 +64,6 @@ export async function run(args: string[]): Promise<object | undefined> {
     recount_ms: round(median(times.recount)),
     read_ms: round(median(times.read)),
   }
-  if (!values.json) console.table(figures)
-  return figures
 }
 
 /** The settings of a replay. */
@@ -96,10 +84,4 @@ function groupOnce(db: Db, settings: Record<string, string>): Promise<unknown> {
 function lastYear() {
   const day = (back: number) => new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10)
   return { from: day(365), to: day(0), limit: 100 }
-}
-
-async function timed(act: () => Promise<unknown>): Promise<number> {
-  const started = performance.now()
-  await act()
-  return performance.now() - started
 }

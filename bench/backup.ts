@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { restoreBackup } from '../src/backup/restore.ts'
@@ -15,7 +14,7 @@ import { type BackupOptions, writeBackup } from '../src/backup/write-backup.ts'
 import { openDb } from '../src/db/client.ts'
 import { migrateDatabase } from '../src/db/migrate.ts'
 import { openDiskStore } from '../src/media/disk-store.ts'
-import type { About } from './support/bench.ts'
+import { type About, optionsOf } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase, type TemporaryDatabase } from './support/postgres.ts'
 import { median, round } from './support/stats.ts'
@@ -38,25 +37,16 @@ export const about: About = {
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      frames: { type: 'string', default: '100000' },
-      images: { type: 'string', default: '4000' },
-      rounds: { type: 'string', default: '3' },
-      json: { type: 'boolean' },
-    },
-  })
+  const values = optionsOf(args, { frames: 100_000, images: 4_000, rounds: 3 })
   const dir = mkdtempSync(join(tmpdir(), 'frames-bench-backup-'))
   try {
     await using database = await openTemporaryDatabase({ durable: true })
-    const { frames } = await seedLibrary(database.db, { frames: Number(values.frames) })
-    const rounds = Number(values.rounds)
+    const { frames } = await seedLibrary(database.db, { frames: values.frames })
+    const rounds = values.rounds
     const tables = await compareTables(database, dir, rounds)
-    const images = await compareImages(database, dir, { count: Number(values.images), rounds })
+    const images = await compareImages(database, dir, { count: values.images, rounds })
     const command_mb = await memoryOfCommand(database, dir)
     const figures = { bench: 'backup', frames, ...tables, ...images, command_mb }
-    if (!values.json) console.table(figures)
     return figures
   } finally {
     rmSync(dir, { recursive: true, force: true })

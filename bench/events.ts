@@ -5,18 +5,15 @@ import { Agent, get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { parseConfig } from '../src/config.ts'
 import type { Db } from '../src/db/client.ts'
 import { appendEvent } from '../src/events/append.ts'
-import { findEnd } from '../src/events/read.ts'
-import { openLogTail } from '../src/events/tail.ts'
 import { createAccount } from '../src/library/accounts/accounts.ts'
 import { createKey } from '../src/library/accounts/keys.ts'
 import { createLogger } from '../src/logger.ts'
 import { openApi } from '../src/server/main.ts'
-import type { About } from './support/bench.ts'
+import { type About, inTurns, optionsOf } from './support/bench.ts'
 import { openTemporaryDatabase, type TemporaryDatabase } from './support/postgres.ts'
 import { startTemporaryRedis } from './support/redis.ts'
 import { median, percentile, round } from './support/stats.ts'
@@ -24,15 +21,14 @@ import { median, percentile, round } from './support/stats.ts'
 /** Aims: what the event log promises to those who follow it. */
 export const about: About = {
   measures:
-    'The event log over HTTP. The time from before a commit to the event on the live stream. Reads of the log for ' +
-    'many followers. Events per second of pages of 1,000.',
+    'The event log over HTTP. The time from before a commit to the event on the live stream. Events per ' +
+    'second of pages of 1,000.',
   against:
-    'a bare LISTEN on a connection of its own, told by the same commits. One follower. A bare cursor of PostgreSQL ' +
+    'a bare LISTEN on a connection of its own, told by the same commits. A bare cursor of PostgreSQL ' +
     'over the same rows, in turns. Pages and cursor are read by one client in a process of its own.',
   figures: [
     { what: 'commit to stream, p95 in milliseconds', at: ['tail_p95_ms'], atMost: 250 },
     { what: 'the same ÷ commit to NOTIFY', at: ['tail_ratio'] },
-    { what: 'reads of the log for many followers ÷ for one', at: ['reads_ratio'], atMost: 1.5 },
     { what: 'events per second in pages ÷ of a bare cursor', at: ['ratio'], atLeast: 0.5 },
   ],
 }
@@ -41,37 +37,16 @@ const PAGE = 1_000
 
 export async function run(args: string[]): Promise<object | undefined> {
   if (args[0] === 'client') return serveReads(JSON.parse(args[1]!) as Addresses)
-  const { values } = parseArgs({
-    args,
-    options: {
-      commits: { type: 'string', default: '200' },
-      followers: { type: 'string', default: '500' },
-      events: { type: 'string', default: '50000' },
-      rounds: { type: 'string', default: '5' },
-      json: { type: 'boolean' },
-    },
-  })
-  const given = { commits: Number(values.commits), followers: Number(values.followers), rounds: Number(values.rounds) }
+  const values = optionsOf(args, { commits: 200, events: 50_000, rounds: 5 })
   await using database = await openTemporaryDatabase()
-  const reads = await countReads(database, given)
   await using service = await serve(database)
-  const tail = await measureTail(database, service, given)
-  await fill(database.db, Number(values.events))
-  const pages = await measurePages(database, service, given)
-  if (!values.json) {
-    console.log(
-      `commit to stream    p50 ${tail.tail_p50_ms} ms, p95 ${tail.tail_p95_ms} ms (${tail.tail_ratio} × NOTIFY)`,
-    )
-    console.log(
-      `reads of the log    ${reads.reads_of_many} for ${given.followers} followers, ${reads.reads_of_one} for one`,
-    )
-    console.log(`events per second   ${pages.pages_per_second} in pages, ${pages.cursor_per_second} of a bare cursor`)
-  }
+  const tail = await measureTail(database, service, values)
+  await fill(database.db, values.events)
+  const pages = await measurePages(database, service, values)
   return {
     bench: 'events',
     ratio_of: 'events per second of GET /api/events in pages of 1,000 ÷ of a bare cursor over the same rows',
     ...tail,
-    ...reads,
     ...pages,
   }
 }
@@ -80,37 +55,6 @@ function write(db: Db, subject: string): Promise<void> {
   return db.transaction((tx) =>
     appendEvent(tx, { type: 'key.revoked', subject, accountId: null, data: { key_id: subject } }),
   )
-}
-
-/** Counts the reads of the log while events are appended one by one, for one follower and for many. */
-async function countReads({ db, url }: TemporaryDatabase, given: { commits: number; followers: number }) {
-  const counts: number[] = []
-  for (const followers of [1, given.followers]) {
-    let reads = 0
-    const execute: Db['execute'] = (query) => {
-      reads++
-      return db.execute(query)
-    }
-    const counted = Object.assign(Object.create(db), { execute }) as Db
-    await using tail = openLogTail({ db: counted, url, logger: createLogger({ level: 'error' }) })
-    const after = await findEnd(db)
-    const stop = new AbortController()
-    let seen = 0
-    const all = Array.from({ length: followers }, async () => {
-      for await (const events of tail.follow({ after, signal: stop.signal })) seen += events.length
-    })
-    while (reads < 2) await sleep(1)
-    const before = reads
-    for (let n = 1; n <= given.commits; n++) {
-      await write(db, `${followers}-${n}`)
-      while (seen < n * followers) await sleep(1)
-    }
-    counts.push(reads - before)
-    stop.abort()
-    await Promise.all(all)
-  }
-  const [one = 0, many = 0] = counts
-  return { reads_of_one: one, reads_of_many: many, reads_ratio: round(many / one) }
 }
 
 interface Service {
@@ -195,7 +139,7 @@ interface Addresses {
   key: string
 }
 
-const WAYS = ['cursor', 'pages'] as const
+type Way = 'cursor' | 'pages'
 
 async function measurePages(
   { url: database }: TemporaryDatabase,
@@ -205,26 +149,20 @@ async function measurePages(
   const addresses: Addresses = { database, url, key }
   const client = fork(join(import.meta.dirname, 'main.ts'), ['events', 'client', JSON.stringify(addresses)])
   const closed = once(client, 'exit')
-  const speeds = { pages: [] as number[], cursor: [] as number[] }
-  // The first turn warms both.
-  for (let n = 0; n <= rounds; n++)
-    for (const way of WAYS) {
-      client.send(way)
-      const [speed] = (await once(client, 'message')) as [number]
-      if (n > 0) speeds[way].push(speed)
-    }
+  const ask = async (way: Way) => {
+    client.send(way)
+    const [speed] = (await once(client, 'message')) as [number]
+    return speed
+  }
+  const { ours, bare, ratio } = await inTurns({ ours: () => ask('pages'), bare: () => ask('cursor') }, { rounds })
   client.disconnect()
   await closed
-  return {
-    pages_per_second: Math.round(median(speeds.pages)),
-    cursor_per_second: Math.round(median(speeds.cursor)),
-    ratio: round(median(speeds.pages.map((speed, at) => speed / speeds.cursor[at]!))),
-  }
+  return { pages_per_second: ours, cursor_per_second: bare, ratio }
 }
 
 /** The client's process: reads the whole log in the requested way, and answers with the events per second. */
 async function serveReads(addresses: Addresses): Promise<undefined> {
-  process.on('message', (way: (typeof WAYS)[number]) => {
+  process.on('message', (way: Way) => {
     void timed(() => (way === 'cursor' ? readCursor(addresses) : readPages(addresses))).then((speed) =>
       process.send!(speed),
     )

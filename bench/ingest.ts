@@ -41,7 +41,6 @@ export const about: About = {
     { what: 'peak memory', at: ['clips', '1080p', 'peak_mb'], atMost: 400, unit: 'MB' },
     { what: 'peak memory, an hour of 1080p', at: ['hour_1080p', 'peak_mb'], atMost: 400, unit: 'MB' },
   ],
-  notes: ['On a machine that was at work the wall ratios were 0.95 to 1.21 and 0.7 to 1.44 (November 2026).'],
 }
 
 export async function run(args: string[]): Promise<object | undefined> {

@@ -1,17 +1,14 @@
 import type { Bench } from './support/bench.ts'
-import { saveRun, writeReport } from './support/report.ts'
+import { printReport, saveRun } from './support/report.ts'
 
-/** In the order of the report. */
 const BENCHES: Record<string, () => Promise<Bench>> = {
   reads: () => import('./reads.ts'),
   mcp: () => import('./mcp.ts'),
   search: () => import('./search.ts'),
   'cold-search': () => import('./cold-search.ts'),
-  paging: () => import('./paging.ts'),
   relevance: () => import('./relevance.ts'),
   starve: () => import('./starve.ts'),
   save: () => import('./save.ts'),
-  'key-check': () => import('./key-check.ts'),
   projection: () => import('./projection.ts'),
   analytics: () => import('./analytics.ts'),
   events: () => import('./events.ts'),
@@ -23,20 +20,16 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   shots: () => import('./shots.ts'),
   picks: () => import('./picks.ts'),
   annotation: () => import('./annotation.ts'),
-  'annotation-throughput': () => import('./annotation-throughput.ts'),
   idle: () => import('./idle.ts'),
-  'command-line': () => import('./command-line.ts'),
   upgrade: () => import('./upgrade.ts'),
 }
 
-const USAGE = `npm run bench -- <name> [arguments] [--json] [--save[=<result>]]
-npm run bench -- report
+const USAGE = `npm run bench -- <name> [arguments] [--save[=<result>]]
 Names: ${Object.keys(BENCHES).join(', ')}
---save keeps the figures in bench/results. report writes docs/benchmarks.md from them.`
+The last line is the result as JSON. --save keeps it in bench/results.`
 
 const [name, ...args] = process.argv.slice(2)
-if (name === 'report') await writeReport(BENCHES)
-else if (name && Object.hasOwn(BENCHES, name)) await runBench(name)
+if (name && Object.hasOwn(BENCHES, name)) await runBench(name)
 else {
   console.error(USAGE)
   process.exitCode = 1
@@ -46,12 +39,12 @@ async function runBench(name: string): Promise<void> {
   const isSave = (arg: string) => arg === '--save' || arg.startsWith('--save=')
   const given = args.filter((arg) => !isSave(arg))
   const save = args.find(isSave)
-  const { run } = await BENCHES[name]!()
+  const { about, run } = await BENCHES[name]!()
   const result = await run(given)
   // A child process that serves a benchmark has no figures of its own.
   if (result === undefined) return
+  printReport(about, result)
+  if (save !== undefined)
+    console.log(`Saved in ${saveRun(save.split('=')[1] || name, { bench: name, arguments: given, result })}.`)
   console.log(JSON.stringify(result))
-  if (save === undefined) return
-  const file = saveRun(save.split('=')[1] || name, { bench: name, arguments: given, result })
-  console.log(`Saved in ${file}.`)
 }

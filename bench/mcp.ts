@@ -5,14 +5,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import express from 'express'
 import { parseConfig } from '../src/config.ts'
 import { createLogger } from '../src/logger.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { openApi } from '../src/server/main.ts'
-import type { About } from './support/bench.ts'
+import { type About, optionsOf } from './support/bench.ts'
 import { SEED_WORDS, seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
 import { startTemporaryRedis } from './support/redis.ts'
@@ -39,24 +38,15 @@ export const about: About = {
 
 export async function run(args: string[]): Promise<object | undefined> {
   if (args[0] === 'serve') return serve()
-  const { values } = parseArgs({
-    args,
-    options: {
-      frames: { type: 'string', default: '10000' },
-      rounds: { type: 'string', default: '15' },
-      connections: { type: 'string', default: '20' },
-      only: { type: 'string' },
-      json: { type: 'boolean' },
-    },
-  })
+  const values = optionsOf(args, { frames: 10_000, rounds: 15, connections: 20, only: '' })
   const server = fork(join(import.meta.dirname, 'main.ts'), ['mcp', 'serve'], {
-    env: { ...process.env, BENCH_FRAMES: values.frames },
+    env: { ...process.env, BENCH_FRAMES: String(values.frames) },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const closed = once(server, 'exit')
   const [served] = (await once(server, 'message')) as [Served]
   const pairs = pairsOf(served)
-  const connections = Number(values.connections)
+  const connections = values.connections
   const measure = async ({ url, ask }: Target): Promise<Measured> => {
     const before = await cpuOf(server)
     const started = performance.now()
@@ -77,10 +67,10 @@ export async function run(args: string[]): Promise<object | undefined> {
   }
   const rows: Row[] = []
   for (const { name, ours, against } of pairs) {
-    if (values.only !== undefined && !name.includes(values.only)) continue
+    if (!name.includes(values.only)) continue
     for (const target of [ours, against, ours, against]) await measure(target)
     const rounds: Round[] = []
-    for (let round = 0; round < Number(values.rounds); round++) {
+    for (let round = 0; round < values.rounds; round++) {
       const [first, second] = round % 2 === 0 ? [ours, against] : [against, ours]
       const [one, other] = [await measure(first), await measure(second)]
       rounds.push(round % 2 === 0 ? { ours: one, against: other } : { ours: other, against: one })
@@ -89,7 +79,7 @@ export async function run(args: string[]): Promise<object | undefined> {
   }
   server.send('stop')
   await closed
-  if (!values.json) console.table(rows)
+  console.table(rows)
   const isCall = ({ name }: Row) => !name.startsWith('cold') && !name.startsWith('tools/list')
   const costOf = (what: string) => {
     const row = rows.find(({ name }) => name === `cold search_frames / GET /api/frames, ${what}`)

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { parseArgs } from 'node:util'
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
-import type { About } from './support/bench.ts'
+import { type About, optionsOf } from './support/bench.ts'
 import { SEED_WORDS } from './support/library.ts'
 import { drawnImages, openPicturedApi } from './support/pictured-api.ts'
 import { median, round } from './support/stats.ts'
@@ -29,33 +28,25 @@ export const about: About = {
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      frames: { type: 'string', default: '100000' },
-      pages: { type: 'string', default: '50' },
-      rounds: { type: 'string', default: '9' },
-      json: { type: 'boolean' },
-    },
-  })
+  const values = optionsOf(args, { frames: 100_000, pages: 50, rounds: 9 })
   if (!existsSync(CHROMIUM)) {
     console.error(`pages: no ${CHROMIUM} here`)
     process.exitCode = 1
     return undefined
   }
   const readImage = await drawnImages()
-  await using api = await openPicturedApi({ frames: Number(values.frames), readImage })
+  await using api = await openPicturedApi({ frames: values.frames, readImage })
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] })
   try {
     await using bare = await openBare(api.url, readImage, await placeOfFirst(browser, api.url))
-    const rounds = Number(values.rounds)
+    const rounds = values.rounds
     const first = await firstFrames(browser, { ours: api.url, bare: bare.url }, rounds)
-    const scrolled = await scroll(browser, api.url, Number(values.pages))
+    const scrolled = await scroll(browser, api.url, values.pages)
     const filter = await filterClicks(browser, api.url, rounds)
     const suggest = await suggestions(browser, api.url, bare.url, rounds)
-    const result = {
+    return {
       bench: 'pages',
-      frames: Number(values.frames),
+      frames: values.frames,
       first_ratio: round(first.ratio),
       first_ratio_of: 'ms to the first frames painted to those of the bare page, the median of the rounds',
       first_pictures: first.pictures,
@@ -69,10 +60,6 @@ export async function run(args: string[]): Promise<object | undefined> {
       suggest_ratio: round(suggest.ours / suggest.bare),
       suggest_ratio_of: 'ms from a key press to suggestions to a request for a few bytes',
     }
-    if (!values.json)
-      for (const [name, value] of Object.entries(result))
-        if (typeof value === 'number') console.log(`${name.padEnd(16)} ${value}`)
-    return result
   } finally {
     await browser.close()
   }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { parseArgs } from 'node:util'
 import { sql } from 'drizzle-orm'
 import { Meilisearch } from 'meilisearch'
 import { pino } from 'pino'
@@ -15,7 +14,7 @@ import type { FrameDocument } from '../src/search/library-search.ts'
 import { openMeiliSink } from '../src/search/meilisearch/sink.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { writeDocuments } from '../test/support/read-model.ts'
-import type { About } from './support/bench.ts'
+import { type About, optionsOf } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
 import { openSeededDatabase, openTemporaryDatabase, type TemporaryDatabase } from './support/postgres.ts'
 import { median, round } from './support/stats.ts'
@@ -37,25 +36,16 @@ export const about: About = {
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      frames: { type: 'string', default: '10000' },
-      rounds: { type: 'string', default: '3' },
-      changes: { type: 'string', default: '60' },
-      seeded: { type: 'boolean', default: false },
-      json: { type: 'boolean' },
-    },
-  })
-  const rounds = Number(values.rounds)
+  const values = optionsOf(args, { frames: 10_000, rounds: 3, changes: 60, seeded: false })
+  const rounds = values.rounds
   const { seeded } = values
   await using database = seeded ? openSeededDatabase('projection') : await openTemporaryDatabase()
-  if (!seeded) await seedLibrary(database.db, { frames: Number(values.frames) })
-  const library = await loadLibrary(database, { frames: Number(values.frames), seeded })
+  if (!seeded) await seedLibrary(database.db, { frames: values.frames })
+  const library = await loadLibrary(database, { frames: values.frames, seeded })
   const count = library.frames.length
   const readModel = await compareReadModel(library, rounds)
   const mirrored = seeded ? {} : await compareMirror(library, rounds, count)
-  const waits = await waitsUntilFound(library, Number(values.changes))
+  const waits = await waitsUntilFound(library, values.changes)
   const straight = count / (median(readModel.straight) / 1000)
   const projected = count / (median(readModel.projected) / 1000)
   const figures = {
@@ -69,7 +59,6 @@ export async function run(args: string[]): Promise<object | undefined> {
     searchable_ms_p50: round(median(waits)),
     searchable_ms_p95: round(waits.toSorted((a, b) => a - b)[Math.floor(waits.length * 0.95)] ?? 0),
   }
-  if (!values.json) console.table(figures)
   return figures
 }
 

@@ -1,11 +1,9 @@
-import { parseArgs } from 'node:util'
 import type { Db } from '../src/db/client.ts'
 import { createAccount } from '../src/library/accounts/accounts.ts'
 import { saveFrame } from '../src/library/collections/saves.ts'
-import type { About } from './support/bench.ts'
+import { type About, inTurns, optionsOf } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
-import { median, round } from './support/stats.ts'
 
 /** Aim: half of what the bare inserts reach. */
 export const about: About = {
@@ -20,27 +18,9 @@ export const about: About = {
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      saves: { type: 'string', default: '1600' },
-      rounds: { type: 'string', default: '7' },
-      json: { type: 'boolean' },
-    },
-  })
-  const counts = { saves: Number(values.saves), rounds: Number(values.rounds) }
-  const durable = await measure({ ...counts, durable: true })
-  const inMemory = await measure({ ...counts, durable: false })
-  if (!values.json) {
-    console.log('commits        saveFrame/s   two inserts/s   ratio')
-    for (const [name, { ours, bare, ratio }] of [
-      ['to disk', durable],
-      ['in memory', inMemory],
-    ] as const)
-      console.log(
-        `${name.padEnd(12)} ${String(ours).padStart(13)} ${String(bare).padStart(15)} ${String(ratio).padStart(7)}`,
-      )
-  }
+  const values = optionsOf(args, { saves: 1_600, rounds: 7 })
+  const durable = await measure({ ...values, durable: true })
+  const inMemory = await measure({ ...values, durable: false })
   return {
     bench: 'save',
     ratio: durable.ratio,
@@ -71,26 +51,20 @@ async function measure({ saves, rounds, durable }: { saves: number; rounds: numb
   )
   let people = 0
   const newAccount = async () => (await createAccount(db, { email: `bench${++people}@example.org` })).id
-  const ours: number[] = []
-  const bare: number[] = []
-  for (let n = 0; n <= rounds; n++) {
-    const [one, other] = [await newAccount(), await newAccount()]
-    const turns: [number[], () => Promise<number>][] = [
-      [ours, () => perSecond(frames, (frame) => saveFrame(db, { accountId: one, frameId: frame.id }))],
-      [bare, () => perSecond(frames, (frame) => twoInserts(db, other, frame))],
-    ]
-    if (n % 2) turns.reverse()
-    for (const [figures, turn] of turns) {
-      const figure = await turn()
-      // The first round warms up.
-      if (n > 0) figures.push(figure)
-    }
-  }
-  return {
-    ours: Math.round(median(ours)),
-    bare: Math.round(median(bare)),
-    ratio: round(median(ours.map((figure, n) => figure / bare[n]!))),
-  }
+  // Awaited here: the database stops when this function ends.
+  return await inTurns(
+    {
+      ours: async () => {
+        const accountId = await newAccount()
+        return perSecond(frames, (frame) => saveFrame(db, { accountId, frameId: frame.id }))
+      },
+      bare: async () => {
+        const accountId = await newAccount()
+        return perSecond(frames, (frame) => twoInserts(db, accountId, frame))
+      },
+    },
+    { rounds },
+  )
 }
 
 async function perSecond<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<number> {

@@ -1,14 +1,11 @@
-import { parseArgs } from 'node:util'
 import type pg from 'pg'
-import { parseConfig } from '../src/config.ts'
-import { openDb } from '../src/db/client.ts'
 import type { FrameQuery, LibrarySearch } from '../src/search/library-search.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
-import type { About } from './support/bench.ts'
+import { type About, inTurns, millisecondsOf, optionsOf } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
 import { likenessShare } from './support/likeness.ts'
-import { openTemporaryDatabase } from './support/postgres.ts'
-import { median, round } from './support/stats.ts'
+import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
+import { round } from './support/stats.ts'
 
 /** Aim: at most 3 times the bare SQL. `--seeded` takes the library in DATABASE_URL, which `seed` has filled. */
 export const about: About = {
@@ -32,42 +29,24 @@ const FACETS = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind
 const ORDER = 'order by added_at desc, video_id, t_ms'
 
 export async function run(args: string[]): Promise<object | undefined> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      frames: { type: 'string', default: '100000' },
-      rounds: { type: 'string', default: '15' },
-      seeded: { type: 'boolean', default: false },
-      json: { type: 'boolean' },
-    },
-  })
-  const { databaseUrl } = parseConfig(process.env)
-  if (values.seeded && !databaseUrl) throw new Error('search: --seeded needs DATABASE_URL')
-  await using database = values.seeded ? undefined : await openTemporaryDatabase()
-  const db = database?.db ?? openDb({ url: databaseUrl!, statementTimeoutMs: 0 })
+  const values = optionsOf(args, { frames: 100_000, rounds: 15, seeded: false })
+  await using database = values.seeded ? openSeededDatabase('search') : await openTemporaryDatabase()
+  const { db } = database
   const pool = db.$client
   const started = performance.now()
   const frames = values.seeded
     ? Number((await pool.query('select count(*) from library_search.frames')).rows[0].count)
-    : (await seedLibrary(db, { frames: Number(values.frames) })).frames
+    : (await seedLibrary(db, { frames: values.frames })).frames
   const seedSeconds = round((performance.now() - started) / 1000)
   await makePlainTable(pool)
   const search = openPostgresSearch(pool)
   const figures: Record<string, { ours_ms: number; bare_ms?: number; ratio?: number }> = {}
   for (const one of casesOf(search, Math.ceil(frames / 120)))
-    figures[one.name] = await measure(pool, one, Number(values.rounds))
+    figures[one.name] = await measure(pool, one, values.rounds)
   // Comparing ten frames with every frame of a million takes longer than all the rest.
   const similar = frames <= 200_000 ? await likenessShare(pool, search) : undefined
-  if (!values.json) {
-    console.log(`${frames} frames, seeded in ${seedSeconds} s`)
-    console.table(figures)
-    if (similar)
-      console.log(`similar: ${similar.share} of the likeness of the 24 most alike, ${similar.found} of them found`)
-  }
-  if (values.seeded) {
-    await pool.query('drop table plain')
-    await pool.end()
-  }
+  console.table(figures)
+  if (values.seeded) await pool.query('drop table plain')
   return {
     bench: 'search',
     frames,
@@ -192,18 +171,13 @@ function comparedCases(
 }
 
 async function measure(pool: pg.Pool, { ours, bare }: Case, rounds: number) {
-  const times = { ours: [] as number[], bare: [] as number[] }
-  for (let n = 0; n < rounds + 2; n++) {
-    const a = performance.now()
-    await ours()
-    const b = performance.now()
-    if (bare.length > 0) await Promise.all(bare.map((text) => pool.query(text)))
-    const c = performance.now()
-    if (n < 2) continue
-    times.ours.push(b - a)
-    times.bare.push(c - b)
-  }
-  const oursMs = median(times.ours)
-  if (bare.length === 0) return { ours_ms: round(oursMs) }
-  return { ours_ms: round(oursMs), bare_ms: round(median(times.bare)), ratio: round(oursMs / median(times.bare)) }
+  const times = await inTurns(
+    {
+      ours: () => millisecondsOf(ours),
+      bare: () => millisecondsOf(() => Promise.all(bare.map((text) => pool.query(text)))),
+    },
+    { rounds, warmUp: 2 },
+  )
+  if (bare.length === 0) return { ours_ms: times.ours }
+  return { ours_ms: times.ours, bare_ms: times.bare, ratio: times.ratio }
 }

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { parseConfig } from '../src/config.ts'
 import { openDb } from '../src/db/client.ts'
-import type { About } from './support/bench.ts'
+import { type About, optionsOf } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
 import { seedLivelyEvents } from './support/lively.ts'
 import { round } from './support/stats.ts'
@@ -16,16 +15,7 @@ export const about: About = {
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      frames: { type: 'string', default: '100000' },
-      seed: { type: 'string', default: '1' },
-      /** Events of the last 30 days beside the library. */
-      lively: { type: 'string', default: '0' },
-      json: { type: 'boolean' },
-    },
-  })
+  const values = optionsOf(args, { frames: 100_000, seed: 1, lively: 0 })
   const url = databaseUrl()
   if (!url) {
     console.error('seed: run npm start or set DATABASE_URL')
@@ -35,12 +25,10 @@ export async function run(args: string[]): Promise<object | undefined> {
   const db = openDb({ url, statementTimeoutMs: 0 })
   try {
     const started = performance.now()
-    const added = await seedLibrary(db, { frames: Number(values.frames), seed: Number(values.seed) })
+    const added = await seedLibrary(db, { frames: values.frames, seed: values.seed })
     const seconds = (performance.now() - started) / 1000
-    const events = await seedLivelyEvents(db, { events: Number(values.lively), days: 30, seed: Number(values.seed) })
-    if (events > 0 && !values.json) console.log(`${events} events of the last 30 days`)
-    if (!values.json)
-      console.log(`${added.frames} frames of ${added.videos} videos in ${seconds.toFixed(1)} s, read model included`)
+    const events = await seedLivelyEvents(db, { events: values.lively, days: 30, seed: values.seed })
+    if (events > 0) console.log(`${events} events of the last 30 days`)
     return {
       bench: 'seed',
       ...added,

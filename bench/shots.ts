@@ -10,12 +10,9 @@ import {
   cpuSeconds,
   f1,
   figuresOf,
-  findByPeers,
   findOurs,
   findScdet,
   fixed,
-  PEERS,
-  peersVersion,
   precision,
   recall,
   type Score,
@@ -30,8 +27,8 @@ export const about: About = {
     'F1 of the shot boundaries found in every clip of a folder with `MANIFEST.json` and `*.truth.json`. A cut counts ' +
     'within two frames, a gradual transition when the boundary lies inside it or within two frames of it. The ' +
     'detector was tuned on the clips of `../shared/videos`, so their figure is an upper one. `--made` with clips of ' +
-    'your own makes films of 27 kinds from them; the clips of the saved run were not used for tuning. `--peers` adds ' +
-    'PySceneDetect where it is installed. CPU counts decoding, too.',
+    'your own makes films of 27 kinds from them; the clips of the saved run were not used for tuning. CPU counts ' +
+    'decoding, too.',
   against: "known transitions, and ffmpeg's `scdet` on the same clips.",
   figures: [
     { what: 'F1, all clips', at: ['f1'], atLeast: 0.9 },
@@ -52,21 +49,20 @@ interface Row {
   clip: Clip
   ours: Score
   scdet: Score[]
-  peers: Record<string, Score>
   lost: string
   /** CPU seconds. */
   cpu: { ours: number; scdet: number }
 }
 
 /**
- * `[folder] [--verbose] [--peers]`, or `--made clip.mp4[@from-to]… [--each=3] [--seed=99] [--kinds=a,b]`:
+ * `[folder] [--verbose]`, or `--made clip.mp4[@from-to]… [--each=3] [--seed=99] [--kinds=a,b]`:
  * films made from single shots, one row a kind of film.
  */
 export async function run(args: string[]): Promise<object | undefined> {
   const given = args.filter((arg) => !arg.startsWith('--'))
   const number = (name: string, usual: number) =>
     Number(args.find((arg) => arg.startsWith(`--${name}=`))?.split('=')[1] ?? usual)
-  const options = { verbose: args.includes('--verbose'), withPeers: args.includes('--peers') }
+  const options = { verbose: args.includes('--verbose') }
   if (!args.includes('--made')) return judge(resolve(given[0] ?? defaultFolder()), options)
   const folder = await mkdtemp(join(tmpdir(), 'bench-films-'))
   try {
@@ -82,25 +78,15 @@ export async function run(args: string[]): Promise<object | undefined> {
   }
 }
 
-async function judge(
-  folder: string,
-  options: { verbose: boolean; withPeers: boolean; rowOf?: (file: string) => string },
-): Promise<object> {
-  const { verbose, withPeers, rowOf = (file) => file } = options
-  const version = withPeers ? await peersVersion() : null
-  if (withPeers && !version)
-    console.log('PySceneDetect is not installed: pip install scenedetect opencv-python-headless')
+async function judge(folder: string, options: { verbose: boolean; rowOf?: (file: string) => string }): Promise<object> {
+  const { verbose, rowOf = (file) => file } = options
   const judged: Row[] = []
-  for (const clip of loadClips(folder)) judged.push(await judgeClip(folder, clip, version !== null))
+  for (const clip of loadClips(folder)) judged.push(await judgeClip(folder, clip))
   const rows = Map.groupBy(judged, ({ clip }) => rowOf(clip.file))
   const all = sum(judged.map((row) => row.ours))
   const scdetAll = THRESHOLDS.map((_, i) => sum(judged.map((row) => row.scdet[i]!)))
   const best = scdetAll.reduce((a, b, i) => (f1(b) > f1(scdetAll[a]!) ? i : a), 0)
   const defaultAt = THRESHOLDS.indexOf(10)
-  const peersOf = (list: readonly Row[]) =>
-    version
-      ? Object.fromEntries(PEERS.map((peer) => [peer, figuresOf(sum(list.map(({ peers }) => peers[peer]!)))]))
-      : {}
   const table = [...rows].map(([name, list]) => {
     const ours = sum(list.map((row) => row.ours))
     return {
@@ -113,25 +99,12 @@ async function judge(
       missed: ours.fn,
       'scdet 10': fixed(f1(sum(list.map(({ scdet }) => scdet[defaultAt]!)))),
       [`scdet ${THRESHOLDS[best]}`]: fixed(f1(sum(list.map(({ scdet }) => scdet[best]!)))),
-      ...Object.fromEntries(Object.entries(peersOf(list)).map(([peer, figures]) => [peer, fixed(figures.f1)])),
       ...(verbose ? { lost: list.map(({ lost }) => lost).join(' ') } : {}),
     }
   })
   console.table(table)
-  console.log(
-    `All ${all.tp + all.fn} transitions: F1 ${fixed(f1(all))}, precision ${fixed(precision(all))}, ` +
-      `recall ${fixed(recall(all))} (${DETECTOR_VERSION}).`,
-  )
-  console.log(
-    `scdet at its default of 10: F1 ${fixed(f1(scdetAll[defaultAt]!))}; ` +
-      `at ${THRESHOLDS[best]}, its best here: F1 ${fixed(f1(scdetAll[best]!))}.`,
-  )
   const cpu = (of: 'ours' | 'scdet') => judged.reduce((sum, row) => sum + row.cpu[of], 0)
   const cpuRatio = round(cpu('ours') / cpu('scdet'))
-  console.log(`CPU, with decoding: ${cpu('ours').toFixed(1)} s, ${cpuRatio} of scdet's.`)
-  const peers = peersOf(judged)
-  for (const [peer, { f1: value }] of Object.entries(peers))
-    console.log(`PySceneDetect ${version}, ${peer} with its defaults: F1 ${fixed(value)}.`)
   return {
     bench: 'shots',
     detector: DETECTOR_VERSION,
@@ -148,18 +121,16 @@ async function judge(
     ),
     scdet: { threshold: 10, ...figuresOf(scdetAll[defaultAt]!) },
     scdet_best: { threshold: THRESHOLDS[best], ...figuresOf(scdetAll[best]!) },
-    ...(version ? { peers: { version, ...peers } } : {}),
   }
 }
 
-async function judgeClip(folder: string, clip: Clip, withPeers: boolean): Promise<Row> {
+async function judgeClip(folder: string, clip: Clip): Promise<Row> {
   const path = join(folder, clip.file)
   const start = cpuSeconds()
   const ours = score(clip, await findOurs(path))
   const between = cpuSeconds()
   const scenes = await findScdet(path)
   const cpu = { ours: between - start, scdet: cpuSeconds() - between }
-  const peers = withPeers ? await findByPeers(path) : {}
   return {
     clip,
     cpu,
@@ -171,7 +142,6 @@ async function judgeClip(folder: string, clip: Clip, withPeers: boolean): Promis
           scenes.filter((scene) => scene.value >= threshold).map(({ frame }) => ({ type: 'cut', frame })),
         ).score,
     ),
-    peers: Object.fromEntries(Object.entries(peers).map(([name, found]) => [name, score(clip, found).score])),
     lost: [
       ...ours.invented.map(({ type, frame }) => `+${type}@${frame}`),
       ...ours.missed.map(({ type, start }) => `-${type}@${start}`),

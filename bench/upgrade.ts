@@ -45,7 +45,7 @@ export async function run(args: string[]): Promise<object> {
     ])
     const installation = { databaseUrl: postgres.url, redisUrl: redis.url, dataDir: folder }
     const result = await upgrade(older, newer, installation)
-    if (!args.includes('--json')) console.table(result.by_kind)
+    console.table(result.by_kind)
     return { bench: 'upgrade', from: older.name, to: newer.name, ...result }
   } finally {
     await ending.leave()

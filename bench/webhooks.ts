@@ -2,16 +2,14 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { parseArgs } from 'node:util'
 import { pino } from 'pino'
 import type { Db } from '../src/db/client.ts'
 import { toCloudEvent } from '../src/events/cloud-event.ts'
 import { createEndpoint } from '../src/library/webhooks/endpoints.ts'
 import { createSecret, openSigner } from '../src/webhooks/secrets.ts'
 import { openWebhooks } from '../src/workers/webhooks.ts'
-import type { About } from './support/bench.ts'
+import { type About, inTurns, optionsOf } from './support/bench.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
-import { median, round } from './support/stats.ts'
 
 const FLIGHTS = 4
 
@@ -25,49 +23,27 @@ export const about: About = {
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      deliveries: { type: 'string', default: '1000' },
-      rounds: { type: 'string', default: '5' },
-      json: { type: 'boolean' },
-    },
-  })
-  const deliveries = Number(values.deliveries)
+  const values = optionsOf(args, { deliveries: 1_000, rounds: 5 })
+  const { deliveries, rounds } = values
   const receiver = await startReceiver()
   await using database = await openTemporaryDatabase({ durable: true })
-  const ours: number[] = []
-  const bare: number[] = []
   try {
-    for (let n = 0; n <= Number(values.rounds); n++) {
-      const turns: [number[], () => Promise<number>][] = [
-        [ours, () => perSecond(deliveries, () => deliver(database.db, receiver.url, deliveries))],
-        [bare, () => perSecond(deliveries, () => fetchSigned(receiver.url, deliveries))],
-      ]
-      if (n % 2) turns.reverse()
-      for (const [figures, turn] of turns) {
-        const figure = await turn()
-        // The first round warms up.
-        if (n > 0) figures.push(figure)
-      }
+    const { ours, bare, ratio } = await inTurns(
+      {
+        ours: async () => perSecond(deliveries, await deliver(database.db, receiver.url, deliveries)),
+        bare: async () => perSecond(deliveries, await fetchSigned(receiver.url, deliveries)),
+      },
+      { rounds },
+    )
+    return {
+      bench: 'webhooks',
+      ratio,
+      ratio_of: `deliveries per second ÷ signed fetch calls per second, ${FLIGHTS} in flight`,
+      deliveries_per_second: ours,
+      fetches_per_second: bare,
     }
   } finally {
     receiver.stop()
-  }
-  const ratio = round(median(ours.map((figure, n) => figure / bare[n]!)))
-  if (!values.json) {
-    console.log('deliveries/s   signed fetch/s   ratio')
-    console.log(
-      `${Math.round(median(ours)).toString().padStart(12)} ${Math.round(median(bare)).toString().padStart(16)} ` +
-        String(ratio).padStart(7),
-    )
-  }
-  return {
-    bench: 'webhooks',
-    ratio,
-    ratio_of: `deliveries per second ÷ signed fetch calls per second, ${FLIGHTS} in flight`,
-    deliveries_per_second: Math.round(median(ours)),
-    fetches_per_second: Math.round(median(bare)),
   }
 }
 
@@ -81,9 +57,7 @@ async function startReceiver(): Promise<{ url: string; stop(): void }> {
   return { url: `http://127.0.0.1:${port}/hook`, stop: () => child.kill() }
 }
 
-async function perSecond(count: number, act: () => Promise<number>): Promise<number> {
-  return count / ((await act()) / 1000)
-}
+const perSecond = (count: number, tookMs: number): number => Math.round(count / (tookMs / 1000))
 
 /** Milliseconds from the first attempt until all are recorded. The deliveries are due before. */
 async function deliver(db: Db, url: string, count: number): Promise<number> {

@@ -14,7 +14,7 @@ export interface TemporaryDatabase {
 }
 
 /** The memory that a start gives to a large library, although the cluster is empty yet. Commits skip the disk. */
-export const SETTINGS_WHEN_FILLED = {
+const SETTINGS_WHEN_FILLED = {
   shared_buffers: `${sharedBuffersMb(Number.POSITIVE_INFINITY)}MB`,
   fsync: 'off',
   full_page_writes: 'off',

@@ -119,7 +119,7 @@ async function askChild<T>(child: ChildProcess, message: object): Promise<T> {
 }
 
 /** Four at a time. */
-export async function askAll(client: Client, questions: readonly Question[]): Promise<string[]> {
+async function askAll(client: Client, questions: readonly Question[]): Promise<string[]> {
   return (await Promise.all(chunksOf(questions, 4).map((some) => askInTurn(client, some)))).flat()
 }
 
@@ -143,7 +143,7 @@ function chunksOf<T>(list: readonly T[], count: number): T[][] {
 }
 
 /** No two questions are alike, so that nothing comes from memory. */
-export function questionsOf(kind: Kind, count: number, from: number): Question[] {
+function questionsOf(kind: Kind, count: number, from: number): Question[] {
   const { adjectives, things, screen } = SEED_WORDS
   return Array.from({ length: count }, (_, at) => {
     const n = from + at
@@ -195,7 +195,7 @@ const statOf = (pid: number | string): string[] =>
 const parentOf = (pid: number | string): number => Number(statOf(pid)[1])
 
 /** CPU time of a server and its processes, those that have ended included. */
-export function postgresCpuMs(postmaster: number): number {
+function postgresCpuMs(postmaster: number): number {
   const ticks = statOf(postmaster)
   let ms = ticks.slice(11, 15).reduce((sum, tick) => sum + Number(tick) * 10, 0)
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { decodeVideo } from '../../src/video/extract/decode.ts'
@@ -125,40 +125,3 @@ export const figuresOf = (one: Score) => ({
   recall: round(recall(one)),
   ...one,
 })
-
-/** Detectors of PySceneDetect, as its command line names them. */
-export const PEERS = ['detect-content', 'detect-adaptive', 'detect-hist'] as const
-
-/** The version of PySceneDetect on this machine, or null. */
-export async function peersVersion(): Promise<string | null> {
-  const out = await capture('scenedetect', ['version']).catch(() => '')
-  return /PySceneDetect ([\d.]+)/.exec(out)?.[1] ?? null
-}
-
-/** The cuts that each of PySceneDetect's detectors finds with its defaults. */
-export async function findByPeers(path: string): Promise<Record<string, Found[]>> {
-  const folder = await mkdtemp(join(tmpdir(), 'bench-peers-'))
-  try {
-    const found: Record<string, Found[]> = {}
-    for (const detector of PEERS) {
-      await capture('scenedetect', [
-        '-q',
-        '-i',
-        path,
-        '-o',
-        folder,
-        detector,
-        'list-scenes',
-        '-q',
-        '-f',
-        `${detector}.csv`,
-      ])
-      const lines = (await readFile(join(folder, `${detector}.csv`), 'utf8')).trim().split('\n').slice(2)
-      // One line a scene, from the first. Its second column counts frames from one.
-      found[detector] = lines.slice(1).map((line) => ({ type: 'cut', frame: Number(line.split(',')[1]) - 1 }))
-    }
-    return found
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}

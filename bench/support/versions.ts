@@ -1,5 +1,4 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, openSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -82,21 +81,4 @@ export function runPart(
   ending.defer(stop)
   ended.then(ending.leave)
   return { process: child, ended, stop }
-}
-
-/** Fills a database with the made-up library of a version, by its own code. `abort` ends it. */
-export async function runSeed(
-  { name, root }: Version,
-  { databaseUrl, frames }: { databaseUrl: string; frames: number },
-  abort: AbortSignal,
-): Promise<void> {
-  const child = spawn(process.execPath, [join(root, 'bench/main.ts'), 'seed', '--frames', String(frames), '--json'], {
-    env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
-  const kill = () => child.kill()
-  abort.addEventListener('abort', kill)
-  const [code] = (await once(child, 'exit')) as [number | null]
-  abort.removeEventListener('abort', kill)
-  if (code !== 0) throw new Error(`the seed of ${name} ended with ${code}`)
 }
