@@ -6,7 +6,7 @@ import { contextOf, isPreflight, openEdge, originForm, sendPreflight } from './e
 import { problemHandler, sendBareProblem } from './problem.ts'
 import { chargeOnce, type LocalLimits } from './rate-limit/spend.ts'
 import type { CountRequest } from './request-times.ts'
-import { type AllowedMethods, openAllowedMethods, type Routes } from './routes.ts'
+import { type AllowedMethods, listShadowed, openAllowedMethods, type Routes } from './routes.ts'
 
 export interface AppOptions {
   logger: Logger
@@ -30,12 +30,13 @@ export function createApp({ logger, trustProxy, countRequest, limits, routers }:
   app.disable('etag')
   // Repeated parameters stay visible and nothing nests: routes read the query by their own table (parameters.ts).
   app.set('query parser', 'simple')
-  const methods = openAllowedMethods(routers)
+  const allowed = openAllowedMethods(routers)
   // Within Express, because it replaces the prototypes of request and response. That is slow for objects that were used
   // before.
-  app.use(beginRequest(openEdge({ logger, trustProxy, countRequest }), limits, methods))
+  app.use(beginRequest(openEdge({ logger, trustProxy, countRequest }), limits, allowed))
+  app.use(requireMethod(new Map(listShadowed(routers).map((path) => [path, allowed(path)]))))
   for (const { router } of routers) app.use(router)
-  app.use(refuseMethod(methods))
+  app.use(refuseMethod(allowed))
   app.use(() => {
     throw new AppError('not_found', 'There is nothing at this address. See /openapi.json for the API.')
   })
@@ -61,33 +62,40 @@ function answerLast(logger: Logger, error: unknown, req: IncomingMessage, res: S
 }
 
 /**
- * Creates the request's context. Answers requests that must reach no route: a missing Host, OPTIONS, and a literal path
- * with another method.
+ * Creates the request's context. Answers requests that must reach no route: a missing Host, and OPTIONS.
  */
-function beginRequest(edge: ReturnType<typeof openEdge>, limits: LocalLimits, methods: AllowedMethods): RequestHandler {
+function beginRequest(edge: ReturnType<typeof openEdge>, limits: LocalLimits, allowed: AllowedMethods): RequestHandler {
   return (req, res, next) => {
     const context = edge(req, res)
     if (req.headers.host === undefined && req.httpVersion === '1.1')
       throw new AppError('invalid_request', 'The Host header is missing. Send one.')
-    if (req.method !== 'OPTIONS') {
-      const literal = methods.ofLiteral(context.path)
-      if (literal && !literal.has(req.method)) throw methodNotAllowed(req, res, [...literal].join(', '))
-      return next()
-    }
+    if (req.method !== 'OPTIONS') return next()
     chargeOnce(limits, req)
     if (isPreflight(req, context)) return sendPreflight(res)
     // Express would answer with the methods as plain text.
-    const allow = methods.of(context.path)
+    const allow = allowed(context.path)
     if (!allow) return next()
     res.writeHead(204, { Allow: allow }).end()
   }
 }
 
-function refuseMethod(methods: AllowedMethods): RequestHandler {
+function refuseMethod(allowed: AllowedMethods): RequestHandler {
   return (req, res, next) => {
-    const allow = methods.of(contextOf(req).path)
+    const allow = allowed(contextOf(req).path)
     if (!allow) return next()
     throw methodNotAllowed(req, res, allow)
+  }
+}
+
+/** Refuses other methods of literal paths, before a route reads their last word as an id. */
+function requireMethod(shadowed: ReadonlyMap<string, string | undefined>): RequestHandler {
+  return (req, res, next) => {
+    const { path } = contextOf(req)
+    // The router ignores letter case and a slash at the end.
+    const allow = shadowed.get(/[A-Z]|\/$/.test(path) ? path.toLowerCase().replace(/\/$/, '') : path)
+    if (allow && req.method !== 'OPTIONS' && !allow.split(', ').includes(req.method))
+      throw methodNotAllowed(req, res, allow)
+    next()
   }
 }
 

@@ -156,3 +156,38 @@ function watchBody(req: IncomingMessage, res: ServerResponse, bodyMs: number): v
   if (res.writableFinished) linger()
   else res.once('finish', linger)
 }
+
+export interface Drain {
+  /**
+   * Serves for another `graceMs` with `Connection: close`, as a load balancer checks /readyz twice before it leaves.
+   * Then calls `endStreams`, accepts no connections and lets requests in flight finish, at most `deadlineMs` from now.
+   */
+  drain(options: { graceMs: number; deadlineMs: number; endStreams?: () => void }): Promise<void>
+}
+
+/**
+ * Call it before the server listens. `server.close()` alone serves busy kept-alive connections for ever,
+ * and waits for clients that hang.
+ */
+export function drainable(server: Server): Drain {
+  let draining = false
+  const open = new Set<ServerResponse>()
+  server.prependListener('request', (_req, res: ServerResponse) => {
+    open.add(res)
+    res.once('close', () => open.delete(res))
+    if (draining) res.setHeader('Connection', 'close')
+  })
+  return {
+    async drain({ graceMs, deadlineMs, endStreams }) {
+      draining = true
+      for (const res of open) if (!res.headersSent) res.setHeader('Connection', 'close')
+      if (graceMs > 0) await new Promise((resolve) => setTimeout(resolve, graceMs))
+      endStreams?.()
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeIdleConnections()
+      const timer = setTimeout(() => server.closeAllConnections(), Math.max(0, deadlineMs - graceMs))
+      await closed
+      clearTimeout(timer)
+    },
+  }
+}

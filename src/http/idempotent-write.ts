@@ -3,8 +3,7 @@ import type { Db, Tx } from '../db/client.ts'
 import { AppError, invalid } from '../errors.ts'
 import { runIdempotently, type StoredResponse } from '../library/accounts/idempotency.ts'
 import { callerOf } from './authenticate.ts'
-import { refuseDeclared } from './declared-size.ts'
-import { requireUtf8 } from './utf8.ts'
+import { refuseDeclared, requireUtf8 } from './bodies.ts'
 
 const MAX_BODY_BYTES = 256 * 1024
 const parse = express.json({ limit: MAX_BODY_BYTES, strict: true, verify: requireUtf8 })

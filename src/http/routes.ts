@@ -35,20 +35,12 @@ export function listRoutes(routes: readonly Routes[]): { path: string; methods: 
   return listed.map(({ method, path }) => ({ path, methods: [method.toUpperCase()] }))
 }
 
-export interface AllowedMethods {
-  /** The methods of a path as an Allow header; undefined for an unknown path and for one that takes all. */
-  of(path: string): string | undefined
-  /**
-   * The methods of a literal path that also fits a route with a parameter, which would read the word as an id.
-   * Undefined for any other path.
-   */
-  ofLiteral(path: string): ReadonlySet<string> | undefined
-}
+/** Finds the methods of a path as an Allow header; undefined for an unknown path and for one that takes all. */
+export type AllowedMethods = (path: string) => string | undefined
 
 export function openAllowedMethods(routes: readonly Routes[]): AllowedMethods {
   const listed = routes.flatMap(({ list }) => list).map((route) => ({ ...route, fits: fitting(route.path) }))
-
-  function of(path: string): string | undefined {
+  return (path) => {
     const fitted = listed.filter(({ fits }) => fits(path))
     // `/api/favourites/export` is a place of its own, not the frame of that name.
     const literal = fitted.filter(isLiteral)
@@ -57,16 +49,14 @@ export function openAllowedMethods(routes: readonly Routes[]): AllowedMethods {
     if (methods.has('GET')) methods.add('HEAD')
     return [...methods].sort().join(', ')
   }
+}
 
-  const shadowed = new Map<string, Set<string>>()
-  for (const { path } of listed.filter(isLiteral))
-    if (listed.some((other) => !isLiteral(other) && other.fits(path)))
-      shadowed.set(path, new Set(of(path)?.split(', ')))
-  // The router ignores letter case and a slash at the end.
-  return {
-    of,
-    ofLiteral: (path) => shadowed.get(/[A-Z]|\/$/.test(path) ? path.toLowerCase().replace(/\/$/, '') : path),
-  }
+/** Literal paths that also fit a route with a parameter, which would read the word as an id. */
+export function listShadowed(routes: readonly Routes[]): string[] {
+  const listed = routes.flatMap(({ list }) => list)
+  const open = listed.filter((route) => !isLiteral(route)).map(({ path }) => fitting(path))
+  const literal = new Set(listed.filter(isLiteral).map(({ path }) => path))
+  return [...literal].filter((path) => open.some((fits) => fits(path)))
 }
 
 const isLiteral = ({ path }: Route) => !/[:*{]/.test(path)

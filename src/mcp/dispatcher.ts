@@ -1,22 +1,22 @@
 import { toAppError } from '../http/problem.ts'
-import { answerBatch } from './batch.ts'
-import { classify, createEras, type RequestHeaders, type ServerInfo } from './era.ts'
-import { parseBody, type RpcId, readId, readMessage } from './messages.ts'
-import { createMethods } from './methods.ts'
+import { batchFault, classify, createEras, type Era, type RequestHeaders, type ServerInfo } from './era.ts'
+import { type Message, parseBody, type RpcCall, type RpcId, readId, readMessage } from './messages.ts'
 import {
   ACCEPTED,
+  batchReply,
   budgetReply,
   errorReply,
-  errorText,
   INTERNAL_ERROR,
+  INVALID_PARAMS,
   INVALID_REQUEST,
   type McpReply,
+  METHOD_NOT_FOUND,
   PARSE_ERROR,
   RpcError,
   resultReply,
-  resultText,
 } from './replies.ts'
-import type { ToolCallContext, ToolCallOptions } from './tool-call.ts'
+import { CallerGone, createToolCalls, type ToolCallContext, type ToolCallOptions } from './tool-call.ts'
+import { createToolLists } from './tool-list.ts'
 
 /** The Model Context Protocol over JSON text, without HTTP. */
 
@@ -32,10 +32,39 @@ export interface DispatcherOptions extends ToolCallOptions {
 
 export type Dispatch = (body: string, headers: RequestHeaders, context: CallContext) => Promise<McpReply>
 
+export const MAX_BATCH = 20
+
 export function createDispatcher(options: DispatcherOptions): Dispatch {
   const { logger } = options
   const eras = createEras(options)
-  const { pointsOf, resultOf } = createMethods(options)
+  const calls = createToolCalls(options)
+  const toolList = createToolLists(options.tools)
+
+  const pointsOf = (message: Message) => (message.kind === 'call' ? calls.pointsOf(message.call) : 1)
+
+  /** The JSON text of a result. */
+  async function resultOf(call: RpcCall, context: ToolCallContext, era: Era): Promise<string> {
+    if (call.method === 'tools/call') return calls.run(call, context, era)
+    if (call.method === 'tools/list') {
+      requireFirstPage(call)
+      return toolList(context.caller, era)
+    }
+    const method = era.methods.get(call.method)
+    if (method) return JSON.stringify(method(call.params))
+    const message = `Method not found: ${call.method.slice(0, 128)}`
+    throw new RpcError(METHOD_NOT_FOUND, message, { status: era.unknownMethodStatus })
+  }
+
+  async function answer(call: RpcCall, context: ToolCallContext, era: Era): Promise<McpReply> {
+    try {
+      return resultReply(call.id, await resultOf(call, context, era))
+    } catch (error) {
+      if (error instanceof RpcError) return errorReply(call.id, error)
+      if (!(error instanceof CallerGone))
+        logger.error({ method: call.method.slice(0, 128), err: error }, 'MCP request failed')
+      return errorReply(call.id, new RpcError(INTERNAL_ERROR, 'Internal error'))
+    }
+  }
 
   async function single(value: unknown, headers: RequestHeaders, context: CallContext): Promise<McpReply> {
     const message = readMessage(value)
@@ -46,24 +75,27 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     if (message.kind === 'notification') return ACCEPTED
     const { call } = message
     const { era, fault } = classify(call, headers, eras)
-    if (fault) return errorReply(call.id, fault)
-    return resultOf(call, context, era).then(
-      (result) => resultReply(call.id, result),
-      (error: RpcError) => errorReply(call.id, error),
-    )
+    return fault ? errorReply(call.id, fault) : answer(call, context, era)
   }
 
-  function batch(items: readonly unknown[], headers: RequestHeaders, context: CallContext): Promise<McpReply> {
-    return answerBatch(items, {
-      headers,
-      charge: context.charge,
-      pointsOf,
-      answer: (call) =>
-        resultOf(call, context, eras.legacy).then(
-          (result) => resultText(call.id, result),
-          (error: RpcError) => errorText(call.id, error),
-        ),
-    })
+  /** Several messages in one body. Nothing runs unless all of them are paid for. */
+  async function batch(items: readonly unknown[], headers: RequestHeaders, context: CallContext): Promise<McpReply> {
+    await context.charge(1)
+    if (items.length === 0) return refuseBatch('an empty batch')
+    if (items.length > MAX_BATCH) return refuseBatch(`a batch has at most ${MAX_BATCH} messages`)
+    const messages = items.map(readMessage)
+    const fault = batchFault(messages, headers)
+    if (fault) return refuseBatch(fault)
+    await context.charge(messages.reduce((sum, message) => sum + pointsOf(message), -1))
+    const answers: McpReply[] = []
+    // In order: a batch may write and then read what it wrote.
+    for (const message of messages) {
+      if (message.kind === 'invalid') answers.push(errorReply(message.id, new RpcError(INVALID_REQUEST, message.why)))
+      else if (message.kind === 'call' && message.call.method === 'initialize')
+        answers.push(errorReply(message.call.id, new RpcError(INVALID_REQUEST, NOT_IN_A_BATCH)))
+      else if (message.kind === 'call') answers.push(await answer(message.call, context, eras.legacy))
+    }
+    return answers.length === 0 ? ACCEPTED : batchReply(answers)
   }
 
   function refused(id: RpcId | null, error: unknown): McpReply {
@@ -90,4 +122,15 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       return refused(readId(value), error)
     }
   }
+}
+
+function requireFirstPage({ params }: RpcCall): void {
+  if (params?.cursor !== undefined && params.cursor !== null)
+    throw new RpcError(INVALID_PARAMS, 'Unknown cursor: the list has one page')
+}
+
+const NOT_IN_A_BATCH = 'Invalid request: send initialize alone, not in a batch'
+
+function refuseBatch(why: string): McpReply {
+  return errorReply(null, new RpcError(INVALID_REQUEST, `Invalid request: ${why}`, { status: 400 }))
 }

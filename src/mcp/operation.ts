@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Operation } from '../http/endpoint.ts'
-import { MAX_BATCH } from './batch.ts'
+import { MAX_BATCH } from './dispatcher.ts'
 
 const rpcId = z.union([z.string(), z.number(), z.null()])
 const RpcRequest = z

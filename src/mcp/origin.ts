@@ -1,8 +1,7 @@
 import type { RequestHandler } from 'express'
 import { AppError } from '../errors.ts'
 import type { LocalLimits } from '../http/rate-limit/spend.ts'
-import { refuse } from './refuse.ts'
-import { refusalReply } from './replies.ts'
+import { refusalReply, refuse } from './replies.ts'
 
 const ALLOWED_HEADERS = [
   'Authorization',

@@ -1,4 +1,8 @@
+import type { ServerResponse } from 'node:http'
+import type { Request, Response } from 'express'
 import type { AppError } from '../errors.ts'
+import { toAppError } from '../http/problem.ts'
+import { chargeOnce, type LocalLimits } from '../http/rate-limit/spend.ts'
 import type { RpcId } from './messages.ts'
 
 /** What goes out: JSON-RPC 2.0 messages with their HTTP status. */
@@ -36,24 +40,21 @@ export class RpcError extends Error {
   }
 }
 
-/** The message that answers a call. `result` is JSON text already, which equal calls share. */
-export function resultText(id: RpcId, result: string): string {
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
-}
-
-export function errorText(id: RpcId | null, { code, message, data }: RpcError): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } })
-}
-
 /** The answer to a notification. */
 export const ACCEPTED: McpReply = { status: 202, headers: {}, body: undefined }
 
+/** `result` is JSON text already, which equal calls share. */
 export function resultReply(id: RpcId, result: string): McpReply {
-  return { status: 200, headers: {}, body: resultText(id, result) }
+  return { status: 200, headers: {}, body: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}` }
 }
 
-export function errorReply(id: RpcId | null, error: RpcError): McpReply {
-  return { status: error.status, headers: {}, body: errorText(id, error) }
+export function errorReply(id: RpcId | null, { code, message, data, status }: RpcError): McpReply {
+  return { status, headers: {}, body: JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } }) }
+}
+
+/** The answers of a batch in one body. */
+export function batchReply(answers: readonly McpReply[]): McpReply {
+  return { status: 200, headers: {}, body: `[${answers.map(({ body }) => body).join(',')}]` }
 }
 
 /** The answer to a body that is never read: a refused origin, a wrong type, too many bytes. */
@@ -67,4 +68,29 @@ export function budgetReply(id: RpcId | null, error: AppError): McpReply {
   const retryAfterSec = Math.ceil(error.retryAfterSec ?? 1)
   const fault = new RpcError(status, error.message, { status, data: { code: error.code, retryAfterSec } })
   return { ...errorReply(id, fault), headers: { 'Retry-After': String(retryAfterSec) } }
+}
+
+/** Sends a reply of the dispatcher. */
+export function sendReply(res: ServerResponse, { status, headers, body }: McpReply): void {
+  if (res.destroyed) return
+  res.statusCode = status
+  res.setHeader('Cache-Control', 'no-store')
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+  if (body === undefined) {
+    res.end()
+    return
+  }
+  res.setHeader('Content-Type', 'application/json; charset=utf-8')
+  res.setHeader('Content-Length', Buffer.byteLength(body))
+  res.end(body)
+}
+
+/** Refuses a request before its message is read. It takes a point, like any refusal. */
+export function refuse(limits: LocalLimits, req: Request, res: Response, reply: McpReply): void {
+  try {
+    chargeOnce(limits, req)
+    sendReply(res, reply)
+  } catch (error) {
+    sendReply(res, budgetReply(null, toAppError(error)))
+  }
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Request, Response } from 'express'
+import express, { type Request, type Response } from 'express'
 import { AppError } from '../errors.ts'
 import { type Authentication, payerOf } from '../http/authenticate.ts'
+import { requireUtf8 } from '../http/bodies.ts'
 import { contextOf } from '../http/edge.ts'
 import { toAppError } from '../http/problem.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
@@ -12,10 +13,16 @@ import type { Caller } from '../library/accounts/keys.ts'
 import type { CallContext, Dispatch } from './dispatcher.ts'
 import { parseBody, type RpcId, readId } from './messages.ts'
 import { originGuard, postOnly } from './origin.ts'
-import { MAX_BODY_BYTES, readBody } from './read-body.ts'
-import { refuse } from './refuse.ts'
-import { budgetReply, errorReply, type McpReply, PARSE_ERROR, RpcError, refusalReply } from './replies.ts'
-import { sendReply } from './send-reply.ts'
+import {
+  budgetReply,
+  errorReply,
+  type McpReply,
+  PARSE_ERROR,
+  RpcError,
+  refusalReply,
+  refuse,
+  sendReply,
+} from './replies.ts'
 
 export interface McpRouteOptions {
   dispatch: Dispatch
@@ -120,4 +127,17 @@ function bodyFault(error: unknown): McpReply {
   if (error instanceof AppError)
     return errorReply(null, new RpcError(PARSE_ERROR, `Parse error: ${error.message}`, { status: 400 }))
   return refusalReply(400, 'Invalid request: the body cannot be read')
+}
+
+const MAX_BODY_BYTES = 256 * 1024
+
+const parse = express.text({ type: () => true, limit: MAX_BODY_BYTES, defaultCharset: 'utf-8', verify: requireUtf8 })
+
+/** Reads the body as text. @throws as body-parser, AppError for what is not UTF-8 */
+function readBody(req: Request, res: Response): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // The parser answers for a body that is too large only once it has read all of it.
+    if (Number(req.headers['content-length']) > MAX_BODY_BYTES) return reject({ type: 'entity.too.large' })
+    parse(req, res, (error?: unknown) => (error ? reject(error) : resolve(req.body ?? '')))
+  })
 }

@@ -1,16 +1,16 @@
 import { AppError } from '../errors.ts'
 import { refusalOf } from '../http/authenticate.ts'
 import { toAppError } from '../http/problem.ts'
+import type { ReadModelVersion } from '../http/read-model-version.ts'
+import { openVersionedCache } from '../http/versioned-cache.ts'
 import type { Caller } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import { editDistance } from '../search/text/typos.ts'
 import { explainArguments } from './argument-errors.ts'
 import { type ArgumentReader, argumentReader, snakeCase } from './arguments.ts'
-import { CallerGone, DeadlinePassed, withDeadline } from './deadline.ts'
 import type { Era } from './era.ts'
 import { type Fields, isFields, type RpcCall } from './messages.ts'
 import { INVALID_PARAMS, RpcError } from './replies.ts'
-import { createResultCache, type ResultCacheOptions } from './result-cache.ts'
 import type { Tool, ToolAnswer } from './tool.ts'
 
 export interface ToolCallContext {
@@ -144,4 +144,80 @@ function sentencesOf(error: AppError): string {
   const lines = [error.message, ...details.map((detail) => `${detail.path}: ${detail.message}`)]
   if (error.retryAfterSec !== undefined) lines.push(`Try again in ${Math.ceil(error.retryAfterSec)} seconds.`)
   return lines.join('\n')
+}
+
+/** Arguments that are longer as text are not cached. */
+const MAX_KEY = 2_048
+const MAX_BYTES = 32 * 1024 * 1024
+
+interface ResultCacheOptions {
+  /** Results hold for one version of it. Absent: nothing is cached. */
+  readModel?: ReadModelVersion | undefined
+}
+
+/** Finished results of cacheable tools, as JSON text. */
+interface ResultCache {
+  getOrLoad(
+    call: { tool: Tool; args: Fields; era: Era },
+    load: () => Promise<{ text: string; keep: boolean }>,
+  ): Promise<string>
+}
+
+function createResultCache({ readModel }: ResultCacheOptions): ResultCache {
+  const cache =
+    readModel &&
+    openVersionedCache<{ text: string; keep: boolean }>({
+      readModel,
+      maxBytes: MAX_BYTES,
+      sizeOf: ({ text }) => text.length * 2,
+      keeps: ({ keep }) => keep,
+    })
+  return {
+    async getOrLoad({ tool, args, era }, load) {
+      const key = tool.cacheable ? keyOf(tool, args, era) : undefined
+      if (!cache || key === undefined) return (await load()).text
+      // Each caller loads for itself: a load ends when its caller leaves.
+      return (await cache.getOrLoad(key, load, { shared: false })).value.text
+    },
+  }
+}
+
+/** Holds the arguments as they were written: what was answered once needs no second validation. */
+function keyOf(tool: Tool, args: Fields, era: Era): string | undefined {
+  try {
+    const key = `${era.name} ${tool.name} ${JSON.stringify(args)}`
+    return key.length <= MAX_KEY ? key : undefined
+  } catch (error) {
+    // Nested too deep to be written: no tool has such arguments.
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+class DeadlinePassed extends Error {}
+export class CallerGone extends Error {}
+
+/**
+ * Runs work until its deadline passes or its caller has gone.
+ * @throws DeadlinePassed | CallerGone
+ */
+async function withDeadline<T>(
+  caller: AbortSignal,
+  deadlineMs: number,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (caller.aborted) throw new CallerGone()
+  const controller = new AbortController()
+  const stop = () => controller.abort(new CallerGone())
+  const stopped = new Promise<never>((_, reject) => {
+    controller.signal.addEventListener('abort', () => reject(controller.signal.reason), { once: true })
+  })
+  const timer = setTimeout(() => controller.abort(new DeadlinePassed()), deadlineMs)
+  caller.addEventListener('abort', stop, { once: true })
+  try {
+    return await Promise.race([stopped, run(controller.signal)])
+  } finally {
+    clearTimeout(timer)
+    caller.removeEventListener('abort', stop)
+  }
 }

@@ -6,7 +6,7 @@ import { VERSION } from '../config.ts'
 import { openDb } from '../db/client.ts'
 import type { EventType } from '../events/catalogue.ts'
 import { openLogTail } from '../events/tail.ts'
-import { guardConnections } from '../http/connections.ts'
+import { drainable, guardConnections } from '../http/connections.ts'
 import { openEventStreams } from '../http/event-stream.ts'
 import { warnOfOtherHost } from '../http/other-host.ts'
 import { openRateLimits, type RateLimitOptions } from '../http/rate-limit/rate-limits.ts'
@@ -15,7 +15,6 @@ import type { Logger } from '../logger.ts'
 import { openMetrics, openProcessMetrics } from '../metrics.ts'
 import type { Queues } from '../queue/queues.ts'
 import { type App, type AppOverrides, buildApp } from './build-app.ts'
-import { drainable } from './shutdown.ts'
 
 export interface ApiOptions {
   config: Config

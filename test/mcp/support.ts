@@ -2,7 +2,7 @@ import { createServer, request as httpRequest, type IncomingHttpHeaders, type Se
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { createApp } from '../../src/http/app.ts'
-import { openLocalWindows } from '../../src/http/rate-limit/local-window.ts'
+import { openLocalWindows } from '../../src/http/rate-limit/rate-limits.ts'
 import type { Routes } from '../../src/http/routes.ts'
 import type { Logger } from '../../src/logger.ts'
 

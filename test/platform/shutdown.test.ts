@@ -3,7 +3,8 @@ import { Agent, createServer, get, type IncomingMessage, type Server } from 'nod
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { drainable, stopInOrder } from '../../src/server/shutdown.ts'
+import { drainable } from '../../src/http/connections.ts'
+import { stopInOrder } from '../../src/server/shutdown.ts'
 
 const silent = pino({ level: 'silent' })
 

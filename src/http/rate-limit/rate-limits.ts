@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis'
+import { LRUCache } from 'lru-cache'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { AppError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
-import { BUDGETS, type Budget, RateLimited, type Usage } from './budgets.ts'
-import { type Hold, openHoldings } from './holdings.ts'
-import { openLocalWindows } from './local-window.ts'
+import { AT_ONCE, BUDGETS, type Budget, type Holding, RateLimited, type Usage } from './budgets.ts'
 
 export interface RateLimits {
   /**
@@ -143,5 +143,61 @@ function toUsage({ points, duration }: { points: number; duration: number }, res
     windowSec: duration,
     remaining: Math.max(0, result.remainingPoints),
     resetSec: Math.max(1, Math.ceil(result.msBeforeNext / 1000)),
+  }
+}
+
+/** How many subjects one process remembers. */
+const MAX_SUBJECTS = 50_000
+
+interface Window {
+  spent: number
+  untilMs: number
+}
+
+/**
+ * Counts fixed windows of one budget in this process, without a promise or a timer, because it precedes every warm
+ * read. The returned function takes a subject's points. @throws RateLimited
+ */
+export function openLocalWindows(limit: number, windowSec: number): (subject: string, points: number) => void {
+  const windows = new LRUCache<string, Window>({ max: MAX_SUBJECTS })
+  return (subject, points) => {
+    const now = performance.now()
+    let window = windows.get(subject)
+    if (!window || now >= window.untilMs) {
+      window = { spent: 0, untilMs: now + windowSec * 1000 }
+      windows.set(subject, window)
+    }
+    window.spent += points
+    if (window.spent <= limit) return
+    const resetSec = Math.max(1, Math.ceil((window.untilMs - now) / 1000))
+    throw new RateLimited({ limit, windowSec, remaining: 0, resetSec })
+  }
+}
+
+/** Takes one slot for each subject; the returned function releases them. @throws AppError rate_limited */
+type Hold = (kind: Holding, subjects: readonly string[]) => () => void
+
+const RETRY_AFTER_SEC = 5
+
+/** Counts the slots in use in this process, by kind and subject. */
+function openHoldings(): Hold {
+  const held = new Map<string, number>()
+  const count = (name: string) => held.get(name) ?? 0
+  return (kind, subjects) => {
+    const names = subjects.map((subject) => `${kind} ${subject}`)
+    if (names.some((name) => count(name) >= AT_ONCE[kind])) {
+      const what = kind === 'uploads' ? 'uploads' : 'long answers'
+      throw new AppError('rate_limited', `At most ${AT_ONCE[kind]} ${what} may run at a time. Let one end first.`, {
+        retryAfterSec: RETRY_AFTER_SEC,
+      })
+    }
+    for (const name of names) held.set(name, count(name) + 1)
+    return () => {
+      for (const name of names) {
+        const left = count(name) - 1
+        if (left > 0) held.set(name, left)
+        else held.delete(name)
+      }
+    }
   }
 }

@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKey } from '../../src/library/accounts/keys.ts'
+import { freePort } from '../../src/local/ports.ts'
+import { NODE_SETTINGS } from '../support/node-settings.ts'
+import { seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+
+/** How many source files one request of each kind runs through, in an API that `frames api` has started. */
+
+let service: Service
+let frameIds: string[]
+let key: string
+beforeAll(async () => {
+  service = await openService()
+  const captions = ['a dark terminal', 'a bright editor', 'a slide with a chart', 'a phone in a hand']
+  ;({ frameIds } = await seedVideo(service.stores.db, { frames: captions.map((caption) => ({ caption })) }))
+  await service.drain()
+  const { rows } = await service.stores.db.$client.query<{ id: string }>('select id from accounts limit 1')
+  ;({ key } = await createKey(service.stores.db, { accountId: rows[0]!.id, name: 'files' }))
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+interface Coverage {
+  result: { url: string; functions: { ranges: { count: number }[] }[] }[]
+}
+
+/** Asks V8 in another process, over the protocol of `--inspect`. */
+async function openInspector(url: string) {
+  const socket = new WebSocket(url)
+  await once(socket, 'open')
+  const answers = new Map<number, (result: unknown) => void>()
+  socket.addEventListener('message', ({ data }) => {
+    const { id, result } = JSON.parse(String(data)) as { id?: number; result?: unknown }
+    if (id !== undefined) answers.get(id)?.(result)
+  })
+  let asked = 0
+  return {
+    ask: <T>(method: string, params: object = {}) =>
+      new Promise<T>((resolve) => {
+        answers.set(++asked, resolve as (result: unknown) => void)
+        socket.send(JSON.stringify({ id: asked, method, params }))
+      }),
+    close: () => socket.close(),
+  }
+}
+
+async function startInspectedApi() {
+  const port = await freePort()
+  const { stores, config } = service
+  const child = spawn(process.execPath, ['--inspect=127.0.0.1:0', 'src/cli.ts', 'api'], {
+    env: {
+      PATH: process.env.PATH,
+      ...NODE_SETTINGS,
+      DATABASE_URL: stores.databaseUrl,
+      REDIS_URL: stores.redisUrl,
+      DATA_DIR: config.dataDir,
+      PORT: String(port),
+      METRICS_PORT: '0',
+      RATE_LIMIT_SCALE: '1000',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const inspected = Promise.withResolvers<string>()
+  const listening = Promise.withResolvers<void>()
+  for (const stream of [child.stdout!, child.stderr!])
+    createInterface(stream).on('line', (line) => {
+      const address = /ws:\/\/\S+/.exec(line)
+      if (address) inspected.resolve(address[0])
+      if (line.includes('API listening')) listening.resolve()
+    })
+  await listening.promise
+  const ended = once(child, 'exit')
+  return {
+    url: `http://127.0.0.1:${port}`,
+    inspector: await openInspector(await inspected.promise),
+    async stop() {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+const KINDS: Record<string, { most: number; ask: (n: number) => { path: string; body?: object } }> = {
+  'a cold search': { most: 32, ask: (n) => ({ path: `/api/search?q=${['terminal', 'editor'][n]}` }) },
+  'a cold page of frames': { most: 28, ask: (n) => ({ path: `/api/frames?subject=${['terminal', 'ui'][n]}` }) },
+  'the wall in a browser': { most: 28, ask: (n) => ({ path: `/?subject=${['terminal', 'ui'][n]}` }) },
+  'a save': { most: 18, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
+  'a cold search_frames': {
+    most: 40,
+    ask: (n) => ({
+      path: '/api/mcp',
+      body: {
+        ...{ jsonrpc: '2.0', id: n, method: 'tools/call' },
+        params: { name: 'search_frames', arguments: { query: ['bright', 'hand'][n] } },
+      },
+    }),
+  },
+}
+
+test('a request runs through few source files', async () => {
+  const { url, inspector, stop } = await startInspectedApi()
+  const run = async (path: string, body?: object) => {
+    const answer = await fetch(url + path, {
+      headers: {
+        'content-type': 'application/json',
+        ...(path === '/api/favourites' && { authorization: `Bearer ${key}` }),
+      },
+      ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}),
+    })
+    expect([path, answer.status]).toEqual([path, 200])
+    await answer.text()
+  }
+  await inspector.ask('Profiler.enable')
+  await inspector.ask('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  /** The source files of which a function ran since the last look. */
+  const look = async () => {
+    const { result } = await inspector.ask<Coverage>('Profiler.takePreciseCoverage')
+    const ran = result.filter(({ functions }) => functions.some(({ ranges }) => ranges[0]!.count > 0))
+    return ran.flatMap(({ url: file }) => /\/src\/(.*)$/.exec(file)?.[1] ?? []).filter((file) => file.endsWith('.ts'))
+  }
+  const counts: Record<string, number> = {}
+  for (const [kind, { ask }] of Object.entries(KINDS)) {
+    // The first of a kind loads modules and sees the version of the library.
+    const [first, second] = [ask(0), ask(1)]
+    await run(first.path, first.body)
+    await look()
+    await run(second.path, second.body)
+    const files = await look()
+    counts[kind] = files.length
+    if (process.env.PRINT_FILES) console.log(`${kind}:\n  ${files.sort().join('\n  ')}`)
+  }
+  inspector.close()
+  await stop()
+  console.log(
+    Object.entries(counts)
+      .map(([kind, count]) => `${kind}: ${count} source files`)
+      .join('\n'),
+  )
+  for (const [kind, { most }] of Object.entries(KINDS)) expect([kind, counts[kind]! <= most]).toEqual([kind, true])
+})
