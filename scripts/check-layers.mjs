@@ -86,10 +86,32 @@ const WRITERS = {
   analytics_figures: ['projections'],
 }
 
+/**
+ * Interfaces of the runtime and of libraries that belong to their authors, and memory steered by hand. Each is named
+ * with the one file that may use it, if there is one.
+ */
+const PRIVATE = [
+  [/\bsetFlagsFromString\b/],
+  [/\brunInNewContext\b/],
+  // The package for faces imports all of tfjs, of which it uses the core.
+  [/\bregisterHooks\b/, 'src/vision/measured/faces.ts'],
+  [/\bprototype\.\w+ = /],
+  [/\b[rR]outer\.stack\b/],
+  [/\b(?:queryChunks|StringChunk)\b|\bParam\b.* from 'drizzle-orm'/],
+  [/\bcreateRequire\([^)]*\)\('/],
+  [/\.transfer\??\.?\(/],
+  // The process that decodes a video ends with it.
+  [/\bMALLOC_/, 'src/video/extract/run-extraction.ts'],
+]
+
+/** How many files may stand beside the rooms. One more needs a room whose knowledge it is. */
+const GROUND_FLOOR = 8
+
 /** Modules that write the read models. Only `projections` calls them; `workers` opens them. */
 const READ_MODEL_WRITERS = /^src\/search\/(postgres\/(sink|write)|meilisearch\/sink)\.ts$/
 
 const files = globSync('src/**/*.{ts,js}').filter((file) => !file.endsWith('.test.ts'))
+const ground = files.filter((file) => file.split('/').length === 2)
 const findings = new Set(upwardArrows())
 const arrows = new Set()
 for (const file of files) {
@@ -97,6 +119,9 @@ for (const file of files) {
   for (const target of importsOf(file, text)) checkImport(file, target)
   for (const table of writesOf(text)) checkWrite(file, table)
 }
+for (const file of [...files, ...globSync('{package.json,Dockerfile}')]) checkPrivate(file, readFileSync(file, 'utf8'))
+if (ground.length > GROUND_FLOOR)
+  findings.add(`src/ holds ${ground.length} files, the limit is ${GROUND_FLOOR}: ${ground.sort().join(', ')}.`)
 for (const [room, allowed] of Object.entries(MAY_IMPORT))
   for (const other of allowed)
     if (!arrows.has(`${room} ${other}`)) findings.add(`${room} no longer imports ${other}: remove it from the picture.`)
@@ -127,6 +152,13 @@ function checkImport(file, target) {
 function checkWrite(file, table) {
   const writers = WRITERS[table] ?? ['library']
   if (!writers.includes(roomOf(file))) findings.add(`${file} writes ${table}, but only ${writers.join(' and ')} may.`)
+}
+
+function checkPrivate(file, text) {
+  for (const [pattern, allowed] of PRIVATE) {
+    const found = file === allowed ? null : pattern.exec(text)
+    if (found) findings.add(`${file} uses ${found[0].trim()}, which is no public interface.`)
+  }
 }
 
 function roomOf(file) {

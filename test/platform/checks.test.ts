@@ -50,6 +50,30 @@ test('an import that runs upward or sideways, and a room without a place, fail t
   })
 })
 
+test('private interfaces, memory steered by hand and a ninth file beside the rooms fail the layer check', () => {
+  cpSync('src', join(repository, 'src'), { recursive: true })
+  const refused = {
+    setFlagsFromString: "import { setFlagsFromString } from 'node:v8'",
+    runInNewContext: "import { runInNewContext } from 'node:vm'",
+    registerHooks: "import { registerHooks } from 'node:module'",
+    'prototype.end =': 'res.prototype.end = count',
+    'router.stack': 'const { length } = router.stack',
+    StringChunk: "import { StringChunk } from 'drizzle-orm'",
+    "Param } from 'drizzle-orm'": "import { Param } from 'drizzle-orm'",
+    "createRequire(import.meta.url)('": "const http = createRequire(import.meta.url)('node:http')",
+    '.transfer(': 'chunk.buffer.transfer(0)',
+    MALLOC_: "const env = { MALLOC_ARENA_MAX: '2' }",
+  }
+  const names = Object.entries(refused)
+  for (const [n, [, code]] of names.entries()) write(`src/api/private-${n}.ts`, `${code}\n`)
+  write('src/ninth.ts', 'export const ninth = 9\n')
+  const { status, lines } = check('check-layers')
+  expect(status).toBe(1)
+  for (const [n, [name]] of names.entries())
+    expect(lines).toContain(`src/api/private-${n}.ts uses ${name}, which is no public interface.`)
+  expect(lines.join('\n')).toContain('src/ holds 9 files, the limit is 8')
+})
+
 test('a table that another room writes fails the layer check, by drizzle and in SQL', () => {
   cpSync('src', join(repository, 'src'), { recursive: true })
   write('src/workers/a.ts', 'await db.update(frames).set({})\n')
