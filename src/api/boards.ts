@@ -12,9 +12,8 @@ import {
   findBoard,
   listBoards,
   loadBoard,
-  loadPinnedIds,
-  loadPins,
   MAX_BOARD_NAME,
+  pinBatches,
   renameBoard,
   type Board as StoredBoard,
 } from '../library/collections/boards.ts'
@@ -29,13 +28,8 @@ import { LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
 const BoardBody = z.strictObject({ name: z.string().trim().min(1).max(MAX_BOARD_NAME) })
 const boardAnswer = z.strictObject({ board: Board })
 
-/** A board's rows in batches. Each is loaded when the previous one is sent. */
 async function* rowsOf(deps: BoardsDeps, board: StoredBoard) {
-  const ids = await loadPinnedIds(deps.db, board)
-  for (let from = 0; from < ids.length; from += BATCH) {
-    const pins = await loadPins(deps.db, board, ids.slice(from, from + BATCH))
-    yield (await toPinnedFrames(deps, pins)).map(toExportRow)
-  }
+  for await (const pins of pinBatches(deps.db, board, BATCH)) yield (await toPinnedFrames(deps, pins)).map(toExportRow)
 }
 
 /** One board at a time, in batches: each may have 5,000 pins. */

@@ -60,3 +60,12 @@ test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by 
   const removed = await api.call(`/api/boards/${other}`, { method: 'DELETE', key })
   expect([removed.status, before - (await left()) - 5]).toEqual([200, 200])
 })
+
+test('A2: a format that does not exist is refused before anything is looked for, and costs a page', async () => {
+  const { cookie } = await visitor.signIn('exports@example.org')
+  const get = (path: string) => api.call(path, { headers: { cookie } })
+  for (const path of ['/saves/export', '/boards/none/export']) {
+    expect([path, (await get(`${path}?format=zzz`)).status]).toEqual([path, 400])
+    expect([path, (await get(`${path}?format=csv`)).status]).toEqual([path, path === '/saves/export' ? 200 : 404])
+  }
+})

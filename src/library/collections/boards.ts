@@ -283,6 +283,12 @@ export async function loadPins(db: DbOrTx, { id }: Pick<Board, 'id'>, frameIds: 
   return rows.map((row) => ({ frameId: row.frame_id, note: row.note, pinnedAt: new Date(row.pinned_at) }))
 }
 
+/** All pins in the owner's order. Each batch is loaded once the one before is taken. */
+export async function* pinBatches(db: DbOrTx, board: Pick<Board, 'id'>, size: number): AsyncGenerator<Pin[], void> {
+  const ids = await loadPinnedIds(db, board)
+  for (let from = 0; from < ids.length; from += size) yield loadPins(db, board, ids.slice(from, from + size))
+}
+
 /** Repeating the name changes nothing. @throws AppError not_found, invalid_request. */
 export async function renameBoard(
   db: DbOrTx,

@@ -1,5 +1,5 @@
 import type { Board, BoardChoice } from '../../library/collections/boards.ts'
-import { findBoard, loadBoard, MAX_BOARD_NAME } from '../../library/collections/boards.ts'
+import { findBoard, loadBoard, loadPinnedIds, loadPins, MAX_BOARD_NAME } from '../../library/collections/boards.ts'
 import { type PinnedFrame, toPinnedFrames } from '../../views/collections.ts'
 import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
@@ -47,14 +47,15 @@ export async function conflictPage(
 ): Promise<Html> {
   const { visitor, boardId, frameId, position } = wish
   const { version } = await findBoard(deps.db, wish)
-  const { board, pins } = await loadBoard(deps.db, wish)
-  const others = pins.filter((pin) => pin.frameId !== frameId)
+  const { board } = await loadBoard(deps.db, wish, { limit: 0 })
+  const ids = await loadPinnedIds(deps.db, board)
+  const others = ids.filter((id) => id !== frameId)
   const to = Math.min(position, others.length)
-  const moved = pins.find((pin) => pin.frameId === frameId)
-  const wished = moved ? [...others.slice(0, to), moved, ...others.slice(to)] : others
-  const from = Math.max(0, Math.min(to, pins.indexOf(moved!)) - 2)
-  const part = (list: typeof pins) => toPinnedFrames(deps, list.slice(from, from + SHOWN))
-  const orders = [await part(pins), await part(wished)] as const
+  const wished = ids.includes(frameId) ? others.toSpliced(to, 0, frameId) : others
+  const from = Math.max(0, Math.min(to, ids.indexOf(frameId)) - 2)
+  const part = async (list: readonly string[]) =>
+    toPinnedFrames(deps, await loadPins(deps.db, board, list.slice(from, from + SHOWN)))
+  const orders = [await part(ids), await part(wished)] as const
   return html`<h1>“${board.name}” has changed meanwhile</h1>
 <p class="lead">Somebody changed this board after you loaded it, so your move was not made. These are both orders.</p>
 ${order('As it is now', orders[0], frameId, from)}

@@ -7,7 +7,7 @@ import { contextOf } from '../../http/edge.ts'
 import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { holdUntilSent } from '../../http/rate-limit/spend.ts'
 import { isClientGone } from '../../http/stream-body.ts'
-import { loadBoard } from '../../library/collections/boards.ts'
+import { boardSize, loadBoard, pinBatches } from '../../library/collections/boards.ts'
 import { countSaves, listSaves } from '../../library/collections/saves.ts'
 import { toSlug } from '../../library/techniques/vocabulary.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
@@ -29,7 +29,6 @@ interface Exported {
   /** Of the file, without its ending. */
   name: string
   title: string
-  items: number
   about?: object
   batches: Batches
 }
@@ -38,19 +37,25 @@ interface Exported {
 export function addExports(actions: Actions, deps: CollectionPagesDeps): void {
   actions.page('/saves/export', 'person', async (asked) => {
     const accountId = asked.visitor.account.id
-    const items = await countSaves(deps.db, accountId)
-    return send(deps, asked, { name: 'saves', title: 'Saves', items, batches: savedBatches(deps, accountId) })
+    return send(deps, asked, {
+      size: () => countSaves(deps.db, accountId),
+      load: async () => ({ name: 'saves', title: 'Saves', batches: savedBatches(deps, accountId) }),
+    })
   })
   actions.page('/boards/:id/export', 'person', async (asked) => {
     const at = { accountId: asked.visitor.account.id, boardId: asked.param('id') }
-    const { board, pins } = await loadBoard(deps.db, at)
-    const [shown] = await toBoards(deps, [board])
     return send(deps, asked, {
-      name: toSlug(board.name) || `board-${board.id}`,
-      title: board.name,
-      items: pins.length,
-      about: { board: shown },
-      batches: pinnedBatches(deps, pins),
+      size: () => boardSize(deps.db, at),
+      async load() {
+        const { board } = await loadBoard(deps.db, at, { limit: 0 })
+        const [shown] = await toBoards(deps, [board])
+        return {
+          name: toSlug(board.name) || `board-${board.id}`,
+          title: board.name,
+          about: { board: shown },
+          batches: pinnedBatches(deps, board),
+        }
+      },
     })
   })
 }
@@ -64,30 +69,32 @@ async function* savedBatches(deps: CollectionPagesDeps, accountId: string): Batc
   } while (after !== undefined)
 }
 
-async function* pinnedBatches(deps: CollectionPagesDeps, pins: Pins): Batches {
-  for (let from = 0; from < pins.length; from += BATCH) yield await toPinnedFrames(deps, pins.slice(from, from + BATCH))
+async function* pinnedBatches(deps: CollectionPagesDeps, board: { id: string }): Batches {
+  for await (const pins of pinBatches(deps.db, board, BATCH)) yield await toPinnedFrames(deps, pins)
 }
-type Pins = Awaited<ReturnType<typeof loadBoard>>['pins']
 
 async function* asRows(batches: Batches) {
   for await (const frames of batches) yield frames.map(toExportRow)
 }
 
+/** Checks, then pays, then loads: what is refused costs no work. */
 async function send(
   deps: CollectionPagesDeps,
   { visitor, req, res }: Omit<Asked, 'fields'>,
-  { name, title, items, about, batches }: Exported,
+  { size, load }: { size: () => Promise<number>; load: () => Promise<Exported> },
 ): Promise<undefined> {
   const { format = 'json' } = readParameters(req.originalUrl, parameters)
   const { budget, subject } = payerOf(visitor)
   contextOf(req).payer ??= { budget, subject }
   holdUntilSent(deps.limits, { req, res }, 'longAnswers')
+  const items = await size()
   // An image costs what a read costs.
   await deps.limits.consume(
     budget,
     subject,
     Math.min(format === 'zip' ? items : pointsForItems(items), deps.limits.pointsOf(budget) - POINTS.write),
   )
+  const { name, title, about, batches } = await load()
   res.set('Cache-Control', 'no-store')
   if (format === 'zip') return sendZip(deps, { req, res }, { name, title, batches })
   const sendPieces = (pieces: AsyncIterable<string>, type: string) => deps.longAnswers.send(req, res, pieces, type)
