@@ -32,6 +32,20 @@ export const TONES = ['dark', 'bright'] as const
 export const KINDS = ['cut', 'beat', 'intro'] as const
 export const PLATFORMS = ['youtube', 'x', 'linkedin', 'vimeo', 'web'] as const
 
+/** The rest of a drawn shot that a frame was taken from, and how the picture was built up until then. Milliseconds. */
+export interface FrameRest {
+  fromMs: number
+  toMs: number
+  /** When its build-up began. */
+  builtFromMs: number
+  /** States at rest that it was built up from, itself not counted. */
+  steps: number
+  /** Pixels of edges at 160×90: how much it shows. */
+  edges: number
+  /** False: it was cut off, or never rested, and is the fullest picture there was. */
+  isAtRest: boolean
+}
+
 export type Subject = (typeof SUBJECTS)[number]
 export type Surface = (typeof SURFACES)[number]
 export type Shot = (typeof SHOTS)[number]

@@ -24,6 +24,8 @@ export interface ShownFrame {
   id: string
   video_id: string
   t_sec: number
+  /** From and to of its shot. Null where its shots are not known; absent in a document of an earlier version. */
+  shot_sec?: [number, number] | null
   kind: Kind
   subject: Subject | null
   surface: Surface | null

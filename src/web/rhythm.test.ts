@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest'
 import { cutsOf, lengthOf, overview, pace, sharesOf, stretchesOf } from './rhythm.ts'
 
-const frame = (t_sec: number, kind: 'cut' | 'beat' | 'intro', subject: string | null) => ({ t_sec, kind, subject })
+const frame = (t_sec: number, kind: 'cut' | 'beat' | 'intro', subject: string | null, shot_sec?: [number, number]) => ({
+  t_sec,
+  kind,
+  subject,
+  ...(shot_sec ? { shot_sec } : {}),
+})
 const frames = [
   frame(0.5, 'intro', 'logo'),
   frame(2, 'cut', 'ui'),
@@ -22,6 +27,18 @@ test('a value lasts until the next frame has another; the shares of the time fol
     { value: 'ui', share: 0.6 },
     { value: 'logo', share: 0.3 },
   ])
+})
+
+test('a frame that was taken late in its shot stands for the shot from its beginning', () => {
+  const rests = [
+    frame(3, 'intro', 'logo', [0, 4]),
+    frame(6.5, 'cut', 'ui', [4, 8]),
+    frame(7.5, 'beat', 'chart', [4, 8]),
+    frame(9, 'cut', 'logo', [8.2, 10]),
+  ]
+  expect(cutsOf(rests)).toEqual([4, 8.2])
+  expect(stretchesOf(rests, 10, ({ subject }) => subject).map(({ from }) => from)).toEqual([0, 4, 7.5, 8.2])
+  expect(overview(rests, 10, 5).map(({ t_sec }) => t_sec)).toEqual([3, 3, 6.5, 6.5, 9])
 })
 
 test('three cuts in ten seconds are four shots, 24 a minute', () => {

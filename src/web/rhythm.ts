@@ -14,7 +14,7 @@ export interface Share {
   share: number
 }
 
-type Moment = Pick<ShownFrame, 't_sec' | 'kind'>
+type Moment = Pick<ShownFrame, 't_sec' | 'kind' | 'shot_sec'>
 
 /** The attributes that show the rhythm of a video. */
 export const LANES = ['subject', 'surface', 'shot', 'tone'] as const
@@ -23,6 +23,13 @@ export type Lane = (typeof LANES)[number]
 /** How long a video is: what its file says, or at least up to its last frame. */
 export function lengthOf(frames: readonly Moment[], durationSec: number | null): number {
   return Math.max(durationSec ?? 0, frames.at(-1)?.t_sec ?? 0, 0.001)
+}
+
+/** The first frame of a shot stands for the shot from its beginning on. Others begin at their own second. */
+function beginsAt(frames: readonly Moment[], n: number): number {
+  const { t_sec, kind, shot_sec } = frames[n]!
+  const isFirst = kind === 'cut' && frames[n - 1]?.shot_sec?.[0] !== shot_sec?.[0]
+  return isFirst ? Math.min(shot_sec?.[0] ?? t_sec, t_sec) : t_sec
 }
 
 /**
@@ -37,10 +44,10 @@ export function stretchesOf<F extends Moment>(
   const stretches: Stretch[] = []
   frames.forEach((frame, n) => {
     const value = read(frame)
-    const to = frames[n + 1]?.t_sec ?? span
+    const to = n + 1 < frames.length ? beginsAt(frames, n + 1) : span
     const last = stretches.at(-1)
     if (last?.value === value) last.to = to
-    else stretches.push({ from: n === 0 ? 0 : frame.t_sec, to, value })
+    else stretches.push({ from: n === 0 ? 0 : beginsAt(frames, n), to, value })
   })
   return stretches
 }
@@ -55,9 +62,9 @@ export function sharesOf(stretches: readonly Stretch[], span: number): Share[] {
     .sort((one, other) => other.share - one.share || one.value.localeCompare(other.value))
 }
 
-/** Seconds at which the shot changes. */
+/** Seconds at which the shot changes: where shots begin that have a frame. */
 export function cutsOf(frames: readonly Moment[]): number[] {
-  return frames.filter(({ kind }) => kind === 'cut').map(({ t_sec }) => t_sec)
+  return frames.flatMap(({ kind }, n) => (kind === 'cut' ? beginsAt(frames, n) : []))
 }
 
 /** Shots a minute, to one decimal: one more than there are cuts. */
@@ -70,7 +77,7 @@ export function overview<F extends Moment>(frames: readonly F[], span: number, p
   const picked: F[] = []
   for (let n = 0; n < parts; n++) {
     const middle = ((n + 0.5) / parts) * span
-    const frame = frames.findLast(({ t_sec }) => t_sec <= middle) ?? frames[0]
+    const frame = frames.findLast((_, at) => beginsAt(frames, at) <= middle) ?? frames[0]
     if (frame) picked.push(frame)
   }
   return picked

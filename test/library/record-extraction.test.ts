@@ -31,6 +31,7 @@ function extractionOf(n: 1 | 2): Extraction {
         sampleMs: 1_000 + n,
         kind: n === 1 ? 'beat' : 'cut',
         reason: `reason ${n}`,
+        rest: n === 1 ? null : { fromMs: 900, toMs: 1_400, builtFromMs: 0, steps: n, edges: 50, isAtRest: true },
         width: 16 * n,
         height: 9 * n,
         luma: 20 * n,

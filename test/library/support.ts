@@ -86,6 +86,7 @@ export async function extractFromNumber({ file, scratchDir, signal }: ExtractOpt
       sampleMs: n * 1000,
       kind: n === 0 ? 'intro' : 'cut',
       reason: `cut: frame ${n}`,
+      rest: null,
       width: 16,
       height: 9,
       luma: 20,

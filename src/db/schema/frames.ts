@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { check, doublePrecision, foreignKey, index, integer, jsonb, pgTable, text, unique } from 'drizzle-orm/pg-core'
-import { KINDS, SHOTS, type Source, SUBJECTS, SURFACES, TONES, ZONES } from '../../vocabulary.ts'
+import { type FrameRest, KINDS, SHOTS, type Source, SUBJECTS, SURFACES, TONES, ZONES } from '../../vocabulary.ts'
 import { at, oneOf } from './columns.ts'
 import { techniques } from './techniques.ts'
 import { videos } from './videos.ts'
@@ -33,6 +33,8 @@ export const frames = pgTable(
     kind: text().notNull(),
     /** Why the detector kept it (`frames status --explain`). */
     reason: text().notNull(),
+    /** Null: a camera's shot, or kept before rests were told apart. */
+    rest: jsonb().$type<FrameRest>(),
     width: integer().notNull(),
     height: integer().notNull(),
     imageKey: text('image_key').notNull(),

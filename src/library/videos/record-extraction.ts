@@ -85,6 +85,7 @@ function toFrameRow(
     sampleMs: frame.sampleMs,
     kind: frame.kind,
     reason: frame.reason,
+    rest: frame.rest,
     width: frame.width,
     height: frame.height,
     imageKey: keys.image,
@@ -130,7 +131,8 @@ async function upsertFrames(tx: Tx, rows: readonly ExtractedFrame[]): Promise<vo
         target: frames.id,
         set: overwritten(),
         setWhere: sql`frames.image_sha256 <> excluded.image_sha256
-          or frames.kind <> excluded.kind or frames.reason <> excluded.reason`,
+          or frames.kind <> excluded.kind or frames.reason <> excluded.reason
+          or frames.rest is distinct from excluded.rest`,
       })
 }
 

@@ -12,7 +12,7 @@ import { frameStrength } from './strength.ts'
 
 export type FrameRow = Omit<
   typeof frames.$inferSelect,
-  'sampleMs' | 'reason' | 'imageKey' | 'thumbKey' | 'imageBytes' | 'createdAt' | 'updatedAt'
+  'reason' | 'rest' | 'imageKey' | 'thumbKey' | 'imageBytes' | 'createdAt' | 'updatedAt'
 >
 export type VideoRow = typeof videos.$inferSelect
 export type TechniqueRow = typeof techniques.$inferSelect
@@ -62,6 +62,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     id: row.id,
     video_id: row.videoId,
     t_sec: tSec,
+    shot_sec: shotOf(row.sampleMs, video.shots),
     kind: row.kind as FrameDocument['kind'],
     subject: values.subject as FrameDocument['subject'],
     surface: values.surface as FrameDocument['surface'],
@@ -90,14 +91,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
         (entry) => entry?.source === 'person',
       ),
     },
-    video: {
-      id: video.id,
-      title: video.title,
-      author: video.author,
-      platform,
-      source_url: shownSource(video),
-      duration_sec: video.durationSec,
-    },
+    video: refOf(video),
     luma: row.luma,
     palette_shares: row.paletteShares,
     phash: row.phash,
@@ -115,6 +109,18 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     }),
     provenance: { tone: row.toneProvenance, kind: row.kindProvenance, ...provenance },
   })
+}
+
+function refOf(video: VideoRow): FrameDocument['video'] {
+  const { id, title, author, durationSec } = video
+  const platform = video.platform as Platform
+  return { id, title, author, platform, source_url: shownSource(video), duration_sec: durationSec }
+}
+
+/** The bounds of the shot of an instant, seconds. Within a transition: of the shot before. */
+function shotOf(ms: number, shots: VideoRow['shots']): [number, number] | null {
+  const shot = shots?.findLast(({ startMs }) => startMs <= ms)
+  return shot ? [shot.startMs / 1000, shot.endMs / 1000] : null
 }
 
 /** The stored address is for fetching and may hold a secret; this one may be shown. */

@@ -8,7 +8,7 @@ import { type DeepLink, type GroupSummary, toFrameDocument, toTechniqueDocument,
 
 /** The current state of the domain tables. */
 
-const { sampleMs, reason, imageKey, thumbKey, imageBytes, createdAt, updatedAt, ...SHOWN } = getTableColumns(frames)
+const { reason, rest, imageKey, thumbKey, imageBytes, createdAt, updatedAt, ...SHOWN } = getTableColumns(frames)
 
 /** A video is public from the first time it is ready. */
 export async function loadPublicVideos(db: DbOrTx, ids: readonly string[]): Promise<Map<string, VideoRow>> {

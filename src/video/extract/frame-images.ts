@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { rgbaToThumbHash } from 'thumbhash'
-import type { Kind, Tone } from '../../vocabulary.ts'
+import type { FrameRest, Kind, Tone } from '../../vocabulary.ts'
 import type { PickedFrame } from './kept-frames.ts'
 import { differenceHash, measureLuma, shrink } from './measure.ts'
 import { measurePalette } from './palette.ts'
@@ -20,6 +20,8 @@ export interface ExtractedFrame {
   kind: Kind
   /** For people: why this frame was kept. */
   reason: string
+  /** Null in a camera's shot. */
+  rest: FrameRest | null
   width: number
   height: number
   luma: number
@@ -69,6 +71,7 @@ export async function writeFrame(
     sampleMs: Math.round(tMs),
     kind: picked.kind,
     reason: picked.reason,
+    rest: null,
     width,
     height,
     luma,
