@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { EVENT_TYPES } from '../../src/events/catalogue.ts'
 import { STATUS } from '../../src/http/problem.ts'
 import { SCOPES } from '../../src/library/accounts/keys.ts'
@@ -97,4 +98,11 @@ test('the architecture shows the arrows that the check enforces', () => {
   const enforced = stdout.split('\n').filter((line) => /^[a-z]+: [a-z, ]+$/.test(line))
   expect(enforced.length).toBeGreaterThan(15)
   expect(missingIn('docs/architecture.md', enforced)).toEqual([])
+})
+
+test('CI tests on the images that compose pins', () => {
+  const { services } = parse(read('docker-compose.yml')) as { services: Record<string, { image: string }> }
+  const { jobs } = parse(read('.github/workflows/ci.yml')) as { jobs: { test: { services: typeof services } } }
+  for (const name of ['postgres', 'redis', 'meilisearch'])
+    expect(jobs.test.services[name]?.image, name).toBe(services[name]!.image)
 })

@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node'
-import { bootStores, findWarmStores, type RunStores } from './run-stores.ts'
+import { bootStores, findWarmStores, openGivenStores, type RunStores } from './run-stores.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -12,8 +12,8 @@ declare module 'vitest' {
 const shared = globalThis as { frameTestStores?: { opened: Promise<RunStores>; users: number } | undefined }
 
 /**
- * One PostgreSQL and one Redis for the whole run, or those of `npm run test:stores`. Every test file copies the
- * migrated template database, so files cannot see each other.
+ * One PostgreSQL and one Redis for the whole run: those of the environment, of `npm run test:stores`, or new ones.
+ * Every test file copies the migrated template database, so files cannot see each other.
  */
 export default async function setup(project: TestProject) {
   shared.frameTestStores ??= { opened: open(), users: 0 }
@@ -31,6 +31,8 @@ export default async function setup(project: TestProject) {
 }
 
 async function open(): Promise<RunStores> {
+  const given = await openGivenStores()
+  if (given) return given
   const warm = await findWarmStores()
   return warm ? { ...warm, stop: async () => undefined } : bootStores()
 }

@@ -7,7 +7,7 @@ export interface TestMeili {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const IMAGE = 'getmeili/meilisearch:v1.53'
+const IMAGE = 'getmeili/meilisearch:v1.53.0'
 
 /** Why no Meilisearch is available, undefined where one is. */
 export function meiliMissing(): string | undefined {

@@ -35,12 +35,7 @@ export async function bootStores(): Promise<RunStores> {
     settings: { fsync: 'off', full_page_writes: 'off', max_connections: '300' },
   })
   const redis = await startLocalRedis({ dir: join(dir, 'redis'), persistent: false })
-  const admin = openDb({ url: postgres.url, max: 1 })
-  await admin.$client.query(`create database ${TEMPLATE}`)
-  await admin.$client.end()
-  const template = openDb({ url: postgres.url.replace(/postgres$/, TEMPLATE) })
-  await migrateDatabase(template)
-  await template.$client.end()
+  await makeTemplate(postgres.url)
   return {
     postgresUrl: postgres.url,
     redisUrl: redis.url,
@@ -50,6 +45,26 @@ export async function bootStores(): Promise<RunStores> {
       rmSync(dir, { recursive: true, force: true })
     },
   }
+}
+
+/** The servers in TEST_POSTGRES_URL and TEST_REDIS_URL, such as the service containers of CI. */
+export async function openGivenStores(): Promise<RunStores | undefined> {
+  const { TEST_POSTGRES_URL: postgresUrl, TEST_REDIS_URL: redisUrl } = process.env
+  if (!postgresUrl && !redisUrl) return undefined
+  if (!postgresUrl || !redisUrl) throw new Error('Set both TEST_POSTGRES_URL and TEST_REDIS_URL, or neither.')
+  await makeTemplate(postgresUrl)
+  return { postgresUrl, redisUrl, stop: async () => undefined }
+}
+
+/** Every test file copies this migrated database. */
+async function makeTemplate(postgresUrl: string): Promise<void> {
+  const admin = openDb({ url: postgresUrl, max: 1 })
+  await admin.$client.query(`drop database if exists ${TEMPLATE}`)
+  await admin.$client.query(`create database ${TEMPLATE}`)
+  await admin.$client.end()
+  const template = openDb({ url: postgresUrl.replace(/postgres$/, TEMPLATE) })
+  await migrateDatabase(template)
+  await template.$client.end()
 }
 
 /** Names the state of all migrations: a template that was made with others is of no use. */
