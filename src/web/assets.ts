@@ -114,18 +114,19 @@ function readAssets(): [name: string, body: Buffer][] {
   const styles = STYLE_PARTS.map((part) => readFileSync(`${folder}style/${part}.css`))
   return [
     ['style.css', Buffer.concat([...styles, Buffer.from(placeholderStyles())])],
-    ...readUPlot(),
+    ...readLibraries(),
     ...names.map((name): [string, Buffer] => [name, readFileSync(folder + name)]),
   ]
 }
 
-/** uPlot, which names its origin in the first line. Its smallest build is a script, which this makes a module. */
-function readUPlot(): [name: string, body: Buffer][] {
+/** Libraries of the pages. Each is a script that names its origin in its first lines; this makes it a module. */
+function readLibraries(): [name: string, body: Buffer][] {
   const { resolve } = createRequire(import.meta.url)
-  const read = (file: string) => readFileSync(resolve(`uplot/dist/${file}`))
-  const script = Buffer.concat([read('uPlot.iife.min.js'), Buffer.from('\nexport default uPlot\n')])
+  const read = (file: string) => readFileSync(resolve(file))
+  const module = (file: string, exported: string) => Buffer.concat([read(file), Buffer.from(`\n${exported}\n`)])
   return [
-    ['uplot.js', script],
-    ['uplot.css', read('uPlot.min.css')],
+    ['uplot.js', module('uplot/dist/uPlot.iife.min.js', 'export default uPlot')],
+    ['uplot.css', read('uplot/dist/uPlot.min.css')],
+    ['hash-wasm.js', module('hash-wasm/dist/sha256.umd.min.js', 'export const { createSHA256 } = globalThis.hashwasm')],
   ]
 }

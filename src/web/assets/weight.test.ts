@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+
+const hashWasm = createRequire(import.meta.url).resolve('hash-wasm/dist/sha256.umd.min.js')
+const read = (name: string) => readFileSync(name === 'hash-wasm.js' ? hashWasm : new URL(name, import.meta.url))
 
 /** A module and all that it imports, each once. */
 function withImports(name: string, found = new Set<string>()): Set<string> {
   if (found.has(name)) return found
   found.add(name)
-  const text = readFileSync(new URL(name, import.meta.url), 'utf8')
+  const text = read(name).toString()
   for (const [, imported] of text.matchAll(/from '\.\/([\w-]+\.js)'/g)) withImports(imported!, found)
   return found
 }
@@ -14,7 +18,7 @@ function withImports(name: string, found = new Set<string>()): Set<string> {
 /** The bytes of modules with their imports, each compressed by itself as it is sent. */
 function weigh(modules: readonly string[]): { files: Set<string>; bytes: number } {
   const files = new Set(modules.flatMap((name) => [...withImports(name)]))
-  const sizes = [...files].map((name) => gzipSync(readFileSync(new URL(name, import.meta.url)), { level: 9 }).length)
+  const sizes = [...files].map((name) => gzipSync(read(name), { level: 9 }).length)
   return { files, bytes: sizes.reduce((sum, size) => sum + size, 0) }
 }
 

@@ -1,0 +1,1 @@
+export { createSHA256 } from 'hash-wasm'
