@@ -95,6 +95,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./queues.ts')).defineResume,
   },
   {
+    name: 'reextract',
+    description:
+      'pick the frames of old videos again, after all live work (frames that people saved or corrected stay)',
+    group: WORK,
+    load: async () => (await import('./reextract.ts')).defineReextract,
+  },
+  {
     name: 'reannotate',
     description: 'describe frames again with the active annotator, after all live work (corrections by people stay)',
     group: WORK,

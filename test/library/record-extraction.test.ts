@@ -61,6 +61,10 @@ const KEPT = [
     const column = attribute === 'on_screen_text' ? 'onScreenText' : attribute
     return [column, `${column}Provenance`]
   }),
+  'faces',
+  'emptyShare',
+  'ink',
+  'ground',
   'annotationModel',
   'saveCount',
   'saveStrength',

@@ -136,13 +136,15 @@ async function upsertFrames(tx: Tx, rows: readonly ExtractedFrame[]): Promise<vo
       })
 }
 
+/** Of frames `f`: a person saved, pinned or corrected it, so it stays for ever. */
+export const HELD_BY_PEOPLE = sql`(exists (select 1 from saves where frame_id = f.id)
+  or exists (select 1 from board_items where frame_id = f.id) or ${anyAttributeBy('person')})`
+
 async function removeUnpicked(tx: Tx, videoId: string, rows: readonly ExtractedFrame[]): Promise<string[]> {
   const picked = sql.param(rows.map((row) => row.id))
   const removed = await tx.execute<{ id: string }>(sql`
     delete from frames f where f.video_id = ${videoId} and not (f.id = any(${picked}::text[]))
-       and not exists (select 1 from saves where frame_id = f.id)
-       and not exists (select 1 from board_items where frame_id = f.id)
-       and not (${anyAttributeBy('person')})
+       and not ${HELD_BY_PEOPLE}
     returning f.id`)
   return removed.rows.map((row) => row.id)
 }

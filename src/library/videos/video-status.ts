@@ -176,6 +176,7 @@ export async function explainFrames(db: Db, videoId: string) {
       sample_ms: frames.sampleMs,
       kind: frames.kind,
       reason: frames.reason,
+      rest: frames.rest,
       sharpness: frames.sharpness,
       motion: frames.motion,
     })

@@ -1,6 +1,6 @@
 import { MediaError } from '../../errors.ts'
 import type { Boundary } from '../shots/boundary.ts'
-import { DETECTOR_VERSION } from '../shots/detector.ts'
+import { EXTRACTION_VERSION } from '../shots/detector.ts'
 import { THRESHOLDS } from '../shots/thresholds.ts'
 import { type DecodeOptions, decodeVideo } from './decode.ts'
 import { createFrameAnalysis } from './frame-analysis.ts'
@@ -49,7 +49,7 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
     probe: { durationSec, width, height, fps, frameRate, startTimecode, rotation, codec, container, title },
     shots: toShots(boundaries, Math.max(durationSec * 1000, endMs)),
     frames: frames.sort((a, b) => a.tMs - b.tMs),
-    detector: { version: DETECTOR_VERSION, parameters: { ...THRESHOLDS } },
+    detector: { version: EXTRACTION_VERSION, parameters: { ...THRESHOLDS } },
   }
 }
 

@@ -1,0 +1,63 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { DEFAULT_PREFIX } from '../../src/queue/queues.ts'
+import { extractInChild } from '../../src/video/extract/run-extraction.ts'
+import { EXTRACTION_VERSION } from '../../src/video/shots/detector.ts'
+import type { Service } from '../support/service.ts'
+import { addVideo, extractFromNumber, frameRows, frames, openScripted, scriptedAnnotator, videoRow } from './support.ts'
+
+// Every command is a process of its own, and it decodes a film.
+vi.setConfig({ testTimeout: 600_000 })
+
+const redisUrl = `${inject('redisUrl').replace(/\/\d*$/, '')}/10`
+let service: Service
+/** The version that the workers have: an old one first. */
+let extract: typeof extractInChild
+const run = (...args: string[]) => frames(service, redisUrl, args)
+beforeAll(async () => {
+  const redis = new Redis(redisUrl)
+  await redis.flushdb()
+  redis.disconnect()
+  service = await openScripted(
+    scriptedAnnotator('measured@1', () => ({})),
+    { workerOptions: { redisUrl, prefix: DEFAULT_PREFIX, extract: (options) => extract(options) } },
+  )
+  const old = join(service.config.dataDir, 'old.txt')
+  await writeFile(old, '9')
+  extract = (options) => extractFromNumber({ ...options, file: old })
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+test('reextract tells first what would change, then picks again; frames of people stay', async () => {
+  const film = await readFile(join(import.meta.dirname, '../../samples/coffee-pour.mp4'))
+  const { id } = await service.upload(film)
+  const lost = await addVideo(service, 2)
+  await service.drain()
+  const before = await frameRows(service, id)
+  expect(before.length).toBe(9)
+  const saved = before[8]!.id
+  await service.call('POST', '/api/favourites', { frameId: saved })
+
+  const preview = (await run('reextract', '--dry-run', '--json')).json
+  expect(preview).toMatchObject({ version: EXTRACTION_VERSION, videos: 2, frames: 18, held: 1, unreadable: [] })
+  const [told, refused] = preview.preview
+  expect(refused).toMatchObject({ id: lost, failed: expect.stringContaining('not a video') })
+  expect(told).toMatchObject({ id, now: 9, held: 1 })
+  expect(told.same + told.removed + told.held).toBe(9)
+  expect((await frameRows(service, id)).map((row) => row.reason)).toEqual(before.map((row) => row.reason))
+
+  extract = extractInChild
+  expect((await run('reextract', '--video', id, '--json')).json).toMatchObject({ videos: 1, queued: 1 })
+  await service.drain()
+  const after = await frameRows(service, id)
+  expect(after.length).toBe(told.after)
+  expect(after.map((row) => row.id)).toContain(saved)
+  expect(await videoRow(service, id)).toMatchObject({
+    status: 'ready',
+    backfill: true,
+    detector: { version: EXTRACTION_VERSION },
+  })
+  expect((await run('reextract', '--video', id, '--json')).json).toMatchObject({ videos: 0, queued: 0 })
+})
