@@ -13,7 +13,7 @@ const LINGER_MS = 5_000
 const TELL_EVERY_MS = 60_000
 
 export interface ConnectionLimits {
-  /** How long a body may take to arrive. Uploads are exempt. */
+  /** How long a body may take to arrive. An upload keeps a rate instead, counted over twice this time. */
   bodyMs?: number
   /** How long a connection may be idle within a request. A client that does not read its answer is disconnected. */
   idleMs?: number
@@ -23,8 +23,8 @@ export interface ConnectionLimits {
 
 /**
  * Guards the connections, which no route sees. A request that cannot be parsed is answered in JSON. Idle connections
- * are closed, and an address may hold a limited number. A slow body is cut off after `bodyMs`, except for uploads
- * (`POST /api/videos`). Call it before the server listens.
+ * are closed, and an address may hold a limited number. A slow body is cut off after `bodyMs`, an upload when it falls
+ * below SLOWEST_UPLOAD. Call it before the server listens.
  */
 export function guardConnections(
   server: Server,
@@ -139,8 +139,10 @@ function answerBare(socket: Socket, { status, code, message, more = [], isHead =
   socket.end(`${head.join('\r\n')}\r\n\r\n${isHead ? '' : body}`)
 }
 
-/** As the router matches it: without regard to letter case and a slash at the end. */
-const UPLOAD = /^\/api\/videos\/?$/i
+/** As the router matches them: without regard to letter case and a slash at the end. */
+const UPLOAD = /^(POST \/api\/videos|POST \/web\/videos\/file|PUT \/web\/uploads\/[^/]+\/parts\/[^/]+)\/?$/i
+/** Bytes a second: three uploads at once over a line of 1 Mbit/s. */
+const SLOWEST_UPLOAD = 32 * 1024
 
 function watchBody(req: IncomingMessage, res: ServerResponse, bodyMs: number): void {
   const cut = () => {
@@ -149,8 +151,14 @@ function watchBody(req: IncomingMessage, res: ServerResponse, bodyMs: number): v
   const linger = () => {
     if (!req.complete) setTimeout(cut, LINGER_MS).unref()
   }
-  const isUpload = req.method === 'POST' && UPLOAD.test(req.url?.split('?', 1)[0] ?? '')
-  const timer = isUpload ? undefined : setTimeout(cut, bodyMs).unref()
+  let seen = req.socket.bytesRead
+  const cutSlow = () => {
+    const came = req.socket.bytesRead - seen
+    seen += came
+    if (came < (SLOWEST_UPLOAD * 2 * bodyMs) / 1_000) cut()
+  }
+  const isUpload = UPLOAD.test(`${req.method} ${req.url?.split('?', 1)[0]}`)
+  const timer = isUpload ? setInterval(cutSlow, 2 * bodyMs).unref() : setTimeout(cut, bodyMs).unref()
   req.once('end', () => clearTimeout(timer))
   res.once('close', () => clearTimeout(timer))
   if (res.writableFinished) linger()

@@ -31,7 +31,7 @@ afterAll(async () => {
 })
 
 const MB = 1024 * 1024
-const PART = 16 * MB
+const PART = 4 * MB
 const servers = () => [service.url, `http://127.0.0.1:${second.port}`] as const
 
 async function call(server: string, method: string, path: string, body?: Record<string, string> | Buffer) {

@@ -14,8 +14,8 @@ import { requireVideo } from './videos.ts'
  * Parts are in the media store and their numbers in the database, so every part may go to another process.
  */
 
-/** The size of every part but the last: well below the 100 MB that proxies take, small enough to send again. */
-const PART_BYTES = 16 * 1024 * 1024
+/** The size of every part but the last: small enough to be sent again over a slow line. */
+const PART_BYTES = 4 * 1024 * 1024
 /** Unfinished uploads that an account may have. */
 const MAX_UPLOADS = 20
 /** An upload without a new part for this long is deleted. */
