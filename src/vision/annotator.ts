@@ -1,4 +1,4 @@
-import type { AnnotatedAttribute, Source, Tone } from '../vocabulary.ts'
+import type { AnnotatedAttribute, FrameRest, Source, Tone } from '../vocabulary.ts'
 
 /** One frame to describe. `image` is the kept 1280-wide WebP. */
 export interface FrameToAnnotate {
@@ -19,6 +19,8 @@ export interface FrameToAnnotate {
   phash: string
   /** Why this frame was picked (`extract` writes it, e.g. `cut: fade through black`). */
   reason: string
+  /** The rest that it was taken from; absent or null where none is known. */
+  rest?: FrameRest | null
 }
 
 export interface VideoContext {

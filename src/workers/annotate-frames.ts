@@ -203,6 +203,7 @@ export function toFrame(row: FrameRow, image: Buffer): FrameToAnnotate {
     motion: row.motion,
     phash: row.phash,
     reason: row.reason,
+    rest: row.rest,
   }
 }
 

@@ -53,7 +53,7 @@ describe('without a model', { timeout: 180_000 }, () => {
     expect(card?.values.subject).toMatchObject({ value: 'text-card', source: 'rule' })
     expect(card?.values.on_screen_text).toMatchObject({ value: 'Available today\nrelay.example', source: 'ocr' })
     expect(card?.values.caption).toMatchObject({
-      value: 'Dark text card, centred; text: Available today relay.example',
+      value: '"Available today relay.example" centred, on black',
       source: 'measured',
     })
     expect(known(card, 'shot')).toBe('no-face')

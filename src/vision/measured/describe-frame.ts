@@ -1,5 +1,8 @@
+import type { Surface } from '../../vocabulary.ts'
 import type { AnnotatedValue, FrameAnnotation, FrameMeasures, FrameToAnnotate, TechniqueTerm } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
+import { writeCaption } from './caption.ts'
+import { concludeBuild, concludeDrawn, findParts, isMotionGraphics, type Parts } from './drawn.ts'
 import type { FaceFinding } from './faces.ts'
 import { isDrawn, type Picture } from './picture.ts'
 import type { Word } from './read-text.ts'
@@ -10,28 +13,34 @@ import {
   concludeSurface,
   concludeTechnique,
   concludeZone,
-  foregroundFaces,
   keepPlausible,
   measureLettering,
 } from './rules.ts'
+import type { Drawing } from './shapes.ts'
 
 const MAX_READ = 2000
-const MAX_QUOTED = 160
 
 /** Turns what was measured and read into an annotation. `words` is null when the reading timed out. */
 export function describeFrame(
   frame: FrameToAnnotate,
-  { picture, faces }: { picture: Picture; faces: FaceFinding },
+  { picture, drawing, faces }: { picture: Picture; drawing: Drawing; faces: FaceFinding },
   words: readonly Word[] | null,
   techniques: readonly TechniqueTerm[],
 ): FrameAnnotation {
-  const kept = keepPlausible(words ?? [], isDrawn(picture))
+  const kept = withoutColumns(keepPlausible(words ?? [], isDrawn(picture)), drawing)
   const lettering = measureLettering(kept, picture)
+  const parts = faces.faces.length === 0 ? findParts(picture, drawing, kept) : null
+  const fromParts = parts && concludeDrawn(parts, kept)
   const shot = concludeShot(picture, faces)
   const zone = concludeZone(faces)
-  const subject = concludeSubject(picture, faces, lettering)
-  const surface = concludeSurface(picture, subject.value, lettering)
-  const technique = concludeTechnique(picture, shot.value, subject.value, frame.reason)
+  const bySigns = concludeSubject(picture, faces, lettering)
+  const subject = bySigns.value === 'terminal' || !fromParts ? bySigns : fromParts
+  const isMade = subject === fromParts && parts !== null && isMotionGraphics(parts, kept)
+  const surface: Conclusion<Surface> = isMade
+    ? { value: 'motion-graphics', confidence: 0.85 }
+    : concludeSurface(picture, subject.value, lettering)
+  const build = subject === fromParts && parts ? concludeBuild(parts, kept, frame.rest) : null
+  const technique = build ?? concludeTechnique(picture, shot.value, subject.value, frame.reason)
   const isListed = technique.value === null || techniques.some(({ slug }) => slug === technique.value)
   const text = plainText(joinLines(kept), MAX_READ)
   const facts = {
@@ -43,6 +52,8 @@ export function describeFrame(
     subject: subject.value,
     words: kept,
     text,
+    parts: subject === fromParts ? parts : null,
+    ground: drawing.groundColour,
   }
   return {
     frameId: frame.id,
@@ -60,20 +71,44 @@ export function describeFrame(
       composition: unknown('measured', 'needs a vision model or a person'),
       steal: unknown('measured', 'needs a vision model or a person'),
     },
-    measures: measuresOf(picture, faces, subject.value),
+    measures: measuresOf({ picture, drawing, faces, subject: subject.value, parts }),
     issues: words === null ? [{ attribute: 'on_screen_text', code: 'timeout', message: 'reading took too long' }] : [],
   }
+}
+
+/** Columns of a chart are read as ones. */
+function withoutColumns(words: readonly Word[], { shapes }: Drawing): Word[] {
+  const isColumn = (word: Word) =>
+    /^[Il1|]+$/.test(word.text) &&
+    shapes.some(
+      (shape) =>
+        shape.rim >= 0.8 &&
+        shape.width >= 0.03 &&
+        shape.x >= word.x - 0.02 &&
+        shape.x + shape.width <= word.x + word.width + 0.02 &&
+        shape.y < word.y + word.height &&
+        shape.y + shape.height > word.y,
+    )
+  return words.filter((word) => !isColumn(word))
 }
 
 /** A cell with less ink than this, in hundredths, is bare. */
 const BARE = 2
 
-function measuresOf(picture: Picture, { faces, doubtful }: FaceFinding, subject: string | null): FrameMeasures {
+function measuresOf(of: {
+  picture: Picture
+  drawing: Drawing
+  faces: FaceFinding
+  subject: string | null
+  parts: Parts | null
+}): FrameMeasures {
+  const { picture, drawing, faces, subject, parts } = of
   const isCard = subject === 'text-card'
-  const bare = picture.ink.filter((share) => share < BARE).length / picture.ink.length
+  const ink = parts ? drawing.ink : picture.ink
+  const bare = ink.filter((share) => share < BARE).length / ink.length
   return {
-    faces: doubtful > 0 ? null : faces.length,
-    emptyShare: isDrawn(picture) ? round(bare) : null,
+    faces: faces.doubtful > 0 ? null : faces.faces.length,
+    emptyShare: parts || isDrawn(picture) ? round(bare) : null,
     ink: isCard ? picture.inkColour : null,
     ground: isCard ? picture.groundColour : null,
   }
@@ -99,59 +134,4 @@ function round(confidence: number): number {
 function joinLines(words: readonly Word[]): string {
   const lines = [...Map.groupBy(words, (word) => word.line).values()]
   return lines.map((line) => line.map((word) => word.text).join(' ')).join('\n')
-}
-
-interface Facts {
-  picture: Picture
-  tone: string
-  faces: FaceFinding
-  shot: string | null
-  zone: string | null
-  subject: string | null
-  words: readonly Word[]
-  text: string
-}
-
-const NAMES: Record<string, string> = {
-  presenter: 'picture of a presenter',
-  crowd: 'picture of a crowd',
-  terminal: 'terminal',
-  'text-card': 'text card',
-  ui: 'user interface',
-  chart: 'chart',
-}
-
-const SIZES: Record<string, string> = {
-  'corner-inset': 'a face in a corner inset',
-  'wide-presenter': 'wide shot',
-  'medium-presenter': 'medium shot',
-  'close-presenter': 'close shot',
-}
-
-/** A plain sentence of measured facts only, so that a library without a model can be searched. */
-function writeCaption({ picture, tone, faces, shot, zone, subject, words, text }: Facts): string {
-  const drawn = isDrawn(picture)
-  const unnamed = drawn ? 'drawn or captured screen' : 'picture'
-  const name = subject ? NAMES[subject]! : unnamed
-  const parts = [`${tone === 'dark' ? 'Dark' : 'Bright'} ${name}`]
-  const count = foregroundFaces(faces).length
-  if (subject === 'crowd') parts.push(`${faces.faces.length} faces`)
-  else if (count > 0) {
-    if (shot) parts.push(SIZES[shot]!)
-    parts.push(`${count === 1 ? 'face' : `${count} faces, the largest`} ${zone?.replace('-', ' ')}`)
-  } else if (shot === 'no-face' && !drawn) parts.push('no face')
-  const place = textPlace(words)
-  if (drawn && count === 0 && place) parts.push(place)
-  const quoted = plainText(text.replaceAll('\n', ' '), MAX_QUOTED)
-  return quoted ? `${parts.join(', ')}; text: ${quoted}` : parts.join(', ')
-}
-
-function textPlace(words: readonly Word[]): string | null {
-  if (words.length === 0) return null
-  const left = Math.min(...words.map((word) => word.x))
-  const right = Math.max(...words.map((word) => word.x + word.width))
-  const center = (left + right) / 2
-  if (right - left > 0.85) return null
-  if (Math.abs(center - 0.5) < 0.08) return 'centred'
-  return center < 0.5 ? 'at the left' : 'at the right'
 }

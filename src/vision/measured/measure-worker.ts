@@ -4,6 +4,7 @@ import { type FaceFinding, openFaceDetector, resizeRaster } from './faces.ts'
 import { holdsText, measurePicture, type Picture } from './picture.ts'
 import { prepareReading } from './prepare-reading.ts'
 import type { Readable } from './read-text.ts'
+import { type Drawing, measureDrawing } from './shapes.ts'
 
 /** A message to the worker thread, which handles one at a time. */
 export interface MeasureRequest {
@@ -13,6 +14,7 @@ export interface MeasureRequest {
 
 export interface Measurement {
   picture: Picture
+  drawing: Drawing
   faces: FaceFinding
   /** Ready for the text reader; null where the picture holds no text. */
   reading: Readable | null
@@ -37,9 +39,10 @@ async function measure(image: Uint8Array): Promise<Measurement> {
     .raw()
     .toBuffer({ resolveWithObject: true })
   const raster = { data: new Uint8Array(data), width: info.width, height: info.height }
-  const picture = measurePicture(await resizeRaster(raster, 640))
+  const small = await resizeRaster(raster, 640)
+  const picture = measurePicture(small)
   const reading = holdsText(picture) ? await prepareReading(raster, picture) : null
-  return { picture, faces: await (await detector).find(raster), reading }
+  return { picture, drawing: measureDrawing(small), faces: await (await detector).find(raster), reading }
 }
 
 parentPort?.on('message', ({ id, image }: MeasureRequest) => {

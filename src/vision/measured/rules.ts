@@ -83,7 +83,7 @@ export interface Lettering {
   inWords: number
 }
 
-export function measureLettering(words: readonly Word[], picture: Picture): Lettering | null {
+export function measureLettering(words: readonly Word[], picture: Pick<Picture, 'ink'>): Lettering | null {
   if (words.length === 0) return null
   const heights = words.map((word) => word.height).toSorted((a, b) => a - b)
   return {
@@ -97,7 +97,7 @@ export function measureLettering(words: readonly Word[], picture: Picture): Lett
 }
 
 /** Counts cells of the ink grid. A word reaches one cell beyond its box (shadows, underlines). */
-function inkInWords(words: readonly Word[], { ink }: Picture): number {
+export function inkInWords(words: readonly Word[], { ink }: Pick<Picture, 'ink'>): number {
   let all = 0
   let inside = 0
   for (const [i, share] of ink.entries()) {
