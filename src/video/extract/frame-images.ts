@@ -61,17 +61,17 @@ export async function writeFrame(
   const { palette, shares } = measurePalette(small.rgb)
   const { luma, tone } = measureLuma(small.rgb)
   const { image, thumb } = await encodeImages(rgb, width, height)
-  const name = Math.round(picked.tMs).toString(36)
+  const name = Math.round(tMs).toString(36)
   const imagePath = join(scratchDir, `${name}.webp`)
   const thumbPath = join(scratchDir, `${name}-${THUMB_WIDTH}.webp`)
   await writeFile(imagePath, image)
   await writeFile(thumbPath, thumb)
   return {
-    tMs: Math.round(picked.tMs),
+    tMs: Math.round(tMs),
     sampleMs: Math.round(tMs),
     kind: picked.kind,
     reason: picked.reason,
-    rest: null,
+    rest: picked.rest,
     width,
     height,
     luma,

@@ -1,8 +1,9 @@
-import type { Kind } from '../../vocabulary.ts'
+import type { FrameRest, Kind } from '../../vocabulary.ts'
 import { type FrameFeatures, MINI_BYTES } from '../shots/features.ts'
+import { looksTheSame } from './drawn-pictures.ts'
 import { differenceHash, hashDistance, type YuvPicture } from './measure.ts'
 
-/** A full-size picture that may be kept. The decode pass offers about four a second. */
+/** A full-size picture that may be kept. The decode pass offers about six a second. */
 export interface PickCandidate {
   tMs: number
   sharpness: number
@@ -13,14 +14,14 @@ export interface PickCandidate {
 export interface PickedFrame {
   candidate: PickCandidate
   kind: Kind
-  /** The instant that names the frame: the boundary for a cut, otherwise the sampled instant. */
-  tMs: number
   reason: string
+  /** The rest that it was taken from; null in a camera's shot. */
+  rest: FrameRest | null
 }
 
 export interface KeptFrames {
-  /** Whether a frame kept earlier looks the same. */
-  isKnown(candidate: PickCandidate): boolean
+  /** Whether a frame kept earlier looks the same. In a drawn picture, which has no noise, less tells two apart. */
+  isKnown(candidate: PickCandidate, nature?: 'drawn' | 'camera'): boolean
   /** How many frames of the minute before `tMs` are kept. */
   countInMinute(tMs: number): number
   keep(picked: PickedFrame): void
@@ -28,14 +29,14 @@ export interface KeptFrames {
   takeNew(): PickedFrame[]
 }
 
-/** The frames kept so far. A second frame with the same name is not kept. */
+/** The frames kept so far. */
 export function createKeptFrames(): KeptFrames {
   const kept: PickCandidate[] = []
   const hashes: string[] = []
-  const times = new Set<number>()
   let fresh: PickedFrame[] = []
   return {
-    isKnown(candidate) {
+    isKnown(candidate, nature = 'camera') {
+      if (nature === 'drawn') return kept.some((other) => looksTheSame(candidate.features, other.features))
       const hash = differenceHash(candidate.features.picture)
       return kept.some(
         (other, i) => hashDistance(hash, hashes[i]!) <= 8 && isNearDuplicate(candidate.features, other.features),
@@ -47,8 +48,6 @@ export function createKeptFrames(): KeptFrames {
       return recent
     },
     keep(picked) {
-      if (times.has(picked.tMs)) return
-      times.add(picked.tMs)
       kept.push(picked.candidate)
       hashes.push(differenceHash(picked.candidate.features.picture))
       fresh.push(picked)

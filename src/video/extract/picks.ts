@@ -1,6 +1,6 @@
 import type { Boundary } from '../shots/boundary.ts'
 import { createKeptFrames, type PickCandidate, type PickedFrame } from './kept-frames.ts'
-import { followShot, openShot, startShot } from './shot-picks.ts'
+import { needsStill, pickShot, startShot } from './shot-picks.ts'
 
 /**
  * Decides which candidates are kept, while the video is still being decoded. Candidates, boundaries and time must come
@@ -27,18 +27,18 @@ export function createPicker(release: (candidate: PickCandidate) => void = () =>
     const state = { candidates, kept, certainMs }
     while (shots.length > 0) {
       const shot = shots[0]!
-      if (!shot.opened && !openShot(shot, state)) break
-      if (!followShot(shot, state) || shot.endMs === null) break
+      if (!pickShot(shot, state) || shot.endMs === null) break
       shots.shift()
     }
     const picked = kept.takeNew()
     const pickedNow = new Set(picked.map(({ candidate }) => candidate))
     // The next shot may begin at any instant that is not yet certain, however far ahead this shot's next frame lies.
-    const neededFromMs = Math.min(shots[0]?.fromMs ?? certainMs, shots[0]?.endMs ?? certainMs)
+    const next = shots[0]
+    const neededFromMs = Math.min(next?.endMs ?? certainMs, certainMs)
     const stay: PickCandidate[] = []
     for (const candidate of candidates) {
       if (pickedNow.has(candidate)) continue
-      if (candidate.tMs >= neededFromMs) stay.push(candidate)
+      if (candidate.tMs >= neededFromMs || (next && needsStill(next, candidate))) stay.push(candidate)
       else release(candidate)
     }
     candidates = stay
@@ -50,7 +50,9 @@ export function createPicker(release: (candidate: PickCandidate) => void = () =>
       candidates.push(candidate)
     },
     boundary(boundary) {
-      shots.at(-1)!.endMs = boundary.startMs
+      const ended = shots.at(-1)!
+      ended.endMs = boundary.startMs
+      ended.endsGradually = boundary.type !== 'cut'
       shots.push(startShot(boundary))
     },
     advance,

@@ -1,7 +1,16 @@
 import { isBlank } from '../shots/blank.ts'
 import type { Boundary } from '../shots/boundary.ts'
 import { miniDistance } from '../shots/compare.ts'
-import { changedShare, type KeptFrames, type PickCandidate } from './kept-frames.ts'
+import {
+  addStill,
+  type CompositionFinder,
+  createCompositionFinder,
+  finishShot,
+  holdsStill,
+  takeFullest,
+} from './compositions.ts'
+import { isBrief, isDrawn } from './drawn-pictures.ts'
+import { changedShare, type KeptFrames, type PickCandidate, type PickedFrame } from './kept-frames.ts'
 
 /**
  * The budget: one frame for each shot, and more in a long shot that changes. Those are four seconds apart at first and
@@ -12,6 +21,11 @@ export const PICK_LIMITS = {
   openingMs: 1500,
   /** How much of the shot must be seen before its usual sharpness is known. */
   sharpnessMs: 2500,
+  /** The least distance of a brief rest to the frame before it. */
+  briefGapMs: 800,
+  briefGapGrows: 1.4,
+  /** A shorter shot that never rests is no composition. */
+  restlessMs: 600,
   beatGapMs: 4000,
   beatGapGrows: 1.25,
   beatGapAtMostMs: 12_000,
@@ -31,14 +45,26 @@ const SEEN_AT_MOST = 400
 
 /** A shot whose frames are being picked. */
 export interface PickedShot {
+  /** A drawn shot gives its compositions; a camera's shot a sharp frame near its start, and more as it changes. */
+  nature: 'unknown' | 'drawn' | 'camera'
+  compositions: CompositionFinder
+  /** The last still that the finder has seen. */
+  seenToMs: number
+  /** Stills seen while its nature is unknown, and how many of them are drawn. */
+  judged: { all: number; drawn: number }
+  /** Whether a frame of it is kept. */
+  hasKept: boolean
   startMs: number
   endMs: number | null
+  /** Whether a fade, a dissolve or a wipe ends it. */
+  endsGradually: boolean
   boundary: Boundary | null
   /** Whether its first frame is decided. */
   opened: boolean
   /** Where the search for its next frame goes on. */
   fromMs: number
   gapMs: number
+  briefGapMs: number
   last: PickCandidate | null
   /** Sharpness of the candidates considered so far. */
   seen: number[]
@@ -56,19 +82,119 @@ export interface PickState {
 export function startShot(boundary: Boundary | null): PickedShot {
   const startMs = boundary?.endMs ?? 0
   return {
+    nature: 'unknown',
+    compositions: createCompositionFinder(),
+    seenToMs: Number.NEGATIVE_INFINITY,
+    judged: { all: 0, drawn: 0 },
+    hasKept: false,
     startMs,
     endMs: null,
+    endsGradually: false,
     boundary,
     opened: false,
     fromMs: startMs,
     gapMs: PICK_LIMITS.beatGapMs,
+    briefGapMs: PICK_LIMITS.briefGapMs,
     last: null,
     seen: [],
   }
 }
 
+/** Picks frames of a shot as far as is certain. True when the shot holds no more. */
+export function pickShot(shot: PickedShot, state: PickState): boolean {
+  if (shot.nature !== 'camera') {
+    const isWhole = seeCompositions(shot, state)
+    if (isWhole && shot.nature === 'unknown') judgeNature(shot)
+    if (shot.nature === 'unknown') return false
+  }
+  if (shot.nature === 'camera') return (shot.opened || openShot(shot, state)) && followShot(shot, state)
+  return pickDrawn(shot, state)
+}
+
+/** Whether the picker may still need this still for the shot. */
+export function needsStill(shot: PickedShot, candidate: PickCandidate): boolean {
+  if (shot.nature === 'camera') return candidate.tMs >= shot.fromMs
+  if (shot.nature === 'unknown' && candidate.tMs >= shot.startMs) return true
+  return candidate.tMs > shot.seenToMs || holdsStill(shot.compositions, candidate)
+}
+
+function judgeNature(shot: PickedShot): void {
+  const { compositions, judged } = shot
+  shot.nature = compositions.hasRested || judged.drawn * 2 > judged.all ? 'drawn' : 'camera'
+}
+
+/** Shows the finder the stills that are certain. True when the whole shot was seen. */
+function seeCompositions(shot: PickedShot, state: PickState): boolean {
+  const isWhole = isComplete(shot, state.certainMs)
+  for (const candidate of inside(shot, state, Number.POSITIVE_INFINITY, { withBlank: true })) {
+    if (candidate.tMs <= shot.seenToMs || (!isWhole && candidate.tMs >= state.certainMs)) continue
+    // Judged by the stills alone, so that picks do not depend on when they come.
+    if (shot.nature === 'unknown' && candidate.tMs >= shot.startMs + PICK_LIMITS.sharpnessMs) judgeNature(shot)
+    if (shot.nature === 'camera') return false
+    shot.seenToMs = candidate.tMs
+    shot.judged.all++
+    if (isDrawn(candidate.features)) shot.judged.drawn++
+    addStill(shot.compositions, candidate)
+    keepRestless(shot, state)
+  }
+  const isShort = shot.endMs !== null && shot.endMs - shot.startMs < PICK_LIMITS.restlessMs
+  const unrested = shot.endsGradually ? 'alone' : 'counts'
+  if (isWhole) finishShot(shot.compositions, isShort ? 'never' : unrested)
+  return isWhole
+}
+
+function pickDrawn(shot: PickedShot, state: PickState): boolean {
+  for (const { candidate, ...rest } of shot.compositions.found.splice(0)) {
+    if (state.kept.isKnown(candidate, 'drawn') || isOverBudget(shot, state.kept, candidate.tMs)) continue
+    if (rest.isAtRest && isBrief(rest)) {
+      // Typing and scrolling halt often: of a shot's brief rests ever fewer are kept.
+      if (shot.last && candidate.tMs - shot.last.tMs < shot.briefGapMs) continue
+      shot.briefGapMs = Math.min(PICK_LIMITS.beatGapAtMostMs, shot.briefGapMs * PICK_LIMITS.briefGapGrows)
+    }
+    keepOfShot(shot, state.kept, { candidate, rest })
+  }
+  return isComplete(shot, state.certainMs)
+}
+
+/** A long stretch of a drawn shot that never rests is represented by its fullest picture. */
+function keepRestless(shot: PickedShot, state: PickState): void {
+  const { kept } = state
+  if (shot.nature !== 'drawn' || shot.compositions.rest !== null) return
+  const since = shot.compositions.restlessSinceMs
+  const from = Math.max(since ?? Number.POSITIVE_INFINITY, shot.last?.tMs ?? shot.startMs)
+  if (shot.seenToMs - from < shot.gapMs) return
+  const candidate = takeFullest(shot.compositions)
+  pickDrawn(shot, state)
+  if (!candidate || !hasChanged(shot.last, candidate) || kept.isKnown(candidate)) return
+  if (isOverBudget(shot, kept, candidate.tMs)) return
+  shot.gapMs = Math.min(PICK_LIMITS.beatGapAtMostMs, shot.gapMs * PICK_LIMITS.beatGapGrows)
+  keepOfShot(shot, kept, { candidate, rest: null })
+}
+
+function keepOfShot(
+  shot: PickedShot,
+  kept: KeptFrames,
+  { candidate, rest }: Pick<PickedFrame, 'candidate' | 'rest'>,
+): void {
+  const { boundary, hasKept } = shot
+  const isIntro = !boundary && candidate.tMs <= PICK_LIMITS.introMs
+  const later = isIntro ? 'intro' : 'beat'
+  const kind = boundary && !hasKept ? 'cut' : later
+  shot.hasKept = true
+  shot.last = candidate
+  kept.keep({ candidate, kind, reason: reasonOf(shot, candidate, rest), rest })
+}
+
+function reasonOf({ boundary }: PickedShot, { tMs }: PickCandidate, rest: PickedFrame['rest']): string {
+  const shot = boundary ? `Shot from ${clock(boundary.endMs)}` : 'First shot'
+  if (!rest) return `${shot}: it does not rest here; this is its fullest picture at ${clock(tMs)}.`
+  if (!rest.isAtRest) return `${shot}: its build-up is cut off; this is its fullest picture, at ${clock(tMs)}.`
+  const built = rest.steps > 0 ? `, after ${rest.steps} steps of its build-up` : ''
+  return `${shot}: complete and at rest from ${clock(rest.fromMs)} to ${clock(rest.toMs)}${built}.`
+}
+
 /** Picks the first frame of a shot. False when more of the shot must be seen first. */
-export function openShot(shot: PickedShot, state: PickState): boolean {
+function openShot(shot: PickedShot, state: PickState): boolean {
   while (true) {
     const toMs = shot.fromMs + PICK_LIMITS.openingMs
     const known = isComplete(shot, state.certainMs) ? Number.POSITIVE_INFINITY : state.certainMs
@@ -95,7 +221,7 @@ export function openShot(shot: PickedShot, state: PickState): boolean {
 }
 
 /** Picks later frames of a long shot where the picture has changed. True when the shot holds no more. */
-export function followShot(shot: PickedShot, state: PickState): boolean {
+function followShot(shot: PickedShot, state: PickState): boolean {
   while (true) {
     const endMs = shot.endMs ?? Number.POSITIVE_INFINITY
     if (shot.fromMs >= endMs) return isComplete(shot, state.certainMs)
@@ -121,7 +247,12 @@ export function followShot(shot: PickedShot, state: PickState): boolean {
 
 function keepOpening({ boundary, startMs }: PickedShot, kept: KeptFrames, candidate: PickCandidate): void {
   if (!boundary) {
-    kept.keep({ candidate, kind: 'intro', tMs: candidate.tMs, reason: 'Opening of the video.' })
+    kept.keep({
+      candidate,
+      kind: candidate.tMs <= PICK_LIMITS.introMs ? 'intro' : 'beat',
+      reason: 'Opening of the video.',
+      rest: null,
+    })
     return
   }
   const { type, through } = boundary
@@ -129,7 +260,7 @@ function keepOpening({ boundary, startMs }: PickedShot, kept: KeptFrames, candid
   const how = through ? `${type} through ${through}` : type
   const later = (Math.max(0, candidate.tMs - tMs) / 1000).toFixed(2)
   const reason = `New shot by ${how} at ${clock(tMs)}; sharp frame ${later} s into it.`
-  kept.keep({ candidate, kind: 'cut', tMs, reason })
+  kept.keep({ candidate, kind: 'cut', reason, rest: null })
 }
 
 function keepBeat(shot: PickedShot, kept: KeptFrames, candidate: PickCandidate): void {
@@ -139,15 +270,20 @@ function keepBeat(shot: PickedShot, kept: KeptFrames, candidate: PickCandidate):
   const where = isIntro ? 'Opening of the video' : 'Long shot'
   const reason = `${where}: ${share} % of the picture has changed since ${clock(last.tMs)}.`
   shot.last = candidate
-  kept.keep({ candidate, kind: isIntro ? 'intro' : 'beat', tMs: candidate.tMs, reason })
+  kept.keep({ candidate, kind: isIntro ? 'intro' : 'beat', reason, rest: null })
 }
 
 /** The shot's candidates from `fromMs` to `toMs`, without transitions and blank pictures. */
-function inside(shot: PickedShot, { candidates }: PickState, toMs: number): PickCandidate[] {
+function inside(
+  shot: PickedShot,
+  { candidates }: PickState,
+  toMs: number,
+  { withBlank = false } = {},
+): PickCandidate[] {
   const guardMs = shot.boundary?.type === 'cut' ? 0 : GUARD_MS
   const first = shot.boundary ? Math.max(shot.fromMs, shot.startMs + guardMs) : shot.fromMs
   const last = Math.min(toMs, shot.endMs ?? Number.POSITIVE_INFINITY)
-  return candidates.filter(({ tMs, features }) => tMs >= first && tMs <= last && !isBlank(features))
+  return candidates.filter(({ tMs, features }) => tMs >= first && tMs <= last && (withBlank || !isBlank(features)))
 }
 
 /** The sharp candidates in order of time, then the less sharp ones from the sharpest down, without smeared ones. */

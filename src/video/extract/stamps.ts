@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 
 /** The least distance between two full-size pictures, microseconds. */
-const STILL_SPACING_US = 249_000
+const STILL_SPACING_US = 166_000
 
 /** Selects the full-size pictures in ffmpeg by the rule of `readStamps`. Half a microsecond avoids rounding errors. */
 export const STILL_FILTER = `select='isnan(prev_selected_t)+gte(t-prev_selected_t,${(STILL_SPACING_US - 0.5) / 1e6})'`

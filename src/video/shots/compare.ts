@@ -106,7 +106,7 @@ export function compareStructure(
   after: Pick<FrameFeatures, 'picture' | 'mini'>,
 ): Structure {
   const inside = toPixels(commonBars(before.mini, after.mini) ?? NO_BARS)
-  return compareEdges(before.picture, after.picture, inside)
+  return compareEdgesInside(before.picture, after.picture, inside)
 }
 
 /** Without the cells in which a bar ends: its own edge is no edge of the picture. */
@@ -115,7 +115,7 @@ function toPixels({ top, bottom, left, right }: Bars): Bars {
   return { top: skipped(top), bottom: skipped(bottom), left: skipped(left), right: skipped(right) }
 }
 
-function compareEdges(before: Uint8Array, after: Uint8Array, { top, bottom, left, right }: Bars): Structure {
+function compareEdgesInside(before: Uint8Array, after: Uint8Array, { top, bottom, left, right }: Bars): Structure {
   let kept = 0
   let alignedA = 0
   let alignedB = 0
@@ -183,6 +183,38 @@ export function shareOfEdges(picture: Uint8Array, other: Uint8Array): number {
     }
   }
   return edges < 40 ? 0 : found / edges
+}
+
+/**
+ * How many edge pixels two 160×90 lumas have, and how many of the first one's the second has in the same place and
+ * direction at no less than half of the contrast. `where`: only beside pixels that differ by more than this.
+ */
+export function compareEdges(first: Uint8Array, second: Uint8Array, where = -1) {
+  let [edges, otherEdges, kept] = [0, 0, 0]
+  for (let row = 0; row < PICTURE_HEIGHT - 1; row++) {
+    const end = (row + 1) * PICTURE_WIDTH - 1
+    for (let at = row * PICTURE_WIDTH; at < end; at++) {
+      const ax = first[at + 1]! - first[at]!
+      const ay = first[at + PICTURE_WIDTH]! - first[at]!
+      const bx = second[at + 1]! - second[at]!
+      const by = second[at + PICTURE_WIDTH]! - second[at]!
+      const [a, b] = [Math.abs(ax) + Math.abs(ay), Math.abs(bx) + Math.abs(by)]
+      if (a < EDGE && b < EDGE) continue
+      if (
+        where >= 0 &&
+        Math.abs(first[at]! - second[at]!) <= where &&
+        Math.abs(first[at + 1]! - second[at + 1]!) <= where &&
+        Math.abs(first[at + PICTURE_WIDTH]! - second[at + PICTURE_WIDTH]!) <= where
+      )
+        continue
+      if (a >= EDGE) edges++
+      if (b >= EDGE) otherEdges++
+      if (a < EDGE || b < a / 2) continue
+      const dot = ax * bx + ay * by
+      if (dot > 0 && dot * dot >= 0.8 * (ax * ax + ay * ay) * (bx * bx + by * by)) kept++
+    }
+  }
+  return { edges, otherEdges, kept }
 }
 
 /** A straight edge over so much of the picture's width or height belongs to a window or a panel. */

@@ -1,0 +1,179 @@
+import type { FrameRest } from '../../vocabulary.ts'
+import { isBlank } from '../shots/blank.ts'
+import { changedBlocks, edgesOf, isDrawn, isHalt, LIMITS, relate } from './drawn-pictures.ts'
+import type { PickCandidate } from './kept-frames.ts'
+
+/**
+ * A stretch of a drawn shot in which the picture is complete and at rest. States that are only steps of a build-up are
+ * none: what they show is contained in the next one.
+ */
+interface Composition extends FrameRest {
+  /** The fullest picture of its rest. */
+  candidate: PickCandidate
+}
+
+/** What is known of a drawn shot so far. */
+export interface CompositionFinder {
+  previous: PickCandidate | null
+  rest: Rest | null
+  /** The composition that a later rest may still contain. */
+  open: Composition | null
+  /** The fullest picture since the last rest. */
+  fullest: { candidate: PickCandidate; edges: number } | null
+  /** Blocks that changed in the liveliest step since the last rest. */
+  liveliest: number
+  /** The instant since which nothing has rested; null while it rests. */
+  restlessSinceMs: number | null
+  hasRested: boolean
+  /** Compositions that no later still can change. */
+  found: Composition[]
+}
+
+interface Rest {
+  members: PickCandidate[]
+  fromMs: number
+  builtFromMs: number
+  /** Nothing in it held quite still. */
+  isCalmOnly: boolean
+}
+
+/** Pictures of a rest that are kept for the choice. */
+const CHOICE = 5
+/** Of a longer rest the last picture is left out: what leaves may begin slowly. */
+const LONG_MS = 500
+/** A drift rests when it lasts. */
+const DRIFT_MS = 400
+
+export function createCompositionFinder(): CompositionFinder {
+  const nothing = { previous: null, rest: null, open: null, fullest: null, restlessSinceMs: null }
+  return { ...nothing, liveliest: 0, hasRested: false, found: [] }
+}
+
+/** Whether the picture of this still may yet be picked. */
+export function holdsStill({ previous, rest, open, fullest, found }: CompositionFinder, still: PickCandidate): boolean {
+  return (
+    [previous, open?.candidate, fullest?.candidate].includes(still) ||
+    (rest?.members.includes(still) ?? false) ||
+    found.some(({ candidate }) => candidate === still)
+  )
+}
+
+/** The next still of the shot. */
+export function addStill(finder: CompositionFinder, still: PickCandidate): void {
+  const before = finder.previous
+  finder.previous = still
+  if (isBlank(still.features)) {
+    closeRest(finder)
+    giveUpOpen(finder)
+    Object.assign(finder, { previous: null, fullest: null, liveliest: 0, restlessSinceMs: still.tMs })
+    return
+  }
+  const step = before ? changedBlocks(before.features, still.features) : Number.POSITIVE_INFINITY
+  const isQuiet = step <= LIMITS.quiet
+  const isCalm = finder.liveliest >= LIMITS.lively && step <= LIMITS.calmShare * finder.liveliest
+  if (before && (isQuiet || (isCalm && isDrawn(still.features)))) {
+    addToRest(finder, { before, still, isQuiet })
+    return
+  }
+  closeRest(finder)
+  finder.restlessSinceMs ??= still.tMs
+  if (before) finder.liveliest = Math.max(finder.liveliest, step)
+  const edges = edgesOf(still.features)
+  if (!finder.fullest || edges >= finder.fullest.edges) finder.fullest = { candidate: still, edges }
+}
+
+/** The shot has ended. `unrested`: whether its last stretch counts that never rested; `alone`: for want of a rest. */
+export function finishShot(finder: CompositionFinder, unrested: 'counts' | 'alone' | 'never'): void {
+  closeRest(finder)
+  if (unrested === 'counts' || (unrested === 'alone' && !finder.hasRested)) closeRestless(finder)
+  giveUpOpen(finder)
+}
+
+/** The fullest picture since the last rest. Nothing before it waits for a fuller state any longer. */
+export function takeFullest(finder: CompositionFinder): PickCandidate | undefined {
+  giveUpOpen(finder)
+  const taken = finder.fullest?.candidate
+  finder.fullest = null
+  return taken
+}
+
+function addToRest(
+  finder: CompositionFinder,
+  { before, still, isQuiet }: { before: PickCandidate; still: PickCandidate; isQuiet: boolean },
+): void {
+  const rest = finder.rest ?? startRest(before, { builtFromMs: finder.restlessSinceMs ?? before.tMs, isCalmOnly: true })
+  finder.rest = rest
+  if (isQuiet) rest.isCalmOnly = false
+  if (!rest.isCalmOnly && changedBlocks(rest.members[0]!.features, still.features) > LIMITS.same) {
+    // What grows slowly rests between any two stills, and is another state after some of them.
+    closeRest(finder)
+    finder.rest = startRest(still, { builtFromMs: still.tMs, isCalmOnly: false })
+  } else {
+    rest.members.push(still)
+    // The first stays, to be compared with. Of the others the oldest goes.
+    if (rest.members.length > CHOICE) rest.members.splice(1, 1)
+  }
+  if (!finder.rest?.isCalmOnly) Object.assign(finder, { fullest: null, liveliest: 0, restlessSinceMs: null })
+}
+
+function startRest(still: PickCandidate, more: Pick<Rest, 'builtFromMs' | 'isCalmOnly'>): Rest {
+  return { members: [still], fromMs: still.tMs, ...more }
+}
+
+function closeRest(finder: CompositionFinder): void {
+  const { rest } = finder
+  finder.rest = null
+  if (!rest || rest.members.length < 2 || (rest.isCalmOnly && !isDrift(rest.members))) return
+  finder.hasRested = true
+  const { members, fromMs, builtFromMs } = rest
+  const toMs = members.at(-1)!.tMs
+  const candidate = choose(members, toMs - fromMs)
+  const edges = edgesOf(candidate.features)
+  settle(finder, { candidate, edges, fromMs, toMs, builtFromMs, steps: 0, isAtRest: true })
+}
+
+/** The fullest picture of a stretch that never rested, where it shows more than the rest before. */
+function closeRestless(finder: CompositionFinder): void {
+  if (!finder.fullest) return
+  const { candidate, edges } = finder.fullest
+  finder.fullest = null
+  const { tMs } = candidate
+  const builtFromMs = finder.restlessSinceMs ?? tMs
+  const shown = { candidate, edges, fromMs: tMs, toMs: tMs, builtFromMs, steps: 0, isAtRest: false }
+  if (!finder.open || relate(finder.open, shown) === 'grows') settle(finder, shown)
+}
+
+function settle(finder: CompositionFinder, next: Composition): void {
+  const { open } = finder
+  if (open) {
+    const relation = relate(open, next)
+    if (relation === 'leaves') return
+    if (relation === 'new') giveUpOpen(finder, next)
+    else {
+      next.steps = open.steps + (relation === 'grows' ? 1 : 0)
+      next.builtFromMs = open.builtFromMs
+    }
+  }
+  finder.open = next
+}
+
+/** No later state contains the open composition. */
+function giveUpOpen(finder: CompositionFinder, next?: Composition): void {
+  if (finder.open && !(next && isHalt(finder.open, next))) finder.found.push(finder.open)
+  finder.open = null
+}
+
+/** The last of the fullest pictures. */
+function choose(members: readonly PickCandidate[], lengthMs: number): PickCandidate {
+  const usable = lengthMs >= LONG_MS ? members.slice(0, -1) : members
+  const edges = usable.map(({ features }) => edgesOf(features))
+  const fullest = Math.max(...edges)
+  return usable.findLast((_, n) => edges[n]! >= 0.99 * fullest)!
+}
+
+/** Whether pictures that never hold still move on steadily with all they show. */
+function isDrift(members: readonly PickCandidate[]): boolean {
+  const [first, last] = [members[0]!, members.at(-1)!]
+  const [a, b] = [edgesOf(first.features), edgesOf(last.features)]
+  return last.tMs - first.tMs >= DRIFT_MS && Math.abs(a - b) <= LIMITS.calmEdges * Math.max(a, b)
+}

@@ -1,0 +1,119 @@
+import type { FrameRest } from '../../vocabulary.ts'
+import { compareEdges } from '../shots/compare.ts'
+import { type FrameFeatures, PICTURE_HEIGHT, PICTURE_WIDTH } from '../shots/features.ts'
+
+/** How drawn pictures compare: motion graphics, slides and screens, whose grounds are flat and without noise. */
+
+/**
+ * Blocks are of 2×2 pixels of 160×90, edges of its pixels. Values were set on films of motion graphics that `bench
+ * picks` makes, of seeds kept for tuning.
+ */
+export const LIMITS = {
+  /** A block has changed when its luma differs by more. Compression and grain stay below. */
+  changedBy: 10,
+  /** So few blocks may change between two stills at rest: a caret, a clock. */
+  quiet: 6,
+  /** A slow drift rests where it changes by less than this share of the liveliest step before. */
+  calmShare: 0.4,
+  /** Steps below this are no build-up to be compared with. */
+  lively: 40,
+  /** A drift keeps its edges, a slow fade loses them. */
+  calmEdges: 0.08,
+  /** Two rests show the same where fewer blocks differ. */
+  same: 12,
+  /** Two pictures are alike where so few differ, and most edges stand in both. */
+  alike: 90,
+  alikeEdges: 0.85,
+  /** So few differ between an overshoot and its end. */
+  little: 150,
+  /** Of a step's edges so many stand in what it was built up to. */
+  contained: 0.8,
+  /** Where the pictures differ, the step may lose so much of its own edges there, and of those that came. */
+  lostOfOwn: 0.35,
+  lostOfNew: 0.12,
+  /** A caret is lost, too. */
+  lostAlways: 6,
+  /** A step of a build-up adds edges; a panel that changes its colour does not. */
+  added: 10,
+  /** A drawn picture is flat over so much of its area. */
+  flatShare: 0.7,
+} as const
+
+/** A state of a scene: its picture, how much it shows, and how long it lasted. */
+type State = Pick<FrameRest, 'edges' | 'fromMs' | 'toMs' | 'isAtRest'> & { candidate: { features: FrameFeatures } }
+
+/** So short a rest is a halt, where another one follows so soon. */
+const BRIEF_MS = 300
+const SOON_MS = 600
+/** More than the distance of two stills. */
+const NEXT_STILL_MS = 250
+
+/** Whether it rested for an instant only. */
+export function isBrief({ fromMs, toMs }: Pick<State, 'fromMs' | 'toMs'>): boolean {
+  return toMs - fromMs < BRIEF_MS
+}
+
+/** Whether a state is a short halt right before a long rest. */
+export function isHalt(earlier: State, later: State): boolean {
+  return isBrief(earlier) && !isBrief(later) && later.fromMs - earlier.toMs < SOON_MS
+}
+
+/** Pixels of edges at 160×90. */
+export function edgesOf({ picture }: Pick<FrameFeatures, 'picture'>): number {
+  return compareEdges(picture, picture).edges
+}
+
+/** What a later state is to an earlier one. */
+export function relate(earlier: State, later: State): 'same' | 'grows' | 'leaves' | 'new' {
+  const [a, b] = [earlier.candidate.features, later.candidate.features]
+  const changed = changedBlocks(a, b)
+  if (changed <= LIMITS.same) return 'same'
+  // The last breath of a movement: an overshoot holds still for an instant, then settles.
+  const gapMs = later.fromMs - earlier.toMs
+  const isOneMovement = gapMs < NEXT_STILL_MS || (isBrief(earlier) && gapMs < SOON_MS)
+  if (isOneMovement && later.isAtRest && changed <= LIMITS.little && later.edges >= 0.8 * earlier.edges) return 'grows'
+  if (later.edges >= earlier.edges) return isPartOf(a, b) ? 'grows' : 'new'
+  return isPartOf(b, a) ? 'leaves' : 'new'
+}
+
+/**
+ * Whether the fuller picture shows all of the part: the part's edges stand there too, and where the pictures differ the
+ * part has ground. A panel that changes its content keeps most edges of the whole, but few of those where it changed.
+ */
+function isPartOf(part: FrameFeatures, whole: FrameFeatures): boolean {
+  const all = compareEdges(part.picture, whole.picture)
+  if (all.kept < LIMITS.contained * all.edges) return false
+  const changed = compareEdges(part.picture, whole.picture, LIMITS.changedBy)
+  const lost = changed.edges - changed.kept
+  const mayLose = Math.min(LIMITS.lostOfOwn * changed.edges, LIMITS.lostOfNew * changed.otherEdges)
+  return lost <= Math.max(LIMITS.lostAlways, mayLose) && changed.otherEdges - changed.kept >= LIMITS.added
+}
+
+/** Whether a person would call two drawn pictures the same one: a line more in a full window is no other picture. */
+export function looksTheSame(a: FrameFeatures, b: FrameFeatures): boolean {
+  const changed = changedBlocks(a, b)
+  if (changed <= LIMITS.same || changed > LIMITS.alike) return changed <= LIMITS.same
+  const { edges, otherEdges, kept } = compareEdges(a.picture, b.picture)
+  return kept >= LIMITS.alikeEdges * Math.max(edges, otherEdges)
+}
+
+export function changedBlocks({ picture: a }: FrameFeatures, { picture: b }: FrameFeatures): number {
+  let changed = 0
+  for (let row = 0; row < PICTURE_HEIGHT; row += 2) {
+    const end = (row + 1) * PICTURE_WIDTH
+    for (let at = row * PICTURE_WIDTH; at < end; at += 2) {
+      const below = at + PICTURE_WIDTH
+      const sum = a[at]! + a[at + 1]! + a[below]! + a[below + 1]! - b[at]! - b[at + 1]! - b[below]! - b[below + 1]!
+      if (Math.abs(sum) > 4 * LIMITS.changedBy) changed++
+    }
+  }
+  return changed
+}
+
+/** Whether most of the picture is flat, as a drawn ground is. */
+export function isDrawn({ picture }: Pick<FrameFeatures, 'picture'>): boolean {
+  let flat = 0
+  for (let i = 0; i < picture.length - 161; i++)
+    if (Math.abs(picture[i + 1]! - picture[i]!) <= 2 && Math.abs(picture[i + 160]! - picture[i]!) <= 2) flat++
+  return flat >= LIMITS.flatShare * picture.length
+}
