@@ -6,7 +6,9 @@ const DAY_MS = 86_400_000
 const USUAL_DAYS = 30
 const MOST_DAYS = 366
 
-export const dayParameter = z.iso.date('must be a day such as 2026-11-22')
+export const dayParameter = z.iso
+  .date('must be a day such as 2026-11-22')
+  .refine((day) => day >= '1970-01-01', 'must be a day from 1970-01-01 on')
 
 function toDay(date: Date): string | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString().slice(0, 10)

@@ -94,6 +94,8 @@ test.each([
   ['saves?limit=0', /whole number/],
   ['saves?format=xml', /must be one of json, csv/],
   ['saves?account=a', /unknown parameter/],
+  ['saves?to=0001-01-01', /from 1970-01-01 on/],
+  ['activity?from=0000-12-31', /from 1970-01-01 on/],
 ])('%s is refused with what is allowed', async (path, message) => {
   const { status, json } = await get(path)
   expect([status, json.code]).toEqual([400, 'invalid_request'])
