@@ -12,6 +12,7 @@ import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { seedVideo } from '../test/support/seed.ts'
 import type { About } from './support/bench.ts'
 import { JUDGED_FRAMES, JUDGED_QUERIES } from './support/judged.ts'
+import { LANGUAGE_PHRASES } from './support/judged-languages.ts'
 import { PHRASE_FRAMES, PHRASES } from './support/judged-phrases.ts'
 import { seedLibrary } from './support/library.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
@@ -50,17 +51,35 @@ interface Judged {
  * Meilisearch joins with MEILI_URL and MEILI_KEY.
  */
 export const about: About = {
-  measures: 'How well `/api/search` orders frames for 90 judged queries and 60 phrases: nDCG@10 and recall@20.',
+  measures:
+    'How well `/api/search` orders frames for 90 judged queries, 60 phrases, and 60 phrases in twelve languages: ' +
+    'nDCG@10 and recall@20. A full match that no judge wanted is wrong.',
   against: 'the ideal order of the judged frames, which has 1.',
   figures: [
     { what: 'PostgreSQL, nDCG@10', at: ['engines', 'postgres', 'ndcg_at_10'] },
     { what: 'PostgreSQL, recall@20', at: ['engines', 'postgres', 'recall_at_20'] },
     { what: 'PostgreSQL, phrases, nDCG@10', at: ['engines', 'postgres', 'phrases_ndcg_at_10'], atLeast: 0.8 },
     { what: 'PostgreSQL, 20 phrases held apart, nDCG@10', at: ['engines', 'postgres', 'held_ndcg_at_10'] },
+    {
+      what: 'PostgreSQL, 40 phrases in five languages, nDCG@10',
+      at: ['engines', 'postgres', 'languages_ndcg_at_10'],
+      atLeast: 0.9,
+    },
+    { what: 'PostgreSQL, full matches of these that are wrong', at: ['engines', 'postgres', 'wrong_full'], atMost: 0 },
     { what: 'Meilisearch, nDCG@10', at: ['engines', 'meilisearch', 'ndcg_at_10'] },
     { what: 'Meilisearch, recall@20', at: ['engines', 'meilisearch', 'recall_at_20'] },
     { what: 'Meilisearch, phrases, nDCG@10', at: ['engines', 'meilisearch', 'phrases_ndcg_at_10'], atLeast: 0.8 },
     { what: 'Meilisearch, 20 phrases held apart, nDCG@10', at: ['engines', 'meilisearch', 'held_ndcg_at_10'] },
+    {
+      what: 'Meilisearch, 40 phrases in five languages, nDCG@10',
+      at: ['engines', 'meilisearch', 'languages_ndcg_at_10'],
+      atLeast: 0.9,
+    },
+    {
+      what: 'Meilisearch, full matches of these that are wrong',
+      at: ['engines', 'meilisearch', 'wrong_full'],
+      atMost: 0,
+    },
   ],
 }
 
@@ -76,8 +95,10 @@ export async function run(args: string[]): Promise<object | undefined> {
   const scores: Record<string, Score[]> = {}
   const note: Note = (engine, score) => {
     scores[engine] = [...(scores[engine] ?? []), score]
-    if (values.verbose && score.ndcg < 0.9 && score.kind !== 'held')
+    if (values.verbose && score.ndcg < 0.9 && !score.kind.endsWith('held'))
       console.log(`${engine}: ${score.q}: nDCG ${score.ndcg.toFixed(2)}, recall ${score.recall.toFixed(2)}`)
+    if (values.verbose && score.kind === 'languages tuned' && score.wrong > 0)
+      console.log(`${engine}: ${score.q}: ${score.wrong} wrong`)
   }
   await judgeWords(Number(values.frames), note)
   await judgePhrases(note)
@@ -97,6 +118,9 @@ export async function run(args: string[]): Promise<object | undefined> {
           held_ndcg_at_10: ndcg(of('held')),
           suggested_ndcg_at_10: ndcg(of('suggested')),
           phrases: of('suggested', 'tuned', 'held').length,
+          languages_tuned_ndcg_at_10: ndcg(of('languages tuned')),
+          languages_ndcg_at_10: ndcg(of('languages held')),
+          wrong_full: of('languages held').reduce((sum, score) => sum + score.wrong, 0),
         },
       ]
     }),
@@ -109,10 +133,12 @@ export async function run(args: string[]): Promise<object | undefined> {
 }
 
 interface Score {
-  kind: 'words' | keyof typeof PHRASES
+  kind: 'words' | keyof typeof PHRASES | `languages ${keyof typeof LANGUAGE_PHRASES}`
   q: string
   ndcg: number
   recall: number
+  /** Full matches that no judge wanted. */
+  wrong: number
 }
 type Note = (engine: string, score: Score) => void
 
@@ -148,6 +174,8 @@ async function judgePhrases(note: Note): Promise<void> {
   }
   const judge = openJudge(db, note)
   for (const kind of ['suggested', 'tuned', 'held'] as const) await judge(kind, PHRASES[kind].map(withIds(ids)))
+  for (const kind of ['tuned', 'held'] as const)
+    await judge(`languages ${kind}`, LANGUAGE_PHRASES[kind].map(withIds(ids)))
 }
 
 const withIds =
@@ -176,8 +204,10 @@ function openJudge(db: Db, note: Note): (kind: Score['kind'], judged: readonly J
     if (sink) await rebuildMirror({ db, sink })
     for (const [name, search] of Object.entries(engines)) {
       for (const { q, wanted } of judged) {
-        const ids = (await search.search({ q, limit: 20 })).frames.map(({ document }) => document.id)
-        note(name, { kind, q, ndcg: ndcgAt(10, ids, wanted), recall: recallAt(20, ids, wanted) })
+        const { frames: hits } = await search.search({ q, limit: 20 })
+        const ids = hits.map(({ document }) => document.id)
+        const wrong = hits.filter(({ document, missing }) => !missing && !wanted.has(document.id)).length
+        note(name, { kind, q, ndcg: ndcgAt(10, ids, wanted), recall: recallAt(20, ids, wanted), wrong })
       }
     }
   }

@@ -179,7 +179,7 @@ export interface FrameQuery {
   provenance?: boolean
   /** A first page with fewer frames is followed by the next best, up to this number. */
   fill?: number
-  /** Where nothing is found, count what fewer conditions would find. */
+  /** Count the frames that have every word; where nothing is found, what fewer conditions would find. */
   loosen?: boolean
 }
 
@@ -228,7 +228,7 @@ export interface FramePage {
   loosened?: Loosened[]
   /** Only of a query with words. */
   readAs?: ReadAs
-  /** How many frames have every word; only of a query with words and `fill`. */
+  /** How many frames have every word; only of a query with words and `loosen`. */
   full?: number
   total?: number
   facets?: FacetCounts

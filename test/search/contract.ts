@@ -1,5 +1,6 @@
 import { describeChanges, describeEmpty } from './contract/changes.ts'
 import type { Engine } from './contract/engine.ts'
+import { describeKinds } from './contract/kinds.ts'
 import { describePhrases } from './contract/phrases.ts'
 import { describeScripts } from './contract/scripts.ts'
 import { describeDuplicates, describeSimilar } from './contract/similar.ts'
@@ -12,6 +13,7 @@ export function describeContract(name: string, open: () => Promise<Engine>): voi
   describeEmpty(name, open)
   describeWords(name, open)
   describePhrases(name, open)
+  describeKinds(name, open)
   describeScripts(name, open)
   describeSpellings(name, open)
   describeNames(name, open)

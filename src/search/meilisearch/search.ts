@@ -57,7 +57,7 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
     return {
       frames,
       ...(facets ? { facets, total } : {}),
-      ...(query.fill === undefined ? {} : { full: total }),
+      ...(query.loosen ? { full: total } : {}),
       readAs: readAsOf(question, senses),
     }
   }

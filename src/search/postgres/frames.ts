@@ -82,7 +82,7 @@ export async function findInWords(
     frames: hitsOf(rows, matcher),
     ...counted,
     readAs: readAsOf(question, senses, letGo, set?.level ?? 0),
-    ...(fill === undefined ? {} : { full: await countFull(reads, query, set, rows.length) }),
+    ...(loosen ? { full: await countFull(reads, query, set, rows) } : {}),
     ...(isAdvised ? { loosened: await adviceFor(reads, filters, asked) } : {}),
     ...(room > 0
       ? { nextBest: hitsOf(await findNextBest(reads, asked, set!, rows.at(-1)?.score, room), matcher) }
@@ -98,10 +98,11 @@ async function countFull(
   reads: Snapshot,
   { page, pageSize }: FrameQuery,
   set: MatchSet | undefined,
-  rows: number,
+  rows: readonly FoundFrame[],
 ): Promise<number> {
   if (!set?.isFull) return 0
-  if (page === 1 && rows < pageSize) return rows
+  if (page === 1 && rows.length < pageSize) return rows.length
+  if (rows[0]?.total) return rows[0].total
   const [row] = await rowsOf<{ n: number }>(reads, sql`select count(*)::int as n from ${FRAMES} where ${set.where}`)
   return row!.n
 }
@@ -167,6 +168,8 @@ interface FoundFrame {
   score: number
   /** Whether each frame of its set meets the nth of the concepts found. */
   held: boolean[] | null
+  /** How many frames its set has, where that was counted. */
+  total?: number | null
   doc: FrameDocument
 }
 
@@ -179,11 +182,11 @@ const findFew = (reads: Executor, set: MatchSet, limit: number): Promise<FoundFr
   )
 
 /** The documents of these rows. The index alone cuts a page: documents are read for its rows only. */
-const readFrames = (reads: Executor, page: SQL, order: string): Promise<FoundFrame[]> =>
+const readFrames = (reads: Executor, page: SQL, order: string, also = sql``): Promise<FoundFrame[]> =>
   rowsOf<FoundFrame>(
     reads,
     sql`
-    select p.score, p.held, d.doc from (${page}) p
+    select p.score, p.held${also}, d.doc from (${page}) p
      cross join lateral (
        select doc from ${DOCUMENTS} held where held.kind = 'frames' and held.id = p.id offset 0) d
      order by ${sql.raw(order)}`,
@@ -205,9 +208,12 @@ async function findPage(reads: Snapshot, query: FrameQuery, set: MatchSet): Prom
   const order = `${tiers ? 'tier, ' : ''}${ORDERS.relevance}`
   const source = tiers ? tieredFrames(set, tiers) : ranked(set.where, undefined)
   const columns = tiers ? sql`${COLUMNS}, tier` : COLUMNS
-  const rows = sql`select ${columns} from ${set.scored(source)} order by ${sql.raw(order)}
+  // The barrier keeps words out of the rows that are counted.
+  const matches = sql`(select ${columns} from ${set.scored(source)} offset 0) matches`
+  const rows = sql`select ${columns}, ${query.loosen && !tiers ? sql`count(*) over ()::int` : sql`null::int`} as total
+                     from ${matches} order by ${sql.raw(order)}
                     limit ${pageSize} offset ${offset - (tiers?.from ?? 0)}`
-  return readFrames(reads, rows, order)
+  return readFrames(reads, rows, order, sql`, p.total`)
 }
 
 /** The places by strength of the tiers that a page needs. */

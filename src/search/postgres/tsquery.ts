@@ -53,18 +53,15 @@ export const inSynonyms = ({ called }: Sense): Query => eitherOf(called.map((wor
 /** What it may stand for where the library has it in no form. */
 function inGuesses({ guesses, words }: Sense): Query {
   if (!guesses) return undefined
-  const { longer, parts, close, pairs } = guesses
+  const { longer, begins, parts, close, pairs } = guesses
   return eitherOf([
     ...[...longer, ...close].flatMap((word) => [quoted(word), quoted(nameLexeme(word))]),
     // On-screen text alone is of class C.
     ...parts.map((word) => `${quoted(word)}:C`),
     ...pairs.map((pair) => phraseOf(pair)),
-    ...(longer.length >= MAX_LISTED ? [`${quoted(words[0]!)}:*`] : []),
+    ...(begins ? [`${quoted(words[0]!)}:*`] : []),
   ])
 }
-/** Of longer words no more than this are looked up. */
-const MAX_LISTED = 24
-
 /** By a word, an attribute or a synonym, or else by what it may stand for. */
 export const anyOf = (sense: Sense): Query =>
   eitherOf([inTexts(sense), inAttributes(sense), inSynonyms(sense), inGuesses(sense)])

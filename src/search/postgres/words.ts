@@ -1,5 +1,13 @@
 import type { Concept } from '../text/query.ts'
-import { type Candidate, guessesOf, isMet, isPartSearchable, type Sense, sensesOf } from '../text/senses.ts'
+import {
+  type Candidate,
+  type Guesses,
+  guessesOf,
+  isMet,
+  isPartSearchable,
+  type Sense,
+  sensesOf,
+} from '../text/senses.ts'
 import { typosAllowed } from '../text/typos.ts'
 import { beginningOf, stemOf } from '../text/word-forms.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -55,12 +63,15 @@ function knownIn(scope: Scope, held: ReadonlyMap<string, ReadonlySet<string>>) {
   }
 }
 
-/** Looks for what is meant by words that a scope has in no form. The last word of a name may be a beginning anyway. */
+/** Looks for what is meant by words that the library has in no form. The last word of a name may be a beginning anyway. */
 async function addGuesses(reads: Snapshot, found: ReadonlyMap<Scope, Sense[]>): Promise<void> {
+  const held = new Set([...found.values()].flatMap((senses) => senses.filter(hasWord).map(({ text }) => text)))
   const open = [...found].flatMap(([scope, senses]) =>
-    senses
-      .filter((sense) => !isMet(sense) || (scope !== 'frames' && sense.unfinished))
-      .map((sense) => ({ scope, sense, word: sense.words[0]! })),
+    senses.flatMap((sense) => {
+      if (scope !== 'frames' && sense.unfinished) sense.guesses = ANY_LONGER
+      const isKnown = scope === 'frames' ? isMet(sense) : held.has(sense.text)
+      return isKnown ? [] : [{ scope, sense, word: sense.words[0]! }]
+    }),
   )
   if (open.length === 0) return
   const rows = await reads.kept<Candidate & { n: number }>('question_guesses', GUESSES, [
@@ -68,14 +79,19 @@ async function addGuesses(reads: Snapshot, found: ReadonlyMap<Scope, Sense[]>): 
     open.map(({ word }) => word),
     open.map(({ sense }) => sense.unfinished),
     open.map(({ scope, word }) => scope === 'frames' && isPartSearchable(word)),
-    open.map(({ sense, word }) => !isMet(sense) && typosAllowed(word) > 0),
-    open.map(({ sense }) => !isMet(sense)),
+    open.map(({ word }) => typosAllowed(word) > 0),
   ])
   const byWord = Map.groupBy(rows, ({ n }) => n)
   open.forEach(({ sense, word }, n) => {
-    sense.guesses = guessesOf(word, byWord.get(n + 1) ?? [])
+    const guesses = guessesOf(word, byWord.get(n + 1) ?? [])
+    sense.guesses = { ...guesses, begins: guesses.begins || sense.guesses?.begins === true }
   })
 }
+
+const hasWord = ({ exact, forms, joins }: Sense): boolean =>
+  exact || joins.length > 0 || forms.every((list) => list.length > 0)
+
+const ANY_LONGER: Guesses = { longer: [], begins: true, parts: [], close: [], pairs: [] }
 
 const unique = (words: readonly string[]): string[] => [...new Set(words)]
 
@@ -96,17 +112,16 @@ select s.scope, w.word from unnest((select $2::text[])) as b(beginning)
     order by word limit 60) w`
 
 /**
- * $1: scopes; $2: a word of each; then whether longer words, words with this part, typos, and two words in a row are
- * looked for. With a limit each word is looked up in the index. A join would read all words.
+ * $1: scopes; $2: a word of each; then whether longer words, words with this part, and typos are looked for. With a limit each word is looked up in the index. A join would read all words.
  */
 const GUESSES = `
 select q.n::int, w.word, w.how
   from unnest((select $1::text[]), (select $2::text[]), (select $3::bool[]), (select $4::bool[]),
-              (select $5::bool[]), (select $6::bool[])) with ordinality as q(scope, word, longer, part, typo, pair, n)
+              (select $5::bool[])) with ordinality as q(scope, word, longer, part, typo, n)
  cross join lateral (
   (select word, 'longer' as how from library_search.words w
     where q.longer and w.scope = q.scope and w.word > q.word and w.word < q.word || chr(1114111)
-    order by length(word), word limit 24)
+    order by length(word), word limit 25)
   union all
   (select word, 'part' from library_search.words w
     where q.part and w.scope = 'screen' and w.word like '%' || q.word || '%'
@@ -127,7 +142,7 @@ select q.n::int, w.word, w.how
   (select one.word || ' ' || other.word, 'pair' from generate_series(1, length(q.word) - 1) as cut
     cross join lateral (
       select word from library_search.words
-       where q.pair and length(q.word) > 2 and scope = q.scope and word = left(q.word, cut) limit 1) one
+       where length(q.word) > 2 and scope = q.scope and word = left(q.word, cut) limit 1) one
     cross join lateral (
       select word from library_search.words where scope = q.scope and word = substr(q.word, cut + 1) limit 1) other)
  ) w`

@@ -1,3 +1,6 @@
+import { fold } from './fold.ts'
+import { foreignFunctionWords, particles } from './foreign-words.ts'
+
 /** Words that carry no meaning by themselves, and how people ask for pictures: they weigh nothing in a question. */
 
 const WORDS = `
@@ -16,16 +19,18 @@ const REQUESTS = `
   frames, shots, scenes, clips, videos, films, images, pictures, stills, film stills, in frame, in the frame, in shot,
   in the shot, in the picture, launch video, launch videos, launch film, launch films, product video, product videos,
   product film, product films, lots of, a lot of, plenty of, in front of, look like,
-  looks like, showing, featuring, containing, using
+  looks like, showing, featuring, containing, using, van een, van het, van de
 `
 
 /** What follows a word that names an attribute and adds nothing: a macro shot, a dark background. */
-const GENERIC = /^(?:shot|frame|scene|clip|image|picture|still|background|backdrop|bg)s?$/
+const GENERIC =
+  /^(?:(?:shot|frame|scene|clip|image|picture|still|background|backdrop|bg|tone|hue|shade|colou?r)s?|hintergrund|fond|fondo|fundo|sfondo|achtergrond|tlo|背景|배경)$/
 
-const FUNCTION_WORDS: ReadonlySet<string> = new Set(WORDS.trim().split(/\s+/))
+const FUNCTION_WORDS: ReadonlySet<string> = new Set([...WORDS.trim().split(/\s+/), ...foreignFunctionWords().map(fold)])
+const PARTICLES = new RegExp(`^(?:${particles().join('|')})+$`)
 const REQUEST_PHRASES: ReadonlySet<string> = new Set(REQUESTS.trim().split(/,\s+/))
 
-export const isFunctionWord = (word: string): boolean => FUNCTION_WORDS.has(word)
+export const isFunctionWord = (word: string): boolean => FUNCTION_WORDS.has(word) || PARTICLES.test(word)
 
 export const isGeneric = (word: string): boolean => GENERIC.test(word)
 

@@ -4,7 +4,7 @@ import { Matcher } from './match.ts'
 import { readQuestion } from './question.ts'
 import { type Guesses, sensesOf } from './senses.ts'
 
-const NOTHING: Guesses = { longer: [], parts: [], close: [], pairs: [] }
+const NOTHING: Guesses = { longer: [], begins: false, parts: [], close: [], pairs: [] }
 
 /** A text of a library that has every word of the question; `guesses`: of its last word, which the library lacks. */
 function explain(text: string, q: string, guesses?: Partial<Guesses>) {
@@ -33,7 +33,8 @@ test('highlighting escapes everything and marks only what was asked for', () => 
 test('characters are marked as one stretch, wherever they stand; a long text without spaces is cut around them', () => {
   expect(mark('新しい東京の写真、東と京', '東京')).toBe('新しい<em>東京</em>の写真、東と京')
   expect(mark('東京 京都', '京')).toBe('東<em>京</em> <em>京</em>都')
-  expect(mark('iPhone15を発売', 'iphone15を')).toBe('<em>iPhone15を</em>発売')
+  // A particle weighs nothing.
+  expect(mark('iPhone15を発売', 'iphone15を')).toBe('<em>iPhone15</em>を発売')
   expect(mark('かき', 'がぎ')).toBeUndefined()
   expect(mark('ฉันรักนี้', 'น')).toBe('ฉั<em>น</em>รัก<em>นี้</em>')
   const html = mark(`Intro ${'𠮷い'.repeat(100)}東京${'がん'.repeat(200)}`, '東京')!

@@ -152,9 +152,8 @@ function verdictsOf(word: string, sense: Sense): Verdict[] {
     sameWord(asked, word) ? [{ sense, nth: words.length > 1 ? n : -1, kind: 'word' }] : [],
   )
   if (verdicts.length > 0 || !guesses) return verdicts
-  const { longer, parts, close } = guesses
-  if (longer.includes(word) || (longer.length > 0 && word.startsWith(words[0]!)))
-    return [{ sense, nth: -1, kind: 'beginning' }]
+  const { longer, begins, parts, close } = guesses
+  if (longer.includes(word) || (begins && word.startsWith(words[0]!))) return [{ sense, nth: -1, kind: 'beginning' }]
   if (parts.includes(word)) return [{ sense, nth: -1, kind: 'part' }]
   return close.includes(word) ? [{ sense, nth: -1, kind: 'typo' }] : []
 }

@@ -1,6 +1,8 @@
 import { ATTRIBUTE_WORDS } from '../attribute-words.ts'
+import { foreignPhrases } from './foreign-words.ts'
+import { runsOf } from './query.ts'
 import { sameAs, sameWords } from './same-words.ts'
-import { nameKey } from './tokens.ts'
+import { nameKey, tokenize } from './tokens.ts'
 import { editDistance } from './typos.ts'
 
 /** What words name: `attribute=value` by the words in a row. */
@@ -17,9 +19,44 @@ const TABLE: ReadonlyMap<string, readonly string[]> = tableOf(
   ),
 )
 
+/** Words of other languages. Where the table writes a `*`, a word may end otherwise. */
+const FOREIGN_ROWS = foreignPhrases(Object.keys(ATTRIBUTE_WORDS.zone)).map(({ phrase, named }) => {
+  const tokens = tokenize(phrase)
+  const words = runsOf(tokens).map((run) => {
+    const word = run.map(({ word: part }) => part).join('')
+    return phrase[run.at(-1)!.end] === '*' ? `${word}*` : word
+  })
+  return { words, named }
+})
+const OPEN_WORDS: ReadonlySet<string> = new Set(
+  FOREIGN_ROWS.flatMap(({ words }) => words.flatMap((word) => (word.endsWith('*') ? [word.slice(0, -1)] : []))),
+)
+const MAX_ENDING = 2
+const FOREIGN = groupedBy(FOREIGN_ROWS.map(({ words, named }) => ({ key: words.map(openWord).join(' '), named })))
+
+/** A word as the table of other languages has it: without its ending. */
+function openWord(word: string): string {
+  if (word.endsWith('*')) return word
+  for (let cut = 0; cut <= MAX_ENDING; cut++) {
+    const open = word.slice(0, word.length - cut)
+    if (OPEN_WORDS.has(open)) return `${open}*`
+  }
+  return word
+}
+
+/** The longest word of the table that characters in a row begin with. */
+export function namedRun(characters: string): string | undefined {
+  for (let length = Math.min(characters.length, MAX_RUN_NAME); length > 0; length--) {
+    const run = characters.slice(0, length)
+    if (FOREIGN.has(run)) return run
+  }
+  return undefined
+}
+const MAX_RUN_NAME = Math.max(...FOREIGN_ROWS.map(({ words }) => (words.length === 1 ? words[0]!.length : 0)))
+
 /** Every word by itself that names something or means the same as others, with what it means. */
 export const namedSenses = (): (Meaning & { word: string })[] =>
-  [...new Set([...TABLE.keys(), ...sameWords()])].flatMap((word) => {
+  [...new Set([...TABLE.keys(), ...FOREIGN.keys(), ...sameWords()])].flatMap((word) => {
     const meaning = word.includes(' ') ? undefined : meaningOf([word], {})
     return meaning ? [{ word, ...meaning }] : []
   })
@@ -124,18 +161,20 @@ function plainNames(named: readonly string[]): string[][] {
 }
 
 function lookUp(phrase: string, techniques: NamedWords): readonly string[] | undefined {
-  const one = TABLE.get(phrase)
+  const one = TABLE.get(phrase) ?? FOREIGN.get(phrase.split(' ').map(openWord).join(' '))
   const other = Object.hasOwn(techniques, phrase) ? techniques[phrase] : undefined
   return one && other ? [...new Set([...one, ...other])] : (one ?? other)
 }
 
 function tableOf(rows: readonly { phrase: string; named: string }[]): Map<string, readonly string[]> {
-  const table = new Map<string, string[]>()
-  for (const { phrase, named } of rows) {
-    const key = nameKey(phrase)
-    if (key === '') continue
+  return groupedBy(rows.map(({ phrase, named }) => ({ key: nameKey(phrase), named })))
+}
+
+function groupedBy(rows: readonly { key: string; named: string }[]): Map<string, readonly string[]> {
+  const table = new Map<string, readonly string[]>()
+  for (const { key, named } of rows) {
     const held = table.get(key) ?? []
-    if (!held.includes(named)) table.set(key, [...held, named])
+    if (key !== '' && !held.includes(named)) table.set(key, [...held, named])
   }
   return table
 }

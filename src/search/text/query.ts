@@ -1,4 +1,10 @@
+import { particles } from './foreign-words.ts'
 import { isCharacter, MAX_RUN, type Token } from './tokens.ts'
+
+const PARTICLE_OPTIONS = particles()
+  .sort((a, b) => b.length - a.length)
+  .join('|')
+const PARTICLES_AROUND = new RegExp(`^((?:${PARTICLE_OPTIONS})*)(.*?)((?:${PARTICLE_OPTIONS})*)$`, 'u')
 
 /** A word or phrase of a question that means one thing. */
 export interface Concept {
@@ -40,17 +46,59 @@ export function joinedWords(concepts: readonly Concept[]): (string | undefined)[
 }
 
 /** Words one by one, characters by their runs. */
-export function termsOf(text: string, tokens: readonly Token[]): string[][] {
-  const terms: string[][] = []
+export function runsOf(tokens: readonly Token[]): Token[][] {
+  const runs: Token[][] = []
   for (let at = 0; at < tokens.length; ) {
     const from = at++
     if (isCharacter(tokens[from]!.word))
       while (at < tokens.length && isCharacter(tokens[at]!.word) && tokens[at]!.start <= tokens[at - 1]!.end) at++
-    const run = tokens.slice(from, at)
-    if (run.length <= MAX_RUN) terms.push(run.map(({ word }) => word))
-    else terms.push(...wordsOfRun(text, run))
+    runs.push(tokens.slice(from, at))
   }
-  return terms
+  return runs
+}
+
+/** The words of each run. `named`: the longest name that characters in a row begin with. */
+export function termsOf(
+  text: string,
+  tokens: readonly Token[],
+  named: (characters: string) => string | undefined,
+): string[][] {
+  return runsOf(tokens).flatMap((run) => {
+    const words = run.map(({ word }) => word)
+    if (!isCharacter(words[0]!)) return [words]
+    const parts = partsOf(words, named)
+    if (parts) return parts
+    return run.length <= MAX_RUN ? [words] : wordsOfRun(text, run)
+  })
+}
+
+/** The names in a run of characters and what stands between them; undefined without a name. */
+function partsOf(words: readonly string[], named: (characters: string) => string | undefined): string[][] | undefined {
+  const parts: string[][] = []
+  let rest: string[] = []
+  let isNamed = false
+  for (let at = 0; at < words.length; ) {
+    const name = named(words.slice(at).join(''))
+    if (name === undefined) {
+      rest.push(words[at++]!)
+      continue
+    }
+    isNamed = true
+    if (rest.length > 0) parts.push(...withoutParticles(rest))
+    rest = []
+    const length = [...name].length
+    parts.push(words.slice(at, at + length))
+    at += length
+  }
+  if (rest.length > 0) parts.push(...withoutParticles(rest))
+  return isNamed ? parts : undefined
+}
+
+/** What stands between two names, and the particles at its ends. */
+function withoutParticles(words: readonly string[]): string[][] {
+  const text = words.join('')
+  const [, before = '', middle = '', after = ''] = PARTICLES_AROUND.exec(text) ?? []
+  return [before, middle, after].filter((part) => part !== '').map((part) => [...part])
 }
 
 const SEGMENTER = new Intl.Segmenter('ja', { granularity: 'word' })

@@ -14,7 +14,7 @@ test('a run of characters is asked for as it stands, a long one by its words', (
   expect(asked('iPhone15を発売')).toEqual(['iphone15', 'を発売!'])
   expect(asked('東')).toEqual(['東!'])
   expect(asked('"東京 写真" 夜')).toEqual(['東京写真!', '夜!'])
-  expect(asked('暗い背景のターミナル画面')).toEqual(['暗い!', '背景!', 'ターミナル!', '画面!'])
+  expect(asked('暗い背景のターミナル画面')).toEqual(['暗い!', 'ターミナル!', '画面!'])
   expect(asked('这是一个正常的虚拟机数据')).toContain('数据!')
   expect(asked('ภาพหน้าจอสีเข้ม').length).toBeGreaterThan(1)
   // Runs unknown to the dictionaries lose nothing, and no query exceeds the limit of both engines.
@@ -26,10 +26,10 @@ test('a run of characters is asked for as it stands, a long one by its words', (
 })
 
 test('a query is words and phrases; the last word may be a beginning, an open quote is none', () => {
-  expect(parseQuery('Red "big Kite" la')).toEqual([
+  expect(parseQuery('Red "big Kite" lam')).toEqual([
     { words: ['red'], exact: false, unfinished: false },
     { words: ['big', 'kite'], exact: true, unfinished: false },
-    { words: ['la'], exact: false, unfinished: true },
+    { words: ['lam'], exact: false, unfinished: true },
   ])
   expect(parseQuery('“red kite”')).toEqual([{ words: ['red', 'kite'], exact: true, unfinished: false }])
   expect(parseQuery('"red ki').map(({ words: list, exact }) => [list, exact])).toEqual([
@@ -37,7 +37,7 @@ test('a query is words and phrases; the last word may be a beginning, an open qu
     [['ki'], false],
   ])
   expect(parseQuery(' "" !? ')).toEqual([])
-  expect(parseQuery('a b c d e f g h i j k l')).toHaveLength(10)
+  expect(parseQuery('a b c e f g h j k m n o p q')).toHaveLength(10)
 })
 
 test('every phrase of the table names its value, also with function words between and in the plural', () => {

@@ -1,5 +1,13 @@
 import { isFunctionWord, isGeneric, isRequest, MAX_REQUEST } from './function-words.ts'
-import { correctedMeaning, MAX_PHRASE, type Meaning, meaningOf, type NamedWords, namedBy } from './named-words.ts'
+import {
+  correctedMeaning,
+  MAX_PHRASE,
+  type Meaning,
+  meaningOf,
+  type NamedWords,
+  namedBy,
+  namedRun,
+} from './named-words.ts'
 import { type Concept, joinedWords, termsOf } from './query.ts'
 import { CHARACTERS_PER_WORD, isCharacter, MAX_QUERY_WORDS, type Token, tokenize } from './tokens.ts'
 
@@ -35,7 +43,7 @@ export function readQuestion(q: string, words: NamedWords = {}): Question {
     const parts = withoutMinus(piece, tokens)
     const others = withoutUnwanted(parts.left, words)
     excluded.push(...[...parts.excluded, ...others.excluded].map(exactlyNamed))
-    read.push(...weigh(termsOf(piece, others.left), words))
+    read.push(...weigh(termsOf(piece, others.left, namedRun), words))
     isMinus = /(?:^|\s)-$/.test(piece)
   })
   // A question of function words alone asks for them.
@@ -115,7 +123,7 @@ function withoutUnwanted(tokens: readonly Token[], words: NamedWords): { left: T
 
 /** The concepts of a stretch outside quotes: words and phrases, with what each means and whether it weighs anything. */
 function weigh(terms: readonly string[][], techniques: NamedWords): Read[] {
-  const first = terms.map((term) => term[0]!)
+  const first = terms.map((term) => term.join(''))
   const singles = terms.map((words, n): Read => {
     const word = words.join('')
     const meaning = meaningOf([word], techniques)
@@ -131,8 +139,8 @@ function weigh(terms: readonly string[][], techniques: NamedWords): Read[] {
     return phrase.places[0] === n ? [phraseOf(phrase, singles)] : []
   })
   // The macro shot of a flower is as much a flower: what says only “picture” or “ground” does not count once more.
-  const generic = read.filter((one, n) => read[n - 1]?.named.length && !one.each && isGeneric(one.words[0]!))
-  if (read.filter(({ weighs }) => weighs).length > generic.length + 1) for (const one of generic) one.weighs = false
+  const generic = read.filter((one, n) => read[n - 1]?.named.length && !one.each && isGeneric(one.text))
+  if (read.filter(({ weighs }) => weighs).length > generic.length) for (const one of generic) one.weighs = false
   for (let at = 0; at < read.length; at++) {
     for (let length = MAX_REQUEST; length > 0; length--) {
       const some = read.slice(at, at + length)
@@ -173,7 +181,7 @@ function phrasesIn(words: readonly string[], singles: readonly Read[], technique
 function phraseOf({ places, meaning }: Phrase, singles: readonly Read[]): Read {
   const all = places.map((n) => singles[n]!)
   const counted = all.filter(({ weighs }) => weighs)
-  const telling = counted.filter(({ words }) => !isGeneric(words[0]!))
+  const telling = counted.filter(({ words }) => !isGeneric(words.join('')))
   const each = [telling, counted].find((some) => some.length > 0) ?? all
   // One word of a phrase says less than the phrase: on white, dark background.
   const words = (each.length > 1 ? each : all).flatMap((one) => one.words)

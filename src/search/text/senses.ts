@@ -24,6 +24,8 @@ export interface Sense extends Concept {
 export interface Guesses {
   /** They begin with it. */
   longer: readonly string[]
+  /** All that begin with it, because they are too many to list, or are not listed. */
+  begins: boolean
   /** Of on-screen text: they hold it. */
   parts: readonly string[]
   /** They differ by typos. */
@@ -81,7 +83,9 @@ export const isMet = ({ exact, forms, named, called, joins }: Sense): boolean =>
 /** Whether some row may hold it at all. */
 export const isFound = (sense: Sense): boolean => isMet(sense) || isGuessed(sense)
 
-const isGuessed = ({ guesses }: Sense): boolean => guesses !== undefined && Object.values(guesses).flat().length > 0
+const isGuessed = ({ guesses }: Sense): boolean =>
+  guesses !== undefined &&
+  (guesses.begins || [guesses.longer, guesses.parts, guesses.close, guesses.pairs].some((list) => list.length > 0))
 
 /** The word itself first, then plural or singular, and endings of verbs. */
 function formsOf(word: string, known: Known): string[] {
@@ -102,11 +106,13 @@ export function guessesOf(word: string, candidates: readonly Candidate[]): Guess
   const how = (kind: Candidate['how']) => [
     ...new Set(candidates.filter((one) => one.how === kind).map((one) => one.word)),
   ]
-  const longer = how('longer').slice(0, MAX_GUESSES)
+  const all = how('longer')
+  const longer = all.slice(0, MAX_GUESSES)
+  const begins = all.length > MAX_GUESSES
   const parts = how('part').filter((part) => !longer.includes(part))
-  if (longer.length + parts.length > 0) return { longer, parts, close: [], pairs: [] }
+  if (longer.length + parts.length > 0) return { longer, begins, parts, close: [], pairs: [] }
   const pairs = how('pair').map((pair) => pair.split(' ') as [string, string])
-  return { longer, parts, close: closeTo(word, how('close')), pairs: pairs.slice(0, MAX_GUESSES) }
+  return { longer, begins, parts, close: closeTo(word, how('close')), pairs: pairs.slice(0, MAX_GUESSES) }
 }
 
 function closeTo(word: string, others: readonly string[]): string[] {

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { FrameQuery } from '../../../src/search/library-search.ts'
 import { ask } from '../../support/frame-query.ts'
@@ -204,6 +205,35 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
         [true, ['histogram']],
       ])
       expect(frames.slice(1).every(({ missing, score }) => missing !== undefined && score < 0.5)).toBe(true)
+    })
+
+    test('a full hit has every word as a word, an attribute or a synonym; others say what they lack', async () => {
+      const words = ['dark', 'terminal', 'drak', 'coffee', 'carry', 'phone', 'smartphone', 'git', 'weekly', 'histogrm']
+      words.push(
+        'house style',
+        'on black',
+        'close up',
+        'told',
+        'deplo',
+        'unicorn',
+        '"log"',
+        'presnter',
+        'chart',
+        'stat',
+      )
+      await fc.assert(
+        fc.asyncProperty(fc.uniqueArray(fc.constantFrom(...words), { minLength: 1, maxLength: 4 }), async (some) => {
+          const { frames } = await engine().search.search({ q: some.join(' '), limit: 20 })
+          for (const { met = [], missing = [], score } of frames) {
+            const full = met.filter(({ kind }) => ['word', 'attribute', 'synonym'].includes(kind))
+            const asked = (await page(some.join(' '))).readAs!.words.map(({ word }) => word)
+            const told = [...full.map(({ word }) => word), ...missing].toSorted()
+            expect(told, `${some}`).toEqual(asked.toSorted())
+            expect(score >= 0.5, `${some}`).toBe(missing.length === 0)
+          }
+        }),
+        { numRuns: 60, seed: 5 },
+      )
     })
 
     test('what was met is shown', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { FrameDocument, FrameQuery } from '../../../src/search/library-search.ts'
+import { readQuestion } from '../../../src/search/text/question.ts'
 import { ask } from '../../support/frame-query.ts'
 import { changesOf, clip } from './documents.ts'
 import { type Engine, opened, put } from './engine.ts'
@@ -101,7 +102,7 @@ export function describeScripts(name: string, open: () => Promise<Engine>): void
       expect(await found('"数据 cent"')).toEqual([])
       expect(await found('数据 cent')).toEqual(['world 1'])
       // No phrase reaches from one field into the next.
-      expect(await found('面中央')).toEqual([])
+      expect(await found('"面中央"')).toEqual([])
     })
 
     test('a sentence is found by its words', async () => {
@@ -158,6 +159,8 @@ export function describeScripts(name: string, open: () => Promise<Engine>): void
             if (!/\p{L}/u.test(asked[0]!)) return
             const q = (turned ? [asked.at(-1)!, ...asked.slice(0, -1)] : asked).join('')
             if (!/^\p{L}/u.test(q)) return
+            // A stretch that holds the name of an attribute is read by its words.
+            if (readQuestion(q).wanted.some((one) => one.words.join('') !== q || one.named.length > 0)) return
             const { frames: hits } = await engine().search.frames(ask({ q }))
             const expected = frames.filter((frame) => lettersOf(frame).some((text) => text.includes(q)))
             expect(hits.map(({ document }) => document.id).toSorted()).toEqual(expected.map(({ id }) => id).toSorted())
