@@ -63,7 +63,7 @@ function knownIn(scope: Scope, held: ReadonlyMap<string, ReadonlySet<string>>) {
   }
 }
 
-/** Looks for what is meant by words that the library has in no form. The last word of a name may be a beginning anyway. */
+/** Looks for what words mean that the library has in no form. The last word of a name may be a beginning anyway. */
 async function addGuesses(reads: Snapshot, found: ReadonlyMap<Scope, Sense[]>): Promise<void> {
   const held = new Set([...found.values()].flatMap((senses) => senses.filter(hasWord).map(({ text }) => text)))
   const open = [...found].flatMap(([scope, senses]) =>
@@ -112,7 +112,8 @@ select s.scope, w.word from unnest((select $2::text[])) as b(beginning)
     order by word limit 60) w`
 
 /**
- * $1: scopes; $2: a word of each; then whether longer words, words with this part, and typos are looked for. With a limit each word is looked up in the index. A join would read all words.
+ * $1: scopes; $2: a word of each; then whether longer words, words with this part, and typos are looked for. With a
+ * limit each word is looked up in the index. A join would read all words.
  */
 const GUESSES = `
 select q.n::int, w.word, w.how

@@ -23,8 +23,9 @@ const REQUESTS = `
 `
 
 /** What follows a word that names an attribute and adds nothing: a macro shot, a dark background. */
-const GENERIC =
-  /^(?:(?:shot|frame|scene|clip|image|picture|still|background|backdrop|bg|tone|hue|shade|colou?r)s?|hintergrund|fond|fondo|fundo|sfondo|achtergrond|tlo|背景|배경)$/
+const GENERIC_WORDS = 'shot|frame|scene|clip|image|picture|still|background|backdrop|bg|tone|hue|shade|colou?r'
+const GENERIC_ELSEWHERE = 'hintergrund|fond|fondo|fundo|sfondo|achtergrond|tlo|背景|배경'
+const GENERIC = new RegExp(`^(?:(?:${GENERIC_WORDS})s?|${GENERIC_ELSEWHERE})$`)
 
 const FUNCTION_WORDS: ReadonlySet<string> = new Set([...WORDS.trim().split(/\s+/), ...foreignFunctionWords().map(fold)])
 const PARTICLES = new RegExp(`^(?:${particles().join('|')})+$`)
