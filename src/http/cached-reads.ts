@@ -5,9 +5,8 @@ import { CompressibleBody, encodingReader, sendBody } from './compressed-body.ts
 import { contextOf } from './edge.ts'
 import { isAny, isMet } from './etag.ts'
 import type { LocalLimits } from './rate-limit/spend.ts'
-import type { ReadModelVersion } from './read-model-version.ts'
 import type { TakeTurn } from './turns.ts'
-import { openVersionedCache, type Versioned } from './versioned-cache.ts'
+import { openVersionedCache, type ReadModelVersion, type Versioned } from './versioned-cache.ts'
 
 const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600'
 

@@ -1,4 +1,4 @@
-import type { ReadModelVersion } from '../http/read-model-version.ts'
+import type { ReadModelVersion } from '../http/versioned-cache.ts'
 import type { Logger } from '../logger.ts'
 import { createDispatcher, type Dispatch } from './dispatcher.ts'
 import { openAdvisor } from './suggestions.ts'
