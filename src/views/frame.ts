@@ -119,6 +119,7 @@ export const WallFrame = z
     ...frameShape,
     score: matchShape.score.optional(),
     matched: matchShape.matched.optional(),
+    met: matchShape.met,
     missing: matchShape.missing,
   })
   .meta({ id: 'WallFrame', description: 'A frame; with `q` it has `score` and `matched` too.' })
