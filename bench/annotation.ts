@@ -65,7 +65,7 @@ export async function run(args: string[]): Promise<object | undefined> {
       calibrate(samples, answers, attribute),
     ]),
   )
-  const cost = timings.length > 0 ? costOf(samples, timings) : null
+  const cost = timings.length > 0 && !options.made ? costOf(samples, timings) : null
 
   if (!options.json) {
     printResults(

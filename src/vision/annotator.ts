@@ -48,6 +48,9 @@ export interface AnnotationIssue {
   message: string
 }
 
+/** Why a frame whose reading took too long has no text: nobody knows what it says. */
+export const NOT_READ = 'reading took too long'
+
 /** Facts of a picture beside its attributes, for filters. Null where one was not measured or does not apply. */
 export interface FrameMeasures {
   /** Human faces. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { NOT_READ } from '../../vision/annotator.ts'
 import { ANNOTATED, SOURCES } from '../../vocabulary.ts'
 import { OUT_OF_LIST, resolveValues, type ValueCandidate } from './provenance.ts'
 
@@ -110,4 +111,21 @@ test('a newer answer of the same source takes an older value back; one that was 
 test('no annotator can pass for a person', () => {
   const forged = at('evil@1', 9, { value: 'logo', source: 'person', confidence: 1 })
   expect(resolveValues([forged], {}).subject).toEqual({ value: null, provenance: null })
+})
+
+test('the text of a note counts only where a reading of the picture does not contradict it', () => {
+  const text = (annotator: string, source: 'ocr' | 'notes', value: string | null, reason?: string): ValueCandidate => ({
+    annotator,
+    at: new Date(1),
+    values: { on_screen_text: { value, source, confidence: null, ...(reason ? { reason } : {}) } },
+  })
+  const shown = (reading?: ValueCandidate) => {
+    const note = text('notes:a', 'notes', 'Open a new browser')
+    return resolveValues(reading ? [note, reading] : [note], {}).on_screen_text.value
+  }
+  expect(shown()).toBe('Open a new browser')
+  expect(shown(text('m', 'ocr', 'pen a new'))).toBe('Open a new browser')
+  expect(shown(text('m', 'ocr', null, NOT_READ))).toBe('Open a new browser')
+  expect(shown(text('m', 'ocr', null, 'no readable text'))).toBeNull()
+  expect(shown(text('m', 'ocr', 'Chrome'))).toBe('Chrome')
 })

@@ -1,5 +1,5 @@
 import type { Provenance } from '../../db/schema/frames.ts'
-import type { AnnotatedValue } from '../../vision/annotator.ts'
+import { type AnnotatedValue, NOT_READ } from '../../vision/annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute, SOURCES } from '../../vocabulary.ts'
 import type { StoredValue } from '../frame-attributes.ts'
 
@@ -49,10 +49,28 @@ export function resolveValues(candidates: readonly ValueCandidate[], locked: Loc
         },
       })
     }
+    if (attribute === 'on_screen_text' && isUnseen(newest)) newest.delete('notes')
     const best = [...newest.values()].sort((a, b) => rank(b) - rank(a))[0]
     resolved[attribute] = locked[attribute] ?? best ?? { value: null, provenance: null }
   }
   return resolved
+}
+
+/**
+ * A note tells of a stretch, in which its words may come later than the picture. It counts where a reading of the
+ * picture found one of its words, or where there was none.
+ */
+function isUnseen(newest: ReadonlyMap<Provenance['source'], Sourced>): boolean {
+  const note = newest.get('notes')?.value
+  const readings = [newest.get('model'), newest.get('ocr')].filter((reading) => reading !== undefined)
+  if (!note || readings.length === 0) return false
+  if (readings.some(({ provenance }) => provenance?.reason === NOT_READ)) return false
+  const seen = new Set(readings.flatMap(({ value }) => wordsOf(value ?? '')))
+  return wordsOf(note).every((word) => !seen.has(word))
+}
+
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? []
 }
 
 /** Any value beats none. Among values the source decides; SOURCES has the weakest first. */

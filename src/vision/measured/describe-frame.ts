@@ -1,8 +1,15 @@
 import type { Surface } from '../../vocabulary.ts'
-import type { AnnotatedValue, FrameAnnotation, FrameMeasures, FrameToAnnotate, TechniqueTerm } from '../annotator.ts'
+import {
+  type AnnotatedValue,
+  type FrameAnnotation,
+  type FrameMeasures,
+  type FrameToAnnotate,
+  NOT_READ,
+  type TechniqueTerm,
+} from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 import { writeCaption } from './caption.ts'
-import { concludeBuild, concludeDrawn, findParts, isMotionGraphics, type Parts } from './drawn.ts'
+import { concludeBuild, concludeDrawn, findParts, holds, isMotionGraphics, type Parts } from './drawn.ts'
 import type { FaceFinding } from './faces.ts'
 import { isDrawn, type Picture } from './picture.ts'
 import type { Word } from './read-text.ts'
@@ -27,9 +34,12 @@ export function describeFrame(
   words: readonly Word[] | null,
   techniques: readonly TechniqueTerm[],
 ): FrameAnnotation {
-  const kept = withoutColumns(keepPlausible(words ?? [], isDrawn(picture)), drawing)
+  const read = withoutColumns(keepPlausible(words ?? [], isDrawn(picture)), drawing)
+  const parts = faces.faces.length === 0 ? findParts(picture, drawing, read) : null
+  const mark = parts?.mark
+  // A mark is read as a letter.
+  const kept = mark ? read.filter((word) => word.text.length > 1 || !holds(mark, word)) : read
   const lettering = measureLettering(kept, picture)
-  const parts = faces.faces.length === 0 ? findParts(picture, drawing, kept) : null
   const fromParts = parts && concludeDrawn(parts, kept)
   const shot = concludeShot(picture, faces)
   const zone = concludeZone(faces)
@@ -66,13 +76,13 @@ export function describeFrame(
       technique: isListed ? toValue(technique, 'rule') : unknown('rule', 'not in the vocabulary'),
       on_screen_text: text
         ? { value: text, source: 'ocr', confidence: meanConfidence(kept) }
-        : unknown('ocr', words === null ? 'reading took too long' : 'no readable text'),
+        : unknown('ocr', reasonWithoutText(words, picture)),
       caption: { value: writeCaption(facts), source: 'measured', confidence: null },
       composition: unknown('measured', 'needs a vision model or a person'),
       steal: unknown('measured', 'needs a vision model or a person'),
     },
     measures: measuresOf({ picture, drawing, faces, subject: subject.value, parts }),
-    issues: words === null ? [{ attribute: 'on_screen_text', code: 'timeout', message: 'reading took too long' }] : [],
+    issues: words === null ? [{ attribute: 'on_screen_text', code: 'timeout', message: NOT_READ }] : [],
   }
 }
 
@@ -112,6 +122,13 @@ function measuresOf(of: {
     ink: isCard ? picture.inkColour : null,
     ground: isCard ? picture.groundColour : null,
   }
+}
+
+/** Lines of print on a drawn ground that gave no word are of a language that the reader has no data for. */
+function reasonWithoutText(words: readonly Word[] | null, picture: Picture): string {
+  if (words === null) return NOT_READ
+  const isUnread = isDrawn(picture) && picture.longestRun >= 8
+  return isUnread ? 'letters were seen but not read: only English letters are read' : 'no readable text'
 }
 
 function toValue(conclusion: Conclusion<string>, source: 'measured' | 'rule'): AnnotatedValue {

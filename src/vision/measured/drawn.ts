@@ -66,13 +66,6 @@ export function findParts(picture: Picture, drawing: Drawing, words: readonly Wo
     }),
   )
   const others = panels.filter((panel) => !phones.some((phone) => phone === panel || holds(phone, panel)))
-  const windows = outermost(
-    others.filter((panel) => {
-      if (areaOf(panel) < 0.1 || panel.width > 0.97 || panel.height > 0.97) return false
-      const { shapes: inside, words: text } = contentOf(panel)
-      return inside.length >= 3 && inside.length + text.length >= 5
-    }),
-  )
   const cards = alikes(others, (a, b) => isNear(a.width, b.width, 0.012) && isNear(a.height, b.height, 0.02))
     .filter((group) => group.every((one) => areaOf(one) >= 0.02))
     .find((group) =>
@@ -81,6 +74,14 @@ export function findParts(picture: Picture, drawing: Drawing, words: readonly Wo
         return inside.length >= 1 && inside.length + text.length >= 2
       }),
     )
+  const windows = outermost(
+    others.filter((panel) => {
+      if (cards?.includes(panel)) return false
+      if (areaOf(panel) < 0.1 || panel.width > 0.97 || panel.height > 0.97) return false
+      const { shapes: inside, words: text } = contentOf(panel)
+      return inside.length >= 3 && inside.length + text.length >= 5
+    }),
+  )
   const bars = findBars(others, contentOf)
   return {
     phones,
