@@ -33,7 +33,7 @@ export const frameShape = {
   id: z.string(),
   video_id: z.string(),
   t_sec: z.number().min(0).describe('Seconds into the video, at most three decimals: the time of the picture.'),
-  shot_sec: z.tuple([z.number(), z.number()]).nullable().describe('From and to of its shot, in seconds.'),
+  shot_sec: z.array(z.number()).length(2).nullable().describe('From and to of its shot, in seconds.'),
   kind: z.enum(KINDS),
   subject: z.enum(SUBJECTS).nullable(),
   surface: z.enum(SURFACES).nullable(),
