@@ -155,7 +155,8 @@ function watchBody(req: IncomingMessage, res: ServerResponse, bodyMs: number): v
   const cutSlow = () => {
     const came = req.socket.bytesRead - seen
     seen += came
-    if (came < (SLOWEST_UPLOAD * 2 * bodyMs) / 1_000) cut()
+    // Bytes that wait here are our delay, not the sender's.
+    if (req.readableLength === 0 && came < (SLOWEST_UPLOAD * 2 * bodyMs) / 1_000) cut()
   }
   const isUpload = UPLOAD.test(`${req.method} ${req.url?.split('?', 1)[0]}`)
   const timer = isUpload ? setInterval(cutSlow, 2 * bodyMs).unref() : setTimeout(cut, bodyMs).unref()

@@ -8,6 +8,7 @@ import { contextOf, loggedPath } from './edge.ts'
 import { RateLimited } from './rate-limit/budgets.ts'
 import { chargeOnce, type LocalLimits, setRateLimitHeaders } from './rate-limit/spend.ts'
 import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
+import { isClientGone } from './stream-body.ts'
 
 /** The HTTP status of each error code. */
 export const STATUS: Record<ErrorCode, number> = {
@@ -83,6 +84,12 @@ export function toAppError(error: unknown): AppError {
     'Something went wrong on our side. The X-Request-Id of this answer helps us find it.',
     { cause: error },
   )
+}
+
+/** The error of a request, whose sender may have left within its body. */
+export function problemOf(error: unknown, { errored }: Pick<IncomingMessage, 'errored'>): AppError {
+  const left = errored && (error === errored || isClientGone(error))
+  return toAppError(left ? { type: 'request.aborted' } : error)
 }
 
 /** Which read lists what there is none of. */
@@ -207,7 +214,7 @@ function answerProblem(
 ): void {
   // A stop waits for answers, not for questions whose client has gone. The database is closed to them: that is no news.
   if (res.destroyed && isPoolClosed(error)) return
-  const problem = charged(limits, toAppError(error), req)
+  const problem = charged(limits, problemOf(error, req), req)
   const { requestId, address } = contextOf(req)
   const fields = { requestId, method: req.method, path: loggedPath(req), code: problem.code }
   if (problem.code === 'internal') logger.error({ ...fields, err: error }, 'request failed')

@@ -137,7 +137,8 @@ function limitOptions({ config, redisUrl, logger, prefix, patienceMs }: ApiOptio
 /** A server with production's limits of time and size. */
 export function createHttpServer(): Server {
   const server = createServer({
-    requestTimeout: 600_000,
+    // The connection's guard ends slow bodies by their rate. A large upload on a slow line takes hours.
+    requestTimeout: 0,
     headersTimeout: 10_000,
     keepAliveTimeout: 65_000,
     maxHeaderSize: 16 * 1024,

@@ -82,9 +82,8 @@ function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Rout
   const ours = fromOurPages(publicUrl)
 
   async function admit(who: Who, visitor: Visitor, points: number): Promise<void> {
-    const { budget, subject } = payerOf(visitor)
-    await limits.consume(budget, subject, points)
     refuse(who, visitor)
+    await charge(visitor, points)
   }
 
   /** As the API does: at most a whole budget minus a write. */

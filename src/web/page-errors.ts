@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, NextFunction, Request, Response } from 'express'
 import { contextOf, loggedPath } from '../http/edge.ts'
-import { STATUS, toAppError } from '../http/problem.ts'
+import { problemOf, STATUS } from '../http/problem.ts'
 import { openRefusalLog } from '../http/refusal-log.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
@@ -20,7 +20,7 @@ export function pageErrors({
 }): ErrorRequestHandler {
   const refused = openRefusalLog(logger)
   return (error: unknown, req: Request, res: Response, next: NextFunction) => {
-    const problem = toAppError(error)
+    const problem = problemOf(error, req)
     const fields = { requestId: res.get('X-Request-Id'), method: req.method, path: loggedPath(req), code: problem.code }
     if (problem.code === 'internal' || problem.code === 'unavailable')
       logger.error({ ...fields, err: error }, 'page failed')

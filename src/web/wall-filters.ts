@@ -1,5 +1,5 @@
 import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
-import { impliedSort } from '../views/frame-query.ts'
+import { impliedSort, PAGE_SIZE } from '../views/frame-query.ts'
 import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
@@ -140,8 +140,6 @@ ${link('variety', 'One of each', { ...values, variety: 'on' }, varied)}</ul>
 ${jump(values, total)}`,
   )
 }
-
-const PAGE_SIZE = 120
 
 function jump(values: WallValues, total: number): Html | false {
   const pages = Math.ceil(total / PAGE_SIZE)

@@ -54,6 +54,16 @@ test('figures are read by day and by what was saved, in UTC', async () => {
     expect([path, (await get(path)).status]).toEqual([path, 200])
 })
 
+test.each(['from=0000-12-31', 'to=0001-01-01', 'from=0001-01-01&to=0001-01-02', 'to=1969-12-31'])(
+  'A11: a day out of range is refused: %s',
+  async (days) => {
+    for (const path of ['saves', 'activity', 'videos', 'stages', 'model', 'searches']) {
+      const { status, json } = await get(`${path}?${days}`)
+      expect([path, status, json.message]).toEqual([path, 400, expect.stringContaining('1970-01-01')])
+    }
+  },
+)
+
 test('a spreadsheet gets no formula from a name', async () => {
   const answer = await get('saves?from=2026-01-01&to=2026-01-31&by=brand&format=csv')
   expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8')

@@ -17,15 +17,17 @@ export async function openPageVisitor({
   scale = 1_000,
   signup = true,
   mailer,
+  env = {},
 }: {
   scale?: number
+  env?: Record<string, string>
   signup?: boolean
   mailer?: Mailer
 } = {}): Promise<PageVisitor> {
   const links: string[] = []
   const api = await openTestApi({
     scale,
-    env: signup ? { SIGNUP: 'on', DEFAULT_PLAN: 'free' } : { SIGNUP: 'off' },
+    env: { ...env, ...(signup ? { SIGNUP: 'on', DEFAULT_PLAN: 'free' } : { SIGNUP: 'off' }) },
     overrides: { mailer, printLink: (line) => void links.push(line) },
   })
   return {

@@ -1,0 +1,62 @@
+import { request } from 'node:http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { formToken } from '../../src/library/accounts/sessions.ts'
+import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+
+let visitor: PageVisitor
+beforeAll(async () => {
+  visitor = await openPageVisitor({ scale: 1, env: { MAX_UPLOAD_MB: '1300' } })
+})
+afterAll(() => visitor[Symbol.asyncDispose]())
+
+async function operator(name: string) {
+  const email = `${name}@example.org`
+  await createAccount(visitor.api.db, { email, role: 'operator', plan: 'free' })
+  const { cookie } = await visitor.signIn(email)
+  return { cookie, token: formToken(cookie.split('=')[1]!) }
+}
+
+test('a form whose file may cost more than the budget is taken, and a second in the same minute is not', async () => {
+  const { cookie, token } = await operator('form')
+  const send = () => {
+    const fields = new FormData()
+    fields.set('form', token)
+    fields.set('file', new Blob(['not a film']), 'film.mp4')
+    // Without a length it costs what a file may hold at most.
+    const body = new Response(fields)
+    const type = body.headers.get('content-type')!
+    const init = { method: 'POST', headers: { cookie, 'content-type': type, accept: 'application/json' } }
+    const streamed = { ...init, body: body.body, duplex: 'half', redirect: 'manual' } as RequestInit
+    return fetch(`${visitor.api.url}/web/videos/file`, streamed)
+  }
+  expect((await send()).status).toBe(303)
+  const second = await send()
+  expect(second.status).toBe(429)
+  expect((await second.json()).message).toMatch(/limit of 1200 points .* Try again in \d+ seconds/)
+})
+
+test('A13: a sender who leaves within a part is no failure of ours in the log', async () => {
+  const { api } = visitor
+  const { cookie, token } = await operator('left')
+  const begun = await api.call(
+    '/web/uploads',
+    form({ form: token, filename: 'a.mp4', bytes: '4000000' }, { cookie, accept: 'application/json' }),
+  )
+  const path = `/web/uploads/${begun.json.upload.id}/parts/0`
+  const part = request(api.url + path, {
+    method: 'PUT',
+    headers: { cookie, 'x-form': token, 'content-length': 4_000_000 },
+  })
+  part.on('error', () => undefined)
+  part.write(Buffer.alloc(1_000_000), () => setImmediate(() => part.destroy()))
+  const told = () => api.logs.filter((line) => line.includes('/web/uploads/:id/parts/:n'))
+  await expect.poll(() => told().length, { timeout: 10_000 }).toBe(1)
+  expect(JSON.parse(told()[0]!)).toMatchObject({ msg: 'page refused', code: 'invalid_request' })
+  const late = await api.call(`/web/uploads/${begun.json.upload.id}/parts/1`, {
+    method: 'PUT',
+    headers: { cookie, 'x-form': token },
+    body: 'x',
+  })
+  expect([late.status, late.json?.message ?? late.text]).toEqual([400, expect.stringContaining('parts 0 to 0')])
+})
