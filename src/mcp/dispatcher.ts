@@ -42,8 +42,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
 
   const pointsOf = (message: Message) => (message.kind === 'call' ? calls.pointsOf(message.call) : 1)
 
-  /** The JSON text of a result. */
-  async function resultOf(call: RpcCall, context: ToolCallContext, era: Era): Promise<string> {
+  /** A result as JSON. */
+  async function resultOf(call: RpcCall, context: ToolCallContext, era: Era): Promise<string | Buffer> {
     if (call.method === 'tools/call') return calls.run(call, context, era)
     if (call.method === 'tools/list') {
       requireFirstPage(call)

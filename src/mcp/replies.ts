@@ -10,8 +10,8 @@ import type { RpcId } from './messages.ts'
 export interface McpReply {
   status: number
   headers: Record<string, string>
-  /** JSON text. Undefined where the protocol wants no body (202). */
-  body: string | undefined
+  /** JSON text in pieces: a kept result is sent as its bytes. Undefined where the protocol wants no body (202). */
+  body: readonly (string | Buffer)[] | undefined
 }
 
 export const PARSE_ERROR = -32700
@@ -43,18 +43,19 @@ export class RpcError extends Error {
 /** The answer to a notification. */
 export const ACCEPTED: McpReply = { status: 202, headers: {}, body: undefined }
 
-/** `result` is JSON text already, which equal calls share. */
-export function resultReply(id: RpcId, result: string): McpReply {
-  return { status: 200, headers: {}, body: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}` }
+/** `result` is JSON already, which equal calls share. */
+export function resultReply(id: RpcId, result: string | Buffer): McpReply {
+  return { status: 200, headers: {}, body: [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, result, '}'] }
 }
 
 export function errorReply(id: RpcId | null, { code, message, data, status }: RpcError): McpReply {
-  return { status, headers: {}, body: JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } }) }
+  return { status, headers: {}, body: [JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } })] }
 }
 
 /** The answers of a batch in one body. */
 export function batchReply(answers: readonly McpReply[]): McpReply {
-  return { status: 200, headers: {}, body: `[${answers.map(({ body }) => body).join(',')}]` }
+  const pieces = answers.flatMap(({ body = [] }, n) => [n === 0 ? '[' : ',', ...body])
+  return { status: 200, headers: {}, body: [...pieces, ']'] }
 }
 
 /** The answer to a body that is never read: a refused origin, a wrong type, too many bytes. */
@@ -81,8 +82,13 @@ export function sendReply(res: ServerResponse, { status, headers, body }: McpRep
     return
   }
   res.setHeader('Content-Type', 'application/json; charset=utf-8')
-  res.setHeader('Content-Length', Buffer.byteLength(body))
-  res.end(body)
+  res.setHeader(
+    'Content-Length',
+    body.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0),
+  )
+  res.cork()
+  for (const piece of body) res.write(piece)
+  res.end()
 }
 
 /** Refuses a request before its message is read. It takes a point, like any refusal. */

@@ -32,7 +32,7 @@ export interface ToolCalls {
   /** The rate-limit points of a call; 1 for anything but a call of a known tool. */
   pointsOf(call: RpcCall): number
   /** Refusals are results that a model can act on. @throws RpcError for a call that names no tool, CallerGone */
-  run(call: RpcCall, context: ToolCallContext, era: Era): Promise<string>
+  run(call: RpcCall, context: ToolCallContext, era: Era): Promise<string | Buffer>
 }
 
 export function createToolCalls(options: ToolCallOptions): ToolCalls {
@@ -154,21 +154,21 @@ interface ResultCacheOptions {
   readModel?: ReadModelVersion | undefined
 }
 
-/** Finished results of cacheable tools, as JSON text. */
+/** Finished results of cacheable tools, as bytes: encoding a long text costs more than the rest of a call. */
 interface ResultCache {
   getOrLoad(
     call: { tool: Tool; args: Fields; era: Era },
     load: () => Promise<{ text: string; keep: boolean }>,
-  ): Promise<string>
+  ): Promise<string | Buffer>
 }
 
 function createResultCache({ readModel }: ResultCacheOptions): ResultCache {
   const cache =
     readModel &&
-    openVersionedCache<{ text: string; keep: boolean }>({
+    openVersionedCache<{ bytes: Buffer; keep: boolean }>({
       readModel,
       maxBytes: MAX_BYTES,
-      sizeOf: ({ text }) => text.length * 2,
+      sizeOf: ({ bytes }) => bytes.length,
       keeps: ({ keep }) => keep,
     })
   return {
@@ -176,7 +176,11 @@ function createResultCache({ readModel }: ResultCacheOptions): ResultCache {
       const key = tool.cacheable ? keyOf(tool, args, era) : undefined
       if (!cache || key === undefined) return (await load()).text
       // Each caller loads for itself: a load ends when its caller leaves.
-      return (await cache.getOrLoad(key, load, { shared: false })).value.text
+      const loadBytes = async () => {
+        const { text, keep } = await load()
+        return { bytes: Buffer.from(text), keep }
+      }
+      return (await cache.getOrLoad(key, loadBytes, { shared: false })).value.bytes
     },
   }
 }

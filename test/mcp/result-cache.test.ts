@@ -40,7 +40,7 @@ describe('an answer that is kept', () => {
         inTurn: (act) => act(),
         charge: async (points) => void spent.push(points),
       })
-      return { status, ...JSON.parse(body!) }
+      return { status, ...JSON.parse(body!.join('')) }
     }
     return { post, spent, publish: (next: string) => (version = next) }
   }
@@ -108,7 +108,7 @@ describe('a store that is away', () => {
         charge: async () => {},
       },
     )
-    expect([status, JSON.parse(body!).result]).toEqual([
+    expect([status, JSON.parse(body!.join('')).result]).toEqual([
       200,
       expect.objectContaining({ isError: true, _meta: { code: 'unavailable' } }),
     ])
