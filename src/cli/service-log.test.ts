@@ -38,12 +38,14 @@ test('the log is moved aside while the service runs, for every writer of the fil
   }
 })
 
-test.skipIf(!existsSync('/dev/full'))('a full disk loses lines and throws nothing', () => {
+test.skipIf(!existsSync('/dev/full'))('on a full disk a warning still reaches the terminal', () => {
   symlinkSync('/dev/full', join(dir, 'service.log'))
-  const log = openServiceLog(dir)
+  const shown: string[] = []
+  const log = openServiceLog(dir, { show: (text) => void shown.push(text) })
   log.write(line(1))
-  log.write(line(2))
+  log.write('{"level":40,"msg":"dependency unavailable"}\n')
   log.close()
+  expect(shown).toEqual(['warning: dependency unavailable'])
 })
 
 test('a terminal shows what PostgreSQL said of a query in one line, and the same once', () => {

@@ -186,9 +186,11 @@ test('a handler that does not heed the stop is left behind by the deadline', asy
   const queues = openTestQueues()
   const started = Promise.withResolvers<void>()
   const release = Promise.withResolvers<void>()
+  let isDone = false
   const stubborn = async () => {
     started.resolve()
     await release.promise
+    isDone = true
   }
   const worker = startWorker({
     url: service.stores.redisUrl,
@@ -201,5 +203,12 @@ test('a handler that does not heed the stop is left behind by the deadline', asy
   await queues.add('ingest-video', { videoId: 'x', revision: 1 })
   await started.promise
   await worker.stop(100)
+  expect(isDone).toBe(false)
+  // Its job is not counted as finished or failed: another worker takes it when its lock has ended.
+  expect(await queues.get('ingest').getJobCounts('active', 'completed', 'failed')).toEqual({
+    active: 1,
+    completed: 0,
+    failed: 0,
+  })
   release.resolve()
 })

@@ -199,6 +199,8 @@ describe('calls', () => {
     socket.end()
     socket.destroySoon()
     await stopped
+    // The next caller is served.
+    expect((await post(mcp, call('echo', { word: 'next' }))).json.result.structuredContent.word).toBe('next')
   })
 })
 

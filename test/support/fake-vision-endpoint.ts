@@ -66,7 +66,7 @@ export interface FakeVisionOptions {
   /** How long a good answer takes. */
   delayMs?: number
   /** Answer for one frame; merged over the default. */
-  describe?: (name: string, image: string) => Record<string, unknown>
+  describe?: (name: string, image: string, body: Record<string, any>) => Record<string, unknown>
   /** The modes of `response_format` that it accepts. Others get a 400. */
   takes?: ReadonlyArray<'json_schema' | 'json_object' | 'text'>
   /** Parameters that it does not accept. */
@@ -123,7 +123,7 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     ...options.batches,
     answer(body) {
       const { names, images } = askedIn(body)
-      const frames = names.map((name, i) => ({ ...describeWell(name), ...options.describe?.(name, images[i]!) }))
+      const frames = names.map((name, i) => ({ ...describeWell(name), ...options.describe?.(name, images[i]!, body) }))
       const usage = options.withoutUsage ? null : usageOf(images.length, names.length)
       return { completion: completion({ id: 'b', model: body.model, reply: replyOf('well', frames), usage }), images }
     },
@@ -165,7 +165,10 @@ export async function startFakeVisionEndpoint(options: FakeVisionOptions = {}) {
     if (options.delayMs)
       await new Promise((resolve) => setTimeout(resolve, behaviour === 'slow' ? options.delayMs! * 4 : options.delayMs))
 
-    const describe = (name: string, i: number) => ({ ...describeWell(name), ...options.describe?.(name, images[i]!) })
+    const describe = (name: string, i: number) => ({
+      ...describeWell(name),
+      ...options.describe?.(name, images[i]!, body),
+    })
     const reply = replyOf(behaviour, names.map(describe))
     if (names.length === 0) reply.text = repair(String(content))
     for (const frame of reply.given) {

@@ -42,8 +42,14 @@ test('a call is booked before it is sent, and taken back when the endpoint did n
   }
   await using run = await start({ plan: (call) => (call === 0 ? 'rate-limited' : 'well') })
   await expect(run.annotate(await toFrames(2), { books })).rejects.toMatchObject({ code: 'rate_limited' })
-  await new Promise((resolve) => setTimeout(resolve, 15))
-  await run.annotate(await toFrames(2), { books })
+  const frames = await toFrames(2)
+  // Until the pause that the endpoint asked for is over, a run is refused before it books anything.
+  await until(() =>
+    run.annotate(frames, { books }).then(
+      () => true,
+      () => false,
+    ),
+  )
   expect(told).toEqual(['booked 2, 0 sent', 'taken back', 'booked 2, 1 sent', 'ok'])
 })
 
