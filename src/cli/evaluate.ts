@@ -126,7 +126,7 @@ async function evaluate(context: CommandContext, options: Options): Promise<void
 async function styleApart(db: Db): Promise<{ version: string; corrections: Correction[]; apart: Correction[] }> {
   const { examples, apart } = holdApart(await loadCorrections(db))
   if (apart.length === 0)
-    throw new CliError('Some corrections are held apart, by video. Correct frames of at least two videos first.')
+    throw new CliError('Some corrections are held out, by video. Correct frames of at least two videos first.')
   return { version: styleVersion(examples), corrections: examples, apart }
 }
 

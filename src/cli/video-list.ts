@@ -51,7 +51,7 @@ function toVideoEntry(entry: unknown, place: Place, shared: SubmissionDetails): 
     return { source: '(no source)', details: {}, ...place, error: 'The entry needs a source: a file or a URL.' }
   const { source, title, author, platform } = parsed.data
   try {
-    if (isObject(record)) requireColumns(Object.keys(record), 'The entry has a field')
+    if (isObject(record)) requireColumns(Object.keys(record), 'The entry has an unknown field')
     const details = {
       ...shared,
       title: title || undefined,
@@ -74,14 +74,14 @@ function requireColumns(names: readonly string[], what: string): void {
   if (wrong === undefined) return
   const [near] = similarNames(wrong, COLUMNS)
   const hint = near === undefined ? '' : ` Did you mean ${near}?`
-  throw usage(`${what} "${wrong}", which means nothing.${hint} Use ${COLUMNS.join(', ')}.`)
+  throw usage(`${what} "${wrong}".${hint} Use ${COLUMNS.join(', ')}.`)
 }
 
 function readHeader(header: readonly string[]): string[] {
   const names = header.map((name) => name.trim().toLowerCase())
   if (!names.includes('source') && !names.includes('url'))
     throw usage(`The first line of the list is "${header.join(',')}". It must name its columns: ${COLUMNS.join(',')}.`)
-  requireColumns(names, 'The list has a column')
+  requireColumns(names, 'The list has an unknown column')
   return names
 }
 

@@ -159,7 +159,7 @@ export interface FrameFilters {
 
 export const FACETS = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'author', 'platform'] as const
 export type Facet = (typeof FACETS)[number]
-/** Frames per value, counted as if the attribute's own filter were off. */
+/** Frames per value, ignoring that attribute's own filter. */
 export type FacetCounts = Record<Facet, Record<string, number>>
 
 type FrameSort = 'relevance' | 'newest' | 'strength'

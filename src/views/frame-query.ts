@@ -50,7 +50,7 @@ export const frameParameters = {
     schema: freeText(MAX_QUERY),
     description: [
       'Plain words: each is met by caption, composition, steal or on-screen text, or by the attribute that it names.',
-      'Function words weigh nothing. Quotes ask for a text exactly. A minus or `without` leaves out.',
+      'Common words are ignored. Quotes ask for a text exactly. A minus or `without` leaves out.',
       'Where no frame meets every word, those that meet most.',
     ].join(' '),
     example: 'dark terminal',
@@ -72,7 +72,7 @@ export const frameParameters = {
     schema: flag,
     fallback: false,
     description:
-      '`1` adds `facets` (counts per value, computed as if its own filter were off), `total` and, with `q`, `read_as`.',
+      '`1` adds `facets` (counts per value, ignoring its own filter), `total` and, with `q`, `read_as`.',
   },
   variety: {
     schema: z.enum(['on', 'off']),

@@ -27,7 +27,7 @@ export const ReadAs = z
           'or what it may stand for: `beginning of …`, `part of …`, `typo of …`.',
       ),
     without: z.array(z.string()).describe('What no frame may have: the words behind a minus.'),
-    ignored: z.array(z.string()).describe('What weighs nothing: function words, and words past the tenth.'),
+    ignored: z.array(z.string()).describe('Ignored: common words, and words past the tenth.'),
     let_go: z
       .array(z.string())
       .describe('No frame meets every word. These are the words that not every frame of the answer meets.'),

@@ -28,7 +28,7 @@ export function provenanceTable(frame: FrameDocument): Html {
 ${
   rows.length > 0 &&
   html`<div class="scroll" tabindex="0" role="region" aria-label="Who said so"><table>
-<thead><tr><th scope="col">Value</th><th scope="col">Said by</th><th scope="col">Sure</th></tr></thead>
+<thead><tr><th scope="col">Value</th><th scope="col">Source</th><th scope="col">Confidence</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`
 }
 <p class="hint"><a href="/api/frames/${frame.id}?provenance=1">All data as JSON</a></p></details>`

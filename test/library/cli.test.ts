@@ -157,7 +157,7 @@ test('a list as CSV or JSON is reported line by line; a bad line does not stop t
   expect(await videoRow(service, json.videos[0].video.id)).toMatchObject({ author: 'Acme', platform: 'vimeo' })
   expect(await videoRow(service, json.videos[1].video.id)).toMatchObject({ author: 'Everyone', platform: 'web' })
   for (const [header, said] of [
-    ['titel,source', 'The list has a column "titel", which means nothing. Did you mean title? Use source, title, '],
+    ['titel,source', 'The list has an unknown column "titel". Did you mean title? Use source, title, '],
     ['file,name', 'The first line of the list is "file,name". It must name its columns: source,title,author,platform.'],
   ] as const) {
     const wrong = await run('add', '--from', await file('wrong.csv', `${header}\n${one},x\n`))
@@ -195,7 +195,7 @@ test('retry, cancel, delete: act on what can be acted on; an unknown id is one l
     code: 2,
     json: undefined,
     stdout: '',
-    stderr: 'This deletes 1 video with 2 frames, 0 saves and 0 pins, for ever. Add --yes to do it.\n',
+    stderr: 'This permanently deletes 1 video with 2 frames, 0 saves and 0 pins. Add --yes to confirm.\n',
   })
   const { db } = service.stores
   const reader = await createAccount(db, { email: 'reader@example.org', plan: 'pro', role: 'member' })

@@ -46,14 +46,14 @@ async function open() {
   return { endpoint, ids, run, env }
 }
 
-test('a habit is learned from corrections, and the gain measured on those held apart is the planted one', async () => {
+test('a habit is learned from corrections, and the gain measured on those held out is the planted one', async () => {
   const { run, endpoint } = await open()
   endpoint.calls.length = 0
   const { json, stderr } = await run(['evaluate', '--style'])
   expect(stderr).toBe('')
   const [without, styled] = json.models
   expect([without.model, styled.model]).toEqual(['fake-vl', 'fake-vl with house style'])
-  // Two of four videos are held apart. Without examples nothing is right; with them three frames of four are.
+  // Two of four videos are held out. Without examples nothing is right; with them three frames of four are.
   expect(without.agreement.people.subject).toMatchObject({ compared: 16, agreed: 0 })
   expect(styled.agreement.people.subject).toMatchObject({ compared: 16, agreed: 12, agreement: 0.75 })
   expect(json.gain).toEqual({ subject: 0.75 })
@@ -98,7 +98,7 @@ test('a style that was taken is used from the next start, as part of the version
   await plain.stop(5_000)
 })
 
-test('corrections of one video cannot be held apart', async () => {
+test('corrections of one video cannot be held out', async () => {
   const { run } = await open()
   await service.stores.db.execute(sql`
     update frames set subject_provenance = jsonb_set(subject_provenance, '{source}', '"model"')

@@ -20,7 +20,7 @@ export function countLines(facets: FacetCounts): string {
     const left = counts.length - shown.length
     lines.push(`${facet}: ${shown.join(', ')}${left > 0 ? `, and ${left} more` : ''}`)
   }
-  return ['Counts (each as if its own filter were off):', ...lines].join('\n')
+  return ['Counts (each ignoring its own filter):', ...lines].join('\n')
 }
 
 function byCount(counts: Record<string, number>): [string, number][] {
