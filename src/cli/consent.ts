@@ -8,7 +8,7 @@ import { agreed, complain } from './terminal.ts'
 export async function requireConsent(what: string, yes: boolean | undefined): Promise<void> {
   if (yes) complain(`Deleting ${what}.`)
   else if (!process.stdin.isTTY) throw usage(`This permanently deletes ${what}. Add --yes to confirm.`)
-  else if (!(await agreed(`Delete ${what}, for ever?`))) throw new CliError('Nothing was deleted.')
+  else if (!(await agreed(`Permanently delete ${what}?`))) throw new CliError('Nothing was deleted.')
 }
 
 /** `1 frame`, `2 frames` */

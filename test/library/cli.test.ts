@@ -201,7 +201,7 @@ test('retry, cancel, delete: act on what can be acted on; an unknown id is one l
   const reader = await createAccount(db, { email: 'reader@example.org', plan: 'pro', role: 'member' })
   const [frame] = await frameRows(service, id)
   await saveFrame(db, { accountId: reader.id, frameId: frame!.id })
-  expect((await run('delete', id)).stderr).toContain('2 frames, 1 save and 0 pins of 1 account, for ever.')
+  expect((await run('delete', id)).stderr).toContain('2 frames, 1 save and 0 pins of 1 account. Add --yes')
   const mixed = await run('delete', '--yes', id, 'nosuchvideo')
   expect(mixed).toMatchObject({
     code: 1,

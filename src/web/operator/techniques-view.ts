@@ -144,7 +144,7 @@ interface TechniqueData {
 export function techniquePage({ visitor, usage, others, pictures }: TechniqueData): Html {
   const { technique: row, frames, videos, frameIds, oldSlugs } = usage
   const path = `/web/techniques/${row.slug}`
-  const hanging = html`${counted(frames, 'frame')} of ${counted(videos, 'video')}`
+  const hanging = html`${counted(frames, 'frame')} in ${counted(videos, 'video')}`
   const retired = row.retiredAt !== null
   return html`${operatorHead('techniques', row.name)}
 <p class="lead"><code>${row.slug}</code> · ${hanging}${retired && ' · retired'}.
@@ -153,7 +153,7 @@ ${strip(frameIds, pictures)}
 <div class="columns">
 <section><h2>Texts</h2>${textsForm(visitor, `${path}/edit`, row, true)}</section>
 <section><h2>Rename its slug</h2>
-<p>${hanging} follow. The old slug goes on working in links, filters and answers of models.</p>
+<p>${hanging} will move to the new slug. The old slug continues to work in links, filters and answers of models.</p>
 <form class="inline" method="post" action="${path}/rename">${formToken(visitor)}
 <label for="slug">Slug</label><input id="slug" name="slug" value="${row.slug}" required autocomplete="off">
 <button>Rename</button></form>
