@@ -116,7 +116,9 @@ test('an operator makes accounts, keys, links and plans, reads the log, and ever
   expect(await frames('accounts', 'delete', 'op@example.org')).toMatchObject({
     code: 2,
     out: '',
-    err: expect.stringMatching(/^This permanently deletes the account op@example\.org with \d keys?, .* Add --yes to confirm\.\n$/),
+    err: expect.stringMatching(
+      /^This permanently deletes the account op@example\.org with \d keys?, .* Add --yes to confirm\.\n$/,
+    ),
   })
   await json('accounts', 'delete', 'op@example.org', '--yes')
   const { accounts } = await json('accounts')

@@ -21,8 +21,8 @@ const HABIT = 'terminal'
  * frames, all corrected.
  */
 async function open() {
-  const follows = (body: Parameters<NonNullable<FakeVisionOptions['describe']>>[2]) =>
-    JSON.stringify(body.messages.at(-1)!.content).includes(`example {\\"subject\\":\\"${HABIT}\\"}`)
+  const follows = (body: unknown) =>
+    JSON.stringify((body as { messages: unknown[] }).messages.at(-1)).includes(`example {\\"subject\\":\\"${HABIT}\\"}`)
   const images: string[] = []
   const fake: FakeVisionOptions = {
     // By the call's own body: calls of two processes may come side by side.

@@ -66,7 +66,7 @@ export interface FakeVisionOptions {
   /** How long a good answer takes. */
   delayMs?: number
   /** Answer for one frame; merged over the default. */
-  describe?: (name: string, image: string, body: Record<string, any>) => Record<string, unknown>
+  describe?: (name: string, image: string, body: unknown) => Record<string, unknown>
   /** The modes of `response_format` that it accepts. Others get a 400. */
   takes?: ReadonlyArray<'json_schema' | 'json_object' | 'text'>
   /** Parameters that it does not accept. */
