@@ -4,7 +4,7 @@ import { applyMigrations, knownMigrations } from '../../src/db/migrate.ts'
 import { openStores } from '../support/stores.ts'
 
 /** Migration 0008, on a library that is filled. */
-test('a filled library keeps its pages through the migration of its index, and a new generation has the same indexes', async () => {
+test('a filled library keeps its pages through the migration, and a new generation has the same indexes', async () => {
   await using stores = await openStores()
   const name = `${stores.prefix}_old`
   await stores.db.$client.query(`create database ${name}`)
