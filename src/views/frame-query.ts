@@ -71,8 +71,7 @@ export const frameParameters = {
   facets: {
     schema: flag,
     fallback: false,
-    description:
-      '`1` adds `facets` (counts per value, ignoring its own filter), `total` and, with `q`, `read_as`.',
+    description: '`1` adds `facets` (counts per value, ignoring its own filter), `total` and, with `q`, `read_as`.',
   },
   variety: {
     schema: z.enum(['on', 'off']),
