@@ -58,7 +58,9 @@ export function createPicker(release: (candidate: PickCandidate) => void = () =>
     advance,
     finish() {
       // A shot that lasts to the end of the video ends with its last candidate.
-      shots.at(-1)!.endMs = candidates.at(-1)?.tMs ?? Number.MAX_SAFE_INTEGER
+      const last = shots.at(-1)!
+      last.endMs = candidates.at(-1)?.tMs ?? Number.MAX_SAFE_INTEGER
+      last.endsFilm = true
       return advance(Number.POSITIVE_INFINITY)
     },
   }

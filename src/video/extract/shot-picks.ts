@@ -58,6 +58,8 @@ export interface PickedShot {
   endMs: number | null
   /** Whether a fade, a dissolve or a wipe ends it. */
   endsGradually: boolean
+  /** Whether the film ends with it: what it shows last is no passing state. */
+  endsFilm: boolean
   boundary: Boundary | null
   /** Whether its first frame is decided. */
   opened: boolean
@@ -90,6 +92,7 @@ export function startShot(boundary: Boundary | null): PickedShot {
     startMs,
     endMs: null,
     endsGradually: false,
+    endsFilm: false,
     boundary,
     opened: false,
     fromMs: startMs,
@@ -137,7 +140,7 @@ function seeCompositions(shot: PickedShot, state: PickState): boolean {
     addStill(shot.compositions, candidate)
     keepRestless(shot, state)
   }
-  const isShort = shot.endMs !== null && shot.endMs - shot.startMs < PICK_LIMITS.restlessMs
+  const isShort = !shot.endsFilm && shot.endMs !== null && shot.endMs - shot.startMs < PICK_LIMITS.restlessMs
   const unrested = shot.endsGradually ? 'alone' : 'counts'
   if (isWhole) finishShot(shot.compositions, isShort ? 'never' : unrested)
   return isWhole
