@@ -106,8 +106,11 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       }
     })
 
-    test('q does not search titles', async () => {
-      expect(await wall('q=lantern')).toEqual([])
+    test('q meets a word of a title as it meets an attribute, and read_as names it; quotes search texts alone', async () => {
+      const { json } = await get('/api/frames?facets=1&q=lantern')
+      expect(json.read_as.words).toEqual([{ word: 'lantern', as: ['title or brand', 'text'] }])
+      expect(json.frames.map(({ video_id }: ApiFrame) => video_id)).toEqual(Array(5).fill(library.videos.words))
+      expect(await wall('q=%22lantern%22')).toEqual([])
     })
 
     test('every filter is optional: an empty one does not filter', async () => {
