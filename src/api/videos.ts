@@ -34,6 +34,17 @@ const ExplainedFrame = z.strictObject({
   sample_ms: z.int(),
   kind: z.string(),
   reason: z.string(),
+  rest: z
+    .strictObject({
+      fromMs: z.number(),
+      toMs: z.number(),
+      builtFromMs: z.number(),
+      steps: z.int(),
+      edges: z.int(),
+      isAtRest: z.boolean(),
+    })
+    .nullable()
+    .describe('The rest it was taken from; null in a camera’s shot, and for frames of earlier versions.'),
   sharpness: z.number(),
   motion: z.number(),
 })

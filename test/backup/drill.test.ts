@@ -262,7 +262,7 @@ const WRITTEN = [
   ...['webhook_endpoints', 'webhook_deliveries', 'webhook_attempts', 'webhook_counts'],
 ]
 
-const PART = 16 * 1024 * 1024
+const PART = 4 * 1024 * 1024
 const LONG = Buffer.alloc(PART + 5, 'frames')
 
 const idOf = ({ headers }: Received) => headers['webhook-id']!

@@ -106,7 +106,7 @@ describe.each(ENGINES)('$engine', ({ engine }) => {
       }
     })
 
-    test('q meets a word of a title as it meets an attribute, and read_as names it; quotes search texts alone', async () => {
+    test('q meets a word of a title as an attribute, and read_as says so; quotes search texts alone', async () => {
       const { json } = await get('/api/frames?facets=1&q=lantern')
       expect(json.read_as.words).toEqual([{ word: 'lantern', as: ['title or brand', 'text'] }])
       expect(json.frames.map(({ video_id }: ApiFrame) => video_id)).toEqual(Array(5).fill(library.videos.words))
