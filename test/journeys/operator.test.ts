@@ -235,7 +235,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
   })
 
   test('an upload that a reload cut off goes on with the parts that are missing', async () => {
-    const film = Buffer.concat([Buffer.from('\0\0\0\x14ftypisom'), randomBytes(40 * 1024 * 1024)])
+    const film = Buffer.concat([Buffer.from('\0\0\0\x14ftypisom'), randomBytes(10 * 1024 * 1024)])
     const file = join(folder, 'long-film.mp4')
     await writeFile(file, film)
     const puts: string[] = []
