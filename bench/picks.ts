@@ -77,8 +77,8 @@ async function judgeMotion() {
   for (const film of await makeMotionFilms(join(tmpdir(), 'bench-motion-films'), JUDGED_SEEDS)) {
     const frames = await extract(film.file)
     const slack = 1 / film.fps + 0.001
-    const within = ({ sampleMs }: ExtractedFrame, { from, to }: Composition) =>
-      sampleMs / 1000 >= from - slack && sampleMs / 1000 <= to + slack
+    const within = ({ tMs }: ExtractedFrame, { from, to }: Composition) =>
+      tMs / 1000 >= from - slack && tMs / 1000 <= to + slack
     for (const composition of film.compositions) {
       byKind[composition.kind] ??= { compositions: 0, covered: 0 }
       byKind[composition.kind]!.compositions++
@@ -122,7 +122,7 @@ async function judge(folder: string, clip: Clip) {
     const at = (tMs: number) =>
       stamps.reduce((best, stamp, i) => (Math.abs(stamp - tMs) < Math.abs(stamps[best]! - tMs) ? i : best), 0)
     const shots = toShots(clip, sharpness.length)
-    const samples = frames.map(({ sampleMs }) => at(sampleMs))
+    const samples = frames.map(({ tMs }) => at(tMs))
     const gradual = clip.transitions.filter(({ start, end }) => end > start)
     const shotOf = (sample: number) => shots.find(({ from, to }) => sample >= from && sample <= to)
     const minis = await Promise.all(frames.map(toMini))

@@ -27,7 +27,10 @@ export const filterParameters = {
   },
   zone: closedList(ZONES, 'Where the largest face sits: `none`, or a cell of the 3×3 grid.'),
   tone: closedList(TONES, 'Dark or bright, measured from luminance.'),
-  kind: closedList(KINDS, '`cut` a shot change, `beat` a time sample, `intro` an opening frame.'),
+  kind: closedList(
+    KINDS,
+    '`cut` stands for its shot, `beat` is a further frame of it, `intro` lies in the first four seconds.',
+  ),
   author: {
     schema: plainName(300),
     many: true,

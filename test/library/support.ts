@@ -83,7 +83,6 @@ export async function extractFromNumber({ file, scratchDir, signal }: ExtractOpt
     await writeFile(imagePath, image)
     frames.push({
       tMs: n * 1000,
-      sampleMs: n * 1000,
       kind: n === 0 ? 'intro' : 'cut',
       reason: `cut: frame ${n}`,
       rest: null,

@@ -29,6 +29,7 @@ export const frames = pgTable(
       .notNull()
       .references(() => videos.id, { onDelete: 'cascade' }),
     tMs: integer('t_ms').notNull(),
+    /** The instant of the picture. It is `t_ms`, but for a `cut` of earlier versions, which was named after its cut. */
     sampleMs: integer('sample_ms').notNull(),
     kind: text().notNull(),
     /** Why the detector kept it (`frames status --explain`). */

@@ -82,7 +82,7 @@ function toFrameRow(
     id,
     videoId,
     tMs: frame.tMs,
-    sampleMs: frame.sampleMs,
+    sampleMs: frame.tMs,
     kind: frame.kind,
     reason: frame.reason,
     rest: frame.rest,

@@ -10,13 +10,8 @@ import { measurePalette } from './palette.ts'
 
 /** One kept frame. Everything but the images goes into the database. */
 export interface ExtractedFrame {
-  /**
-   * The instant that names the frame, milliseconds: for a cut the boundary (for a gradual transition its end),
-   * otherwise the sampled instant.
-   */
+  /** The instant of the picture, milliseconds. It names the frame. */
   tMs: number
-  /** The instant of the picture. */
-  sampleMs: number
   kind: Kind
   /** For people: why this frame was kept. */
   reason: string
@@ -68,7 +63,6 @@ export async function writeFrame(
   await writeFile(thumbPath, thumb)
   return {
     tMs: Math.round(tMs),
-    sampleMs: Math.round(tMs),
     kind: picked.kind,
     reason: picked.reason,
     rest: picked.rest,

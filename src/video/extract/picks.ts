@@ -4,8 +4,9 @@ import { needsStill, pickShot, startShot } from './shot-picks.ts'
 
 /**
  * Decides which candidates are kept, while the video is still being decoded. Candidates, boundaries and time must come
- * in order; the same input gives the same picks. Kept are a sharp frame near the start of each shot, and more of a long
- * shot when its picture changes. Left out are blank and smeared pictures, and pictures that look like one already kept.
+ * in order; the same input gives the same picks. Kept are the compositions of a drawn shot. Of a camera's shot it is a
+ * sharp frame near its start, and more of a long one when its picture changes. Left out are blank and smeared pictures,
+ * and pictures that look like one already kept.
  */
 export interface Picker {
   add(candidate: PickCandidate): void
