@@ -30,6 +30,8 @@ const BOUNDED: Record<string, number> = {
 /** Patterns that are put together while the program runs, and what they match. A new one is written with a bound. */
 const BUILT: Record<string, string> = {
   'mcp/tools/frame-arguments.ts': 'an anchored colour: six digits at most, or one of our names',
+  'search/text/function-words.ts': 'one word of a question, of 2,000 characters at most',
+  'search/text/query.ts': 'one word of a question, of 2,000 characters at most',
   'search/text/tokens.ts': 'one character',
   'views/parameter-values.ts': 'anchored digits, at most 9',
   'video/source/source.ts': 'an anchored path of an address of at most 2,000 characters',
