@@ -16,6 +16,7 @@ import {
 } from '../views/frame-query.ts'
 import { ReadAs, toHit } from '../views/hit.ts'
 import { OK, Ok } from '../views/ok.ts'
+import { flag } from '../views/parameter-values.ts'
 import { ANNOTATED, MAX_TEXT, SHOTS, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
 import { checkId, debugField, explained, isDebug, listLimit, type ReadDeps, viewOf } from './library-read.ts'
 
@@ -120,13 +121,21 @@ export const frameEndpoints = [
       path: '/api/frames/:id/similar',
       tag: 'Library',
       summary: 'Frames like this one',
-      parameters: { ...filterParameters, limit: listLimit(24, 120) },
+      description: 'Most alike first, at most one of its own video unless `video` names that.',
+      parameters: {
+        ...filterParameters,
+        other_videos: { schema: flag, fallback: false, description: '`1` leaves its own video out.' },
+        limit: listLimit(24, 120),
+      },
       answer: SimilarAnswer,
       cost: { points: POINTS.search },
       errors: [404],
     },
-    async ({ search, publicUrl }: ReadDeps, { params, query: { limit = 24, ...values } }) => {
-      const hits = await search.similar(params.id, { filters: toFilters(values), limit })
+    async (
+      { search, publicUrl }: ReadDeps,
+      { params, query: { limit = 24, other_videos: otherVideos, ...values } },
+    ) => {
+      const hits = await search.similar(params.id, { filters: toFilters(values), limit, otherVideos })
       if (!hits) throw notFound('frame')
       return { frames: hits.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))) }
     },

@@ -73,6 +73,8 @@ export interface Presented {
   shares?: readonly string[] | undefined
   /** Words of the question that it does not meet. */
   missing?: readonly string[] | undefined
+  /** A line before it: of the video that begins with it. */
+  above?: string | undefined
   /** A person's note with a pin. */
   note?: string | null | undefined
 }
@@ -129,7 +131,7 @@ export function frameLines(
 }
 
 function linesOf(
-  { document: frame, score, shares, missing, note }: Presented,
+  { document: frame, score, shares, missing, note, above }: Presented,
   publicUrl: string,
   options: { detail: Detail; withVideo: boolean },
 ): string {
@@ -138,6 +140,7 @@ function linesOf(
   const video = options.withVideo ? videoOf(frame) : ''
   const caption = frame.caption ? `: ${clip(frame.caption, full ? MAX_DETAIL : MAX_CAPTION)}` : ''
   return [
+    ...(above ? [above] : []),
     `${frame.id} ${clock(frame.t_sec)} ${traits}${video}${caption}`,
     ...(shares ? [`  likeness ${score}; shares ${shares.join('; ')}`] : []),
     ...(missing ? [`  misses: ${clip(missing.join(', '), 120)}`] : []),

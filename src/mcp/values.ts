@@ -23,6 +23,11 @@ export function oneOrMany<T extends z.ZodType>(
     .transform((values) => (values.length > 0 ? values : undefined))
 }
 
+/** One to `max` values; a single one is a list too. Commas are part of a value: titles hold them. */
+export function severalOf<T extends z.ZodType>(item: T, max: number) {
+  return z.preprocess((value) => atMost(max, wrapSingle(value)), z.array(item).min(1).max(max))
+}
+
 /** Cuts a list to one above the limit, so that it is refused for its length before every item is validated. */
 function atMost(max: number, value: unknown, read: (item: unknown) => unknown = (item) => item): unknown {
   return Array.isArray(value) ? value.slice(0, max + 1).flatMap(read) : value
@@ -75,8 +80,13 @@ function jsonList(text: string): unknown[] | undefined {
 }
 
 /** A whole number; a model may write it as text. */
-export function wholeNumber(fallback: number, { min, max }: { min: number; max: number }) {
-  return z.preprocess(toNumber, z.number().int().min(min).max(max)).default(fallback).meta({ default: fallback })
+const integer = ({ min, max }: { min: number; max: number }) =>
+  z.preprocess(toNumber, z.number().int().min(min).max(max))
+
+export const someNumber = (range: { min: number; max: number }) => integer(range).optional()
+
+export function wholeNumber(fallback: number, range: { min: number; max: number }) {
+  return integer(range).default(fallback).meta({ default: fallback })
 }
 
 export const limitArgument = (fallback: number, max: number) => wholeNumber(fallback, { min: 1, max })

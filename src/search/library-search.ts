@@ -179,7 +179,7 @@ export interface FrameQuery {
   provenance?: boolean
   /** A first page with fewer frames is followed by the next best, up to this number. */
   fill?: number
-  /** Count the frames that have every word; where nothing is found, what fewer conditions would find. */
+  /** Count the frames, up to MOST_COUNTED; where nothing is found, what fewer conditions would find. */
   loosen?: boolean
 }
 
@@ -229,8 +229,9 @@ export interface FramePage {
   /** Only of a query with words. */
   readAs?: ReadAs
   /** How many frames have every word; only of a query with words and `loosen`. */
-  full?: number
-  total?: number
+  full?: number | undefined
+  /** How many frames the set has; only of a query with `facets` or `loosen`. */
+  total?: number | undefined
   facets?: FacetCounts
 }
 
@@ -279,7 +280,14 @@ export interface LibrarySearch {
   ): Promise<{ frame: FrameDocument; previous: FrameDocument | null; next: FrameDocument | null } | undefined>
   /** In the order of `ids`, without unknown ones. */
   framesByIds(ids: readonly string[]): Promise<FrameDocument[]>
-  similar(id: string, query: { filters: FrameFilters; limit: number }): Promise<Hit<FrameDocument>[] | undefined>
+  /**
+   * At most one is of the frame's own video, or none: unless the filters name that video. Undefined for an unknown
+   * frame.
+   */
+  similar(
+    id: string,
+    query: { filters: FrameFilters; limit: number; otherVideos?: boolean | undefined },
+  ): Promise<Hit<FrameDocument>[] | undefined>
   video(id: string): Promise<VideoDocument | undefined>
   /** Newest first. */
   videos(query: {

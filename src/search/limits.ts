@@ -19,5 +19,8 @@ export function refuseDepth(query: FrameQuery): void {
   )
 }
 
+/** A page tells how many frames there are up to this number. */
+export const MOST_COUNTED = 10_000
+
 /** Where fewer conditions would find frames, more than this are not counted. */
 export const MOST_LOOSENED = 20

@@ -144,7 +144,7 @@ describe.each<[string, Connect, string]>([
     // “What happens in the first ten seconds of that video?”
     const opening = await call('get_video_frames', { video_id: best.id, from_sec: 0, to_sec: 10 })
     expect(opening.data.frames.length).toBeGreaterThan(1)
-    expect(opening.data.frames.length).toBeLessThan(opening.data.video.frame_count)
+    expect(opening.data.frames.length).toBeLessThan(opening.data.videos[0].frame_count)
     for (const { t_sec } of opening.data.frames) expect(t_sec).toBeLessThanOrEqual(10)
 
     // “Find frames like it and save the best three.”

@@ -55,7 +55,7 @@ describe('a video', () => {
       { video: 'introducing stripe-like, inc. 3: the fastest way to close your books' },
       { source_url: 'https://www.youtube.com/watch?v=launch00003&t=4s' },
     ])
-      expect((await works('get_video_frames', args)).structuredContent.video.id).toBe(videoIds[3])
+      expect((await works('get_video_frames', args)).structuredContent.videos[0].id).toBe(videoIds[3])
     for (const [name, args] of [
       ['search_frames', { query: 'dark' }],
       ['browse_frames', {}],
@@ -241,7 +241,7 @@ describe('filters', () => {
     const counted = await works('browse_frames', { counts: 'true', images: '0', limit: '1' })
     expect(counted.structuredContent.total).toBeGreaterThan(0)
     const titled = { title: 'Introducing Stripe-like, Inc. 3: the fastest way to close your books' }
-    expect((await works('get_video_frames', titled)).structuredContent.video.id).toBe(videoIds[3])
+    expect((await works('get_video_frames', titled)).structuredContent.videos[0].id).toBe(videoIds[3])
     for (const [args, said] of [
       [{ counts: 'maybe' }, 'counts (got "maybe"): must be true or false'],
       [{ limit: 0 }, 'limit (got 0): must be at least 1'],

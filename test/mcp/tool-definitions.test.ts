@@ -93,11 +93,11 @@ describe('thrift (o200k tokens)', () => {
     expect(structuredContent.frames).toHaveLength(20)
     expect(encode(text).length).toBeLessThanOrEqual(2_400)
   })
-  test('the list is at most 3,000 with a key and 2,100 without', async () => {
+  test('the list is at most 3,150 with a key and 2,100 without', async () => {
     const { bearer } = await service.keyOf('pro')
     const [open, all] = [await listed(), await listed(bearer)]
     expect([open.length, all.length]).toEqual([6, 14])
-    expect(encode(JSON.stringify({ tools: all })).length).toBeLessThanOrEqual(3_000)
+    expect(encode(JSON.stringify({ tools: all })).length).toBeLessThanOrEqual(3_150)
     expect(encode(JSON.stringify({ tools: open })).length).toBeLessThanOrEqual(2_100)
   })
   test('a page of twenty frames is at most 60 % of what it was when each was sent whole three times', async () => {
@@ -167,7 +167,9 @@ describe('definitions', () => {
       const validate = ajv.compile(inputSchema)
       const required = new Set((inputSchema.required as string[] | undefined) ?? [])
       const known = Object.fromEntries(
-        Object.entries({ query: 'dark', video_id: videoIds[0], frame_id: 'x' }).filter(([name]) => required.has(name)),
+        Object.entries({ query: 'dark', video_id: [videoIds[0]], frame_id: 'x' }).filter(([name]) =>
+          required.has(name),
+        ),
       )
       for (const [name, property] of Object.entries(
         inputSchema.properties as Record<string, Record<string, unknown>>,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
-import type { FramePage, FrameQuery, LibrarySearch } from '../../search/library-search.ts'
+import type { FacetCounts, FramePage, FrameQuery, LibrarySearch } from '../../search/library-search.ts'
+import { MOST_COUNTED } from '../../search/limits.ts'
 import { nameKey } from '../../search/text/tokens.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import {
@@ -23,6 +24,9 @@ import type { LibraryToolDeps } from './library-deps.ts'
 
 /** Frames as data, with their videos once each. */
 export const FrameList = z.object({ frames: z.array(DetailedFrame), videos: VideoNames })
+
+/** A page of them. `total`: how many there are on all pages; absent where that is too many to count. */
+export const FrameListing = FrameList.extend({ total: z.number().optional(), next_cursor: z.string().nullable() })
 
 interface FrameAnswer {
   answer: Pick<ToolAnswer, 'text' | 'links' | 'images'>
@@ -58,8 +62,8 @@ type PageArguments = {
 }
 
 interface FrameAnswerPage extends FrameAnswer {
-  next: string | null
-  found: FramePage
+  listed: z.infer<typeof FrameListing>
+  facets: FacetCounts | undefined
 }
 
 /** Few frames are followed by the next best, up to this number. */
@@ -95,7 +99,8 @@ export async function presentPage(
     score: scored ? score : undefined,
     missing,
   }))
-  return { ...(await presentFrames(deps, heading.join('\n'), shown, { ...args, withVideo: true })), next, found }
+  const { answer, listed } = await presentFrames(deps, heading.join('\n'), shown, { ...args, withVideo: true })
+  return { answer, listed: { ...listed, total: found.total, next_cursor: next }, facets: found.facets }
 }
 
 /** How the question was read, where that is not plain: words met by attributes, left out, or let go. */
@@ -140,9 +145,9 @@ async function readBrand(search: LibrarySearch, name: string): Promise<{ name: s
   return { name, note: `- no brand is called "${clip(name, 60)}".${near}` }
 }
 
-function headingOf({ frames, nextBest = [], full = 0, total }: FramePage, page: number, next: string | null): string {
-  const all = total ?? (full > frames.length ? full : undefined)
-  const ofTotal = all === undefined ? '' : ` of ${all}`
+function headingOf({ frames, nextBest = [], total }: FramePage, page: number, next: string | null): string {
+  const all = total ?? `more than ${MOST_COUNTED}`
+  const ofTotal = all === frames.length ? '' : ` of ${all}`
   const numbered = page > 1 ? `, page ${page}` : ''
   const filled = nextBest.length > 0 ? `, then the next best ${nextBest.length}` : ''
   return `${plural(frames.length, 'frame')}${ofTotal}${numbered}${filled}${moreWith(next)}`

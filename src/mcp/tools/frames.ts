@@ -2,17 +2,14 @@ import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
-import type { FacetCounts } from '../../search/library-search.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
 import { flagArgument, limitArgument } from '../values.ts'
 import { commonestValues, countLines } from './counts.ts'
-import { FrameList, presentPage } from './frame-answer.ts'
+import { FrameListing, presentPage } from './frame-answer.ts'
 import { cursorArgument, detailArgument, filterArguments, imagesArgument, resolveFilters } from './frame-arguments.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 import { findSimilarFrames } from './similar-frames.ts'
 import { videoFrames } from './video-frames.ts'
-
-const FrameListing = FrameList.extend({ next_cursor: z.string().nullable() })
 
 export function frameTools(deps: LibraryToolDeps): Tool[] {
   return [searchFrames(deps), browseFrames(deps), videoFrames(deps), findSimilarFrames(deps)]
@@ -44,8 +41,8 @@ function searchFrames(deps: LibraryToolDeps): Tool {
       const q = cleanText(args.query)
       if (q === '') throw invalid('query', 'query: must contain a word')
       const asked = { q, filters, sort: args.sort, facets: false }
-      const { answer, listed, next } = await presentPage(deps, 'search_frames', args, asked)
-      return { ...answer, structured: { ...listed, next_cursor: next } }
+      const { answer, listed } = await presentPage(deps, 'search_frames', args, asked)
+      return { ...answer, structured: listed }
     },
   })
 }
@@ -71,16 +68,15 @@ function browseFrames(deps: LibraryToolDeps): Tool {
       images: imagesArgument,
     }),
     output: FrameListing.extend({
-      total: z.number().optional(),
       counts: z.record(z.string(), z.record(z.string(), z.number())).optional(),
     }),
     async run(args) {
       const filters = await resolveFilters(deps, args)
       const asked = { q: '', filters, sort: args.sort, facets: args.counts }
-      const { answer, listed, next, found } = await presentPage(deps, 'browse_frames', args, asked)
-      const counted = args.counts ? { total: found.total, counts: commonestValues(found.facets as FacetCounts) } : {}
-      const text = found.facets ? `${answer.text}\n${countLines(found.facets)}` : answer.text
-      return { ...answer, text, structured: { ...listed, next_cursor: next, ...counted } }
+      const { answer, listed, facets } = await presentPage(deps, 'browse_frames', args, asked)
+      if (!facets) return { ...answer, structured: listed }
+      const text = `${answer.text}\n${countLines(facets)}`
+      return { ...answer, text, structured: { ...listed, counts: commonestValues(facets) } }
     },
   })
 }

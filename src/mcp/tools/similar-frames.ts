@@ -4,7 +4,7 @@ import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { ENOUGH_LIKENESS, sharedTraits } from '../../search/likeness.ts'
 import { plural } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
-import { FrameId, limitArgument } from '../values.ts'
+import { FrameId, flagArgument, limitArgument } from '../values.ts'
 import { FrameList, presentFrames } from './frame-answer.ts'
 import { briefFilterArguments, detailArgument, imagesArgument, resolveFilters } from './frame-arguments.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
@@ -14,34 +14,40 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
     name: 'find_similar_frames',
     title: 'Find similar frames',
     description:
-      'Frames of any video that look or work like the given one, most alike first. Each tells its likeness (0 to 1) ' +
-      'and what it shares. Frames that share little are left out. Filters take the values of search_frames.',
+      'Frames that look or work like the given one, most alike first, at most one of its own video. Each tells its ' +
+      'likeness (0 to 1) and what it shares. Frames that share little are left out. Filters take the values of ' +
+      'search_frames.',
     annotations: READS,
     points: POINTS.search,
     scope: null,
     cacheable: true,
     input: z.strictObject({
       frame_id: FrameId.describe('Id or image URL'),
+      other_videos: flagArgument().describe('None of its own video'),
       ...briefFilterArguments,
       limit: limitArgument(12, 100),
       detail: detailArgument,
       images: imagesArgument,
     }),
-    output: FrameList,
+    output: FrameList.extend({ total: z.number() }),
     async run(args) {
       const filters = await resolveFilters(deps, args)
       const [hits, [me]] = await Promise.all([
-        deps.search.similar(args.frame_id, { filters, limit: args.limit }),
+        deps.search.similar(args.frame_id, { filters, limit: args.limit, otherVideos: args.other_videos }),
         deps.search.framesByIds([args.frame_id]),
       ])
       if (!hits || !me) throw notFound(`frame: ${args.frame_id}. Use an id or image URL from another tool`)
       const alike = hits
         .filter(({ score }) => score >= ENOUGH_LIKENESS)
-        .map(({ document, score }) => ({ document, score: hundredths(score), shares: sharedTraits(me, document) }))
+        .map(({ document, score }) => ({
+          document,
+          score: hundredths(score),
+          shares: [...(document.video_id === me.video_id ? ['the same film'] : []), ...sharedTraits(me, document)],
+        }))
       const isFiltered = Object.keys(filters).length > 0
       const heading = headingOf(args.frame_id, { alike: alike.length, hits: hits.length, isFiltered })
       const { answer, listed } = await presentFrames(deps, heading, alike, { ...args, withVideo: true })
-      return { ...answer, structured: listed }
+      return { ...answer, structured: { ...listed, total: alike.length } }
     },
   })
 }

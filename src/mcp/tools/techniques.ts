@@ -18,14 +18,15 @@ const Technique = z.object({
   image_url: z.string().nullable(),
 })
 
-/** Links to the pictures of a whole vocabulary would cost more tokens than they are worth. */
-const MAX_LINKS = 10
+/** The pictures of a whole vocabulary would cost more tokens than they are worth. */
+const MAX_EXAMPLES = 10
 
 export function listTechniques({ search, publicUrl }: LibraryToolDeps): Tool {
   return defineTool({
     name: 'list_techniques',
     title: 'List techniques',
-    description: 'The vocabulary of named, reusable moves: slug, what it is, how many frames show it.',
+    description:
+      'The vocabulary of named, reusable moves, most used first: slug, what it is, how many frames, an example.',
     annotations: READS,
     points: POINTS.read,
     scope: null,
@@ -35,22 +36,25 @@ export function listTechniques({ search, publicUrl }: LibraryToolDeps): Tool {
       limit: limitArgument(100, 200),
       cursor: cursorArgument,
     }),
-    output: z.object({ techniques: z.array(Technique), next_cursor: z.string().nullable() }),
+    output: z.object({ techniques: z.array(Technique), total: z.number(), next_cursor: z.string().nullable() }),
     async run(args) {
       const page = readCursor('list_techniques', args, args.cursor)
       const vocabulary = await search.techniques()
       const term = cleanText(args.query ?? '').toLowerCase()
-      const matching = vocabulary.filter((technique) => mentions(technique, term))
+      const matching = vocabulary
+        .filter((technique) => mentions(technique, term))
+        .sort((a, b) => b.frame_count - a.frame_count)
       const shown = matching.slice((page - 1) * args.limit, page * args.limit)
       const next = page * args.limit < matching.length ? toCursor('list_techniques', args, page + 1) : null
       const heading =
         matching.length === 0
           ? `No matching technique.\n${nearestTechniquesLine(vocabulary, term)}`
           : `${plural(matching.length, 'technique')}${moreWith(next)}`
+      const techniques = shown.map((technique) => toTechnique(technique, publicUrl))
       return {
-        text: [heading, ...shown.map(techniqueLine)].join('\n'),
-        links: shown.flatMap((technique) => pictureOf(technique, publicUrl)).slice(0, MAX_LINKS),
-        structured: { techniques: shown.map((technique) => toTechnique(technique, publicUrl)), next_cursor: next },
+        text: [heading, ...techniques.map(linesOf)].join('\n'),
+        links: techniques.slice(0, MAX_EXAMPLES).flatMap(pictureOf),
+        structured: { techniques, total: matching.length, next_cursor: next },
       }
     },
   })
@@ -60,12 +64,13 @@ function mentions({ slug, name, description, aliases }: TechniqueDocument, term:
   return [slug, name, description, ...aliases].some((text) => text.toLowerCase().includes(term))
 }
 
-function techniqueLine({ slug, frame_count, description }: TechniqueDocument): string {
-  return `${slug} (${frame_count}): ${clip(description, 120)}`
+function linesOf({ slug, frame_count, description, image_url }: z.infer<typeof Technique>, at: number): string {
+  const example = at < MAX_EXAMPLES && image_url !== null ? `\n${image_url}` : ''
+  return `${slug} (${frame_count}): ${clip(description, 120)}${example}`
 }
 
-function pictureOf({ slug, name, image_path }: TechniqueDocument, publicUrl: string): ImageLink[] {
-  return image_path === null ? [] : [{ uri: publicUrl + image_path, name: slug, title: name }]
+function pictureOf({ slug, name, image_url }: z.infer<typeof Technique>): ImageLink[] {
+  return image_url === null ? [] : [{ uri: image_url, name: slug, title: name }]
 }
 
 function toTechnique(technique: TechniqueDocument, publicUrl: string): z.infer<typeof Technique> {

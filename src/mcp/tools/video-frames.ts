@@ -3,74 +3,106 @@ import { invalid } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
 import { readCursor, toCursor } from '../cursor.ts'
-import { clip, clock, DetailedFrame, moreWith, plural } from '../present.ts'
+import { clip, clock, moreWith, type Presented, plural } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
-import { isIdLike, limitArgument, seconds } from '../values.ts'
-import { presentFrames } from './frame-answer.ts'
+import { isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
+import { FrameListing, presentFrames } from './frame-answer.ts'
 import { cursorArgument, detailArgument, imagesArgument, videoReference } from './frame-arguments.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
-import { noSuchVideo, videoIdOf } from './video-reference.ts'
+import { findVideo, noSuchVideo } from './video-reference.ts'
+
+const MAX_VIDEOS = 20
+const ends = someNumber({ min: 1, max: 120 })
+
+const Video = z.object({
+  id: z.string(),
+  title: z.string(),
+  author: z.string().nullable(),
+  source_url: z.string().nullable(),
+  duration_sec: z.number().nullable(),
+  frame_count: z.number(),
+})
 
 export function videoFrames(deps: LibraryToolDeps): Tool {
   return defineTool({
     name: 'get_video_frames',
     title: "See a video's flow",
     description:
-      'Frames of one video in time order: how it opens, cuts and closes. ' +
-      'from_sec and to_sec choose a part: to_sec 10 is the first ten seconds.',
+      'Frames of one video or several in time order: how they open, cut and close. ' +
+      'first: 3 gives how each opens, last: 1 how each ends, to_sec: 10 the first ten seconds.',
     annotations: READS,
     points: POINTS.read,
+    pointsOf: ({ video_id }) => POINTS.read * (Array.isArray(video_id) ? Math.min(video_id.length, MAX_VIDEOS) : 1),
     scope: null,
     cacheable: true,
     input: z.strictObject({
-      video_id: videoReference().min(1).describe('Id or URL of the video, or of one of its frames'),
+      video_id: severalOf(videoReference().min(1), MAX_VIDEOS).describe('Ids or URLs of videos, or of their frames'),
       from_sec: seconds.optional(),
       to_sec: seconds.optional(),
+      first: ends.describe('Frames from the start of each'),
+      last: ends.describe('Frames from the end of each'),
       limit: limitArgument(40, 120),
       cursor: cursorArgument,
       detail: detailArgument,
       images: imagesArgument,
     }),
-    output: z.object({
-      video: z.object({
-        id: z.string(),
-        title: z.string(),
-        author: z.string().nullable(),
-        source_url: z.string().nullable(),
-        duration_sec: z.number().nullable(),
-        frame_count: z.number(),
-      }),
-      frames: z.array(DetailedFrame),
-      next_cursor: z.string().nullable(),
-    }),
+    output: FrameListing.extend({ videos: z.array(Video) }),
     async run(args) {
       const { from_sec: from = 0, to_sec: to = Number.POSITIVE_INFINITY } = args
       if (from > to) throw invalid('to_sec', `to_sec (${to}): must not be before from_sec (${from})`)
-      const all = await framesOf(deps, args.video_id)
-      const within = all.filter(({ t_sec }) => t_sec >= from && t_sec <= to)
+      const films = (await filmsOf(deps, args.video_id)).map((all) => {
+        const within = all.filter(({ t_sec }) => t_sec >= from && t_sec <= to)
+        return { all, within, chosen: endsOf(within, args) }
+      })
+      const chosen = films.flatMap((film) => film.chosen)
       const page = readCursor('get_video_frames', args, args.cursor)
       const skip = (page - 1) * args.limit
-      const shown = within.slice(skip, skip + args.limit)
-      const next = skip + args.limit < within.length ? toCursor('get_video_frames', args, page + 1) : null
-      const { video } = all[0]!
-      const { id, title, author, source_url, duration_sec } = video
-      const { answer, listed } = await presentFrames(
-        deps,
-        `${titleLine(video)}; ${spanOf(all, within, { skip, count: shown.length })}${moreWith(next)}`,
-        shown.map((document) => ({ document })),
-        { ...args, withVideo: false },
-      )
-      const structured = {
-        video: { id, title, author, source_url, duration_sec, frame_count: all.length },
-        frames: listed.frames,
-        next_cursor: next,
-      }
-      return { ...answer, structured }
+      const shown = chosen.slice(skip, skip + args.limit)
+      const next = skip + args.limit < chosen.length ? toCursor('get_video_frames', args, page + 1) : null
+      const [only] = films
+      const heading =
+        films.length === 1
+          ? `${titleLine(only!.all)}; ${spanOf(only!, skip, shown.length)}${moreWith(next)}`
+          : [
+              `${films.length} videos, ${shown.length} of ${plural(chosen.length, 'frame')}${moreWith(next)}`,
+              ...films.filter((film) => film.chosen.length === 0).map(filmLine),
+            ].join('\n')
+      const presented = shown.map((document, at): Presented => {
+        const isFirst = films.length > 1 && document.video_id !== shown[at - 1]?.video_id
+        const film = isFirst && films.find(({ all }) => all[0]!.video_id === document.video_id)
+        return { document, above: film ? filmLine(film) : undefined }
+      })
+      const { answer, listed } = await presentFrames(deps, heading, presented, { ...args, withVideo: false })
+      const videos = films.map(({ all }) => {
+        const { id, title, author, source_url, duration_sec } = all[0]!.video
+        return { id, title, author, source_url, duration_sec, frame_count: all.length }
+      })
+      return { ...answer, structured: { ...listed, videos, total: chosen.length, next_cursor: next } }
     },
   })
 }
 
-function titleLine({ title, author, source_url, duration_sec }: FrameDocument['video']): string {
+interface Film {
+  all: readonly FrameDocument[]
+  /** Those of the part of the video that was asked for. */
+  within: readonly FrameDocument[]
+  chosen: readonly FrameDocument[]
+}
+
+/** The first and the last of them, each once; all where neither is asked for. */
+function endsOf(
+  frames: readonly FrameDocument[],
+  { first, last }: { first?: number | undefined; last?: number | undefined },
+): readonly FrameDocument[] {
+  if (first === undefined && last === undefined) return frames
+  return frames.filter((_, at) => at < (first ?? 0) || at >= frames.length - (last ?? 0))
+}
+
+const filmLine = ({ all, chosen }: Film): string =>
+  `${all[0]!.video_id} ${titleLine(all)}; ${chosen.length} of ${plural(all.length, 'frame')}`
+
+function titleLine([frame]: readonly FrameDocument[]): string {
+  const { title, author, source_url, duration_sec } = frame!.video
   const by = author ? ` by ${clip(author, 80)}` : ''
   const length = duration_sec === null ? '' : `, ${clock(duration_sec)} long`
   const at = source_url ? ` ${clip(source_url, 300)}` : ''
@@ -78,26 +110,33 @@ function titleLine({ title, author, source_url, duration_sec }: FrameDocument['v
 }
 
 /** Which frames are shown: all, a page, or those of a part of the video. */
-function spanOf(
-  all: readonly FrameDocument[],
-  within: readonly FrameDocument[],
-  { skip, count }: { skip: number; count: number },
-): string {
+function spanOf({ all, within, chosen }: Film, skip: number, count: number): string {
   if (within.length === 0) {
     const span = `${clock(all[0]!.t_sec)} to ${clock(all.at(-1)!.t_sec)}`
     return `no frames in this part; the video has ${plural(all.length, 'frame')} from ${span}`
   }
   const part = within.length < all.length ? ` in this part, ${all.length} in the video` : ''
-  return count < within.length
-    ? `frames ${skip + 1}–${skip + count} of ${within.length}${part}`
+  if (count < chosen.length) return `frames ${skip + 1}–${skip + count} of ${chosen.length}${part}`
+  return chosen.length < within.length
+    ? `${chosen.length} of ${plural(within.length, 'frame')}${part}`
     : `${plural(within.length, 'frame')}${part}`
 }
 
-/** @throws AppError not_found for a video that is not public, or has no frames. */
-async function framesOf(deps: LibraryToolDeps, given: string): Promise<FrameDocument[]> {
+/**
+ * The frames of each video, once each.
+ * @throws AppError not_found where one is not public, or has no frames: then nothing is answered.
+ */
+async function filmsOf(deps: LibraryToolDeps, given: readonly string[]): Promise<FrameDocument[][]> {
+  const found = await Promise.all(given.map((one) => framesOf(deps, one)))
+  const unknown = given.filter((_, at) => !found[at]?.length)
+  if (unknown.length > 0) throw noSuchVideo(unknown)
+  return [...new Map(found.map((frames) => [frames![0]!.video_id, frames!])).values()]
+}
+
+async function framesOf(deps: LibraryToolDeps, given: string): Promise<FrameDocument[] | undefined> {
   // The usual call names the video itself: one look-up.
   const named = isIdLike(given) ? await deps.search.videoFrames(given) : undefined
-  const frames = named ?? (await deps.search.videoFrames(await videoIdOf(deps, given)))
-  if (frames && frames.length > 0) return frames
-  throw noSuchVideo(given)
+  if (named) return named
+  const id = await findVideo(deps, given)
+  return id === undefined ? undefined : deps.search.videoFrames(id)
 }

@@ -10,17 +10,19 @@ type Deps = Pick<LibraryToolDeps, 'search' | 'sourceKeyOf' | 'publicUrl'>
 
 /** @throws AppError not_found for a video that is not public, naming what was given. */
 export async function videoIdOf(deps: Deps, given: string): Promise<string> {
-  const id = await findVideo(deps, cleanText(given))
-  if (id === undefined) throw noSuchVideo(given)
+  const id = await findVideo(deps, given)
+  if (id === undefined) throw noSuchVideo([given])
   return id
 }
 
-export function noSuchVideo(given: string): Error {
-  return notFound(`video: "${clip(given, 80)}". search_library finds videos by title or URL`)
+export function noSuchVideo(given: readonly string[]): Error {
+  const named = given.map((one) => `"${clip(one, 80)}"`).join(', ')
+  return notFound(`video: ${named}. Pass ids, URLs or whole titles; search_library finds videos by title or URL`)
 }
 
-async function findVideo(deps: Deps, term: string): Promise<string | undefined> {
+export async function findVideo(deps: Deps, given: string): Promise<string | undefined> {
   const { search, sourceKeyOf, publicUrl } = deps
+  const term = cleanText(given)
   const named = ownReference(term, publicUrl)
   if (named === undefined) {
     const sourceKey = sourceKeyOf(term)

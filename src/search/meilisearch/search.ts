@@ -57,7 +57,7 @@ export function openMeiliSearch(options: MeiliSearchOptions): Primary {
     return {
       frames,
       ...(facets ? { facets, total } : {}),
-      ...(query.loosen ? { full: total } : {}),
+      ...(query.loosen ? { full: total, total } : {}),
       readAs: readAsOf(question, senses),
     }
   }

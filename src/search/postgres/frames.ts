@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type pg from 'pg'
 import type { FrameDocument, FrameFilters, FrameHit, FramePage, FrameQuery } from '../library-search.ts'
 import { VarietyFilter } from '../likeness.ts'
-import { MAX_RELEVANCE_DEPTH } from '../limits.ts'
+import { MAX_RELEVANCE_DEPTH, MOST_COUNTED } from '../limits.ts'
 import { namedValues } from '../named-values.ts'
 import { readAsOf } from '../read-as.ts'
 import { rounded } from '../score.ts'
@@ -52,7 +52,9 @@ async function findAll(reads: Snapshot, query: FrameQuery): Promise<FramePage> {
   const where = whereOf(query.filters)
   const set = { level: 0, isFull: true, words: undefined, where, scored: allAlike, isLarge: false, isByIndex: false }
   const rows = await findPage(reads, { ...query, sort: query.sort === 'strength' ? 'strength' : 'newest' }, set)
-  const counts = query.facets ? await countFacets(reads, query.filters, undefined) : {}
+  const counts = query.facets
+    ? await countFacets(reads, query.filters, undefined)
+    : { total: query.loosen ? await countSet(reads, query, set, rows) : undefined }
   const isAdvised = query.loosen && query.page === 1 && rows.length === 0
   return {
     frames: hitsOf(rows, undefined),
@@ -73,7 +75,9 @@ export async function findInWords(
   const { set, rows } = await findSet(reads, query, asked)
   const { filters, page, facets, fill, loosen } = query
   const { senses } = asked
-  const counted = facets ? await countsOf(reads, filters, set) : undefined
+  const counted = facets
+    ? await countsOf(reads, filters, set)
+    : { total: loosen ? await countSet(reads, query, set, rows) : undefined }
   const letGo = set ? senses.filter((sense) => !isHeld(sense, asked, set, rows)) : []
   const isAdvised = loosen && page === 1 && rows.length === 0
   const matcher = new Matcher(senses)
@@ -82,7 +86,7 @@ export async function findInWords(
     frames: hitsOf(rows, matcher),
     ...counted,
     readAs: readAsOf(question, senses, letGo, set?.level ?? 0),
-    ...(loosen ? { full: await countFull(reads, query, set, rows) } : {}),
+    ...(loosen ? { full: set?.isFull ? counted.total : 0 } : {}),
     ...(isAdvised ? { loosened: await adviceFor(reads, filters, asked) } : {}),
     ...(room > 0
       ? { nextBest: hitsOf(await findNextBest(reads, asked, set!, rows.at(-1)?.score, room), matcher) }
@@ -93,18 +97,19 @@ export async function findInWords(
 const countsOf = (reads: Snapshot, filters: FrameFilters, set: MatchSet | undefined) =>
   set ? countFacets(reads, filters, set.words) : { total: 0, facets: noCounts() }
 
-/** How many frames have every word. */
-async function countFull(
+/** How many frames a set has; undefined above MOST_COUNTED. */
+async function countSet(
   reads: Snapshot,
   { page, pageSize }: FrameQuery,
   set: MatchSet | undefined,
   rows: readonly FoundFrame[],
-): Promise<number> {
-  if (!set?.isFull) return 0
+): Promise<number | undefined> {
+  if (!set) return 0
   if (page === 1 && rows.length < pageSize) return rows.length
   if (rows[0]?.total) return rows[0].total
-  const [row] = await rowsOf<{ n: number }>(reads, sql`select count(*)::int as n from ${FRAMES} where ${set.where}`)
-  return row!.n
+  const rest = sql`select from ${FRAMES} where ${set.where} limit ${MOST_COUNTED + 1}`
+  const [row] = await rowsOf<{ n: number }>(reads, sql`select count(*)::int as n from (${rest}) counted`)
+  return row!.n > MOST_COUNTED ? undefined : row!.n
 }
 
 /** Whether each frame of a set meets a concept. */

@@ -19,25 +19,32 @@ const ALIKE = sql.raw('alike_keys(phash, subject, surface, shot, technique, tone
 export async function findSimilar(
   db: NodePgDatabase,
   id: string,
-  { filters, limit }: { filters: FrameFilters; limit: number },
+  { filters, limit, otherVideos = false }: { filters: FrameFilters; limit: number; otherVideos?: boolean | undefined },
 ): Promise<Hit<FrameDocument>[] | undefined> {
   const me = (await documentsOf(db, 'frames', [id])).get(id)
   if (!me) return undefined
-  const documents = await documentsOf(db, 'frames', await candidateIds(db, me, filters, limit))
-  return [...documents.values()]
+  const isAskedFor = filters.video?.includes(me.video_id) && !otherVideos
+  const isOther = isAskedFor ? sql`true` : sql`video_id <> ${me.video_id}`
+  const where = sql`${whereOf(filters)} and id <> ${me.id}`
+  const [others, own] = await Promise.all([
+    candidateIds(db, me, sql`${where} and ${isOther}`, limit),
+    isAskedFor || otherVideos ? [] : candidateIds(db, me, sql`${where} and not ${isOther}`, 1),
+  ])
+  const documents = await documentsOf(db, 'frames', [...others, ...own])
+  const hits = [...documents.values()]
     .map((document) => ({ document, score: rounded(frameLikeness(me, document)), matched: {} }))
     .sort((a, b) => b.score - a.score || (a.document.id < b.document.id ? -1 : 1))
-    .slice(0, limit)
+  const nearest = isAskedFor ? undefined : hits.find(({ document }) => document.video_id === me.video_id)
+  return hits.filter((hit) => isAskedFor || hit === nearest || hit.document.video_id !== me.video_id).slice(0, limit)
 }
 
-function candidateIds(db: NodePgDatabase, me: FrameDocument, filters: FrameFilters, limit: number): Promise<string[]> {
+function candidateIds(db: NodePgDatabase, me: FrameDocument, others: SQL, limit: number): Promise<string[]> {
   return db.transaction(async (tx) => {
     // Every kind of candidate has its index, but the planner cannot know how few frames share a key.
     await tx.execute(
       sql`select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
                  set_config('max_parallel_workers_per_gather', '0', true)`,
     )
-    const others = sql`${whereOf(filters)} and id <> ${me.id}`
     const { narrow, wide } = candidatesLike(me, others, limit)
     const idsOf = async (queries: SQL[]) => {
       if (queries.length === 0) return []

@@ -313,11 +313,21 @@ export function describeWall(name: string, open: () => Promise<Engine>): void {
       expect(hits.map(({ score }) => score)).toEqual(hits.map(({ score }) => score).toSorted((a, b) => b - a))
       const dark = (await engine().search.similar(me.id, { filters: { tone: ['dark'], platform: ['x'] }, limit: 10 }))!
       expect(dark.every(({ document }) => document.tone === 'dark' && document.platform === 'x')).toBe(true)
-      // As long as there is room, every frame that passes the filters, however different.
-      for (const filters of [{ video: ['video07'] }, { author: ['株式会社'], technique: ['move-1'] }, {}]) {
-        const fit = documents.filter((frame) => frame.id !== me.id && passes(frame, filters)).map(({ id }) => id)
-        const all = (await engine().search.similar(me.id, { filters, limit: 500 }))!.map(({ document }) => document.id)
-        expect(all.toSorted()).toEqual(fit.toSorted())
+      // As long as there is room, every frame of other videos that passes the filters, however different.
+      const own = [me.video_id]
+      for (const [filters, otherVideos, ofOwn] of [
+        [{ video: ['video07'] }, false, 0],
+        [{ author: ['株式会社'], technique: ['move-1'] }, false, 0],
+        [{}, false, 1],
+        [{}, true, 0],
+        [{ video: own }, false, documents.filter((frame) => frame.video_id === me.video_id).length - 1],
+        [{ video: own }, true, 0],
+      ] as const) {
+        const fit = documents.filter((frame) => frame.video_id !== me.video_id && passes(frame, filters))
+        const all = (await engine().search.similar(me.id, { filters, limit: 500, otherVideos }))!
+        const others = all.filter(({ document }) => document.video_id !== me.video_id)
+        expect(others.map(({ document }) => document.id).toSorted()).toEqual(fit.map(({ id }) => id).toSorted())
+        expect(all.length - others.length).toBe(ofOwn)
       }
     })
   })
