@@ -1,7 +1,7 @@
 import type { Db } from '../../src/db/client.ts'
 import { rebuildMirror } from '../../src/projections/search/mirror.ts'
-import type { MeiliOptions } from '../../src/search/meilisearch/connection.ts'
 import { mirrorState } from '../../src/search/meilisearch/mirror-state.ts'
+import type { MeiliOptions } from '../../src/search/meilisearch/request.ts'
 import { openMeiliSink } from '../../src/search/meilisearch/sink.ts'
 
 /** Names the indexes of benches that change nothing in them, so that a seeded library needs only one mirror. */

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { EVENT_TYPES, type SentType, TEST_EVENT } from '../events/catalogue.ts'
-import { CloudEvent, exampleOf, schemaPath } from '../events/cloud-event.ts'
-import { currentVersion, schemaOf, versionsOf } from '../events/versions.ts'
+import { CloudEvent, currentVersion, exampleOf, schemaOf, schemaPath, versionsOf } from '../events/cloud-event.ts'
 
 /** Everything that may reach a receiver. */
 const SENT_TYPES = [...EVENT_TYPES, ...(Object.keys(TEST_EVENT) as SentType[])]

@@ -1,7 +1,13 @@
+import type { Request, Response } from 'express'
 import { z } from 'zod'
+import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import { POINTS, pointsForBoards, pointsForFrames, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { CompressibleBody, sendJson } from '../http/response-body.ts'
+import type { VersionedCache } from '../http/versioned-cache.ts'
+import type { Caller } from '../library/accounts/keys.ts'
+import type { BoardVersion } from '../library/collections/board-settings.ts'
 import {
   BOARD_CURSOR,
   BOARD_PAGE,
@@ -10,20 +16,70 @@ import {
   createBoard,
   deleteBoard,
   findBoard,
+  type LoadedBoard,
   listBoards,
   loadBoard,
+  loadFoundBoard,
   MAX_BOARD_NAME,
+  PIN_CURSOR,
   pinBatches,
   renameBoard,
   type Board as StoredBoard,
 } from '../library/collections/boards.ts'
+import { MAX_NOTE, MAX_PINS, pinFrame, pinFrames, unpinFrames } from '../library/collections/pins.ts'
 import { jsonPieces } from '../library/json-pieces.ts'
-import { Board, BoardWithItems, toBoards, toBoardWithItems, toPinnedFrames } from '../views/collections.ts'
-import { BATCH, exportParameters, sendDownload } from '../views/download.ts'
-import { exportShape, toExportRow } from '../views/export.ts'
-import { OK, Ok } from '../views/ok.ts'
-import { type BoardsDeps, boardOf, itemParameters, sendBoardPage } from './board-page.ts'
-import { LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
+import type { Parameters } from '../parameters.ts'
+import {
+  Board,
+  BoardWithItems,
+  type CollectionDeps,
+  toBoards,
+  toBoardWithItems,
+  toPinnedFrames,
+} from '../views/collections.ts'
+import { BATCH, exportParameters, exportShape, sendDownload, toExportRow } from '../views/export.ts'
+import { frameIdSchema } from '../views/frame.ts'
+import { OK, Ok } from '../views/resources.ts'
+import { cursorParameter, LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
+
+/** What the endpoints of boards, pins and share links have in common. */
+
+export interface BoardsDeps extends CollectionDeps {
+  db: Db
+  /** Cached pages of boards, keyed by the version of the board. */
+  kept: VersionedCache<object>
+}
+
+/** The board that a path names, as the calling account's. */
+export function boardOf({ caller, params }: { caller: Caller; params: { id: string } }) {
+  return { accountId: caller.account.id, boardId: params.id }
+}
+
+export const itemParameters = { after: cursorParameter(PIN_CURSOR) } as const satisfies Parameters
+
+interface BoardPage {
+  kind: 'own' | 'shared'
+  /** Finds the board, or refuses. */
+  look: () => Promise<BoardVersion>
+  view: (stored: LoadedBoard) => Promise<object>
+}
+
+/** Sends a page of a board, from memory while board and library are unchanged. */
+export async function sendBoardPage(
+  { db, kept, publicUrl }: BoardsDeps,
+  { req, res, query: { after } }: { req: Request; res: Response; query: { after?: string | undefined } },
+  { kind, look, view }: BoardPage,
+): Promise<undefined> {
+  const board = await look()
+  const { value } = await kept.getOrLoad(`${kind} board ${board.id} ${board.version} ${after ?? ''}`, async () => {
+    const stored = await loadFoundBoard(db, board, { after, limit: BOARD_PAGE })
+    const { next } = stored
+    return { body: new CompressibleBody(JSON.stringify({ board: await view(stored), next })), next }
+  })
+  linkNext({ req, res }, publicUrl, { limit: undefined, next: value.next })
+  await sendJson(req, res, value.body)
+  return undefined
+}
 
 const BoardBody = z.strictObject({ name: z.string().trim().min(1).max(MAX_BOARD_NAME) })
 const boardAnswer = z.strictObject({ board: Board })
@@ -210,6 +266,70 @@ export const boardEndpoints = [
         about: { board },
         batches: rowsOf(deps, stored),
       })
+    },
+  ),
+]
+
+const note = z.string().max(MAX_NOTE).nullable().optional()
+
+/** Frames on the boards of the calling account. */
+export const pinEndpoints = [
+  idempotentPost(
+    {
+      id: 'pinFrames',
+      method: 'post',
+      path: '/api/boards/:id/frames',
+      tag: 'Account',
+      summary: 'Pin many frames at once',
+      body: z.strictObject({ frameIds: z.array(frameIdSchema).min(1).max(500), note }),
+      example: { frameIds: ['k3v9x0aq7m2d-1a4c'], note: 'For the opening' },
+      answer: z.strictObject({ ok: z.literal(true), pinned: z.array(z.string()), already: z.array(z.string()) }),
+      scope: 'boards:write',
+      errors: [404, 409],
+    },
+    async (_deps: BoardsDeps, input) => {
+      const { pinned, already } = await pinFrames(input.tx, { ...boardOf(input), ...input.body })
+      return { ok: true as const, pinned, already }
+    },
+    { pointsOf: ({ frameIds }) => pointsForFrames(frameIds.length) },
+  ),
+
+  endpoint(
+    {
+      id: 'pinFrame',
+      method: 'put',
+      path: '/api/boards/:id/frames/:frameId',
+      tag: 'Account',
+      summary: 'Pin a frame, move its pin, or change its note',
+      body: z.strictObject({ note, position: z.int().min(0).max(MAX_PINS).optional() }),
+      bodyOptional: true,
+      example: { note: 'For the opening', position: 0 },
+      answer: z.strictObject({ ok: z.literal(true), position: z.int() }),
+      scope: 'boards:write',
+      errors: [404, 409],
+    },
+    async ({ db }: BoardsDeps, input) => {
+      const { note, position } = input.body
+      const pin = await pinFrame(db, { ...boardOf(input), frameId: input.params.frameId, note, position })
+      return { ok: true as const, position: pin.position }
+    },
+  ),
+
+  endpoint(
+    {
+      id: 'unpinFrame',
+      method: 'delete',
+      path: '/api/boards/:id/frames/:frameId',
+      tag: 'Account',
+      summary: 'Unpin a frame; a second time changes nothing',
+      answer: Ok,
+      scope: 'boards:write',
+      everyPlan: true,
+      errors: [404],
+    },
+    async ({ db }: BoardsDeps, input) => {
+      await unpinFrames(db, { ...boardOf(input), frameIds: [input.params.frameId] })
+      return OK
     },
   ),
 ]

@@ -4,10 +4,9 @@ import { endpoint, idempotentPost } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { countSaves, listSaves, saveFrame, unsaveFrames } from '../library/collections/saves.ts'
 import { type CollectionDeps, SavedFrame, toSavedFrames } from '../views/collections.ts'
-import { BATCH, exportParameters, sendDownload, sendList } from '../views/download.ts'
-import { exportShape, toExportRow } from '../views/export.ts'
+import { BATCH, exportParameters, exportShape, sendDownload, sendList, toExportRow } from '../views/export.ts'
 import { frameIdSchema } from '../views/frame.ts'
-import { OK, Ok } from '../views/ok.ts'
+import { OK, Ok } from '../views/resources.ts'
 import { LINK, linkNext, nextCursor, nextOf, pageParameters } from './paging.ts'
 
 interface FavouritesDeps extends CollectionDeps {

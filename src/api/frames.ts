@@ -15,8 +15,8 @@ import {
   toFrameQuery,
 } from '../views/frame-query.ts'
 import { ReadAs, toHit } from '../views/hit.ts'
-import { OK, Ok } from '../views/ok.ts'
 import { flag } from '../views/parameter-values.ts'
+import { OK, Ok } from '../views/resources.ts'
 import { ANNOTATED, MAX_TEXT, SHOTS, SUBJECTS, SURFACES, ZONES } from '../vocabulary.ts'
 import { checkId, debugField, explained, isDebug, listLimit, type ReadDeps, viewOf } from './library-read.ts'
 

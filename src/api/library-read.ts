@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { LibrarySearch, ShownFrame } from '../search/library-search.ts'
 import { toFrame } from '../views/frame.ts'
-import { limitUpTo } from '../views/parameter-values.ts'
-import { requirePublicId } from '../views/public-id.ts'
+import { limitUpTo, requirePublicId } from '../views/parameter-values.ts'
 import { cursorParameter } from './paging.ts'
 
 /** Parts that the open reads of the library share. */

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import { AppError, notFound } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { isAny, isMet } from '../http/etag.ts'
+import { isAny, isMet } from '../http/response-body.ts'
 import { toImageKey } from '../media/image-name.ts'
 
 export interface MediaDeps {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { endpoint, idempotentPost } from '../http/endpoint.ts'
-import { endShare, findSharedBoard, shareBoard, unshareBoard } from '../library/collections/board-shares.ts'
+import { endShare, findSharedBoard, shareBoard, unshareBoard } from '../library/collections/board-settings.ts'
 import { BoardWithItems, toBoardWithItems } from '../views/collections.ts'
-import { OK, Ok } from '../views/ok.ts'
-import { type BoardsDeps, boardOf, itemParameters, sendBoardPage } from './board-page.ts'
+import { OK, Ok } from '../views/resources.ts'
+import { type BoardsDeps, boardOf, itemParameters, sendBoardPage } from './boards.ts'
 import { LINK, nextCursor } from './paging.ts'
 
 /** Share links of boards, and what they show to everyone. */

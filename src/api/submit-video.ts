@@ -4,16 +4,16 @@ import { cleanText } from '../clean-text.ts'
 import type { Db } from '../db/client.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
-import { refuseDeclared, requireUtf8 } from '../http/bodies.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { pointsForBytes } from '../http/rate-limit/budgets.ts'
+import { refuseDeclared, requireUtf8 } from '../http/request-body.ts'
 import { receiveForm } from '../http/upload-form.ts'
 import { type ResolvedSource, type SubmissionDetails, submitUpload, submitUrl } from '../library/videos/submit.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { readParameters } from '../parameters.ts'
 import { flag } from '../views/parameter-values.ts'
 import { PLATFORMS } from '../vocabulary.ts'
-import { SubmittedVideo, toSubmitted } from './video-status.ts'
+import { SubmittedVideo, toSubmitted } from './videos.ts'
 
 export interface SubmitDeps {
   db: Db

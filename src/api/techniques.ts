@@ -11,8 +11,7 @@ import {
   patchTechnique,
 } from '../library/techniques/techniques.ts'
 import { SLUG } from '../library/techniques/vocabulary.ts'
-import { OK, Ok } from '../views/ok.ts'
-import { Technique, toTechnique } from '../views/resources.ts'
+import { OK, Ok, Technique, toTechnique } from '../views/resources.ts'
 import type { ReadDeps } from './library-read.ts'
 
 /** A technique as operators see it. */

@@ -7,7 +7,7 @@ import { findBoard, loadFoundBoard } from '../library/collections/boards.ts'
 import { loadFilms } from '../library/videos/films.ts'
 import { toBoardWithItems } from '../views/collections.ts'
 import { toFrame } from '../views/frame.ts'
-import { requirePublicId } from '../views/public-id.ts'
+import { requirePublicId } from '../views/parameter-values.ts'
 import {
   boardTimeline,
   filmTimeline,
@@ -16,7 +16,7 @@ import {
   timelineParameters,
   writeTimeline,
 } from '../views/timelines.ts'
-import { type BoardsDeps, boardOf } from './board-page.ts'
+import { type BoardsDeps, boardOf } from './boards.ts'
 import type { ReadDeps } from './library-read.ts'
 
 const [answer, ...alternatives] = TIMELINE_TYPES as [string, ...string[]]

@@ -13,7 +13,13 @@ import {
   resendRange,
   sendTest,
 } from '../library/webhooks/deliveries.ts'
-import { describeDelivery, describeEndpoint, describeEndpoints } from '../library/webhooks/describe.ts'
+import {
+  describeDelivery,
+  describeEndpoint,
+  describeEndpoints,
+  pauseEndpoint,
+  resumeEndpoint,
+} from '../library/webhooks/describe.ts'
 import {
   createEndpoint,
   deleteEndpoint,
@@ -24,12 +30,10 @@ import {
   rotateSecret,
   updateEndpoint,
 } from '../library/webhooks/endpoints.ts'
-import { pauseEndpoint, resumeEndpoint } from '../library/webhooks/states.ts'
-import { OK, Ok } from '../views/ok.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
-import type { SecretsKeys } from '../webhooks/encryption.ts'
-import { ERRORS } from '../webhooks/errors.ts'
-import { SIGNING } from '../webhooks/secrets.ts'
+import { OK, Ok } from '../views/resources.ts'
+import { ERRORS } from '../webhooks/receiver.ts'
+import { type SecretsKeys, SIGNING } from '../webhooks/secrets.ts'
 import { cursorParameter, nextCursor } from './paging.ts'
 
 export interface WebhookDeps {

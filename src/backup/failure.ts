@@ -1,4 +1,4 @@
-import { StorageFull } from '../media/disk-room.ts'
+import { StorageFull } from '../media/disk-store.ts'
 
 /** A backup or restore cannot go on. The message is one line and says what to do. */
 export class BackupFailure extends Error {}

@@ -3,18 +3,16 @@ import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import { applyMigrations } from '../db/migrate.ts'
+import { MIGRATION_LOCK, RESTORE_LOCK } from '../db/client.ts'
+import { applyMigrations, knownMigrations, loadMigrations } from '../db/migrate.ts'
 import type { Cursor } from '../events/catalogue.ts'
-import { continueRestoredLog, returnCheckpoints } from '../events/restored.ts'
+import { continueRestoredLog, returnCheckpoints } from '../events/positions.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import { COPIES_AT_ONCE, copyFile, forEachFolder } from './copy-files.ts'
+import { COPIES_AT_ONCE, copyFile, copyOf, forEachFolder, type ListedFile } from './copy-files.ts'
 import { BackupFailure } from './failure.ts'
-import { copyOf, type ListedFile } from './file-lists.ts'
 import { chooseBackup, type Manifest, readManifest, type StoredTable } from './manifest.ts'
-import type { Progress } from './streams.ts'
-import { decompress, forEachAtOnce } from './streams.ts'
+import { decompress, forEachAtOnce, type Progress } from './streams.ts'
 import { copyTarget, quote } from './tables.ts'
-import { dropLibrary, requireFreeDatabase, requireKnownSchema } from './target.ts'
 import { damaged, listFiles, requireFiles } from './verify.ts'
 
 export interface RestoreOptions {
@@ -212,4 +210,78 @@ async function restoreOperatorKey(
   const unfinished = `${operatorKeyFile}.new`
   writeFileSync(unfinished, key, { mode: 0o600 })
   return () => renameSync(unfinished, operatorKeyFile)
+}
+
+/** @throws BackupFailure for a backup whose schema this version does not know */
+function requireKnownSchema({ migrations, version }: Manifest): void {
+  const known = knownMigrations()
+  for (const [n, { when, hash }] of migrations.entries())
+    if (known[n]?.when !== when || known[n].hash !== hash)
+      throw new BackupFailure(
+        `The backup was made by version ${version}, whose database this version does not know. ` +
+          'Install that version or a newer one, then restore.',
+      )
+}
+
+/**
+ * Makes sure that only this restore uses the database, and that it holds nothing to lose: nothing at all, or what the
+ * first start makes. A service that starts meanwhile waits.
+ * @throws BackupFailure
+ */
+async function requireFreeDatabase(client: pg.ClientBase): Promise<void> {
+  const { rows: services } = await client.query<{ names: string | null }>(
+    `select string_agg(distinct application_name, ', ') as names from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()
+        and application_name ~ '^(frame-library|consumer |frames start)'`,
+  )
+  if (services[0]!.names)
+    throw new BackupFailure(`A service uses this database (${services[0]!.names}). Stop it, then restore.`)
+  for (const lock of [RESTORE_LOCK, MIGRATION_LOCK]) {
+    const { rows } = await client.query('select pg_try_advisory_lock($1) as taken', [lock])
+    if (!rows[0].taken)
+      throw new BackupFailure('Another restore or migration of this database is running. Wait for its end.')
+  }
+  await requireEmpty(client)
+}
+
+async function requireEmpty(client: pg.ClientBase): Promise<void> {
+  if ((await loadMigrations(client)).length === 0) {
+    const { rows } = await client.query<{ name: string }>(
+      `select relname as name from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')
+          and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e') limit 1`,
+    )
+    if (rows[0])
+      throw new BackupFailure(
+        `The database holds tables of another program (${rows[0].name}). Restore into an empty one.`,
+      )
+    return
+  }
+  const { rows } = await client.query<{ videos: string; accounts: string; boards: string; saves: string }>(
+    `select (select count(*) from videos) as videos, (select count(*) from boards) as boards,
+            (select count(*) from saves) as saves,
+            (select count(*) from accounts where email <> 'operator@localhost') as accounts`,
+  )
+  const held = Object.entries(rows[0]!).filter(([, n]) => n !== '0')
+  if (held.length === 0) return
+  const counts = held.map(([what, n]) => `${n} ${what}`).join(', ')
+  throw new BackupFailure(
+    `The database is not empty (${counts}). Restore into an empty one: set DATA_DIR to a new folder, or DATABASE_URL ` +
+      'to a new database.',
+  )
+}
+
+/** Removes what migrations have made, so that those of the backup can run. Call it in the restoring transaction. */
+async function dropLibrary(client: pg.ClientBase): Promise<void> {
+  await client.query('drop schema if exists library_search, library_search_next, library_search_old, drizzle cascade')
+  const own = `not exists (select from pg_depend d where d.objid = o.oid and d.deptype = 'e')`
+  const { rows: tables } = await client.query<{ name: string }>(
+    `select relname as name from pg_class o where relnamespace = 'public'::regnamespace
+        and relkind in ('r', 'p') and pg_has_role(relowner, 'member') and ${own}`,
+  )
+  for (const { name } of tables) await client.query(`drop table if exists public.${quote(name)} cascade`)
+  const { rows: functions } = await client.query<{ name: string }>(
+    `select oid::regprocedure::text as name from pg_proc o where pronamespace = 'public'::regnamespace
+        and pg_has_role(proowner, 'member') and ${own}`,
+  )
+  for (const { name } of functions) await client.query(`drop function if exists ${name} cascade`)
 }

@@ -1,10 +1,16 @@
 import type { MediaStore } from '../media/media-store.ts'
-import { COPIES_AT_ONCE, forEachFolder, measureFile } from './copy-files.ts'
+import {
+  COPIES_AT_ONCE,
+  copyOf,
+  forEachFolder,
+  type ListedFile,
+  MissingList,
+  measureFile,
+  readList,
+} from './copy-files.ts'
 import { BackupFailure } from './failure.ts'
-import { copyOf, type ListedFile, MissingList, readList } from './file-lists.ts'
 import { chooseBackup, type Manifest, readManifest } from './manifest.ts'
-import type { Progress } from './streams.ts'
-import { forEachAtOnce } from './streams.ts'
+import { forEachAtOnce, type Progress } from './streams.ts'
 
 export function damaged(what: string): BackupFailure {
   return new BackupFailure(`The backup is damaged: ${what}. Choose an earlier one with --backup, or make a new one.`)

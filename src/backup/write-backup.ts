@@ -3,25 +3,37 @@ import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { VERSION } from '../config.ts'
-import { MEDIA_REMOVAL_LOCK, MIGRATION_LOCK } from '../db/locks.ts'
+import { MEDIA_REMOVAL_LOCK, MIGRATION_LOCK } from '../db/client.ts'
 import { loadMigrations } from '../db/migrate.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import { COPIES_AT_ONCE, copyFile, forEachFolder, measureFile } from './copy-files.ts'
+import {
+  COPIES_AT_ONCE,
+  copyFile,
+  copyOf,
+  findIn,
+  forEachFolder,
+  type KnownFiles,
+  type ListedFile,
+  measureFile,
+  openKnownFiles,
+  openListWriter,
+} from './copy-files.ts'
 import { BackupFailure } from './failure.ts'
-import { copyOf, type ListedFile, openKnownFiles, openListWriter } from './file-lists.ts'
 import {
   folderOf,
   listBackups,
   type Manifest,
+  manifestKey,
   nameFor,
+  readManifest,
   type StoredFile,
   type StoredTable,
   writeManifest,
 } from './manifest.ts'
-import { takePlace } from './owner.ts'
-import { pruneBackups } from './prune.ts'
+import { takePlace } from './place.ts'
 import { decompress, forEachAtOnce, linesOf, type Progress, putCompressed } from './streams.ts'
 import { copyTarget, loadSequences, loadTables } from './tables.ts'
+import { listFiles } from './verify.ts'
 
 export interface BackupOptions {
   databaseUrl: string
@@ -263,4 +275,34 @@ async function copyOperatorKey({ place, operatorKeyFile }: BackupOptions, name: 
 async function removeInterrupted(place: MediaStore, name: string): Promise<void> {
   for (const other of await listBackups(place))
     if (!other.whole && other.name < name) await place.deletePrefix(`${folderOf(other.name)}/`)
+}
+
+/**
+ * Removes all but the newest `keep` whole backups of a place, then the files that none of these names. No other backup
+ * may write there meanwhile. A list that cannot be read ends it before any file is removed.
+ */
+async function pruneBackups(place: MediaStore, keep: number): Promise<number> {
+  const whole = (await listBackups(place)).filter((backup) => backup.whole)
+  const old = whole.slice(0, -keep)
+  if (old.length === 0) return 0
+  const kept = await Promise.all(whole.slice(-keep).map(({ name }) => readManifest(place, name)))
+  for (const manifest of kept) for await (const _file of listFiles(place, manifest));
+  for (const { name } of old) {
+    // The manifest goes first, so that a backup half removed does not look whole.
+    await place.delete(manifestKey(name))
+    await place.deletePrefix(`${folderOf(name)}/`)
+  }
+  const copied = kept.filter(({ images }) => images.mode === 'copy')
+  await removeUnnamed(place, await findIn(copied.map((manifest) => listFiles(place, manifest))))
+  return old.length
+}
+
+async function removeUnnamed(place: MediaStore, kept: KnownFiles): Promise<void> {
+  let last = ''
+  for await (const { key } of place.list(copyOf(''))) {
+    // The lists are read along with the listing, so both must be sorted.
+    if (key <= last) throw new Error('the place does not list its files in order')
+    last = key
+    if (!(await kept.find(key.slice(copyOf('').length)))) await place.delete(key)
+  }
 }

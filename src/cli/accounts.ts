@@ -1,5 +1,4 @@
 import { Argument, type Command, Option } from 'commander'
-import { setDisabled } from '../library/accounts/account-admission.ts'
 import { exportAccount } from '../library/accounts/account-export.ts'
 import {
   type Account,
@@ -7,19 +6,17 @@ import {
   deleteAccount,
   listAccounts,
   loadAccountByEmail,
+  setDisabled,
   setPlan,
   whatAccountHolds,
 } from '../library/accounts/accounts.ts'
 import { createSignInCode, OPERATOR_LINK_SEC } from '../library/accounts/sessions.ts'
-import { endShare } from '../library/collections/board-shares.ts'
+import { endShare } from '../library/collections/board-settings.ts'
 import { jsonPieces } from '../library/json-pieces.ts'
 import { PLANS, type Plan } from '../vocabulary.ts'
 import { signInUrl } from '../web/sign-in.ts'
-import { ageOf } from './age.ts'
-import { count, requireConsent } from './consent.ts'
 import { withContext } from './context.ts'
-import { addExamples } from './examples.ts'
-import { type Column, print, printPieces, table } from './terminal.ts'
+import { addExamples, ageOf, type Column, count, print, printPieces, requireConsent, table } from './terminal.ts'
 
 /** `frames accounts …` */
 export function defineAccounts(group: Command): void {

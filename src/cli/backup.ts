@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { type Command, Option } from 'commander'
 import { BackupFailure, explain } from '../backup/failure.ts'
 import { openPlace, type Place } from '../backup/place.ts'
@@ -8,14 +9,17 @@ import { type VerifyReport, verifyBackup } from '../backup/verify.ts'
 import { type BackupReport, writeBackup } from '../backup/write-backup.ts'
 import type { Config } from '../config.ts'
 import { type Db, openDb } from '../db/client.ts'
-import { libraryId } from '../library/library-id.ts'
+import { libraryId } from '../library/ids.ts'
 import { secretKeysOf } from '../library/webhooks/describe.ts'
+import { startLocalPostgres } from '../local/postgres.ts'
+import { claimDataDir } from '../local/processes.ts'
 import { openMediaStore } from '../media/open-store.ts'
+import { untilSignalled } from '../server/shutdown.ts'
 import { openFaultPoint } from '../workers/fault-point.ts'
-import { configOrExit, parseInteger } from './context.ts'
-import { addExamples } from './examples.ts'
-import { withDatabase } from './local-database.ts'
-import { complain, print } from './terminal.ts'
+import { configOrExit, parseInteger, readRunFile } from './context.ts'
+import { CliError } from './failure.ts'
+import { requireWritable } from './require-writable.ts'
+import { addExamples, complain, print } from './terminal.ts'
 
 const PLACE = 'a folder, or s3://bucket/prefix'
 /** Consumers whose effect a restore rebuilds. */
@@ -200,4 +204,43 @@ function describeMissing({ images_missing, missing_keys }: BackupReport): string
   return [
     `! ${images_missing} images are named by rows but not in the media store: ${missing_keys.slice(0, 5).join(', ')}`,
   ]
+}
+
+/**
+ * Opens the database for a command that needs nothing else: DATABASE_URL, the running service's, or the one in
+ * DATA_DIR. The last one is started for the time of the command. With `idle` a running service is refused, and a
+ * missing database is created.
+ * @throws CliError, LocalFailure
+ */
+export async function withDatabase<T>(
+  config: Config,
+  { idle }: { idle: boolean },
+  act: (databaseUrl: string) => Promise<T>,
+): Promise<T> {
+  const running = readRunFile(config.dataDir)
+  if (idle && running) throw new CliError(`A service runs on DATA_DIR (process ${running.pid}). Stop it first.`)
+  const url = config.databaseUrl ?? running?.database
+  if (url) return act(url)
+  const dir = join(config.dataDir, 'postgres')
+  if (!idle && !existsSync(join(dir, 'PG_VERSION')))
+    throw new CliError(
+      `There is no library in ${relative(process.cwd(), config.dataDir) || '.'}. Set DATA_DIR or DATABASE_URL.`,
+    )
+  requireWritable(config.dataDir)
+  const claim = claimDataDir(config.dataDir)
+  if (!claim) throw new CliError('Another command or service uses DATA_DIR. Wait for its end, or stop it.')
+  try {
+    const server = await startLocalPostgres({ dir })
+    untilSignalled().then(async () => {
+      await server.stop()
+      process.exit(130)
+    })
+    try {
+      return await act(server.url)
+    } finally {
+      await server.stop()
+    }
+  } finally {
+    claim.release()
+  }
 }

@@ -56,7 +56,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'status',
     description: 'show the newest videos, or everything about one',
     group: VIDEOS,
-    load: async () => (await import('./status.ts')).defineStatus,
+    load: async () => (await import('./videos.ts')).defineStatus,
   },
   {
     name: 'retry',
@@ -117,7 +117,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'style',
     description: 'show vision models how people here correct frames, as examples',
     group: LIBRARY,
-    load: async () => (await import('./house-style.ts')).defineStyle,
+    load: async () => (await import('./evaluate.ts')).defineStyle,
   },
   {
     name: 'techniques',

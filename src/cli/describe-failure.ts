@@ -1,11 +1,11 @@
 import { BackupFailure } from '../backup/failure.ts'
 import { ConfigError } from '../config.ts'
-import { isConnectionLoss } from '../db/connection-loss.ts'
+import { isConnectionLoss } from '../db/client.ts'
 import { AppError } from '../errors.ts'
-import { LocalFailure } from '../local/failure.ts'
+import { LocalFailure } from '../local/processes.ts'
 import { scrub } from '../logger.ts'
-import { describeAccess } from './describe-access.ts'
 import { CliError, EXIT } from './failure.ts'
+import { describeAccess } from './require-writable.ts'
 
 interface Failure {
   text: string

@@ -3,23 +3,27 @@ import type { Command } from 'commander'
 import type { VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { FrameRow } from '../db/schema/frames.ts'
-import type { Truth } from '../library/evaluation/agreement.ts'
+import { type Comparison, compareModels, type Truth } from '../library/evaluation/agreement.ts'
 import { storeCalibration } from '../library/evaluation/calibration.ts'
-import { holdApart, loadCorrections, styleVersion } from '../library/evaluation/house-style.ts'
+import {
+  dropStyle,
+  findStyle,
+  holdApart,
+  loadCorrections,
+  styleVersion,
+  takeStyle,
+} from '../library/evaluation/house-style.ts'
 import { bestTruths, type ModelReport, reportOn, type Truths } from '../library/evaluation/report.ts'
 import { loadFrames, parseLabels, sampleForEvaluation, valuesBy } from '../library/evaluation/sample.ts'
-import { type Comparison, compareModels } from '../library/evaluation/verdict.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import type { Correction, HouseStyle } from '../vision/model/house-style.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../vocabulary.ts'
+import { openHouseStyle } from '../workers/annotator.ts'
 import { askModel, type EvaluationSample, loadSample, type ModelRun } from '../workers/evaluate-model.ts'
-import { openHouseStyle } from '../workers/house-style.ts'
 import { type CommandContext, parseInteger, withContext } from './context.ts'
-import { writeEvaluationPage } from './evaluation-page.ts'
-import { agreementText, dollars, ms, share, worth } from './evaluation-text.ts'
-import { addExamples } from './examples.ts'
+import { agreementText, dollars, ms, share, worth, writeEvaluationPage } from './evaluation-report.ts'
 import { CliError, usage } from './failure.ts'
-import { print } from './terminal.ts'
+import { addExamples, print } from './terminal.ts'
 
 interface Options {
   model?: string
@@ -258,3 +262,48 @@ function describe(report: ModelReport): string[] {
     )
   return lines
 }
+
+/** `frames style`: the corrections that models are shown as examples. */
+export function defineStyle(command: Command): void {
+  command
+    .command('take')
+    .description('show models the corrections made until now, from the next start of the workers')
+    .option('--json', 'print one JSON object')
+    .action(({ json }: { json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const style = await takeStyle(db)
+        if (!style) throw new CliError('Nobody has corrected a frame yet. Correct some, then take the style.')
+        const { version, takenAt, corrections } = style
+        print(json, { version, taken_at: takenAt, frames: corrections.length }, () => [
+          `${corrections.length} corrected frames are the house style now (${version}).`,
+          'Restart the workers to use it. Frames are described again only on request: frames reannotate.',
+        ])
+      }),
+    )
+  command
+    .command('show')
+    .description('say which style is taken')
+    .option('--json', 'print one JSON object')
+    .action(({ json }: { json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const style = await findStyle(db)
+        const shown = style && { version: style.version, taken_at: style.takenAt, frames: style.corrections.length }
+        print(json, { style: shown ?? null }, () =>
+          shown ? `${shown.version}: ${shown.frames} corrected frames, taken ${shown.taken_at}.` : 'No style is taken.',
+        )
+      }),
+    )
+  command
+    .command('drop')
+    .description('show models no examples, from the next start of the workers')
+    .option('--json', 'print one JSON object')
+    .action(({ json }: { json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const dropped = await dropStyle(db)
+        print(json, { dropped }, () => (dropped ? 'Dropped. Restart the workers.' : 'No style was taken.'))
+      }),
+    )
+  addExamples(command, ...EXAMPLES)
+}
+
+const EXAMPLES = ['style take', 'style show', 'style drop', 'evaluate --style']

@@ -1,16 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type Cursor, type EventType, formatCursor, parseCursor, START, type StoredEvent } from '../events/catalogue.ts'
+import type { Db } from '../db/client.ts'
+import {
+  type Cursor,
+  EVENT_TYPES,
+  type EventType,
+  formatCursor,
+  isLater,
+  parseCursor,
+  START,
+  type StoredEvent,
+} from '../events/catalogue.ts'
 import { toCloudEvent } from '../events/cloud-event.ts'
+import { type DeadEvent, listDeadEvents, requestRetries } from '../events/dead-events.ts'
+import { readPosition, replay } from '../events/positions.ts'
 import { findBreak, findEnd, readEvents } from '../events/read.ts'
 import { openLogTail } from '../events/tail.ts'
 import { type CommandContext, withContext } from './context.ts'
-import { defineDeadEvents } from './dead-events.ts'
-import { parseTypes } from './event-types.ts'
-import { addExamples } from './examples.ts'
-import { defineExportEvents } from './export-events.ts'
 import { CliError, usage } from './failure.ts'
-import { defineReplay } from './replay.ts'
-import { type Column, isTerminal, print, table } from './terminal.ts'
+import { addExamples, ageOf, type Column, complain, count, isTerminal, print, printLines, table } from './terminal.ts'
 
 interface EventsOptions {
   after?: Cursor
@@ -100,3 +108,186 @@ function parseLimit(text: string): number {
   if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 to 99999.')
   return Number(text)
 }
+
+export function parseTypes(text: string): EventType[] {
+  return text.split(',').map((part) => {
+    const type = EVENT_TYPES.find((one) => one === part.trim())
+    if (!type) throw new InvalidArgumentError(`"${part}" is not an event type. Use ${EVENT_TYPES.join(', ')}.`)
+    return type
+  })
+}
+
+interface ExportOptions {
+  from?: string
+  to?: string
+  types?: EventType[]
+  gzip?: boolean
+}
+
+const PAGE = 1_000
+
+/** `frames events export` */
+export function defineExportEvents(group: Command): void {
+  const command = group
+    .command('export')
+    .description('write events to standard output as NDJSON: one CloudEvent a line, as GET /api/events shows it')
+    .option('--from <place>', 'a date or time, or the cursor or sequence of the last event that you have')
+    .option('--to <place>', 'a date or time, exclusive, or the cursor of the last event (default: the end of the log)')
+    .option('--types <list>', 'comma-separated event types', parseTypes)
+    .option('--gzip', 'compress')
+    .option('--json', 'the same: every line is JSON')
+    .action((options: ExportOptions) => withContext((context) => exportEvents(context, options)))
+  addExamples(
+    command,
+    'events export > events.ndjson',
+    'events export --from 2026-11-01 --to 2026-12-01 --gzip > 2026-11.ndjson.gz',
+    'events export --from "$(tail -n 1 events.ndjson | jq -r .sequence)" >> events.ndjson',
+  )
+}
+
+const WRONG_ORDER = '--from lies after --to. Give the earlier place first.'
+const isDate = (place: string | undefined): place is string => place !== undefined && !parseCursor(place)
+
+async function exportEvents({ db, config }: CommandContext, { from, to, types, gzip }: ExportOptions): Promise<void> {
+  if (isDate(from) && isDate(to) && Date.parse(from) > Date.parse(to)) throw usage(WRONG_ORDER)
+  const after = from === undefined ? START : await readPosition(db, '--from', from)
+  // Fixed now: a busy log would have no end.
+  const upTo = to === undefined ? await findEnd(db) : await readPosition(db, '--to', to)
+  if (isLater(after, upTo)) throw usage(WRONG_ORDER)
+  const done = { events: 0, cursor: after }
+  async function* lines(): AsyncGenerator<string> {
+    for (let page = PAGE; page === PAGE; ) {
+      const { events, next } = await readEvents(db, { after: done.cursor, upTo, types, limit: PAGE })
+      page = events.length
+      done.events += page
+      done.cursor = next
+      yield events.map((event) => `${JSON.stringify(toCloudEvent(event, config.publicUrl))}\n`).join('')
+    }
+  }
+  await printLines(lines(), { gzip })
+  complain(`${count(done.events, 'event')}. Go on with --from ${formatCursor(last(done.cursor, upTo))}`)
+}
+
+/** The later of the two: events of other types before the end need not be read again. */
+function last(cursor: Cursor, upTo: Cursor): Cursor {
+  return isLater(upTo, cursor) ? upTo : cursor
+}
+
+/** `frames events replay` */
+export function defineReplay(group: Command): void {
+  const command = group
+    .command('replay')
+    .description('make a consumer handle events again, from a place in the log on')
+    .argument('<consumer>', 'search, analytics or another; a wrong name lists them')
+    .requiredOption('--from <place>', 'a date or time, or the cursor of the last event that stays handled (0.0: none)')
+    .option('--json', 'print one JSON object')
+    .action((consumer: string, { from, json }: { from: string; json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const place = await readPosition(db, '--from', from)
+        const { was, events } = await replay(db, { consumer, from: place })
+        print(json, { consumer, from: formatCursor(place), was: formatCursor(was), events }, () => [
+          `${consumer} handles ${count(events, 'event')} again, up to ${formatCursor(was)} where it was.`,
+        ])
+      }),
+    )
+  addExamples(command, 'events replay analytics --from 0.0', 'events replay search --from 2026-11-20T08:00:00Z')
+}
+
+/** `frames events dead …` */
+export function defineDeadEvents(group: Command): void {
+  const dead = group.command('dead').description('list, show and try again events that a consumer could not handle')
+
+  dead
+    .command('list')
+    .description('list them, the newest first')
+    .option('--consumer <name>', 'only of this consumer')
+    .option('--json', 'print one JSON object')
+    .action(({ consumer, json }: { consumer?: string; json?: boolean }) =>
+      withContext(async ({ db, config }) => {
+        const found = await listDeadEvents(db, { consumer: consumer ?? null })
+        print(json, { dead_events: found.map((one) => toEntry(one, config.publicUrl)) }, () =>
+          found.length > 0 ? table(found, DEAD_EVENT_COLUMNS) : 'no dead events',
+        )
+      }),
+    )
+
+  dead
+    .command('show')
+    .description('show one whole, with the reason of the last failure')
+    .argument('<event>', 'event id')
+    .option('--json', 'print one JSON object')
+    .action((eventId: string, { json }: { json?: boolean }) =>
+      withContext(async ({ db, config }) => {
+        const found = await listDeadEvents(db, { eventId })
+        if (found.length === 0)
+          throw new CliError('No consumer has a dead event of this id. List them with: frames events dead list')
+        print(json, { dead_events: found.map((one) => toEntry(one, config.publicUrl)) }, () =>
+          found.flatMap((one) => [
+            `consumer  ${one.consumer}`,
+            `attempts  ${one.attempts}, the last at ${one.at.toISOString()}`,
+            `error     ${one.error}`,
+            `event     ${JSON.stringify(toCloudEvent(one.event, config.publicUrl))}`,
+          ]),
+        )
+      }),
+    )
+
+  dead
+    .command('retry')
+    .description('let the consumers try them once more, and say what came of it')
+    .argument('[events...]', 'event ids')
+    .option('--all', 'all of them')
+    .option('--consumer <name>', 'only of this consumer')
+    .option('--json', 'print one JSON object')
+    .action((eventIds: string[], options: RetryOptions) => withContext(({ db }) => retry(db, eventIds, options)))
+  addExamples(dead, ...EXAMPLES)
+}
+
+const EXAMPLES = [
+  'events dead list',
+  'events dead show <event>',
+  'events dead retry <event>',
+  'events dead retry --all --consumer search',
+]
+
+interface RetryOptions {
+  all?: boolean
+  consumer?: string
+  json?: boolean
+}
+
+const WAIT_MS = 15_000
+
+/** Exits with 1 unless every one was handled. */
+async function retry(db: Db, eventIds: string[], { all, consumer, json }: RetryOptions): Promise<void> {
+  if (eventIds.length > 0 === Boolean(all)) throw usage('Name the events, or give --all.')
+  const asked = await requestRetries(db, { consumer: consumer ?? null, eventIds: all ? null : eventIds })
+  const isAsked = ({ event }: DeadEvent) => all || eventIds.includes(event.id)
+  const left = async () => (await listDeadEvents(db, { consumer: consumer ?? null })).filter(isAsked)
+  let dead = await left()
+  for (const end = Date.now() + WAIT_MS; dead.some(({ waiting }) => waiting) && Date.now() < end; dead = await left())
+    await sleep(200)
+  const waiting = dead.filter((one) => one.waiting)
+  const failed = dead.filter((one) => !one.waiting)
+  const handled = Math.max(0, asked - dead.length)
+  print(json, { handled, failed: failed.length, waiting: waiting.length }, () => [
+    `${count(handled, 'event')} handled.`,
+    ...failed.map(({ event, consumer: name, error }) => `! ${event.id} failed again in ${name}: ${error}`),
+    ...(waiting.length > 0 ? [`! ${count(waiting.length, 'event')} still waiting. Is a worker running?`] : []),
+  ])
+  if (dead.length > 0) process.exitCode = 1
+}
+
+function toEntry({ event, at, ...rest }: DeadEvent, publicUrl: string): object {
+  return { ...rest, at: at.toISOString(), event: toCloudEvent(event, publicUrl) }
+}
+
+const DEAD_EVENT_COLUMNS: Column<DeadEvent>[] = [
+  { heading: 'EVENT', cell: ({ event }) => event.id },
+  { heading: 'CONSUMER', cell: ({ consumer }) => consumer },
+  { heading: 'TYPE', cell: ({ event }) => event.type },
+  { heading: 'SUBJECT', cell: ({ event }) => event.subject },
+  { heading: 'TRIES', cell: ({ attempts }) => String(attempts), align: 'right' },
+  { heading: 'AGE', cell: ({ at }) => ageOf(at), terminalOnly: true },
+  { heading: 'ERROR', cell: ({ error, waiting }) => (waiting ? `waiting for another attempt: ${error}` : error) },
+]

@@ -11,10 +11,8 @@ import {
   SCOPES,
   type Scope,
 } from '../library/accounts/keys.ts'
-import { ageOf } from './age.ts'
 import { withContext } from './context.ts'
-import { addExamples } from './examples.ts'
-import { type Column, print, table } from './terminal.ts'
+import { addExamples, ageOf, type Column, print, table } from './terminal.ts'
 
 interface CreateOptions {
   account: string

@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import { checkStorage } from '../library/videos/storage.ts'
 import { withContext } from './context.ts'
-import { addExamples } from './examples.ts'
-import { print } from './terminal.ts'
+import { addExamples, print } from './terminal.ts'
 
 // `frames reindex | reconcile | storage` keep the copies equal to the database.
 

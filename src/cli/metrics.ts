@@ -1,8 +1,9 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { MetricsConfig } from '../config.ts'
-import { portTrouble } from '../local/ports.ts'
+import { portTrouble } from '../local/processes.ts'
 import type { Logger } from '../logger.ts'
 import { CliError } from './failure.ts'
-import { type MetricsServer, serveMetrics } from './metrics-server.ts'
 
 type SettingName = 'METRICS_PORT' | 'WORKER_METRICS_PORT'
 
@@ -40,4 +41,48 @@ function refusal(name: SettingName, port: number, host: string, code: string | u
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return new CliError(`METRICS_HOST: ${host} is no address of this machine. Set it to one, or leave it unset.`)
   return new CliError(`${name}: port ${port} cannot be used (${code}). Set ${name} to another port, or to 0 for none.`)
+}
+
+export interface MetricsServer {
+  port: number
+  stop(): Promise<void>
+}
+
+/** Serves the text at `/metrics`, on an address of its own, to Prometheus. It opens nothing else. */
+export async function serveMetrics({
+  host,
+  port,
+  text,
+}: {
+  host: string
+  port: number
+  text: () => Promise<string>
+}): Promise<MetricsServer> {
+  const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, (req, res) => {
+    req.resume()
+    const path = req.url?.split('?')[0]
+    if (path !== '/metrics' || (req.method !== 'GET' && req.method !== 'HEAD')) {
+      res.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('Metrics are at GET /metrics.\n')
+      return
+    }
+    text().then(
+      (body) => res.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(body),
+      () => res.writeHead(500).end(),
+    )
+  })
+  server.maxConnections = 32
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, host, resolve)
+  })
+  // A connection that cannot be accepted. The service's own log says so.
+  server.on('error', () => undefined)
+  server.unref()
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
 }

@@ -1,16 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Argument, type Command } from 'commander'
-import { listOutages } from '../events/outage-record.ts'
+import { listOutages } from '../events/outage.ts'
 import { findHeldBack } from '../events/read.ts'
-import { findAnnotatorStatus } from '../library/annotator/annotator-status.ts'
+import { findAnnotatorStatus } from '../library/annotator/active-annotator.ts'
 import { countJobs, type JobCounts, remaining } from '../queue/job-counts.ts'
 import { QUEUES, type QueueName } from '../queue/jobs.ts'
 import type { Queues } from '../queue/queues.ts'
-import { ageOf } from './age.ts'
 import { type CommandContext, withContext } from './context.ts'
-import { addExamples } from './examples.ts'
-import { type Line, print } from './terminal.ts'
-import { describeAnnotator } from './video-lines.ts'
+import { addExamples, ageOf, type Line, print } from './terminal.ts'
+import { describeAnnotator } from './videos.ts'
 
 /** Readers of the event log wait for the oldest open transaction. Up to this time that is usual and not shown. */
 const USUAL_WAIT_MS = 10_000

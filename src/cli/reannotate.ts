@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { eq } from 'drizzle-orm'
-import { annotations } from '../db/schema/annotations.ts'
-import type { FrameRow } from '../db/schema/frames.ts'
+import { annotations, type FrameRow } from '../db/schema/frames.ts'
 import { requireAnnotator } from '../library/annotator/active-annotator.ts'
 import { expectedCostOfFrames, openBooks, settleCall } from '../library/annotator/vision-spending.ts'
 import type { ValueCandidate } from '../library/frames/provenance.ts'
@@ -22,9 +21,8 @@ import { type Annotator, type AnnotatorCall, AnnotatorUnavailable, type FrameToA
 import { ANNOTATED } from '../vocabulary.ts'
 import { toFrame } from '../workers/annotate-frames.ts'
 import { type CommandContext, withContext } from './context.ts'
-import { addExamples } from './examples.ts'
 import { CliError, usage } from './failure.ts'
-import { print } from './terminal.ts'
+import { addExamples, print } from './terminal.ts'
 
 interface Options {
   video?: string

@@ -14,10 +14,8 @@ import {
 import { fetchability } from '../library/videos/submit.ts'
 import { requireVideo } from '../library/videos/videos.ts'
 import { EXTRACTION_VERSION } from '../video/shots/detector.ts'
-import { count } from './consent.ts'
 import { type CommandContext, parseInteger, withContext } from './context.ts'
-import { addExamples } from './examples.ts'
-import { print } from './terminal.ts'
+import { addExamples, count, print } from './terminal.ts'
 
 interface Options {
   video?: string[]

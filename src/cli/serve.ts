@@ -1,18 +1,19 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { openDb } from '../db/client.ts'
 import { migrateDatabase } from '../db/migrate.ts'
 import { createLogger } from '../logger.ts'
-import { ROLES } from '../queue/roles.ts'
+import { ROLES } from '../queue/jobs.ts'
 import { stopInOrder, untilSignalled } from '../server/shutdown.ts'
-import { keepAliveFile } from './alive-file.ts'
 import { configOrExit, requireKnown } from './context.ts'
-import { addExamples } from './examples.ts'
 import { usage } from './failure.ts'
 import { isUnknowinglyPublic } from './listening.ts'
 import { openMetricsPort } from './metrics.ts'
 import { ensureOperator, OPERATOR_EMAIL } from './operator.ts'
 import { requireWritable } from './require-writable.ts'
-import { complain } from './terminal.ts'
+import { addExamples, complain } from './terminal.ts'
 
 /** Time for a load balancer to notice that `/readyz` fails. */
 const DRAIN_GRACE_MS = 3_000
@@ -114,4 +115,31 @@ async function finish(
 ): Promise<never> {
   const clean = await stopInOrder(parts, { logger })
   process.exit(clean ? 0 : 1)
+}
+
+const ALIVE_EVERY_MS = 10_000
+
+/**
+ * Touches a file every ten seconds while the event loop runs, for a health check: a worker has no port. The file is in
+ * a new folder that only this user can open. So the worker follows no prepared link and shares the file with no other
+ * worker.
+ */
+export function keepAliveFile(): Disposable {
+  let folder: string | undefined
+  const touch = () => {
+    try {
+      folder ??= mkdtempSync(join(tmpdir(), 'frames-worker-'))
+      writeFileSync(join(folder, 'alive'), String(Date.now()), { mode: 0o600 })
+    } catch {
+      // The health check fails; the work goes on.
+    }
+  }
+  touch()
+  const timer = setInterval(touch, ALIVE_EVERY_MS)
+  return {
+    [Symbol.dispose]() {
+      clearInterval(timer)
+      if (folder) rmSync(folder, { recursive: true, force: true })
+    },
+  }
 }

@@ -11,8 +11,7 @@ import {
   retireTechnique,
 } from '../library/techniques/techniques.ts'
 import { type CommandContext, withContext } from './context.ts'
-import { addExamples } from './examples.ts'
-import { print, table } from './terminal.ts'
+import { addExamples, print, table } from './terminal.ts'
 
 interface Edit {
   name?: string

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { styleText } from 'node:util'
+import type { Command } from 'commander'
 import stringWidth from 'string-width'
+import { CliError, usage } from './failure.ts'
 
 // The only file that writes to the terminal, so that no foreign text can control it.
 
@@ -101,7 +103,7 @@ export async function openRedraw(stream: NodeJS.WriteStream): Promise<Redraw> {
 }
 
 /** Asks a person. Only `y` or `yes` means yes. */
-export async function agreed(question: string): Promise<boolean> {
+async function agreed(question: string): Promise<boolean> {
   const { createInterface } = await import('node:readline/promises')
   const asking = createInterface({ input: process.stdin, output: process.stderr })
   try {
@@ -177,4 +179,48 @@ function oneLine(piece: Piece): Piece {
 
 function widthOf(piece: Piece): number {
   return stringWidth(typeof piece === 'string' ? piece : piece.text)
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+] as const
+
+/** How long ago, in its largest whole unit: `3 min`. */
+export function ageOf(time: Date | string, now = new Date()): string {
+  return duration((now.getTime() - new Date(time).getTime()) / 1_000)
+}
+
+/** Seconds in their largest whole unit. */
+export function duration(seconds: number): string {
+  const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ['s', 1]
+  return `${Math.max(0, Math.floor(seconds / size))} ${unit}`
+}
+
+/**
+ * Says what is about to be deleted, and asks on a terminal.
+ * @throws CliError without consent; where nobody can be asked, `--yes` is the consent
+ */
+export async function requireConsent(what: string, yes: boolean | undefined): Promise<void> {
+  if (yes) complain(`Deleting ${what}.`)
+  else if (!process.stdin.isTTY) throw usage(`This permanently deletes ${what}. Add --yes to confirm.`)
+  else if (!(await agreed(`Permanently delete ${what}?`))) throw new CliError('Nothing was deleted.')
+}
+
+/** `1 frame`, `2 frames` */
+export function count(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? '' : 's'}`
+}
+
+/**
+ * Ends a command's help with calls that work as they stand. Parts that the command has by then end theirs with the
+ * calls that name them.
+ */
+export function addExamples(command: Command, ...calls: readonly string[]): Command {
+  for (const part of command.commands) {
+    const own = calls.filter((call) => `${call} `.includes(`${command.name()} ${part.name()} `))
+    if (own.length > 0) addExamples(part, ...own)
+  }
+  return command.addHelpText('after', `\nExamples:\n${calls.map((call) => `  frames ${call}`).join('\n')}`)
 }

@@ -4,8 +4,6 @@ import type { Command } from 'commander'
 import { openPlace } from '../backup/place.ts'
 import { copyDatabase } from '../backup/upgrade.ts'
 import type { Config } from '../config.ts'
-import { claimDataDir } from '../local/claim.ts'
-import { LocalFailure } from '../local/failure.ts'
 import {
   installPrograms,
   majorOf,
@@ -15,14 +13,14 @@ import {
   swapClusters,
 } from '../local/other-major.ts'
 import { findPrograms, type LocalPostgres, type PostgresPrograms, startLocalPostgres } from '../local/postgres.ts'
+import { claimDataDir, LocalFailure } from '../local/processes.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import { untilSignalled } from '../server/shutdown.ts'
 import { progressTo, rebuildSearchDocuments } from './backup.ts'
 import { configOrExit } from './context.ts'
-import { addExamples } from './examples.ts'
 import { CliError } from './failure.ts'
 import { requireWritable } from './require-writable.ts'
-import { complain, print } from './terminal.ts'
+import { addExamples, complain, print } from './terminal.ts'
 
 interface Options {
   programs?: string

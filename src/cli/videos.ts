@@ -1,11 +1,28 @@
-import type { Command } from 'commander'
-import type { VideoRow } from '../db/schema/videos.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Command, Option } from 'commander'
+import { type Db, isConnectionLoss } from '../db/client.ts'
+import { VIDEO_STATUSES, type VideoRow, type VideoStatus } from '../db/schema/videos.ts'
 import { AppError } from '../errors.ts'
+import { type AnnotatorStatus, findAnnotatorStatus } from '../library/annotator/active-annotator.ts'
 import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../library/videos/lifecycle.ts'
-import { count, requireConsent } from './consent.ts'
-import { type CommandContext, withContext } from './context.ts'
-import { addExamples } from './examples.ts'
-import { complain, print } from './terminal.ts'
+import { explainFrames, listVideos, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
+import { type CommandContext, parseInteger, withContext } from './context.ts'
+import {
+  addExamples,
+  ageOf,
+  type Column,
+  complain,
+  count,
+  duration,
+  isTerminal,
+  type Line,
+  openRedraw,
+  print,
+  requireConsent,
+  type Style,
+  say,
+  table,
+} from './terminal.ts'
 
 interface ChangeOptions {
   again?: boolean
@@ -102,4 +119,204 @@ async function changeEach(
 
 function toLine({ id, status, error }: Result): string {
   return `${id}  ${error ?? status}`
+}
+
+type Stage = VideoReport['stages'][number]
+
+const STYLES: Partial<Record<VideoReport['status'], Style>> = { ready: 'green', failed: 'red', cancelled: 'dim' }
+
+const COLUMNS: readonly Column<VideoReport>[] = [
+  { heading: 'ID', cell: ({ id }) => id },
+  { heading: 'STATUS', cell: ({ status }) => ({ text: status, style: STYLES[status] ?? 'cyan' }) },
+  { heading: 'PROGRESS', cell: toOutcome },
+  { heading: 'AGE', cell: ({ added_at }) => ageOf(added_at), align: 'right', terminalOnly: true },
+  { heading: 'TITLE', cell: ({ title }) => title },
+]
+
+/** A line for each video: id, status, how far it is or what it gave, title. */
+export const videoTable = (videos: readonly VideoReport[]): Line[] => table(videos, COLUMNS)
+
+function toOutcome({ status, frame_count, failure, stages }: VideoReport): string {
+  if (status === 'ready') return `${frame_count} ${frame_count === 1 ? 'frame' : 'frames'}`
+  if (failure) return `${failure.code}: ${failure.message}`
+  const stage = stages.at(-1)
+  if (stage?.stage !== status) return '–'
+  return toProgress(stage) + (stage.left_sec ? `, about ${duration(stage.left_sec)} left` : '')
+}
+
+/** Everything about one video. */
+export function describeVideo(video: VideoReport): Line[] {
+  const { costs } = video
+  const tokens = costs.input_tokens + costs.output_tokens
+  const lines: Line[] = [
+    // Everything: nothing is cut to the width of the terminal.
+    ...table([video], COLUMNS, isTerminal(), Number.POSITIVE_INFINITY),
+    `  source    ${video.source_url ?? 'a file'} (${video.platform}${video.author ? `, ${video.author}` : ''})`,
+    `  attempts  ${video.attempts}${video.backfill ? ', back-fill' : ''}`,
+  ]
+  if (video.reannotating > 0) lines.push(`  again     ${video.reannotating} frames wait for a new description`)
+  lines.push(...video.stages.map(toStageLine))
+  if (video.detector) lines.push(`  detector  ${video.detector.version}`)
+  if (video.annotator) lines.push(`  annotator ${video.annotator}`)
+  if (costs.calls > 0) lines.push(`  cost      ${costs.calls} calls, ${tokens} tokens, $${costs.cost_usd.toFixed(4)}`)
+  return lines
+}
+
+/** One line with the problem when frames cannot be described, then what is waiting and what it has cost. */
+export function describeAnnotator({ present, problem, waiting, last_24_h }: AnnotatorStatus): string[] {
+  const lines: string[] = []
+  if (problem) lines.push(`! ${problem.code}: ${problem.message} (since ${problem.since})`)
+  if (waiting > 0) lines.push(`${waiting} frames wait to be described again by ${present ?? 'a worker'}`)
+  if (last_24_h.calls > 0) lines.push(`${last_24_h.calls} calls in 24 hours, $${last_24_h.cost_usd.toFixed(4)}`)
+  return lines
+}
+
+function toStageLine(stage: Stage): string {
+  const end = stage.finished_at ? new Date(stage.finished_at) : new Date()
+  const seconds = (end.getTime() - new Date(stage.started_at).getTime()) / 1000
+  const rate = stage.rate_per_sec ? `, ${stage.rate_per_sec} a second` : ''
+  const running = stage.finished_at ? '' : ', running'
+  return `  ${stage.stage.padEnd(10)} ${toProgress(stage)}  ${seconds.toFixed(1)} s${rate}${running}`
+}
+
+function toProgress({ done, total }: Stage): string {
+  return total === null ? String(done) : `${done} of ${total}`
+}
+
+const LOOK_EVERY_MS = 300
+const OVER: readonly VideoReport['status'][] = ['ready', 'failed', 'cancelled']
+/** 128 and the number of SIGINT, as shells count. */
+const INTERRUPTED = 130
+
+/**
+ * Waits until no video is in progress. On a terminal it draws their state again and again. In a pipe it prints a line
+ * whenever a video's status changes. Ctrl-C ends the waiting, and says that the work goes on.
+ */
+export async function followVideos(
+  db: Db,
+  ids: readonly string[],
+  { quiet = false }: { quiet?: boolean } = {},
+): Promise<VideoReport[]> {
+  const show = quiet ? undefined : await openView()
+  const interrupted = () => {
+    show?.end()
+    complain('Stopped waiting. The work goes on: frames status shows how far it is.')
+    process.exit(INTERRUPTED)
+  }
+  process.once('SIGINT', interrupted)
+  try {
+    for (;;) {
+      const reports = await reportAll(db, ids)
+      // Undefined while the database restarts.
+      if (reports) show?.draw(reports)
+      if (reports?.every(({ status }) => OVER.includes(status))) return reports
+      await sleep(LOOK_EVERY_MS)
+    }
+  } finally {
+    process.off('SIGINT', interrupted)
+    show?.end()
+  }
+}
+
+async function reportAll(db: Db, ids: readonly string[]): Promise<VideoReport[] | undefined> {
+  const reports: VideoReport[] = []
+  try {
+    for (const id of ids) {
+      const report = await reportVideo(db, id).catch((error: unknown) => {
+        // Deleted in the meantime.
+        if (error instanceof AppError) return undefined
+        throw error
+      })
+      if (report) reports.push(report)
+    }
+    return reports
+  } catch (error) {
+    if (isConnectionLoss(error)) return undefined
+    throw error
+  }
+}
+
+interface View {
+  draw(reports: readonly VideoReport[]): void
+  end(): void
+}
+
+async function openView(): Promise<View> {
+  // A terminal without a size, as of a container, shows no drawing.
+  return isTerminal() && process.stdout.rows > 0 ? openDrawing() : openLines()
+}
+
+async function openDrawing(): Promise<View> {
+  const screen = await openRedraw(process.stdout)
+  return {
+    draw: (reports) => screen.draw(fitted(reports, process.stdout.rows - 2)),
+    end: screen.end,
+  }
+}
+
+/** The lines that fit on the screen: videos in progress, and counts of the others. */
+function fitted(reports: readonly VideoReport[], rows: number): Line[] {
+  if (reports.length + 1 <= rows) return videoTable(reports)
+  const working = reports.filter(({ status }) => !OVER.includes(status))
+  const counts = OVER.map((status) => [reports.filter((report) => report.status === status).length, status] as const)
+  const over = counts.filter(([count]) => count > 0).map(([count, status]) => `${count} ${status}`)
+  const shown = working.slice(0, Math.max(1, rows - 2))
+  return [...videoTable(shown), [...over, `${working.length} in progress`].join(', ')]
+}
+
+function openLines(): View {
+  const known = new Map<string, string>()
+  return {
+    draw(reports) {
+      const changed = reports.filter(({ id, status }) => known.get(id) !== status)
+      for (const { id, status } of changed) known.set(id, status)
+      say(...videoTable(changed))
+    },
+    end: () => undefined,
+  }
+}
+
+interface StatusOptions {
+  explain?: boolean
+  status?: VideoStatus
+  limit: string
+  json?: boolean
+}
+
+export function defineStatus(command: Command): void {
+  addExamples(command, 'status', 'status --status failed', 'status <video> --explain')
+    .argument('[video]', 'video id')
+    .option('--explain', 'say for each frame why it was kept')
+    .addOption(new Option('--status <status>', 'only videos with this status').choices(VIDEO_STATUSES))
+    .option('--limit <n>', 'number of videos', '20')
+    .option('--json', 'print one JSON object')
+    .action((id: string | undefined, options: StatusOptions) =>
+      withContext((context) => (id === undefined ? showVideos(context, options) : showVideo(context, id, options))),
+    )
+}
+
+async function showVideos({ db }: CommandContext, options: StatusOptions): Promise<void> {
+  const limit = parseInteger('--limit', options.limit, { min: 1, max: 1_000 })
+  const videos = await listVideos(db, { statuses: options.status && [options.status], limit })
+  const annotator = await findAnnotatorStatus(db)
+  print(options.json, { annotator, videos }, () => [
+    ...describeAnnotator(annotator),
+    ...(videos.length === 0 ? ['No videos yet: frames add <file> --wait'] : videoTable(videos)),
+  ])
+}
+
+async function showVideo({ db }: CommandContext, id: string, options: StatusOptions): Promise<void> {
+  const video = await reportVideo(db, id)
+  const frames = options.explain ? await explainFrames(db, id) : undefined
+  print(options.json, { video, ...(frames ? { frames } : {}) }, () => [
+    ...describeVideo(video),
+    ...(frames ?? []).map((frame) => `  ${toClock(frame.t_ms)}  ${frame.kind.padEnd(5)}  ${frame.id}  ${frame.reason}`),
+  ])
+}
+
+/** `mm:ss.mmm` */
+function toClock(ms: number): string {
+  const minutes = String(Math.floor(ms / 60_000)).padStart(2, '0')
+  const seconds = String(Math.floor(ms / 1_000) % 60).padStart(2, '0')
+  return `${minutes}:${seconds}.${String(ms % 1_000).padStart(3, '0')}`
 }

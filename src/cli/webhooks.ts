@@ -9,7 +9,13 @@ import {
   resendRange,
   sendTest,
 } from '../library/webhooks/deliveries.ts'
-import { describeDelivery, describeEndpoint, describeEndpoints } from '../library/webhooks/describe.ts'
+import {
+  describeDelivery,
+  describeEndpoint,
+  describeEndpoints,
+  pauseEndpoint,
+  resumeEndpoint,
+} from '../library/webhooks/describe.ts'
 import {
   createEndpoint,
   deleteEndpoint,
@@ -21,13 +27,9 @@ import {
   rotateSecret,
   updateEndpoint,
 } from '../library/webhooks/endpoints.ts'
-import { pauseEndpoint, resumeEndpoint } from '../library/webhooks/states.ts'
-import { ageOf } from './age.ts'
-import { requireConsent } from './consent.ts'
 import { type CommandContext, parseInteger, withContext } from './context.ts'
-import { addExamples } from './examples.ts'
 import { CliError, usage } from './failure.ts'
-import { type Column, print, table } from './terminal.ts'
+import { addExamples, ageOf, type Column, print, requireConsent, table } from './terminal.ts'
 
 interface Fields {
   /** 'all' instead of null, which commander treats as no value. */

@@ -1,8 +1,8 @@
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgSession, PreparedQueryConfig } from 'drizzle-orm/pg-core'
 import pg from 'pg'
+import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { type Admission, openAdmission } from './admission.ts'
 
 export type Db = NodePgDatabase & {
   $client: pg.Pool
@@ -135,4 +135,115 @@ export async function executePrepared<T>(
       false,
     )
     .execute()
+}
+
+const CODES = /^(57P0[123]|08\w{3}|53300|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
+/** Errors of pg and ioredis that carry no code. */
+const MESSAGES = [
+  /Connection terminated/,
+  /connection error and is not queryable/,
+  /timeout exceeded when trying to connect/,
+  /^Command timed out$/,
+]
+
+/** True for an outage of the database, Redis or the network: retrying later may succeed. */
+export function isConnectionLoss(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    const { code } = cause as { code?: unknown }
+    if (typeof code === 'string' && CODES.test(code)) return true
+    const { message } = cause
+    if (MESSAGES.some((pattern) => pattern.test(message))) return true
+  }
+  return false
+}
+
+/** Numbers of the advisory locks that several folders take. */
+
+/** Held while the schema changes, and shared while it is copied. */
+export const MIGRATION_LOCK = 7_310_001
+/** Held by a backup, and shared by what removes files from the media store. */
+export const MEDIA_REMOVAL_LOCK = 7_310_003
+/** Held by a restore. */
+export const RESTORE_LOCK = 7_310_004
+/** Held while a paid call is booked, so that two cannot spend the same rest of a budget. */
+export const VISION_BOOKS_LOCK = 7_310_005
+/** Held by the process that sends batches to the vision endpoint and collects their answers. */
+export const VISION_BATCHES_LOCK = 7_310_006
+
+/** Admits one act of a subject, or of no one; the returned function ends it. @throws AppError unavailable */
+export type Admission = (subject?: string) => Promise<() => void>
+
+export interface AdmissionOptions {
+  max: number
+  ofOne: number
+  waitMs: number
+  /** The name of the waiting acts in an error. */
+  what: 'writes' | 'searches'
+}
+
+interface Waiting {
+  subject: string | undefined
+  admit: () => void
+}
+
+/**
+ * At most `max` acts at a time and `ofOne` of one subject. The next is the one whose subject runs the fewest, and of
+ * those the first that asked. An act that waits longer than `waitMs` is refused.
+ */
+export function openAdmission({ max, ofOne, waitMs, what }: AdmissionOptions): Admission {
+  let free = max
+  const running = new Map<string, number>()
+  const waiting = new Set<Waiting>()
+
+  const runningOf = (subject: string | undefined) => (subject === undefined ? 0 : (running.get(subject) ?? 0))
+
+  function enter(subject: string | undefined): void {
+    free--
+    if (subject !== undefined) running.set(subject, runningOf(subject) + 1)
+  }
+
+  function leave(subject: string | undefined): void {
+    free++
+    if (subject !== undefined) {
+      const left = runningOf(subject) - 1
+      if (left > 0) running.set(subject, left)
+      else running.delete(subject)
+    }
+    const next = nextOf(waiting)
+    if (!next) return
+    waiting.delete(next)
+    enter(next.subject)
+    next.admit()
+  }
+
+  function nextOf(candidates: Iterable<Waiting>): Waiting | undefined {
+    let next: Waiting | undefined
+    for (const candidate of candidates) {
+      const count = runningOf(candidate.subject)
+      if (count < ofOne && (!next || count < runningOf(next.subject))) next = candidate
+    }
+    return next
+  }
+
+  function turn(subject: string | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        waiting.delete(place)
+        const message = `Too many ${what} are waiting. Try again in a second.`
+        reject(new AppError('unavailable', message, { retryAfterSec: 1 }))
+      }, waitMs)
+      const admit = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      const place = { subject, admit }
+      waiting.add(place)
+    })
+  }
+
+  return async (subject) => {
+    if (free > 0 && runningOf(subject) < ofOne) enter(subject)
+    else await turn(subject)
+    return () => leave(subject)
+  }
 }

@@ -3,8 +3,7 @@ import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import { migrate } from 'drizzle-orm/node-postgres/migrator'
 import type pg from 'pg'
-import type { Db } from './client.ts'
-import { MIGRATION_LOCK } from './locks.ts'
+import { type Db, MIGRATION_LOCK } from './client.ts'
 
 const folder = fileURLToPath(new URL('../../drizzle', import.meta.url))
 

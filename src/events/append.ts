@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../db/client.ts'
 import { EVENTS, type EventType, type NewEvent } from './catalogue.ts'
-import { currentVersion } from './versions.ts'
+import { currentVersion } from './cloud-event.ts'
 
 /**
  * Appends events in the transaction of the change they report: the only way to do so. Data that does not match the

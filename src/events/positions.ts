@@ -1,7 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { DbOrTx } from '../db/client.ts'
+import type pg from 'pg'
+import type { Db, DbOrTx } from '../db/client.ts'
 import { invalid } from '../errors.ts'
-import { type Cursor, formatCursor, parseCursor, START } from './catalogue.ts'
+import { type Cursor, formatCursor, isLater, parseCursor, START } from './catalogue.ts'
 import { findBreak, findEnd } from './read.ts'
 
 /**
@@ -69,4 +70,78 @@ export async function positionOfPrevious(db: DbOrTx, { xid, seq }: Cursor): Prom
          order by events.xid desc, seq desc limit 1`,
   )
   return rows[0] && { xid: rows[0].xid_text, seq: Number(rows[0].seq) }
+}
+
+/**
+ * Consumers whose effects outside must not happen twice, with what to do instead. The others write what the rows and
+ * events say, however often they see them.
+ */
+const NOT_REPLAYED: ReadonlyMap<string, string> = new Map([
+  ['webhooks', 'Send a range again with POST /api/webhooks/{id}/resend.'],
+])
+
+/**
+ * Moves a consumer's checkpoint back, so that it handles the events behind `from` again. A batch that it is handling
+ * does not count. Returns the number of events up to where it was.
+ * @throws AppError invalid_request for an unknown consumer, and for a position that it has not reached
+ */
+export async function replay(
+  db: Db,
+  { consumer, from }: { consumer: string; from: Cursor },
+): Promise<{ was: Cursor; events: number }> {
+  const instead = NOT_REPLAYED.get(consumer)
+  if (instead !== undefined) throw invalid('consumer', `consumer: ${consumer} would send everything again. ${instead}`)
+  return db.transaction(async (tx) => {
+    const { rows } = await tx.execute<{ consumer: string; xid: string; seq: string }>(
+      sql`select consumer, xid::text as xid, seq from checkpoints order by consumer for update`,
+    )
+    const known = rows.map((row) => row.consumer).filter((name) => !NOT_REPLAYED.has(name))
+    const found = rows.find((row) => row.consumer === consumer)
+    if (!found)
+      throw invalid(
+        'consumer',
+        `consumer: there is no ${consumer}. Use one of ${known.join(', ') || 'none yet'}.`,
+        known,
+      )
+    const was = { xid: found.xid, seq: Number(found.seq) }
+    if (isLater(from, was))
+      throw invalid(
+        'from',
+        `from: ${consumer} is only at ${formatCursor(was)}. Going forward would skip events. Give an earlier place.`,
+      )
+    await tx.execute(sql`
+      update checkpoints set xid = ${from.xid}::xid8, seq = ${from.seq}::bigint, updated_at = now()
+       where consumer = ${consumer}`)
+    const { rows: counted } = await tx.execute<{ n: string }>(sql`
+      select count(*) as n from events where (xid, seq) > (${from.xid}::xid8, ${from.seq}::bigint)
+         and (xid, seq) <= (${was.xid}::xid8, ${was.seq}::bigint)`)
+    await tx.execute(sql`select pg_notify('events', '')`)
+    return { was, events: Number(counted[0]!.n) }
+  })
+}
+
+/**
+ * Readies the log of a restored database, in the transaction that restored it: new events come behind all that were
+ * ever written. The consumers in `rebuilt` begin at the start, because what they made was not restored. Returns where
+ * they were.
+ */
+export async function continueRestoredLog(
+  client: pg.ClientBase,
+  { rebuilt }: { rebuilt: readonly string[] },
+): Promise<Map<string, Cursor>> {
+  const { rows } = await client.query<{ consumer: string; xid: string; seq: string }>(
+    'select consumer, xid::text as xid, seq from checkpoints where consumer = any($1)',
+    [rebuilt],
+  )
+  await client.query(`update event_log set cluster = 'restored'`)
+  await client.query(`select set_config('frames.event_log_shift', '', true)`)
+  await client.query('select event_log_shift()')
+  await client.query(`update checkpoints set xid = '0', seq = 0 where consumer = any($1)`, [rebuilt])
+  return new Map(rows.map(({ consumer, xid, seq }) => [consumer, { xid, seq: Number(seq) }]))
+}
+
+/** Puts consumers where they were, once what they make is built again. No consumer may run. */
+export async function returnCheckpoints(client: pg.ClientBase, cursors: ReadonlyMap<string, Cursor>): Promise<void> {
+  for (const [consumer, { xid, seq }] of cursors)
+    await client.query('update checkpoints set xid = $2::xid8, seq = $3 where consumer = $1', [consumer, xid, seq])
 }

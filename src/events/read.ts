@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../db/client.ts'
 import { type Cursor, type EventType, START, type StoredEvent } from './catalogue.ts'
-import { upcast } from './versions.ts'
+import { upcast } from './cloud-event.ts'
 
 interface Facts extends Record<string, unknown> {
   seq: string

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isConnectionLoss } from '../db/connection-loss.ts'
+import { isConnectionLoss } from '../db/client.ts'
 import { type Cursor, type EventType, formatCursor, isLater, type StoredEvent } from './catalogue.ts'
 import { toCloudEvent } from './cloud-event.ts'
 import { readEvents } from './read.ts'

@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
-import { CompressibleBody, encodingReader, sendBody } from './compressed-body.ts'
 import { contextOf } from './edge.ts'
-import { isAny, isMet } from './etag.ts'
 import type { LocalLimits } from './rate-limit/spend.ts'
+import { CompressibleBody, encodingReader, isAny, isMet, sendBody } from './response-body.ts'
 import type { TakeTurn } from './turns.ts'
 import { openVersionedCache, type ReadModelVersion, type Versioned } from './versioned-cache.ts'
 

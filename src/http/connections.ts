@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { STATUS_CODES } from 'node:http'
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { addressReader } from './client-address.ts'
-import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
+import { openRefusalLog, type RefusalLog } from './problem.ts'
 
 /** How long a refused body is still read after the answer, so that its sender receives the answer. */
 const LINGER_MS = 5_000

@@ -2,10 +2,10 @@ import type { RequestHandler } from 'express'
 import type { Authentication } from './authenticate.ts'
 import { contextOf } from './edge.ts'
 import type { Endpoint, EndpointTools, Operation } from './endpoint.ts'
-import { jsonBody } from './idempotent-write.ts'
 import { POINTS } from './rate-limit/budgets.ts'
 import type { RateLimits } from './rate-limit/rate-limits.ts'
 import { limitOpenReads, spend } from './rate-limit/spend.ts'
+import { jsonBody } from './request-body.ts'
 import { openRoutes, type Routes } from './routes.ts'
 
 interface RouterTools extends EndpointTools {

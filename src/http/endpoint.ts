@@ -7,12 +7,11 @@ import type { Caller, Scope } from '../library/accounts/keys.ts'
 import { canonicalKey, type Parameters, readParameters, type Values } from '../parameters.ts'
 import { callerOf } from './authenticate.ts'
 import type { CacheableRead, CachedReads } from './cached-reads.ts'
-import { CompressibleBody, sendJson } from './compressed-body.ts'
-import { answerPost } from './idempotent-write.ts'
 import { type Budget, type Holding, POINTS } from './rate-limit/budgets.ts'
 import type { RateLimits } from './rate-limit/rate-limits.ts'
 import { holdUntilSent, spendMore } from './rate-limit/spend.ts'
-import type { LongAnswers } from './stream-body.ts'
+import { answerPost } from './request-body.ts'
+import { CompressibleBody, type LongAnswers, sendJson } from './response-body.ts'
 
 /**
  * The declaration of an endpoint. The router, OpenAPI, /docs, /llms.txt and the authorisation tests are made from it.

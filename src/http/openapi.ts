@@ -8,7 +8,7 @@ import {
 } from 'zod-openapi'
 import type { Parameter } from '../parameters.ts'
 import type { Operation } from './endpoint.ts'
-import { IDEMPOTENCY_KEY } from './idempotent-write.ts'
+import { IDEMPOTENCY_KEY } from './request-body.ts'
 
 const Problem = z
   .strictObject({

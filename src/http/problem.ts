@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorRequestHandler } from 'express'
+import { LRUCache } from 'lru-cache'
 import { ZodError } from 'zod'
-import { isConnectionLoss } from '../db/connection-loss.ts'
+import { isConnectionLoss } from '../db/client.ts'
 import { AppError, describeIssue, type ErrorCode, type ErrorDetail, typeName, unknownFields } from '../errors.ts'
 import { type Logger, scrub } from '../logger.ts'
 import { contextOf, loggedPath } from './edge.ts'
 import { RateLimited } from './rate-limit/budgets.ts'
 import { chargeOnce, type LocalLimits, setRateLimitHeaders } from './rate-limit/spend.ts'
-import { openRefusalLog, type RefusalLog } from './refusal-log.ts'
-import { isClientGone } from './stream-body.ts'
+import { isClientGone } from './response-body.ts'
 
 /** The HTTP status of each error code. */
 export const STATUS: Record<ErrorCode, number> = {
@@ -232,4 +232,50 @@ export function problemHandler(logger: Logger, limits: LocalLimits): ErrorReques
   const refused = openRefusalLog(logger)
   // Express recognises an error handler by its four parameters.
   return (error: unknown, req, res, _next) => answerProblem({ logger, refused, limits }, error, req, res)
+}
+
+/** Lines a minute for one address. Further refusals are only counted. */
+const LINES = 20
+const WINDOW_MS = 60_000
+const MAX_ADDRESSES = 10_000
+
+/** Logs why a request of an address was refused. */
+export type RefusalLog = (address: string, fields: object, message: string) => void
+
+/**
+ * Logs the first refusals of each address in a minute, and then one line that counts the others. So one client can
+ * neither fill the disk nor hide the faults of others.
+ */
+export function openRefusalLog(
+  logger: Pick<Logger, 'info'>,
+  { lines = LINES, windowMs = WINDOW_MS }: { lines?: number; windowMs?: number } = {},
+): RefusalLog {
+  const logged = new LRUCache<string, number>({ max: MAX_ADDRESSES })
+  const silenced = new Set<string>()
+  let unlogged = 0
+  let untilMs = 0
+
+  function beginWindow(now: number): void {
+    logged.clear()
+    untilMs = now + windowMs
+  }
+
+  function tellCount(): void {
+    logger.info({ count: unlogged, addresses: silenced.size }, 'refusals not logged')
+    unlogged = 0
+    silenced.clear()
+  }
+
+  return (address, fields, message) => {
+    const now = performance.now()
+    if (now >= untilMs) beginWindow(now)
+    const count = logged.get(address) ?? 0
+    if (count < lines) {
+      logged.set(address, count + 1)
+      logger.info(fields, message)
+      return
+    }
+    if (unlogged++ === 0) setTimeout(tellCount, untilMs - now).unref()
+    if (silenced.size < MAX_ADDRESSES) silenced.add(address)
+  }
 }

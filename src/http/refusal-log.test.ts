@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { openRefusalLog } from './refusal-log.ts'
+import { openRefusalLog } from './problem.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { openAdmission } from '../db/admission.ts'
+import { openAdmission } from '../db/client.ts'
 
 /** Runs an act in the turn of a subject. @throws AppError unavailable */
 export type TakeTurn = <T>(subject: string, act: () => Promise<T>) => Promise<T>

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import type { Request } from 'express'
 import { AppError, invalid } from '../errors.ts'
-import { troubleWithText } from './bodies.ts'
+import { troubleWithText } from './request-body.ts'
 
 const FIELDS = ['title', 'author', 'platform', 'backfill']
 

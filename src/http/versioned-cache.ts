@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { CompressibleBody } from './compressed-body.ts'
+import { CompressibleBody } from './response-body.ts'
 
 /** What the caches ask of the search: the version of the read model, and whether the engine changed. */
 export interface VersionSource {

@@ -1,5 +1,7 @@
-import { createHash, randomInt } from 'node:crypto'
-import { type SQL, sql } from 'drizzle-orm'
+import { createHash, randomInt, randomUUID } from 'node:crypto'
+import { eq, type SQL, sql } from 'drizzle-orm'
+import type { Db } from '../db/client.ts'
+import { settings } from '../db/schema/settings.ts'
 
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -30,4 +32,13 @@ export function isId(text: string): boolean {
 /** A `text[]` parameter without duplicates and without text that no id can be. */
 export function idArray(ids: readonly string[]): SQL {
   return sql`${sql.param([...new Set(ids)].filter(isId))}::text[]`
+}
+
+const LIBRARY_ID = 'library'
+
+/** The name of this library, given at the first call. A restored library has the same. */
+export async function libraryId(db: Db): Promise<string> {
+  await db.insert(settings).values({ name: LIBRARY_ID, value: randomUUID() }).onConflictDoNothing()
+  const [row] = await db.select().from(settings).where(eq(settings.name, LIBRARY_ID))
+  return row!.value as string
 }

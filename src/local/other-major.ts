@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { arch, platform } from 'node:os'
 import { basename, join } from 'node:path'
-import { LocalFailure } from './failure.ts'
 import { type PostgresPrograms, passwordFile, upgradedDir } from './postgres.ts'
+import { LocalFailure } from './processes.ts'
 
 /** The last package of each older major version. */
 const PACKAGES: Record<string, string> = {

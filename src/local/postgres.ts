@@ -20,9 +20,7 @@ import { arch, availableParallelism, platform, totalmem } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
-import { LocalFailure } from './failure.ts'
-import { freePort } from './ports.ts'
-import { commandLine, stopChild, untilGone } from './processes.ts'
+import { commandLine, freePort, LocalFailure, stopChild, untilGone } from './processes.ts'
 
 export interface LocalPostgres {
   url: string

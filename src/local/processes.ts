@@ -1,6 +1,9 @@
 import { type ChildProcess, execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { chmodSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { platform } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 
 /** The arguments of a running process, joined by spaces. Undefined when there is no such process. */
 export function commandLine(pid: number): string | undefined {
@@ -48,3 +51,62 @@ export async function stopChild(
   await exit
   clearTimeout(timer)
 }
+
+/** A loopback port that is free now. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+/**
+ * The error code with which listening there fails now (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`). Undefined when it
+ * succeeds.
+ */
+export async function portTrouble(port: number, host: string | undefined): Promise<string | undefined> {
+  const server = createServer()
+  return new Promise((resolve) => {
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    server.listen(port, host, () => server.close(() => resolve(undefined)))
+  })
+}
+
+/** PostgreSQL or Redis cannot run on this machine. The message is one line and says what to do. */
+export class LocalFailure extends Error {}
+
+export interface Claim {
+  release(): void
+}
+
+/**
+ * Locks the data folder, which must exist, for this process. Undefined when another process has it. SQLite's lock is a
+ * kernel lock, so it ends with the process and leaves no stale file.
+ */
+export function claimDataDir(dir: string): Claim | undefined {
+  const lock = new DatabaseSync(join(dir, 'lock'), { timeout: 0 })
+  try {
+    lock.exec('begin exclusive')
+  } catch (error) {
+    lock.close()
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return undefined
+    throw error
+  }
+  return { release: () => lock.close() }
+}
+
+/**
+ * Closes what earlier versions left open to other users. The folder itself stays as it is: where PostgreSQL runs as
+ * another user than root, that user passes through it.
+ */
+export function closeToOthers(dir: string): void {
+  for (const name of readdirSync(dir)) {
+    const path = join(dir, name)
+    const found = lstatSync(path)
+    if ((found.mode & 0o077) !== 0 && !found.isSymbolicLink()) chmodSync(path, found.mode & 0o700)
+  }
+}
+
+const SQLITE_BUSY = 5

@@ -2,9 +2,7 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
-import { LocalFailure } from './failure.ts'
-import { freePort } from './ports.ts'
-import { stopChild, untilGone } from './processes.ts'
+import { freePort, LocalFailure, stopChild, untilGone } from './processes.ts'
 
 export interface LocalRedis {
   url: string

@@ -15,7 +15,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import { StorageFull } from './disk-room.ts'
+import { StorageFull } from './disk-store.ts'
 import { checkKey, checkPrefix, type MediaStore, tooLarge } from './media-store.ts'
 
 export interface S3StoreOptions {

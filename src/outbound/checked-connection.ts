@@ -1,8 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import type { Duplex } from 'node:stream'
 import { Agent, buildConnector } from 'undici'
-import { privateNetwork, refused } from './checked-url.ts'
-import { isAddressLiteral, isPublicAddress } from './public-address.ts'
+import { isAddressLiteral, isPublicAddress, privateNetwork, refused } from './checked-url.ts'
 
 export interface Address {
   address: string

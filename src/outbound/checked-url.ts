@@ -1,5 +1,5 @@
+import ipaddr from 'ipaddr.js'
 import { MediaError } from '../errors.ts'
-import { isAddressLiteral, isPublicAddress } from './public-address.ts'
 
 /** Separate from the connections, whose HTTP client takes 10 MB: the API checks addresses but opens no connection. */
 
@@ -30,4 +30,55 @@ export function refused(message: string): MediaError {
 
 export function privateNetwork(): MediaError {
   return refused('The address belongs to a private network. Use a public address.')
+}
+
+/** A public address that answers only inside a cloud: Azure's host agent. */
+const METADATA = ['168.63.129.16']
+/** Reserved blocks that ipaddr.js classifies as ordinary addresses. */
+const RESERVED_V6: Array<[string, number]> = [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+]
+const RESERVED_V4: Array<[string, number]> = [
+  ['0.0.0.0', 8],
+  ['192.0.0.0', 24],
+  ['192.31.196.0', 24],
+  ['192.52.193.0', 24],
+  ['192.88.99.0', 24],
+  ['192.175.48.0', 24],
+  ['198.18.0.0', 15],
+]
+
+/**
+ * Whether an IP address literal is global unicast: no private, loopback, link-local, shared, reserved, documentation,
+ * multicast or metadata address. An IPv6 address that embeds an IPv4 address (mapped, NAT64, 6to4, Teredo) is not
+ * public, nor is text that is no address.
+ */
+export function isPublicAddress(text: string): boolean {
+  const bare = text.replace(/^\[|\]$/g, '')
+  if (!ipaddr.isValid(bare) || bare.includes('%')) return false
+  const address = ipaddr.parse(bare)
+  if (address.kind() === 'ipv6') {
+    const v6 = address as ipaddr.IPv6
+    if (v6.isIPv4MappedAddress()) return false
+    // Global unicast addresses come from 2000::/3 only.
+    return (
+      v6.range() === 'unicast' &&
+      (v6.parts[0]! & 0xe000) === 0x2000 &&
+      !RESERVED_V6.some(([base, bits]) => v6.match(ipaddr.IPv6.parse(base), bits))
+    )
+  }
+  const v4 = address as ipaddr.IPv4
+  return (
+    v4.range() === 'unicast' &&
+    !METADATA.includes(v4.toString()) &&
+    !RESERVED_V4.some(([base, bits]) => v4.match(ipaddr.IPv4.parse(base), bits))
+  )
+}
+
+/** Whether a URL's host is an IP literal. The WHATWG parser has already turned numbers and hex forms into dots. */
+export function isAddressLiteral(hostname: string): boolean {
+  return ipaddr.isValid(hostname.replace(/^\[|\]$/g, ''))
 }

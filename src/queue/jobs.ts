@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Role } from './roles.ts'
 
 /** What a worker process can run at once. */
 export interface Capacity {
@@ -75,3 +74,10 @@ export function concurrencyOf(roles: readonly Role[], capacity: Capacity): Map<Q
   }
   return byQueue
 }
+
+/**
+ * What a worker process does; by default all of it. Scale `ingest` by cores and `annotate` by the model's limits. Each
+ * event consumer runs in one `events` process at a time; the others stand by.
+ */
+export const ROLES = ['ingest', 'annotate', 'events'] as const
+export type Role = (typeof ROLES)[number]

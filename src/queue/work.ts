@@ -1,6 +1,6 @@
 import { type Job, RateLimitError, WaitingError, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
-import { isConnectionLoss } from '../db/connection-loss.ts'
+import { isConnectionLoss } from '../db/client.ts'
 import { MediaError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { JOBS, type JobData, type JobName, type QueueName } from './jobs.ts'

@@ -1,4 +1,6 @@
+import { keptBriefly } from './kept-briefly.ts'
 import type { FrameFilters, TechniqueDocument } from './library-search.ts'
+import { type NamedWords, techniqueWords } from './text/named-words.ts'
 
 /** The present slug of a technique that may have been renamed or merged; undefined for an unknown one. */
 export function currentSlug(vocabulary: readonly TechniqueDocument[], slug: string): string | undefined {
@@ -16,4 +18,9 @@ export async function withCurrentSlugs<Q extends { filters: FrameFilters }>(
   const vocabulary = await loadVocabulary()
   const technique = slugs.map((slug) => currentSlug(vocabulary, slug) ?? slug)
   return { ...query, filters: { ...query.filters, technique } }
+}
+
+/** What the techniques of a library are called. */
+export function openTechniqueWords(load: () => Promise<readonly TechniqueDocument[]>): () => Promise<NamedWords> {
+  return keptBriefly(() => load().then(techniqueWords))
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cleanText } from '../clean-text.ts'
+import { notFound } from '../errors.ts'
 
 /** Schemas of single parameter values. */
 
@@ -45,3 +46,13 @@ export const colorSchema = z
     const hex = value.replace('#', '').toLowerCase()
     return `#${hex.length === 3 ? [...hex].map((digit) => digit + digit).join('') : hex}`
   })
+
+const PUBLIC_ID = /^[a-z0-9-]{1,64}$/i
+
+/**
+ * Rejects an id in a path that cannot be ours, because the search cannot look up every text.
+ * @throws AppError not_found
+ */
+export function requirePublicId(what: 'video' | 'frame', id: string): void {
+  if (!PUBLIC_ID.test(id)) throw notFound(what)
+}

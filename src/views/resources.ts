@@ -105,3 +105,7 @@ export function toTechnique(document: TechniqueDocument, publicUrl: string) {
 function absolute(path: string | null, publicUrl: string): string | null {
   return path === null ? null : publicUrl + path
 }
+
+/** The answer of a write that returns no data. */
+export const Ok = z.strictObject({ ok: z.literal(true) }).meta({ id: 'Ok' })
+export const OK = { ok: true } as const

@@ -4,11 +4,10 @@ import { createRequire } from 'node:module'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { notFound } from '../errors.ts'
-import { CompressibleBody, preferredEncoding, sendBody } from '../http/compressed-body.ts'
-import { isMet } from '../http/etag.ts'
 import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
+import { CompressibleBody, isMet, preferredEncoding, sendBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import { placeholderStyles } from './placeholder-colors.ts'
+import { placeholderStyles } from './frame-card.ts'
 
 const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',

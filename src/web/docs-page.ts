@@ -1,14 +1,12 @@
-import { CompressibleBody } from '../http/compressed-body.ts'
 import type { ApiDocument } from '../http/openapi.ts'
 import { type LocalLimits, limitOpenReads } from '../http/rate-limit/spend.ts'
+import { CompressibleBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'
 import type { Assets } from './assets.ts'
-import { type EventsDocument, eventsReference } from './events-reference.ts'
 import { setPageCache, type ViewerOf } from './guard.ts'
 import { type Html, html } from './html.ts'
 import { layout, sendPage, type Viewer } from './layout.ts'
-import { exampleOf, propertiesOf, prose, type Schema, slug, typeOf } from './schema-view.ts'
 
 interface ApiParameter {
   name: string
@@ -164,3 +162,135 @@ function curlOf({ path, method, operation }: Entry, publicUrl: string): string {
   if (example !== undefined) lines.push(`  -H 'content-type: application/json' -d '${JSON.stringify(example)}'`)
   return lines.join(' \\\n')
 }
+
+/** What the page needs of the AsyncAPI document. */
+export interface EventsDocument {
+  asyncapi: string
+  info: { description: string }
+  components: {
+    messages: Record<string, Message>
+    schemas: Record<string, unknown>
+  }
+}
+
+interface Message {
+  name: string
+  summary: string | undefined
+  examples: readonly { payload: { version: number; dataschema: string } }[]
+}
+
+/** What the first part of a type says it is about. */
+const GROUPS: Record<string, string> = {
+  frame: 'Frames',
+  board: 'Boards',
+  video: 'Videos',
+  frames: 'Work on videos',
+  model: 'Work on videos',
+  searches: 'Searches',
+  technique: 'Vocabulary',
+  key: 'Keys',
+  account: 'Accounts',
+}
+
+/** The page `/docs/events`: how the log is read, the envelope, and every type with its data and an example. */
+function eventsReference(document: EventsDocument, publicUrl: string): Html {
+  const { info, components, asyncapi } = document
+  const messages = Object.values(components.messages)
+  const groups = [...new Set(messages.map(groupOf))]
+  return html`<h1>Events</h1>
+<p class="lead">${prose(info.description)}</p>
+<p>For programs: <a href="/asyncapi.json">asyncapi.json</a> (AsyncAPI ${asyncapi}). The endpoints are in the
+<a href="/docs#listEvents">API reference</a>.</p>
+<nav aria-label="Contents"><ul class="contents">
+<li><a href="#reading">Reading</a></li><li><a href="#envelope">Envelope</a></li>
+${groups.map((group) => html`<li><a href="#${slug(group)}">${group}</a></li>`)}</ul></nav>
+${reading(publicUrl)}
+<section id="envelope"><h2>Envelope</h2>${propertiesOf(components.schemas.CloudEvent as Schema)}</section>
+${groups.map(
+  (group) => html`<section id="${slug(group)}"><h2>${group}</h2>
+${messages.filter((message) => groupOf(message) === group).map((message) => messageOf(message, components.schemas))}
+</section>`,
+)}`
+}
+
+const groupOf = ({ name }: Message) => GROUPS[name.split('.')[0]!] ?? 'Others'
+
+function reading(publicUrl: string): Html {
+  const key = `-H 'Authorization: Bearer flk_live_…'`
+  return html`<section id="reading"><h2>Reading</h2>
+<p>A page, oldest first. ${prose('Pass `next` back as `after`. `after=end` gives the cursor of this moment.')}</p>
+<pre><code>curl '${publicUrl}/api/events?types=frame.saved' \\
+  ${key}</code></pre>
+<p>Live. ${prose('Each event has its cursor as `id`. Send the last one back as `Last-Event-ID` to miss nothing.')}</p>
+<pre><code>curl -N '${publicUrl}/api/events?after=end' \\
+  -H 'Accept: text/event-stream' ${key}</code></pre>
+<p>${prose('Each event comes at least once. Drop what you have seen by its `id`, and order by `sequence`.')}</p>
+</section>`
+}
+
+function messageOf({ name, summary = '', examples }: Message, schemas: Record<string, unknown>): Html {
+  const { version, dataschema } = examples[0]!.payload
+  return html`<details class="operation" id="${name}">
+<summary><code>${name}</code> <span class="hint">${summary}</span></summary>
+<p>Version ${version}. <a href="${new URL(dataschema).pathname}">JSON schema of its data</a></p>
+${propertiesOf(schemas[name] as Schema)}
+<h3>Example</h3>${exampleOf(examples[0]!.payload)}</details>`
+}
+
+/** The parts of JSON Schema that the document uses. */
+interface Schema {
+  $ref?: string
+  type?: string | string[]
+  enum?: unknown[]
+  const?: unknown
+  default?: unknown
+  description?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+  additionalProperties?: Schema | boolean
+  examples?: unknown[]
+}
+
+/** The fields of an object, as a table. */
+function propertiesOf(schema: Schema): Html {
+  const properties = Object.entries(schema.properties ?? {})
+  if (properties.length === 0) return html`<p>${typeOf(schema)}</p>`
+  const rows = properties.map(([name, property]) => {
+    const optional = !schema.required?.includes(name) && html` <span class="hint">optional</span>`
+    return html`<tr><td><code>${name}</code>${optional}</td>
+<td>${typeOf(property)}</td><td>${prose(property.description ?? '')}</td></tr>`
+  })
+  return html`<div class="scroll"><table><tbody>${rows}</tbody></table></div>`
+}
+
+function typeOf(schema: Schema): Html {
+  if (schema.$ref) {
+    const name = schema.$ref.split('/').at(-1) ?? ''
+    return html`<a href="#schema-${name}">${name}</a>`
+  }
+  if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`
+  if (schema.enum) {
+    const values = schema.enum.map((value, n) => html`${n > 0 && ' '}<code>${String(value)}</code>`)
+    return html`${values}${byDefault(schema)}`
+  }
+  if (schema.anyOf) return html`${schema.anyOf.map((option, n) => html`${n > 0 && ' or '}${typeOf(option)}`)}`
+  if (schema.type === 'array') return html`list of ${typeOf(schema.items ?? {})}`
+  if (Object.keys(schema.properties ?? {}).length > 0) return propertiesOf(schema)
+  if (typeof schema.additionalProperties === 'object') return html`object of ${typeOf(schema.additionalProperties)}`
+  return html`${[schema.type ?? 'anything'].flat().join(' or ')}${byDefault(schema)}`
+}
+
+const byDefault = ({ default: value }: Schema) =>
+  value !== undefined && value !== '' && html` <span class="hint">(default ${String(value)})</span>`
+
+const exampleOf = (example: unknown) =>
+  example === undefined ? html`` : html`<pre><code>${JSON.stringify(example, null, 2)}</code></pre>`
+
+/** Text with `code` in it. */
+function prose(text: string): Html {
+  return html`${text.split('`').map((piece, n) => (n % 2 === 1 ? html`<code>${piece}</code>` : piece))}`
+}
+
+const slug = (name: string) => name.toLowerCase().replace(/[^a-z0-9]+/g, '-')

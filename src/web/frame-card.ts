@@ -1,6 +1,5 @@
 import type { ShownFrame } from '../search/library-search.ts'
 import { type Html, html, trusted } from './html.ts'
-import { placeholderClass } from './placeholder-colors.ts'
 import { clock } from './words.ts'
 
 /** What every page with frames shares. */
@@ -44,4 +43,28 @@ export function altOf(frame: ShownFrame): string {
 export function swatch(color: string, width: number, height: number): Html {
   const size = html`width="${width}" height="${height}"`
   return html`<svg ${size} aria-hidden="true"><rect ${size} fill="${color}"/></svg>`
+}
+
+/**
+ * The colour of a picture's place before the picture is there. Our policy allows no style attribute, so a colour is a
+ * class. Each channel has six steps, as in the web-safe palette: near enough for the moment that it is seen.
+ */
+const STEPS = [0, 51, 102, 153, 204, 255]
+
+/** The class for the largest colour of a palette. */
+export function placeholderClass(palette: readonly string[]): string {
+  const value = Number.parseInt((palette[0] ?? '#808080').slice(1), 16)
+  const step = (shift: number) => Math.round(((value >> shift) & 255) / 51)
+  return `p${step(16)}${step(8)}${step(0)}`
+}
+
+/** The rules of all classes. */
+export function placeholderStyles(): string {
+  const hex = (channel: number) => channel.toString(16).padStart(2, '0')
+  const rules = STEPS.flatMap((red, r) =>
+    STEPS.flatMap((green, g) =>
+      STEPS.map((blue, b) => `.p${r}${g}${b}{background:#${hex(red)}${hex(green)}${hex(blue)}}`),
+    ),
+  )
+  return `${rules.join('\n')}\n`
 }

@@ -1,7 +1,6 @@
 import type { ErrorRequestHandler, NextFunction, Request, Response } from 'express'
 import { contextOf, loggedPath } from '../http/edge.ts'
-import { problemOf, STATUS } from '../http/problem.ts'
-import { openRefusalLog } from '../http/refusal-log.ts'
+import { openRefusalLog, problemOf, STATUS } from '../http/problem.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
 import { ownPath, setWayBack, wantsJson } from './guard.ts'

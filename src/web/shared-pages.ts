@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
-import { CompressibleBody } from '../http/compressed-body.ts'
 import { contextOf } from '../http/edge.ts'
+import { CompressibleBody } from '../http/response-body.ts'
 import type { TakeTurn } from '../http/turns.ts'
 import type { VersionedCache } from '../http/versioned-cache.ts'
 import type { Assets } from './assets.ts'

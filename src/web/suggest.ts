@@ -1,7 +1,7 @@
-import { CompressibleBody, sendJson } from '../http/compressed-body.ts'
 import { contextOf } from '../http/edge.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { CompressibleBody, sendJson } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/turns.ts'
 import type { VersionedCache } from '../http/versioned-cache.ts'

@@ -8,11 +8,11 @@ import { samplePalettes } from '../library/frames/palettes.ts'
 import { findUnderWay } from '../library/videos/under-way.ts'
 import type { Logger } from '../logger.ts'
 import { canonicalKey, readPageParameters } from '../parameters.ts'
+import { distance, toOklab } from '../search/color.ts'
 import { keptBriefly } from '../search/kept-briefly.ts'
 import type { FramePage, LibrarySearch } from '../search/library-search.ts'
 import { toFrameQuery } from '../views/frame-query.ts'
 import type { Assets } from './assets.ts'
-import { colorsOf } from './library-colors.ts'
 import { pageErrors } from './page-errors.ts'
 import type { SharedPages } from './shared-pages.ts'
 import { omit, type WallValues, wallParameters } from './wall-address.ts'
@@ -102,4 +102,28 @@ async function findPastedVideo({ search, sourceKeyOf }: WallDeps, { q = '' }: Wa
   if (sourceKey === undefined) return undefined
   const { videos } = await search.search({ q, limit: 1, sourceKey })
   return videos[0]?.document.id
+}
+
+/** Colours closer than this in OKLab look like one in a row of swatches. */
+const APART = 0.11
+
+/**
+ * The colours that stand for many palettes. The most frequent are chosen, none near another. They are in the order of
+ * the rainbow, with greys at the end. Larger areas of a picture count more.
+ */
+function colorsOf(palettes: readonly (readonly string[])[], most = 21): string[] {
+  const weights = new Map<string, number>()
+  for (const palette of palettes)
+    palette.forEach((hex, n) => {
+      weights.set(hex, (weights.get(hex) ?? 0) + 1 / (n + 1))
+    })
+  const chosen: { hex: string; lab: ReturnType<typeof toOklab> }[] = []
+  for (const [hex] of [...weights].sort(([, a], [, b]) => b - a)) {
+    if (chosen.length === most) break
+    const lab = toOklab(hex)
+    if (chosen.every((one) => distance(one.lab, lab) >= APART)) chosen.push({ hex, lab })
+  }
+  const order = ({ lab: { l, a, b } }: (typeof chosen)[number]) =>
+    Math.hypot(a, b) < 0.03 ? 10 + l : Math.atan2(b, a) + (Math.atan2(b, a) < 0 ? 2 * Math.PI : 0)
+  return chosen.sort((one, other) => order(one) - order(other)).map(({ hex }) => hex)
 }

@@ -3,7 +3,6 @@ import { cleanLines } from '../clean-text.ts'
 import { MediaError } from '../errors.ts'
 import { openCheckedAgent, type Wire } from '../outbound/checked-connection.ts'
 import { checkUrl } from '../outbound/checked-url.ts'
-import type { DeliveryError } from './errors.ts'
 
 export interface Outcome {
   /** The HTTP status; null when no answer came. */
@@ -132,3 +131,18 @@ function errorOf(error: unknown): DeliveryError {
   }
   return 'connection_failed'
 }
+
+/** Why an attempt failed. The list is closed: metrics and the delivery log name these. */
+export const ERRORS = [
+  'timeout',
+  'refused_address',
+  'name_not_found',
+  'connection_failed',
+  'connection_closed',
+  'tls',
+  'bad_answer',
+  'redirect',
+  'status',
+  'gone',
+] as const
+export type DeliveryError = (typeof ERRORS)[number]

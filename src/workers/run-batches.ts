@@ -1,6 +1,5 @@
 import type { VisionConfig } from '../config.ts'
-import type { Db } from '../db/client.ts'
-import { VISION_BATCHES_LOCK } from '../db/locks.ts'
+import { type Db, VISION_BATCHES_LOCK } from '../db/client.ts'
 import {
   type Batch,
   type BatchGroup,

@@ -1,11 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
+import { isConnectionLoss } from '../db/client.ts'
 import type { Consumer } from '../events/consume.ts'
+import { createPoller } from '../events/poller.ts'
 import { pruneDeliveries } from '../library/webhooks/deliveries.ts'
-import { writeDeliveries } from '../library/webhooks/fan-out.ts'
-import { WEBHOOKS } from '../library/webhooks/positions.ts'
-import { markTold, type Trouble, troubledEndpoints } from '../library/webhooks/trouble.ts'
+import { catchUp, writeDeliveries } from '../library/webhooks/fan-out.ts'
+import { claimEndpoints, LEASE_SEC, renewLeases, WEBHOOKS } from '../library/webhooks/leases.ts'
+import {
+  type Attempt,
+  markTold,
+  type Recorded,
+  recordAttempts,
+  type Trouble,
+  troubledEndpoints,
+} from '../library/webhooks/record.ts'
+import type { Logger } from '../logger.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
-import { type Sending, type SendingOptions, startSending } from './send-webhooks.ts'
+import { UndecryptableSecret } from '../webhooks/secrets.ts'
+import { type Lane, type LaneOptions, openLane, type RecordAttempt } from './webhook-lane.ts'
 
 export interface WebhookOptions extends SendingOptions {
   config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'secretsKeys' | 'smtpUrl'>
@@ -83,4 +95,163 @@ function toMail({ id, host, since, failures, stage }: Trouble, publicUrl: string
       ...(paused ? [`To resume it: frames webhooks resume ${id}`] : []),
     ].join('\n\n'),
   }
+}
+
+export interface SendingOptions extends Omit<LaneOptions, 'clock' | 'pollMs'> {
+  /** Tests: the clock that decides what is due, the randomness of the schedule, the polling interval. */
+  clock?: (() => Date) | undefined
+  random?: (() => number) | undefined
+  pollMs?: number | undefined
+}
+
+export interface Sending {
+  /** Looks for due deliveries now, not at the next poll. */
+  wake(): void
+  /** Sends everything that is due now; for tests. */
+  drain(): Promise<void>
+  /** Lets attempts in flight end, for at most `deadlineMs`. Attempts that are not recorded are sent again later. */
+  stop(deadlineMs: number): Promise<void>
+}
+
+/**
+ * Sends due deliveries. The state of each is in Postgres. A process leases an endpoint, so that only one sends to it:
+ * four in flight are four in all. Each endpoint has a lane of its own, so that a receiver that hangs delays no other.
+ */
+export function startSending(options: SendingOptions): Sending {
+  const { db, logger, clock = () => new Date(), random = Math.random, pollMs = 1_000 } = options
+  const stopping = new AbortController()
+  const stop = stopping.signal
+  const poller = createPoller(stop)
+  const lanes = new Set<Lane>()
+  const record = openRecorder({ ...options, random }, stop)
+  const broken = openBrokenLanes(logger)
+
+  let lastStep: Promise<unknown> = Promise.resolve()
+  /** One at a time, because each skips rows that another transaction has locked. */
+  const step = (): Promise<number> => {
+    const next = lastStep.then(openLanes)
+    lastStep = next.catch(() => undefined)
+    return next
+  }
+
+  /** Opens lanes for due endpoints that no process holds. Returns their number. */
+  async function openLanes(): Promise<number> {
+    await catchUp(db, clock())
+    const leases = stop.aborted ? [] : await claimEndpoints(db, clock())
+    for (const lease of leases) {
+      const lane = openLane(lease, { ...options, clock, pollMs }, { record, stop, broken })
+      lanes.add(lane)
+      void lane.ended.finally(() => lanes.delete(lane))
+    }
+    return leases.length
+  }
+
+  async function run(): Promise<void> {
+    while (!stop.aborted) {
+      poller.reset()
+      await step().catch((error: unknown) => logger.debug({ err: error }, 'webhooks wait for the database'))
+      await poller.wait(pollMs)
+    }
+  }
+
+  async function renew(): Promise<void> {
+    if (lanes.size === 0) return
+    const before = [...lanes]
+    const leases = before.map(({ lease }) => lease)
+    const held = new Set((await renewLeases(db, leases)).map(keyOf))
+    for (const lane of before) if (!held.has(keyOf(lane.lease))) lane.lose()
+  }
+
+  const renewing = setInterval(
+    () => void renew().catch((error: unknown) => logger.debug({ err: error }, 'webhook leases not renewed')),
+    (LEASE_SEC * 1_000) / 3,
+  )
+  renewing.unref()
+  const running = run()
+  const wake = () => {
+    poller.wake()
+    for (const lane of lanes) lane.wake()
+  }
+  const allEnded = () => Promise.all([...lanes].map(({ ended }) => ended))
+
+  return {
+    wake,
+    async drain() {
+      for (;;) {
+        wake()
+        if ((await step()) === 0 && lanes.size === 0) return
+        await allEnded()
+      }
+    },
+    async stop(deadlineMs) {
+      stopping.abort()
+      await running
+      await Promise.race([allEnded(), sleep(deadlineMs, undefined, { ref: false })])
+      await Promise.all([...lanes].map((lane) => lane.abort()))
+      await allEnded()
+      clearInterval(renewing)
+    },
+  }
+}
+
+const keyOf = ({ endpointId, epoch }: Lane['lease']) => `${endpointId} ${epoch}`
+
+/** A lane that breaks off begins again when its lease ends. 120 of them take an hour. */
+const ATTEMPTS_BETWEEN_LINES = 120
+
+/** Logs a secret that cannot be decrypted once for each endpoint, then with a count about once an hour. */
+function openBrokenLanes(logger: Logger): (lease: Lane['lease'], error: unknown) => void {
+  const attempts = new Map<string, number>()
+  return ({ endpointId }, error) => {
+    const about = { err: error, endpoint: endpointId }
+    if (!(error instanceof UndecryptableSecret)) return logger.debug(about, 'lane broken off')
+    const count = (attempts.get(endpointId) ?? 0) + 1
+    attempts.set(endpointId, count)
+    if (count % ATTEMPTS_BETWEEN_LINES === 1)
+      logger.error({ ...about, attempts: count }, 'webhook waits: its secret cannot be decrypted')
+  }
+}
+
+const MAX_BATCH = 200
+const RETRY_MS = 500
+
+/** Records attempts of all lanes in batches: attempts that end while one is written go into the next. */
+function openRecorder({ db, logger, random }: SendingOptions & { random: () => number }, stop: AbortSignal) {
+  const waiting: { attempt: Attempt; resolve: (recorded: Recorded | undefined) => void }[] = []
+  let writing = false
+
+  async function write(batch: readonly Attempt[]): Promise<Recorded[]> {
+    for (;;) {
+      try {
+        return await recordAttempts(db, batch, random)
+      } catch (error) {
+        if (stop.aborted || !isConnectionLoss(error)) {
+          logger.warn({ err: error, attempts: batch.length }, 'webhook attempts not recorded: they are made again')
+          return []
+        }
+        await sleep(RETRY_MS)
+      }
+    }
+  }
+
+  async function writeAll(): Promise<void> {
+    if (writing) return
+    writing = true
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, MAX_BATCH)
+      const recorded = await write(batch.map(({ attempt }) => attempt))
+      for (const { lease, ended } of recorded)
+        if (ended) logger.warn({ endpoint: lease.endpointId, because: ended }, 'webhook endpoint stopped')
+      const byLease = new Map(recorded.map((one) => [keyOf(one.lease), one]))
+      for (const { attempt, resolve } of batch) resolve(byLease.get(keyOf(attempt.lease)))
+    }
+    writing = false
+  }
+
+  const record: RecordAttempt = (attempt) =>
+    new Promise((resolve) => {
+      waiting.push({ attempt, resolve })
+      void writeAll()
+    })
+  return record
 }

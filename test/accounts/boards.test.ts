@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findSharedBoard, shareBoard, unshareBoard } from '../../src/library/collections/board-shares.ts'
+import { findSharedBoard, shareBoard, unshareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard, deleteBoard, listBoards, loadBoard, renameBoard } from '../../src/library/collections/boards.ts'
 import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
 import { openStores, type Stores } from '../support/stores.ts'

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setDisabled } from '../../src/library/accounts/account-admission.ts'
-import { deleteAccount, markAccountDeleted } from '../../src/library/accounts/accounts.ts'
+import { deleteAccount, markAccountDeleted, setDisabled } from '../../src/library/accounts/accounts.ts'
 import { openTestApi, type TestApi } from './app.ts'
 import { eventsOf } from './records.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'

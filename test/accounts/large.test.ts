@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { finishDeletions, markAccountDeleted } from '../../src/library/accounts/accounts.ts'
 import { createBoard, listBoards, loadBoard } from '../../src/library/collections/boards.ts'
-import { undoFrameReferences } from '../../src/library/collections/frame-references.ts'
 import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
-import { putBack, removeBoardForNow, removePinsForNow } from '../../src/library/collections/removals.ts'
+import {
+  putBack,
+  removeBoardForNow,
+  removePinsForNow,
+  undoFrameReferences,
+} from '../../src/library/collections/removals.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { deleteVideo } from '../../src/library/videos/lifecycle.ts'
 import { openStores, type Stores } from '../support/stores.ts'

@@ -3,8 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { expect, inject, test } from 'vitest'
-import { openDb } from '../../src/db/client.ts'
-import { isConnectionLoss } from '../../src/db/connection-loss.ts'
+import { isConnectionLoss, openDb } from '../../src/db/client.ts'
 import { toAppError } from '../../src/http/problem.ts'
 
 test(

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { findAnnotatorStatus } from '../../src/library/annotator/annotator-status.ts'
+import { findAnnotatorStatus } from '../../src/library/annotator/active-annotator.ts'
 import { QUEUES } from '../../src/queue/jobs.ts'
 import { AnnotatorUnavailable } from '../../src/vision/annotator.ts'
 import { openWorker } from '../../src/workers/main.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { recordNotes } from '../../src/library/frames/record-notes.ts'
+import { recordNotes } from '../../src/library/frames/record-annotations.ts'
 import { rebuildAll } from '../../src/workers/projection.ts'
 import type { Service } from '../support/service.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values } from './support.ts'

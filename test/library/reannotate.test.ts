@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { countReannotations } from '../../src/library/annotator/annotator-status.ts'
+import { countReannotations } from '../../src/library/annotator/active-annotator.ts'
 import {
   cancelReannotation,
   diffAnswer,

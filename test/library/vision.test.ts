@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { findAnnotatorStatus } from '../../src/library/annotator/annotator-status.ts'
+import { findAnnotatorStatus } from '../../src/library/annotator/active-annotator.ts'
 import { deleteUnusedAnswers } from '../../src/library/annotator/answer-cache.ts'
 import { costsOf } from '../../src/library/annotator/vision-spending.ts'
 import { deleteVideo } from '../../src/library/videos/lifecycle.ts'

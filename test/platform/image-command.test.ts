@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { keepAliveFile } from '../../src/cli/alive-file.ts'
+import { keepAliveFile } from '../../src/cli/serve.ts'
 
 // deploy/frames is the command of the image.
 

@@ -3,9 +3,8 @@ import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { parseConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/logger.ts'
-import { concurrencyOf, QUEUES } from '../../src/queue/jobs.ts'
+import { concurrencyOf, QUEUES, ROLES, type Role } from '../../src/queue/jobs.ts'
 import { DEFAULT_PREFIX, openQueues } from '../../src/queue/queues.ts'
-import { ROLES, type Role } from '../../src/queue/roles.ts'
 import { openStores } from '../support/stores.ts'
 
 // The example of deploy/kubernetes, held to the code. Its form was validated against the published schemas by hand.

@@ -6,9 +6,8 @@ import { Redis } from 'ioredis'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { superviseServer } from '../../src/cli/supervise.ts'
-import { claimDataDir } from '../../src/local/claim.ts'
 import { type LocalPostgres, startLocalPostgres } from '../../src/local/postgres.ts'
-import { alive, untilGone } from '../../src/local/processes.ts'
+import { alive, claimDataDir, untilGone } from '../../src/local/processes.ts'
 import { startLocalRedis } from '../../src/local/redis.ts'
 import { createLogger } from '../../src/logger.ts'
 
@@ -131,7 +130,7 @@ test('a local database that does not come back is given up after five failures, 
 
 test('a data folder has one holder at a time, and a dead one holds nothing', () => {
   const hold = `
-    import { claimDataDir } from './src/local/claim.ts'
+    import { claimDataDir } from './src/local/processes.ts'
     console.log(claimDataDir('${dir}') ? 'taken' : 'refused')
     process.kill(process.pid, 'SIGKILL')`
   const elsewhere = () =>

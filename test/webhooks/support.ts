@@ -3,13 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { appendEvents } from '../../src/events/append.ts'
 import { type RunningConsumer, startConsumer } from '../../src/events/consume.ts'
 import { listDeliveries } from '../../src/library/webhooks/deliveries.ts'
+import { resumeEndpoint } from '../../src/library/webhooks/describe.ts'
 import {
   createEndpoint,
   type EndpointFields,
   type EndpointRow,
   loadEndpoint,
 } from '../../src/library/webhooks/endpoints.ts'
-import { resumeEndpoint } from '../../src/library/webhooks/states.ts'
 import type { Signing } from '../../src/webhooks/secrets.ts'
 import { openWebhooks, type WebhookOptions, type Webhooks } from '../../src/workers/webhooks.ts'
 import { openStores, type Stores, untilReadable } from '../support/stores.ts'

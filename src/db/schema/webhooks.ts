@@ -35,7 +35,7 @@ export const webhookEndpoints = pgTable(
     email: text(),
     state: text().$type<EndpointState>().notNull().default('active'),
     pausedBecause: text('paused_because').$type<'operator' | 'failures'>(),
-    /** `whsec_…` or `whsk_…`, as it signs, or encrypted (`src/webhooks/encryption.ts`). */
+    /** `whsec_…` or `whsk_…`, as it signs, or encrypted (`src/webhooks/secrets.ts`). */
     secret: text().notNull(),
     /** Signs beside the new one until then. */
     oldSecret: text('old_secret'),

@@ -15,7 +15,7 @@ type AccountRow = typeof accounts.$inferSelect
 /** Every account whose deletion has not begun has an address. */
 export type Account = AccountRow & { email: string }
 
-export function hasAddress(row: AccountRow | undefined): row is Account {
+function hasAddress(row: AccountRow | undefined): row is Account {
   return row !== undefined && row.email !== null
 }
 
@@ -185,4 +185,67 @@ export async function deleteExpired(db: Db): Promise<void> {
   await db.execute(sql`delete from idempotency_keys where created_at < now() - interval '24 hours'`)
   await db.execute(sql`delete from removals where at < now() - make_interval(hours => ${REMOVAL_HOURS})`)
   await deleteDeadKeys(db)
+}
+
+/**
+ * Disables an account or enables it again. From the next request on a disabled account's keys and sessions are refused,
+ * it cannot sign in, and its share links show nothing. All of it works again once the account is enabled. A repeat
+ * changes nothing. `by`: the operator who asks. @throws AppError not_found; conflict for the operator's own account.
+ */
+export async function setDisabled(
+  db: Db,
+  { accountId, disabled, by }: { accountId: string; disabled: boolean; by?: string },
+): Promise<Account> {
+  if (disabled && accountId === by) throw new AppError('conflict', 'You cannot disable the account that you use now.')
+  return db.transaction(async (tx) => {
+    const [account] = await tx.select().from(accounts).where(eq(accounts.id, accountId)).for('no key update')
+    if (!hasAddress(account)) throw notFound('account')
+    if ((account.disabledAt !== null) === disabled) return account
+    const disabledAt = disabled ? new Date() : null
+    await tx.update(accounts).set({ disabledAt }).where(eq(accounts.id, accountId))
+    if (disabled) {
+      await tx.delete(sessions).where(eq(sessions.accountId, accountId))
+      await tx.delete(signInLinks).where(eq(signInLinks.email, account.email))
+    }
+    const type = disabled ? 'account.disabled' : 'account.enabled'
+    await appendEvent(tx, { type, subject: accountId, accountId, data: {} })
+    return { ...account, disabledAt }
+  })
+}
+
+/** An account as operators see it. */
+export interface AccountOverview {
+  id: string
+  email: string
+  role: Role
+  plan: Plan
+  created_at: string
+  disabled_at: string | null
+  /** Number of valid keys. */
+  keys: number
+  /** The last use of one of its keys. */
+  last_used_at: string | null
+  saves: number
+  boards: number
+}
+
+/** Newest first. `like`: a part of the address. */
+export async function listAccountOverviews(
+  db: Db,
+  { like = '', limit, skip }: { like?: string | undefined; limit: number; skip: number },
+): Promise<{ accounts: AccountOverview[]; total: number }> {
+  const pattern = `%${like.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+  const { rows } = await db.execute<AccountOverview & Record<string, unknown>>(sql`
+    select a.id, a.email, a.role, a.plan, a.created_at, a.disabled_at,
+           (select count(*)::int from api_keys k where k.account_id = a.id
+             and (k.revoked_at is null or k.revoked_at > now())
+             and (k.expires_at is null or k.expires_at > now())) as keys,
+           (select max(last_used_at) from api_keys k where k.account_id = a.id) as last_used_at,
+           (select count(*)::int from saves where account_id = a.id) as saves,
+           (select count(*)::int from boards where account_id = a.id) as boards
+      from accounts a where a.email like ${pattern} order by a.created_at desc, a.id limit ${limit} offset ${skip}`)
+  const { rows: counts } = await db.execute<{ n: number }>(
+    sql`select count(*)::int as n from accounts where email like ${pattern}`,
+  )
+  return { accounts: rows, total: counts[0]!.n }
 }

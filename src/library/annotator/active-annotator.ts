@@ -1,7 +1,8 @@
-import { eq } from 'drizzle-orm'
+import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import { settings } from '../../db/schema/settings.ts'
 import { AppError } from '../../errors.ts'
+import { type Costs, costsOf } from './vision-spending.ts'
 
 /** The annotator of this installation's workers. They publish it when they start. */
 export interface ActiveAnnotator {
@@ -33,4 +34,77 @@ export async function requireAnnotator(db: Db): Promise<ActiveAnnotator> {
       'No worker has run here yet. Start one (npm start or frames worker), then try again.',
     )
   return active
+}
+
+/** Whether frames can be described now, how many wait, and what it costs. */
+export interface AnnotatorStatus {
+  present: string | null
+  /** Why frames cannot be described; null while they can. */
+  problem: { code: string; message: string; since: string } | null
+  /** Frames of requested re-annotations that have no answer yet. */
+  waiting: number
+  last_24_h: Costs
+}
+
+const VISION_STATUS = 'vision-status'
+
+interface StoredStatus {
+  code: string
+  message?: string
+  since?: string
+}
+
+/**
+ * Records why frames cannot be described (a wrong key, a spent budget), for operators. A repeat keeps the time of the
+ * first report.
+ */
+export async function recordAnnotatorProblem(db: Db, problem: { code: string; message: string }): Promise<void> {
+  const now = new Date()
+  await db
+    .insert(settings)
+    .values({
+      name: VISION_STATUS,
+      value: { ...problem, since: now.toISOString() } satisfies StoredStatus,
+      updatedAt: now,
+    })
+    .onConflictDoUpdate({
+      target: settings.name,
+      set: {
+        value: sql`excluded.value || case when ${settings.value}->>'code' = excluded.value->>'code'
+                     then jsonb_build_object('since', ${settings.value}->'since') else '{}' end`,
+        updatedAt: now,
+      },
+    })
+}
+
+/** Records that describing works. A call that began before the problem was last reported is ignored. */
+export async function clearAnnotatorProblem(db: Db, began: Date): Promise<void> {
+  await db
+    .update(settings)
+    .set({ value: { code: 'ok' } satisfies StoredStatus, updatedAt: new Date() })
+    .where(
+      and(eq(settings.name, VISION_STATUS), sql`${settings.value}->>'code' <> 'ok'`, lt(settings.updatedAt, began)),
+    )
+}
+
+export async function findAnnotatorStatus(db: Db): Promise<AnnotatorStatus> {
+  const [row] = await db.select().from(settings).where(eq(settings.name, VISION_STATUS))
+  const value = row?.value as StoredStatus | undefined
+  return {
+    present: (await findAnnotator(db))?.version ?? null,
+    problem:
+      row && value?.message !== undefined
+        ? { code: value.code, message: value.message, since: value.since ?? row.updatedAt.toISOString() }
+        : null,
+    waiting: await countReannotations(db),
+    last_24_h: await costsOf(db),
+  }
+}
+
+/** Frames of requested re-annotations that have no answer yet: of one video, or of all. */
+export async function countReannotations(db: DbOrTx, videoId?: string): Promise<number> {
+  const { rows } = await db.execute<{ n: string }>(
+    sql`select count(*) as n from reannotations ${videoId === undefined ? sql`` : sql`where video_id = ${videoId}`}`,
+  )
+  return Number(rows[0]!.n)
 }

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { VisionConfig } from '../../config.ts'
-import type { Db, DbOrTx } from '../../db/client.ts'
-import { VISION_BOOKS_LOCK } from '../../db/locks.ts'
+import { type Db, type DbOrTx, VISION_BOOKS_LOCK } from '../../db/client.ts'
 import { visionCalls } from '../../db/schema/vision.ts'
 import { appendEvent } from '../../events/append.ts'
 import { type AnnotatorCall, AnnotatorUnavailable, type CallBooks, VideoBudgetSpent } from '../../vision/annotator.ts'
@@ -214,4 +213,23 @@ async function repliesWithoutUsage(db: DbOrTx, model: string): Promise<boolean> 
      where model = ${model} and outcome not in ('failed', ${SENT}) and at > now() - interval '24 hours'
      order by at desc limit 1`)
   return rows[0]?.without_usage ?? false
+}
+
+export interface VisionErrors {
+  calls: number
+  failed: number
+}
+
+/** Calls to the model in the last 24 hours, and how many of them failed. */
+export async function findVisionErrors(db: Db): Promise<VisionErrors> {
+  const { rows } = await db.execute<{ calls: number; failed: number }>(sql`
+    select count(*)::int as calls, (count(*) filter (where outcome = 'failed'))::int as failed
+      from vision_calls where at > now() - interval '24 hours'`)
+  return rows[0]!
+}
+
+/** The size of the database on its disk. */
+export async function databaseBytes(db: Db): Promise<number> {
+  const { rows } = await db.execute<{ bytes: string }>(sql`select pg_database_size(current_database()) as bytes`)
+  return Number(rows[0]!.bytes)
 }

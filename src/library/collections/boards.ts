@@ -5,7 +5,7 @@ import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { idArray, isId, randomId } from '../ids.ts'
-import { lockBoard } from './board-lock.ts'
+import { type BoardVersion, lockBoard } from './board-settings.ts'
 import { removePins } from './pins.ts'
 
 const MAX_BOARDS = 1_000
@@ -200,12 +200,6 @@ export async function loadBoard(
 ): Promise<LoadedBoard> {
   if (!isId(boardId)) throw notFound('board')
   return loadOne(db, sql`b.id = ${boardId} and b.account_id = ${accountId}`, page)
-}
-
-/** A board with the version of its state. The version changes with every change of the board or of its pins. */
-export interface BoardVersion {
-  id: string
-  version: string
 }
 
 /** @throws AppError as loadBoard. */

@@ -2,12 +2,13 @@ import { sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { removals } from '../../db/schema/collections.ts'
 import { notFound } from '../../errors.ts'
+import { lockFrames } from '../frame-facts.ts'
 import { idArray, randomId } from '../ids.ts'
-import { lockBoard } from './board-lock.ts'
+import { lockBoard } from './board-settings.ts'
 import { deleteBoard, restoreBoard } from './boards.ts'
-import { type Ranks, restorePins, unpinFrames } from './pins.ts'
+import { type Ranks, restorePins, undoPins, unpinFrames } from './pins.ts'
 import { strengthSql } from './save-strength.ts'
-import { saveFrames, unsaveFrames } from './saves.ts'
+import { removeSaves, saveFrames, unsaveFrames } from './saves.ts'
 
 /*
  * Removals made on a page can be undone. The removing transaction keeps what it removes for REMOVAL_HOURS. Frames that
@@ -173,4 +174,25 @@ async function existing(tx: Tx, frameIds: readonly string[]): Promise<Set<string
     select f.id from frames f join videos v on v.id = f.video_id
      where f.id = any(${idArray(frameIds)}) and v.first_ready_at is not null`)
   return new Set(rows.map((row) => row.id))
+}
+
+/**
+ * Removes frames that are about to be deleted from every save and board, with an event for each. Call it in the
+ * deleting transaction, before the frames go: it locks their rows, so that no save or pin can slip in between. With a
+ * `limit` it removes about as many rows; true when some may be left.
+ */
+export async function undoFrameReferences(
+  tx: Tx,
+  frameIds: readonly string[],
+  cause: 'frame_deleted' | 'video_deleted',
+  limit: number | null = null,
+): Promise<boolean> {
+  if (frameIds.length === 0) return false
+  const ids = sql`any(${idArray(frameIds)})`
+  await lockFrames(tx, sql`f.id = ${ids}`, 'update')
+  const some = sql`select account_id, frame_id from saves where frame_id = ${ids} limit ${limit}`
+  const saves = await removeSaves(tx, sql`(s.account_id, s.frame_id) in (${some})`, cause)
+  if (saves.length > 0 && saves.length === limit) return true
+  const pins = await undoPins(tx, frameIds, cause, limit)
+  return limit !== null && pins >= limit
 }

@@ -1,6 +1,5 @@
 import type { FrameAnnotation } from '../../vision/annotator.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../../vocabulary.ts'
-import { wilson } from './interval.ts'
 
 /** Attributes with free text. Their values are compared by words. */
 const TEXTS: ReadonlySet<AnnotatedAttribute> = new Set(['caption', 'composition', 'steal', 'on_screen_text'])
@@ -67,4 +66,78 @@ export function scoreAnswers(
     scores[attribute] = { compared, answered, agreed, ...share }
   }
   return scores
+}
+
+/** 95 % of a normal distribution lie within so many deviations of its mean. */
+const Z = 1.96
+
+/**
+ * The range in which a share lies with 95 % confidence, by Wilson's score interval (1927). For texts, which agree in
+ * part, it is a little too wide.
+ */
+export function wilson(agreed: number, n: number): [low: number, high: number] {
+  const share = agreed / n
+  const middle = (share + Z ** 2 / (2 * n)) / (1 + Z ** 2 / n)
+  const reach = (Z / (1 + Z ** 2 / n)) * Math.sqrt((share * (1 - share)) / n + Z ** 2 / (4 * n ** 2))
+  return [Math.max(0, middle - reach), Math.min(1, middle + reach)]
+}
+
+/** Two models on the same known values. A value that is missing, refused or broken is not right. */
+export interface Comparison {
+  /** Frames that both answered and of which something is known, and the values known about them. */
+  frames: number
+  values: number
+  first_right: number
+  second_right: number
+  /** Right in one model alone. */
+  only_first: number
+  only_second: number
+  /** How likely so uneven a split is between models that are equally good: two-sided sign test (McNemar, exact). */
+  p: number
+}
+
+export function compareModels(
+  first: ReadonlyMap<string, FrameAnnotation>,
+  second: ReadonlyMap<string, FrameAnnotation>,
+  known: ReadonlyMap<string, Truth>,
+): Comparison {
+  let [frames, values, both, onlyFirst, onlySecond] = [0, 0, 0, 0, 0]
+  for (const [frameId, truth] of known) {
+    const answers = [first.get(frameId), second.get(frameId)]
+    if (answers.includes(undefined)) continue
+    frames++
+    for (const attribute of ANNOTATED) {
+      const right = truth[attribute]
+      if (!right || right.length === 0) continue
+      values++
+      const [a, b] = answers.map((answer) => {
+        const value = answer?.values[attribute]?.value ?? null
+        return value !== null && agreementOf(attribute, value, right) >= 0.5
+      })
+      if (a && b) both++
+      else if (a) onlyFirst++
+      else if (b) onlySecond++
+    }
+  }
+  return {
+    frames,
+    values,
+    first_right: both + onlyFirst,
+    second_right: both + onlySecond,
+    only_first: onlyFirst,
+    only_second: onlySecond,
+    p: signTest(onlyFirst, onlySecond),
+  }
+}
+
+/** How likely a split at least so uneven is when heads and tails are: 0–1. */
+function signTest(a: number, b: number): number {
+  const n = a + b
+  let tail = 0
+  let term = -n * Math.LN2
+  for (let k = 0; k <= Math.min(a, b); k++) {
+    tail += Math.exp(term)
+    term += Math.log((n - k) / (k + 1))
+  }
+  return Math.min(1, 2 * tail)
 }

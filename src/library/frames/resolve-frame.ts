@@ -1,7 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { Tx } from '../../db/client.ts'
-import { annotations } from '../../db/schema/annotations.ts'
-import { type FrameRow, frames } from '../../db/schema/frames.ts'
+import { annotations, type FrameRow, frames } from '../../db/schema/frames.ts'
 import { ANNOTATED, type AnnotatedAttribute, type Source } from '../../vocabulary.ts'
 import { storedValue, toColumns } from '../frame-attributes.ts'
 import type { Vocabulary } from '../techniques/vocabulary.ts'

@@ -1,7 +1,6 @@
 import { eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { reviewedFrames } from '../../db/schema/annotations.ts'
-import { type FrameRow, frames } from '../../db/schema/frames.ts'
+import { type FrameRow, frames, reviewedFrames } from '../../db/schema/frames.ts'
 import { notFound } from '../../errors.ts'
 import type { AnnotatedAttribute } from '../../vocabulary.ts'
 import { certaintySql, loadCalibrations } from '../evaluation/calibration.ts'

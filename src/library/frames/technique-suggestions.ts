@@ -1,7 +1,6 @@
 import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
-import { annotations, dismissedSuggestions } from '../../db/schema/annotations.ts'
-import { frames } from '../../db/schema/frames.ts'
+import { annotations, dismissedSuggestions, frames } from '../../db/schema/frames.ts'
 import { appendEvent } from '../../events/append.ts'
 import { lockFrames } from '../frame-facts.ts'
 import { idArray } from '../ids.ts'

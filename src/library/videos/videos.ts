@@ -1,6 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
-import type { DbOrTx, Tx } from '../../db/client.ts'
-import { MEDIA_REMOVAL_LOCK } from '../../db/locks.ts'
+import { type DbOrTx, MEDIA_REMOVAL_LOCK, type Tx } from '../../db/client.ts'
 import { type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
 import { notFound } from '../../errors.ts'
 

@@ -6,10 +6,10 @@ import { invalid, notFound } from '../../errors.ts'
 import { formatCursor, type TEST_EVENT } from '../../events/catalogue.ts'
 import { readPosition } from '../../events/positions.ts'
 import { findEnd, readEventsById } from '../../events/read.ts'
-import type { DeliveryError } from '../../webhooks/errors.ts'
+import type { DeliveryError } from '../../webhooks/receiver.ts'
 import { loadEndpoint, lockEndpoint } from './endpoints.ts'
 import { insertDeliveries } from './fan-out.ts'
-import { checkOrder } from './positions.ts'
+import { checkOrder } from './leases.ts'
 
 /** Days for which the delivery log is kept. */
 const KEPT_DAYS = 30

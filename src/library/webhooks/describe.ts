@@ -1,13 +1,16 @@
 import { sql } from 'drizzle-orm'
-import type { DbOrTx } from '../../db/client.ts'
+import type { Db, DbOrTx, Tx } from '../../db/client.ts'
 import { ENDPOINT_STATES, type EndpointState } from '../../db/schema/webhooks.ts'
-import { formatCursor } from '../../events/catalogue.ts'
+import { AppError } from '../../errors.ts'
+import { type Cursor, formatCursor } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
-import { describeStored, keyIdOf, type SecretsKeys } from '../../webhooks/encryption.ts'
-import { ERRORS } from '../../webhooks/errors.ts'
+import { readPosition } from '../../events/positions.ts'
+import { findEnd } from '../../events/read.ts'
+import { ERRORS } from '../../webhooks/receiver.ts'
+import { describeStored, keyIdOf, type SecretsKeys } from '../../webhooks/secrets.ts'
 import type { DeliveryEntry } from './deliveries.ts'
-import type { EndpointRow } from './endpoints.ts'
-import { WEBHOOKS } from './positions.ts'
+import { type EndpointRow, loadEndpoint, lockEndpoint, setColumns } from './endpoints.ts'
+import { stopFollowing, WEBHOOKS } from './leases.ts'
 
 /** Endpoints as HTTP and the command line show them: never with a secret. */
 export async function describeEndpoints(db: DbOrTx, endpoints: readonly EndpointRow[]) {
@@ -98,4 +101,64 @@ export async function countWebhooks(
 function toCounts<T extends string>(names: readonly T[], rows: readonly { name: string; n: string }[]) {
   const found = new Map(rows.map(({ name, n }) => [name, Number(n)]))
   return Object.fromEntries(names.map((name) => [name, found.get(name) ?? 0])) as Record<T, number>
+}
+
+/**
+ * Stops sending. The endpoint keeps its position in the log, so that nothing is lost. Pausing twice changes nothing.
+ */
+export async function pauseEndpoint(db: Db, id: string): Promise<EndpointRow> {
+  return db.transaction(async (tx) => {
+    const endpoint = await lockEndpoint(tx, id)
+    if (endpoint.state !== 'active') return endpoint
+    await stopFollowing(tx, id)
+    return setColumns(tx, id, { state: 'paused', pausedBecause: 'operator' })
+  })
+}
+
+/**
+ * Resumes an endpoint that is paused or gone. `stopped`: sends everything that was not delivered, including what failed
+ * for good since the endpoint began to fail. `now`: sends only new events. A cursor or a date: sends every event after
+ * it, delivered or not.
+ */
+export async function resumeEndpoint(db: Db, id: string, from: string, now: Date): Promise<EndpointRow> {
+  await loadEndpoint(db, id)
+  const place = from === 'stopped' || from === 'now' ? undefined : await readPosition(db, 'from', from)
+  return db.transaction(async (tx) => {
+    const endpoint = await lockEndpoint(tx, id)
+    if (endpoint.state === 'active')
+      throw new AppError('conflict', 'This webhook endpoint is active. To send events again, resend a range of them.')
+    const position = place ?? (from === 'now' ? await findEnd(tx) : { xid: endpoint.xid, seq: endpoint.seq })
+    if (from !== 'stopped') await skipUntil(tx, id, position, now)
+    await sendAgain(tx, id, { givenUpSince: from === 'stopped' ? endpoint.failingSince : null, now })
+    return setColumns(tx, id, {
+      state: 'active',
+      pausedBecause: null,
+      following: false,
+      ...position,
+      failures: 0,
+      failingSince: null,
+      told: 0,
+      heldUntil: null,
+    })
+  })
+}
+
+async function skipUntil(tx: Tx, id: string, { xid, seq }: Cursor, now: Date): Promise<void> {
+  await tx.execute(sql`
+    update webhook_deliveries set state = 'skipped', round = round + 1, finished_at = ${now.toISOString()}::timestamptz
+     where endpoint_id = ${id} and state = 'waiting' and (xid, seq) <= (${xid}::xid8, ${seq}::bigint)`)
+}
+
+/** Restarts the schedule of waiting deliveries, and of those that failed for good since the endpoint began to fail. */
+async function sendAgain(
+  tx: Tx,
+  id: string,
+  { givenUpSince, now }: { givenUpSince: Date | null; now: Date },
+): Promise<void> {
+  await tx.execute(sql`
+    update webhook_deliveries set state = 'waiting', tries = 0, round = round + 1, finished_at = null,
+           next_at = ${now.toISOString()}::timestamptz
+     where endpoint_id = ${id} and test is null
+       and (state = 'waiting'
+            or (state = 'failed' and finished_at >= ${givenUpSince?.toISOString() ?? null}::timestamptz))`)
 }

@@ -7,13 +7,14 @@ import type { EventType } from '../../events/catalogue.ts'
 import { findEnd } from '../../events/read.ts'
 import { checkUrl } from '../../outbound/checked-url.ts'
 import {
+  createSecret,
   describeStored,
   openCipher,
   type SecretCipher,
   type SecretsKeys,
+  type Signing,
   UndecryptableSecret,
-} from '../../webhooks/encryption.ts'
-import { createSecret, type Signing } from '../../webhooks/secrets.ts'
+} from '../../webhooks/secrets.ts'
 import { parseEmail } from '../accounts/accounts.ts'
 import { isId, randomId } from '../ids.ts'
 

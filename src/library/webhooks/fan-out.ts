@@ -3,7 +3,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { type EventType, isLater, type StoredEvent } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
 import { readEvents } from '../../events/read.ts'
-import { WEBHOOKS } from './positions.ts'
+import { WEBHOOKS } from './leases.ts'
 
 interface Follower extends Record<string, unknown> {
   id: string

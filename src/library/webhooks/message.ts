@@ -1,8 +1,7 @@
 import type { DbOrTx } from '../../db/client.ts'
 import { formatCursor, parseCursor, type SentType, START, type StoredEvent } from '../../events/catalogue.ts'
-import { toCloudEvent } from '../../events/cloud-event.ts'
+import { currentVersion, toCloudEvent } from '../../events/cloud-event.ts'
 import { positionOfPrevious } from '../../events/positions.ts'
-import { currentVersion } from '../../events/versions.ts'
 import type { DueDelivery } from './leases.ts'
 
 /** Standard Webhooks recommends less than 20 kB. */

@@ -1,12 +1,11 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { type Consumer, checkpointOf } from '../../events/consume.ts'
-import { isMeiliOutage } from '../../search/meilisearch/connection.ts'
+import { isMeiliOutage } from '../../search/meilisearch/request.ts'
 import { DOCUMENTS, rowsOf } from '../../search/postgres/tables.ts'
 import { SEARCH_EVENTS } from './affected.ts'
 import { type EarlyCopy, isWhole, sync } from './mirror.ts'
-import { copySince } from './mirror-copy.ts'
-import { type MirrorDeps, readCopiedState, readModelState, withMirrorLock } from './mirror-progress.ts'
+import { copySince, type MirrorDeps, readCopiedState, readModelState, withMirrorLock } from './mirror-progress.ts'
 
 /** The consumer that keeps Meilisearch. */
 export const MIRROR = 'search-meilisearch'

@@ -2,9 +2,15 @@ import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { DOCUMENTS, FRAMES, rowsOf } from '../../search/postgres/tables.ts'
 import { lockReadModel } from '../../search/postgres/write.ts'
-import { CHUNK, loadChanges } from './mirror-copy.ts'
-import { type CopiedState, type MirrorDeps, type ModelState, recordNotReady } from './mirror-progress.ts'
-import { nothingFound, type Reconciliation } from './reconciliation.ts'
+import { nothingFound, type Reconciliation } from './affected.ts'
+import {
+  CHUNK,
+  type CopiedState,
+  loadChanges,
+  type MirrorDeps,
+  type ModelState,
+  recordNotReady,
+} from './mirror-progress.ts'
 
 /** Compares the frames with the read model's at `version` by id and revision. It repairs them, and skips later ones. */
 export async function repairFrames(

@@ -1,7 +1,8 @@
 import { WORDS_VERSION } from '../../search/text/tokens.ts'
-import { copySince } from './mirror-copy.ts'
+import { nothingFound, type Reconciliation } from './affected.ts'
 import {
   type CopiedState,
+  copySince,
   type MirrorDeps,
   type ModelState,
   readCopiedState,
@@ -11,7 +12,6 @@ import {
   withMirrorLock,
 } from './mirror-progress.ts'
 import { raiseVersionIfWrong, repairCounts, repairFrames, wasEmptied } from './mirror-repair.ts'
-import { nothingFound, type Reconciliation } from './reconciliation.ts'
 
 /**
  * Meilisearch as a mirror of the read model.

@@ -5,13 +5,11 @@ import type { FrameDocument } from '../../search/library-search.ts'
 import { findDamagedFrames } from '../../search/postgres/rows.ts'
 import { DOCUMENTS, ENTRIES, FRAMES, rowsOf } from '../../search/postgres/tables.ts'
 import { lockReadModel } from '../../search/postgres/write.ts'
-import { nothingAffected, piecesOf } from './affected.ts'
+import { nothingAffected, nothingFound, piecesOf, type Reconciliation } from './affected.ts'
 import { allGroups, groupPieces, projectGroups } from './groups.ts'
 import { loadFramesOfVideos, loadPublicVideoIds } from './load.ts'
-import { loadPending } from './pending.ts'
 import { type ProjectionDeps, project } from './project.ts'
-import { nothingFound, type Reconciliation } from './reconciliation.ts'
-import { refreshSaveCounts } from './save-counts.ts'
+import { loadPending, refreshSaveCounts } from './save-counts.ts'
 
 const VIDEOS_AT_ONCE = 25
 

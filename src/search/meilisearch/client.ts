@@ -7,10 +7,9 @@ import {
 import { Late } from '../circuit-breaker.ts'
 import type { FrameQuery } from '../library-search.ts'
 import type { ReadModelSearch } from '../postgres/search.ts'
-import type { MeiliOptions } from './connection.ts'
 import type { StoredHit } from './hits.ts'
 import type { MirrorState } from './mirror-state.ts'
-import { openEngine } from './request.ts'
+import { type MeiliOptions, openEngine } from './request.ts'
 import { INDEX, indexName } from './settings.ts'
 
 /** An index that is not ready: the other engine answers instead. */

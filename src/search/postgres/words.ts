@@ -10,7 +10,7 @@ import {
 } from '../text/senses.ts'
 import { typosAllowed } from '../text/typos.ts'
 import { beginningOf, stemOf } from '../text/word-forms.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { Snapshot } from './tables.ts'
 
 /** The first step of a question: which of its words the library has, and what the others may stand for. */
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { fold } from './fold.ts'
-import { tokenize } from './tokens.ts'
+import { fold, tokenize } from './tokens.ts'
 
 const words = (text: string) => tokenize(text).map(({ word }) => word)
 

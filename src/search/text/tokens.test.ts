@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fold } from './fold.ts'
-import { lexemesOf, tokenize } from './tokens.ts'
+import { fold, lexemesOf, tokenize } from './tokens.ts'
 
 const words = (text: string) => tokenize(text).map(({ word }) => word)
 

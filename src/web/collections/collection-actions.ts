@@ -1,7 +1,6 @@
 import { invalid } from '../../errors.ts'
 import { pointsForFrames } from '../../http/rate-limit/budgets.ts'
-import { setCover } from '../../library/collections/board-cover.ts'
-import { shareBoard, unshareBoard } from '../../library/collections/board-shares.ts'
+import { setCover, shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
 import {
   boardSize,
   createBoard,

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.ts'
 import type { RateLimits } from '../../http/rate-limit/rate-limits.ts'
-import type { LongAnswers } from '../../http/stream-body.ts'
+import type { LongAnswers } from '../../http/response-body.ts'
 import type { Logger } from '../../logger.ts'
 import type { CollectionDeps } from '../../views/collections.ts'
 import type { Assets } from '../assets.ts'

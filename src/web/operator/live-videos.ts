@@ -7,8 +7,7 @@ import type { LogTail } from '../../events/tail.ts'
 import { findVideoPictures } from '../../library/videos/video-pictures.ts'
 import { countByStatus, reportVideos } from '../../library/videos/video-status.ts'
 import type { Logger } from '../../logger.ts'
-import { videoRow } from './video-row.ts'
-import { countLinks, SHOWN, type StatusCounts } from './videos-view.ts'
+import { countLinks, SHOWN, type StatusCounts, videoRow } from './videos-view.ts'
 
 /**
  * Events that change a video's row. Progress within a stage is no event: it is read from the rows of unfinished videos.

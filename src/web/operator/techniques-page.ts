@@ -5,8 +5,14 @@ import {
   listSuggestions,
   restoreSuggestion,
 } from '../../library/frames/technique-suggestions.ts'
-import { findTechniqueUsage, listTechniqueUsage } from '../../library/techniques/technique-usage.ts'
-import { addTechnique, editTechnique, mergeTechnique, patchTechnique } from '../../library/techniques/techniques.ts'
+import {
+  addTechnique,
+  editTechnique,
+  findTechniqueUsage,
+  listTechniqueUsage,
+  mergeTechnique,
+  patchTechnique,
+} from '../../library/techniques/techniques.ts'
 import { requireSlug, toSlug } from '../../library/techniques/vocabulary.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
 import type { Actions, Fields } from '../actions.ts'

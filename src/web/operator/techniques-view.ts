@@ -1,6 +1,5 @@
 import type { Suggestion } from '../../library/frames/technique-suggestions.ts'
-import type { TechniqueUsage } from '../../library/techniques/technique-usage.ts'
-import { MAX_TECHNIQUE } from '../../library/techniques/techniques.ts'
+import { MAX_TECHNIQUE, type TechniqueUsage } from '../../library/techniques/techniques.ts'
 import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'

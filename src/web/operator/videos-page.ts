@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operatorSessions } from '../../library/accounts/sessions.ts'
-import { findAnnotatorStatus } from '../../library/annotator/annotator-status.ts'
+import { findAnnotatorStatus } from '../../library/annotator/active-annotator.ts'
 import { sha256 } from '../../library/ids.ts'
 import { findVideoPictures } from '../../library/videos/video-pictures.ts'
 import { countByStatus, listVideos, reportVideo } from '../../library/videos/video-status.ts'

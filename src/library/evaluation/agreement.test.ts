@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FrameAnnotation } from '../../vision/annotator.ts'
-import { wilson } from './interval.ts'
-import { compareModels } from './verdict.ts'
+import { compareModels, wilson } from './agreement.ts'
 
 const answer = (frameId: string, subject: string | null): FrameAnnotation => ({
   frameId,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { placesAmong } from './pin-places.ts'
+import { placesAmong } from './pins.ts'
 
 test('pins come to their ranks in any board with room, and to its end where it is shorter', () => {
   const board = fc.uniqueArray(fc.integer({ min: 0, max: 999 }), { maxLength: 20 })

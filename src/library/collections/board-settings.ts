@@ -2,9 +2,70 @@ import { type SQL, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import { randomBase62, sha256 } from '../ids.ts'
-import { lockBoard } from './board-lock.ts'
-import type { BoardVersion } from './boards.ts'
+import { isId, randomBase62, sha256 } from '../ids.ts'
+
+/** A board with the version of its state. The version changes with every change of the board or of its pins. */
+export interface BoardVersion {
+  id: string
+  version: string
+}
+
+/* Positions of pins change under the lock of their board's row. */
+
+interface LockedBoard extends Record<string, unknown> {
+  id: string
+  name: string
+  /** As in `findBoard`: it changes with every change of the board or of its pins. */
+  version: string
+  itemCount: number
+}
+
+/** @throws AppError not_found, also for another account's board. */
+export async function lockBoard(
+  tx: Tx,
+  { accountId, boardId }: { accountId: string; boardId: string },
+): Promise<LockedBoard> {
+  if (!isId(boardId)) throw notFound('board')
+  const { rows } = await tx.execute<LockedBoard>(
+    sql`select id, name, xmin::text as version, item_count as "itemCount" from boards
+         where id = ${boardId} and account_id = ${accountId} for update`,
+  )
+  if (!rows[0]) throw notFound('board')
+  return rows[0]
+}
+
+export async function touchBoard(tx: Tx, boardId: string): Promise<void> {
+  await tx.execute(sql`update boards set updated_at = now() where id = ${boardId}`)
+}
+
+/**
+ * Chooses the cover of a board: one of its pins, or null for the first one. A repeat changes nothing.
+ * @throws AppError not_found for the board, or for a frame that is not pinned to it.
+ */
+export async function setCover(
+  db: DbOrTx,
+  { accountId, boardId, frameId }: { accountId: string; boardId: string; frameId: string | null },
+): Promise<void> {
+  await inTransactionOf(accountId, db, async (tx) => {
+    const board = await lockBoard(tx, { accountId, boardId })
+    if (frameId !== null) {
+      const { rows } = await tx.execute(
+        sql`select 1 from board_items where board_id = ${boardId} and frame_id = ${frameId.slice(0, 64)}`,
+      )
+      if (rows.length === 0) throw notFound('pinned frame')
+    }
+    const { rowCount } = await tx.execute(sql`
+      update boards set cover_frame_id = ${frameId}, updated_at = now()
+       where id = ${boardId} and cover_frame_id is distinct from ${frameId}`)
+    if (rowCount === 1)
+      await appendEvent(tx, {
+        type: 'board.cover_chosen',
+        subject: boardId,
+        accountId,
+        data: { board_id: boardId, name: board.name, frame_id: frameId },
+      })
+  })
+}
 
 /**
  * The board behind a share link. @throws AppError not_found: unknown and revoked links, and those of a disabled
