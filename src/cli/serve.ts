@@ -23,8 +23,9 @@ const DRAIN_GRACE_MS = 3_000
 
 export function defineStart(command: Command): void {
   addExamples(command, 'start').action(async () => {
+    const config = configOrExit()
     const { startService } = await import('./start.ts')
-    process.exit(await startService(configOrExit()))
+    process.exit(await startService(config))
   })
 }
 

@@ -180,6 +180,11 @@ export interface Drain {
 export function drainable(server: Server): Drain {
   let draining = false
   const open = new Set<ServerResponse>()
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   server.prependListener('request', (_req, res: ServerResponse) => {
     open.add(res)
     res.once('close', () => open.delete(res))
@@ -193,6 +198,8 @@ export function drainable(server: Server): Drain {
       endStreams?.()
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeIdleConnections()
+      // Browsers open connections ahead. Node counts one as idle only after its first request.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
       const timer = setTimeout(() => server.closeAllConnections(), Math.max(0, deadlineMs - graceMs))
       await closed
       clearTimeout(timer)

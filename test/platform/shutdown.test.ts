@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Agent, createServer, get, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { drainable } from '../../src/http/connections.ts'
@@ -47,6 +47,17 @@ test('a client that hangs is cut off at the deadline', async () => {
   await once(server, 'request')
   await drain.drain({ graceMs: 0, deadlineMs: 50 })
   expect(await hanging).toBeInstanceOf(Error)
+})
+
+test('a connection that was opened ahead, as browsers do, holds up no stop', async () => {
+  const server = createServer({ headersTimeout: 0, requestTimeout: 0 }, () => undefined)
+  const drain = drainable(server)
+  const accepted = once(server, 'connection')
+  const unused = connect(Number(new URL(await listening(server)).port), '127.0.0.1')
+  const closed = once(unused, 'close')
+  await accepted
+  await drain.drain({ graceMs: 0, deadlineMs: 3_600_000 })
+  await closed
 })
 
 test(
