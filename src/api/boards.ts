@@ -20,11 +20,12 @@ import {
   listBoards,
   loadBoard,
   loadFoundBoard,
+  MAX_BOARD_DESCRIPTION,
   MAX_BOARD_NAME,
   PIN_CURSOR,
   pinBatches,
-  renameBoard,
   type Board as StoredBoard,
+  updateBoard,
 } from '../library/collections/boards.ts'
 import { MAX_NOTE, MAX_PINS, pinFrame, pinFrames, unpinFrames } from '../library/collections/pins.ts'
 import { jsonPieces } from '../library/json-pieces.ts'
@@ -81,7 +82,12 @@ export async function sendBoardPage(
   return undefined
 }
 
-const BoardBody = z.strictObject({ name: z.string().trim().min(1).max(MAX_BOARD_NAME) })
+const name = z.string().trim().min(1).max(MAX_BOARD_NAME)
+const BoardPatch = z
+  .strictObject({ name, description: z.string().max(MAX_BOARD_DESCRIPTION).nullable() })
+  .partial()
+  .refine((body) => Object.keys(body).length > 0, 'name at least one of name, description')
+  .meta({ minProperties: 1 })
 const boardAnswer = z.strictObject({ board: Board })
 
 async function* rowsOf(deps: BoardsDeps, board: StoredBoard) {
@@ -167,7 +173,7 @@ export const boardEndpoints = [
       description:
         'Every call makes a board, also one of a name that the account has already. To repeat a call safely, send an ' +
         '`Idempotency-Key`. The tool `create_board` returns the board of that name instead.',
-      body: BoardBody,
+      body: z.strictObject({ name }),
       example: { name: 'Logo reveals' },
       answer: boardAnswer,
       status: 201,
@@ -209,15 +215,15 @@ export const boardEndpoints = [
       method: 'patch',
       path: '/api/boards/:id',
       tag: 'Account',
-      summary: 'Rename a board',
-      body: BoardBody,
-      example: { name: 'Best logo reveals' },
+      summary: 'Rename or describe a board',
+      body: BoardPatch,
+      example: { name: 'Best logo reveals', description: 'For the launch in May' },
       answer: boardAnswer,
       scope: 'boards:write',
       errors: [404],
     },
     async ({ db, search, publicUrl }: BoardsDeps, input) => {
-      const board = await renameBoard(db, { ...boardOf(input), name: input.body.name })
+      const { board } = await updateBoard(db, { ...boardOf(input), ...input.body })
       return { board: (await toBoards({ search, publicUrl }, [board]))[0]! }
     },
   ),
@@ -271,6 +277,8 @@ export const boardEndpoints = [
 ]
 
 const note = z.string().max(MAX_NOTE).nullable().optional()
+const position = z.int().min(0).max(MAX_PINS).optional()
+const frameIds = z.array(z.string())
 
 /** Frames on the boards of the calling account. */
 export const pinEndpoints = [
@@ -281,15 +289,21 @@ export const pinEndpoints = [
       path: '/api/boards/:id/frames',
       tag: 'Account',
       summary: 'Pin many frames at once',
-      body: z.strictObject({ frameIds: z.array(frameIdSchema).min(1).max(500), note }),
+      description: 'A note, or a position for the first of them, also changes frames that are pinned already.',
+      body: z.strictObject({ frameIds: z.array(frameIdSchema).min(1).max(500), note, position }),
       example: { frameIds: ['k3v9x0aq7m2d-1a4c'], note: 'For the opening' },
-      answer: z.strictObject({ ok: z.literal(true), pinned: z.array(z.string()), already: z.array(z.string()) }),
+      answer: z.strictObject({
+        ok: z.literal(true),
+        pinned: frameIds,
+        already: frameIds,
+        noted: frameIds,
+        moved: frameIds,
+      }),
       scope: 'boards:write',
       errors: [404, 409],
     },
     async (_deps: BoardsDeps, input) => {
-      const { pinned, already } = await pinFrames(input.tx, { ...boardOf(input), ...input.body })
-      return { ok: true as const, pinned, already }
+      return { ok: true as const, ...(await pinFrames(input.tx, { ...boardOf(input), ...input.body })) }
     },
     { pointsOf: ({ frameIds }) => pointsForFrames(frameIds.length) },
   ),
@@ -301,7 +315,7 @@ export const pinEndpoints = [
       path: '/api/boards/:id/frames/:frameId',
       tag: 'Account',
       summary: 'Pin a frame, move its pin, or change its note',
-      body: z.strictObject({ note, position: z.int().min(0).max(MAX_PINS).optional() }),
+      body: z.strictObject({ note, position }),
       bodyOptional: true,
       example: { note: 'For the opening', position: 0 },
       answer: z.strictObject({ ok: z.literal(true), position: z.int() }),

@@ -63,6 +63,10 @@ export const EVENTS = {
     ...boardFacts,
     previous_name: field(z.string(), 'Its name before.', 'Intros'),
   }),
+  'board.described': event('The description of a board changed. Events never hold the description itself.', {
+    ...boardFacts,
+    has_description: field(z.boolean(), 'Whether it has a description now.', true),
+  }),
   'board.deleted': event('A board was deleted. An event for each of its pins comes before.', {
     ...boardFacts,
     item_count: count('How many frames were pinned to it.'),

@@ -5,7 +5,7 @@ import { type Authentication, payerOf } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import { toAppError } from '../http/problem.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
-import { spend } from '../http/rate-limit/spend.ts'
+import { spend, spendMore } from '../http/rate-limit/spend.ts'
 import { requireUtf8 } from '../http/request-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import type { TakeTurn } from '../http/turns.ts'
@@ -49,6 +49,7 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTur
       },
       inTurn: (act) => takeTurn(contextOf(req).address, act),
       charge: (points) => spend(limits, { req, res }, payer, points),
+      chargeMore: (points) => spendMore(limits, { req, res }, points),
     }
   }
 

@@ -7,6 +7,7 @@ import { boardTools } from './tools/boards.ts'
 import type { AccountToolDeps } from './tools/collection.ts'
 import { frameTools } from './tools/frames.ts'
 import type { LibraryToolDeps } from './tools/library-deps.ts'
+import { pinTools } from './tools/pins.ts'
 import { saveTools } from './tools/saves.ts'
 import { searchLibrary } from './tools/search-library.ts'
 import { listTechniques } from './tools/techniques.ts'
@@ -27,7 +28,14 @@ The API key of a Pro account adds tools for your own saves and boards. The libra
 /** The six open tools and the account's, in the order they are listed. */
 export function createTools(wired: Omit<LibraryToolDeps, 'advisor'> & AccountToolDeps): Tool[] {
   const deps = { ...wired, advisor: openAdvisor(wired.search) }
-  return [searchLibrary(deps), ...frameTools(deps), listTechniques(deps), ...saveTools(deps), ...boardTools(deps)]
+  return [
+    searchLibrary(deps),
+    ...frameTools(deps),
+    listTechniques(deps),
+    ...saveTools(deps),
+    ...boardTools(deps),
+    ...pinTools(deps),
+  ]
 }
 
 export interface ToolServerOptions {

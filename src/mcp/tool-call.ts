@@ -10,10 +10,10 @@ import { type ArgumentReader, argumentReader, snakeCase } from './arguments.ts'
 import type { Era } from './era.ts'
 import { type Fields, isFields, type RpcCall } from './messages.ts'
 import { INVALID_PARAMS, RpcError } from './replies.ts'
-import type { Tool, ToolAnswer } from './tool.ts'
+import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
 
-export interface ToolCallContext {
-  caller: Caller | undefined
+export interface ToolCallContext extends Pick<ToolContext, 'caller'> {
+  chargeMore: ToolContext['charge']
   /** Asked for where there is work to abort. */
   signal(): AbortSignal
   /** Runs a tool in the turn of the caller's address. */
@@ -51,7 +51,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     const parsed = tool.input.safeParse(args)
     if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
     const answered = await withDeadline(context.signal(), deadlineMs, (signal) =>
-      context.inTurn(() => tool.run(parsed.data, { caller: context.caller, signal })),
+      context.inTurn(() => tool.run(parsed.data, { caller: context.caller, charge: context.chargeMore, signal })),
     )
     const text = [answered.text, ...notes.map((note) => `(${note})`)].join('\n')
     return { text: JSON.stringify(era.wrap(toResult({ ...answered, text }))), keep: !answered.images }

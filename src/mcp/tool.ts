@@ -35,6 +35,8 @@ export interface Annotations {
 export interface ToolContext {
   /** The key's account with its current plan and scopes; undefined without a key. */
   caller: Caller | undefined
+  /** Takes more points, once the size of the work is known. @throws AppError rate_limited */
+  charge(points: number): Promise<void>
   /** Aborted when the caller has gone or the deadline has passed. */
   signal: AbortSignal
 }

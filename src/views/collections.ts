@@ -16,6 +16,7 @@ export interface CollectionDeps {
 const boardShape = {
   id: z.string(),
   name: z.string(),
+  description: z.string().nullable(),
   item_count: z.int().min(0),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
@@ -28,6 +29,7 @@ export const Board = z.strictObject(boardShape).meta({
     {
       id: 'b7q2m9x4',
       name: 'Logo reveals',
+      description: null,
       item_count: 1,
       created_at: '2026-11-20T12:00:00.000Z',
       updated_at: '2026-11-20T12:05:00.000Z',
@@ -111,6 +113,7 @@ function toBoard(board: StoredBoard, documents: ReadonlyMap<string, FrameDocumen
   return {
     id: board.id,
     name: board.name,
+    description: board.description,
     item_count: board.itemCount,
     created_at: board.createdAt.toISOString(),
     updated_at: board.updatedAt.toISOString(),

@@ -106,13 +106,15 @@ interface BoardSteps {
 
 interface SharedBoard {
   name: string
+  description: string | null
   item_count: number
   items: PinnedFrame[]
 }
 
-function boardPage({ name, item_count, items }: SharedBoard, steps: BoardSteps): Html {
+function boardPage({ name, description, item_count, items }: SharedBoard, steps: BoardSteps): Html {
   return html`<h1>${name}</h1>
 <p class="lead">A board of ${counted(item_count, 'frame')}.</p>
+${description !== null && html`<p class="note">${description}</p>`}
 ${items.length === 0 ? html`<p class="empty">Nothing is pinned here yet.</p>` : frameList(items)}
 ${pageSteps(steps)}`
 }

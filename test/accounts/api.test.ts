@@ -49,7 +49,7 @@ describe('the four endpoints of the specification', () => {
       key,
       body: { frameIds },
     })
-    expect(pinned.json).toEqual({ ok: true, pinned: frameIds, already: [] })
+    expect(pinned.json).toEqual({ ok: true, pinned: frameIds, already: [], noted: [], moved: [] })
     const list = await api.call('/api/boards', { key })
     expect(Object.keys(list.json)).toEqual(['boards'])
     expect(list.json.boards).toHaveLength(1)

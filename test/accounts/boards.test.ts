@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findSharedBoard, shareBoard, unshareBoard } from '../../src/library/collections/board-settings.ts'
-import { createBoard, deleteBoard, listBoards, loadBoard, renameBoard } from '../../src/library/collections/boards.ts'
+import { createBoard, deleteBoard, listBoards, loadBoard, updateBoard } from '../../src/library/collections/boards.ts'
 import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 import { typesOf } from './records.ts'
@@ -100,7 +100,7 @@ describe('boards', () => {
       async run(model: Model, real: Real) {
         if (model.name !== this.name) model.events.push('board.renamed')
         model.name = this.name
-        await renameBoard(stores.db, { accountId, boardId: real.boardId, name: this.name })
+        await updateBoard(stores.db, { accountId, boardId: real.boardId, name: this.name })
         await agree(model, real)
       }
       toString = () => `rename(${this.name})`
@@ -173,7 +173,7 @@ describe('boards', () => {
       const at = { accountId: other.account.id, boardId }
       return [
         () => loadBoard(stores.db, at),
-        () => renameBoard(stores.db, { ...at, name: 'x' }),
+        () => updateBoard(stores.db, { ...at, name: 'x' }),
         () => deleteBoard(stores.db, at),
         () => pinFrame(stores.db, { ...at, frameId: frameIds[0]! }),
         () => pinFrames(stores.db, { ...at, frameIds }),

@@ -61,7 +61,7 @@ test('the page for agents names every tool', () => {
   const tools = sources
     .filter(({ path }) => path.startsWith('mcp/tools/'))
     .flatMap(({ text }) => [...text.matchAll(/^ +name: '([a-z_]+)',$/gm)].map(([, name]) => `\`${name}\``))
-  expect(new Set(tools).size).toBe(14)
+  expect(new Set(tools).size).toBe(17)
   expect(missingIn('docs/mcp.md', tools)).toEqual([])
 })
 

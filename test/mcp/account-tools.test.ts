@@ -14,26 +14,35 @@ beforeAll(async () => {
 afterAll(() => library[Symbol.asyncDispose]())
 
 /** They stay when a plan has lapsed. */
-const TAKING_BACK = ['unsave_frame', 'unpin_frame']
+const TAKING_BACK = ['unsave_frame', 'update_board', 'delete_board', 'unpin_frame']
+const onEveryPlan = ACCOUNT.filter((name) => [...TAKING_BACK, 'export_board'].includes(name))
 
 describe('who sees what', () => {
   test('open tools for everybody, account tools by plan and scope', async () => {
     expect((await listed()).map((tool) => tool.name)).toEqual(OPEN)
     const free = await service.keyOf('free')
-    expect((await listed(free.bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...TAKING_BACK])
+    expect((await listed(free.bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...onEveryPlan])
     const pro = await service.keyOf('pro')
     expect((await listed(pro.bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...ACCOUNT])
     const reader = await service.keyOf('pro', ['boards:read'])
-    expect((await listed(reader.bearer)).map((tool) => tool.name)).toEqual([...OPEN, 'list_boards', 'get_board'])
+    expect((await listed(reader.bearer)).map((tool) => tool.name)).toEqual([
+      ...OPEN,
+      'list_boards',
+      'get_board',
+      'export_board',
+    ])
   })
   test('a revoked key is dead at the next call, and a lost plan takes its tools along', async () => {
     const { accountId, bearer } = await service.keyOf('pro')
     expect((await call('list_saves', {}, bearer)).isError).toBeUndefined()
     await service.stores.db.$client.query(`update accounts set plan = 'free' where id = $1`, [accountId])
     expect((await call('list_saves', {}, bearer))._meta.code).toBe('plan_required')
-    expect((await listed(bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...TAKING_BACK])
+    expect((await listed(bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...onEveryPlan])
     expect((await call('save_frame', { frame_ids: 'x' }, bearer))._meta.code).toBe('plan_required')
-    expect((await call('unsave_frame', { frame_ids: 'x' }, bearer)).structuredContent).toEqual({ removed: [] })
+    expect((await call('unsave_frame', { frame_ids: 'x' }, bearer)).structuredContent).toEqual({
+      removed: [],
+      not_saved: ['x'],
+    })
     await service.stores.db.$client.query(`update api_keys set revoked_at = now() where account_id = $1`, [accountId])
     const refused = await post(service.mcp, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, bearer)
     expect([refused.status, refused.json]).toEqual([401, { code: 'unauthenticated' }])
@@ -69,10 +78,14 @@ describe('a collection', () => {
       ),
     ).toHaveLength(1)
     expect((await call('list_saves', { cursor: 'nope' }, bearer)).text).toContain('cursor: unknown')
-    expect((await call('unsave_frame', { frame_ids: [frames[1], 'nope'] }, bearer)).structuredContent).toEqual({
-      removed: [frames[1]],
+    const some = await call('unsave_frame', { frame_ids: [frames[1], 'nope'] }, bearer)
+    expect(some.structuredContent).toEqual({ removed: [frames[1]], not_saved: ['nope'] })
+    expect(some.text).toBe('Removed 1 save. 1 was not saved: nope.')
+    expect((await call('unsave_frame', { frame_ids: [frames[1]] }, bearer)).structuredContent).toEqual({
+      removed: [],
+      not_saved: [frames[1]],
     })
-    expect((await call('unsave_frame', { frame_ids: [frames[1]] }, bearer)).structuredContent).toEqual({ removed: [] })
+    expect((await call('list_saves', { limit: 1 }, bearer)).structuredContent.total).toBe(2)
     const { rows } = await service.stores.db.$client.query(
       `select type, count(*)::int from events where account_id = $1 and type like 'frame.%' group by 1 order by 1`,
       [accountId],
@@ -97,6 +110,10 @@ describe('a collection', () => {
       ['get_board', {}],
       ['pin_frame', { frame_ids: [frame] }],
       ['unpin_frame', { frame_ids: [frame] }],
+      ['update_board', { name: 'Yours' }],
+      ['update_board', { share: 'end' }],
+      ['delete_board', { confirm: true }],
+      ['export_board', {}],
     ] as const) {
       const refused = await call(name, { board_id: board.id, ...args }, other.bearer)
       expect([refused.isError, refused._meta.code, refused.text]).toEqual([
@@ -114,6 +131,135 @@ describe('a collection', () => {
     const opened = await call('get_board', { board_id: board.id }, bearer)
     expect(opened.text).toContain('  note: look here')
     expect(opened.structuredContent.frames[0].note).toBe('look\nhere')
+  })
+})
+
+describe('a board, as over HTTP', () => {
+  let bearer: { authorization: string }
+  let accountId: string
+  let five: string[]
+  beforeAll(async () => {
+    ;({ bearer, accountId } = await service.keyOf('pro'))
+    five = ids((await get('/api/frames')).frames).slice(0, 5)
+  })
+  const order = async (board_id: string) =>
+    ids((await call('get_board', { board_id }, bearer)).structuredContent.frames).map((id) => five.indexOf(id))
+  const eventsOf = async (boardId: string) => {
+    const { rows } = await service.stores.db.$client.query(
+      `select type, count(*)::int as n from events where account_id = $1 and subject = $2 group by 1`,
+      [accountId, boardId],
+    )
+    return Object.fromEntries(rows.map(({ type, n }) => [type, n]))
+  }
+
+  test('pins move, alone or together; pinning again with another note changes it and says so', async () => {
+    const { board } = (await call('create_board', { name: 'Order' }, bearer)).structuredContent
+    await call('pin_frame', { board_id: board.id, frame_ids: five.slice(0, 4), note: 'first' }, bearer)
+    const pin = (args: object) => call('pin_frame', { board_id: board.id, ...args }, bearer)
+    expect((await pin({ frame_ids: [five[3]], position: 0 })).text).toBe(
+      'Pinned 0 frames. 1 pinned before. Moved 1 of them.',
+    )
+    expect(await order(board.id)).toEqual([3, 0, 1, 2])
+    expect((await pin({ frame_ids: [five[2], five[4], five[3]], position: 1 })).structuredContent).toEqual({
+      pinned: [five[4]],
+      already_pinned: [five[2], five[3]],
+      note_changed: [],
+      moved: [five[2], five[3]],
+    })
+    expect(await order(board.id)).toEqual([0, 2, 4, 3, 1])
+    expect((await pin({ frame_ids: [five[0], five[3]], position: 999 })).structuredContent.moved).toHaveLength(2)
+    expect(await order(board.id)).toEqual([2, 4, 1, 0, 3])
+    const again = await pin({ frame_ids: [five[0], five[1]], note: 'for Monday' })
+    expect(again.text).toBe('Pinned 0 frames. 2 pinned before. Changed the note of 2 of them.')
+    expect((await pin({ frame_ids: [five[0], five[1]], note: 'for Monday' })).structuredContent.note_changed).toEqual(
+      [],
+    )
+    await pin({ frame_ids: [five[1]], note: '' })
+    const { frames } = (await call('get_board', { board_id: board.id }, bearer)).structuredContent
+    const notes = frames.map(({ note }: { note: string | null }) => note)
+    expect(notes).toEqual(['first', null, null, 'for Monday', 'first'])
+    expect(await eventsOf(board.id)).toEqual({
+      'board.created': 1,
+      'board.frame_pinned': 5,
+      'board.frame_moved': 6,
+      'board.frame_noted': 3,
+    })
+    const gone = await call('unpin_frame', { board_id: board.id, frame_ids: [five[0], 'nope'] }, bearer)
+    expect([gone.text, gone.structuredContent]).toEqual([
+      'Unpinned 1 frame. 1 was not on the board: nope.',
+      { unpinned: [five[0]], not_pinned: ['nope'] },
+    ])
+  })
+  test('is renamed, described, shared, and no longer shared; each repeat changes nothing', async () => {
+    const { board } = (await call('create_board', { name: 'Plans' }, bearer)).structuredContent
+    const update = (args: object) => call('update_board', { board_id: board.id, ...args }, bearer)
+    const changed = await update({ name: 'May', description: 'For the launch', share: 'new_link' })
+    expect(changed.structuredContent).toMatchObject({
+      board: { id: board.id, name: 'May', description: 'For the launch', shared: true },
+      changed: ['name', 'description'],
+    })
+    const { url } = changed.structuredContent
+    expect(changed.text).toContain(url)
+    const shared = await fetch(url.replace('/shared/', '/api/shared/'))
+    expect(((await shared.json()) as { board: object }).board).toMatchObject({
+      name: 'May',
+      description: 'For the launch',
+    })
+    expect((await update({ name: 'May', description: 'For the launch' })).text).toMatch(/^Nothing changed: board/)
+    expect((await update({ description: '', share: 'end' })).structuredContent).toMatchObject({
+      board: { shared: false },
+      changed: ['description', 'share'],
+    })
+    expect((await update({ share: 'end' })).structuredContent.changed).toEqual([])
+    expect((await fetch(url)).status).toBe(404)
+    const half = await update({ name: 'Half', description: 'x'.repeat(2_001) })
+    expect([half.isError, (await call('get_board', { board_id: 'May' }, bearer)).isError]).toEqual([true, undefined])
+    expect((await update({})).isError).toBe(true)
+    expect(await eventsOf(board.id)).toEqual({
+      'board.created': 1,
+      'board.renamed': 1,
+      'board.described': 2,
+      'board.shared': 1,
+      'board.unshared': 1,
+    })
+  })
+  test('is exported with its credits, and deleted when asked twice', async () => {
+    const { board } = (await call('create_board', { name: 'Gone' }, bearer)).structuredContent
+    await call('pin_frame', { board_id: 'Gone', frame_ids: five, note: 'kept' }, bearer)
+    const file = await (
+      await fetch(`${service.url}/api/boards/${board.id}/export?format=csv`, { headers: bearer })
+    ).text()
+    const exported = await call('export_board', { board_id: 'Gone' }, bearer)
+    expect(exported.text).toBe(file)
+    const json = await call('export_board', { board_id: 'Gone', type: 'json' }, bearer)
+    expect(JSON.parse(json.structuredContent.file)).toHaveLength(5)
+    const asked = await call('delete_board', { board_id: 'Gone' }, bearer)
+    expect([asked.structuredContent.deleted, asked.text]).toEqual([false, expect.stringContaining('confirm: true')])
+    expect((await call('delete_board', { board_id: 'Gone', confirm: true }, bearer)).structuredContent.deleted).toBe(
+      true,
+    )
+    expect((await call('delete_board', { board_id: 'Gone', confirm: true }, bearer))._meta.code).toBe('not_found')
+  })
+  test('is made a second time under one name only when asked for', async () => {
+    const first = await call('create_board', { name: 'Twins' }, bearer)
+    const same = await call('create_board', { name: 'Twins' }, bearer)
+    expect(same.structuredContent).toMatchObject({ created: false, board: { id: first.structuredContent.board.id } })
+    const second = await call('create_board', { name: 'Twins', another: true }, bearer)
+    expect(second.structuredContent.created).toBe(true)
+    expect(second.structuredContent.board.id).not.toBe(first.structuredContent.board.id)
+  })
+  test('on a plan that lapsed it can be deleted, exported and unshared, and not changed', async () => {
+    const free = await service.keyOf('pro')
+    const { board } = (await call('create_board', { name: 'Mine' }, free.bearer)).structuredContent
+    await call('update_board', { board_id: board.id, share: 'new_link' }, free.bearer)
+    await service.stores.db.$client.query(`update accounts set plan = 'free' where id = $1`, [free.accountId])
+    const update = (args: object) => call('update_board', { board_id: board.id, ...args }, free.bearer)
+    for (const args of [{ name: 'x' }, { share: 'new_link' }, { description: 'x', share: 'end' }])
+      expect((await update(args))._meta.code).toBe('plan_required')
+    expect((await update({ share: 'end' })).structuredContent.changed).toEqual(['share'])
+    expect((await call('export_board', { board_id: board.id }, free.bearer)).isError).toBeUndefined()
+    const deleted = await call('delete_board', { board_id: board.id, confirm: true }, free.bearer)
+    expect(deleted.structuredContent.deleted).toBe(true)
   })
 })
 

@@ -76,7 +76,7 @@ describe.each<[string, Connect, string]>([
     const agent = await connect(service.mcp, bearer)
     expect(agent.version).toBe(version)
     const { tools } = ListToolsResultSchema.parse(await agent.list())
-    expect(tools).toHaveLength(14)
+    expect(tools).toHaveLength(17)
 
     const call = succeeding(agent)
     const intros = await call('search_frames', {
@@ -111,6 +111,8 @@ describe.each<[string, Connect, string]>([
     expect((await call('pin_frame', { board_id: board.id, frame_ids: ten })).data).toEqual({
       pinned: [],
       already_pinned: ten,
+      note_changed: [],
+      moved: [],
     })
 
     const opened = await call('get_board', { board_id: board.id })
@@ -118,6 +120,7 @@ describe.each<[string, Connect, string]>([
     expect(opened.data.frames[0].note).toBe('for Monday')
     expect((await call('unpin_frame', { board_id: board.id, frame_ids: [ten[3]] })).data).toEqual({
       unpinned: [ten[3]],
+      not_pinned: [],
     })
     expect((await call('get_board', { board_id: board.id })).data.board.item_count).toBe(9)
 

@@ -38,6 +38,7 @@ describe('an answer that is kept', () => {
         caller: undefined,
         signal: () => new AbortController().signal,
         inTurn: (act) => act(),
+        chargeMore: async () => {},
         charge: async (points) => void spent.push(points),
       })
       return { status, ...JSON.parse(body!.join('')) }
@@ -105,6 +106,7 @@ describe('a store that is away', () => {
         caller: undefined,
         signal: () => new AbortController().signal,
         inTurn: (act) => act(),
+        chargeMore: async () => {},
         charge: async () => {},
       },
     )

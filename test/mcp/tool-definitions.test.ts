@@ -93,11 +93,11 @@ describe('thrift (o200k tokens)', () => {
     expect(structuredContent.frames).toHaveLength(20)
     expect(encode(text).length).toBeLessThanOrEqual(2_400)
   })
-  test('the list is at most 3,150 with a key and 2,100 without', async () => {
+  test('the list is at most 3,700 with a key and 2,100 without', async () => {
     const { bearer } = await service.keyOf('pro')
     const [open, all] = [await listed(), await listed(bearer)]
-    expect([open.length, all.length]).toEqual([6, 14])
-    expect(encode(JSON.stringify({ tools: all })).length).toBeLessThanOrEqual(3_150)
+    expect([open.length, all.length]).toEqual([6, 17])
+    expect(encode(JSON.stringify({ tools: all })).length).toBeLessThanOrEqual(3_700)
     expect(encode(JSON.stringify({ tools: open })).length).toBeLessThanOrEqual(2_100)
   })
   test('a page of twenty frames is at most 60 % of what it was when each was sent whole three times', async () => {
@@ -123,7 +123,7 @@ describe('definitions', () => {
       expect(definition.annotations).toEqual({
         readOnlyHint: expect.any(Boolean),
         destructiveHint: expect.any(Boolean),
-        idempotentHint: true,
+        idempotentHint: expect.any(Boolean),
         openWorldHint: false,
       })
       for (const schema of [definition.inputSchema, definition.outputSchema!]) {

@@ -19,6 +19,9 @@ export const ACCOUNT = [
   'list_boards',
   'get_board',
   'create_board',
+  'update_board',
+  'delete_board',
+  'export_board',
   'pin_frame',
   'unpin_frame',
 ]

@@ -31,6 +31,7 @@ export const boards = pgTable(
       .notNull()
       .references(() => accounts.id, { onDelete: 'cascade' }),
     name: text().notNull(),
+    description: text(),
     /** SHA-256 of the share link's token, hex. The token itself is shown once. */
     shareHash: text('share_hash').unique(),
     sharedAt: at('shared_at'),

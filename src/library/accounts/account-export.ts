@@ -98,9 +98,9 @@ async function* boardsOf(tx: Tx, accountId: string): Batches {
   )
   for (const { id } of rows) {
     const { board, pins } = await loadBoard(tx, { accountId, boardId: id })
-    const { name, createdAt, updatedAt, sharedAt } = board
+    const { name, description, createdAt, updatedAt, sharedAt } = board
     const items = pins.map(({ frameId, note, pinnedAt }) => ({ frame_id: frameId, note, pinned_at: pinnedAt }))
-    yield [{ id, name, created_at: createdAt, updated_at: updatedAt, shared_at: sharedAt, items }]
+    yield [{ id, name, description, created_at: createdAt, updated_at: updatedAt, shared_at: sharedAt, items }]
   }
 }
 

@@ -15,6 +15,7 @@ export interface BoardVersion {
 interface LockedBoard extends Record<string, unknown> {
   id: string
   name: string
+  description: string | null
   /** As in `findBoard`: it changes with every change of the board or of its pins. */
   version: string
   itemCount: number
@@ -27,7 +28,7 @@ export async function lockBoard(
 ): Promise<LockedBoard> {
   if (!isId(boardId)) throw notFound('board')
   const { rows } = await tx.execute<LockedBoard>(
-    sql`select id, name, xmin::text as version, item_count as "itemCount" from boards
+    sql`select id, name, description, xmin::text as version, item_count as "itemCount" from boards
          where id = ${boardId} and account_id = ${accountId} for update`,
   )
   if (!rows[0]) throw notFound('board')

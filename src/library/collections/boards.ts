@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { cleanText } from '../../clean-text.ts'
+import { cleanLines, cleanText } from '../../clean-text.ts'
 import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { boards } from '../../db/schema/collections.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
@@ -10,10 +10,12 @@ import { removePins } from './pins.ts'
 
 const MAX_BOARDS = 1_000
 export const MAX_BOARD_NAME = 120
+export const MAX_BOARD_DESCRIPTION = 2_000
 
 export interface Board {
   id: string
   name: string
+  description: string | null
   itemCount: number
   createdAt: Date
   updatedAt: Date
@@ -32,6 +34,7 @@ export interface Pin {
 interface BoardRow extends Record<string, unknown> {
   id: string
   name: string
+  description: string | null
   item_count: number
   created_at: string
   updated_at: string
@@ -40,7 +43,7 @@ interface BoardRow extends Record<string, unknown> {
 }
 
 // The covers come from two indexes, so a board of 5,000 pins costs no more than one of five.
-const boardColumns = sql.raw(`b.id, b.name, b.created_at, b.updated_at, b.shared_at, b.item_count,
+const boardColumns = sql.raw(`b.id, b.name, b.description, b.created_at, b.updated_at, b.shared_at, b.item_count,
   (array(select i.frame_id from board_items i where i.board_id = b.id and i.frame_id = b.cover_frame_id) ||
    array(select i.frame_id from board_items i where i.board_id = b.id and i.frame_id is distinct from b.cover_frame_id
           order by i.position limit 4))[1:4] as cover_frame_ids`)
@@ -64,7 +67,7 @@ export async function createBoard(
     const [row] = await tx.insert(boards).values({ id: randomId(), accountId, name }).returning()
     await appendEvent(tx, { type: 'board.created', subject: row!.id, accountId, data: { board_id: row!.id, name } })
     const { id, createdAt, updatedAt } = row!
-    return { id, name, itemCount: 0, createdAt, updatedAt, sharedAt: null, coverFrameIds: [] }
+    return { id, name, description: null, itemCount: 0, createdAt, updatedAt, sharedAt: null, coverFrameIds: [] }
   })
 }
 
@@ -75,17 +78,23 @@ async function requireRoom(tx: Tx, accountId: string): Promise<void> {
     throw new AppError('conflict', `An account holds at most ${MAX_BOARDS} boards. Delete one first.`)
 }
 
+/** A deleted board as it is kept beside its pins, which are never loaded: notes can make megabytes. */
+export interface RemovedBoard {
+  id: string
+  name: string
+  description: string | null
+  createdAt: string
+  coverFrameId: string | null
+}
+
 /**
  * Part of an undo: the board as it was, without its pins and its share link.
  * @throws AppError conflict at MAX_BOARDS.
  */
-export async function restoreBoard(
-  tx: Tx,
-  board: { accountId: string; id: string; name: string; createdAt: string; coverFrameId: string | null },
-): Promise<void> {
-  const { accountId, id, name, createdAt, coverFrameId } = board
+export async function restoreBoard(tx: Tx, board: RemovedBoard & { accountId: string }): Promise<void> {
+  const { accountId, id, name, createdAt } = board
   await requireRoom(tx, accountId)
-  await tx.insert(boards).values({ id, accountId, name, createdAt: new Date(createdAt), coverFrameId })
+  await tx.insert(boards).values({ ...board, createdAt: new Date(createdAt) })
   await appendEvent(tx, { type: 'board.created', subject: id, accountId, data: { board_id: id, name } })
 }
 
@@ -283,25 +292,44 @@ export async function* pinBatches(db: DbOrTx, board: Pick<Board, 'id'>, size: nu
   for (let from = 0; from < ids.length; from += size) yield loadPins(db, board, ids.slice(from, from + size))
 }
 
-/** Repeating the name changes nothing. @throws AppError not_found, invalid_request. */
-export async function renameBoard(
+/** Renames or describes a board. A repeat changes nothing. @throws AppError not_found, invalid_request. */
+export async function updateBoard(
   db: DbOrTx,
-  { accountId, boardId, name: given }: { accountId: string; boardId: string; name: string },
-): Promise<Board> {
-  const name = parseBoardName(given)
+  { accountId, boardId, ...wanted }: { accountId: string; boardId: string } & BoardChanges,
+): Promise<{ board: Board; changed: ('name' | 'description')[] }> {
+  const name = wanted.name === undefined ? undefined : parseBoardName(wanted.name)
+  const description = wanted.description === undefined ? undefined : parseDescription(wanted.description)
   return inTransactionOf(accountId, db, async (tx) => {
-    const board = await lockBoard(tx, { accountId, boardId })
-    if (board.name !== name) {
+    const before = await lockBoard(tx, { accountId, boardId })
+    const about = { subject: boardId, accountId }
+    const changed: ('name' | 'description')[] = []
+    if (name !== undefined && name !== before.name) {
       await tx.execute(sql`update boards set name = ${name}, updated_at = now() where id = ${boardId}`)
-      await appendEvent(tx, {
-        type: 'board.renamed',
-        subject: boardId,
-        accountId,
-        data: { board_id: boardId, name, previous_name: board.name },
-      })
+      const data = { board_id: boardId, name, previous_name: before.name }
+      await appendEvent(tx, { ...about, type: 'board.renamed', data })
+      changed.push('name')
     }
-    return (await loadBoard(tx, { accountId, boardId }, { limit: 0 })).board
+    if (description !== undefined && description !== before.description) {
+      await tx.execute(sql`update boards set description = ${description}, updated_at = now() where id = ${boardId}`)
+      const data = { board_id: boardId, name: name ?? before.name, has_description: description !== null }
+      await appendEvent(tx, { ...about, type: 'board.described', data })
+      changed.push('description')
+    }
+    return { board: (await loadBoard(tx, { accountId, boardId }, { limit: 0 })).board, changed }
   })
+}
+
+export interface BoardChanges {
+  name?: string | undefined
+  /** Null or an empty text removes it. */
+  description?: string | null | undefined
+}
+
+function parseDescription(text: string | null): string | null {
+  const description = cleanLines(text ?? '')
+  if (description.length > MAX_BOARD_DESCRIPTION)
+    throw invalid('description', `A description has at most ${MAX_BOARD_DESCRIPTION} characters.`)
+  return description === '' ? null : description
 }
 
 /** Deletes the board and its pins. @throws AppError not_found. */
@@ -350,6 +378,7 @@ function toBoard(row: BoardRow): Board {
   return {
     id: row.id,
     name: row.name,
+    description: row.description,
     itemCount: row.item_count,
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),

@@ -26,9 +26,7 @@ export class BoardChanged extends AppError {
  */
 export async function pinFrame(
   db: DbOrTx,
-  pin: {
-    accountId: string
-    boardId: string
+  pin: OnBoard & {
     frameId: string
     note?: string | null | undefined
     position?: number | undefined
@@ -41,46 +39,89 @@ export async function pinFrame(
     const [frames, board] = [await holdFrames(tx, [frameId]), await lockBoard(tx, { accountId, boardId })]
     if (pin.seen !== undefined && pin.seen !== board.version) throw new BoardChanged()
     requireAll([frameId], frames)
-    const facts = toFacts(frames[0]!)
     const { existing, from } = await findPin(tx, boardId, frameId)
     if (!existing) requireRoom(board, 1)
     const last = existing ? board.itemCount - 1 : board.itemCount
     const to = Math.min(pin.position ?? (existing ? from : last), last)
-    if (!existing)
+    const recorded = { accountId, boardId, frames, ids: [frameId] }
+    if (!existing) {
       await tx.execute(sql`
         insert into board_items (board_id, frame_id, position, note)
         values (${boardId}, ${frameId}, ${await placeAt(tx, boardId, frameId, to)}, ${note ?? null})`)
-    else if (to !== from)
+      await record(tx, 'board.frame_pinned', recorded)
+      return { pinned: true, position: to }
+    }
+    if (to !== from) {
       await tx.execute(sql`
         update board_items set position = ${await placeAt(tx, boardId, frameId, to)}
          where board_id = ${boardId} and frame_id = ${frameId}`)
-    const events: NewEvent[] = []
-    const about = { subject: boardId, accountId }
-    if (!existing) events.push({ ...about, type: 'board.frame_pinned', data: { board_id: boardId, ...facts } })
-    else {
-      if (to !== from)
-        events.push({
-          ...about,
-          type: 'board.frame_moved',
-          data: { board_id: boardId, ...facts, position: to, previous_position: from },
-        })
-      if (note !== undefined && note !== existing.note) {
-        await tx.execute(
-          sql`update board_items set note = ${note} where board_id = ${boardId} and frame_id = ${frameId}`,
-        )
-        events.push({
-          ...about,
-          type: 'board.frame_noted',
-          data: { board_id: boardId, ...facts, has_note: note !== null },
-        })
-      }
+      await record(tx, 'board.frame_moved', recorded, { position: to, previous_position: from })
     }
-    if (events.length > 0) {
-      await touchBoard(tx, board.id)
-      await appendEvents(tx, events)
-    }
-    return { pinned: !existing, position: to }
+    if (note !== undefined) await noteFrames(tx, recorded, note)
+    return { pinned: false, position: to }
   })
+}
+
+interface OnBoard {
+  accountId: string
+  boardId: string
+}
+
+/** Frames of a board, with the facts of these and others. */
+interface Recorded extends OnBoard {
+  frames: readonly FrameFacts[]
+  ids: readonly string[]
+}
+
+/** An event for each of the frames, whose pins have changed. */
+async function record(
+  tx: Tx,
+  type: 'board.frame_pinned' | 'board.frame_moved' | 'board.frame_noted',
+  { accountId, boardId, frames, ids }: Recorded,
+  more: object = {},
+): Promise<void> {
+  if (ids.length === 0) return
+  await touchBoard(tx, boardId)
+  const facts = new Map(frames.map((row) => [row.frame_id, toFacts(row)]))
+  await appendEvents(
+    tx,
+    ids.map((id) => {
+      const event = { type, subject: boardId, accountId, data: { board_id: boardId, ...facts.get(id)!, ...more } }
+      return event as NewEvent
+    }),
+  )
+}
+
+/** Sets the note of pinned frames; returns those whose note changed. */
+async function noteFrames(tx: Tx, { ids, ...at }: Recorded, note: string | null): Promise<string[]> {
+  const { rows } = await tx.execute<{ frame_id: string }>(sql`
+    update board_items set note = ${note}
+     where board_id = ${at.boardId} and frame_id = any(${idArray(ids)}) and note is distinct from ${note}
+    returning frame_id`)
+  const noted = ids.filter((id) => rows.some((row) => row.frame_id === id))
+  await record(tx, 'board.frame_noted', { ...at, ids: noted }, { has_note: note !== null })
+  return noted
+}
+
+/** Moves pinned frames together, in their order, behind `position` other pins; returns those that moved. */
+async function gatherAt(tx: Tx, { ids, ...at }: OnBoard & Pick<Recorded, 'ids'>, position: number): Promise<string[]> {
+  const { rows } = await tx.execute<{ frame_id: string }>(
+    sql`select frame_id from board_items where board_id = ${at.boardId} order by position`,
+  )
+  const order = rows.map((row) => row.frame_id)
+  const behind = order.filter((id) => !ids.includes(id))[position]
+  const moved: string[] = []
+  for (const [n, frameId] of ids.entries()) {
+    const from = order.indexOf(frameId)
+    order.splice(from, 1)
+    const first = behind === undefined ? order.length : order.indexOf(behind)
+    const to = n === 0 ? first : order.indexOf(ids[n - 1]!) + 1
+    order.splice(to, 0, frameId)
+    if (to === from) continue
+    await pinFrame(tx, { ...at, frameId, position: to })
+    moved.push(frameId)
+  }
+  return moved
 }
 
 /** @throws AppError not_found unless the frame is pinned to this board of the account. */
@@ -96,18 +137,24 @@ export async function requirePin(
 }
 
 /**
- * Pins frames at the end, in the order given. One unknown id rejects them all. Frames already pinned keep their place.
+ * Pins frames at the end, in the order given; with `position` together from there on. One unknown id rejects them all.
+ * Frames already pinned keep place and note where none is given. `already` holds them, `noted` those with a new note.
  * @throws AppError not_found for board or frame, conflict at MAX_PINS.
  */
 export async function pinFrames(
   db: DbOrTx,
   {
+    frameIds,
     accountId,
     boardId,
-    frameIds,
     note: given,
-  }: { accountId: string; boardId: string; frameIds: readonly string[]; note?: string | null | undefined },
-): Promise<{ pinned: string[]; already: string[] }> {
+    position,
+  }: OnBoard & {
+    frameIds: readonly string[]
+    note?: string | null | undefined
+    position?: number | undefined
+  },
+): Promise<{ pinned: string[]; already: string[]; noted: string[]; moved: string[] }> {
   const wanted = [...new Set(frameIds)]
   const note = given === undefined ? null : parseNote(given)
   return inTransactionOf(accountId, db, async (tx) => {
@@ -115,6 +162,7 @@ export async function pinFrames(
     requireAll(wanted, frames)
     const existing = await pinnedAmong(tx, boardId, wanted)
     const pinned = wanted.filter((id) => !existing.has(id))
+    const already = wanted.filter((id) => existing.has(id))
     requireRoom(board, pinned.length)
     if (pinned.length > 0) {
       const places = await placesAtEnd(tx, boardId, pinned.length)
@@ -122,9 +170,11 @@ export async function pinFrames(
         insert into board_items (board_id, frame_id, position, note)
         select ${boardId}, frame_id, position, ${note}
           from unnest(${sql.param(pinned)}::text[], ${sql.param(places)}::int[]) as given(frame_id, position)`)
-      await recordPins(tx, { accountId, boardId, pinned, frames })
+      await record(tx, 'board.frame_pinned', { accountId, boardId, frames, ids: pinned })
     }
-    return { pinned, already: wanted.filter((id) => existing.has(id)) }
+    const noted = given === undefined ? [] : await noteFrames(tx, { accountId, boardId, frames, ids: already }, note)
+    const moved = position === undefined ? [] : await gatherAt(tx, { accountId, boardId, ids: wanted }, position)
+    return { pinned, already, noted, moved: moved.filter((id) => existing.has(id)) }
   })
 }
 
@@ -153,35 +203,13 @@ export async function restorePins(
         join unnest(${sql.param(pinned)}::text[], ${sql.param(places)}::int[]) as given(frame_id, position)
           on frame_id = pin->>'frameId'
        where r.id = ${removal}`)
-    await recordPins(tx, { accountId, boardId, pinned, frames })
+    await record(tx, 'board.frame_pinned', { accountId, boardId, frames, ids: pinned })
   }
   return { frames: known.size, lost: ids.length - known.size }
 }
 
 /** How many pins stood before each frame. */
 export type Ranks = Readonly<Record<string, number>>
-
-async function recordPins(
-  tx: Tx,
-  {
-    accountId,
-    boardId,
-    pinned,
-    frames,
-  }: { accountId: string; boardId: string; pinned: readonly string[]; frames: readonly FrameFacts[] },
-): Promise<void> {
-  await touchBoard(tx, boardId)
-  const facts = new Map(frames.map((row) => [row.frame_id, toFacts(row)]))
-  await appendEvents(
-    tx,
-    pinned.map((id) => ({
-      type: 'board.frame_pinned',
-      subject: boardId,
-      accountId,
-      data: { board_id: boardId, ...facts.get(id)! },
-    })),
-  )
-}
 
 /** Ignores frames that are not pinned. @throws AppError not_found for the board. */
 export async function unpinFrames(

@@ -5,7 +5,7 @@ import { notFound } from '../../errors.ts'
 import { lockFrames } from '../frame-facts.ts'
 import { idArray, randomId } from '../ids.ts'
 import { lockBoard } from './board-settings.ts'
-import { deleteBoard, restoreBoard } from './boards.ts'
+import { deleteBoard, type RemovedBoard, restoreBoard } from './boards.ts'
 import { type Ranks, restorePins, undoPins, unpinFrames } from './pins.ts'
 import { strengthSql } from './save-strength.ts'
 import { removeSaves, saveFrames, unsaveFrames } from './saves.ts'
@@ -22,14 +22,6 @@ interface RemovedSave {
   frameId: string
   seq: string
   savedAt: string
-}
-
-/** The board beside its `pins`, which are never loaded: notes can make megabytes. */
-interface RemovedBoard {
-  id: string
-  name: string
-  createdAt: string
-  coverFrameId: string | null
 }
 
 /** The id with which the removal can be undone; null when nothing was removed. */
@@ -92,7 +84,8 @@ export async function removeBoardForNow(
     await tx.execute(sql`
       insert into removals (id, account_id, kind, frames, data)
       select ${id}, ${accountId}, 'board', b.item_count, jsonb_build_object(
-               'id', b.id, 'name', b.name, 'createdAt', b.created_at, 'coverFrameId', b.cover_frame_id,
+               'id', b.id, 'name', b.name, 'description', b.description,
+               'createdAt', b.created_at, 'coverFrameId', b.cover_frame_id,
                'pins', coalesce((select ${keptPins} from ${pinsOf(boardId)}), '[]'))
         from boards b where b.id = ${boardId}`)
     await deleteBoard(tx, { accountId, boardId })

@@ -1,39 +1,47 @@
 import { z } from 'zod'
+import { inTransactionOf } from '../../db/client.ts'
 import { invalid, notFound } from '../../errors.ts'
-import { POINTS } from '../../http/rate-limit/budgets.ts'
+import { refusalOf } from '../../http/authenticate.ts'
+import { POINTS, pointsForFrames, pointsForItems } from '../../http/rate-limit/budgets.ts'
+import { shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
 import {
   type Board,
+  countBoards,
+  createBoard,
+  deleteBoard,
   ensureBoard,
   findBoardIds,
   listBoards,
   loadBoard,
+  MAX_BOARD_DESCRIPTION,
   MAX_BOARD_NAME,
+  updateBoard,
 } from '../../library/collections/boards.ts'
-import { MAX_NOTE, pinFrames, unpinFrames } from '../../library/collections/pins.ts'
+import { toPinnedFrames } from '../../views/collections.ts'
+import { CSV_HEAD, toCsvLines, toExportRow } from '../../views/export.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import { CompactFrame, clip, moreWith, plural, toCompactFrame, VideoNames } from '../present.ts'
 import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolContext } from '../tool.ts'
-import { limitArgument } from '../values.ts'
-import {
-  type AccountToolDeps,
-  accountOf,
-  frameIdList,
-  frameIdsArgument,
-  MAX_IDS,
-  pointsOfFrames,
-  presentRows,
-  withCursorNamed,
-} from './collection.ts'
+import { flagArgument, limitArgument } from '../values.ts'
+import { type AccountToolDeps, accountOf, presentRows, withCursorNamed } from './collection.ts'
 import { cursorArgument } from './frame-arguments.ts'
 
-const boardIdArgument = z.string().trim().min(1).max(300).describe('Id, or name where only one board has it')
-const BoardSummary = z.object({ id: z.string(), name: z.string(), item_count: z.number(), updated_at: z.string() })
+export const boardIdArgument = z.string().trim().min(1).max(300).describe('Id, or name where only one board has it')
+const boardName = z.string().min(1).max(MAX_BOARD_NAME)
+const BoardSummary = z.object({
+  id: z.string(),
+  name: z.string(),
+  description: z.string().optional(),
+  item_count: z.number(),
+  shared: z.boolean(),
+  updated_at: z.string(),
+})
 
 /**
  * The board that `board_id` means, as the calling account's.
  * @throws AppError not_found, also for another account's board; invalid_request where several boards have the name.
  */
-async function boardAt(
+export async function boardAt(
   { db }: AccountToolDeps,
   given: string,
   context: ToolContext,
@@ -48,7 +56,14 @@ async function boardAt(
 }
 
 export function boardTools(deps: AccountToolDeps): Tool[] {
-  return [listBoardsTool(deps), getBoard(deps), createBoard(deps), pinFrame(deps), unpinFrame(deps)]
+  return [
+    listBoardsTool(deps),
+    getBoard(deps),
+    createBoardTool(deps),
+    updateBoardTool(deps),
+    deleteBoardTool(deps),
+    exportBoard(deps),
+  ]
 }
 
 function listBoardsTool({ db }: AccountToolDeps): Tool {
@@ -61,19 +76,17 @@ function listBoardsTool({ db }: AccountToolDeps): Tool {
     scope: 'boards:read',
     cacheable: false,
     input: z.strictObject({ limit: limitArgument(50, 100), cursor: cursorArgument }),
-    output: z.object({ boards: z.array(BoardSummary), next_cursor: z.string().nullable() }),
+    output: z.object({ boards: z.array(BoardSummary), total: z.number(), next_cursor: z.string().nullable() }),
     async run(args, context) {
-      const { boards, next } = await withCursorNamed(
-        args.cursor,
-        listBoards(db, accountOf(context), { limit: args.limit, after: args.cursor }),
-      )
-      const heading =
-        boards.length === 0
-          ? 'No boards. create_board makes one.'
-          : `${plural(boards.length, 'board')}${moreWith(next)}`
+      const accountId = accountOf(context)
+      const [{ boards, next }, total] = await Promise.all([
+        withCursorNamed(args.cursor, listBoards(db, accountId, { limit: args.limit, after: args.cursor })),
+        countBoards(db, accountId),
+      ])
+      const heading = total === 0 ? 'No boards. create_board makes one.' : `${plural(total, 'board')}${moreWith(next)}`
       return {
         text: [heading, ...boards.map(boardLine)].join('\n'),
-        structured: { boards: boards.map(toSummary), next_cursor: next },
+        structured: { boards: boards.map(toSummary), total, next_cursor: next },
       }
     },
   })
@@ -93,6 +106,7 @@ function getBoard(deps: AccountToolDeps): Tool {
       board: BoardSummary,
       frames: z.array(CompactFrame.extend({ note: z.string().nullable(), pinned_at: z.string() })),
       videos: VideoNames,
+      total: z.number(),
       next_cursor: z.string().nullable(),
     }),
     async run(args, context) {
@@ -107,87 +121,157 @@ function getBoard(deps: AccountToolDeps): Tool {
         note: row.note,
         pinned_at: row.pinnedAt.toISOString(),
       }))
-      return { text, links, structured: { board: toSummary(board), frames, videos, next_cursor: next } }
+      return {
+        text,
+        links,
+        structured: { board: toSummary(board), frames, videos, total: board.itemCount, next_cursor: next },
+      }
     },
   })
 }
 
-function createBoard({ db }: AccountToolDeps): Tool {
+function createBoardTool({ db }: AccountToolDeps): Tool {
   return defineTool({
     name: 'create_board',
     title: 'Create a board',
     description:
       'Make a board. If the account has one of this name, returns that one and changes nothing; ' +
-      'the HTTP API would make a second.',
+      'with another: true it makes a second.',
     annotations: ADDS,
     points: POINTS.write,
     scope: 'boards:write',
     cacheable: false,
-    input: z.strictObject({ name: z.string().min(1).max(MAX_BOARD_NAME) }),
+    input: z.strictObject({ name: boardName, another: flagArgument() }),
     output: z.object({ board: BoardSummary, created: z.boolean() }),
-    async run({ name }, context) {
-      const { board, created } = await ensureBoard(db, { accountId: accountOf(context), name })
+    async run({ name, another }, context) {
+      const wanted = { accountId: accountOf(context), name }
+      const { board, created } = another
+        ? { board: await createBoard(db, wanted), created: true }
+        : await ensureBoard(db, wanted)
       return {
-        text: `${created ? 'Created' : 'Already exists:'} ${boardLine(board)}`,
+        text: created
+          ? `Created ${boardLine(board)}`
+          : `Already exists: ${boardLine(board)}. another: true makes a second one of this name.`,
         structured: { board: toSummary(board), created },
       }
     },
   })
 }
 
-function pinFrame(deps: AccountToolDeps): Tool {
+function updateBoardTool(deps: AccountToolDeps): Tool {
+  const { db, publicUrl } = deps
   return defineTool({
-    name: 'pin_frame',
-    title: 'Pin frames to a board',
-    description:
-      `Put up to ${MAX_IDS} frames at the end of a board, in the order given. ` +
-      'Frames already there stay as they are; unpin_frame undoes it.',
-    annotations: ADDS,
+    name: 'update_board',
+    title: 'Rename, describe or share a board',
+    description: 'Change a board. share: new_link makes its public link, and an earlier one ends; end ends it.',
+    annotations: { ...ADDS, idempotentHint: false },
     points: POINTS.write,
-    pointsOf: pointsOfFrames,
     scope: 'boards:write',
+    // Ending a share takes back. The rest asks for the plan itself.
+    everyPlan: true,
     cacheable: false,
     input: z.strictObject({
       board_id: boardIdArgument,
-      frame_ids: frameIdsArgument,
-      note: z.string().max(MAX_NOTE).optional().describe('Why, for each newly pinned frame'),
+      name: boardName.optional(),
+      description: z.string().max(MAX_BOARD_DESCRIPTION).optional().describe('Empty removes it'),
+      share: z.enum(['new_link', 'end']).optional(),
     }),
-    output: z.object({ pinned: frameIdList, already_pinned: frameIdList }),
-    async run({ board_id, frame_ids, note }, context) {
+    output: z.object({ board: BoardSummary, changed: z.array(z.string()), url: z.string().optional() }),
+    async run({ board_id, share, ...changes }, context) {
+      const isChange = Object.keys(changes).length > 0
+      if (!isChange && share === undefined) throw invalid('name', 'Pass name, description or share: what to change.')
+      const refused = isChange || share === 'new_link' ? refusalOf(context.caller!, 'boards:write') : undefined
+      if (refused) throw refused
       const at = await boardAt(deps, board_id, context)
-      const { pinned, already } = await pinFrames(deps.db, { ...at, frameIds: frame_ids, note })
-      const before = already.length > 0 ? ` ${already.length} pinned before.` : ''
-      const text = `Pinned ${plural(pinned.length, 'frame')}.${before}`
-      return { text, structured: { pinned, already_pinned: already } }
+      return inTransactionOf(at.accountId, db, async (tx) => {
+        const { board, changed: done } = await updateBoard(tx, { ...at, ...changes })
+        const changed: string[] = [...done]
+        const wasShared = board.sharedAt !== null
+        if (share === 'end' && wasShared) changed.push('share')
+        if (share === 'end') await unshareBoard(tx, at)
+        const link = share === 'new_link' ? await shareBoard(tx, at) : undefined
+        const url = link && `${publicUrl}/shared/${link.token}`
+        const shown = { ...toSummary(board), shared: share === undefined ? wasShared : share === 'new_link' }
+        const lines = [
+          changed.length > 0 ? `Changed ${changed.join(', ')}: ${boardLine(board)}` : '',
+          url ? `Everyone with this link sees it; it is shown once: ${url}` : '',
+          changed.length === 0 && !url ? `Nothing changed: ${boardLine(board)} was so already.` : '',
+        ]
+        return { text: lines.filter(Boolean).join('\n'), structured: { board: shown, changed, url } }
+      })
     },
   })
 }
 
-function unpinFrame(deps: AccountToolDeps): Tool {
+function deleteBoardTool(deps: AccountToolDeps): Tool {
   return defineTool({
-    name: 'unpin_frame',
-    title: 'Unpin frames',
-    description:
-      'Remove frames and their notes from a board. Frames that are not on it are skipped. ' +
-      'pin_frame puts them back at its end.',
+    name: 'delete_board',
+    title: 'Delete a board',
+    description: 'Delete a board with its pins and notes, for good. Without confirm it only says what would go.',
     annotations: REMOVES,
     points: POINTS.write,
-    pointsOf: pointsOfFrames,
     scope: 'boards:write',
     everyPlan: true,
     cacheable: false,
-    input: z.strictObject({ board_id: boardIdArgument, frame_ids: frameIdsArgument }),
-    output: z.object({ unpinned: frameIdList }),
-    async run({ board_id, frame_ids }, context) {
+    input: z.strictObject({ board_id: boardIdArgument, confirm: flagArgument() }),
+    output: z.object({ board: BoardSummary, deleted: z.boolean() }),
+    async run({ board_id, confirm }, context) {
       const at = await boardAt(deps, board_id, context)
-      const { unpinned } = await unpinFrames(deps.db, { ...at, frameIds: frame_ids })
-      return { text: `Unpinned ${plural(unpinned.length, 'frame')}.`, structured: { unpinned } }
+      const { board } = await loadBoard(deps.db, at, { limit: 0 })
+      if (confirm) {
+        await context.charge(pointsForFrames(board.itemCount) - POINTS.write)
+        await deleteBoard(deps.db, at)
+      }
+      const text = confirm
+        ? `Deleted ${boardLine(board)}.`
+        : `Not deleted: ${boardLine(board)}. Call delete_board again with confirm: true if its owner wants that.`
+      return { text, structured: { board: toSummary(board), deleted: confirm } }
     },
   })
 }
 
-function toSummary({ id, name, itemCount, updatedAt }: Board): z.infer<typeof BoardSummary> {
-  return { id, name, item_count: itemCount, updated_at: updatedAt.toISOString() }
+/** Longer files are not put into the context of a model. */
+const MAX_FILE = 60_000
+
+function exportBoard(deps: AccountToolDeps): Tool {
+  return defineTool({
+    name: 'export_board',
+    title: 'Export a board',
+    description: 'A board as a file with the credit of every frame.',
+    annotations: READS,
+    points: POINTS.read,
+    scope: 'boards:read',
+    everyPlan: true,
+    cacheable: false,
+    input: z.strictObject({ board_id: boardIdArgument, type: z.enum(['csv', 'json']).default('csv') }),
+    output: z.object({ board: BoardSummary, file: z.string() }),
+    async run({ board_id, type }, context) {
+      const at = await boardAt(deps, board_id, context)
+      const { board, pins } = await loadBoard(deps.db, at, { limit: MAX_FILE / 100 })
+      await context.charge(pointsForItems(pins.length) - POINTS.read)
+      const rows = (await toPinnedFrames(deps, pins)).map(toExportRow)
+      const file = type === 'csv' ? CSV_HEAD.slice(1) + toCsvLines(rows) : JSON.stringify(rows)
+      if (pins.length < board.itemCount || file.length > MAX_FILE)
+        throw invalid(
+          'board_id',
+          `board_id: the file of ${boardLine(board)} is too long for an answer. ` +
+            `Download ${deps.publicUrl}/api/boards/${board.id}/export?format=${type} with the same key.`,
+        )
+      return { text: file, structured: { board: toSummary(board), file } }
+    },
+  })
+}
+
+function toSummary(board: Board): z.infer<typeof BoardSummary> {
+  const { id, name, description, itemCount, sharedAt, updatedAt } = board
+  return {
+    id,
+    name,
+    description: description ?? undefined,
+    item_count: itemCount,
+    shared: sharedAt !== null,
+    updated_at: updatedAt.toISOString(),
+  }
 }
 
 function boardLine({ id, name, itemCount }: Board): string {

@@ -27,6 +27,14 @@ export function pointsOfFrames({ frame_ids }: Record<string, unknown>): number {
 
 export const frameIdList = z.array(z.string())
 
+/** What was removed, and what was never there. */
+export function removalText(done: string, missing: readonly string[], why: string): string {
+  const named = missing.slice(0, 5).join(', ')
+  return missing.length === 0
+    ? done
+    : `${done} ${missing.length} ${missing.length === 1 ? 'was' : 'were'} ${why}: ${named}.`
+}
+
 export function accountOf({ caller }: ToolContext): string {
   if (!caller) throw new Error('an account tool ran without a caller')
   return caller.account.id

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
-import { listSaves, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
+import { countSaves, listSaves, saveFrames, unsaveFrames } from '../../library/collections/saves.ts'
 import { CompactFrame, moreWith, plural, toCompactFrame, VideoNames } from '../present.ts'
 import { ADDS, defineTool, READS, REMOVES, type Tool } from '../tool.ts'
 import { limitArgument } from '../values.ts'
@@ -12,6 +12,7 @@ import {
   MAX_IDS,
   pointsOfFrames,
   presentRows,
+  removalText,
   withCursorNamed,
 } from './collection.ts'
 import { cursorArgument } from './frame-arguments.ts'
@@ -33,23 +34,23 @@ function listSavesTool(deps: AccountToolDeps): Tool {
     output: z.object({
       frames: z.array(CompactFrame.extend({ saved_at: z.string() })),
       videos: VideoNames,
+      total: z.number(),
       next_cursor: z.string().nullable(),
     }),
     async run(args, context) {
-      const { saves, next } = await withCursorNamed(
-        args.cursor,
-        listSaves(deps.db, accountOf(context), { limit: args.limit, after: args.cursor }),
-      )
+      const accountId = accountOf(context)
+      const [{ saves, next }, total] = await Promise.all([
+        withCursorNamed(args.cursor, listSaves(deps.db, accountId, { limit: args.limit, after: args.cursor })),
+        countSaves(deps.db, accountId),
+      ])
       const heading =
-        saves.length === 0
-          ? 'No saved frames. save_frame saves some.'
-          : `${plural(saves.length, 'saved frame')}${moreWith(next)}`
+        total === 0 ? 'No saved frames. save_frame saves some.' : `${plural(total, 'saved frame')}${moreWith(next)}`
       const { shown, text, links, videos } = await presentRows(deps, saves, heading)
       const frames = shown.map(({ row, frame }) => ({
         ...toCompactFrame(frame, deps.publicUrl),
         saved_at: row.savedAt.toISOString(),
       }))
-      return { text, links, structured: { frames, videos, next_cursor: next } }
+      return { text, links, structured: { frames, videos, total, next_cursor: next } }
     },
   })
 }
@@ -79,7 +80,7 @@ function unsaveFrame({ db }: AccountToolDeps): Tool {
   return defineTool({
     name: 'unsave_frame',
     title: 'Unsave frames',
-    description: 'Remove frames from the saved ones. Frames that are not saved are skipped; save_frame undoes it.',
+    description: 'Remove frames from the saved ones. Says which were not saved; save_frame undoes it.',
     annotations: REMOVES,
     points: POINTS.write,
     pointsOf: pointsOfFrames,
@@ -87,11 +88,13 @@ function unsaveFrame({ db }: AccountToolDeps): Tool {
     everyPlan: true,
     cacheable: false,
     input: z.strictObject({ frame_ids: frameIdsArgument }),
-    output: z.object({ removed: frameIdList }),
+    output: z.object({ removed: frameIdList, not_saved: frameIdList }),
     async run({ frame_ids }, context) {
       const { removed: gone } = await unsaveFrames(db, { accountId: accountOf(context), frameIds: frame_ids })
       const removed = gone.map(({ frameId }) => frameId)
-      return { text: `Removed ${plural(removed.length, 'save')}.`, structured: { removed } }
+      const not_saved = frame_ids.filter((id) => !removed.includes(id))
+      const text = removalText(`Removed ${plural(removed.length, 'save')}.`, not_saved, 'not saved')
+      return { text, structured: { removed, not_saved } }
     },
   })
 }

@@ -24,6 +24,7 @@ const ACTS = [
   'frame.unsaved',
   'board.created',
   'board.renamed',
+  'board.described',
   'board.deleted',
   'board.frame_pinned',
   'board.frame_unpinned',

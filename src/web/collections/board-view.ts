@@ -34,6 +34,7 @@ ${notices(visitor, told)}${planNotice(visitor)}
 <div id="board" data-path="${path}" data-version="${version}" data-first="${first}" data-total="${total}">
 <p class="lead">${counted(total, 'frame')}.
   ${board.shared_at !== null && 'Everyone with its link can see this board.'}</p>
+${board.description !== null && html`<p class="note">${board.description}</p>`}
 <div class="tools">
   ${shareMenu(data)}
   ${exportLinks(`/boards/${board.id}/export`)}

@@ -8,7 +8,7 @@ import {
   findBoard,
   listBoardChoices,
   loadBoard,
-  renameBoard,
+  updateBoard,
 } from '../../library/collections/boards.ts'
 import { BoardChanged, pinFrame, pinFrames, requirePin } from '../../library/collections/pins.ts'
 import {
@@ -106,7 +106,8 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: CollectionP
   )
 
   actions.action('/web/boards/:id/rename', 'pro', async (asked) => {
-    const { id, name } = await renameBoard(db, { ...boardOf(asked), name: asked.fields.one('name') })
+    const { board } = await updateBoard(db, { ...boardOf(asked), name: asked.fields.one('name') })
+    const { id, name } = board
     return { json: { board: { id, name } }, to: `/boards/${id}` }
   })
 
