@@ -17,6 +17,7 @@ export function describeForModels(options: {
 }): string {
   const { operations, tools, publicUrl } = options
   const reads = operations.filter(({ tag, path }) => tag === 'Library' && path.startsWith('/api/'))
+  const figures = operations.filter(({ path }) => path.startsWith('/api/analytics/'))
   return `# Frame Library
 
 > A searchable library of video frames. Every frame is annotated with what it shows, how it was made and what is \
@@ -41,6 +42,15 @@ Filters combine: AND across, OR within one: repeat it, or for ${namesWithCommas(
 ${Object.entries(filterParameters)
   .map(([name, parameter]) => `- ${name}: ${valuesOf(parameter)}`)
   .join('\n')}
+
+## Events and figures
+
+Every save, board change and step of a video is a CloudEvent. Figures are counted from the events. Both need the key \
+of an operator with the scope \`events:read\`.
+
+- [Events](${publicUrl}/api/events): from a cursor on, or live with \`Accept: text/event-stream\`. \
+[AsyncAPI](${publicUrl}/asyncapi.json) describes each type; webhooks send them.
+${figures.map((read) => readLine(read, publicUrl)).join('\n')}
 
 ## Reference
 

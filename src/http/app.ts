@@ -38,7 +38,10 @@ export function createApp({ logger, trustProxy, countRequest, limits, routers }:
   for (const { router } of routers) app.use(router)
   app.use(refuseMethod(allowed))
   app.use(() => {
-    throw new AppError('not_found', 'There is nothing at this address. See /openapi.json for the API.')
+    throw new AppError(
+      'not_found',
+      'There is nothing at this address. Read /llms.txt first; /openapi.json has the whole API.',
+    )
   })
   app.use(problemHandler(logger, limits))
   // Typed without its third parameter, which stands for Express' own last answer: HTML, outside the edge.

@@ -112,7 +112,7 @@ const NOT_HTTP: [status: number, message: string] = [
   'This is not a valid HTTP request. Check its method and headers, and percent-encode its address.',
 ]
 
-const NO_PROXY = 'CONNECT is not allowed here, because this is no proxy. See /openapi.json for the API.'
+const NO_PROXY = 'CONNECT is not allowed here, because this is no proxy. See /llms.txt.'
 
 interface BareAnswer {
   status: number

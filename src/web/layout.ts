@@ -39,6 +39,17 @@ const NAVIGATION = [
   { id: 'operator', href: '/operator', label: 'Operator', for: 'operator' },
 ] as const
 
+/** What a program that has only the address of a page reads next, the best first. */
+const FOR_PROGRAMS = [
+  { rel: 'help', href: '/llms.txt', type: 'text/plain' },
+  { rel: 'service-desc', href: '/openapi.json', type: 'application/json' },
+  { rel: 'service', href: '/api/mcp', type: 'application/json' },
+] as const
+const LINK_HEADER = FOR_PROGRAMS.map(({ rel, href, type }) => `<${href}>; rel="${rel}"; type="${type}"`).join(', ')
+const LINKS = html`${FOR_PROGRAMS.map(
+  ({ rel, href, type }) => html`<link rel="${rel}" href="${href}" type="${type}">\n`,
+)}`
+
 /** The shell of every page: one heading bar, one main, no inline script or style. */
 export function layout(assets: Assets, page: Page): string {
   const { title, body, modules = [], noIndex, wide, description, head } = page
@@ -53,7 +64,7 @@ export function layout(assets: Assets, page: Page): string {
 ${noIndex && trusted('<meta name="robots" content="noindex">\n')}<title>${title} · Frame Library</title>
 ${described}<link rel="icon" href="${icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.url('style.css')}">
-${head}</head>
+${LINKS}${head}</head>
 <body data-viewer="${viewerOfPage(page)}">
 <a class="skip" href="#main">Skip to content</a>
 <header class="bar">
@@ -139,6 +150,7 @@ export function sendPage(
     ].join('; '),
     ...(viewer === 'anyone' ? {} : { 'Cross-Origin-Opener-Policy': 'same-origin' }),
     'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
+    Link: LINK_HEADER,
     'Cache-Control': res.get('Cache-Control') ?? 'no-store',
   })
   res.status(status)

@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, NextFunction, Request, Response } from 'express'
 import { contextOf, loggedPath } from '../http/edge.ts'
 import { openRefusalLog, problemOf, STATUS } from '../http/problem.ts'
+import { ShareEnded } from '../library/collections/board-settings.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
 import { ownPath, setWayBack, wantsJson } from './guard.ts'
@@ -37,7 +38,8 @@ export function pageErrors({
       res.redirect(303, '/sign-in')
       return
     }
-    const title = problem.code === 'not_found' ? 'Not found' : 'That did not work'
+    const missing = problem instanceof ShareEnded ? 'This link has ended' : 'Not found'
+    const title = problem.code === 'not_found' ? missing : 'That did not work'
     const body = html`<section class="narrow card">
 <h1>${title}</h1>
 <p>${problem.message}</p>

@@ -11,6 +11,7 @@ import type { Plan } from '../vocabulary.ts'
 import { type Assets, loadAssets } from './assets.ts'
 import type { CollectionPagesDeps } from './collections/collection-deps.ts'
 import { collectionRouter } from './collections/collection-pages.ts'
+import { crawlersRouter } from './crawlers.ts'
 import { entityRouter } from './entity-routes.ts'
 import { frameRouter } from './frame-routes.ts'
 import { type ViewerOf, viewerReader } from './guard.ts'
@@ -77,6 +78,7 @@ export function openPages(deps: PagesDeps): Pages {
       operatorRouter({ ...deps, assets }),
       keysPageRouter({ ...deps, assets }),
       sharedBoardRouter({ ...deps, assets }),
+      crawlersRouter(deps),
     ],
     close: () => mailer?.close(),
   }

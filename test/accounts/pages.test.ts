@@ -266,5 +266,12 @@ test('a shared page is gone when its link is', async () => {
   expect(page.headers.get('referrer-policy')).toBe('no-referrer')
   expect(page.headers.get('x-robots-tag')).toBe('noindex')
   await shareBoard(api.db, { accountId: account.id, boardId: board.id })
-  expect((await api.call(`/shared/${token}`)).status).toBe(404)
+  const ended = await api.call(`/shared/${token}`)
+  expect(ended.status).toBe(404)
+  expect(ended.text).toContain('<h1>This link has ended</h1>')
+  expect(ended.text).toContain('Ask the owner of the board for a new one.')
+  expect((await api.call(`/api/shared/${token}`)).json).toMatchObject({
+    code: 'not_found',
+    message: expect.stringContaining('This share link has ended'),
+  })
 })

@@ -188,6 +188,39 @@ test('the reference page names every operation, from our own origin and without 
   for (const [, target] of page.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target)
 })
 
+test('the address alone leads to llms.txt, the document and the tool server', async () => {
+  for (const path of ['/', '/techniques', '/brands', '/docs', '/sign-in', '/videos/nothing']) {
+    const answer = await fetch(`${service.url}${path}`)
+    const page = await answer.text()
+    for (const [rel, href] of [
+      ['help', '/llms.txt'],
+      ['service-desc', '/openapi.json'],
+      ['service', '/api/mcp'],
+    ]) {
+      expect(answer.headers.get('link'), path).toContain(`<${href}>; rel="${rel}"`)
+      expect(page, path).toContain(`<link rel="${rel}" href="${href}"`)
+    }
+  }
+  for (const path of ['/nothing', '/api/nothing', '/v1/frames']) {
+    const { code, message } = (await (await fetch(`${service.url}${path}`)).json()) as Record<string, string>
+    expect([code, message]).toEqual([
+      'not_found',
+      'There is nothing at this address. Read /llms.txt first; /openapi.json has the whole API.',
+    ])
+  }
+  const robots = await (await fetch(`${service.url}/robots.txt`)).text()
+  for (const line of ['User-agent: *', 'Disallow: /shared/', 'Sitemap: http://frames.test/sitemap.xml'])
+    expect(robots.split('\n')).toContain(line)
+  const sitemap = await fetch(`${service.url}/sitemap.xml`)
+  expect(sitemap.headers.get('content-type')).toContain('application/xml')
+  const { videos } = (await (await fetch(`${service.url}/api/videos`)).json()) as { videos: { id: string }[] }
+  const listed = [...(await sitemap.text()).matchAll(/<loc>http:\/\/frames\.test([^<]+)<\/loc>/g)].map(
+    ([, path]) => path!,
+  )
+  expect(listed).toEqual(expect.arrayContaining(['/', '/techniques', ...videos.map(({ id }) => `/videos/${id}`)]))
+  for (const path of listed) expect((await fetch(`${service.url}${path}`)).status, path).toBe(200)
+})
+
 test('llms.txt leads to the tool server, the reads and the document', async () => {
   const answer = await fetch(`${service.url}/llms.txt`)
   expect(answer.headers.get('content-type')).toContain('text/plain')
@@ -196,6 +229,8 @@ test('llms.txt leads to the tool server, the reads and the document', async () =
   for (const path of ['/api/mcp', '/api/search', '/api/frames', '/openapi.json', '/docs'])
     expect(text).toContain(`http://frames.test${path}`)
   for (const { name } of service.api.app.tools) expect(text).toMatch(new RegExp(`\\b${name}\\b`))
+  for (const path of ['/api/events', '/asyncapi.json', '/api/analytics/saves', '/api/analytics/searches'])
+    expect(text).toContain(`http://frames.test${path}`)
   const reads = OPERATIONS.filter(({ tag, path }) => tag === 'Library' && path.startsWith('/api/'))
   expect(reads.length).toBe(10)
   for (const { path, summary } of reads) {

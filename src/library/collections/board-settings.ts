@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
-import { notFound } from '../../errors.ts'
+import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import { isId, randomBase62, sha256 } from '../ids.ts'
 
@@ -68,15 +68,21 @@ export async function setCover(
   })
 }
 
+export class ShareEnded extends AppError {
+  constructor() {
+    super('not_found', 'This share link has ended, or is incomplete. Ask the owner of the board for a new one.')
+  }
+}
+
 /**
- * The board behind a share link. @throws AppError not_found: unknown and revoked links, and those of a disabled
- * account, look alike.
+ * The board behind a share link. @throws ShareEnded: unknown and revoked links, and those of a disabled account, look
+ * alike.
  */
 export async function findSharedBoard(db: DbOrTx, token: string): Promise<BoardVersion> {
   const { rows } = await db.execute<BoardVersion & Record<string, unknown>>(sql`
     select b.id, b.xmin::text as version from boards b join accounts a on a.id = b.account_id
      where b.share_hash = ${hashOf(token)} and a.disabled_at is null`)
-  if (!rows[0]) throw notFound('board')
+  if (!rows[0]) throw new ShareEnded()
   return rows[0]
 }
 
