@@ -158,7 +158,9 @@ function watchBody(req: IncomingMessage, res: ServerResponse, bodyMs: number): v
     if (req.readableLength === 0 && came < (SLOWEST_UPLOAD * 2 * bodyMs) / 1_000) cut()
   }
   const isUpload = UPLOAD.test(`${req.method} ${req.url?.split('?', 1)[0]}`)
-  const timer = isUpload ? setInterval(cutSlow, 2 * bodyMs).unref() : setTimeout(cut, bodyMs).unref()
+  // Timers run before sockets are read: after a pause of this process the bytes of the sender still wait in the kernel.
+  const lookSoon = () => setImmediate(cutSlow)
+  const timer = isUpload ? setInterval(lookSoon, 2 * bodyMs).unref() : setTimeout(cut, bodyMs).unref()
   req.once('end', () => clearTimeout(timer))
   res.once('close', () => clearTimeout(timer))
   if (res.writableFinished) linger()
