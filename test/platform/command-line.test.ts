@@ -85,22 +85,33 @@ test('completion scripts are sound, and bash completes commands, options and the
   expect(frames('completion', 'tcsh')).toMatchObject({ code: 2, stdout: '' })
 })
 
+/** The help of several commands, each as the command line prints it, from one process. */
+function helpOf(commands: readonly string[]): Map<string, string> {
+  const script = `import { runCommandLine } from './src/cli/program.ts'
+    for (const command of ${JSON.stringify(commands)}) {
+      process.stdout.write('\\0' + command + '\\0')
+      await runCommandLine([...command.split(' '), '--help'])
+    }`
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  const [, ...told] = stdout.split('\0')
+  return new Map(commands.map((command, n) => [command, told[2 * n] === command ? told[2 * n + 1]! : '']))
+}
+
 test('the help of every command tells its exit codes and ends with calls that can be copied', () => {
   const { code, stdout } = frames('--help')
   expect(code).toBe(0)
   const names = [...stdout.matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name]) => name!)
   expect(names.length).toBeGreaterThan(20)
   expect(stdout).toContain('Exit codes: 0 done, 1 failed')
-  for (const name of names) {
-    const help = frames(name, '--help').stdout
-    expect(help, name).toMatch(new RegExp(`\nExamples:\n  frames ${name}`))
-    expect(help, name).toContain('Exit codes: 0 done, 1 failed')
-    const parts = /\nCommands:\n([\s\S]*?)\n\n/.exec(help)?.[1] ?? ''
-    for (const [, part] of parts.matchAll(/^ {2}([a-z-]+)[ |]/gm))
-      if (part !== 'help') {
-        const own = frames(name, part!, '--help').stdout
-        expect(own, `${name} ${part}`).toMatch(new RegExp(`\nExamples:\n  frames ${name} ${part}`))
-      }
+  const helps = helpOf(names)
+  const parts = names.flatMap((name) => {
+    const listed = /\nCommands:\n([\s\S]*?)\n\n/.exec(helps.get(name)!)?.[1] ?? ''
+    return [...listed.matchAll(/^ {2}([a-z-]+)[ |]/gm)].map(([, part]) => `${name} ${part}`)
+  })
+  expect(parts.length).toBeGreaterThan(20)
+  for (const [command, help] of [...helps, ...helpOf(parts.filter((part) => !part.endsWith(' help')))]) {
+    expect(help, command).toMatch(new RegExp(`\nExamples:\n  frames ${command}`))
+    expect(help, command).toContain('Exit codes: 0 done, 1 failed')
   }
 })
 
