@@ -86,6 +86,9 @@ const Env = z.object({
     .optional(),
 })
 
+/** The names of all settings. */
+export const SETTINGS = Object.keys(Env.shape)
+
 interface S3Access {
   endpoint: string | undefined
   region: string
@@ -165,9 +168,7 @@ export interface Config {
  * @throws ConfigError that names the variable and what it may hold.
  */
 export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const known = Object.fromEntries(
-    Object.keys(Env.shape).map((name) => [name, env[name] === '' ? undefined : env[name]]),
-  )
+  const known = Object.fromEntries(SETTINGS.map((name) => [name, env[name] === '' ? undefined : env[name]]))
   const parsed = Env.safeParse(known)
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!
