@@ -87,3 +87,7 @@ export const MAX_TEXT = 2000
 /** What an account may use: open reads alone, or saves, boards and pins too. */
 export const PLANS = ['free', 'pro'] as const
 export type Plan = (typeof PLANS)[number]
+
+/** Who searches: people on pages, programs over HTTP, agents through tools. */
+export const ASKERS = ['people', 'programs', 'agents'] as const
+export type Asker = (typeof ASKERS)[number]

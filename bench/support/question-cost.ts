@@ -5,7 +5,7 @@ import { sql } from 'drizzle-orm'
 import type pg from 'pg'
 import { Client } from 'undici'
 import type { Db } from '../../src/db/client.ts'
-import { brandIdOf } from '../../src/projections/search/document.ts'
+import { brandIdOf } from '../../src/search/library-search.ts'
 import { SEED_WORDS } from './library.ts'
 import { mean, round } from './stats.ts'
 

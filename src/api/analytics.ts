@@ -1,17 +1,13 @@
 import { z } from 'zod'
-import type { Db } from '../db/client.ts'
 import { type Endpoint, endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { FIGURES, type Figure } from '../library/analytics/figures.ts'
-import { countedThrough } from '../library/analytics/read.ts'
-import { dayParameter, toCsv, toDayRange } from '../views/analytics.ts'
+import { dayParameter, NAMES, namedShape, readReport, toCsv } from '../views/analytics.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
 
 const LIMIT = { default: 100, max: 1_000 } as const
 
-interface AnalyticsDeps {
-  db: Db
-}
+type AnalyticsDeps = Parameters<typeof readReport>[0]
 
 /** Figures counted from the events alone, one endpoint for each table of figures. */
 export const analyticsEndpoints: readonly Endpoint<AnalyticsDeps>[] = Object.entries<Figure>(FIGURES).map(
@@ -19,7 +15,6 @@ export const analyticsEndpoints: readonly Endpoint<AnalyticsDeps>[] = Object.ent
 )
 
 function toEndpoint(name: string, figure: Figure): Endpoint<AnalyticsDeps> {
-  const [usual] = figure.by
   const columns = Object.keys(figure.columns)
   const title = `Analytics${name[0]!.toUpperCase()}${name.slice(1)}`
   return endpoint(
@@ -35,17 +30,16 @@ function toEndpoint(name: string, figure: Figure): Endpoint<AnalyticsDeps> {
       alternatives: ['text/csv'],
       scope: 'events:read',
     },
-    async ({ db }: AnalyticsDeps, { query, charge, res }) => {
-      const { by = usual, limit = LIMIT.default, format } = query
-      const range = toDayRange(query)
-      const rows = await figure.read(db, by, { ...range, limit })
+    async (deps: AnalyticsDeps, { query: { format, ...query }, charge, res }) => {
+      const report = await readReport(deps, figure, { limit: LIMIT.default, ...query })
+      const { rows, by, from, to } = report
       await charge(pointsForItems(rows.length) - POINTS.read)
-      if (format !== 'csv') return { ...range, by, counted_through: await countedThrough(db), rows }
-      res.set('Content-Disposition', `attachment; filename="${name}-by-${by}-${range.from}-${range.to}.csv"`)
+      if (format !== 'csv') return report
+      res.set('Content-Disposition', `attachment; filename="${name}-by-${by}-${from}-${to}.csv"`)
       res.type('text/csv; charset=utf-8')
       res.send(
         toCsv(
-          [by, ...columns],
+          [by, ...columns, ...NAMES.filter((column) => rows[0]?.[column] !== undefined)],
           rows.map(({ key, ...counted }) => ({ [by]: key, ...counted })),
         ),
       )
@@ -72,11 +66,11 @@ function answerOf({ by, columns }: Figure) {
     from: z.iso.date(),
     to: z.iso.date(),
     by: z.enum(by),
-    counted_through: z.iso.datetime().nullable().describe('The time of the last event that is counted.'),
+    counted_through: z.iso.datetime().nullable().describe('Everything before this time is counted.'),
     rows: z.array(
       z
         .strictObject({ key: z.string().nullable().describe('A day, or what `by` names. Null: the events name none.') })
-        .extend(columns),
+        .extend({ ...columns, ...(by.includes('frame') ? namedShape : {}) }),
     ),
   })
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ASKERS } from '../vocabulary.ts'
 
 /*
  * Every event there is, in its current version. Each holds enough to be counted without a second look-up. `subject` is
@@ -143,6 +144,27 @@ export const EVENTS = {
     output_tokens: field(z.number().nullable(), 'As the reply counts them.', 640),
     cost_usd: field(z.number().nullable(), 'Null where the reply had no token counts or no price is set.', 0.0123),
     duration_ms: count('How long it took.', 2_350),
+  }),
+  'searches.counted': event('Searches in words, collected by one process. It does not say who searched.', {
+    askers: field(
+      z.array(
+        z.strictObject({
+          asker: z.enum(ASKERS),
+          searches: z.number().int(),
+          unanswered: z.number().int(),
+          weak: z.number().int(),
+        }),
+      ),
+      'How many searches people, programs and agents made, how many found nothing, and of how many the best frame ' +
+        'lacked a word. The last two only without filters.',
+      [{ asker: 'agents', searches: 12, unanswered: 1, weak: 2 }],
+    ),
+    terms: field(
+      z.array(z.strictObject({ term: z.string(), count: z.number().int() })),
+      'What was searched for where the best frame lacked a word, and how often.',
+      [{ term: 'red car', count: 2 }],
+    ),
+    withheld: count('Such searches whose words are not kept.', 0),
   }),
   'searches.unanswered': event('Searches that found nothing, collected by one process. It does not say who searched.', {
     terms: field(

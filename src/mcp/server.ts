@@ -8,6 +8,7 @@ import type { AccountToolDeps } from './tools/collection.ts'
 import { frameTools } from './tools/frames.ts'
 import type { LibraryToolDeps } from './tools/library-deps.ts'
 import { pinTools } from './tools/pins.ts'
+import { report } from './tools/report.ts'
 import { saveTools } from './tools/saves.ts'
 import { searchLibrary } from './tools/search-library.ts'
 import { listTechniques } from './tools/techniques.ts'
@@ -35,6 +36,7 @@ export function createTools(wired: Omit<LibraryToolDeps, 'advisor'> & AccountToo
     ...saveTools(deps),
     ...boardTools(deps),
     ...pinTools(deps),
+    report(deps),
   ]
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Kind, Platform, Shot, Source, Subject, Surface, Tone, Zone } from '../vocabulary.ts'
 import type { Met } from './text/match.ts'
 
@@ -111,6 +112,11 @@ export interface BrandDocument {
   image_path: string | null
   strength: number
   revision: string
+}
+
+/** The id of a brand: a URL-safe hash of its name. */
+export function brandIdOf(name: string): string {
+  return createHash('sha256').update(name).digest('base64url').slice(0, 16)
 }
 
 export interface TechniqueDocument {
@@ -278,6 +284,8 @@ export interface LibrarySearch {
   frame(
     id: string,
   ): Promise<{ frame: FrameDocument; previous: FrameDocument | null; next: FrameDocument | null } | undefined>
+  /** Those that there are, by id. */
+  documents<K extends DocumentKind>(kind: K, ids: readonly string[]): Promise<Map<string, LibraryDocuments[K]>>
   /** In the order of `ids`, without unknown ones. */
   framesByIds(ids: readonly string[]): Promise<FrameDocument[]>
   /**

@@ -17,7 +17,7 @@ import { openLongAnswers } from '../http/response-body.ts'
 import type { Routes } from '../http/routes.ts'
 import { openTurns } from '../http/turns.ts'
 import { openReadModelVersion, openVersionedCache } from '../http/versioned-cache.ts'
-import { openUnansweredSearches } from '../library/unanswered-searches.ts'
+import { openSearchCounts } from '../library/search-counts.ts'
 import { fetchability } from '../library/videos/submit.ts'
 import type { Logger } from '../logger.ts'
 import { mcpRouter } from '../mcp/route.ts'
@@ -29,8 +29,9 @@ import { openMediaStore } from '../media/open-store.ts'
 import type { Mailer } from '../outbound/mailer.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { openLibrarySearch } from '../search/open-search.ts'
-import { watchUnanswered } from '../search/unanswered.ts'
+import { watchSearches } from '../search/watched.ts'
 import { findPasted, findSource } from '../video/source/source.ts'
+import type { Asker } from '../vocabulary.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages, type PagesDeps } from '../web/pages.ts'
 import { OPERATIONS } from './operations.ts'
@@ -62,6 +63,8 @@ export interface AppOverrides {
   versionTtlMs?: number
   /** The most that cached reads may take in memory. */
   readCacheBytes?: number
+  /** How often counts of searches are written. */
+  countsEveryMs?: number
   /** Numbers and times of event streams. */
   streams?: EventStreamLimits
 }
@@ -84,8 +87,9 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const store = openMediaStore(config)
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
   const production = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
-  const unanswered = openUnansweredSearches({ db, logger })
-  const search = watchUnanswered(overrides.search?.(production) ?? production, unanswered.note)
+  const counts = openSearchCounts({ db, logger, everyMs: overrides.countsEveryMs })
+  const search = overrides.search?.(production) ?? production
+  const searchOf = (asker: Asker) => watchSearches(search, (asked) => counts.note(asker, asked))
   const readModel = openReadModelVersion(search, { ttlMs: overrides.versionTtlMs })
   const takeTurn = openTurns()
   const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
@@ -105,7 +109,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     countJobs,
     readImage: async (path) => readImage(toImageKey(path.replace(/^\/media\//, '')) ?? ''),
     db,
-    search,
+    search: searchOf('people'),
     takeTurn,
     kept,
     sourceKeyOf,
@@ -118,13 +122,13 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     mailer: overrides.mailer,
     printLink: overrides.printLink,
   })
-  const tools = createTools({ db, search, publicUrl, sourceKeyOf, readImage })
+  const tools = createTools({ db, search: searchOf('agents'), publicUrl, sourceKeyOf, readImage })
   const dispatch = createToolServer({ tools, publicUrl, version: VERSION, logger, readModel })
   const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
   const apiDeps: ApiDeps = {
     db,
     store,
-    search,
+    search: searchOf('programs'),
     kept,
     publicUrl,
     sourceKeyOf,
@@ -153,7 +157,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const listener = createApp({ logger, trustProxy, countRequest, limits, routers })
   const close = async () => {
     pages.close()
-    await unanswered[Symbol.asyncDispose]()
+    await counts[Symbol.asyncDispose]()
   }
   return { listener, routers, tools, close }
 }

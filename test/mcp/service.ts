@@ -30,8 +30,13 @@ export interface ToolService {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+export interface ServiceOptions {
+  scale?: number
+  countsEveryMs?: number | undefined
+}
+
 /** The application as production wires it, on real stores, with pictures made up from their keys. */
-export async function openToolService({ scale = 1000 }: { scale?: number } = {}): Promise<ToolService> {
+export async function openToolService({ scale = 1000, countsEveryMs }: ServiceOptions = {}): Promise<ToolService> {
   const stores = await openStores()
   const dataDir = await mkdtemp(join(tmpdir(), 'frames-mcp-'))
   const { server, url } = await listeningServer()
@@ -43,7 +48,7 @@ export async function openToolService({ scale = 1000 }: { scale?: number } = {})
     prefix: stores.prefix,
     server,
     patienceMs: 15_000,
-    overrides: { versionTtlMs: 0, readImage: async (key) => Buffer.from(`picture ${key}`) },
+    overrides: { versionTtlMs: 0, countsEveryMs, readImage: async (key) => Buffer.from(`picture ${key}`) },
   })
   let accounts = 0
   return {

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'vitest'
 import { describeTool } from '../../src/mcp/tool.ts'
-import { openToolService, seedLaunches, type ToolService } from './service.ts'
+import { openToolService, type ServiceOptions, seedLaunches, type ToolService } from './service.ts'
 import { post, send } from './support.ts'
 
 export const OPEN = [
@@ -26,7 +26,7 @@ export const ACCOUNT = [
   'unpin_frame',
 ]
 
-export const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
+export const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, formats: { date: true } })
 export const ids = (frames: { id: string }[]) => frames.map((frame) => frame.id)
 
 export interface ToolLibrary {
@@ -42,8 +42,8 @@ export interface ToolLibrary {
 }
 
 /** The service with a library of launch videos, and ways to ask it. */
-export async function openToolLibrary(): Promise<ToolLibrary> {
-  const service = await openToolService()
+export async function openToolLibrary(options: ServiceOptions = {}): Promise<ToolLibrary> {
+  const service = await openToolService(options)
   const { videoIds } = await seedLaunches(service)
   return {
     service,

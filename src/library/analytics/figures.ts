@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { DbOrTx } from '../../db/client.ts'
+import { SEARCHES_WRITTEN_EVERY_MS } from '../search-counts.ts'
 import { type FigureRange, readFigureByKey, readFiguresByDay, readUses, type UseDimension } from './read.ts'
 
 /** One row: its key (a day, or a value of `by`; null where the events name none) and its figures. */
@@ -11,6 +12,8 @@ export interface FigureRow {
 /** A table of figures: the dimensions it can be split by, its columns, and its reader. */
 export interface Figure {
   summary: string
+  /** How much later than what they tell of its events are written. */
+  lateMs?: number
   /** The first is the default. */
   by: readonly [string, ...string[]]
   columns: Record<string, z.ZodType<number | null>>
@@ -83,15 +86,55 @@ export const FIGURES = {
     },
   },
   searches: {
-    summary: 'Searches that found nothing, by term or day',
-    by: ['term', 'day'],
-    columns: { searches: whole },
+    summary: 'Searches in words: all, those that found nothing, and those whose best frame lacked a word',
+    lateMs: SEARCHES_WRITTEN_EVERY_MS,
+    by: ['term', 'day', 'asker'],
+    columns: {
+      searches: whole.nullable().describe('All of them. Null by term: only terms of the other two are kept.'),
+      unanswered: whole,
+      weak: whole,
+    },
     async read(db, by, range) {
-      const rows = await readOne(db, 'unanswered', by, range)
-      return rows.map(({ key, count }) => ({ key, searches: count }))
+      if (by === 'term') {
+        const rows = await readFiguresByKey(db, ['unanswered', 'weak'], range)
+        return rows.map((row) => ({ searches: null, ...row }))
+      }
+      if (by === 'day') {
+        const rows = await readDays(db, ['searches_searches', 'unanswered', 'weak'], range)
+        // Days before all searches were counted have terms only.
+        return rows.map(({ key, searches_searches: searches, unanswered, weak }) => ({
+          key,
+          searches: searches || (unanswered ? null : 0),
+          unanswered: unanswered!,
+          weak: weak!,
+        }))
+      }
+      const names = ['searches_searches', 'searches_unanswered', 'searches_weak']
+      const rows = await readFiguresByKey(db, names, range)
+      return rows.map((row) => ({
+        key: row.key,
+        searches: row.searches_searches!,
+        unanswered: row.searches_unanswered!,
+        weak: row.searches_weak!,
+      }))
     },
   },
 } as const satisfies Record<string, Figure>
+
+/** Figures by their keys, side by side: the greatest sum first. */
+async function readFiguresByKey(db: DbOrTx, figures: readonly string[], range: FigureRange): Promise<FigureRow[]> {
+  const found = await Promise.all(figures.map((figure) => readFigureByKey(db, figure, range)))
+  const rows = new Map<string | null, FigureRow>()
+  found.forEach((counted, n) => {
+    for (const { key, count } of counted)
+      rows.set(key, {
+        ...(rows.get(key) ?? { key, ...Object.fromEntries(figures.map((name) => [name, 0])) }),
+        [figures[n]!]: count,
+      })
+  })
+  const sum = (row: FigureRow) => figures.reduce((total, name) => total + Number(row[name]), 0)
+  return [...rows.values()].sort((a, b) => sum(b) - sum(a)).slice(0, range.limit)
+}
 
 function readOne(db: DbOrTx, figure: string, by: string, range: FigureRange) {
   return by === 'day' ? readFiguresByDay(db, [figure], range) : readFigureByKey(db, figure, range)

@@ -66,11 +66,23 @@ export async function readFigureByKey(
   return rows.map((row) => ({ ...row, count: Number(row.count), amount: toNumber(row.amount) }))
 }
 
-/** The time of the last event that is counted; null before the first. */
-export async function countedThrough(db: DbOrTx): Promise<string | null> {
-  const { rows } = await db.execute<{ time: Date | string }>(sql`
-    select e.time from checkpoints c join events e on e.xid = c.xid and e.seq = c.seq where c.consumer = 'analytics'`)
-  return rows[0] ? new Date(rows[0].time).toISOString() : null
+/**
+ * Every event before this time is counted; null before the first. Ask before the figures are read: they may only be
+ * newer. `lateMs`: how much later than what they tell of such events are written.
+ */
+export async function countedThrough(db: DbOrTx, lateMs = 0): Promise<string | null> {
+  // First: what an open transaction still writes has the time of its start.
+  const { rows: open } = await db.execute<{ since: string | null }>(sql`
+    select min(xact_start) as since from pg_stat_activity
+     where backend_xid is not null and datname = current_database()`)
+  const { rows } = await db.execute<{ last: string; next: string | null; now: string }>(sql`
+    select e.time as last, clock_timestamp() as now,
+           (select min(time) from events where (xid, seq) > (c.xid, c.seq)) as next
+      from checkpoints c join events e on e.xid = c.xid and e.seq = c.seq where c.consumer = 'analytics'`)
+  if (!rows[0]) return null
+  const { last, next, now } = rows[0]
+  const times = [lateMs > 0 ? now : last, next, open[0]?.since ?? null].filter((time) => time !== null)
+  return new Date(Math.min(...times.map((time) => Date.parse(time))) - lateMs).toISOString()
 }
 
 const daysOf = (from: string, to: string): SQL =>

@@ -136,7 +136,7 @@ async function readBrands(
 }
 
 async function readBrand(search: LibrarySearch, name: string): Promise<{ name: string; note?: string }> {
-  const { brands } = await search.search({ q: cleanText(name), limit: 5 })
+  const { brands } = await search.search({ q: cleanText(name), limit: 5, namesOnly: true })
   const names = brands.map(({ document }) => document.name)
   if (names.includes(name)) return { name }
   const same = names.find((one) => nameKey(one) === nameKey(name))

@@ -36,12 +36,10 @@ const ACTS = [
 ] as const satisfies readonly EventType[]
 
 /** Event types that are rare compared with saves and pins: their events are read once and kept. */
-const RARE = [...Object.keys(COUNTED), 'model.called', 'searches.unanswered']
+const RARE = [...Object.keys(COUNTED), 'model.called', 'searches.unanswered', 'searches.counted']
 
 /** Events that change a figure. */
-export const ANALYTICS_EVENTS: readonly EventType[] = [
-  ...new Set<EventType>([...(Object.keys(COUNTED) as EventType[]), ...ACTS, 'model.called', 'searches.unanswered']),
-]
+export const ANALYTICS_EVENTS: readonly EventType[] = [...new Set<EventType>([...ACTS, ...(RARE as EventType[])])]
 
 /**
  * Writes saves and pins of the days from `counted`, by every dimension of the events. Writes only changed rows, because
@@ -107,12 +105,16 @@ export function writeFigures(counted: SQL): SQL {
     select day, 'model_calls', data->>'model', count(*), sum((data->>'cost_usd')::numeric)
       from e where type = 'model.called' group by 1, 2, 3
     union all
-    select day, 'unanswered', term, sum(n), null::numeric
-      from (select day, t->>'term' as term, (t->>'count')::bigint as n
-              from e, jsonb_array_elements(data->'terms') t where type = 'searches.unanswered'
+    select day, case type when 'searches.counted' then 'weak' else 'unanswered' end, term, sum(n), null::numeric
+      from (select day, type, t->>'term' as term, (t->>'count')::bigint as n
+              from e, jsonb_array_elements(data->'terms') t where type like 'searches.%'
             union all
-            select day, '', (data->>'withheld')::bigint from e where type = 'searches.unanswered') t
+            select day, type, '', (data->>'withheld')::bigint from e where type like 'searches.%') t
      group by 1, 2, 3 having sum(n) > 0
+    union all
+    select day, 'searches_' || c.key, a->>'asker', sum(c.value::bigint), null::numeric
+      from e, jsonb_array_elements(data->'askers') a, jsonb_each_text(a - 'asker') c
+     where type = 'searches.counted' group by 1, 2, 3 having sum(c.value::bigint) > 0
     on conflict (figure, day, key) do update set count = excluded.count, amount = excluded.amount
      where (analytics_figures.count, analytics_figures.amount) is distinct from (excluded.count, excluded.amount)`
 }

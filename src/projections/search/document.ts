@@ -3,7 +3,13 @@ import type { frames, Provenance } from '../../db/schema/frames.ts'
 import type { techniques } from '../../db/schema/techniques.ts'
 import type { videos } from '../../db/schema/videos.ts'
 import { imageNamesOf } from '../../media/image-name.ts'
-import type { BrandDocument, FrameDocument, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
+import {
+  type BrandDocument,
+  brandIdOf,
+  type FrameDocument,
+  type TechniqueDocument,
+  type VideoDocument,
+} from '../../search/library-search.ts'
 import { toShownAddress } from '../../video/source/shown-address.ts'
 import { ANNOTATED, type AnnotatedAttribute, type Platform } from '../../vocabulary.ts'
 import { frameStrength } from './strength.ts'
@@ -158,10 +164,6 @@ export function toBrandDocument(name: string, summary: GroupSummary & { videoCou
     image_path: summary.imagePath,
     strength: summary.strength,
   })
-}
-
-export function brandIdOf(name: string): string {
-  return createHash('sha256').update(name).digest('base64url').slice(0, 16)
 }
 
 /** `oldSlugs`: slugs it had before, which still lead to it. */

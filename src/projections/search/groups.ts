@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../db/client.ts'
 import { videos } from '../../db/schema/videos.ts'
-import type { BrandDocument, VideoDocument } from '../../search/library-search.ts'
+import { type BrandDocument, brandIdOf, type VideoDocument } from '../../search/library-search.ts'
 import { DOCUMENTS, LIVE, rowsOf } from '../../search/postgres/tables.ts'
 import { applyToReadModel, lockReadModel } from '../../search/postgres/write.ts'
-import { brandIdOf, type GroupSummary, toBrandDocument, toVideoDocument } from './document.ts'
+import { type GroupSummary, toBrandDocument, toVideoDocument } from './document.ts'
 import { loadPublicVideos, loadTechniques } from './load.ts'
 
 /**

@@ -71,6 +71,8 @@ export function openPostgresSearch(
     videoFrames: (videoId) => loadVideoFrames(db, videoId),
     frame: (id) => findFrame(db, id),
 
+    documents: (kind, ids) => documentsOf(db, kind, ids),
+
     async framesByIds(ids) {
       const documents = await documentsOf(db, 'frames', ids)
       return ids.flatMap((id) => documents.get(id) ?? [])

@@ -21,8 +21,8 @@ export function addAnalyticsPage(actions: Actions, { db, search, assets }: Opera
     const range = toDayRange(readParameters(req.originalUrl, parameters))
     const ranged = { ...range, limit: TOP }
     const by = (dimension: string) => FIGURES.saves.read(db, dimension, ranged)
+    const through = await countedThrough(db)
     const { frame, brand, technique, subject, ...series } = await allOf({
-      countedThrough: countedThrough(db),
       saves: by('day'),
       activity: FIGURES.activity.read(db, 'day', ranged),
       videos: FIGURES.videos.read(db, 'day', ranged),
@@ -40,7 +40,13 @@ export function addAnalyticsPage(actions: Actions, { db, search, assets }: Opera
     const ids = frame.flatMap(({ key }) => key ?? [])
     const found = ids.length > 0 ? await search.framesByIds(ids) : []
     const frames = new Map(found.map((one) => [one.id, one]))
-    const body = analyticsView({ ...range, ...series, top: { frame, brand, technique, subject }, frames })
+    const body = analyticsView({
+      ...range,
+      ...series,
+      countedThrough: through,
+      top: { frame, brand, technique, subject },
+      frames,
+    })
     return {
       title: 'Analytics',
       current: 'operator',

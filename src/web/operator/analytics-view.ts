@@ -46,23 +46,25 @@ ${topFrames(figures)}
 ${topTable('Brands', 'Brand', figures.top.brand, brandLink)}
 ${topTable('Techniques', 'Technique', figures.top.technique, techniqueLink)}
 ${topTable('Subjects', 'Subject', figures.top.subject, subjectLink)}
-<section><h2>Searches without an answer</h2>
+<section><h2>Searches without a good answer</h2>
 ${
   terms.length === 0
-    ? html`<p class="empty">Every search found something.</p>`
+    ? html`<p class="empty">Every search found a frame with all of its words.</p>`
     : html`${countTable(
         'Search',
         'Searches',
-        terms.map(({ key, searches }) => ({
+        terms.map(({ key, unanswered, weak }) => ({
           name:
             key === null
               ? html`<span class="hint">words that are not kept</span>`
               : html`<a href="/?q=${encodeURIComponent(key)}">${key}</a>`,
-          value: Number(searches),
+          value: Number(unanswered) + Number(weak),
+          shown: `${unanswered} empty, ${weak} weak`,
         })),
       )}`
 }
-<p class="hint">Only searches that reach the engine. Words that may tell of a person are not kept.</p></section>
+<p class="hint">Weak: the best frame lacks a word. Only searches that reach the engine.
+ Words that may tell of a person are not kept.</p></section>
 </div>
 ${videosSection(figures)}
 ${modelSection(figures)}
@@ -100,7 +102,9 @@ function totals({ saves, activity, videos, model, searches }: AnalyticsFigures):
     ['Boards made', sum(activity, 'boards_created')],
     ['Videos ready', sum(videos, 'ready')],
     ['Videos failed', sum(videos, 'failed')],
-    ['Searches without an answer', sum(searches, 'searches')],
+    ['Searches', sum(searches, 'searches')],
+    ['Searches without an answer', sum(searches, 'unanswered')],
+    ['Searches with a weak answer', sum(searches, 'weak')],
     ['Cost of the model', dollars(sum(model, 'cost_usd'))],
   ]
   return html`<dl class="totals">${entries.map(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toAnonymousTerm } from './unanswered-searches.ts'
+import { toAnonymousTerm } from './search-counts.ts'
 
 test.each([
   ['  Blue   KITE ', 'blue kite'],

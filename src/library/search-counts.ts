@@ -1,0 +1,116 @@
+import { cleanText } from '../clean-text.ts'
+import type { Db } from '../db/client.ts'
+import { appendEvent } from '../events/append.ts'
+import type { Logger } from '../logger.ts'
+import { ASKERS, type Asker } from '../vocabulary.ts'
+
+/** Terms per batch. Further terms are only counted, so that a flood of invented words stays small. */
+const MAX_TERMS = 100
+/** Searches are written at most this much later than they were made. */
+export const SEARCHES_WRITTEN_EVERY_MS = 5 * 60_000
+
+/** As `watchSearches` tells of it. */
+interface Asked {
+  q: string
+  answer: 'full' | 'weak' | 'none'
+  /** An empty or weak answer says nothing of the words. */
+  filtered: boolean
+}
+
+export interface SearchCounts {
+  /** Counts a search. In memory, so that no read waits for it. */
+  note(asker: Asker, asked: Asked): void
+  /** Writes the counts as events. After a failure they are kept for the next time. */
+  flush(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+interface Batch {
+  askers: Record<Asker, { searches: number; unanswered: number; weak: number }>
+  /** Searches of each term; undefined: of words that are not kept. */
+  unanswered: Map<string | undefined, number>
+  weak: Map<string | undefined, number>
+}
+
+function emptyBatch(): Batch {
+  const askers = Object.fromEntries(ASKERS.map((asker) => [asker, { searches: 0, unanswered: 0, weak: 0 }]))
+  return { askers: askers as Batch['askers'], unanswered: new Map(), weak: new Map() }
+}
+
+function addTerm(terms: Batch['weak'], term: string | undefined, count: number): void {
+  const kept = terms.size >= MAX_TERMS && !terms.has(term) ? undefined : term
+  terms.set(kept, (terms.get(kept) ?? 0) + count)
+}
+
+/** The terms of an event, and how many searches it does not name. */
+function termsOf(terms: Batch['weak']) {
+  const named = [...terms].flatMap(([term, count]) => (term === undefined ? [] : [{ term, count }]))
+  return { terms: named, withheld: terms.get(undefined) ?? 0 }
+}
+
+/** Counts searches and writes them as events every five minutes, if there were any. */
+export function openSearchCounts({
+  db,
+  logger,
+  everyMs = SEARCHES_WRITTEN_EVERY_MS,
+}: {
+  db: Db
+  logger: Logger
+  everyMs?: number | undefined
+}): SearchCounts {
+  let batch = emptyBatch()
+
+  function note(asker: Asker, { q, answer, filtered }: Asked): void {
+    const counts = batch.askers[asker]
+    counts.searches++
+    if (answer === 'full' || filtered) return
+    const kind = answer === 'none' ? 'unanswered' : 'weak'
+    counts[kind]++
+    addTerm(batch[kind], toAnonymousTerm(q), 1)
+  }
+
+  async function flush(): Promise<void> {
+    const given = batch
+    const askers = ASKERS.map((asker) => ({ asker, ...given.askers[asker] })).filter(({ searches }) => searches > 0)
+    if (askers.length === 0) return
+    batch = emptyBatch()
+    const about = { subject: 'search', accountId: null }
+    try {
+      await db.transaction(async (tx) => {
+        await appendEvent(tx, { ...about, type: 'searches.counted', data: { askers, ...termsOf(given.weak) } })
+        if (given.unanswered.size > 0)
+          await appendEvent(tx, { ...about, type: 'searches.unanswered', data: termsOf(given.unanswered) })
+      })
+    } catch (error) {
+      for (const { asker, ...counts } of askers)
+        for (const name of ['searches', 'unanswered', 'weak'] as const) batch.askers[asker][name] += counts[name]
+      for (const kind of ['unanswered', 'weak'] as const)
+        for (const [term, count] of given[kind]) addTerm(batch[kind], term, count)
+      logger.debug({ err: error }, 'counts of searches are written later')
+    }
+  }
+
+  const timer = setInterval(() => void flush(), everyMs)
+  timer.unref()
+  return {
+    note,
+    flush,
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      await flush()
+    },
+  }
+}
+
+/**
+ * The words of a search in a form that may be kept for ever: lower case, at most eight words and 60 characters.
+ * Undefined for text that may identify a person or hold a secret: addresses, five digits or more, words of 20
+ * characters or more.
+ */
+export function toAnonymousTerm(q: string): string | undefined {
+  const term = cleanText(q).toLowerCase()
+  const words = term.split(' ')
+  const isTelling = /[@/\\]|\bwww\./.test(term) || term.replace(/\P{Nd}/gu, '').length >= 5
+  if (term === '' || term.length > 60 || words.length > 8 || isTelling) return undefined
+  return words.some((word) => word.length >= 20) ? undefined : term
+}

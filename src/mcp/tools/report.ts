@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { invalid } from '../../errors.ts'
+import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
+import { FIGURES, type Figure } from '../../library/analytics/figures.ts'
+import { dayParameter, readReport } from '../../views/analytics.ts'
+import { clip } from '../present.ts'
+import { defineTool, READS, type Tool } from '../tool.ts'
+import { limitArgument } from '../values.ts'
+import type { AccountToolDeps } from './collection.ts'
+
+const figures: Record<string, Figure> = FIGURES
+const subjects = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
+const splits = [...new Set(Object.values(figures).flatMap(({ by }) => by))]
+
+/** The figures of `/api/analytics`, for operators. */
+export function report(deps: AccountToolDeps): Tool {
+  return defineTool({
+    name: 'report',
+    title: 'Report figures',
+    description:
+      'What was saved, and searched for: with no answer, or a weak one whose best frame lacks a word. ' +
+      'saves by frame, video, brand or technique has titles and pictures; searches by term or asker.',
+    annotations: READS,
+    points: POINTS.read,
+    scope: 'events:read',
+    cacheable: false,
+    input: z.strictObject({
+      of: z.enum(subjects).default('saves'),
+      by: z.enum(splits).optional(),
+      from: dayParameter.optional().describe('29 days before to, if absent'),
+      to: dayParameter.optional().describe('Today, if absent'),
+      limit: limitArgument(20, 100),
+    }),
+    output: z.object({
+      from: z.string(),
+      to: z.string(),
+      by: z.string(),
+      counted_through: z.string().nullable(),
+      rows: z.array(z.record(z.string(), z.union([z.string(), z.number(), z.null()]))),
+    }),
+    async run({ of, ...asked }, context) {
+      const figure = figures[of]!
+      if (asked.by !== undefined && !figure.by.includes(asked.by))
+        throw invalid('by', `by: ${of} are split by ${figure.by.join(', ')}.`, figure.by)
+      const found = await readReport(deps, figure, asked)
+      await context.charge(pointsForItems(found.rows.length) - POINTS.read)
+      const { from, to, by, counted_through: through } = found
+      const heading = `${of} by ${by}, ${from} to ${to}, counted through ${through ?? 'nothing yet'}`
+      const rows = found.rows.map((row) => lineOf(row, Object.keys(figure.columns)))
+      return { text: [heading, ...(rows.length > 0 ? rows : ['Nothing in these days.'])].join('\n'), structured: found }
+    },
+  })
+}
+
+function lineOf({ key, title, author, image_url, ...row }: ReportRow, columns: readonly string[]): string {
+  const counted = columns.flatMap((name) => (row[name] === null ? [] : `${name} ${row[name]}`)).join(', ')
+  const named = title ? ` "${clip(title, 80)}"${author ? ` by ${clip(author, 40)}` : ''}` : ''
+  return `${key === null ? '(none named)' : clip(key, 80)}${named}: ${counted}${image_url ? `\n${image_url}` : ''}`
+}
+
+type ReportRow = Awaited<ReturnType<typeof readReport>>['rows'][number]
