@@ -3,7 +3,7 @@ import pg from 'pg'
 import { type Db, type DbOrTx, isConnectionLoss, type Tx } from '../db/client.ts'
 import type { Logger } from '../logger.ts'
 import type { Cursor, EventType, StoredEvent } from './catalogue.ts'
-import { buryEvent, findRetries, forgetDeadEvent } from './dead-events.ts'
+import { findRetries, forgetDeadEvent, moveToDeadEvents } from './dead-events.ts'
 import { createOutage, recordOutage, toOutageRecord } from './outage.ts'
 import { createPoller, type Poller } from './poller.ts'
 import { readEvents, settleLog } from './read.ts'
@@ -204,7 +204,7 @@ async function handleBatch(handling: Handling, progress: Progress): Promise<bool
     progress.failures++
     if (progress.failures < MAX_FAILURES) throw error
     await db.transaction(async (tx) => {
-      await buryEvent(tx, { consumer: consumer.name, eventId: wanted[0]!.id, error, attempts: MAX_FAILURES })
+      await moveToDeadEvents(tx, { consumer: consumer.name, eventId: wanted[0]!.id, error, attempts: MAX_FAILURES })
       await moveCheckpoint(tx, consumer.name, { after, next, epoch })
     })
     progress.failures = 0
@@ -241,7 +241,7 @@ async function retryDeadEvents(handling: Handling): Promise<void> {
       log.error({ err: error, eventId: event.id }, 'dead event failed again')
       await db.transaction(async (tx) => {
         await requireEpoch(tx, name, epoch)
-        await buryEvent(tx, { consumer: name, eventId: event.id, error, attempts: 1 })
+        await moveToDeadEvents(tx, { consumer: name, eventId: event.id, error, attempts: 1 })
       })
     }
   }

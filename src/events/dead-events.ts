@@ -99,7 +99,7 @@ export async function forgetDeadEvent(tx: Tx, consumer: string, eventId: string)
 const MAX_ERROR = 2_000
 
 /** Records an event as dead with its reason, or adds the attempts to those of a dead one. */
-export async function buryEvent(
+export async function moveToDeadEvents(
   tx: Tx,
   given: { consumer: string; eventId: string; error: unknown; attempts: number },
 ): Promise<void> {

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { contextOf } from './edge.ts'
 import type { LocalLimits } from './rate-limit/spend.ts'
 import { CompressibleBody, encodingReader, isAny, isMet, sendBody } from './response-body.ts'
-import type { TakeTurn } from './turns.ts'
+import type { TakeTurn } from './search-concurrency.ts'
 import { openVersionedCache, type ReadModelVersion, type Versioned } from './versioned-cache.ts'
 
 const READ_CACHE_CONTROL = 'public, max-age=300, s-maxage=300, stale-while-revalidate=60, stale-if-error=600'

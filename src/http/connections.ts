@@ -8,8 +8,8 @@ import { openRefusalLog, type RefusalLog } from './problem.ts'
 
 /** How long a refused body is still read after the answer, so that its sender receives the answer. */
 const LINGER_MS = 5_000
-/** How often connections that cannot be accepted are told of. */
-const TELL_EVERY_MS = 60_000
+/** How often failures to accept a connection are logged. */
+const LOG_EVERY_MS = 60_000
 
 export interface ConnectionLimits {
   /** How long a body may take to arrive. An upload keeps a rate instead, counted over twice this time. */
@@ -45,10 +45,10 @@ export function guardConnections(
     }
   })
   // Connections that could not be accepted, for want of descriptors. Without a listener they would end the process.
-  let toldAt = Number.NEGATIVE_INFINITY
+  let loggedAt = Number.NEGATIVE_INFINITY
   server.on('error', (error) => {
-    if (!server.listening || performance.now() - toldAt < TELL_EVERY_MS) return
-    toldAt = performance.now()
+    if (!server.listening || performance.now() - loggedAt < LOG_EVERY_MS) return
+    loggedAt = performance.now()
     logger.error({ err: error }, 'connections not accepted')
   })
   // Without a listener Node closes the connection without an answer.
@@ -56,7 +56,7 @@ export function guardConnections(
     socket.on('error', () => undefined)
     refused(addressOf({ socket }), { code: 'method_not_allowed' }, 'request could not be parsed')
     answerBare(socket, { status: 405, code: 'method_not_allowed', message: NO_PROXY, more: ['Allow: GET, HEAD, POST'] })
-    // Node reads it no more. What came behind the request would keep its descriptor open for ever, and a stop waiting.
+    // Node stops reading. What came behind the request must be drained, or the descriptor leaks and holds up a stop.
     socket.resume()
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
   })

@@ -155,8 +155,8 @@ function bytesIn(folder: string): number {
 }
 
 /**
- * A search leaves one processor to all others (http/turns.ts), so a statement must not take each of them. At a million
- * frames, counts on both of two processors made the warm reads beside them twice as slow.
+ * A search leaves one processor to all others (http/search-concurrency.ts), so a statement must not take each of
+ * them.
  */
 function parallelWorkers(processors: number): number {
   return Math.min(2, Math.max(0, processors - 2))

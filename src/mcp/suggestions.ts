@@ -1,6 +1,6 @@
-import { keptBriefly } from '../search/kept-briefly.ts'
 import type { FrameQuery, LibrarySearch, Loosened, TechniqueDocument } from '../search/library-search.ts'
 import { MOST_LOOSENED } from '../search/limits.ts'
+import { ttlCached } from '../search/ttl-cache.ts'
 import { plural } from './present.ts'
 
 /** What suggestions are made from. The vocabulary is kept: an empty answer costs hardly more than the search. */
@@ -10,7 +10,7 @@ export interface Advisor {
 }
 
 export function openAdvisor(search: LibrarySearch): Advisor {
-  return { search, vocabulary: keptBriefly(() => search.techniques()) }
+  return { search, vocabulary: ttlCached(() => search.techniques()) }
 }
 
 /**

@@ -28,8 +28,8 @@ export interface BreakerOptions {
 /**
  * Decides which of two engines is asked. The second answers what the first fails at or is late with. It answers
  * everything after a failure and after three late answers of ten. It also does after one late answer, if the first
- * leaves a probe unanswered too. That lasts until a probe in the background succeeds. Who waits when that begins is
- * answered at once. An AppError is the caller's mistake and no failure.
+ * leaves a probe unanswered too. That lasts until a probe in the background succeeds. Pending callers fail over
+ * immediately. An AppError is the caller's mistake and no failure.
  */
 export class CircuitBreaker {
   #isAway = false
@@ -68,7 +68,7 @@ export class CircuitBreaker {
       if (error instanceof AppError) throw error
       // Concurrent requests that fail together are one failure. Only failed probes lengthen the rest.
       if (!this.#isAway) this.#failed(error)
-      // Whoever has waited once must find the verdict with the next question.
+      // A caller waits for the probe at most once.
       const [answer] = await Promise.all([second(), this.#probing])
       return answer
     }

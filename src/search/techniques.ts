@@ -1,6 +1,6 @@
-import { keptBriefly } from './kept-briefly.ts'
 import type { FrameFilters, TechniqueDocument } from './library-search.ts'
 import { type NamedWords, techniqueWords } from './text/named-words.ts'
+import { ttlCached } from './ttl-cache.ts'
 
 /** The present slug of a technique that may have been renamed or merged; undefined for an unknown one. */
 export function currentSlug(vocabulary: readonly TechniqueDocument[], slug: string): string | undefined {
@@ -22,5 +22,5 @@ export async function withCurrentSlugs<Q extends { filters: FrameFilters }>(
 
 /** What the techniques of a library are called. */
 export function openTechniqueWords(load: () => Promise<readonly TechniqueDocument[]>): () => Promise<NamedWords> {
-  return keptBriefly(() => load().then(techniqueWords))
+  return ttlCached(() => load().then(techniqueWords))
 }

@@ -1,22 +1,14 @@
-import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { CompressibleBody, preferredEncoding, sendBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import type { VersionedCache } from '../http/versioned-cache.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
-
-interface CrawlersDeps {
-  search: LibrarySearch
-  limits: RateLimits
-  kept: VersionedCache<object>
-  publicUrl: string
-}
+import type { PageDeps } from './page-deps.ts'
 
 /** The newest videos lead to the rest: a longer list would cost too much for one request. */
 const VIDEOS = 1_000
 
 /** `/robots.txt` and `/sitemap.xml`. Pages of a person, and the endless addresses of filters, are not for crawlers. */
-export function crawlersRouter({ search, limits, kept, publicUrl }: CrawlersDeps): Routes {
+export function crawlersRouter({ search, limits, kept, publicUrl }: PageDeps): Routes {
   const router = openRoutes()
   const robots = [
     'User-agent: *',

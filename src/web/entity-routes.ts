@@ -1,36 +1,24 @@
 import { notFound } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
-import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import type { Logger } from '../logger.ts'
 import { readPageParameters } from '../parameters.ts'
 import type { FrameFilters, FramePage, LibrarySearch } from '../search/library-search.ts'
 import { currentSlug } from '../search/techniques.ts'
 import { plainName, requirePublicId } from '../views/parameter-values.ts'
-import type { Assets } from './assets.ts'
 import { brandPage, brandsPage, techniquePage, techniquesPage } from './entity-pages.ts'
 import { openGraph } from './layout.ts'
+import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
-import type { SharedPages } from './shared-pages.ts'
 import { videoPage } from './video-page.ts'
 import { capitalized, counted } from './words.ts'
-
-export interface EntityRoutesDeps {
-  assets: Assets
-  pages: SharedPages
-  search: LibrarySearch
-  limits: RateLimits
-  logger: Logger
-  publicUrl: string
-}
 
 const BRANDS = 60
 const VIDEOS = 60
 const BEST = 24
 
 /** Videos, brands and techniques. */
-export function entityRouter(deps: EntityRoutesDeps): Routes {
+export function entityRouter(deps: PageDeps): Routes {
   const { assets, pages, search, limits, logger, publicUrl } = deps
   const router = openRoutes()
   const limit = limitOpenReads(limits, { points: POINTS.search })
@@ -93,7 +81,7 @@ export function entityRouter(deps: EntityRoutesDeps): Routes {
 
 const listParameters = { after: { schema: plainName(4_000), description: 'The cursor of the page before.' } }
 
-type TechniqueRoutesDeps = EntityRoutesDeps & {
+type TechniqueRoutesDeps = PageDeps & {
   limit: ReturnType<typeof limitOpenReads>
   common: { modules: readonly string[] }
 }

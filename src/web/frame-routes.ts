@@ -3,38 +3,21 @@ import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { contextOf } from '../http/edge.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
-import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import type { TakeTurn } from '../http/turns.ts'
-import type { VersionedCache } from '../http/versioned-cache.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
 import { savedAmong } from '../library/collections/saves.ts'
-import type { Logger } from '../logger.ts'
 import { readPageParameters } from '../parameters.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { requirePublicId } from '../views/parameter-values.ts'
-import type { Assets } from './assets.ts'
 import type { FrameActions } from './frame-actions.ts'
 import { altOf } from './frame-card.ts'
 import { type FrameData, framePage } from './frame-page.ts'
 import { sessionCookie, type Visitor, visitorOf } from './guard.ts'
 import { layout, openGraph, type Page, sendPage } from './layout.ts'
+import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
-import type { SharedPages } from './shared-pages.ts'
 import { clock } from './words.ts'
-
-export interface FrameRoutesDeps {
-  db: Db
-  assets: Assets
-  pages: SharedPages
-  search: LibrarySearch
-  kept: VersionedCache<object>
-  takeTurn: TakeTurn
-  limits: RateLimits
-  logger: Logger
-  publicUrl: string
-}
 
 /** Frames shown before a frame, and after it. */
 const AROUND = 8
@@ -42,7 +25,7 @@ const SIMILAR = 18
 const MOST_BOARDS = 200
 
 /** `/frames/{id}`: shared by those without a session, and with what they may do for everyone else. */
-export function frameRouter(deps: FrameRoutesDeps): Routes {
+export function frameRouter(deps: PageDeps): Routes {
   const { db, assets, pages, search, kept, takeTurn, limits, logger, publicUrl } = deps
   const router = openRoutes()
   const cookie = sessionCookie(publicUrl)

@@ -8,25 +8,16 @@ import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { markAccountDeleted } from '../library/accounts/accounts.ts'
 import { createKey, listDeadKeys, listKeys, listLiveKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
-import type { Logger } from '../logger.ts'
-import type { Assets } from './assets.ts'
 import { formBody, fromOurPages, requireFormVisitor, requireVisitor, sessionCookie, type Visitor } from './guard.ts'
 import { html } from './html.ts'
 import { CreateForm, givenKey, RotateForm } from './key-forms.ts'
 import { type KeysView, keysPage } from './keys-view.ts'
 import { layout, sendPage } from './layout.ts'
+import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
 
-export interface KeysPageDeps {
-  db: Db
-  assets: Assets
-  limits: RateLimits
-  logger: Logger
-  publicUrl: string
-}
-
 /** `/keys`: create, see, rotate and revoke API keys. */
-export function keysPageRouter(deps: KeysPageDeps): Routes {
+export function keysPageRouter(deps: PageDeps): Routes {
   const { db, assets, limits, logger, publicUrl } = deps
   const router = openRoutes()
   const cookie = sessionCookie(publicUrl)
@@ -103,7 +94,7 @@ const ACCOUNT_DELETED = html`<section class="narrow card">
 </section>`
 
 async function showKeys(
-  { db, assets, limits, publicUrl }: KeysPageDeps,
+  { db, assets, limits, publicUrl }: PageDeps,
   res: Response,
   view: KeysView,
   status = 200,

@@ -1,33 +1,20 @@
 import { z } from 'zod'
-import type { Db } from '../db/client.ts'
 import { contextOf } from '../http/edge.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
-import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { CompressibleBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import type { VersionedCache } from '../http/versioned-cache.ts'
 import { findSharedBoard } from '../library/collections/board-settings.ts'
 import { BOARD_PAGE, loadFoundBoard, PIN_CURSOR } from '../library/collections/boards.ts'
-import type { Logger } from '../logger.ts'
 import { type Parameters, readPageParameters } from '../parameters.ts'
-import { type CollectionDeps, type PinnedFrame, toBoardWithItems } from '../views/collections.ts'
-import type { Assets } from './assets.ts'
+import { type PinnedFrame, toBoardWithItems } from '../views/collections.ts'
 import { type Html, html, safeUrl } from './html.ts'
 import { layout, sendPage } from './layout.ts'
+import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
 import { clock, counted } from './words.ts'
 
-export interface SharedBoardDeps extends CollectionDeps {
-  db: Db
-  assets: Assets
-  limits: RateLimits
-  logger: Logger
-  /** Finished pages, by the state of the board. */
-  kept: VersionedCache<object>
-}
-
 /** `/shared/{token}`: a board for everyone with its link. Never cached or indexed; no other site sees the link. */
-export function sharedBoardRouter({ db, assets, limits, logger, search, publicUrl, kept }: SharedBoardDeps): Routes {
+export function sharedBoardRouter({ db, assets, limits, logger, search, publicUrl, kept }: PageDeps): Routes {
   const router = openRoutes()
 
   router.get('/shared/:token', async (req, res) => {

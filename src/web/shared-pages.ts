@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import { contextOf } from '../http/edge.ts'
 import { CompressibleBody } from '../http/response-body.ts'
-import type { TakeTurn } from '../http/turns.ts'
+import type { TakeTurn } from '../http/search-concurrency.ts'
 import type { VersionedCache } from '../http/versioned-cache.ts'
 import type { Assets } from './assets.ts'
 import { setPageCache, type ViewerOf } from './guard.ts'

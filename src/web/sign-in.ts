@@ -2,7 +2,6 @@ import type { Request, Response } from 'express'
 import type { Db } from '../db/client.ts'
 import { contextOf } from '../http/edge.ts'
 import { LINK_POINTS } from '../http/rate-limit/budgets.ts'
-import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { parseEmail } from '../library/accounts/accounts.ts'
@@ -14,10 +13,6 @@ import {
   redeemSignInCode,
 } from '../library/accounts/sessions.ts'
 import { sha256 } from '../library/ids.ts'
-import type { Logger } from '../logger.ts'
-import type { Mailer } from '../outbound/mailer.ts'
-import type { Plan } from '../vocabulary.ts'
-import type { Assets } from './assets.ts'
 import {
   formBody,
   fromOurPages,
@@ -32,21 +27,9 @@ import {
 } from './guard.ts'
 import type { Html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
+import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
 import { confirmForm, type Delivery, sentPage, sentTitle, signInForm, signInMail, signOutForm } from './sign-in-view.ts'
-
-export interface SignInDeps {
-  db: Db
-  assets: Assets
-  limits: RateLimits
-  logger: Logger
-  publicUrl: string
-  /** The plan of accounts that a sign-in creates; null where sign-up is off. */
-  signup: Plan | null
-  mailer: Mailer | undefined
-  /** Prints the link in development without a mail server. Never set in production. */
-  printLink: ((line: string) => void) | undefined
-}
 
 /** The code follows `#`, which browsers never send: no log and no Referer contains it. */
 export function signInUrl(publicUrl: string, code: string): string {
@@ -54,7 +37,7 @@ export function signInUrl(publicUrl: string, code: string): string {
 }
 
 /** Signing in by a link, and signing out. */
-export function signInRouter(deps: SignInDeps): Routes {
+export function signInRouter(deps: PageDeps): Routes {
   const { db, assets, limits, logger, publicUrl } = deps
   const router = openRoutes()
   const cookie = sessionCookie(publicUrl)
@@ -104,12 +87,12 @@ export function signInRouter(deps: SignInDeps): Routes {
   return router
 }
 
-function deliveryOf({ mailer, printLink }: SignInDeps): Delivery {
+function deliveryOf({ mailer, printLink }: PageDeps): Delivery {
   if (mailer) return 'mail'
   return printLink ? 'terminal' : 'nothing'
 }
 
-async function askForLink(deps: SignInDeps, req: Request, res: Response): Promise<void> {
+async function askForLink(deps: PageDeps, req: Request, res: Response): Promise<void> {
   const { limits, logger } = deps
   await limits.consume('links', contextOf(req).address, 1)
   const given = String((req.body as { email?: unknown } | undefined)?.email ?? '')
@@ -134,7 +117,7 @@ function tryParseEmail(given: string): string | undefined {
   }
 }
 
-async function sendLink({ db, signup, publicUrl, mailer, printLink }: SignInDeps, email: string): Promise<void> {
+async function sendLink({ db, signup, publicUrl, mailer, printLink }: PageDeps, email: string): Promise<void> {
   const made = await createSignInCode(db, { email, newPlan: signup })
   if (!made) return
   const url = signInUrl(publicUrl, made.code)
@@ -142,7 +125,7 @@ async function sendLink({ db, signup, publicUrl, mailer, printLink }: SignInDeps
   else printLink?.(`Sign-in link for ${made.email}: ${url}`)
 }
 
-async function confirm(deps: SignInDeps, cookie: SessionCookie, req: Request, res: Response): Promise<void> {
+async function confirm(deps: PageDeps, cookie: SessionCookie, req: Request, res: Response): Promise<void> {
   const { db, limits } = deps
   await limits.consume('links', contextOf(req).address, 1)
   const code = String((req.body as { code?: unknown } | undefined)?.code ?? '')
@@ -174,13 +157,13 @@ function takeWayBack(req: Request, res: Response): string | undefined {
   }
 }
 
-function sendConfirm(deps: SignInDeps, res: Response, error?: string): void {
+function sendConfirm(deps: PageDeps, res: Response, error?: string): void {
   const status = error === undefined ? 200 : 400
   send(deps, res, { title: 'Confirm', body: confirmForm(error), status, modules: ['sign-in.js'] })
 }
 
 function send(
-  { assets, publicUrl }: SignInDeps,
+  { assets, publicUrl }: PageDeps,
   res: Response,
   { status, ...page }: { title: string; body: Html; status?: number; modules?: readonly string[] },
 ): void {

@@ -1,28 +1,14 @@
 import { contextOf } from '../http/edge.ts'
-import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { CompressibleBody, sendJson } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import type { TakeTurn } from '../http/turns.ts'
-import type { VersionedCache } from '../http/versioned-cache.ts'
-import type { Logger } from '../logger.ts'
 import { readParameters } from '../parameters.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { freeText } from '../views/parameter-values.ts'
-import type { Assets } from './assets.ts'
 import { wantsJson } from './guard.ts'
+import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
 import { capitalized, counted } from './words.ts'
-
-export interface SuggestDeps {
-  assets: Assets
-  search: LibrarySearch
-  kept: VersionedCache<object>
-  takeTurn: TakeTurn
-  limits: RateLimits
-  logger: Logger
-  publicUrl: string
-}
 
 /** Of each kind. */
 const MOST = 4
@@ -38,7 +24,7 @@ interface Suggestion {
 }
 
 /** `/web/suggest?q=`: techniques, brands and videos whose names match the typed text. It never searches frames. */
-export function suggestRouter({ assets, search, kept, takeTurn, limits, logger, publicUrl }: SuggestDeps): Routes {
+export function suggestRouter({ assets, search, kept, takeTurn, limits, logger, publicUrl }: PageDeps): Routes {
   const router = openRoutes()
   router.get('/web/suggest', limitOpenReads(limits), async (req, res, next) => {
     // The address typed into a browser is no page.

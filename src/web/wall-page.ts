@@ -1,44 +1,26 @@
-import type { Db } from '../db/client.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
-import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import type { VersionedCache } from '../http/versioned-cache.ts'
 import { samplePalettes } from '../library/frames/palettes.ts'
 import { findUnderWay } from '../library/videos/under-way.ts'
-import type { Logger } from '../logger.ts'
 import { canonicalKey, readPageParameters } from '../parameters.ts'
 import { distance, toOklab } from '../search/color.ts'
-import { keptBriefly } from '../search/kept-briefly.ts'
-import type { FramePage, LibrarySearch } from '../search/library-search.ts'
+import type { FramePage } from '../search/library-search.ts'
+import { ttlCached } from '../search/ttl-cache.ts'
 import { toFrameQuery } from '../views/frame-query.ts'
-import type { Assets } from './assets.ts'
+import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
-import type { SharedPages } from './shared-pages.ts'
 import { omit, type WallValues, wallParameters } from './wall-address.ts'
 import { wallPage } from './wall-view.ts'
 import { counted } from './words.ts'
 
-export interface WallDeps {
-  db: Db
-  assets: Assets
-  pages: SharedPages
-  search: LibrarySearch
-  kept: VersionedCache<object>
-  limits: RateLimits
-  logger: Logger
-  publicUrl: string
-  /** The canonical key of a pasted video address; undefined for anything else. */
-  sourceKeyOf(term: string): string | undefined
-}
-
 /** `/`: the wall. */
-export function wallRouter(deps: WallDeps): Routes {
+export function wallRouter(deps: PageDeps): Routes {
   const { db, assets, pages, search, limits, logger, publicUrl } = deps
   const router = openRoutes()
   const loadFrames = framesLoader(deps)
   const loadColors = colorsLoader(deps)
-  const underWayNow = keptBriefly(() => findUnderWay(db))
+  const underWayNow = ttlCached(() => findUnderWay(db))
 
   router.get('/', limitOpenReads(limits, { points: POINTS.search }), async (req, res) => {
     const values = readPageParameters(req.originalUrl, wallParameters)
@@ -75,13 +57,13 @@ function describeLibrary({ total = 0 }: FramePage): string {
 }
 
 /** The colours of the library, once for each version of the read model. */
-function colorsLoader({ db, kept }: Pick<WallDeps, 'db' | 'kept'>) {
+function colorsLoader({ db, kept }: Pick<PageDeps, 'db' | 'kept'>) {
   return async () =>
     (await kept.getOrLoad('colours of the library', async () => colorsOf(await samplePalettes(db)))).value
 }
 
 /** Pages of frames. All pages of one set of filters share their counts, which cost more than the frames. */
-function framesLoader({ search, kept }: Pick<WallDeps, 'search' | 'kept'>) {
+function framesLoader({ search, kept }: Pick<PageDeps, 'search' | 'kept'>) {
   return async (values: WallValues): Promise<FramePage> => {
     const query = toFrameQuery(values)
     let first: FramePage | undefined
@@ -97,7 +79,7 @@ function framesLoader({ search, kept }: Pick<WallDeps, 'search' | 'kept'>) {
 }
 
 /** The id of the video whose address was pasted into the search box. */
-async function findPastedVideo({ search, sourceKeyOf }: WallDeps, { q = '' }: WallValues): Promise<string | undefined> {
+async function findPastedVideo({ search, sourceKeyOf }: PageDeps, { q = '' }: WallValues): Promise<string | undefined> {
   const sourceKey = sourceKeyOf(q)
   if (sourceKey === undefined) return undefined
   const { videos } = await search.search({ q, limit: 1, sourceKey })

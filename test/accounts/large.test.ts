@@ -4,8 +4,8 @@ import { createBoard, listBoards, loadBoard } from '../../src/library/collection
 import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
 import {
   putBack,
-  removeBoardForNow,
-  removePinsForNow,
+  removeBoardWithUndo,
+  removePinsWithUndo,
   undoFrameReferences,
 } from '../../src/library/collections/removals.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
@@ -103,9 +103,9 @@ test('no transaction of the largest deeds writes more events than a full board h
   const all = lists.flatMap(({ frameIds }) => frameIds)
   const at = { accountId, boardId: (await createBoard(stores.db, { accountId, name: 'full' })).id }
   for (const { frameIds } of lists) await pinFrames(stores.db, { ...at, frameIds })
-  const pins = await removePinsForNow(stores.db, { ...at, frameIds: all.slice(1_000, 1_500) })
+  const pins = await removePinsWithUndo(stores.db, { ...at, frameIds: all.slice(1_000, 1_500) })
   await putBack(stores.db, { accountId, id: pins.undo! })
-  const board = await removeBoardForNow(stores.db, at)
+  const board = await removeBoardWithUndo(stores.db, at)
   expect(await putBack(stores.db, { accountId, id: board.undo })).toMatchObject({ frames: 5_000, lost: 0 })
   expect((await loadBoard(stores.db, at)).pins.map(({ frameId }) => frameId)).toEqual(all)
 

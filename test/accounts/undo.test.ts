@@ -4,9 +4,9 @@ import { createBoard, listBoards, loadBoard } from '../../src/library/collection
 import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
 import {
   putBack,
-  removeBoardForNow,
-  removePinsForNow,
-  removeSavesForNow,
+  removeBoardWithUndo,
+  removePinsWithUndo,
+  removeSavesWithUndo,
 } from '../../src/library/collections/removals.ts'
 import { listSaves, saveFrames } from '../../src/library/collections/saves.ts'
 import { openStores, type Stores } from '../support/stores.ts'
@@ -44,7 +44,7 @@ test('A1: an undo of many neighbours rewrites none of the pins that stayed, and 
   await pinFrame(stores.db, { ...at, frameId: frameIds[60]!, note: 'hold this' })
   const before = await loadBoard(stores.db, at)
   const gone = frameIds.slice(20, 120)
-  const { undo } = await removePinsForNow(stores.db, { ...at, frameIds: gone })
+  const { undo } = await removePinsWithUndo(stores.db, { ...at, frameIds: gone })
   const rows = () =>
     sql('select frame_id, xmin::text from board_items where board_id = $1 and frame_id <> all($2) order by 1', [
       boardId,
@@ -63,7 +63,7 @@ test('A1: an undo of many neighbours rewrites none of the pins that stayed, and 
 test('A1: pins come back to their places also where the board has no room and has changed meanwhile', async () => {
   const { at, accountId, boardId, frameIds } = await boardWith(12)
   const [a, b, c, d, e, f, ...rest] = frameIds as [string, string, string, string, string, string, ...string[]]
-  const { undo } = await removePinsForNow(stores.db, { ...at, frameIds: [a, c, d, e] })
+  const { undo } = await removePinsWithUndo(stores.db, { ...at, frameIds: [a, c, d, e] })
   await pinFrame(stores.db, { ...at, frameId: d, note: 'pinned anew' })
   await unpinFrames(stores.db, { ...at, frameIds: rest })
   await sql(
@@ -82,10 +82,10 @@ test('A1: pins come back to their places also where the board has no room and ha
 test('A6: a pin that was answered before its board goes comes back with the board', async () => {
   const { at, accountId, frameIds } = await boardWith(3)
   const late = (await seedFrames(stores.db, { count: 1 })).frameIds[0]!
-  let deleting: ReturnType<typeof removeBoardForNow> | undefined
+  let deleting: ReturnType<typeof removeBoardWithUndo> | undefined
   await stores.db.transaction(async (tx) => {
     await tx.execute(`select 1 from boards where id = '${at.boardId}' for update`)
-    deleting = removeBoardForNow(stores.db, at)
+    deleting = removeBoardWithUndo(stores.db, at)
     await untilOneWaits()
     await pinFrame(tx, { ...at, frameId: late })
   })
@@ -100,10 +100,10 @@ test('A6: a save that was answered before it is removed comes back too', async (
   const [early, late] = frameIds as [string, string]
   const at = { accountId: account.id }
   await saveFrames(stores.db, { ...at, frameIds: [early] })
-  let removing: ReturnType<typeof removeSavesForNow> | undefined
+  let removing: ReturnType<typeof removeSavesWithUndo> | undefined
   await stores.db.transaction(async (tx) => {
     await saveFrames(tx, { ...at, frameIds: [late] })
-    removing = removeSavesForNow(stores.db, { ...at, frameIds })
+    removing = removeSavesWithUndo(stores.db, { ...at, frameIds })
     await untilOneWaits()
   })
   const { undo } = await removing!
@@ -119,16 +119,16 @@ test('A9: an undo exceeds no limit of boards or pins, and waits until there is r
      select $1 || n, $1, 'b' || n, now() - interval '1 day' from generate_series(1, 999) n`,
     [accountId],
   )
-  const board = await removeBoardForNow(stores.db, at)
+  const board = await removeBoardWithUndo(stores.db, at)
   const extra = await createBoard(stores.db, { accountId, name: 'one more' })
   const full = { code: 'conflict', message: expect.stringContaining('1000 boards') }
   await expect(putBack(stores.db, { accountId, id: board.undo })).rejects.toMatchObject(full)
   expect((await listBoards(stores.db, accountId)).boards).toHaveLength(1_000)
-  await removeBoardForNow(stores.db, { accountId, boardId: extra.id })
+  await removeBoardWithUndo(stores.db, { accountId, boardId: extra.id })
   await putBack(stores.db, { accountId, id: board.undo })
   expect((await loadBoard(stores.db, at)).pins).toHaveLength(3)
 
-  const pins = await removePinsForNow(stores.db, { ...at, frameIds: frameIds.slice(0, 2) })
+  const pins = await removePinsWithUndo(stores.db, { ...at, frameIds: frameIds.slice(0, 2) })
   const { frameIds: others } = await seedFrames(stores.db, { count: 1_250 })
   for (let copy = 0; copy < 4; copy++) {
     const more = copy === 0 ? others : (await seedFrames(stores.db, { count: 1_250 })).frameIds
@@ -146,11 +146,11 @@ test('A9: an account whose plan has lapsed may undo, a removal is undone once, a
   const accountId = account.id
   const { frameIds } = await seedFrames(stores.db, { count: 2 })
   await saveFrames(stores.db, { accountId, frameIds })
-  const { undo } = await removeSavesForNow(stores.db, { accountId, frameIds: [frameIds[0]!] })
+  const { undo } = await removeSavesWithUndo(stores.db, { accountId, frameIds: [frameIds[0]!] })
   await setPlan(stores.db, { accountId, plan: 'free' })
   const attempts = await Promise.allSettled([1, 2, 3].map(() => putBack(stores.db, { accountId, id: undo! })))
   expect(attempts.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
-  const late = await removeSavesForNow(stores.db, { accountId, frameIds })
+  const late = await removeSavesWithUndo(stores.db, { accountId, frameIds })
   await sql(`update removals set at = now() - interval '25 hours' where id = $1`, [late.undo])
   const { account: other } = await seedAccount(stores.db)
   for (const [owner, id] of [

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import type { Db } from '../../src/db/client.ts'
-import { buryEvent } from '../../src/events/dead-events.ts'
+import { moveToDeadEvents } from '../../src/events/dead-events.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
 import { runIdempotently } from '../../src/library/accounts/idempotency.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
@@ -14,7 +14,7 @@ import { openBatch } from '../../src/library/annotator/vision-batches.ts'
 import { reserveCall, settleCall } from '../../src/library/annotator/vision-spending.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
-import { removeSavesForNow } from '../../src/library/collections/removals.ts'
+import { removeSavesWithUndo } from '../../src/library/collections/removals.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { takeStyle } from '../../src/library/evaluation/house-style.ts'
 import { correctFrame } from '../../src/library/frames/corrections.ts'
@@ -77,7 +77,7 @@ async function useAccount(db: Db, accountId: string): Promise<string> {
 
 async function collect(db: Db, accountId: string, frameIds: string[]): Promise<void> {
   await saveFrames(db, { accountId, frameIds })
-  await removeSavesForNow(db, { accountId, frameIds: frameIds.slice(0, 1) })
+  await removeSavesWithUndo(db, { accountId, frameIds: frameIds.slice(0, 1) })
   const { id: boardId } = await createBoard(db, { accountId, name: 'Airships' })
   await pinFrames(db, { accountId, boardId, frameIds })
 }
@@ -121,7 +121,9 @@ async function uploadInParts(db: Db, media: MediaStore, accountId: string): Prom
 async function failForGood(db: Db, accountId: string): Promise<FullLibrary['dead']> {
   const { rows } = await db.$client.query<{ id: string }>(`select id from events where type = 'board.created' limit 1`)
   const eventId = rows[0]!.id
-  await db.transaction((tx) => buryEvent(tx, { consumer: 'dispatch', eventId, error: 'a fault of ours', attempts: 10 }))
+  await db.transaction((tx) =>
+    moveToDeadEvents(tx, { consumer: 'dispatch', eventId, error: 'a fault of ours', attempts: 10 }),
+  )
   await using receiver = await openWebhookReceiver(status(500))
   const { endpoint, secret } = await db.transaction((tx) =>
     createEndpoint(

@@ -31,7 +31,7 @@ const MAX_NAME = 80
 
 const PREFIX = 'flk_live_'
 /** The brand and the first four random characters: enough to tell keys apart, far too few to guess one. */
-const TOLD_BY = PREFIX.length + 4
+const VISIBLE_PREFIX_LENGTH = PREFIX.length + 4
 const WELL_FORMED = /^flk_live_[0-9A-Za-z]{38}$/
 
 /** What is shown of a key after its creation. The key itself is not stored. */
@@ -79,7 +79,7 @@ export function isWellFormedKey(text: string): boolean {
 
 /** The first characters of a well-formed key. Failed checks are counted by them. */
 export function prefixOf(text: string | undefined): string | undefined {
-  return text !== undefined && isWellFormedKey(text) ? text.slice(0, TOLD_BY) : undefined
+  return text !== undefined && isWellFormedKey(text) ? text.slice(0, VISIBLE_PREFIX_LENGTH) : undefined
 }
 
 interface AuthenticationRow {

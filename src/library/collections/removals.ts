@@ -31,7 +31,7 @@ export interface Removed {
 }
 
 /** Removes saves; `putBack` undoes it. */
-export async function removeSavesForNow(
+export async function removeSavesWithUndo(
   db: DbOrTx,
   { accountId, frameIds }: { accountId: string; frameIds: readonly string[] },
 ): Promise<Removed> {
@@ -57,7 +57,7 @@ const pinsOf = (boardId: string) => sql`
      from board_items where board_id = ${boardId}) placed`
 
 /** Unpins frames; `putBack` undoes it with note and position. @throws AppError not_found. */
-export async function removePinsForNow(
+export async function removePinsWithUndo(
   db: DbOrTx,
   { accountId, boardId, frameIds }: { accountId: string; boardId: string; frameIds: readonly string[] },
 ): Promise<Removed> {
@@ -74,7 +74,7 @@ export async function removePinsForNow(
 }
 
 /** Deletes a board; `putBack` undoes it, without the share link. @throws AppError not_found. */
-export async function removeBoardForNow(
+export async function removeBoardWithUndo(
   db: DbOrTx,
   { accountId, boardId }: { accountId: string; boardId: string },
 ): Promise<{ name: string; undo: string }> {

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { keptBriefly } from '../kept-briefly.ts'
 import type { Sense } from '../text/senses.ts'
+import { ttlCached } from '../ttl-cache.ts'
 import { type Executor, rowsOf } from './tables.ts'
 import { anyOf } from './tsquery.ts'
 
@@ -16,7 +16,7 @@ export interface Common {
 const KEPT_MS = 60_000
 
 export const openCommon = (db: Executor, many: number): (() => Promise<Common>) =>
-  keptBriefly(() => readCommon(db, many), KEPT_MS)
+  ttlCached(() => readCommon(db, many), KEPT_MS)
 
 async function readCommon(db: Executor, many: number): Promise<Common> {
   const rows = await rowsOf<{ word: string | null; n: number; frames: number }>(

@@ -4,7 +4,7 @@ import { type PinnedFrame, toPinnedFrames } from '../../views/collections.ts'
 import { counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html } from '../html.ts'
-import type { CollectionPagesDeps } from './collection-deps.ts'
+import type { PageDeps } from '../page-deps.ts'
 
 /** Pages between an action and its board: which board, which order, which link. */
 
@@ -42,7 +42,7 @@ const SHOWN = 12
 
 /** The order as it is, and the order with the visitor's move, to choose from. */
 export async function conflictPage(
-  deps: CollectionPagesDeps,
+  deps: PageDeps,
   wish: { visitor: Visitor; accountId: string; boardId: string; frameId: string; position: number },
 ): Promise<Html> {
   const { visitor, boardId, frameId, position } = wish

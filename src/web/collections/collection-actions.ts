@@ -14,21 +14,21 @@ import { BoardChanged, pinFrame, pinFrames, requirePin } from '../../library/col
 import {
   putBack,
   removalSize,
-  removeBoardForNow,
-  removePinsForNow,
-  removeSavesForNow,
+  removeBoardWithUndo,
+  removePinsWithUndo,
+  removeSavesWithUndo,
 } from '../../library/collections/removals.ts'
 import { savedAmong, saveFrames } from '../../library/collections/saves.ts'
 import { type Actions, type Asked, counted, type Fields, framesOf } from '../actions.ts'
 import { wantsJson } from '../guard.ts'
 import { html } from '../html.ts'
+import type { PageDeps } from '../page-deps.ts'
 import { chooseBoard, conflictPage, sharedNote } from './board-forms.ts'
-import type { CollectionPagesDeps } from './collection-deps.ts'
 
 const pointsOf = (fields: Fields) => pointsForFrames(fields.many('frame').length)
 
 /** What people do with saves: the form's `frame` fields name up to 500 frames. */
-export function addSaveActions(actions: Actions, { db }: CollectionPagesDeps): void {
+export function addSaveActions(actions: Actions, { db }: PageDeps): void {
   actions.action(
     '/web/saves',
     'pro',
@@ -50,7 +50,7 @@ export function addSaveActions(actions: Actions, { db }: CollectionPagesDeps): v
     '/web/unsaves',
     'person',
     async ({ visitor, fields }) => {
-      const { frameIds, undo } = await removeSavesForNow(db, {
+      const { frameIds, undo } = await removeSavesWithUndo(db, {
         accountId: visitor.account.id,
         frameIds: framesOf(fields),
       })
@@ -87,7 +87,7 @@ const boardOf = ({ visitor, param }: Pick<Asked, 'visitor' | 'param'>) => ({
 })
 
 /** What people do with a board as a whole. */
-export function addBoardActions(actions: Actions, { db, publicUrl }: CollectionPagesDeps): void {
+export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): void {
   actions.action(
     '/web/boards',
     'pro',
@@ -121,7 +121,7 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: CollectionP
     '/web/boards/:id/delete',
     'person',
     async (asked) => {
-      const { name, undo } = await removeBoardForNow(db, boardOf(asked))
+      const { name, undo } = await removeBoardWithUndo(db, boardOf(asked))
       return { json: { name, undo }, to: `/boards?undo=${undo}` }
     },
     { pointsOf: async (asked) => pointsForFrames(await boardSize(db, boardOf(asked))) },
@@ -149,7 +149,7 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: CollectionP
 }
 
 /** What people do with the frames of a board. */
-export function addPinActions(actions: Actions, deps: CollectionPagesDeps): void {
+export function addPinActions(actions: Actions, deps: PageDeps): void {
   const { db } = deps
 
   // `board` is an id, or `name` a board to find or make. Without either the answer asks which.
@@ -185,7 +185,7 @@ export function addPinActions(actions: Actions, deps: CollectionPagesDeps): void
     'person',
     async ({ visitor, fields }) => {
       const only = fields.one('only')
-      const { frameIds: unpinned, undo } = await removePinsForNow(db, {
+      const { frameIds: unpinned, undo } = await removePinsWithUndo(db, {
         accountId: visitor.account.id,
         boardId: fields.one('board'),
         frameIds: only === '' ? framesOf(fields) : [only],
@@ -206,7 +206,7 @@ export function addPinActions(actions: Actions, deps: CollectionPagesDeps): void
 }
 
 /** Moves a pin in the order that its owner saw. Where the board has changed, the answer shows both orders. */
-async function movePin(deps: CollectionPagesDeps, asked: Asked): ReturnType<Parameters<Actions['action']>[2]> {
+async function movePin(deps: PageDeps, asked: Asked): ReturnType<Parameters<Actions['action']>[2]> {
   const { db } = deps
   const { visitor, fields } = asked
   const { frameId, position } = moveOf(fields)
@@ -235,6 +235,6 @@ function moveOf(fields: Fields): { frameId: string; position: number } {
 }
 
 /** Moves and notes need an existing pin, so they never restore a removed one. @throws AppError not_found */
-async function requirePinned({ db }: CollectionPagesDeps, asked: Asked, frameId: string): Promise<void> {
+async function requirePinned({ db }: PageDeps, asked: Asked, frameId: string): Promise<void> {
   await requirePin(db, { ...boardOf(asked), frameId })
 }

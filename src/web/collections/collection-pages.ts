@@ -14,10 +14,10 @@ import { countSaves, listSaves } from '../../library/collections/saves.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
 import { toBoards, toBoardWithItems, toSavedFrames } from '../../views/collections.ts'
 import { type Actions, type Asked, actionRouter } from '../actions.ts'
+import type { PageDeps } from '../page-deps.ts'
 import { boardPage, noteForm } from './board-view.ts'
 import { boardsPage } from './boards-view.ts'
 import { addBoardActions, addPinActions, addSaveActions } from './collection-actions.ts'
-import type { CollectionPagesDeps } from './collection-deps.ts'
 import { addExports } from './exports.ts'
 import { savesPage } from './saves-view.ts'
 
@@ -37,13 +37,13 @@ const boardParameters = {
 } as const satisfies Parameters
 
 /** `/saves`, `/boards` and `/boards/{id}` of the signed-in person, their actions and exports. */
-export function collectionRouter(deps: CollectionPagesDeps): Routes {
+export function collectionRouter(deps: PageDeps): Routes {
   return actionRouter(deps, addPages, addSaveActions, addBoardActions, addPinActions, addExports)
 }
 
 type Seen = Omit<Asked, 'fields'>
 
-function addPages(actions: Actions, deps: CollectionPagesDeps): void {
+function addPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
 
   actions.page('/saves', 'person', async ({ visitor, req }) => {
@@ -76,7 +76,7 @@ function sendBoards(res: Response, stored: readonly BoardChoice[]): undefined {
   res.set('Cache-Control', 'no-store').json({ boards })
 }
 
-async function showBoard(deps: CollectionPagesDeps, { visitor, req, param }: Seen) {
+async function showBoard(deps: PageDeps, { visitor, req, param }: Seen) {
   const { db } = deps
   const { page = 1, note, ...told } = readParameters(req.originalUrl, boardParameters)
   const at = { accountId: visitor.account.id, boardId: param('id') }

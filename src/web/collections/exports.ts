@@ -17,7 +17,7 @@ import { type PinnedFrame, type SavedFrame, toBoards, toPinnedFrames, toSavedFra
 import { BATCH, CSV_HEAD, type ExportRow, sendDownload, toCsvLines, toExportRow } from '../../views/export.ts'
 import type { Actions, Asked } from '../actions.ts'
 import { type Html, html, safeUrl, trusted } from '../html.ts'
-import type { CollectionPagesDeps } from './collection-deps.ts'
+import type { PageDeps } from '../page-deps.ts'
 
 const parameters = {
   format: { schema: z.enum(['json', 'csv', 'zip']), description: 'json (default), csv, or zip with the images.' },
@@ -35,7 +35,7 @@ interface Exported {
 }
 
 /** `/saves/export` and `/boards/{id}/export`, on every plan. */
-export function addExports(actions: Actions, deps: CollectionPagesDeps): void {
+export function addExports(actions: Actions, deps: PageDeps): void {
   actions.page('/saves/export', 'person', async (asked) => {
     const accountId = asked.visitor.account.id
     return send(deps, asked, {
@@ -61,7 +61,7 @@ export function addExports(actions: Actions, deps: CollectionPagesDeps): void {
   })
 }
 
-async function* savedBatches(deps: CollectionPagesDeps, accountId: string): Batches {
+async function* savedBatches(deps: PageDeps, accountId: string): Batches {
   let after: string | undefined
   do {
     const { saves, next } = await listSaves(deps.db, accountId, { limit: BATCH, after })
@@ -70,7 +70,7 @@ async function* savedBatches(deps: CollectionPagesDeps, accountId: string): Batc
   } while (after !== undefined)
 }
 
-async function* pinnedBatches(deps: CollectionPagesDeps, board: { id: string }): Batches {
+async function* pinnedBatches(deps: PageDeps, board: { id: string }): Batches {
   for await (const pins of pinBatches(deps.db, board, BATCH)) yield await toPinnedFrames(deps, pins)
 }
 
@@ -80,7 +80,7 @@ async function* asRows(batches: Batches) {
 
 /** Checks, then pays, then loads: what is refused costs no work. */
 async function send(
-  deps: CollectionPagesDeps,
+  deps: PageDeps,
   { visitor, req, res }: Omit<Asked, 'fields'>,
   { size, load }: { size: () => Promise<number>; load: () => Promise<Exported> },
 ): Promise<undefined> {
@@ -104,7 +104,7 @@ async function send(
 
 /** One image is read at a time, when the client has taken the one before. */
 async function sendZip(
-  { readImage, publicUrl }: CollectionPagesDeps,
+  { readImage, publicUrl }: PageDeps,
   { res }: { req: Request; res: Response },
   { name, title, batches }: { name: string; title: string; batches: Batches },
 ): Promise<undefined> {

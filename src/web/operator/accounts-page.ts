@@ -5,7 +5,7 @@ import { type Parameters, readParameters } from '../../parameters.ts'
 import { type Actions, counted, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'
-import type { OperatorDeps } from './operator-deps.ts'
+import type { PageDeps } from '../page-deps.ts'
 import { ago, operatorHead } from './parts.ts'
 
 const PAGE = 50
@@ -18,7 +18,7 @@ const parameters = {
 const PlanForm = z.object({ plan: z.enum(['free', 'pro']) })
 
 /** `/operator/accounts`: plan, keys, last use, and who may come in. */
-export function addAccountPages(actions: Actions, { db }: OperatorDeps): void {
+export function addAccountPages(actions: Actions, { db }: PageDeps): void {
   actions.page('/operator/accounts', 'operator', async ({ visitor, req }) => {
     const { q, page = 1, ended } = readParameters(req.originalUrl, parameters)
     const { accounts, total } = await listAccountOverviews(db, { like: q, limit: PAGE, skip: (page - 1) * PAGE })

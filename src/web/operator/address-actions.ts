@@ -3,12 +3,12 @@ import { type CheckedAddress, checkAddresses, splitAddresses, submitAddresses } 
 import { type Actions, counted, type Fields, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html } from '../html.ts'
-import type { OperatorDeps } from './operator-deps.ts'
+import type { PageDeps } from '../page-deps.ts'
 
 const pointsOf = (fields: Fields) => pointsForFrames(fields.one('addresses').split(/\s+/).length)
 
 /** Addresses are told first and queued second. */
-export function addAddressActions(actions: Actions, { db, addresses: rules }: OperatorDeps): void {
+export function addAddressActions(actions: Actions, { db, addresses: rules }: PageDeps): void {
   actions.action(
     '/web/videos/check',
     'operator',

@@ -4,8 +4,8 @@ import { type Parameters, readParameters } from '../../parameters.ts'
 import { dayParameter, toDayRange } from '../../views/analytics.ts'
 import type { Actions } from '../actions.ts'
 import { html } from '../html.ts'
+import type { PageDeps } from '../page-deps.ts'
 import { analyticsView } from './analytics-view.ts'
-import type { OperatorDeps } from './operator-deps.ts'
 
 const parameters = {
   from: { schema: dayParameter, description: 'The first day.' },
@@ -15,7 +15,7 @@ const parameters = {
 const TOP = 12
 
 /** `/operator/analytics`: what people save and search, how long videos take, what the model costs. */
-export function addAnalyticsPage(actions: Actions, { db, search, assets }: OperatorDeps): void {
+export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageDeps): void {
   const sheet = (name: string) => html`<link rel="stylesheet" href="${assets.url(name)}">\n`
   actions.page('/operator/analytics', 'operator', async ({ req }) => {
     const range = toDayRange(readParameters(req.originalUrl, parameters))

@@ -18,7 +18,7 @@ import { type Parameters, readParameters } from '../../parameters.ts'
 import { ANNOTATED } from '../../vocabulary.ts'
 import { type Actions, type Asked, counted, type Fields } from '../actions.ts'
 import { type Html, html } from '../html.ts'
-import type { OperatorDeps } from './operator-deps.ts'
+import type { PageDeps } from '../page-deps.ts'
 import { operatorHead } from './parts.ts'
 import { agreementList, type Judged, reviewForm } from './review-view.ts'
 
@@ -42,7 +42,7 @@ function parsePlace(text: string | undefined): ReviewPlace | undefined {
 }
 
 /** `/operator/review`: the frames that need a look most, one at a time; `/operator/review/{id}`: one frame. */
-export function addReviewPages(actions: Actions, deps: OperatorDeps): void {
+export function addReviewPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
 
   actions.page('/operator/review', 'operator', async ({ visitor, req }) => {
@@ -82,7 +82,7 @@ ${kept !== undefined && keptNotice(kept, found.row.id)}<div id="review">${form}<
   addReviewActions(actions, deps)
 }
 
-async function takenBefore({ db }: OperatorDeps, taken: string | undefined): Promise<TakenValue[]> {
+async function takenBefore({ db }: PageDeps, taken: string | undefined): Promise<TakenValue[]> {
   if (taken === undefined) return []
   const [frame, attributes] = taken.split(':') as [string, string]
   return settersOf(db, (await frameToReview(db, frame)).row, attributes.split(','))
@@ -105,7 +105,7 @@ function keptNotice(kept: number, id: string): Html {
 const EMPTY = html`<p class="empty">Nothing waits for a look: every frame of the newest videos was reviewed.
 <a href="/operator/review">Begin again</a></p>`
 
-async function judgedOf(deps: OperatorDeps, { row, proposed }: Pick<ReviewFrame, 'row' | 'proposed'>): Promise<Judged> {
+async function judgedOf(deps: PageDeps, { row, proposed }: Pick<ReviewFrame, 'row' | 'proposed'>): Promise<Judged> {
   const { active } = await loadVocabulary(deps.db)
   const video = await findVideo(deps.db, row.videoId)
   const image = await imageOf(deps, { row })
@@ -118,7 +118,7 @@ async function judgedOf(deps: OperatorDeps, { row, proposed }: Pick<ReviewFrame,
   }
 }
 
-async function imageOf({ search, publicUrl }: OperatorDeps, { row }: Pick<ReviewFrame, 'row'>): Promise<string> {
+async function imageOf({ search, publicUrl }: PageDeps, { row }: Pick<ReviewFrame, 'row'>): Promise<string> {
   const [document] = await search.framesByIds([row.id])
   return document ? publicUrl + document.image_path : ''
 }
@@ -127,7 +127,7 @@ async function imageOf({ search, publicUrl }: OperatorDeps, { row }: Pick<Review
 const valuesOf = (fields: Fields, names: readonly string[]) =>
   Object.fromEntries(names.filter((name) => fields.one(name) !== '').map((name) => [name, fields.one(name)]))
 
-function addReviewActions(actions: Actions, { db }: OperatorDeps): void {
+function addReviewActions(actions: Actions, { db }: PageDeps): void {
   actions.action('/web/review/:id', 'operator', async ({ visitor, fields, param }) => {
     const at = { frameId: param('id'), accountId: visitor.account.id }
     const { locked, taken } = await acceptReview(db, { ...at, values: valuesOf(fields, REVIEWED) })

@@ -8,11 +8,11 @@ import { listEndpoints } from '../../library/webhooks/endpoints.ts'
 import type { JobCounts } from '../../queue/job-counts.ts'
 import { type Actions, counted } from '../actions.ts'
 import { type Html, html } from '../html.ts'
-import type { OperatorDeps } from './operator-deps.ts'
+import type { PageDeps } from '../page-deps.ts'
 import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
 
 /** `/operator/system`: queues, the model, readers of the event log, webhooks, disk. Numbers lead to what they count. */
-export function addSystemPage(actions: Actions, deps: OperatorDeps): void {
+export function addSystemPage(actions: Actions, deps: PageDeps): void {
   const { db, store, countJobs, budgetPerDay } = deps
   actions.page('/operator/system', 'operator', async () => {
     const [queues, annotator, errors, lag, outages, held, receivers, room, bytes] = await Promise.all([

@@ -16,7 +16,7 @@ import {
 import { requireSlug, toSlug } from '../../library/techniques/vocabulary.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
 import type { Actions, Fields } from '../actions.ts'
-import type { OperatorDeps } from './operator-deps.ts'
+import type { PageDeps } from '../page-deps.ts'
 import { mergePage, type Pictures, techniquePage, techniquesPage } from './techniques-view.ts'
 
 const parameters = {
@@ -24,7 +24,7 @@ const parameters = {
 } as const satisfies Parameters
 
 /** `/operator/techniques`: the vocabulary and what models proposed outside of it. */
-export function addTechniquePages(actions: Actions, deps: OperatorDeps): void {
+export function addTechniquePages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
   actions.page('/operator/techniques', 'operator', async ({ visitor, req }) => {
     const [usages, suggestions] = await Promise.all([listTechniqueUsage(db), listSuggestions(db)])
@@ -53,7 +53,7 @@ export function addTechniquePages(actions: Actions, deps: OperatorDeps): void {
 /** Suggestions of one page, the most frequent first. */
 const SUGGESTIONS = 50
 
-async function picturesOf({ search, publicUrl }: OperatorDeps, ids: readonly string[]): Promise<Pictures> {
+async function picturesOf({ search, publicUrl }: PageDeps, ids: readonly string[]): Promise<Pictures> {
   const documents = await search.framesByIds([...new Set(ids)])
   return new Map(
     documents.map(({ id, thumb_path, caption }) => [id, { url: publicUrl + thumb_path, alt: caption ?? '' }]),
@@ -73,7 +73,7 @@ function textsOf(fields: Fields) {
   }
 }
 
-function addChanges(actions: Actions, { db }: OperatorDeps): void {
+function addChanges(actions: Actions, { db }: PageDeps): void {
   actions.action('/web/techniques', 'operator', async ({ fields }) => {
     const texts = textsOf(fields)
     const { slug } = await addTechnique(db, { ...texts, slug: fields.one('slug') || toSlug(texts.name) })
@@ -110,7 +110,7 @@ function addChanges(actions: Actions, { db }: OperatorDeps): void {
   })
 }
 
-function addSuggestionActions(actions: Actions, { db }: OperatorDeps): void {
+function addSuggestionActions(actions: Actions, { db }: PageDeps): void {
   actions.action('/web/suggestions/:slug/dismiss', 'operator', async ({ param }) => {
     await dismissSuggestion(db, param('slug'))
     return { json: { ok: true }, to: `/operator/techniques?dismissed=${param('slug')}` }

@@ -14,7 +14,7 @@ import {
   type Upload,
 } from '../../library/videos/uploads.ts'
 import type { Actions, Asked } from '../actions.ts'
-import type { OperatorDeps } from './operator-deps.ts'
+import type { PageDeps } from '../page-deps.ts'
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
 const text = z
@@ -37,7 +37,7 @@ function toJson({ id, filename, bytes, partBytes, parts, received, videoId }: Up
  * Files in parts, for operators' scripts: begin, put each part, finish. An unfinished upload of the same bytes goes on
  * where it stopped, in any process. No request is larger than a part.
  */
-export function addUploadActions(actions: Actions, deps: OperatorDeps): void {
+export function addUploadActions(actions: Actions, deps: PageDeps): void {
   const { db, store, limits, maxUploadBytes: maxBytes } = deps
   const whose = ({ visitor, param }: Pick<Asked, 'visitor' | 'param'>) => ({
     accountId: visitor.account.id,

@@ -11,7 +11,7 @@ import { submitUpload } from '../../library/videos/submit.ts'
 import { reportVideos } from '../../library/videos/video-status.ts'
 import { type Actions, type Asked, counted, type Fields } from '../actions.ts'
 import { wantsJson } from '../guard.ts'
-import type { OperatorDeps } from './operator-deps.ts'
+import type { PageDeps } from '../page-deps.ts'
 import { type AgainChoice, deletePage, reannotatePage, refusedPage } from './videos-view.ts'
 
 const MAX_VIDEOS = 500
@@ -35,7 +35,7 @@ function wishOf(fields: Fields): Wish {
 }
 
 /** What operators do with one video or many. What deletes or costs says so first. */
-export function addVideoActions(actions: Actions, deps: OperatorDeps): void {
+export function addVideoActions(actions: Actions, deps: PageDeps): void {
   const points = (fields: Fields) => Math.max(1, fields.many('video').length) * POINTS.write
   actions.action('/web/operator/videos', 'operator', (asked) => act(deps, asked, wishOf(asked.fields)), { points })
   addPlainUpload(actions, deps)
@@ -43,7 +43,7 @@ export function addVideoActions(actions: Actions, deps: OperatorDeps): void {
 
 type Done = Awaited<ReturnType<Parameters<Actions['action']>[2]>>
 
-async function act(deps: OperatorDeps, asked: Asked, wish: Wish): Promise<Done> {
+async function act(deps: PageDeps, asked: Asked, wish: Wish): Promise<Done> {
   const { db } = deps
   const { visitor, fields } = asked
   const { act, ids, sure } = wish
@@ -84,7 +84,7 @@ export function noticeOf({ done, n, queued }: { done?: string; n?: number; queue
   return `${counted(n, what)} ${ACTS[done as Act]}.`
 }
 
-async function againPage({ db }: OperatorDeps, visitor: Asked['visitor'], ids: readonly string[]) {
+async function againPage({ db }: PageDeps, visitor: Asked['visitor'], ids: readonly string[]) {
   const active = await requireAnnotator(db)
   const choose = async (filter: ReannotationFilter): Promise<AgainChoice> => {
     const { frames, locked_frames: locked } = await sizeOfReannotation(db, active.version, filter)
@@ -96,7 +96,7 @@ async function againPage({ db }: OperatorDeps, visitor: Asked['visitor'], ids: r
 }
 
 /** A file in one request, for pages without script. The session's token is a field of the form. */
-function addPlainUpload(actions: Actions, { db, store, limits, maxUploadBytes: maxBytes }: OperatorDeps): void {
+function addPlainUpload(actions: Actions, { db, store, limits, maxUploadBytes: maxBytes }: PageDeps): void {
   actions.form(
     '/web/videos/file',
     'operator',

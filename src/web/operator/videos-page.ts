@@ -7,8 +7,8 @@ import { countByStatus, listVideos, reportVideo } from '../../library/videos/vid
 import { type Parameters, readParameters } from '../../parameters.ts'
 import type { Actions } from '../actions.ts'
 import { type Html, html } from '../html.ts'
+import type { PageDeps } from '../page-deps.ts'
 import { openLiveVideos } from './live-videos.ts'
-import type { OperatorDeps } from './operator-deps.ts'
 import { ago } from './parts.ts'
 import { noticeOf } from './video-actions.ts'
 import { SHOWN, type ShownList, VIDEOS_PAGE, videoPage, videosPage } from './videos-view.ts'
@@ -23,7 +23,7 @@ const parameters = {
 } as const satisfies Parameters
 
 /** `/operator`, `/operator/videos/{id}` and their live changes. */
-export function addVideoPages(actions: Actions, deps: OperatorDeps): void {
+export function addVideoPages(actions: Actions, deps: PageDeps): void {
   const { db, maxUploadBytes, assets, streams } = deps
   const live = openLiveVideos(deps)
   const guard = (holders: readonly string[]) => operatorSessions(db, holders)
@@ -75,7 +75,7 @@ export function addVideoPages(actions: Actions, deps: OperatorDeps): void {
 }
 
 /** Why frames cannot be described as they should be, and what to do. */
-async function problemOf({ db, hasModel }: OperatorDeps): Promise<Html | false> {
+async function problemOf({ db, hasModel }: PageDeps): Promise<Html | false> {
   const { problem } = await findAnnotatorStatus(db)
   if (problem)
     return html`<p class="notice" role="status">Frames cannot be described: ${problem.message}

@@ -4,7 +4,7 @@ import { openAdmission } from '../db/client.ts'
 /** Runs an act in the turn of a subject. @throws AppError unavailable */
 export type TakeTurn = <T>(subject: string, act: () => Promise<T>) => Promise<T>
 
-/** Of the 16 connections this leaves some for key checks and for the version of the read model. */
+/** Leaves 4 of the 16 connections for key checks and for the version of the read model. */
 const MAX = 12
 const WAIT_MS = 10_000
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openTurns } from './turns.ts'
+import { openTurns } from './search-concurrency.ts'
 
 test('one address runs a few searches at a time, and another is next however many of the first wait', async () => {
   const takeTurn = openTurns({ ofOne: 2 })

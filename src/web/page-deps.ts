@@ -1,0 +1,51 @@
+import type { Db } from '../db/client.ts'
+import type { LogTail } from '../events/tail.ts'
+import type { EventStreams } from '../http/event-stream.ts'
+import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import type { LongAnswers } from '../http/response-body.ts'
+import type { TakeTurn } from '../http/search-concurrency.ts'
+import type { VersionedCache } from '../http/versioned-cache.ts'
+import type { AddressRules } from '../library/videos/addresses.ts'
+import type { Logger } from '../logger.ts'
+import type { MediaStore } from '../media/media-store.ts'
+import type { Mailer } from '../outbound/mailer.ts'
+import type { JobCounts } from '../queue/job-counts.ts'
+import type { LibrarySearch } from '../search/library-search.ts'
+import type { Plan } from '../vocabulary.ts'
+import type { Assets } from './assets.ts'
+import type { SharedPages } from './shared-pages.ts'
+
+/** What the pages share. Each takes the few that it needs. */
+export interface PageDeps {
+  publicUrl: string
+  search: LibrarySearch
+  db: Db
+  assets: Assets
+  pages: SharedPages
+  limits: RateLimits
+  logger: Logger
+  takeTurn: TakeTurn
+  /** Finished pages, and what they are made of. */
+  kept: VersionedCache<object>
+  longAnswers: LongAnswers
+  /** An image by its public path, for exports. */
+  readImage: (path: string) => Promise<Buffer | undefined>
+  /** The canonical key of a pasted video address; undefined for anything else. */
+  sourceKeyOf(term: string): string | undefined
+  /** The plan of accounts that a sign-in creates; null where sign-up is off. */
+  signup: Plan | null
+  mailer: Mailer | undefined
+  /** Prints the link in development without a mail server. Never set in production. */
+  printLink: ((line: string) => void) | undefined
+  store: MediaStore
+  maxUploadBytes: number
+  addresses: AddressRules
+  tail: LogTail
+  streams: EventStreams
+  /** Whether a vision model is set for this process. */
+  hasModel: boolean
+  /** US dollars a day for the model; undefined without a limit. */
+  budgetPerDay: number | undefined
+  /** What the queues hold. @throws where Redis does not answer. */
+  countJobs: () => Promise<readonly JobCounts[]>
+}
