@@ -9,7 +9,8 @@ import type { ImageLink } from './tool.ts'
  */
 
 /**
- * A value that is not known is left out. A long caption is cut as in the text; `detail: "full"` has all of it. The
+ * A value that is not known is left out. A long caption is cut as in the text where there are many; `detail: "full"`
+ * has all of it. The
  * video is the one of `videos` whose id the frame's id begins with.
  */
 export const CompactFrame = z.object({
@@ -43,16 +44,16 @@ export type PresentedFrame = z.infer<typeof DetailedFrame>
 export const Detail = z.enum(['compact', 'full'])
 export type Detail = z.infer<typeof Detail>
 
-/** All thumbnails of one answer as base64, so that they fit a context window. */
-const MAX_INLINE_BYTES = 400_000
+/** Letters of base64: of one picture, and of all in one answer, so that they fit a context window. */
+const MAX_INLINE = { one: 60_000, all: 100_000 }
 
-export function toCompactFrame(frame: ShownFrame, publicUrl: string): z.infer<typeof CompactFrame> {
+export function toCompactFrame(frame: ShownFrame, publicUrl: string, max = MAX_CAPTION): z.infer<typeof CompactFrame> {
   return {
     id: frame.id,
     t_sec: frame.t_sec,
     subject: frame.subject ?? undefined,
     technique: frame.technique ?? undefined,
-    caption: frame.caption === null ? undefined : clip(frame.caption, MAX_CAPTION),
+    caption: frame.caption === null ? undefined : clip(frame.caption, max),
     image_url: publicUrl + frame.image_path,
   }
 }
@@ -83,9 +84,10 @@ export function toPresentedFrame(
   { document: frame, score, shares, missing }: Presented,
   publicUrl: string,
   detail: Detail,
+  max: number,
 ): PresentedFrame {
   const compact = {
-    ...toCompactFrame(frame, publicUrl),
+    ...toCompactFrame(frame, publicUrl, max),
     score: score === undefined ? undefined : Math.round(score * 1000) / 1000,
     shares: shares && [...shares],
     missing: missing && [...missing],
@@ -126,19 +128,19 @@ export function frameLines(
     const { video_id } = frame.document
     const withVideo = options.withVideo && !named.has(video_id)
     named.add(video_id)
-    return linesOf(frame, publicUrl, { detail: options.detail, withVideo })
+    return linesOf(frame, publicUrl, { detail: options.detail, withVideo, max: captionOf(frames) })
   })
 }
 
 function linesOf(
   { document: frame, score, shares, missing, note, above }: Presented,
   publicUrl: string,
-  options: { detail: Detail; withVideo: boolean },
+  options: { detail: Detail; withVideo: boolean; max: number },
 ): string {
   const full = options.detail === 'full'
   const traits = [frame.subject, frame.tone, frame.technique].filter((value) => value !== null).join(' ')
   const video = options.withVideo ? videoOf(frame) : ''
-  const caption = frame.caption ? `: ${clip(frame.caption, full ? MAX_DETAIL : MAX_CAPTION)}` : ''
+  const caption = frame.caption ? `: ${clip(frame.caption, full ? MAX_DETAIL : options.max)}` : ''
   return [
     ...(above ? [above] : []),
     `${frame.id} ${clock(frame.t_sec)} ${traits}${video}${caption}`,
@@ -153,8 +155,12 @@ function linesOf(
 const MAX_CAPTION = 56
 const MAX_DETAIL = 600
 
+/** So few frames are the answer, and their captions are told whole. More are a list to choose from. */
+const FEW = 5
+export const captionOf = ({ length }: readonly unknown[]): number => (length <= FEW ? MAX_DETAIL : MAX_CAPTION)
+
 function videoOf({ video, author }: ShownFrame): string {
-  return ` (${clip(video.title, 32)}${author ? `, ${clip(author, 20)}` : ''})`
+  return ` (${clip(video.title, 26)}${author ? `, ${clip(author, 20)}` : ''})`
 }
 
 function detailLines(frame: ShownFrame): string[] {
@@ -168,24 +174,26 @@ function detailLines(frame: ShownFrame): string[] {
   return lines
 }
 
-/** The first thumbnails as inline images, as many as fit. */
+/** The first thumbnails as inline images, as many as fit. `left`: how many do not. */
 export async function loadThumbs(
   frames: readonly ShownFrame[],
   wanted: number,
   readImage: (key: string) => Promise<Buffer | undefined>,
-): Promise<{ data: string; mimeType: string }[] | undefined> {
+): Promise<{ images?: { data: string; mimeType: string }[]; left: number }> {
   const images: { data: string; mimeType: string }[] = []
-  let bytes = 0
+  let [size, left] = [0, 0]
   for (const frame of frames.slice(0, wanted)) {
     const key = toImageKey(frame.thumb_path.replace('/media/', ''))
     const image = key && (await readImage(key))
     if (!image) continue
     const data = image.toString('base64')
-    bytes += data.length
-    if (bytes > MAX_INLINE_BYTES) break
-    images.push({ data, mimeType: 'image/webp' })
+    if (data.length > MAX_INLINE.one || size + data.length > MAX_INLINE.all) left++
+    else {
+      size += data.length
+      images.push({ data, mimeType: 'image/webp' })
+    }
   }
-  return images.length > 0 ? images : undefined
+  return images.length > 0 ? { images, left } : { left }
 }
 
 /**

@@ -54,7 +54,11 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       context.inTurn(() => tool.run(parsed.data, { caller: context.caller, charge: context.chargeMore, signal })),
     )
     const text = [answered.text, ...notes.map((note) => `(${note})`)].join('\n')
-    return { text: JSON.stringify(era.wrap(toResult({ ...answered, text }))), keep: !answered.images }
+    const said = [...(answered.notes ?? []), ...notes]
+    const structured = said.length > 0 ? { ...(answered.structured as object), notes: said } : answered.structured
+    const asText = (parsed.data as { format?: string }).format === 'text'
+    const result = toResult(asText ? { text, images: answered.images } : { ...answered, text, structured })
+    return { text: JSON.stringify(era.wrap(result)), keep: !answered.images }
   }
 
   function failed(tool: Tool, era: Era, error: unknown): string {
@@ -125,7 +129,7 @@ function keyHelp(keysUrl: string, tool: Tool): string {
   return `Create a key with the scope ${tool.scope} at ${keysUrl} and send it as "Authorization: Bearer <key>".`
 }
 
-function toResult({ text, links = [], images = [], structured }: ToolAnswer): object {
+function toResult({ text, links = [], images = [], structured }: Partial<ToolAnswer>): object {
   const content = [
     { type: 'text', text },
     ...links.map((link) => ({ type: 'resource_link', ...link })),

@@ -55,6 +55,11 @@ export interface ToolAnswer<T = unknown> {
   /** Inline images, only where the arguments ask for them. */
   images?: { data: string; mimeType: string }[]
   structured: T
+  /**
+   * What the text says beyond the data: how a question was read, what to try. Many clients show a model only the
+   * structured data where there is some, so it is put there too.
+   */
+  notes?: readonly string[]
 }
 
 export const READS: Annotations = {
@@ -84,7 +89,8 @@ export function defineTool<I extends z.ZodType, O extends z.ZodType>(
     run(args: z.output<I>, context: ToolContext): Promise<ToolAnswer<z.input<O>>>
   },
 ): Tool {
-  return tool as unknown as Tool
+  const output = (tool.output as unknown as z.ZodObject).extend({ notes: z.array(z.string()).optional() })
+  return { ...tool, output } as unknown as Tool
 }
 
 /**

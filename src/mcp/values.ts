@@ -91,6 +91,9 @@ export function wholeNumber(fallback: number, range: { min: number; max: number 
 
 export const limitArgument = (fallback: number, max: number) => wholeNumber(fallback, { min: 1, max })
 
+/** Clients show a model the text, the data, or both; the text alone is shown by all of them. */
+export const formatArgument = z.enum(['both', 'text']).default('both')
+
 /** `"true"` as true. */
 export function flagArgument() {
   const read = (value: unknown) => (value === 'true' || value === 'false' ? value === 'true' : value)

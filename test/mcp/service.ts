@@ -33,10 +33,15 @@ export interface ToolService {
 export interface ServiceOptions {
   scale?: number
   countsEveryMs?: number | undefined
+  readImage?: (key: string) => Promise<Buffer>
 }
 
 /** The application as production wires it, on real stores, with pictures made up from their keys. */
-export async function openToolService({ scale = 1000, countsEveryMs }: ServiceOptions = {}): Promise<ToolService> {
+export async function openToolService({
+  scale = 1000,
+  countsEveryMs,
+  readImage = async (key) => Buffer.from(`picture ${key}`),
+}: ServiceOptions = {}): Promise<ToolService> {
   const stores = await openStores()
   const dataDir = await mkdtemp(join(tmpdir(), 'frames-mcp-'))
   const { server, url } = await listeningServer()
@@ -48,7 +53,7 @@ export async function openToolService({ scale = 1000, countsEveryMs }: ServiceOp
     prefix: stores.prefix,
     server,
     patienceMs: 15_000,
-    overrides: { versionTtlMs: 0, countsEveryMs, readImage: async (key) => Buffer.from(`picture ${key}`) },
+    overrides: { versionTtlMs: 0, countsEveryMs, readImage },
   })
   let accounts = 0
   return {

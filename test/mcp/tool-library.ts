@@ -61,11 +61,17 @@ export async function openToolLibrary(options: ServiceOptions = {}): Promise<Too
   }
 }
 
+export const callOf = (name: string, args: Record<string, unknown>) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name, arguments: args },
+})
+
 /** A call as the plainest client makes it; every result is checked against the tool's own output schema. */
 function caller(service: ToolService) {
   return async (name: string, args: Record<string, unknown> = {}, headers: Record<string, string> = {}) => {
-    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
-    const { status, json } = await post(service.mcp, message, headers)
+    const { status, json } = await post(service.mcp, callOf(name, args), headers)
     expect(status).toBe(200)
     const { result } = json
     expect(result.content[0].type).toBe('text')

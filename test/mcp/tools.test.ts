@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seedVideo } from '../support/seed.ts'
-import { ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { post } from './support.ts'
+import { callOf, ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
+/** The bytes of the next pictures; then small ones. */
+const sizes: number[] = []
 let library: ToolLibrary
 let service: ToolLibrary['service']
 let videoIds: ToolLibrary['videoIds']
@@ -9,7 +12,9 @@ let call: ToolLibrary['call']
 let get: ToolLibrary['get']
 type Counted = { frame_count: number }
 beforeAll(async () => {
-  library = await openToolLibrary()
+  library = await openToolLibrary({
+    readImage: async (key) => (sizes.length > 0 ? Buffer.alloc(sizes.shift()!) : Buffer.from(`picture ${key}`)),
+  })
   ;({ service, videoIds, call, get } = library)
 })
 afterAll(() => library[Symbol.asyncDispose]())
@@ -157,6 +162,47 @@ describe('answers', () => {
     ])
       expect(text).toContain(part)
   })
+  test('text and data each tell everything, and format: text sends the text alone', async () => {
+    for (const [name, args] of [
+      ['search_frames', { query: 'a dark terminal unicorn' }],
+      ['search_frames', { query: 'dark', limit: 500 }],
+      ['search_library', { query: 'zxqvwy' }],
+      ['find_similar_frames', { frame_id: (await get('/api/frames')).frames[0].id, tone: 'bright', subject: 'logo' }],
+    ] as const) {
+      const both = await call(name, args)
+      const { notes = [], frames } = both.structuredContent
+      for (const note of notes) expect(both.text).toContain(note)
+      const told = both.text.split('\n').filter((line: string) => /^(Read as|No |Try|\(limit)/.test(line))
+      expect(told.length, name).toBeGreaterThan(0)
+      for (const line of told)
+        expect(
+          notes.some((note: string) => line.includes(note)),
+          line,
+        ).toBe(true)
+      for (const frame of frames) expect(both.text).toContain(frame.image_url)
+      const alone = (await post(service.mcp, callOf(name, { ...args, format: 'text' }))).json.result
+      expect(alone).toEqual({ content: [{ type: 'text', text: both.text }] })
+    }
+  })
+  test('a caption is whole where few frames are the answer, and cut in a list', async () => {
+    const caption = `quokka ${'looks at the camera from behind a wooden fence '.repeat(4)}`.trim()
+    await seedVideo(service.stores.db, { frames: Array.from({ length: 7 }, (_, n) => ({ tSec: n, caption })) })
+    await service.drain()
+    for (const [limit, whole] of [
+      [5, true],
+      [6, false],
+    ] as const) {
+      const { text, structuredContent } = await call('search_frames', { query: 'quokka', limit })
+      expect([text.includes(caption), structuredContent.frames[0].caption === caption]).toEqual([whole, whole])
+    }
+  })
+  test('no picture above 60,000 letters is attached, nor more than 100,000 in all, and the text says so', async () => {
+    sizes.push(80_000, 20_000, 20_000, 20_000, 20_000, 20_000)
+    const { content, text } = await call('browse_frames', { limit: 6, images: 6, sort: 'strength' })
+    const pictures = content.filter((block: { type: string }) => block.type === 'image')
+    expect(pictures.map(({ data }: { data: string }) => data.length)).toEqual([26_668, 26_668, 26_668])
+    expect(text).toContain('(3 pictures left out as too large: open their image URLs.)')
+  })
   test('pictures come inline only when asked for', async () => {
     const asked = await call('browse_frames', { limit: 4, images: 2 })
     const pictures = asked.content.filter((block: { type: string }) => block.type === 'image')
@@ -211,74 +257,6 @@ describe('answers', () => {
   })
 })
 
-describe('one call a task', () => {
-  test('how several videos open and end: first and last of each, in the order asked, in one call', async () => {
-    const five = videoIds.slice(0, 5)
-    const all = await Promise.all(five.map(async (id) => (await get(`/api/videos/${id}/frames`)).frames))
-    const opened = await call('get_video_frames', { video_id: five, first: 2, last: 1 })
-    const wanted = all.flatMap((frames) => ids([...frames.slice(0, 2), frames.at(-1)]))
-    expect(ids(opened.structuredContent.frames)).toEqual(wanted)
-    expect(opened.structuredContent).toMatchObject({ total: 15, next_cursor: null })
-    expect(ids(opened.structuredContent.videos)).toEqual(five)
-    expect(opened.text).toMatch(/^5 videos, 15 of 15 frames\n/)
-    for (const [n, id] of five.entries()) expect(opened.text).toContain(`${id} "Introducing ${all[n][0].author} ${n}`)
-    const pages = await call('get_video_frames', { video_id: five, first: 2, last: 1, limit: 4 })
-    const next = { video_id: five, first: 2, last: 1, limit: 4, cursor: pages.structuredContent.next_cursor }
-    const second = await call('get_video_frames', next)
-    expect(ids(second.structuredContent.frames)).toEqual(wanted.slice(4, 8))
-    expect(second.text).toContain(`\n${five[1]} "`)
-    const twice = [five[0], all[0][3].image_url]
-    const same = await call('get_video_frames', { video_id: twice, to_sec: 4, first: 1 })
-    expect(ids(same.structuredContent.frames)).toEqual([all[0][0].id])
-  })
-  test('twenty videos of which one is unknown: refused whole, with what is allowed', async () => {
-    const twenty = Array.from({ length: 20 }, (_, n) => (n === 12 ? 'nosuchvideo' : videoIds[n % 8]!))
-    const refused = await call('get_video_frames', { video_id: twenty, first: 1 })
-    expect([refused.isError, refused._meta.code, refused.structuredContent]).toEqual([true, 'not_found', undefined])
-    expect(refused.text).toBe(
-      'No such video: "nosuchvideo". Pass ids, URLs or whole titles; search_library finds videos by title or URL.',
-    )
-    const many = await call('get_video_frames', { video_id: [...twenty, videoIds[0]] })
-    expect([many.isError, many.text]).toEqual([true, expect.stringContaining('at most 20')])
-    for (const args of [{ first: 0 }, { last: 121 }, { video_id: [] }])
-      expect((await call('get_video_frames', { video_id: videoIds[0], ...args })).isError).toBe(true)
-  })
-  test('like frames: at most one of the same film, told as that; none, or more where that film is named', async () => {
-    const { frames } = await get(`/api/videos/${videoIds[2]}/frames`)
-    const [{ id }] = frames
-    const ofFilm = (answer: { structuredContent: { frames: { id: string; shares: string[] }[] } }) =>
-      answer.structuredContent.frames.filter((frame) => frame.id.startsWith(videoIds[2]!))
-    const usual = await call('find_similar_frames', { frame_id: id, limit: 50 })
-    const own = ofFilm(usual)
-    expect(own).toHaveLength(1)
-    for (const { id, shares } of usual.structuredContent.frames)
-      expect(shares.includes('the same film')).toBe(id === own[0]!.id)
-    expect(usual.text).toContain('shares the same film; ')
-    expect(usual.structuredContent.total).toBe(usual.structuredContent.frames.length)
-    expect(ofFilm(await call('find_similar_frames', { frame_id: id, limit: 50, other_videos: true }))).toEqual([])
-    const within = await get(`/api/frames/${id}/similar?video=${videoIds[2]}`)
-    expect(within.frames).toHaveLength(frames.length - 1)
-    const others = await get(`/api/frames/${id}/similar?other_videos=1`)
-    expect(ids(others.frames).filter((one) => one.startsWith(videoIds[2]!))).toEqual([])
-  })
-  test('answers say the total, beyond the page', async () => {
-    const http = await get('/api/frames?tone=dark&facets=1')
-    for (const [name, args, total] of [
-      ['browse_frames', { tone: 'dark', limit: 3 }, http.total],
-      ['search_frames', { query: 'dark', limit: 3 }, (await get('/api/frames?q=dark&facets=1')).total],
-      ['browse_frames', { tone: 'dark', limit: 3, page: 2 }, http.total],
-      ['get_video_frames', { video_id: videoIds[0], limit: 3 }, 8],
-      ['list_techniques', { limit: 3 }, (await get('/api/techniques')).techniques.length],
-    ] as const) {
-      const { structuredContent, text } = await call(name, args)
-      expect(structuredContent.total, name).toBe(total)
-      expect(text.split('\n')[0]).toContain(`${total}`)
-    }
-    const techniques = await call('list_techniques')
-    expect(techniques.text).toContain(`: Uses kinetic-type.\n${service.url}/media/`)
-  })
-})
-
 describe('answers that help on', () => {
   test('a bad argument is told with what is allowed', async () => {
     for (const [args, parts] of [
@@ -322,7 +300,14 @@ describe('answers that help on', () => {
   test('nothing found: each suggestion holds when it is followed', async () => {
     const none = await call('search_frames', { query: 'terminal', subject: 'terminal', tone: 'bright' })
     expect(none.isError).toBeUndefined()
-    expect(none.structuredContent).toEqual({ frames: [], videos: [], total: 0, next_cursor: null })
+    expect(none.structuredContent).toEqual({
+      frames: [],
+      videos: [],
+      total: 0,
+      next_cursor: null,
+      // Many clients show a model the data alone.
+      notes: none.text.split('\n'),
+    })
     const terminals = (await get('/api/frames?q=terminal&subject=terminal')).frames.length
     expect(none.text).toContain(`- without tone bright: ${terminals} frames`)
     expect(none.text).not.toContain('without subject')

@@ -5,6 +5,7 @@ import { MOST_COUNTED } from '../../search/limits.ts'
 import { nameKey } from '../../search/text/tokens.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import {
+  captionOf,
   clip,
   type Detail,
   DetailedFrame,
@@ -29,7 +30,7 @@ export const FrameList = z.object({ frames: z.array(DetailedFrame), videos: Vide
 export const FrameListing = FrameList.extend({ total: z.number().optional(), next_cursor: z.string().nullable() })
 
 interface FrameAnswer {
-  answer: Pick<ToolAnswer, 'text' | 'links' | 'images'>
+  answer: Pick<ToolAnswer, 'text' | 'links' | 'images' | 'notes'>
   listed: z.infer<typeof FrameList>
 }
 
@@ -41,14 +42,19 @@ export async function presentFrames(
   options: { detail: Detail; images: number; withVideo: boolean },
 ): Promise<FrameAnswer> {
   const documents = found.map(({ document }) => document)
+  const { images, left } = await loadThumbs(documents, options.images, readImage)
+  const tooLarge = left > 0 ? [`(${plural(left, 'picture')} left out as too large: open their image URLs.)`] : []
+  // The first line counts what the data holds.
+  const notes = [...heading.split('\n').slice(found.length > 0 ? 1 : 0), ...tooLarge]
   return {
     answer: {
-      text: [heading, ...frameLines(found, publicUrl, options)].join('\n'),
+      text: [heading, ...tooLarge, ...frameLines(found, publicUrl, options)].join('\n'),
       links: documents.map((document) => toLink(document, publicUrl)),
-      images: options.images > 0 ? await loadThumbs(documents, options.images, readImage) : undefined,
+      images,
+      notes,
     },
     listed: {
-      frames: found.map((one) => toPresentedFrame(one, publicUrl, options.detail)),
+      frames: found.map((one) => toPresentedFrame(one, publicUrl, options.detail, captionOf(found))),
       videos: videosOf(documents),
     },
   }

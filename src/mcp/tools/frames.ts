@@ -3,7 +3,7 @@ import { cleanText } from '../../clean-text.ts'
 import { invalid } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
-import { flagArgument, limitArgument } from '../values.ts'
+import { flagArgument, formatArgument, limitArgument } from '../values.ts'
 import { commonestValues, countLines } from './counts.ts'
 import { FrameListing, presentPage } from './frame-answer.ts'
 import { cursorArgument, detailArgument, filterArguments, imagesArgument, resolveFilters } from './frame-arguments.ts'
@@ -34,6 +34,7 @@ function searchFrames(deps: LibraryToolDeps): Tool {
       cursor: cursorArgument,
       detail: detailArgument,
       images: imagesArgument,
+      format: formatArgument,
     }),
     output: FrameListing,
     async run(args) {
@@ -66,6 +67,7 @@ function browseFrames(deps: LibraryToolDeps): Tool {
       cursor: cursorArgument,
       detail: detailArgument,
       images: imagesArgument,
+      format: formatArgument,
     }),
     output: FrameListing.extend({
       counts: z.record(z.string(), z.record(z.string(), z.number())).optional(),

@@ -12,6 +12,9 @@ const figures: Record<string, Figure> = FIGURES
 const subjects = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
 const splits = [...new Set(Object.values(figures).flatMap(({ by }) => by))]
 
+// The pattern of a day would be half of the definition.
+const day = z.string().pipe(dayParameter).optional()
+
 /** The figures of `/api/analytics`, for operators. */
 export function report(deps: AccountToolDeps): Tool {
   return defineTool({
@@ -27,8 +30,8 @@ export function report(deps: AccountToolDeps): Tool {
     input: z.strictObject({
       of: z.enum(subjects).default('saves'),
       by: z.enum(splits).optional(),
-      from: dayParameter.optional().describe('29 days before to, if absent'),
-      to: dayParameter.optional().describe('Today, if absent'),
+      from: day.describe('29 days before to, if absent'),
+      to: day.describe('Today, if absent'),
       limit: limitArgument(20, 100),
     }),
     output: z.object({

@@ -2,10 +2,19 @@ import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { BrandDocument, SearchGroups, TechniqueDocument, VideoDocument } from '../../search/library-search.ts'
-import { CompactFrame, clip, frameLines, type Presented, plural, toCompactFrame, toLink } from '../present.ts'
+import {
+  CompactFrame,
+  captionOf,
+  clip,
+  frameLines,
+  type Presented,
+  plural,
+  toCompactFrame,
+  toLink,
+} from '../present.ts'
 import { nearestTechniquesLine } from '../suggestions.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
-import { limitArgument } from '../values.ts'
+import { formatArgument, limitArgument } from '../values.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
 const Groups = z.object({
@@ -44,15 +53,17 @@ export function searchLibrary({ search, advisor, publicUrl, sourceKeyOf }: Libra
     input: z.strictObject({
       query: z.string().max(2000).optional(),
       limit: limitArgument(5, 20).describe('Rows per group'),
+      format: formatArgument,
     }),
     output: Groups,
     async run({ query = '', limit }) {
       const q = cleanText(query)
       const found = documentsOf(await search.search({ q, limit, sourceKey: sourceKeyOf(q) }))
       const lines = groupLines(found, publicUrl)
-      if (lines.length === 0) lines.push('Nothing found.', nearestTechniquesLine(await advisor.vocabulary(), q))
+      const notes = lines.length > 0 ? [] : ['Nothing found.', nearestTechniquesLine(await advisor.vocabulary(), q)]
       return {
-        text: lines.join('\n'),
+        text: [...lines, ...notes].join('\n'),
+        notes,
         links: found.frames.map(({ document }) => toLink(document, publicUrl)),
         structured: toGroups(found, publicUrl),
       }
@@ -99,7 +110,7 @@ function toGroups({ videos, frames, brands, techniques }: FoundDocuments, public
       image_url: image_path === null ? null : publicUrl + image_path,
     })),
     frames: frames.map(({ document, missing }) => ({
-      ...toCompactFrame(document, publicUrl),
+      ...toCompactFrame(document, publicUrl, captionOf(frames)),
       video_id: document.video_id,
       missing: missing && [...missing],
     })),

@@ -4,7 +4,7 @@ import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { ENOUGH_LIKENESS, sharedTraits } from '../../search/likeness.ts'
 import { plural } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
-import { FrameId, flagArgument, limitArgument } from '../values.ts'
+import { FrameId, flagArgument, formatArgument, limitArgument } from '../values.ts'
 import { FrameList, presentFrames } from './frame-answer.ts'
 import { briefFilterArguments, detailArgument, imagesArgument, resolveFilters } from './frame-arguments.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
@@ -28,6 +28,7 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
       limit: limitArgument(12, 100),
       detail: detailArgument,
       images: imagesArgument,
+      format: formatArgument,
     }),
     output: FrameList.extend({ total: z.number() }),
     async run(args) {

@@ -5,7 +5,7 @@ import type { FrameDocument } from '../../search/library-search.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import { clip, clock, moreWith, type Presented, plural } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
-import { isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
+import { formatArgument, isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
 import { FrameListing, presentFrames } from './frame-answer.ts'
 import { cursorArgument, detailArgument, imagesArgument, videoReference } from './frame-arguments.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
@@ -29,22 +29,23 @@ export function videoFrames(deps: LibraryToolDeps): Tool {
     title: "See a video's flow",
     description:
       'Frames of one video or several in time order: how they open, cut and close. ' +
-      'first: 3 gives how each opens, last: 1 how each ends, to_sec: 10 the first ten seconds.',
+      'first: 3 is the first three frames of each, last: 1 the last, to_sec: 10 its first ten seconds.',
     annotations: READS,
     points: POINTS.read,
     pointsOf: ({ video_id }) => POINTS.read * (Array.isArray(video_id) ? Math.min(video_id.length, MAX_VIDEOS) : 1),
     scope: null,
     cacheable: true,
     input: z.strictObject({
-      video_id: severalOf(videoReference().min(1), MAX_VIDEOS).describe('Ids or URLs of videos, or of their frames'),
+      video_id: severalOf(videoReference(), MAX_VIDEOS).describe('Ids or URLs of videos, or of their frames'),
       from_sec: seconds.optional(),
       to_sec: seconds.optional(),
-      first: ends.describe('Frames from the start of each'),
-      last: ends.describe('Frames from the end of each'),
+      first: ends,
+      last: ends,
       limit: limitArgument(40, 120),
       cursor: cursorArgument,
       detail: detailArgument,
       images: imagesArgument,
+      format: formatArgument,
     }),
     output: FrameListing.extend({ videos: z.array(Video) }),
     async run(args) {
