@@ -62,6 +62,7 @@ const Env = z.object({
   VISION_PRICE_IN: z.coerce.number().min(0).optional(),
   VISION_PRICE_OUT: z.coerce.number().min(0).optional(),
   VISION_BATCH: z.enum(['0', '1'], 'must be 0 or 1').default('0'),
+  VISION_BUILDS: z.enum(['0', '1'], 'must be 0 or 1').default('0'),
   VISION_BUDGET_VIDEO: z.coerce.number().positive().optional(),
   VISION_BUDGET_DAY: z.coerce.number().positive().optional(),
   SMTP_URL: z
@@ -114,6 +115,8 @@ export interface VisionConfig {
   priceOut: number | undefined
   /** Back-fills and re-annotations go through the provider's half-price batches. */
   batch: boolean
+  /** A frame is sent with two small pictures of its build-up. */
+  builds: boolean
   /** US dollars. */
   budgetPerVideo: number | undefined
   budgetPerDay: number | undefined
@@ -223,6 +226,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
             priceIn: e.VISION_PRICE_IN,
             priceOut: e.VISION_PRICE_OUT,
             batch: e.VISION_BATCH === '1',
+            builds: e.VISION_BUILDS === '1',
             budgetPerVideo: e.VISION_BUDGET_VIDEO,
             budgetPerDay: e.VISION_BUDGET_DAY,
           }

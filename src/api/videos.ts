@@ -113,6 +113,9 @@ function toStatusReport(report: VideoReport): z.infer<typeof VideoStatusReport> 
   return { ...report, platform: report.platform as Platform }
 }
 
+/** Pictures that were considered and not kept: with `explain=1` only, at most 200. */
+const PassedOver = z.array(z.strictObject({ t_ms: z.int(), reason: z.string() }))
+
 const submittedAnswer = z.strictObject({ video: SubmittedVideo })
 
 const openReads = [
@@ -185,16 +188,19 @@ const operators = [
       tag: 'Operators',
       summary: 'The progress of a video, stage by stage',
       parameters: {
-        explain: { schema: flag, description: '`1` adds why each frame was kept.' },
+        explain: { schema: flag, description: '`1` adds why each frame was kept, and what was not.' },
       },
-      answer: z.strictObject({ video: VideoStatusReport, frames: z.array(ExplainedFrame).optional() }),
+      answer: z.strictObject({
+        video: VideoStatusReport,
+        frames: z.array(ExplainedFrame).optional(),
+        passed_over: PassedOver.optional(),
+      }),
       scope: 'videos:write',
       errors: [404],
     },
     async ({ db }: { db: Db }, { params, query }) => {
       const report = await reportVideo(db, params.id)
-      const frames = query.explain ? { frames: await explainFrames(db, report.id) } : {}
-      return { video: toStatusReport(report), ...frames }
+      return { video: toStatusReport(report), ...(query.explain ? await explainFrames(db, report.id) : {}) }
     },
   ),
 

@@ -19,7 +19,7 @@ import { loadVocabulary, toTerm } from '../library/techniques/vocabulary.ts'
 import { requireVideo } from '../library/videos/videos.ts'
 import { type Annotator, type AnnotatorCall, AnnotatorUnavailable, type FrameToAnnotate } from '../vision/annotator.ts'
 import { ANNOTATED } from '../vocabulary.ts'
-import { toFrame } from '../workers/annotate-frames.ts'
+import { loadFrame } from '../workers/annotate-frames.ts'
 import { type CommandContext, withContext } from './context.ts'
 import { CliError, usage } from './failure.ts'
 import { addExamples, print } from './terminal.ts'
@@ -165,8 +165,8 @@ async function previewVideo({
   const vocabulary = await loadVocabulary(db)
   const asked: FrameToAnnotate[] = []
   for (const row of list) {
-    const image = await store.get(row.imageKey)
-    if (image) asked.push(toFrame(row, image))
+    const frame = await loadFrame(store, row)
+    if (frame) asked.push(frame)
     else preview.failed.push({ frame_id: row.id, status: 'failed', reason: 'image_missing' })
   }
   const paid = new Set<string>()

@@ -286,7 +286,7 @@ interface StatusOptions {
 export function defineStatus(command: Command): void {
   addExamples(command, 'status', 'status --status failed', 'status <video> --explain')
     .argument('[video]', 'video id')
-    .option('--explain', 'say for each frame why it was kept')
+    .option('--explain', 'say for each frame why it was kept, and what was passed over')
     .addOption(new Option('--status <status>', 'only videos with this status').choices(VIDEO_STATUSES))
     .option('--limit <n>', 'number of videos', '20')
     .option('--json', 'print one JSON object')
@@ -307,11 +307,20 @@ async function showVideos({ db }: CommandContext, options: StatusOptions): Promi
 
 async function showVideo({ db }: CommandContext, id: string, options: StatusOptions): Promise<void> {
   const video = await reportVideo(db, id)
-  const frames = options.explain ? await explainFrames(db, id) : undefined
-  print(options.json, { video, ...(frames ? { frames } : {}) }, () => [
+  const explained = options.explain ? await explainFrames(db, id) : undefined
+  print(options.json, { video, ...explained }, () => [
     ...describeVideo(video),
-    ...(frames ?? []).map((frame) => `  ${toClock(frame.t_ms)}  ${frame.kind.padEnd(5)}  ${frame.id}  ${frame.reason}`),
+    ...(explained ? explainedLines(explained) : []),
   ])
+}
+
+function explainedLines({ frames, passed_over }: Awaited<ReturnType<typeof explainFrames>>): string[] {
+  const width = frames[0]?.id.length ?? 0
+  const lines = [
+    ...frames.map(({ t_ms, kind, id, reason }) => ({ t_ms, line: `${kind.padEnd(5)}  ${id}  ${reason}` })),
+    ...passed_over.map(({ t_ms, reason }) => ({ t_ms, line: `-      ${'-'.padEnd(width)}  Not kept: ${reason}.` })),
+  ]
+  return lines.sort((a, b) => a.t_ms - b.t_ms).map(({ t_ms, line }) => `  ${toClock(t_ms)}  ${line}`)
 }
 
 /** `mm:ss.mmm` */

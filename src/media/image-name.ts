@@ -1,5 +1,5 @@
 /*
- * A frame's two images have a key in the media store and a public name below /media. Both hold the same parts: the
+ * A frame's images have a key in the media store and a public name below /media. Both hold the same parts: the
  * frame id (`<video>-<instant>`) and eight digits of the image's hash.
  */
 
@@ -14,11 +14,16 @@ export function imageNamesOf(frameId: string, imageSha256: string): { image: str
   return imagePair(`${frameId}-${imageSha256.slice(0, 8)}`)
 }
 
+/** The media-store key of the small picture of a frame's build-up. */
+export function buildKeyOf(frameId: string, sha256: string): string {
+  return imageKeysOf(frameId, sha256).image.replace(/\.webp$/, '-build.webp')
+}
+
 function imagePair(base: string): { image: string; thumb: string } {
   return { image: `${base}.webp`, thumb: `${base}-480.webp` }
 }
 
-const PUBLIC_NAME = /^([a-z0-9]{8,32})-([a-z0-9]{1,8})-([0-9a-f]{8})(-480)?\.webp$/
+const PUBLIC_NAME = /^([a-z0-9]{8,32})-([a-z0-9]{1,8})-([0-9a-f]{8})(-480|-build)?\.webp$/
 
 /** The media-store key of a public image name; undefined for any other name. */
 export function toImageKey(name: string): string | undefined {

@@ -43,6 +43,8 @@ export interface ShownFrame {
   palette: string[]
   image_path: string
   thumb_path: string
+  /** Two states of its build-up, side by side. */
+  build_path?: string
   placeholder: string
   width: number
   height: number

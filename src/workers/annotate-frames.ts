@@ -37,7 +37,11 @@ export interface AnnotateDeps {
    * everything waits.
    */
   spending?:
-    | { rules: SpendingRules & { batch?: boolean }; journal: PaidJournal; style?: { version: string } | undefined }
+    | {
+        rules: SpendingRules & { batch?: boolean; builds?: boolean }
+        journal: PaidJournal
+        style?: { version: string } | undefined
+      }
     | undefined
 }
 
@@ -85,7 +89,10 @@ export function annotateFrames(deps: AnnotateDeps): Handlers['annotate-frames'] 
 async function waitsForBatch({ db, annotator, spending }: AnnotateDeps, video: VideoRow, rows: readonly FrameRow[]) {
   if (!spending?.rules.batch || !(video.backfill || video.status === 'ready')) return false
   const { version, batchSize, model } = annotator
-  const promptVersion = promptVersionOf((await loadVocabulary(db)).active.map(toTerm), spending.style)
+  const promptVersion = promptVersionOf((await loadVocabulary(db)).active.map(toTerm), {
+    style: spending.style,
+    builds: spending.rules.builds ?? false,
+  })
   const target = { annotator: version, batchSize, model, promptVersion }
   return waitForBatch(
     db,
@@ -181,14 +188,17 @@ async function loadImages(store: MediaStore, rows: readonly FrameRow[]) {
   const frames: FrameToAnnotate[] = []
   const lost: FrameAnnotation[] = []
   for (const row of rows) {
-    const image = await store.get(row.imageKey)
-    if (image) frames.push(toFrame(row, image))
+    const frame = await loadFrame(store, row)
+    if (frame) frames.push(frame)
     else lost.push(failed(row.id, 'image_missing'))
   }
   return { frames, lost }
 }
 
-export function toFrame(row: FrameRow, image: Buffer): FrameToAnnotate {
+/** A frame with its pictures; undefined when its image is missing. */
+export async function loadFrame(store: MediaStore, row: FrameRow): Promise<FrameToAnnotate | undefined> {
+  const image = await store.get(row.imageKey)
+  if (!image) return undefined
   return {
     id: row.id,
     tSec: row.tMs / 1000,
@@ -203,6 +213,7 @@ export function toFrame(row: FrameRow, image: Buffer): FrameToAnnotate {
     phash: row.phash,
     reason: row.reason,
     rest: row.rest,
+    build: (row.buildKey !== null && (await store.get(row.buildKey))) || null,
   }
 }
 

@@ -14,7 +14,7 @@ import {
   type TechniqueTerm,
   type VideoContext,
 } from '../vision/annotator.ts'
-import { toFrame } from './annotate-frames.ts'
+import { loadFrame } from './annotate-frames.ts'
 
 /** The longest that an evaluation waits, summed over all pauses that the endpoint asks for. */
 const MAX_WAIT_MS = 5 * 60_000
@@ -47,8 +47,8 @@ export async function loadSample(db: Db, store: MediaStore, rows: readonly Frame
     const { title, author, durationSec } = await requireVideo(db, videoId)
     const frames: FrameToAnnotate[] = []
     for (const row of list) {
-      const image = await store.get(row.imageKey)
-      if (image) frames.push(toFrame(row, image))
+      const frame = await loadFrame(store, row)
+      if (frame) frames.push(frame)
     }
     videos.push({ context: { id: videoId, title, author, durationSec: durationSec ?? 0 }, frames })
   }

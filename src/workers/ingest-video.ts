@@ -14,7 +14,7 @@ import {
 import { recordExtraction } from '../library/videos/record-extraction.ts'
 import type { Logger } from '../logger.ts'
 import { isDiskFull, requireRoom, StorageFull } from '../media/disk-store.ts'
-import { imageKeysOf } from '../media/image-name.ts'
+import { buildKeyOf, imageKeysOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { type Handlers, RetryAfter } from '../queue/work.ts'
 import type { Extraction, ExtractOptions } from '../video/extract/extract.ts'
@@ -165,9 +165,11 @@ async function storeImages(
 ): Promise<void> {
   for (const frame of frames) {
     signal.throwIfAborted()
-    const keys = imageKeysOf(frameIdOf(videoId, frame.tMs), frame.imageSha256)
+    const id = frameIdOf(videoId, frame.tMs)
+    const keys = imageKeysOf(id, frame.imageSha256)
     await store.put(keys.image, await readFile(frame.imagePath), 'image/webp')
     await store.put(keys.thumb, await readFile(frame.thumbPath), 'image/webp')
+    if (frame.build) await store.put(buildKeyOf(id, frame.build.sha256), await readFile(frame.build.path), 'image/webp')
   }
 }
 

@@ -25,7 +25,7 @@ import type { BatchAnswer } from '../vision/model/batch-lines.ts'
 import type { HouseStyle } from '../vision/model/house-style.ts'
 import { promptVersionOf } from '../vision/model/prompt.ts'
 import { findTwins } from '../vision/model/twins.ts'
-import { toFrame } from './annotate-frames.ts'
+import { loadFrame } from './annotate-frames.ts'
 import type { AnnotatorTarget } from './dispatch.ts'
 import type { FaultPoint } from './fault-point.ts'
 
@@ -94,7 +94,7 @@ async function runRound(deps: RoundDeps): Promise<void> {
     annotator: version,
     batchSize,
     model: rules.model,
-    promptVersion: promptVersionOf(techniques, deps.style),
+    promptVersion: promptVersionOf(techniques, { style: deps.style, builds: rules.builds }),
   }
   const groups = await findBatchable(db, target, MAX_REQUESTS)
   if (groups.length === 0) return
@@ -117,8 +117,8 @@ async function withoutTwins(deps: BatchDeps, { videoId, frameIds }: BatchGroup) 
 async function loadPictures({ db, store }: BatchDeps, ids: readonly string[]): Promise<FrameToAnnotate[]> {
   const frames: FrameToAnnotate[] = []
   for (const row of await loadFrames(db, ids)) {
-    const image = await store.get(row.imageKey)
-    if (image) frames.push(toFrame(row, image))
+    const frame = await loadFrame(store, row)
+    if (frame) frames.push(frame)
   }
   return frames
 }
@@ -134,7 +134,7 @@ async function advance(deps: RoundDeps, batch: Batch): Promise<void> {
       await moveBatch(db, batch.id, {
         status: 'uploaded',
         fileId,
-        promptVersion: promptVersionOf(techniques, deps.style),
+        promptVersion: promptVersionOf(techniques, { style: deps.style, builds: deps.rules.builds }),
       })
       status = 'uploaded'
     }

@@ -24,6 +24,7 @@ function extractionOf(n: 1 | 2): Extraction {
       title: null,
     },
     shots: [],
+    passedOver: [{ tMs: n, why: `reason ${n}` }],
     detector: { version: `detector-${n}`, parameters: {} },
     frames: [
       {
@@ -46,6 +47,7 @@ function extractionOf(n: 1 | 2): Extraction {
         imageBytes: n,
         imageSha256: `${n}`.repeat(64),
         thumbPath: '',
+        build: n === 1 ? null : { path: '', sha256: `${n}`.repeat(64) },
       },
     ],
   }

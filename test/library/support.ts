@@ -101,6 +101,8 @@ export async function extractFromNumber({ file, scratchDir, signal }: ExtractOpt
       imageBytes: image.length,
       imageSha256: createHash('sha256').update(image).digest('hex'),
       thumbPath: imagePath,
+      build:
+        n === 0 ? { path: imagePath, sha256: createHash('sha256').update('build').update(image).digest('hex') } : null,
     })
   }
   return {
@@ -118,6 +120,7 @@ export async function extractFromNumber({ file, scratchDir, signal }: ExtractOpt
     },
     shots: [{ startMs: 0, endMs: Number(count) * 1000, transition: 'start' }],
     frames,
+    passedOver: [],
     detector: { version: detector, parameters: {} },
   }
 }

@@ -84,6 +84,8 @@ export const videos = pgTable(
     priority: integer().notNull().default(0),
     detector: jsonb().$type<DetectorRecord>(),
     shots: jsonb().$type<{ startMs: number; endMs: number; transition: string }[]>(),
+    /** Pictures that were considered and not kept, in order of time (`frames status --explain`). */
+    passedOver: jsonb('passed_over').$type<{ tMs: number; why: string }[]>(),
     /** The annotator version whose answers complete this video. */
     annotator: text(),
     /** Set once, at the first `ready`. From then on the video is public until it is deleted. */

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { type FrameRow, frames } from '../../db/schema/frames.ts'
 import { type VideoRow, videos } from '../../db/schema/videos.ts'
 import { appendEvent } from '../../events/append.ts'
-import { imageKeysOf } from '../../media/image-name.ts'
+import { buildKeyOf, imageKeysOf } from '../../media/image-name.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
 import { type Kind, MAX_TEXT } from '../../vocabulary.ts'
 import { type AttributeColumn, anyAttributeBy, isAttributeColumn } from '../frame-attributes.ts'
@@ -90,6 +90,7 @@ function toFrameRow(
     height: frame.height,
     imageKey: keys.image,
     thumbKey: keys.thumb,
+    buildKey: frame.build && buildKeyOf(id, frame.build.sha256),
     imageBytes: frame.imageBytes,
     imageSha256: frame.imageSha256,
     placeholder: frame.placeholder,
@@ -132,7 +133,7 @@ async function upsertFrames(tx: Tx, rows: readonly ExtractedFrame[]): Promise<vo
         set: overwritten(),
         setWhere: sql`frames.image_sha256 <> excluded.image_sha256
           or frames.kind <> excluded.kind or frames.reason <> excluded.reason
-          or frames.rest is distinct from excluded.rest`,
+          or frames.rest is distinct from excluded.rest or frames.build_key is distinct from excluded.build_key`,
       })
 }
 
@@ -152,7 +153,7 @@ async function removeUnpicked(tx: Tx, videoId: string, rows: readonly ExtractedF
 async function updateVideo(
   tx: Tx,
   video: VideoRow,
-  { extraction: { probe, detector, shots }, annotator, ...source }: ExtractionToRecord,
+  { extraction: { probe, detector, shots, passedOver }, annotator, ...source }: ExtractionToRecord,
   { at, frameCount }: { at: Date; frameCount: number },
 ): Promise<VideoRow> {
   const title = cleanText(source.title ?? '')
@@ -173,6 +174,7 @@ async function updateVideo(
       ...(video.authorGiven || !author ? {} : { author: author.slice(0, 300) }),
       detector,
       shots,
+      passedOver,
       annotator,
       stages: advanceStage(video.stages, 'annotating', 0, frameCount),
       updatedAt: at,

@@ -167,9 +167,10 @@ function secondsLeft({ startedAt, movedAt, done, total }: StageProgress, now: Da
   return left > 0 ? Math.ceil(left) : null
 }
 
-/** Why each frame of a video was kept, in time order. */
+/** Why each frame of a video was kept, and what was not, in time order. */
 export async function explainFrames(db: Db, videoId: string) {
-  return db
+  const { passedOver } = await requireVideo(db, videoId)
+  const kept = await db
     .select({
       id: frames.id,
       t_ms: frames.tMs,
@@ -183,4 +184,5 @@ export async function explainFrames(db: Db, videoId: string) {
     .from(frames)
     .where(eq(frames.videoId, videoId))
     .orderBy(frames.tMs)
+  return { frames: kept, passed_over: (passedOver ?? []).map(({ tMs, why }) => ({ t_ms: tMs, reason: why })) }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { frames, Provenance } from '../../db/schema/frames.ts'
 import type { techniques } from '../../db/schema/techniques.ts'
 import type { videos } from '../../db/schema/videos.ts'
-import { imageNamesOf } from '../../media/image-name.ts'
+import { imageNamesOf, toImageName } from '../../media/image-name.ts'
 import {
   type BrandDocument,
   brandIdOf,
@@ -85,6 +85,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
     palette: row.palette,
     image_path: `/media/${names.image}`,
     thumb_path: `/media/${names.thumb}`,
+    ...(row.buildKey === null ? {} : { build_path: `/media/${toImageName(row.buildKey)}` }),
     placeholder: row.placeholder,
     width: row.width,
     height: row.height,

@@ -1,7 +1,8 @@
 import type { FrameRest } from '../../vocabulary.ts'
 import { isBlank } from '../shots/blank.ts'
+import { addStep, type BuildStep, stepOf } from './build-steps.ts'
 import { changedBlocks, edgesOf, isDrawn, isHalt, LIMITS, relate } from './drawn-pictures.ts'
-import type { PickCandidate } from './kept-frames.ts'
+import type { PassedOver, PickCandidate } from './kept-frames.ts'
 
 /**
  * A stretch of a drawn shot in which the picture is complete and at rest. States that are only steps of a build-up are
@@ -10,6 +11,8 @@ import type { PickCandidate } from './kept-frames.ts'
 interface Composition extends FrameRest {
   /** The fullest picture of its rest. */
   candidate: PickCandidate
+  /** States that may have been steps of its build-up. */
+  before: readonly BuildStep[]
 }
 
 /** What is known of a drawn shot so far. */
@@ -25,8 +28,12 @@ export interface CompositionFinder {
   /** The instant since which nothing has rested; null while it rests. */
   restlessSinceMs: number | null
   hasRested: boolean
+  /** States since the last rest. */
+  growing: readonly BuildStep[]
   /** Compositions that no later still can change. */
   found: Composition[]
+  /** Rests that are no compositions. */
+  passedOver: PassedOver[]
 }
 
 interface Rest {
@@ -46,7 +53,7 @@ const DRIFT_MS = 400
 
 export function createCompositionFinder(): CompositionFinder {
   const nothing = { previous: null, rest: null, open: null, fullest: null, restlessSinceMs: null }
-  return { ...nothing, liveliest: 0, hasRested: false, found: [] }
+  return { ...nothing, liveliest: 0, hasRested: false, growing: [], found: [], passedOver: [] }
 }
 
 /** Whether the picture of this still may yet be picked. */
@@ -65,7 +72,7 @@ export function addStill(finder: CompositionFinder, still: PickCandidate): void 
   if (isBlank(still.features)) {
     closeRest(finder)
     giveUpOpen(finder)
-    Object.assign(finder, { previous: null, fullest: null, liveliest: 0, restlessSinceMs: still.tMs })
+    Object.assign(finder, { previous: null, fullest: null, liveliest: 0, restlessSinceMs: still.tMs, growing: [] })
     return
   }
   const step = before ? changedBlocks(before.features, still.features) : Number.POSITIVE_INFINITY
@@ -79,6 +86,7 @@ export function addStill(finder: CompositionFinder, still: PickCandidate): void 
   finder.restlessSinceMs ??= still.tMs
   if (before) finder.liveliest = Math.max(finder.liveliest, step)
   const edges = edgesOf(still.features)
+  finder.growing = addStep(finder.growing, stepOf(still, edges))
   if (!finder.fullest || edges >= finder.fullest.edges) finder.fullest = { candidate: still, edges }
 }
 
@@ -129,7 +137,7 @@ function closeRest(finder: CompositionFinder): void {
   const toMs = members.at(-1)!.tMs
   const candidate = choose(members, toMs - fromMs)
   const edges = edgesOf(candidate.features)
-  settle(finder, { candidate, edges, fromMs, toMs, builtFromMs, steps: 0, isAtRest: true })
+  settle(finder, { candidate, edges, fromMs, toMs, builtFromMs, steps: 0, isAtRest: true, before: finder.growing })
 }
 
 /** The fullest picture of a stretch that never rested, where it shows more than the rest before. */
@@ -139,19 +147,34 @@ function closeRestless(finder: CompositionFinder): void {
   finder.fullest = null
   const { tMs } = candidate
   const builtFromMs = finder.restlessSinceMs ?? tMs
-  const shown = { candidate, edges, fromMs: tMs, toMs: tMs, builtFromMs, steps: 0, isAtRest: false }
+  const shown = {
+    candidate,
+    edges,
+    fromMs: tMs,
+    toMs: tMs,
+    builtFromMs,
+    steps: 0,
+    isAtRest: false,
+    before: finder.growing,
+  }
   if (!finder.open || relate(finder.open, shown) === 'grows') settle(finder, shown)
 }
 
 function settle(finder: CompositionFinder, next: Composition): void {
   const { open } = finder
+  finder.growing = []
   if (open) {
     const relation = relate(open, next)
-    if (relation === 'leaves') return
+    if (relation === 'leaves') {
+      finder.passedOver.push({ tMs: next.candidate.tMs, why: 'it is leaving' })
+      return
+    }
     if (relation === 'new') giveUpOpen(finder, next)
     else {
+      if (relation === 'grows') finder.passedOver.push({ tMs: open.candidate.tMs, why: 'a step of a build-up' })
       next.steps = open.steps + (relation === 'grows' ? 1 : 0)
       next.builtFromMs = open.builtFromMs
+      next.before = [stepOf(open.candidate, open.edges), ...next.before].reduce(addStep, open.before)
     }
   }
   finder.open = next
@@ -159,7 +182,9 @@ function settle(finder: CompositionFinder, next: Composition): void {
 
 /** No later state contains the open composition. */
 function giveUpOpen(finder: CompositionFinder, next?: Composition): void {
-  if (finder.open && !(next && isHalt(finder.open, next))) finder.found.push(finder.open)
+  if (finder.open && next && isHalt(finder.open, next))
+    finder.passedOver.push({ tMs: finder.open.candidate.tMs, why: 'a short halt' })
+  else if (finder.open) finder.found.push(finder.open)
   finder.open = null
 }
 

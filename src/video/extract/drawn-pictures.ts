@@ -24,6 +24,8 @@ export const LIMITS = {
   /** Two pictures are alike where so few differ, and most edges stand in both. */
   alike: 90,
   alikeEdges: 0.85,
+  /** Of the edges of two alike pictures so few stand in the place of others. */
+  replaced: 0.05,
   /** So few differ between an overshoot and its end. */
   little: 150,
   /** Of a step's edges so many stand in what it was built up to. */
@@ -80,7 +82,7 @@ export function relate(earlier: State, later: State): 'same' | 'grows' | 'leaves
  * Whether the fuller picture shows all of the part: the part's edges stand there too, and where the pictures differ the
  * part has ground. A panel that changes its content keeps most edges of the whole, but few of those where it changed.
  */
-function isPartOf(part: FrameFeatures, whole: FrameFeatures): boolean {
+export function isPartOf(part: FrameFeatures, whole: FrameFeatures): boolean {
   const all = compareEdges(part.picture, whole.picture)
   if (all.kept < LIMITS.contained * all.edges) return false
   const changed = compareEdges(part.picture, whole.picture, LIMITS.changedBy)
@@ -94,7 +96,11 @@ export function looksTheSame(a: FrameFeatures, b: FrameFeatures): boolean {
   const changed = changedBlocks(a, b)
   if (changed <= LIMITS.same || changed > LIMITS.alike) return changed <= LIMITS.same
   const { edges, otherEdges, kept } = compareEdges(a.picture, b.picture)
-  return kept >= LIMITS.alikeEdges * Math.max(edges, otherEdges)
+  const most = Math.max(edges, otherEdges)
+  if (kept < LIMITS.alikeEdges * most) return false
+  // A small panel that changed its content has other edges in place of its own.
+  const there = compareEdges(a.picture, b.picture, LIMITS.changedBy)
+  return Math.min(there.edges, there.otherEdges) - there.kept < LIMITS.replaced * most
 }
 
 export function changedBlocks({ picture: a }: FrameFeatures, { picture: b }: FrameFeatures): number {

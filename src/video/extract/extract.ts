@@ -6,6 +6,7 @@ import { type DecodeOptions, decodeVideo } from './decode.ts'
 import { createFrameAnalysis } from './frame-analysis.ts'
 import type { ExtractedFrame } from './frame-images.ts'
 import { createFrameWriter } from './frame-writer.ts'
+import type { PassedOver } from './kept-frames.ts'
 import { type Probe, type ProbedVideo, probeVideo, tooLong } from './probe.ts'
 
 /** The clean part of a shot. What lies between two shots is the transition. */
@@ -20,6 +21,8 @@ export interface Extraction {
   probe: ProbedVideo
   shots: ExtractedShot[]
   frames: ExtractedFrame[]
+  /** Pictures that were considered and not kept, in order of time. */
+  passedOver: PassedOver[]
   /** Version and thresholds, stored with the video. */
   detector: { version: string; parameters: Record<string, number> }
 }
@@ -42,13 +45,14 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
   onProgress?.({ stage: 'probe', done: 0, total: 1 })
   const probe = await probeVideo(options.file, { ...options, maxDurationSec: limits.maxDurationSec })
   onProgress?.({ stage: 'probe', done: 1, total: 1 })
-  const { boundaries, frames, endMs } = await findAndWrite(options, probe)
+  const { boundaries, frames, passedOver, endMs } = await findAndWrite(options, probe)
   const durationSec = probe.durationKnown ? probe.durationSec : Math.round(endMs) / 1000
   const { width, height, fps, frameRate, startTimecode, rotation, codec, container, title } = probe
   return {
     probe: { durationSec, width, height, fps, frameRate, startTimecode, rotation, codec, container, title },
     shots: toShots(boundaries, Math.max(durationSec * 1000, endMs)),
     frames: frames.sort((a, b) => a.tMs - b.tMs),
+    passedOver: passedOver.map(({ tMs, why }) => ({ tMs: Math.round(tMs), why })).sort((a, b) => a.tMs - b.tMs),
     detector: { version: EXTRACTION_VERSION, parameters: { ...THRESHOLDS } },
   }
 }
@@ -56,6 +60,7 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
 interface Found {
   boundaries: Boundary[]
   frames: ExtractedFrame[]
+  passedOver: readonly PassedOver[]
   endMs: number
 }
 
@@ -91,7 +96,7 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Foun
     if (frames.length === 0)
       throw new MediaError('blank_video', 'Every picture of the video is blank. Use another one.')
     onProgress?.({ stage: 'images', done: frames.length, total: frames.length })
-    return { boundaries, frames, endMs }
+    return { boundaries, frames, passedOver: analysis.passedOver, endMs }
   } finally {
     await writer.close()
   }

@@ -1,7 +1,7 @@
 import type { Boundary } from '../shots/boundary.ts'
 import { createShotDetector, HISTORY_FRAMES } from '../shots/detector.ts'
 import { copyFeatures, createFrameMeter, type FrameFeatures, KEPT_BYTES } from '../shots/features.ts'
-import type { PickCandidate, PickedFrame } from './kept-frames.ts'
+import type { PassedOver, PickCandidate, PickedFrame } from './kept-frames.ts'
 import { measureSharpness, type YuvPicture } from './measure.ts'
 import { createPicker } from './picks.ts'
 
@@ -16,6 +16,7 @@ export interface FrameAnalysis {
   readonly endMs: number
   frame(tMs: number, data: Uint8Array, isStill: boolean): void
   still(picture: YuvPicture): void
+  readonly passedOver: readonly PassedOver[]
   /** Hands over the last picks. */
   finish(): void
 }
@@ -61,6 +62,7 @@ export function createFrameAnalysis({
 
   return {
     boundaries,
+    passedOver: picker.passedOver,
     get count() {
       return count
     },

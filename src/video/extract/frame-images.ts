@@ -5,7 +5,7 @@ import sharp from 'sharp'
 import { rgbaToThumbHash } from 'thumbhash'
 import type { FrameRest, Kind, Tone } from '../../vocabulary.ts'
 import type { PickedFrame } from './kept-frames.ts'
-import { differenceHash, measureLuma, shrink } from './measure.ts'
+import { differenceHash, measureLuma, shrink, type YuvPicture } from './measure.ts'
 import { measurePalette } from './palette.ts'
 
 /** One kept frame. Everything but the images goes into the database. */
@@ -39,16 +39,20 @@ export interface ExtractedFrame {
   /** SHA-256 of the 1280-wide bytes, hex. */
   imageSha256: string
   thumbPath: string
+  /** States of its build-up side by side: a WebP file, and the SHA-256 of its bytes, hex. */
+  build: { path: string; sha256: string } | null
 }
 
 const THUMB_WIDTH = 480
 
-/** Measures a picked picture and writes its two images. `rgb` holds the picture's packed pixels. */
+/** Packed RGB of a small picture of the same video. */
+type ToPixels = (picture: YuvPicture) => Uint8ClampedArray
+
+/** Measures a picked picture and writes its images. `rgb` holds the picture's packed pixels. */
 export async function writeFrame(
   scratchDir: string,
   picked: PickedFrame,
-  rgb: Uint8ClampedArray,
-  motion: number,
+  { rgb, motion, toPixels }: { rgb: Uint8ClampedArray; motion: number; toPixels: ToPixels },
 ): Promise<ExtractedFrame> {
   const { picture, features, sharpness, tMs } = picked.candidate
   const { width, height } = picture
@@ -61,6 +65,9 @@ export async function writeFrame(
   const thumbPath = join(scratchDir, `${name}-${THUMB_WIDTH}.webp`)
   await writeFile(imagePath, image)
   await writeFile(thumbPath, thumb)
+  const build = picked.before?.length
+    ? await writeBuild(join(scratchDir, `${name}-build.webp`), picked.before, toPixels)
+    : null
   return {
     tMs: Math.round(tMs),
     kind: picked.kind,
@@ -81,7 +88,18 @@ export async function writeFrame(
     imageBytes: image.length,
     imageSha256: createHash('sha256').update(image).digest('hex'),
     thumbPath,
+    build,
   }
+}
+
+async function writeBuild(path: string, states: readonly YuvPicture[], toPixels: ToPixels) {
+  const { width, height } = states[0]!
+  const raw = { width, height, channels: 3 as const }
+  const layers = states.map((state, n) => ({ input: Buffer.from(toPixels(state)), raw, left: n * width, top: 0 }))
+  const create = { width: width * states.length, height, channels: 3 as const, background: '#000' }
+  const strip = await sharp({ create }).composite(layers).webp({ quality: 70 }).toBuffer()
+  await writeFile(path, strip)
+  return { path, sha256: createHash('sha256').update(strip).digest('hex') }
 }
 
 /** The two kept sizes, from packed RGB at most 1280 wide. */

@@ -2,7 +2,7 @@ import type { Decoding } from './decode.ts'
 import { toImageSize } from './decode-arguments.ts'
 import { type ExtractedFrame, writeFrame } from './frame-images.ts'
 import type { PickedFrame } from './kept-frames.ts'
-import { toRgb } from './measure.ts'
+import { toRgb, type YuvPicture } from './measure.ts'
 import type { Probe } from './probe.ts'
 
 /** Pictures that may wait for their encoding before the decoding is paused. */
@@ -38,8 +38,10 @@ export function createFrameWriter(
   async function writeOne(picked: PickedFrame, motion: number): Promise<void> {
     if (closed || options.signal.aborted) return
     const { picture } = picked.candidate
-    const pixels = toRgb(picture, decoding?.colorSpace ?? null, probe.height, rgb)
-    frames.push(await writeFrame(options.scratchDir, picked, pixels, motion))
+    const colorSpace = decoding?.colorSpace ?? null
+    const pixels = toRgb(picture, colorSpace, probe.height, rgb)
+    const toPixels = (small: YuvPicture) => toRgb(small, colorSpace, probe.height)
+    frames.push(await writeFrame(options.scratchDir, picked, { rgb: pixels, motion, toPixels }))
     release(picture.data)
     onWritten(frames.length)
   }

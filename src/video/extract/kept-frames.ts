@@ -17,7 +17,18 @@ export interface PickedFrame {
   reason: string
   /** The rest that it was taken from; null in a camera's shot. */
   rest: FrameRest | null
+  /** Small pictures of at most two states of its build-up, in their order. */
+  before?: readonly YuvPicture[]
 }
+
+/** A picture that was considered and not kept. */
+export interface PassedOver {
+  tMs: number
+  why: string
+}
+
+/** Of a longer list the rest is not told. */
+const PASSED_OVER_AT_MOST = 200
 
 export interface KeptFrames {
   /** Whether a frame kept earlier looks the same. In a drawn picture, which has no noise, less tells two apart. */
@@ -25,6 +36,8 @@ export interface KeptFrames {
   /** How many frames of the minute before `tMs` are kept. */
   countInMinute(tMs: number): number
   keep(picked: PickedFrame): void
+  passOver(...pictures: PassedOver[]): void
+  readonly passedOver: readonly PassedOver[]
   /** The frames kept since the last call. */
   takeNew(): PickedFrame[]
 }
@@ -34,6 +47,7 @@ export function createKeptFrames(): KeptFrames {
   const kept: PickCandidate[] = []
   const hashes: string[] = []
   let fresh: PickedFrame[] = []
+  const passedOver: PassedOver[] = []
   return {
     isKnown(candidate, nature = 'camera') {
       if (nature === 'drawn') return kept.some((other) => looksTheSame(candidate.features, other.features))
@@ -51,6 +65,10 @@ export function createKeptFrames(): KeptFrames {
       kept.push(picked.candidate)
       hashes.push(differenceHash(picked.candidate.features.picture))
       fresh.push(picked)
+    },
+    passedOver,
+    passOver(...pictures) {
+      passedOver.push(...pictures.slice(0, PASSED_OVER_AT_MOST - passedOver.length))
     },
     takeNew() {
       const taken = fresh

@@ -117,7 +117,11 @@ function drawn(tMs: number, rows: number, { page = 0, offset = 0 } = {}): PickCa
     for (let y = 0; y < 6; y++)
       for (let x = 0; x < 40 + ((row * 17 + page * 29) % 60); x++)
         frame[(10 + row * 12 + y) * PICTURE_WIDTH + 20 + x + offset + page * 7] = x % 9 < 5 ? 20 : 90
-  return { ...candidate(tMs, 1), features: createFrameMeter().measure(tMs, frame) }
+  // The frame's luma, and a chroma without colour: planar 4:2:0.
+  const data = new Uint8Array((PICTURE_WIDTH * PICTURE_HEIGHT * 3) / 2).fill(128)
+  data.set(frame.subarray(0, PICTURE_WIDTH * PICTURE_HEIGHT))
+  const picture = { width: PICTURE_WIDTH, height: PICTURE_HEIGHT, data }
+  return { ...candidate(tMs, 1), features: createFrameMeter().measure(tMs, frame), picture }
 }
 const timesOf = (picks: PickedFrame[]) => picks.map(({ candidate: { tMs } }) => tMs)
 
@@ -129,6 +133,19 @@ test('a build-up gives its complete state alone', () => {
   expect(only).toBeGreaterThanOrEqual(2500)
 })
 
+test('a build-up gives two states before it, without what left; its steps are told as passed over', () => {
+  // Another page fades away by rows until 1 s, then seven rows come one by one.
+  const rowsAt = (tMs: number) => (tMs < 1000 ? 4 - Math.floor(tMs / 250) : Math.min(7, Math.floor((tMs - 1000) / 500)))
+  const picker = createPicker()
+  for (const still of series(32, (tMs) => drawn(tMs, rowsAt(tMs), { page: tMs < 1000 ? 4 : 0 }))) picker.add(still)
+  const [only] = picker.finish()
+  const inkOf = ({ data }: { data: Uint8Array }, row: number) =>
+    data.subarray((10 + row * 12) * PICTURE_WIDTH, (16 + row * 12) * PICTURE_WIDTH).filter((luma) => luma < 150).length
+  const shown = only!.before!.map((small) => [0, 1, 2, 3, 4, 5, 6].filter((row) => inkOf(small, row) > 20).length)
+  expect([shown.length, shown[0]! >= 2 && shown[0]! <= 3, shown[1]! >= 4 && shown[1]! <= 5]).toEqual([2, true, true])
+  expect(picker.passedOver.some(({ why }) => why === 'a step of a build-up')).toBe(true)
+})
+
 test('a panel that changes its content gives each content; what leaves is no state of its own', () => {
   const rowsAt = (tMs: number) => (tMs < 5500 ? 4 : Math.max(1, 3 - Math.floor((tMs - 5500) / 500)))
   const picks = pick(
@@ -136,6 +153,25 @@ test('a panel that changes its content gives each content; what leaves is no sta
     [],
   )
   expect(timesOf(picks).map((tMs) => Math.floor(tMs / 3000))).toEqual([0, 1])
+})
+
+test('a small panel that changes its content gives each; a line more in a full window is no other picture', () => {
+  // Two rows of seven: at 3 s they show other words, or a mark is added.
+  const change = (one: PickCandidate, mark: (x: number, y: number) => boolean) => {
+    for (let y = 60; y < 75; y++)
+      for (let x = 110; x < 140; x++) one.features.picture[y * PICTURE_WIDTH + x] = mark(x, y) ? 20 : 240
+    return one
+  }
+  const swapped = pick(
+    series(24, (tMs) => change(drawn(tMs, 7), (x, y) => (tMs < 3000 ? (x + y) % 11 < 5 : (x - y + 90) % 9 < 4))),
+    [],
+  )
+  expect(swapped.map(({ candidate: { tMs } }) => Math.floor(tMs / 3000))).toEqual([0, 1])
+  const added = pick(
+    series(24, (tMs) => change(drawn(tMs, 7), (x, y) => y > 70 && x < 120 && tMs >= 3000)),
+    [],
+  )
+  expect(added).toHaveLength(1)
 })
 
 test('a build-up that is cut off counts as it was at its fullest', () => {

@@ -1,5 +1,5 @@
 import type { Boundary } from '../shots/boundary.ts'
-import { createKeptFrames, type PickCandidate, type PickedFrame } from './kept-frames.ts'
+import { createKeptFrames, type PassedOver, type PickCandidate, type PickedFrame } from './kept-frames.ts'
 import { needsStill, pickShot, startShot } from './shot-picks.ts'
 
 /**
@@ -17,6 +17,8 @@ export interface Picker {
    */
   advance(certainMs: number): PickedFrame[]
   finish(): PickedFrame[]
+  /** What was considered and not kept, in the order of the decisions. */
+  readonly passedOver: readonly PassedOver[]
 }
 
 export function createPicker(release: (candidate: PickCandidate) => void = () => {}): Picker {
@@ -57,6 +59,7 @@ export function createPicker(release: (candidate: PickCandidate) => void = () =>
       shots.push(startShot(boundary))
     },
     advance,
+    passedOver: kept.passedOver,
     finish() {
       // A shot that lasts to the end of the video ends with its last candidate.
       const last = shots.at(-1)!

@@ -1,6 +1,8 @@
+import type { FrameRest } from '../../vocabulary.ts'
 import { isBlank } from '../shots/blank.ts'
 import type { Boundary } from '../shots/boundary.ts'
 import { miniDistance } from '../shots/compare.ts'
+import { chooseSteps } from './build-steps.ts'
 import {
   addStill,
   type CompositionFinder,
@@ -147,16 +149,31 @@ function seeCompositions(shot: PickedShot, state: PickState): boolean {
 }
 
 function pickDrawn(shot: PickedShot, state: PickState): boolean {
-  for (const { candidate, ...rest } of shot.compositions.found.splice(0)) {
-    if (state.kept.isKnown(candidate, 'drawn') || isOverBudget(shot, state.kept, candidate.tMs)) continue
+  state.kept.passOver(...shot.compositions.passedOver.splice(0))
+  for (const { candidate, before, ...rest } of shot.compositions.found.splice(0)) {
+    const why = reasonToPassOver(shot, state.kept, { candidate, rest })
+    if (why) {
+      state.kept.passOver({ tMs: candidate.tMs, why })
+      continue
+    }
     if (rest.isAtRest && isBrief(rest)) {
-      // Typing and scrolling halt often: of a shot's brief rests ever fewer are kept.
-      if (shot.last && candidate.tMs - shot.last.tMs < shot.briefGapMs) continue
       shot.briefGapMs = Math.min(PICK_LIMITS.beatGapAtMostMs, shot.briefGapMs * PICK_LIMITS.briefGapGrows)
     }
-    keepOfShot(shot, state.kept, { candidate, rest })
+    keepOfShot(shot, state.kept, { candidate, rest, before: chooseSteps(before, { ...candidate, edges: rest.edges }) })
   }
   return isComplete(shot, state.certainMs)
+}
+
+function reasonToPassOver(
+  shot: PickedShot,
+  kept: KeptFrames,
+  { candidate, rest }: { candidate: PickCandidate; rest: FrameRest },
+): string | null {
+  if (kept.isKnown(candidate, 'drawn')) return 'it looks like a frame kept before'
+  if (isOverBudget(shot, kept, candidate.tMs)) return 'the minute holds enough frames'
+  // Typing and scrolling halt often: of a shot's brief rests ever fewer are kept.
+  const isTooSoon = shot.last !== null && candidate.tMs - shot.last.tMs < shot.briefGapMs
+  return rest.isAtRest && isBrief(rest) && isTooSoon ? 'a brief rest, soon after the frame before' : null
 }
 
 /** A long stretch of a drawn shot that never rests is represented by its fullest picture. */
@@ -177,7 +194,7 @@ function keepRestless(shot: PickedShot, state: PickState): void {
 function keepOfShot(
   shot: PickedShot,
   kept: KeptFrames,
-  { candidate, rest }: Pick<PickedFrame, 'candidate' | 'rest'>,
+  { candidate, rest, before }: Omit<PickedFrame, 'kind' | 'reason'>,
 ): void {
   const { boundary, hasKept } = shot
   const isIntro = !boundary && candidate.tMs <= PICK_LIMITS.introMs
@@ -185,7 +202,7 @@ function keepOfShot(
   const kind = boundary && !hasKept ? 'cut' : later
   shot.hasKept = true
   shot.last = candidate
-  kept.keep({ candidate, kind, reason: reasonOf(shot, candidate, rest), rest })
+  kept.keep({ candidate, kind, reason: reasonOf(shot, candidate, rest), rest, before })
 }
 
 function reasonOf({ boundary }: PickedShot, { tMs }: PickCandidate, rest: PickedFrame['rest']): string {
@@ -205,6 +222,8 @@ function openShot(shot: PickedShot, state: PickState): boolean {
     shot.seen = inside(shot, state, shot.fromMs + PICK_LIMITS.sharpnessMs).map(({ sharpness }) => sharpness)
     const usable = inside(shot, state, toMs)
     const chosen = bySharpness(usable, median(shot.seen)).find((candidate) => !state.kept.isKnown(candidate))
+    if (!chosen && usable[0])
+      state.kept.passOver({ tMs: usable[0].tMs, why: 'the shot looks like a frame kept before, or is not sharp' })
     if (chosen) {
       shot.last = chosen
       if (!isOverBudget(shot, state.kept, chosen.tMs)) keepOpening(shot, state.kept, chosen)

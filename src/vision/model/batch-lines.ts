@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { FrameAnnotation, FrameToAnnotate, TechniqueTerm, VideoContext } from '../annotator.ts'
 import { parseAnswer, toAnnotation } from './answer.ts'
 import { toParameters, toReply } from './endpoint.ts'
-import { toRequest } from './frame-batch.ts'
+import { stripOf, toRequest } from './frame-batch.ts'
 import { type HouseStyle, writeExamples } from './house-style.ts'
 import { toModelImage } from './images.ts'
 import { BATCH_PRICE, type ModelPrice, type Usage } from './usage.ts'
@@ -19,10 +19,15 @@ export interface BatchRequest {
 export async function writeBatchLine(
   { id, video, frames }: BatchRequest,
   techniques: readonly TechniqueTerm[],
-  options: { model: string; reasoningEffort: string | undefined; style: HouseStyle | undefined },
+  options: { model: string; reasoningEffort: string | undefined; style: HouseStyle | undefined; builds: boolean },
 ): Promise<string> {
   const asked = await Promise.all(
-    frames.map(async (frame, i) => ({ frame, name: nameOf(i), image: await toModelImage(frame.image) })),
+    frames.map(async (frame, i) => ({
+      frame,
+      name: nameOf(i),
+      image: await toModelImage(frame.image),
+      strip: await stripOf(frame, options),
+    })),
   )
   const { model, reasoningEffort } = options
   const body = toParameters(

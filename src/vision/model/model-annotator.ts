@@ -14,7 +14,7 @@ import { openEndpoint } from './endpoint.ts'
 import { annotateBatch, type BatchContext } from './frame-batch.ts'
 import type { HouseStyle } from './house-style.ts'
 import { type CallLimiter, openLocalLimiter } from './limits.ts'
-import { PROMPT_VERSION, promptVersionOf } from './prompt.ts'
+import { PROMPT_VERSION, promptVersionOf, suffixOf } from './prompt.ts'
 import { findTwins } from './twins.ts'
 import type { ModelPrice } from './usage.ts'
 
@@ -43,6 +43,8 @@ export interface ModelAnnotatorOptions {
   cache?: AnswerCache
   /** Corrections that are shown as examples. */
   style?: HouseStyle
+  /** Frames are sent with the small picture of their build-up. */
+  builds?: boolean
   prices?: Record<string, ModelPrice>
 }
 
@@ -75,6 +77,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
       video,
       techniques,
       style: options.style,
+      builds: options.builds ?? false,
       room,
       maxAttempts: options.maxAttempts ?? 4,
       retryDelayMs: options.retryDelayMs ?? 500,
@@ -116,7 +119,7 @@ export function openModelAnnotator(options: ModelAnnotatorOptions): Annotator {
   }
 
   return {
-    version: `${options.model} ${PROMPT_VERSION}${options.style ? `+${options.style.version}` : ''}`,
+    version: `${options.model} ${PROMPT_VERSION}${suffixOf(options)}`,
     model: options.model,
     batchSize,
     annotate,
@@ -142,8 +145,8 @@ function openGate(options: ModelAnnotatorOptions): CallGate {
 }
 
 /** The answer cache for one vocabulary. A failing cache counts as an empty one. */
-function openRunCache({ cache, model, style }: ModelAnnotatorOptions, techniques: readonly TechniqueTerm[]) {
-  const promptVersion = promptVersionOf(techniques, style)
+function openRunCache({ cache, model, ...shown }: ModelAnnotatorOptions, techniques: readonly TechniqueTerm[]) {
+  const promptVersion = promptVersionOf(techniques, shown)
   return {
     async get({ id, imageSha256 }: FrameToAnnotate): Promise<FrameAnnotation | undefined> {
       const cached = await cache?.get({ imageSha256, model, promptVersion }).catch(() => null)

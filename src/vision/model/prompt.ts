@@ -74,9 +74,17 @@ export function writeSystemPrompt(techniques: readonly TechniqueTerm[], mode: An
 }
 
 /** What an answer depends on beside picture and model: the instructions, the vocabulary and the examples. */
-export function promptVersionOf(techniques: readonly TechniqueTerm[], style?: { version: string }): string {
+export function promptVersionOf(
+  techniques: readonly TechniqueTerm[],
+  { style, builds }: { style?: { version: string } | undefined; builds?: boolean },
+): string {
   const digest = createHash('sha256').update(writeSystemPrompt(techniques, 'json_schema')).digest('hex')
-  return `${PROMPT_VERSION}-${digest.slice(0, 12)}${style ? `+${style.version}` : ''}`
+  return `${PROMPT_VERSION}-${digest.slice(0, 12)}${suffixOf({ style, builds })}`
+}
+
+/** What is shown beside the frames: part of every version. */
+export function suffixOf({ style, builds }: { style?: { version: string } | undefined; builds?: boolean }): string {
+  return `${builds ? '+builds' : ''}${style ? `+${style.version}` : ''}`
 }
 
 /** The part that differs between calls. The title is data: quoted, shortened, on one line. */
