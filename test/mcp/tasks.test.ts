@@ -1,4 +1,12 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { appendEvent } from '../../src/events/append.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
+import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
+import { untilReadable } from '../support/stores.ts'
+import { type Seen, TASKS } from './tasks.ts'
 import { ids, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 let library: ToolLibrary
@@ -78,4 +86,72 @@ describe('one call a task', () => {
     const techniques = await call('list_techniques')
     expect(techniques.text).toContain(`: Uses kinetic-type.\n${service.url}/media/`)
   })
+})
+
+describe('the tasks of a new agent, by the SDK client', () => {
+  const clients: Partial<Record<(typeof TASKS)[number]['who'], Client>> = {}
+  let frames: Seen['frames']
+  let boardId: string
+
+  async function connect(headers: Record<string, string>): Promise<Client> {
+    const client = new Client({ name: 'agent', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(service.mcp), { requestInit: { headers } }))
+    return client
+  }
+
+  beforeAll(async () => {
+    const { db } = service.stores
+    frames = (await get(`/api/videos/${videoIds[0]}/frames`)).frames
+    const { bearer } = await service.keyOf('pro')
+    const four = frames.slice(0, 4).map(({ id }) => id)
+    boardId = (await call('create_board', { name: 'Openings for May' }, bearer)).structuredContent.board.id
+    await call('pin_frame', { board_id: boardId, frame_ids: four, note: 'first' }, bearer)
+    await call('save_frame', { frame_ids: four }, bearer)
+    const askers = [{ asker: 'people' as const, searches: 1, unanswered: 0, weak: 1 }]
+    const data = { askers, terms: [{ term: 'red walrus', count: 1 }], withheld: 0 }
+    await db.transaction((tx) =>
+      appendEvent(tx, { type: 'searches.counted', subject: 'search', accountId: null, data }),
+    )
+    await untilReadable(db)
+    await recountAnalytics(db)
+    const account = await createAccount(db, { email: 'head@example.org', role: 'operator', plan: 'pro' })
+    const { key } = await createKey(db, { accountId: account.id, name: 'k', scopes: ['events:read'] })
+    clients.anyone = await connect({})
+    clients.member = await connect(bearer)
+    clients.operator = await connect({ authorization: `Bearer ${key}` })
+  })
+
+  /** Of the tasks that could be done before. */
+  const sum = { before: 0, now: 0, text: 0 }
+  const spent: { asked: string; calls: string; tokens: string; text: number }[] = []
+  test.each(TASKS)('$asked', async ({ asked, who, calls, before, isDone }) => {
+    expect(calls.length).toBeLessThanOrEqual(2)
+    const answers: Seen['answers'][number][] = []
+    let [tokens, text] = [0, 0]
+    for (const next of calls) {
+      const [name, args] = next({ videoIds, frames, answers })
+      const result = await clients[who]!.callTool({ name, arguments: args })
+      const [said] = result.content as { text: string }[]
+      expect(result.isError, said!.text).toBeFalsy()
+      tokens += encode(JSON.stringify({ content: result.content, structuredContent: result.structuredContent })).length
+      text += encode(said!.text).length
+      answers.push({ text: said!.text, data: result.structuredContent })
+    }
+    expect(isDone({ videoIds, frames, answers }), answers.at(-1)!.text).toBe(true)
+    const was = before === null ? ['–', '–'] : [before.calls, before.tokens]
+    spent.push({ asked, calls: `${was[0]} → ${calls.length}`, tokens: `${was[1]} → ${tokens}`, text })
+    if (!before) return
+    sum.before += before.tokens
+    sum.now += tokens
+    sum.text += text
+  })
+  test('together they take at most 0.72 of the tokens of before, and with format: text at most 0.3', () => {
+    const share = (part: number) => Math.round((100 * part) / sum.before) / 100
+    const all = `${sum.before} → ${sum.now} (${share(sum.now)})`
+    console.table([...spent, { asked: 'those that could be done before', calls: '', tokens: all, text: sum.text }])
+    expect(spent).toHaveLength(TASKS.length)
+    expect(share(sum.now)).toBeLessThanOrEqual(0.72)
+    expect(share(sum.text)).toBeLessThanOrEqual(0.3)
+  })
+  afterAll(() => Promise.all(Object.values(clients).map((client) => client.close())))
 })

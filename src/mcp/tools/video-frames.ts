@@ -100,14 +100,18 @@ function endsOf(
 }
 
 const filmLine = ({ all, chosen }: Film): string =>
-  `${all[0]!.video_id} ${titleLine(all)}; ${chosen.length} of ${plural(all.length, 'frame')}`
+  `${all[0]!.video_id} ${titleOf(all)}; ${chosen.length} of ${plural(all.length, 'frame')}`
 
-function titleLine([frame]: readonly FrameDocument[]): string {
-  const { title, author, source_url, duration_sec } = frame!.video
+function titleLine(frames: readonly FrameDocument[]): string {
+  const { source_url } = frames[0]!.video
+  return `${titleOf(frames)}${source_url ? ` ${clip(source_url, 300)}` : ''}`
+}
+
+function titleOf([frame]: readonly FrameDocument[]): string {
+  const { title, author, duration_sec } = frame!.video
   const by = author ? ` by ${clip(author, 80)}` : ''
   const length = duration_sec === null ? '' : `, ${clock(duration_sec)} long`
-  const at = source_url ? ` ${clip(source_url, 300)}` : ''
-  return `"${clip(title, 160)}"${by}${length}${at}`
+  return `"${clip(title, 160)}"${by}${length}`
 }
 
 /** Which frames are shown: all, a page, or those of a part of the video. */
