@@ -1,5 +1,4 @@
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
-import type { PgSession, PreparedQueryConfig } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
@@ -110,31 +109,6 @@ export function inTransaction<T>(db: DbOrTx, act: (tx: Tx) => Promise<T>): Promi
 /** As `inTransaction`, in the turn of an account: one account cannot hold every connection that writes may use. */
 export function inTransactionOf<T>(accountId: string, db: DbOrTx, act: (tx: Tx) => Promise<T>): Promise<T> {
   return '$client' in db ? (db as Db).transactionOf(accountId, act) : act(db)
-}
-
-export interface Statement {
-  name: string
-  text: string
-}
-
-/**
- * A statement that each connection parses and plans once, for the few that run on every request. The text of a name
- * never changes: what varies goes into `$1`, `$2` …. PostgreSQL keeps the plan only for scalar parameters.
- */
-export async function executePrepared<T>(
-  db: DbOrTx,
-  { name, text }: Statement,
-  values: unknown[],
-): Promise<{ rows: T[] }> {
-  const session = db._.session as unknown as PgSession
-  return session
-    .prepareQuery<PreparedQueryConfig & { execute: { rows: T[] } }>(
-      { sql: text, params: values },
-      undefined,
-      name,
-      false,
-    )
-    .execute()
 }
 
 const CODES = /^(57P0[123]|08\w{3}|53300|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/

@@ -13,8 +13,7 @@ export type FrameFacts = EventData<'frame.saved'>
 export type UndoCause = EventData<'frame.unsaved'>['cause']
 
 /** Columns of `frames f` joined with `videos v`. */
-export const FACT_COLUMNS = 'f.id as frame_id, f.video_id, v.author, f.technique, f.subject'
-export const factColumns: SQL = sql.raw(FACT_COLUMNS)
+export const factColumns: SQL = sql.raw('f.id as frame_id, f.video_id, v.author, f.technique, f.subject')
 
 export function toFacts({ frame_id, video_id, author, technique, subject }: FrameFacts): FrameFacts {
   return { frame_id, video_id, author, technique, subject }

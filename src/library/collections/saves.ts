@@ -1,17 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { type DbOrTx, executePrepared, inTransactionOf, type Tx } from '../../db/client.ts'
+import { type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { AppError } from '../../errors.ts'
 import { appendEvents } from '../../events/append.ts'
-import {
-  FACT_COLUMNS,
-  type FrameFacts,
-  factColumns,
-  lockFrames,
-  requireAll,
-  toFacts,
-  type UndoCause,
-} from '../frame-facts.ts'
-import { idArray, isId } from '../ids.ts'
+import { type FrameFacts, factColumns, lockFrames, requireAll, toFacts, type UndoCause } from '../frame-facts.ts'
+import { idArray } from '../ids.ts'
 import { addSaveSql, strengthSql } from './save-strength.ts'
 
 export interface Save {
@@ -36,25 +28,6 @@ export async function saveFrame(
   return { saved: saved.length === 1 }
 }
 
-/*
- * Saving is the most frequent interactive write, so its statements are prepared and take a single frame as a scalar.
- * There are two statements, because locking and updating a row under one snapshot can wait for itself.
- * The lateral reference to `caller` makes the account's lock come first.
- */
-const lockText = (ids: string) => `
-  select f.* from (select id from accounts where id = $1 for key share) caller, lateral (
-    select ${FACT_COLUMNS} from frames f join videos v on v.id = f.video_id
-     where f.id ${ids} and v.first_ready_at is not null and caller.id = $1
-     order by f.id for no key update of f) f`
-const saveText = (rows: string) => `
-  with added as (insert into saves (account_id, frame_id) ${rows} on conflict do nothing returning frame_id)
-  update frames f set save_count = f.save_count + 1, save_strength = ${addSaveSql('f.save_strength', 'now()')}
-    from added where f.id = added.frame_id returning f.id`
-const LOCK_ONE = { name: 'lock-one-to-save', text: lockText('= $2') }
-const LOCK_MANY = { name: 'lock-many-to-save', text: lockText('= any($2::text[])') }
-const SAVE_ONE = { name: 'save-one', text: saveText('values ($1, $2)') }
-const SAVE_MANY = { name: 'save-many', text: saveText('select $1, id from unnest($2::text[]) id') }
-
 /** Saves frames; one unknown id rejects them all. `saved` holds the new ones. @throws AppError not_found. */
 export async function saveFrames(
   db: DbOrTx,
@@ -62,11 +35,22 @@ export async function saveFrames(
 ): Promise<{ saved: string[]; already: string[] }> {
   const wanted = [...new Set(frameIds)]
   return inTransactionOf(accountId, db, async (tx) => {
-    const one = wanted.length === 1 && isId(wanted[0]!)
-    const values = [accountId, one ? wanted[0] : wanted.filter(isId)]
-    const { rows: frames } = await executePrepared<FrameFacts>(tx, one ? LOCK_ONE : LOCK_MANY, values)
+    const ids = idArray(wanted)
+    // The reference to `caller` makes the account's lock come first. Locking and updating a row under one snapshot can
+    // wait for itself: hence two statements.
+    const { rows: frames } = await tx.execute<FrameFacts>(sql`
+      select f.* from (select id from accounts where id = ${accountId} for key share) caller, lateral (
+        select ${factColumns} from frames f join videos v on v.id = f.video_id
+         where f.id = any(${ids}) and v.first_ready_at is not null and caller.id = ${accountId}
+         order by f.id for no key update of f) f`)
     requireAll(wanted, frames)
-    const { rows } = await executePrepared<{ id: string }>(tx, one ? SAVE_ONE : SAVE_MANY, values)
+    const { rows } = await tx.execute<{ id: string }>(sql`
+      with added as (
+        insert into saves (account_id, frame_id) select ${accountId}, id from unnest(${ids}) id
+        on conflict do nothing returning frame_id)
+      update frames f
+         set save_count = f.save_count + 1, save_strength = ${sql.raw(addSaveSql('f.save_strength', 'now()'))}
+        from added where f.id = added.frame_id returning f.id`)
     const added = new Set(rows.map((row) => row.id))
     const saved = frames.filter((frame) => added.has(frame.frame_id))
     await appendEvents(

@@ -9,13 +9,9 @@ export const ANALYTICS = 'analytics'
 
 /** Events per transaction. While it writes it holds back other readers of the log: about a second at this size. */
 const BATCH = 200_000
-/** Fewer events than in a replay are counted before a second connection is ready. */
-const MANY = 20_000
 
 interface RecountOptions {
   batch?: number
-  /** From so many events on a second connection counts half of the days, if the pool has a free one. */
-  many?: number
   signal?: AbortSignal
   /** Called in the transaction, after its writes. Tests kill the process there. */
   beforeCommit?: () => void
@@ -40,10 +36,7 @@ export async function recountAnalytics(db: Db, { signal, ...options }: RecountOp
 /** The checkpoint was moved meanwhile, by another run or by a replay. Nothing was written. */
 class Overtaken extends Error {}
 
-async function recountBatch(
-  db: Db,
-  { batch = BATCH, many = MANY, beforeCommit }: Omit<RecountOptions, 'signal'>,
-): Promise<number> {
+async function recountBatch(db: Db, { batch = BATCH, beforeCommit }: Omit<RecountOptions, 'signal'>): Promise<number> {
   try {
     return await db.transaction(async (tx) => {
       // No row lock, which would hold back other readers of the log while this one counts.
@@ -52,8 +45,7 @@ async function recountBatch(
       const from = await checkpointOf(tx, ANALYTICS)
       const found = await findBatch(tx, from, batch)
       if (!found) return 0
-      if (found.events >= many && found.days.length > 1 && hasFreeConnection(db)) await recountByTwo(db, tx, found.days)
-      else if (found.days.length > 0) await recountDays(tx, found.days)
+      if (found.days.length > 0) await recountDays(tx, found.days)
       const { xid, seq } = found.last
       const { rowCount } = await tx.execute(sql`
         update checkpoints set xid = ${xid}::xid8, seq = ${seq}::bigint, updated_at = now()
@@ -67,11 +59,6 @@ async function recountBatch(
     if (error instanceof Overtaken) return 0
     throw error
   }
-}
-
-/** This run holds a connection already. Two runs that each wait for a second one would wait for each other. */
-function hasFreeConnection({ $client }: Db): boolean {
-  return $client.idleCount > 0 || $client.totalCount < $client.options.max
 }
 
 /** Groups of a batch fit into this memory. Compiling a query would take longer than running it. */
@@ -108,21 +95,6 @@ async function findBatch(tx: Tx, from: Cursor, batch: number): Promise<Batch | u
     last,
     days: rows.filter(({ counts }) => counts).map(({ day }) => day),
   }
-}
-
-/**
- * Counts the days on two connections, each its half. What the second one writes is committed first: where the
- * checkpoint then does not move, its days are counted again. It must not write a count that is older than somebody
- * else's.
- */
-async function recountByTwo(db: Db, tx: Tx, days: readonly string[]): Promise<void> {
-  const half = Math.ceil(days.length / 2)
-  await db.transaction(async (second) => {
-    await prepareCount(second)
-    await Promise.all([recountDays(tx, days.slice(0, half)), recountDays(second, days.slice(half))])
-    // Fails if the lock was lost. Otherwise all was written under it, and the next to count waits for this commit.
-    await tx.execute(sql`select 1`)
-  })
 }
 
 /** Counts all events of the days, also those behind the batch: a replay never takes figures back for a while. */
