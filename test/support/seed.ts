@@ -150,6 +150,7 @@ export function toFrameRow(
     height: 720,
     imageKey: keys.image,
     thumbKey: keys.thumb,
+    buildKey: null,
     imageBytes: 40_000,
     imageSha256: hash,
     placeholder: 'YTkGJwaRhWUIt4lbgnhZl3ath2BUBGYA',

@@ -10,6 +10,19 @@ const BLACK: SeedFrame = { palette: ['#000000', '#ffffff', '#111111', '#222222',
 const WHITE: SeedFrame = { palette: ['#ffffff', '#101010', '#f2f2f2', '#e6e6e6', '#1a73e8'], tone: 'bright' }
 const drawn = { surface: 'motion-graphics', shot: 'no-face', zone: 'none' } as const
 
+const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+
+/** Whether two words differ by an ending of English at most. */
+function isForm(one: string, other: string): boolean {
+  const roots = (word: string) =>
+    ['', 's', 'es', 'ed', 'd', 'ing', 'er', 'ic', 'e', 'ies', 'y'].flatMap((ending) => {
+      const root = word.endsWith(ending) ? word.slice(0, word.length - ending.length) : undefined
+      return root === undefined || root.length < 3 ? [] : [root, root.replace(/(.)\1$/, '$1')]
+    })
+  const those = new Set(roots(other))
+  return roots(one).some((root) => those.has(root))
+}
+
 /** Questions as people and agents write them. Half of the frames are described by a model, half are measured. */
 export function describePhrases(name: string, open: () => Promise<Engine>): void {
   describe(`${name}: phrases`, () => {
@@ -234,6 +247,38 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
         }),
         { numRuns: 60, seed: 5 },
       )
+    })
+
+    test('a hit marked full holds every word: in a text, in a name, or by an attribute', async () => {
+      const texts = clips.flatMap(({ frames }) => frames.map(({ caption }) => caption ?? ''))
+      const whole = [...new Set(texts.flatMap(wordsOf))].filter((word) => word.length > 3)
+      // Also beginnings, parts and typing mistakes of words: what they meet is no full match.
+      const broken = whole.flatMap((word) => [word.slice(0, 3), word.slice(1), word[1]! + word[0] + word.slice(2)])
+      const word = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...whole) }, fc.constantFrom(...broken))
+      const words = fc.uniqueArray(word, { minLength: 1, maxLength: 2 })
+      let full = 0
+      await fc.assert(
+        fc.asyncProperty(words, async (some) => {
+          const { frames } = await engine().search.search({ q: some.join(' '), limit: 20 })
+          for (const { document, met = [], missing = [] } of frames.filter((frame) => !frame.missing?.length)) {
+            full++
+            for (const { word, field, kind } of met) {
+              const { title } = document.video
+              const value = field === 'title' ? title : (document as unknown as Record<string, unknown>)[field]
+              expect(value, `${some}: ${word} by ${field}`).toBeTruthy()
+              // Two words of a question also meet the one word that they make together.
+              const asked = [word, ...some.slice(1).map((one, n) => some[n]! + one)]
+              const isText = kind === 'word' && typeof value === 'string' && !word.includes(' ')
+              const isHeld = isText && wordsOf(value).some((one) => asked.some((two) => isForm(one, two)))
+              expect(isHeld, `${some}: ${word} by ${value}`).toBe(isText)
+              expect(['word', 'attribute', 'synonym'], `${some}: ${word}`).toContain(kind)
+            }
+            expect(missing).toEqual([])
+          }
+        }),
+        { numRuns: 150, seed: 27 },
+      )
+      expect(full).toBeGreaterThan(100)
     })
 
     test('what was met is shown', async () => {
