@@ -29,6 +29,8 @@ type Access =
 /** The pages for people. Endpoints say themselves what they ask. A route that is neither fails the first test. */
 const PAGES: Record<string, Access> = {
   'GET /docs': 'open',
+  'GET /robots.txt': 'open',
+  'GET /sitemap.xml': 'open',
   'GET /docs/events': 'open',
   'GET /': 'open',
   'GET /frames/:id': 'open',
