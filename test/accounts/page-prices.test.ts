@@ -69,3 +69,30 @@ test('A2: a format that does not exist is refused before anything is looked for,
     expect([path, (await get(`${path}?format=csv`)).status]).toEqual([path, path === '/saves/export' ? 200 : 404])
   }
 })
+
+test('a description shows on the page of a board and its share link, and outlives a new name and an undo', async () => {
+  const email = 'describes@example.org'
+  const { account } = await ensureAccount(api.db, { email, plan: 'pro' })
+  const { cookie } = await visitor.signIn(email)
+  const { key } = await createKey(api.db, { accountId: account.id, name: 'k' })
+  const { id } = await createBoard(api.db, { accountId: account.id, name: 'Plans' })
+  const token = formToken(cookie.split('=')[1]!)
+  const post = (path: string, fields: Record<string, string>) =>
+    api.call(path, {
+      ...form({}, { cookie, accept: 'application/json' }),
+      body: new URLSearchParams({ form: token, ...fields }).toString(),
+    })
+  const described = async () => (await api.call(`/api/boards/${id}`, { key })).json.board
+  await post(`/web/boards/${id}/rename`, { name: 'May', description: 'For <the> launch' })
+  expect(await described()).toMatchObject({ name: 'May', description: 'For <the> launch' })
+  expect((await api.call(`/boards/${id}`, { headers: { cookie } })).text).toContain('For &lt;the&gt; launch')
+  const { json } = await api.call(`/api/boards/${id}/share`, { method: 'POST', key, body: {} })
+  expect((await api.call(new URL(json.url).pathname)).text).toContain('For &lt;the&gt; launch')
+  await post(`/web/boards/${id}/rename`, { name: 'June' })
+  expect(await described()).toMatchObject({ name: 'June', description: 'For <the> launch' })
+  const gone = await post(`/web/boards/${id}/delete`, {})
+  await post('/web/undo', { removal: gone.json.undo })
+  expect(await described()).toMatchObject({ name: 'June', description: 'For <the> launch' })
+  await post(`/web/boards/${id}/rename`, { name: 'June', description: '' })
+  expect((await described()).description).toBeNull()
+})

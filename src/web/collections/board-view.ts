@@ -1,4 +1,4 @@
-import { BOARD_PAGE, MAX_BOARD_NAME } from '../../library/collections/boards.ts'
+import { BOARD_PAGE, MAX_BOARD_DESCRIPTION, MAX_BOARD_NAME } from '../../library/collections/boards.ts'
 import { MAX_NOTE } from '../../library/collections/pins.ts'
 import type { PinnedFrame, toBoardWithItems } from '../../views/collections.ts'
 import { counted, formToken, hidden } from '../actions.ts'
@@ -113,12 +113,15 @@ function shareMenu({ visitor, board: { id, shared_at } }: BoardData): Html {
   )
 }
 
-function renameMenu(visitor: Visitor, { id, name }: ShownBoard): Html {
+function renameMenu(visitor: Visitor, { id, name, description }: ShownBoard): Html {
   return menu(
     'Rename',
     html`<form method="post" action="/web/boards/${id}/rename">${formToken(visitor)}
     <div class="field"><label for="name">Name</label>
     <input id="name" name="name" required maxlength="${MAX_BOARD_NAME}" value="${name}" autocomplete="off"></div>
+    <div class="field"><label for="description">Description</label>
+    <textarea id="description" name="description" maxlength="${MAX_BOARD_DESCRIPTION}"
+      rows="3">${description}</textarea></div>
     <button class="primary">Rename</button></form>`,
   )
 }

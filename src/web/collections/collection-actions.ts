@@ -106,7 +106,9 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): 
   )
 
   actions.action('/web/boards/:id/rename', 'pro', async (asked) => {
-    const { board } = await updateBoard(db, { ...boardOf(asked), name: asked.fields.one('name') })
+    const { fields } = asked
+    const description = fields.has('description') ? fields.one('description') : undefined
+    const { board } = await updateBoard(db, { ...boardOf(asked), name: fields.one('name'), description })
     const { id, name } = board
     return { json: { board: { id, name } }, to: `/boards/${id}` }
   })
