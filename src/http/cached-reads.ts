@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import { contextOf } from './edge.ts'
 import type { LocalLimits } from './rate-limit/spend.ts'
-import { CompressibleBody, isAny, isMet, preferredEncoding, sendBody } from './response-body.ts'
+import { CompressibleBody, encodingReader, isAny, isMet, sendBody } from './response-body.ts'
 import type { TakeTurn } from './search-concurrency.ts'
 import { openVersionedCache, type ReadModelVersion, type Versioned } from './versioned-cache.ts'
 
@@ -45,6 +45,8 @@ export function openCachedReads(
     sizeCalculation: (_, url) => url.length + 128,
   })
 
+  const encodingOf = encodingReader()
+
   /**
    * Sends a read, or 304. A missing version means that the engine changed meanwhile: then no cache may keep the answer.
    */
@@ -55,7 +57,7 @@ export function openCachedReads(
       if (isMet(req.headers['if-none-match'], etag)) return sendNotModified(res, etag)
       setKept(res, etag)
     }
-    return sendBody(req, res, value, { type: JSON_TYPE, encoding: preferredEncoding(req) })
+    return sendBody(req, res, value, { type: JSON_TYPE, encoding: encodingOf(req) })
   }
 
   function loadInTurn(req: Request, load: CacheableRead['load']): Promise<CompressibleBody> {

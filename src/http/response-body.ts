@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
 import type { Request, Response } from 'express'
+import { LRUCache } from 'lru-cache'
 
 /** Brotli's effort for bodies that a client waits for. Its default, 11, is meant for files compressed once. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
@@ -40,6 +41,24 @@ export function preferredEncoding(req: Request): Encoding | undefined {
   if (!req.headers['accept-encoding']) return undefined
   const best = req.acceptsEncodings('br', 'gzip')
   return best === 'br' || best === 'gzip' ? best : undefined
+}
+
+/** `preferredEncoding` with a bounded memory of the headers seen, for warm reads: parsing one costs. */
+export function encodingReader(): (req: Request) => Encoding | undefined {
+  const preferences = new LRUCache<string, Encoding | 'identity'>({
+    maxSize: 256 * 1024,
+    sizeCalculation: (_, header) => header.length + 64,
+  })
+  return (req) => {
+    const header = req.headers['accept-encoding'] as string | undefined
+    if (!header) return undefined
+    let preferred = preferences.get(header)
+    if (preferred === undefined) {
+      preferred = preferredEncoding(req) ?? 'identity'
+      preferences.set(header, preferred)
+    }
+    return preferred === 'identity' ? undefined : preferred
+  }
 }
 
 /** Sends a body in an encoding: at once, unless that form has to be made first. */
