@@ -70,7 +70,7 @@ export function argumentReader(tool: Tool): ArgumentReader {
     for (const [written, value] of Object.entries(given)) {
       if (value === null) continue
       const name = nameOf(written, given)
-      if (name === 'limit') read[name] = readLimit(value, notes)
+      if (name === 'limit') read[name] = readLimit(value, given.detail === 'full', notes)
       else if (name === 'sort') read[name] = readSort(single(name, value), notes)
       else if (name !== 'cursor' || name === written || !isNumber(value)) read[name] = single(name, value)
       // Of the first page there is no cursor.
@@ -80,10 +80,11 @@ export function argumentReader(tool: Tool): ArgumentReader {
   }
 
   /** More than the most is the most. */
-  function readLimit(value: unknown, notes: string[]): unknown {
-    const most = schemas.limit?.maximum
+  function readLimit(value: unknown, isFull: boolean, notes: string[]): unknown {
+    const maximum = schemas.limit?.maximum
+    const most = isFull && maximum !== undefined ? Math.min(maximum, MOST_IN_FULL) : maximum
     if (most === undefined || !isNumber(value) || Number(value) <= most) return value
-    notes.push(`limit ${value} was read as ${most}, the most of ${tool.name}.`)
+    notes.push(`limit ${value} was read as ${most}, the most of ${tool.name}${isFull ? ' with detail: full' : ''}.`)
     return most
   }
 
@@ -115,6 +116,9 @@ export function argumentReader(tool: Tool): ArgumentReader {
 }
 
 const MAX_NAME = 60
+
+/** More frames in full would be more than clients take: some 140,000 characters. */
+const MOST_IN_FULL = 24
 
 const isNumber = (value: unknown): boolean =>
   typeof value === 'number' || (typeof value === 'string' && /^\d{1,9}$/.test(value))

@@ -160,7 +160,7 @@ const FEW = 5
 export const captionOf = ({ length }: readonly unknown[]): number => (length <= FEW ? MAX_DETAIL : MAX_CAPTION)
 
 function videoOf({ video, author }: ShownFrame): string {
-  return ` (${clip(video.title, 26)}${author ? `, ${clip(author, 20)}` : ''})`
+  return ` (${clip(video.title, 24)}${author ? `, ${clip(author, 20)}` : ''})`
 }
 
 function detailLines(frame: ShownFrame): string[] {

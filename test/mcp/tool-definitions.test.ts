@@ -93,6 +93,28 @@ describe('thrift (o200k tokens)', () => {
     expect(structuredContent.frames).toHaveLength(20)
     expect(encode(text).length).toBeLessThanOrEqual(2_400)
   })
+  test('the largest answers are at most 140,000 characters, which clients take', async () => {
+    const long = (n: number) => `heron ${n} ${'stands in the reeds and looks over the water '.repeat(14)}`.slice(0, 600)
+    const frames = Array.from({ length: 120 }, (_, n) => ({
+      ...{ tSec: n, caption: long(n), composition: long(n), steal: long(n), onScreenText: long(n) },
+      technique: 'kinetic-type',
+    }))
+    const { id } = await seedVideo(service.stores.db, { title: 'Herons '.repeat(20), author: 'Reed Films', frames })
+    await service.drain()
+    const first = `${id}-0`
+    for (const more of [{}, { detail: 'full' }])
+      for (const [name, args] of [
+        ['search_frames', { query: 'heron', limit: 100 }],
+        ['browse_frames', { video_id: [id], limit: 100, counts: true }],
+        ['get_video_frames', { video_id: id, limit: 120 }],
+        ['find_similar_frames', { frame_id: first, video_id: [id], limit: 100 }],
+      ] as const) {
+        const { content, structuredContent } = await call(name, { ...args, ...more })
+        const size = JSON.stringify({ content, structuredContent }).length
+        expect(structuredContent.frames.length, name).toBeGreaterThanOrEqual(24)
+        expect(size, `${name} ${JSON.stringify(more)}`).toBeLessThanOrEqual(140_000)
+      }
+  })
   test('the list is at most 3,700 with a key and 2,200 without', async () => {
     const { bearer } = await service.keyOf('pro')
     const [open, all] = [await listed(), await listed(bearer)]

@@ -39,13 +39,13 @@ describe('what search_frames finds is what /api/frames finds', () => {
     [{ query: 'nothing has this' }, 'q=nothing%20has%20this'],
   ])('%j', async (args, query) => {
     const http = await get(`/api/frames?${query}`)
-    const found = await call('search_frames', { ...args, limit: 50, detail: 'full' })
-    expect(ids(found.structuredContent.frames)).toEqual(ids(http.frames.slice(0, 50)))
+    const found = await call('search_frames', { ...args, limit: 24, detail: 'full' })
+    expect(ids(found.structuredContent.frames)).toEqual(ids(http.frames.slice(0, 24)))
     for (const [n, frame] of found.structuredContent.frames.entries()) {
       const { id, video_id, t_sec, subject, caption, image_url } = http.frames[n]
       expect(frame).toMatchObject({ id, video_id, t_sec, subject, caption, image_url })
     }
-    const titles = new Map(http.frames.slice(0, 50).map(({ video }: { video: { id: string } }) => [video.id, video]))
+    const titles = new Map(http.frames.slice(0, 24).map(({ video }: { video: { id: string } }) => [video.id, video]))
     for (const video of found.structuredContent.videos) expect(titles.get(video.id)).toMatchObject(video)
     expect(found.structuredContent.videos).toHaveLength(titles.size)
   })
