@@ -87,17 +87,17 @@ async function startInspectedApi() {
 }
 
 const KINDS: Record<string, { aim: number; most: number; ask: (n: number) => { path: string; body?: object } }> = {
-  'a cold search': { aim: 32, most: 52, ask: (n) => ({ path: `/api/search?q=${['terminal', 'editor'][n]}` }) },
+  'a cold search': { aim: 32, most: 48, ask: (n) => ({ path: `/api/search?q=${['terminal', 'editor'][n]}` }) },
   'a cold page of frames': {
     aim: 28,
-    most: 30,
+    most: 27,
     ask: (n) => ({ path: `/api/frames?subject=${['terminal', 'ui'][n]}` }),
   },
-  'the wall in a browser': { aim: 28, most: 45, ask: (n) => ({ path: `/?subject=${['terminal', 'ui'][n]}` }) },
-  'a save': { aim: 18, most: 22, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
+  'the wall in a browser': { aim: 28, most: 38, ask: (n) => ({ path: `/?subject=${['terminal', 'ui'][n]}` }) },
+  'a save': { aim: 18, most: 21, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
   'a cold search_frames': {
     aim: 40,
-    most: 54,
+    most: 53,
     ask: (n) => ({
       path: '/api/mcp',
       body: {
