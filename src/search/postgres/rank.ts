@@ -20,6 +20,8 @@ export function ranked(where: SQL, most: number | undefined): SQL {
   return sql`(select ${COLUMNS} from ${FRAMES} where ${where} order by ${BY_STRENGTH} limit ${most}) strongest`
 }
 
+// The figures below were set by hand. `bench -- relevance` holds them to judged questions.
+
 /** Weights of the classes D to A: composition, on-screen text, steal, caption. */
 const WEIGHTS = sql.raw(`'{0.3, 0.6, 0.7, 1}'::float4[]`)
 
