@@ -91,3 +91,42 @@ export type Plan = (typeof PLANS)[number]
 /** Who searches: people on pages, programs over HTTP, agents through tools. */
 export const ASKERS = ['people', 'programs', 'agents'] as const
 export type Asker = (typeof ASKERS)[number]
+
+/** The opening and the ending of a film are this long, and at most a third of it. */
+export const END_SEC = 5
+
+/**
+ * Attributes that follow from what is measured of a frame. A filter's parameter, both engines, the tools and the docs
+ * follow from a row; `search/derived.ts` says how a value follows, and `search/attribute-words.ts` what it is called.
+ */
+export const DERIVED = {
+  part: {
+    values: ['opening', 'middle', 'ending'],
+    description: `The first ${END_SEC} seconds of a film, the last ${END_SEC}, or between; of a short film its thirds.`,
+  },
+  orientation: { values: ['landscape', 'portrait', 'square'], description: 'The proportions of the picture.' },
+  faces: {
+    values: ['none', 'one', 'two', 'several'],
+    description: 'Human faces in the picture; unknown where one is neither sure nor ruled out.',
+  },
+  space: {
+    values: ['little', 'some', 'lots'],
+    description: 'How much of a drawn picture is bare ground; unknown for filmed ones.',
+  },
+  lettering: {
+    values: ['light-on-dark', 'dark-on-light'],
+    description: 'Letters and ground of a text card; unknown for other pictures.',
+  },
+  described: {
+    values: ['yes', 'no'],
+    description: '`no`: it is not known what the frame shows, so words find it by its text alone.',
+  },
+} as const
+export type DerivedName = keyof typeof DERIVED
+export type DerivedValue<N extends DerivedName> = (typeof DERIVED)[N]['values'][number]
+export const DERIVED_NAMES = Object.keys(DERIVED) as DerivedName[]
+
+/** Something for each of them. */
+export function byDerived<T>(make: (name: DerivedName) => T): Record<DerivedName, T> {
+  return Object.fromEntries(DERIVED_NAMES.map((name) => [name, make(name)])) as Record<DerivedName, T>
+}

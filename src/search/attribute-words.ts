@@ -1,4 +1,4 @@
-import type { Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../vocabulary.ts'
+import type { DerivedName, DerivedValue, Kind, Platform, Shot, Subject, Surface, Tone, Zone } from '../vocabulary.ts'
 
 /**
  * The words that people use for the values of attributes, with their synonyms and forms: one table for every search.
@@ -23,7 +23,10 @@ export const COLOR_NAMES = [
 ] as const
 export type ColorName = (typeof COLOR_NAMES)[number]
 
-interface AttributeWords {
+/** Values that no word names are left out. */
+type DerivedWords = { [N in Exclude<DerivedName, 'described'>]: Partial<Record<DerivedValue<N>, string>> }
+
+interface AttributeWords extends DerivedWords {
   subject: Record<Subject, string>
   surface: Record<Surface, string>
   shot: Record<Shot, string>
@@ -191,5 +194,29 @@ export const ATTRIBUTE_WORDS: AttributeWords = {
     purple: onBackground('purple', 'violet', 'lilac'),
     pink: onBackground('pink', 'magenta'),
     brown: onBackground('brown', 'beige', 'tan'),
+  },
+  part: {
+    opening: 'opening, beginning, at the start, at the beginning, first seconds',
+    ending: 'ending, at the end, at the very end, last seconds, final seconds, outro',
+  },
+  orientation: {
+    landscape: 'widescreen, landscape format, landscape orientation, horizontal video',
+    portrait: 'vertical, vertical video, portrait format, portrait orientation, vertical format',
+    square: 'square format, square video',
+  },
+  faces: {
+    one: 'one face, one person, single face, single person',
+    two: 'two faces, two people, two persons, two presenters, two speakers, two hosts',
+    several: 'several faces, several people, many faces, three people, group of people',
+  },
+  space: {
+    lots: `empty space, lots of empty space, lots of space, much empty space, white space, whitespace, negative space,
+      lots of white space, lots of negative space`,
+  },
+  lettering: {
+    'light-on-dark': `white on black, white on dark, light on dark, white text, white letters, light text,
+      white text on black, white text on dark`,
+    'dark-on-light': `black on white, dark on light, dark on white, black text, dark text, black letters,
+      black text on white, dark text on white`,
   },
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Kind, Platform, Shot, Source, Subject, Surface, Tone, Zone } from '../vocabulary.ts'
+import type { DerivedName, Kind, Platform, Shot, Source, Subject, Surface, Tone, Zone } from '../vocabulary.ts'
 import type { Met } from './text/match.ts'
 
 /**
@@ -61,6 +61,8 @@ export interface ShownFrame {
     >
     reviewed: boolean
   }
+  /** Absent in a document of an earlier version. */
+  measures?: { faces: number | null; empty_share: number | null; ink: string | null; ground: string | null }
   video: VideoRef
   /** Provenance of every attribute, for `?provenance=1`. Hits of a query without it may lack it. */
   provenance?: Record<
@@ -148,8 +150,7 @@ export interface DocumentChanges {
 
 /* ---------- reading ---------- */
 
-/** OR within an attribute, AND across attributes. An absent or empty list does not filter. */
-export interface FrameFilters {
+interface AttributeFilters extends Partial<Record<DerivedName, readonly string[]>> {
   subject?: readonly Subject[]
   surface?: readonly Surface[]
   shot?: readonly Shot[]
@@ -164,6 +165,14 @@ export interface FrameFilters {
   /** Hex colours `#rrggbb`: frames near one in OKLab, weighted by area. Or names (`COLOR_NAMES`) of their colours. */
   color?: readonly string[]
 }
+export type FilterName = keyof AttributeFilters
+type Opposites = { [K in keyof AttributeFilters as `not_${K}`]?: readonly string[] }
+
+/**
+ * OR within an attribute, AND across attributes. An absent or empty list does not filter. `not_…` leaves out the frames
+ * that have one of the values; those without a known value stay.
+ */
+export interface FrameFilters extends AttributeFilters, Opposites {}
 
 export const FACETS = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone', 'kind', 'author', 'platform'] as const
 export type Facet = (typeof FACETS)[number]
@@ -189,6 +198,13 @@ export interface FrameQuery {
   fill?: number
   /** Count the frames, up to MOST_COUNTED; where nothing is found, what fewer conditions would find. */
   loosen?: boolean
+}
+
+/** How many frames that pass the filters nobody has described, up to MOST_COUNTED (then undefined). */
+export async function countUndescribed(search: Pick<LibrarySearch, 'frames'>, filters: FrameFilters) {
+  const undescribed = { ...filters, described: ['no'] }
+  const query = { filters: undescribed, q: '', sort: 'newest', page: 1, pageSize: 1 } as const
+  return (await search.frames({ ...query, facets: true, variety: false })).total
 }
 
 interface Match {

@@ -1,5 +1,6 @@
 import type { NamedAttribute } from './attribute-words.ts'
 import { colorNames } from './color.ts'
+import { derivedValues } from './derived.ts'
 import type { FrameDocument, ShownFrame } from './library-search.ts'
 
 /** The attributes that a word of a question may name, in the order of a frame. */
@@ -18,6 +19,9 @@ const NAMED_ATTRIBUTES = [
 export function namedValues(frame: FrameDocument): string[] {
   return [
     ...NAMED_ATTRIBUTES.flatMap((attribute) => (frame[attribute] === null ? [] : `${attribute}=${frame[attribute]}`)),
+    ...Object.entries(derivedValues(frame)).flatMap(([attribute, value]) =>
+      value === null ? [] : `${attribute}=${value}`,
+    ),
     ...colorNames(frame.palette, frame.palette_shares).map((name) => `color=${name}`),
   ]
 }

@@ -13,11 +13,12 @@ export async function withCurrentSlugs<Q extends { filters: FrameFilters }>(
   query: Q,
   loadVocabulary: () => Promise<TechniqueDocument[]>,
 ): Promise<Q> {
-  const slugs = query.filters.technique
-  if (!slugs || slugs.length === 0) return query
+  const { technique = [], not_technique = [] } = query.filters
+  if (technique.length + not_technique.length === 0) return query
   const vocabulary = await loadVocabulary()
-  const technique = slugs.map((slug) => currentSlug(vocabulary, slug) ?? slug)
-  return { ...query, filters: { ...query.filters, technique } }
+  const current = (slugs: readonly string[]) => slugs.map((slug) => currentSlug(vocabulary, slug) ?? slug)
+  const filters = { ...query.filters, technique: current(technique), not_technique: current(not_technique) }
+  return { ...query, filters }
 }
 
 /** What the techniques of a library are called. */

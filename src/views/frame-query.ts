@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import type { Parameter, Parameters, Values } from '../parameters.ts'
 import type { FrameQuery } from '../search/library-search.ts'
-import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
+import { DERIVED, type DerivedName, KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { colorSchema, flag, freeText, plainName, wholeNumber } from './parameter-values.ts'
 
 /** The parameters of the wall: one table for the API, the tools, the pages and OpenAPI. */
@@ -14,7 +14,7 @@ export const MAX_QUERY = 2_000
 const closedList = <const T extends readonly string[]>(values: T, description: string) =>
   ({ schema: z.enum(values), many: true, commas: true, description }) as const satisfies Parameter
 
-export const filterParameters = {
+const positive = {
   subject: closedList(SUBJECTS, 'What the frame shows.'),
   surface: closedList(SURFACES, 'What it was made with.'),
   shot: closedList(SHOTS, 'How close the presenter is.'),
@@ -42,10 +42,32 @@ export const filterParameters = {
     schema: colorSchema,
     many: true,
     commas: true,
-    description: 'Hex colour; frames whose palette is near it in OKLab.',
+    description: 'A colour by name, or hex: frames whose palette is near it in OKLab.',
     example: '1a73e8',
   },
+  ...derivedParameters(),
 } as const satisfies Parameters
+
+type DerivedParameters = {
+  [N in DerivedName]: ReturnType<typeof closedList<(typeof DERIVED)[N]['values']>>
+}
+function derivedParameters(): DerivedParameters {
+  return Object.fromEntries(
+    Object.entries(DERIVED).map(([name, { values, description }]) => [name, closedList(values, description)]),
+  ) as never
+}
+
+type Opposites = { [K in keyof typeof positive as `not_${K}`]: (typeof positive)[K] }
+const opposites = Object.fromEntries(
+  Object.entries(positive).map(([name, { example: _, ...parameter }]: [string, Parameter]) => [
+    `not_${name}`,
+    { ...parameter, description: `Leaves out the frames with one of these values of \`${name}\`.` },
+  ]),
+) as unknown as Opposites
+
+/** What frames are filtered by. */
+const FILTERS = Object.keys(positive) as (keyof typeof positive)[]
+export const filterParameters = { ...positive, ...opposites }
 
 export const frameParameters = {
   ...filterParameters,
@@ -119,6 +141,13 @@ export function toFilters(values: Values<typeof filterParameters>): FrameQuery['
   const filters: Record<string, unknown> = {}
   for (const attribute of Object.keys(filterParameters) as (keyof typeof filterParameters)[]) {
     if (values[attribute] !== undefined) filters[attribute] = values[attribute]
+  }
+  for (const name of FILTERS) {
+    const both = (values[`not_${name}`] as readonly string[] | undefined)?.find((value) =>
+      (values[name] as readonly string[] | undefined)?.includes(value),
+    )
+    if (both !== undefined)
+      throw invalid(`not_${name}`, `${name} asks for "${both}", and not_${name} leaves it out: send one of them`)
   }
   return filters as FrameQuery['filters']
 }

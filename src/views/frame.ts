@@ -57,6 +57,7 @@ export const frameShape = {
   width: z.int(),
   height: z.int(),
   save_count: z.int().min(0),
+  described: z.boolean().describe('Whether it is known what it shows: words find the others by their text alone.'),
   source_url: z.string().nullable().describe('The source at this second, where the platform has such links.'),
   annotation: z.strictObject({
     model: z.string().nullable(),
@@ -91,6 +92,7 @@ export const FRAME_EXAMPLE = {
   width: 1280,
   height: 720,
   save_count: 3,
+  described: true,
   source_url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=12s',
   annotation: { model: 'measured-1', confidence: { subject: 0.9 }, reviewed: false },
   video: {
@@ -151,6 +153,7 @@ export function toFrame(document: ShownFrame, publicUrl: string, options: { prov
     width: document.width,
     height: document.height,
     save_count: document.save_count,
+    described: document.subject !== null,
     source_url: document.source_url,
     annotation: document.annotation,
     video: document.video,

@@ -27,7 +27,7 @@ export function stateOf(values: WallValues): URLSearchParams {
   const query = new URLSearchParams()
   const { page = 1, ...rest } = values
   for (const name of ['q', ...FILTER_NAMES, 'sort', 'variety'] as const)
-    for (const item of [rest[name] ?? []].flat()) query.append(name, name === 'color' ? item.slice(1) : item)
+    for (const item of [rest[name] ?? []].flat()) query.append(name, item.replace(/^#(?=[0-9a-f]{6}$)/, ''))
   if (page > 1) query.append('page', String(page))
   return query
 }

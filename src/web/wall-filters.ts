@@ -1,6 +1,6 @@
 import type { Facet, FacetCounts, FrameHit, TechniqueDocument } from '../search/library-search.ts'
 import { impliedSort, PAGE_SIZE } from '../views/frame-query.ts'
-import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
+import { DERIVED, KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { swatch } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
 import { FILTER_NAMES, type FilterName, omit, stateOf, toggled, type WallValues, wallUrl } from './wall-address.ts'
@@ -77,8 +77,10 @@ function mostFrequent(counts: ReadonlyMap<string, number>): string[] {
 
 /** What a filter's value is called. */
 function namer(name: FilterName, vocabulary: readonly TechniqueDocument[]): (value: string) => string {
-  if (name === 'author' || name === 'video' || name === 'color') return (value) => value
-  if (name !== 'technique') return valueLabel
+  const filter = name.replace('not_', '')
+  if (filter === 'author' || filter === 'video' || filter === 'color') return (value) => value
+  if (Object.hasOwn(DERIVED, filter)) return (value) => `${valueLabel(filter)}: ${valueLabel(value)}`
+  if (filter !== 'technique') return valueLabel
   const names = new Map(vocabulary.map((technique) => [technique.slug, technique.name]))
   return (slug) => capitalized(names.get(slug) ?? valueLabel(slug))
 }
@@ -159,7 +161,9 @@ export function chosenFilters({ values, frames, vocabulary }: FiltersData): Html
   const chips = FILTER_NAMES.flatMap((name) => {
     const labelOf = name === 'video' ? titleIn(frames) : namer(name, vocabulary)
     return (values[name] ?? []).map((value: string) => {
-      const shown = name === 'color' ? html`${swatch(value, 14, 14)} ${value}` : labelOf(value)
+      const isColor = name === 'color' || name === 'not_color'
+      const label = isColor ? html`${swatch(value, 14, 14)} ${value}` : labelOf(value)
+      const shown = name.startsWith('not_') ? html`not ${label}` : label
       return html`<li><a class="chosen" href="${wallUrl(toggled(values, name, value))}"><span
 class="visually-hidden">Without </span>${shown} <span aria-hidden="true">×</span></a></li>`
     })

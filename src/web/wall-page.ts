@@ -5,7 +5,7 @@ import { samplePalettes } from '../library/frames/palettes.ts'
 import { findUnderWay } from '../library/videos/under-way.ts'
 import { canonicalKey, readPageParameters } from '../parameters.ts'
 import { distance, toOklab } from '../search/color.ts'
-import type { FramePage } from '../search/library-search.ts'
+import { countUndescribed, type FramePage } from '../search/library-search.ts'
 import { ttlCached } from '../search/ttl-cache.ts'
 import { toFrameQuery } from '../views/frame-query.ts'
 import type { PageDeps } from './page-deps.ts'
@@ -56,22 +56,29 @@ function describeLibrary({ total = 0 }: FramePage): string {
   return `${counted(total, 'frame')} of product and launch videos, each described: subject, technique, what to steal.`
 }
 
+type WallFrames = FramePage & { undescribed?: number | undefined }
+
 /** The colours of the library, once for each version of the read model. */
 function colorsLoader({ db, kept }: Pick<PageDeps, 'db' | 'kept'>) {
   return async () =>
     (await kept.getOrLoad('colours of the library', async () => colorsOf(await samplePalettes(db)))).value
 }
 
+/** With fewer frames the wall also tells how many are not described. */
+const FEW = 3
+
 /** Pages of frames. All pages of one set of filters share their counts, which cost more than the frames. */
 function framesLoader({ search, kept }: Pick<PageDeps, 'search' | 'kept'>) {
-  return async (values: WallValues): Promise<FramePage> => {
+  return async (values: WallValues): Promise<WallFrames> => {
     const query = toFrameQuery(values)
     let first: FramePage | undefined
     const { value: counts } = await kept.getOrLoad(`counts ${canonicalKey(omit(values, 'page', 'sort'))}`, async () => {
       const found = await search.frames({ ...query, page: 1, facets: true, loosen: true })
       if (query.page === 1) first = found
       const { facets, total, readAs, loosened } = found
-      return { facets, total, readAs, loosened }
+      const few = query.q !== '' && (total ?? 0) < FEW
+      const undescribed = few ? await countUndescribed(search, query.filters) : 0
+      return { facets, total, readAs, loosened, undescribed }
     })
     const { frames } = first ?? (await search.frames({ ...query, facets: false }))
     return { frames, ...counts }

@@ -10,7 +10,8 @@ import { counted } from './words.ts'
 
 export interface WallData {
   values: WallValues
-  found: FramePage
+  /** `undescribed`: frames that nobody has described, where few were found. */
+  found: FramePage & { undescribed?: number | undefined }
   vocabulary: readonly TechniqueDocument[]
   /** Colours that stand for the palettes of the library. */
   colors: readonly string[]
@@ -81,7 +82,17 @@ function nothingFound({ values, found }: WallData): Html {
   return html`<div class="empty"><h2>No frames match</h2>
 <p>${whatToTry(values)}</p>
 ${ways.length > 0 && html`<ul class="ways">${ways}</ul>`}
+${undescribed(values, found)}
 <p><a class="button" href="/">Show all frames</a></p></div>`
+}
+
+/** Words find a frame that nobody has described by its text alone. */
+function undescribed(values: WallValues, { undescribed: count = 0 }: WallData['found']): Html | false {
+  if (count === 0) return false
+  const href = wallUrl({ ...omit(values, 'page', 'q', 'sort'), described: ['no'] })
+  const are = count === 1 ? 'is' : 'are'
+  return html`<p>${counted(count, 'frame')}${hasFilter(values) && ' with these filters'} ${are} not described yet:
+<a href="${href}">look through them</a>.</p>`
 }
 
 function whatToTry(values: WallValues): string {

@@ -247,7 +247,7 @@ describe('filters', () => {
       [{ limit: 0 }, 'limit (got 0): must be at least 1'],
       [{ limit: 1.5 }, 'limit (got 1.5): must be a whole number'],
       [{ sort: 'alphabetical' }, 'sort (got "alphabetical"): must be one of newest, strength'],
-      [{ color: 'greige' }, 'color (got "greige"): must be a hex colour such as #1a73e8, or one of black, grey'],
+      [{ color: 'greige' }, 'color (got "greige"): must be a hex colour such as 1a73e8, or one of black, grey'],
       [{ page: 'two' }, 'cursor: unknown'],
       [{ page: 0 }, 'page: must be a whole number from 1 to 9999'],
       [{ page: 1.5 }, 'page: must be a whole number from 1 to 9999'],

@@ -247,7 +247,8 @@ describe('answers', () => {
     await service.drain()
     const { text, structuredContent } = await call('search_frames', { query: 'zebra' })
     expect(structuredContent.frames).toHaveLength(1)
-    expect(text.split('\n')).toHaveLength(3)
+    // Its heading, its line, its video, and how many are not described.
+    expect(text.split('\n')).toHaveLength(4)
     expect(text).not.toMatch(/[\u0007\u2028\u202e]/)
     const flow = await call('get_video_frames', { video: structuredContent.frames[0].id })
     expect(flow.text.split('\n')).toHaveLength(3)
@@ -271,7 +272,7 @@ describe('answers that help on', () => {
       [{ query: 'x', technique: 'kinetic-tipe' }, ['there is no "kinetic-tipe"', 'kinetic-type']],
       [{ query: 'x', hue: 'red' }, ['unknown argument "hue"', 'color']],
       [{ query: 'x', colour: 'taupe' }, ['color (got "taupe")']],
-      [{ query: 'x', color: 'taupe' }, ['hex colour such as #1a73e8', 'or one of black']],
+      [{ query: 'x', color: 'taupe' }, ['hex colour such as 1a73e8', 'or one of black']],
       [{ query: 'x', limit: -5 }, ['limit (got -5)', 'at least 1']],
       [{}, ['query: is required and must be a text']],
       [{ query: ' ' }, ['query']],
@@ -322,6 +323,27 @@ describe('answers that help on', () => {
     expect(words.text).not.toContain('- with the query')
     const near = await call('search_frames', { query: 'logoreveal' })
     expect(near.text).toContain('nearest techniques: logo-reveal')
+  })
+  test('few found: what nobody has described is counted within the filters, and can be looked at', async () => {
+    const json = await get('/api/frames?described=no&tone=dark&facets=1')
+    expect(json.total).toBeGreaterThan(0)
+    expect(
+      json.frames.every(
+        ({ described, subject }: { described: boolean; subject: string | null }) => !described && subject === null,
+      ),
+    ).toBe(true)
+    const none = await call('search_frames', { query: 'zeppelin', tone: 'dark' })
+    expect(none.text).toContain(`${json.total} frame`)
+    expect(none.text).toContain('not described')
+    const shown = await call('browse_frames', { tone: 'dark', described: 'no' })
+    expect(shown.structuredContent.total).toBe(json.total)
+    const left = await call('browse_frames', { tone: 'dark', not: { described: 'no' } })
+    const all = await call('browse_frames', { tone: 'dark' })
+    expect(left.structuredContent.total).toBe(all.structuredContent.total - json.total)
+    const both = await call('browse_frames', { tone: 'dark', not: { tone: ['dark'] } })
+    expect([both.isError, both.text]).toEqual([true, expect.stringContaining('send one of them')])
+    const unknown = await call('browse_frames', { not: { mood: 'dark' } })
+    expect([unknown.isError, unknown.text]).toEqual([true, expect.stringContaining('mood')])
   })
   test('nothing found is asked for once: what would be found is counted in the same search', async () => {
     const none = await call('search_frames', { query: 'dark command', subject: 'chart', tone: 'bright', limit: 19 })

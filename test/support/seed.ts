@@ -26,6 +26,12 @@ export interface SeedFrame {
   phash?: string
   luma?: number
   confidence?: number
+  width?: number
+  height?: number
+  faces?: number | null
+  emptyShare?: number | null
+  ink?: string | null
+  ground?: string | null
 }
 
 export interface SeedVideo {
@@ -146,8 +152,12 @@ export function toFrameRow(
     sampleMs: tMs,
     kind: frame.kind ?? 'cut',
     reason: 'seeded',
-    width: 1280,
-    height: 720,
+    width: frame.width ?? 1280,
+    height: frame.height ?? 720,
+    faces: frame.faces ?? null,
+    emptyShare: frame.emptyShare ?? null,
+    ink: frame.ink ?? null,
+    ground: frame.ground ?? null,
     imageKey: keys.image,
     thumbKey: keys.thumb,
     buildKey: null,

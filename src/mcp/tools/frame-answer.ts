@@ -1,6 +1,13 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
-import type { FacetCounts, FramePage, FrameQuery, LibrarySearch } from '../../search/library-search.ts'
+import {
+  countUndescribed,
+  type FacetCounts,
+  type FrameFilters,
+  type FramePage,
+  type FrameQuery,
+  type LibrarySearch,
+} from '../../search/library-search.ts'
 import { MOST_COUNTED } from '../../search/limits.ts'
 import { nameKey } from '../../search/text/tokens.ts'
 import { readCursor, toCursor } from '../cursor.ts'
@@ -89,7 +96,8 @@ export async function presentPage(
   const brands = first.frames.length > 0 ? undefined : await readBrands(deps.search, query)
   const found = brands?.found ?? first
   const next = found.frames.length === args.limit ? toCursor(tool, args, page + 1) : null
-  const reading = readingLines(found)
+  const few = query.q !== '' && page === 1 && found.frames.length < FEW
+  const reading = [...readingLines(found), ...(few ? await undescribedLine(deps.search, query.filters) : [])]
   const notes = brands?.notes ?? []
   const heading =
     found.frames.length > 0
@@ -107,6 +115,16 @@ export async function presentPage(
   }))
   const { answer, listed } = await presentFrames(deps, heading.join('\n'), shown, { ...args, withVideo: true })
   return { answer, listed: { ...listed, total: found.total, next_cursor: next }, facets: found.facets }
+}
+
+/** Words find what nobody has described by its text alone: pictures show it. */
+async function undescribedLine(search: LibrarySearch, filters: FrameFilters): Promise<string[]> {
+  const count = await countUndescribed(search, filters)
+  if (!count) return []
+  const which = Object.keys(filters).length > 0 ? ' with these filters' : ''
+  return [
+    `${plural(count, 'frame')}${which} not described yet; browse_frames with described "no" and images shows them.`,
+  ]
 }
 
 /** How the question was read, where that is not plain: words met by attributes, left out, or let go. */

@@ -1,12 +1,10 @@
-import cssColors from 'color-name'
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
-import { COLOR_NAMES } from '../../search/attribute-words.ts'
-import { colorNames, isColorName } from '../../search/color.ts'
 import type { FrameFilters, TechniqueDocument } from '../../search/library-search.ts'
 import { currentSlug } from '../../search/techniques.ts'
-import { valuesCalled } from '../../search/text/named-words.ts'
 import { filterParameters, toFilters } from '../../views/frame-query.ts'
+import { COLOR_PATTERN } from '../../views/parameter-values.ts'
+import { byDerived } from '../../vocabulary.ts'
 import { Detail } from '../present.ts'
 import { nearestTechniques } from '../suggestions.ts'
 import { kebabCase, oneOrMany, wholeNumber } from '../values.ts'
@@ -18,27 +16,6 @@ const parameters = filterParameters
 /** A list described without what its items may be: that spares the model's context. The values are checked. */
 function briefly<T extends z.ZodType>(list: T): T {
   return list.meta({ items: { type: 'string' } })
-}
-
-/** Short: it stands in the schema. */
-const COLOR = String.raw`^(#?([\da-fA-F]{3}){1,2}|${COLOR_NAMES.join('|')})$`
-
-/** Also as questions in words call it, navy is blue, and by the names of CSS: chartreuse is green. */
-function color() {
-  const isColor = new RegExp(COLOR)
-  return z
-    .string()
-    .transform((value) => valuesCalled('color', value.slice(0, 40))[0] ?? calledInCss(value.slice(0, 40)) ?? value)
-    .refine((value) => isColor.test(value), `must be a hex colour such as #1a73e8, or one of ${COLOR_NAMES.join(', ')}`)
-    .transform((value) => (isColorName(value) ? value : parameters.color.schema.parse(value)))
-}
-
-function calledInCss(value: string): string | undefined {
-  const name = value.toLowerCase().replace(/[^a-z]+/g, '')
-  if (!Object.hasOwn(cssColors, name)) return undefined
-  const [red, green, blue] = cssColors[name as keyof typeof cssColors]
-  const hex = `#${((red << 16) | (green << 8) | blue).toString(16).padStart(6, '0')}`
-  return colorNames([hex], [1])[0]
 }
 
 /** The filters of `/api/frames`, by the same schemas; `video` is called what results call it. */
@@ -53,10 +30,21 @@ export const filterArguments = {
   author: briefly(oneOrMany(parameters.author.schema, { commas: false }).optional()).describe('Brands or channels'),
   platform: oneOrMany(parameters.platform.schema, { attribute: 'platform' }).optional(),
   video_id: briefly(oneOrMany(videoReference()).optional()),
-  color: oneOrMany(color())
+  color: oneOrMany(parameters.color.schema)
     .optional()
-    .meta({ items: { type: 'string', pattern: COLOR } }),
+    .meta({ items: { type: 'string', pattern: COLOR_PATTERN } }),
+  ...byDerived((name) => oneOrMany(parameters[name].schema, { attribute: name }).optional()),
 }
+
+type FilterArgument = keyof typeof filterArguments
+
+/** What a frame must not be: the same filters by the same names. Its schema is short: it stands in several tools. */
+export const notArgument = z
+  .record(z.string(), z.union([z.string(), z.array(z.string())]))
+  .transform((given): object => given)
+  .pipe(z.strictObject(filterArguments).partial())
+  .optional()
+  .meta({ description: 'Filters to leave out, by the same names' })
 
 /** The same filters for a tool that takes them beside its main argument, without their closed lists. */
 export const briefFilterArguments = Object.fromEntries(
@@ -73,25 +61,37 @@ export const detailArgument = Detail.default('compact').describe(
 )
 export const imagesArgument = wholeNumber(0, { min: 0, max: 6 }).describe('Thumbnails to attach')
 
-type FilterValues = Parameters<typeof toFilters>[0] & { video_id?: string[] | undefined }
+type Chosen = { [N in FilterArgument]?: z.infer<(typeof filterArguments)[N]> }
+type FilterValues = Chosen & { not?: Chosen | undefined }
 
 /**
  * The filters as the search takes them.
  * @throws AppError invalid_request for an unknown technique, with the nearest slugs: a search would only find nothing.
  * not_found for an unknown video.
  */
-export async function resolveFilters(deps: LibraryToolDeps, args: FilterValues): Promise<FrameFilters> {
-  const wanted = toFilters(args)
-  if (args.video_id) wanted.video = await Promise.all(args.video_id.map((given) => videoIdOf(deps, given)))
-  if (!wanted.technique) return wanted
-  const kept = await deps.advisor.vocabulary()
-  const technique = wanted.technique.map((given) => slugOf(kept, given))
-  if (technique.every((slug) => slug !== undefined)) return { ...wanted, technique }
-  const vocabulary = await deps.search.techniques()
+export async function resolveFilters(
+  deps: LibraryToolDeps,
+  { not = {}, ...args }: FilterValues,
+): Promise<FrameFilters> {
+  const left = Object.entries(await byParameters(deps, not)).map(([name, values]) => [`not_${name}`, values])
+  return toFilters({ ...(await byParameters(deps, args)), ...Object.fromEntries(left) })
+}
+
+/** Chosen values by the names of `/api/frames`. */
+async function byParameters(deps: LibraryToolDeps, { video_id, technique, ...rest }: Chosen) {
   return {
-    ...wanted,
-    technique: wanted.technique.map((given) => slugOf(vocabulary, given) ?? refuse(vocabulary, given)),
+    ...rest,
+    ...(technique ? { technique: await slugsOf(deps, technique) } : {}),
+    ...(video_id ? { video: await Promise.all(video_id.map((given) => videoIdOf(deps, given))) } : {}),
   }
+}
+
+async function slugsOf(deps: LibraryToolDeps, given: readonly string[]): Promise<string[]> {
+  const kept = await deps.advisor.vocabulary()
+  const slugs = given.map((one) => slugOf(kept, one))
+  if (slugs.every((slug) => slug !== undefined)) return slugs
+  const vocabulary = await deps.search.techniques()
+  return given.map((one) => slugOf(vocabulary, one) ?? refuse(vocabulary, one))
 }
 
 /** A technique by its slug, also an earlier one, or by its name. */

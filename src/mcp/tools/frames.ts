@@ -6,7 +6,14 @@ import { defineTool, READS, type Tool } from '../tool.ts'
 import { flagArgument, formatArgument, limitArgument } from '../values.ts'
 import { commonestValues, countLines } from './counts.ts'
 import { FrameListing, presentPage } from './frame-answer.ts'
-import { cursorArgument, detailArgument, filterArguments, imagesArgument, resolveFilters } from './frame-arguments.ts'
+import {
+  cursorArgument,
+  detailArgument,
+  filterArguments,
+  imagesArgument,
+  notArgument,
+  resolveFilters,
+} from './frame-arguments.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 import { findSimilarFrames } from './similar-frames.ts'
 import { videoFrames } from './video-frames.ts'
@@ -29,6 +36,7 @@ function searchFrames(deps: LibraryToolDeps): Tool {
     input: z.strictObject({
       query: z.string().trim().min(1).max(500).describe('What the frame shows or says'),
       ...filterArguments,
+      not: notArgument,
       sort: z.enum(['relevance', 'newest', 'strength']).default('relevance'),
       limit: limitArgument(20, 100),
       cursor: cursorArgument,
@@ -61,6 +69,7 @@ function browseFrames(deps: LibraryToolDeps): Tool {
     cacheable: true,
     input: z.strictObject({
       ...filterArguments,
+      not: notArgument,
       sort: z.enum(['newest', 'strength']).default('newest'),
       counts: flagArgument(),
       limit: limitArgument(20, 100),

@@ -6,7 +6,7 @@ import { plural } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
 import { FrameId, flagArgument, formatArgument, limitArgument } from '../values.ts'
 import { FrameList, presentFrames } from './frame-answer.ts'
-import { briefFilterArguments, detailArgument, imagesArgument, resolveFilters } from './frame-arguments.ts'
+import { briefFilterArguments, detailArgument, imagesArgument, notArgument, resolveFilters } from './frame-arguments.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
 export function findSimilarFrames(deps: LibraryToolDeps): Tool {
@@ -25,6 +25,7 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
       frame_id: FrameId.describe('Id or image URL'),
       other_videos: flagArgument().describe('None of its own video'),
       ...briefFilterArguments,
+      not: notArgument,
       limit: limitArgument(12, 100),
       detail: detailArgument,
       images: imagesArgument,

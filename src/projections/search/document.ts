@@ -98,6 +98,7 @@ export function toFrameDocument(row: FrameRow, video: VideoRow, deepLink: DeepLi
         (entry) => entry?.source === 'person',
       ),
     },
+    measures: { faces: row.faces, empty_share: row.emptyShare, ink: row.ink, ground: row.ground },
     video: refOf(video),
     luma: row.luma,
     palette_shares: row.paletteShares,

@@ -1,6 +1,7 @@
 import type { MultiSearchQuery } from 'meilisearch'
+import { byDerived } from '../../vocabulary.ts'
 import { cellOf, isColorName } from '../color.ts'
-import type { FrameFilters } from '../library-search.ts'
+import type { FilterName, FrameFilters } from '../library-search.ts'
 import type { Concept } from '../text/query.ts'
 import { type Filter, renderFilter } from './filter.ts'
 import { senseOf, valueSignsOf } from './senses.ts'
@@ -29,21 +30,43 @@ const textOf = (wanted: readonly Concept[]): string =>
 
 function filterOf(filters: FrameFilters): Filter {
   const parts: Filter[] = []
-  const add = (attribute: string, values: readonly (string | number)[] | undefined, asked: number) => {
-    if (asked > 0) parts.push({ attribute, in: values ?? [] })
-  }
-  for (const attribute of ['subject', 'surface', 'shot', 'zone', 'tone', 'kind', 'platform'] as const)
-    add(attribute, filters[attribute], filters[attribute]?.length ?? 0)
-  // The engine ignores case, so anything but a well-formed slug or id is dropped lest it match one.
-  const slugs = (values: readonly string[] | undefined) => values?.filter((value) => /^[a-z0-9_-]{1,128}$/.test(value))
-  add('technique', slugs(filters.technique), filters.technique?.length ?? 0)
-  add('video_id', slugs(filters.video), filters.video?.length ?? 0)
-  add('author_key', filters.author?.map(authorKey), filters.author?.length ?? 0)
-  if (filters.color && filters.color.length > 0) {
-    const names = filters.color.filter(isColorName).map((name) => `color=${name}`)
-    const cells = filters.color.filter((color) => !isColorName(color)).map(cellOf)
-    const called: Filter = { attribute: 'named', in: valueSignsOf(names) }
-    parts.push({ or: [{ attribute: 'colors', in: cells }, ...(names.length > 0 ? [called] : [])] })
+  for (const name of Object.keys(FILTERS) as FilterName[]) {
+    const values = filters[name]
+    if (values && values.length > 0) parts.push(FILTERS[name](values))
+    const others = filters[`not_${name}`]
+    if (others && others.length > 0) parts.push({ not: FILTERS[name](others) })
   }
   return { and: parts }
+}
+
+type Make = (values: readonly string[]) => Filter
+const equal =
+  (attribute: string): Make =>
+  (values) => ({ attribute, in: values })
+// The engine ignores case, so anything but a well-formed slug or id is dropped lest it match one.
+const bySlug =
+  (attribute: string): Make =>
+  (values) => ({ attribute, in: values.filter((value) => /^[a-z0-9_-]{1,128}$/.test(value)) })
+const byName =
+  (name: string): Make =>
+  (values) => ({ attribute: 'named', in: valueSignsOf(values.map((value) => `${name}=${value}`)) })
+
+/** What each filter asks of a frame. */
+const FILTERS: Record<FilterName, Make> = {
+  subject: equal('subject'),
+  surface: equal('surface'),
+  shot: equal('shot'),
+  zone: equal('zone'),
+  tone: equal('tone'),
+  kind: equal('kind'),
+  platform: equal('platform'),
+  technique: bySlug('technique'),
+  video: bySlug('video_id'),
+  author: (values) => ({ attribute: 'author_key', in: values.map(authorKey) }),
+  ...byDerived(byName),
+  color(colors) {
+    const cells = colors.filter((color) => !isColorName(color)).map(cellOf)
+    const names = colors.filter(isColorName)
+    return { or: [{ attribute: 'colors', in: cells }, ...(names.length > 0 ? [byName('color')(names)] : [])] }
+  },
 }

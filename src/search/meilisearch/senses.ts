@@ -1,3 +1,4 @@
+import { DERIVED, DERIVED_NAMES } from '../../vocabulary.ts'
 import { namedSenses } from '../text/named-words.ts'
 import type { Concept } from '../text/query.ts'
 import { tokenize } from '../text/tokens.ts'
@@ -22,7 +23,10 @@ const listKey = ({ called }: Meaning): string => called.map((words) => words.joi
 const senseKey = (word: string, meaning: Meaning): string =>
   [stemOf(word), meaning.named.toSorted().join(' '), listKey(meaning)].join(';')
 
-const valueSigns = new Map([...new Set(SENSES.flatMap(({ named }) => named))].sort().map((one) => [one, newSign()]))
+const derived = DERIVED_NAMES.flatMap((name) => DERIVED[name].values.map((value) => `${name}=${value}`))
+const valueSigns = new Map(
+  [...new Set([...SENSES.flatMap(({ named }) => named), ...derived])].sort().map((one) => [one, newSign()]),
+)
 const listSigns = new Map<string, string>()
 /** What meets a list, by its first word. */
 const lists = new Map<string, { words: readonly string[]; sign: string }[]>()

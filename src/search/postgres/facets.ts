@@ -11,7 +11,7 @@ interface Counted {
 
 export async function countFacets(db: Executor, filters: FrameFilters, words: SQL | undefined): Promise<Counted> {
   const filtered = FACETS.filter((facet) => (filters[facet]?.length ?? 0) > 0)
-  const isWhole = filtered.length === 0 && words === undefined && !filters.video?.length && !filters.color?.length
+  const isWhole = words === undefined && Object.values(filters).every((list) => list.length === 0)
   const { facets, total } = await (isWhole ? countAll(db) : countSome(db, filters, words, filtered))
   for (const facet of FACETS) facets[facet] = largest(facets[facet])
   return { facets, total }

@@ -6,12 +6,15 @@ import {
   type VideoRow,
 } from '../../../src/projections/search/document.ts'
 import { cellOf, cellsOf, colorNames, isColorName } from '../../../src/search/color.ts'
+import { derivedValues } from '../../../src/search/derived.ts'
 import type {
+  FilterName,
   FrameDocument,
   FrameFilters,
   TechniqueDocument,
   VideoDocument,
 } from '../../../src/search/library-search.ts'
+import type { DerivedName } from '../../../src/vocabulary.ts'
 import { type SeedFrame, toFrameRow } from '../../support/seed.ts'
 
 /** Made-up documents, and queries for them. */
@@ -25,26 +28,26 @@ export function order(a: string, b: string): number {
 
 /** The filters as a plain predicate. */
 export function passes(frame: FrameDocument, filters: FrameFilters): boolean {
-  const among = (values: readonly (string | null)[] | undefined, value: string | null) =>
-    !values || values.length === 0 || (value !== null && values.includes(value))
-  return (
-    among(filters.subject, frame.subject) &&
-    among(filters.surface, frame.surface) &&
-    among(filters.shot, frame.shot) &&
-    among(filters.technique, frame.technique) &&
-    among(filters.zone, frame.zone) &&
-    among(filters.tone, frame.tone) &&
-    among(filters.kind, frame.kind) &&
-    among(filters.author, frame.author) &&
-    among(filters.platform, frame.platform) &&
-    among(filters.video, frame.video_id) &&
-    (!filters.color?.length ||
-      filters.color.some((color) =>
-        isColorName(color)
-          ? colorNames(frame.palette, frame.palette_shares).includes(color)
-          : cellsOf(frame.palette, frame.palette_shares).includes(cellOf(color)),
-      ))
-  )
+  const derived = derivedValues(frame)
+  const valuesOf = (name: FilterName): readonly (string | null)[] => {
+    if (name === 'video') return [frame.video_id]
+    if (name === 'color')
+      return [
+        ...colorNames(frame.palette, frame.palette_shares),
+        ...cellsOf(frame.palette, frame.palette_shares).map(String),
+      ]
+    return name in derived
+      ? [derived[name as DerivedName]]
+      : [frame[name as Exclude<FilterName, DerivedName | 'video' | 'color'>]]
+  }
+  const asStored = (name: FilterName, value: string) =>
+    name === 'color' && !isColorName(value) ? String(cellOf(value)) : value
+  return Object.entries(filters).every(([given, values]) => {
+    const name = given.replace('not_', '') as FilterName
+    if (!values || values.length === 0) return true
+    const has = valuesOf(name)
+    return given.startsWith('not_') !== values.some((value: string) => has.includes(asStored(name, value)))
+  })
 }
 
 export interface Clip {

@@ -67,7 +67,8 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       expect(await found('person talking to the camera')).toEqual(['measured 3', 'told 4'])
       expect(await found('show me a bright chart')).toEqual(['told 5'])
       expect(await found('command lines')).toEqual(['measured 2', 'told 2', 'told 3'])
-      expect(await found('opening text card on youtube')).toEqual(['told 1'])
+      // The opening of a film, and a frame of the kind intro.
+      expect(await found('opening text card on youtube')).toEqual(['told 0', 'told 1'])
       expect(await found('face at the top left')).toEqual(['told 4'])
     })
 

@@ -1,7 +1,17 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { FACETS, type FrameFilters } from '../../../src/search/library-search.ts'
-import { KINDS, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES, ZONES } from '../../../src/vocabulary.ts'
+import {
+  byDerived,
+  DERIVED,
+  KINDS,
+  PLATFORMS,
+  SHOTS,
+  SUBJECTS,
+  SURFACES,
+  TONES,
+  ZONES,
+} from '../../../src/vocabulary.ts'
 import { ask } from '../../support/frame-query.ts'
 import { changesOf, clip, order, PALETTE, passes } from './documents.ts'
 import { type Engine, opened, put } from './engine.ts'
@@ -49,6 +59,12 @@ export function describeWall(name: string, open: () => Promise<Engine>): void {
             '#f0f0f0',
           ],
           paletteShares: [0.6, 0.25, 0.05, 0.05, 0.05],
+          width: [1280, 720, 720][k % 3]!,
+          height: [720, 1280, 720][k % 3]!,
+          faces: [null, 0, 1, 2, 5][(n + k) % 5]!,
+          emptyShare: [null, 0.1, 0.5, 0.9][k % 4]!,
+          ink: [null, '#ffffff', '#101010'][(n + k) % 3]!,
+          ground: [null, '#101010', '#f0f0f0'][(n + k) % 3]!,
         })),
       ),
     )
@@ -102,25 +118,29 @@ export function describeWall(name: string, open: () => Promise<Engine>): void {
     })
 
     const subset = <T>(values: readonly T[]) => fc.subarray([...values], { maxLength: Math.min(3, values.length) })
-    const filtersArbitrary: fc.Arbitrary<FrameFilters> = fc.record(
-      {
-        subject: subset(SUBJECTS),
-        surface: subset(SURFACES),
-        shot: subset(SHOTS),
-        zone: subset(ZONES),
-        tone: subset(TONES),
-        kind: subset(KINDS),
-        platform: subset(PLATFORMS),
-        technique: subset(['move-0', 'move-1', 'move-2', 'Move-1', 'move-1"', 'móve-1', '']),
-        author: fc.oneof(
-          subset(authors.filter((author) => author !== null)),
-          fc.array(fc.string({ unit: 'binary', maxLength: 12 }), { maxLength: 2 }),
-        ),
-        video: subset(['video00', 'video01', 'VIDEO01', 'video01\\', 'none']),
-        color: subset([...PALETTE, 'red', 'blue', 'white', 'pink']),
-      },
-      { requiredKeys: [] },
-    )
+    const chosen = {
+      subject: subset(SUBJECTS),
+      surface: subset(SURFACES),
+      shot: subset(SHOTS),
+      zone: subset(ZONES),
+      tone: subset(TONES),
+      kind: subset(KINDS),
+      platform: subset(PLATFORMS),
+      technique: subset(['move-0', 'move-1', 'move-2', 'Move-1', 'move-1"', 'móve-1', '']),
+      author: fc.oneof(
+        subset(authors.filter((author) => author !== null)),
+        fc.array(fc.string({ unit: 'binary', maxLength: 12 }), { maxLength: 2 }),
+      ),
+      video: subset(['video00', 'video01', 'VIDEO01', 'video01\\', 'none']),
+      color: subset([...PALETTE, 'red', 'blue', 'white', 'pink']),
+      ...byDerived((name) => subset<string>(DERIVED[name].values)),
+    }
+    const filtersArbitrary: fc.Arbitrary<FrameFilters> = fc
+      .tuple(fc.record(chosen, { requiredKeys: [] }), fc.record(chosen, { requiredKeys: [] }), fc.boolean())
+      .map(([some, others, isOpposed]) => ({
+        ...some,
+        ...(isOpposed && Object.fromEntries(Object.entries(others).map(([name, values]) => [`not_${name}`, values]))),
+      }))
 
     test('for any filters the answer is that of a plain predicate, with its total and facets', async () => {
       await fc.assert(
