@@ -67,6 +67,10 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
 
   test('is told what each pasted address would do before anything is queued', async () => {
     await goto('/operator')
+    const { json: all } = await service.get('/api/frames?facets=1')
+    const { json: left } = await service.get('/api/frames?facets=1&described=no')
+    expect(all.total).toBeGreaterThan(0)
+    await page.getByText(`${left.total} of ${all.total} frames`).waitFor()
     const lines = ['https://example.org/launch.mp4', 'https://example.org/launch.mp4?utm_source=x', 'not an address']
     await page.getByLabel('Addresses, one a line').fill([...lines, 'http://127.0.0.1/x.mp4'].join('\n'))
     await page.getByRole('button', { name: 'Check' }).click()

@@ -5,9 +5,11 @@ import { sha256 } from '../../library/ids.ts'
 import { findVideoPictures } from '../../library/videos/video-pictures.ts'
 import { countByStatus, listVideos, reportVideo } from '../../library/videos/video-status.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
+import { countFrames } from '../../search/library-search.ts'
 import type { Actions } from '../actions.ts'
 import { type Html, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
+import { counted, thousands } from '../words.ts'
 import { openLiveVideos } from './live-videos.ts'
 import { ago } from './parts.ts'
 import { noticeOf } from './video-actions.ts'
@@ -75,16 +77,18 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
 }
 
 /** Why frames cannot be described as they should be, and what to do. */
-async function problemOf({ db, hasModel }: PageDeps): Promise<Html | false> {
+async function problemOf({ db, hasModel, search }: PageDeps): Promise<Html | false> {
   const { problem } = await findAnnotatorStatus(db)
   if (problem)
     return html`<p class="notice" role="status">Frames cannot be described: ${problem.message}
 (<code>${problem.code}</code>, ${ago(problem.since)})</p>`
-  return !hasModel && NO_MODEL
-}
-
-const NO_MODEL = html`<details class="notice">
-<summary>No vision model is set: frames are measured, not described.</summary>
+  if (hasModel) return false
+  const [all, left] = await Promise.all([countFrames(search, {}), countFrames(search, { described: ['no'] })])
+  const share =
+    all > 0 && html` ${thousands(left)} of ${counted(all, 'frame')} ${left === 1 ? 'is' : 'are'} not described.`
+  return html`<details class="notice">
+<summary>No vision model is set: frames are measured, not described.${share}</summary>
 <p>Set these two, then start the service again. Any endpoint that speaks the OpenAI protocol will do.</p>
 <pre><code>VISION_BASE_URL=https://api.openai.com/v1
 VISION_MODEL=gpt-5-mini</code></pre></details>`
+}
