@@ -200,15 +200,12 @@ export interface FrameQuery {
   loosen?: boolean
 }
 
-/** How many frames pass the filters. */
-export async function countFrames(search: Pick<LibrarySearch, 'frames'>, filters: FrameFilters): Promise<number> {
-  const query = { filters, q: '', sort: 'newest', page: 1, pageSize: 1, facets: true, variety: false } as const
-  return (await search.frames(query)).total ?? 0
+/** How many frames that pass the filters nobody has described; undefined for more than are counted. */
+export async function countUndescribed(search: Pick<LibrarySearch, 'frames'>, filters: FrameFilters) {
+  const undescribed = { ...filters, described: ['no'] }
+  const query = { filters: undescribed, q: '', sort: 'newest', page: 1, pageSize: 1 } as const
+  return (await search.frames({ ...query, facets: false, variety: false, loosen: true })).total
 }
-
-/** How many of them nobody has described. */
-export const countUndescribed = (search: Pick<LibrarySearch, 'frames'>, filters: FrameFilters) =>
-  countFrames(search, { ...filters, described: ['no'] })
 
 interface Match {
   /** 0–1. */

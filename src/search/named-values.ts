@@ -1,7 +1,47 @@
+import { byDerived, type DerivedName, type DerivedValue, END_SEC } from '../vocabulary.ts'
 import type { NamedAttribute } from './attribute-words.ts'
-import { colorNames } from './color.ts'
-import { derivedValues } from './derived.ts'
+import { colorNames, toOklab } from './color.ts'
 import type { FrameDocument, ShownFrame } from './library-search.ts'
+
+type Values = { [N in DerivedName]: DerivedValue<N> | null }
+
+/** Share of bare ground from which a drawn picture has lots of it, or some. */
+const LOTS = 0.75
+const SOME = 0.4
+
+/** How each follows from a frame. What was not measured is null. */
+const RULES: { [N in DerivedName]: (frame: ShownFrame) => Values[N] } = {
+  part({ t_sec: t, video: { duration_sec: length } }) {
+    if (length === null || length <= 0) return null
+    const end = Math.min(END_SEC, length / 3)
+    if (t < end) return 'opening'
+    return t >= length - end ? 'ending' : 'middle'
+  },
+  orientation({ width, height }) {
+    if (width === height) return 'square'
+    return width > height ? 'landscape' : 'portrait'
+  },
+  faces({ measures }) {
+    const count = measures?.faces ?? null
+    return count === null ? null : ((['none', 'one', 'two'] as const)[count] ?? 'several')
+  },
+  space({ measures }) {
+    const share = measures?.empty_share ?? null
+    if (share === null) return null
+    if (share >= LOTS) return 'lots'
+    return share >= SOME ? 'some' : 'little'
+  },
+  lettering({ measures }) {
+    const { ink, ground } = measures ?? {}
+    if (!ink || !ground) return null
+    return toOklab(ink).l > toOklab(ground).l ? 'light-on-dark' : 'dark-on-light'
+  },
+  described: ({ subject }) => (subject === null ? 'no' : 'yes'),
+}
+
+export function derivedValues(frame: ShownFrame): Values {
+  return byDerived((name) => RULES[name](frame)) as Values
+}
 
 /** The attributes that a word of a question may name, in the order of a frame. */
 const NAMED_ATTRIBUTES = [

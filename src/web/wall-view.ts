@@ -87,8 +87,8 @@ ${undescribed(values, found)}
 }
 
 /** Words find a frame that nobody has described by its text alone. */
-function undescribed(values: WallValues, { undescribed: count = 0 }: WallData['found']): Html | false {
-  if (count === 0) return false
+function undescribed(values: WallValues, { undescribed: count }: WallData['found']): Html | false {
+  if (count === undefined || count === 0) return false
   const href = wallUrl({ ...omit(values, 'page', 'q', 'sort'), described: ['no'] })
   const are = count === 1 ? 'is' : 'are'
   return html`<p>${counted(count, 'frame')}${hasFilter(values) && ' with these filters'} ${are} not described yet:

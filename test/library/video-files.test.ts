@@ -34,7 +34,7 @@ test('a deleted video’s images go; the same file again gives the same ids and 
   expect((await frameRows(service, first.id)).map((row) => row.id)).toEqual(ids)
   expect(await checkStorage(service.stores.db, openMediaStore(service.config), { remove: false })).toMatchObject({
     missing_count: 0,
-    files: 9,
+    files: 10,
   })
 
   await deleteVideo(service.stores.db, first.id)

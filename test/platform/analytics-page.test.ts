@@ -101,7 +101,7 @@ describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (sk
       'Brands',
       'Techniques',
       'Subjects',
-      'Searches without an answer',
+      'Searches without a good answer',
       'Videos',
       'Cost of the model',
     ])
@@ -115,7 +115,7 @@ describe.skipIf(noChromium)(`the analytics page in a browser${noChromium ? ` (sk
     const page = await openPage({}, '?from=2025-03-01&to=2025-03-07')
     for (const text of [
       'Nobody saved or pinned a frame then',
-      'Every search found something',
+      'Every search found a frame with all of its words',
       'No video failed',
       'No model was called',
     ])

@@ -120,11 +120,10 @@ export async function presentPage(
 /** Words find what nobody has described by its text alone: pictures show it. */
 async function undescribedLine(search: LibrarySearch, filters: FrameFilters): Promise<string[]> {
   const count = await countUndescribed(search, filters)
-  if (!count) return []
+  if (count === 0) return []
   const which = Object.keys(filters).length > 0 ? ' with these filters' : ''
-  return [
-    `${plural(count, 'frame')}${which} not described yet; browse_frames with described "no" and images shows them.`,
-  ]
+  const frames = count === undefined ? `More than ${MOST_COUNTED} frames` : plural(count, 'frame')
+  return [`${frames}${which} not described yet; browse_frames with described "no" and images shows them.`]
 }
 
 /** How the question was read, where that is not plain: words met by attributes, left out, or let go. */

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { operatorSessions } from '../../library/accounts/sessions.ts'
 import { findAnnotatorStatus } from '../../library/annotator/active-annotator.ts'
@@ -5,7 +6,6 @@ import { sha256 } from '../../library/ids.ts'
 import { findVideoPictures } from '../../library/videos/video-pictures.ts'
 import { countByStatus, listVideos, reportVideo } from '../../library/videos/video-status.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
-import { countFrames } from '../../search/library-search.ts'
 import type { Actions } from '../actions.ts'
 import { type Html, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
@@ -77,13 +77,16 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
 }
 
 /** Why frames cannot be described as they should be, and what to do. */
-async function problemOf({ db, hasModel, search }: PageDeps): Promise<Html | false> {
+async function problemOf({ db, hasModel }: PageDeps): Promise<Html | false> {
   const { problem } = await findAnnotatorStatus(db)
   if (problem)
     return html`<p class="notice" role="status">Frames cannot be described: ${problem.message}
 (<code>${problem.code}</code>, ${ago(problem.since)})</p>`
   if (hasModel) return false
-  const [all, left] = await Promise.all([countFrames(search, {}), countFrames(search, { described: ['no'] })])
+  const { rows } = await db.execute<{ all: number; left: number }>(
+    sql`select count(*)::int as all, count(*) filter (where subject is null)::int as left from frames`,
+  )
+  const { all, left } = rows[0]!
   const share =
     all > 0 && html` ${thousands(left)} of ${counted(all, 'frame')} ${left === 1 ? 'is' : 'are'} not described.`
   return html`<details class="notice">

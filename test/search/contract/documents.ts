@@ -6,7 +6,6 @@ import {
   type VideoRow,
 } from '../../../src/projections/search/document.ts'
 import { cellOf, cellsOf, colorNames, isColorName } from '../../../src/search/color.ts'
-import { derivedValues } from '../../../src/search/derived.ts'
 import type {
   FilterName,
   FrameDocument,
@@ -14,6 +13,7 @@ import type {
   TechniqueDocument,
   VideoDocument,
 } from '../../../src/search/library-search.ts'
+import { derivedValues } from '../../../src/search/named-values.ts'
 import type { DerivedName } from '../../../src/vocabulary.ts'
 import { type SeedFrame, toFrameRow } from '../../support/seed.ts'
 
