@@ -315,9 +315,12 @@ async function showVideo({ db }: CommandContext, id: string, options: StatusOpti
 }
 
 function explainedLines({ frames, passed_over }: Awaited<ReturnType<typeof explainFrames>>): string[] {
-  const width = frames[0]?.id.length ?? 0
+  const width = Math.max(1, ...frames.map(({ id }) => id.length))
   const lines = [
-    ...frames.map(({ t_ms, kind, id, reason }) => ({ t_ms, line: `${kind.padEnd(5)}  ${id}  ${reason}` })),
+    ...frames.map(({ t_ms, kind, id, reason }) => ({
+      t_ms,
+      line: `${kind.padEnd(5)}  ${id.padEnd(width)}  ${reason}`,
+    })),
     ...passed_over.map(({ t_ms, reason }) => ({ t_ms, line: `-      ${'-'.padEnd(width)}  Not kept: ${reason}.` })),
   ]
   return lines.sort((a, b) => a.t_ms - b.t_ms).map(({ t_ms, line }) => `  ${toClock(t_ms)}  ${line}`)

@@ -200,13 +200,6 @@ export interface FrameQuery {
   loosen?: boolean
 }
 
-/** How many frames that pass the filters nobody has described; undefined for more than are counted. */
-export async function countUndescribed(search: Pick<LibrarySearch, 'frames'>, filters: FrameFilters) {
-  const undescribed = { ...filters, described: ['no'] }
-  const query = { filters: undescribed, q: '', sort: 'newest', page: 1, pageSize: 1 } as const
-  return (await search.frames({ ...query, facets: false, variety: false, loosen: true })).total
-}
-
 interface Match {
   /** 0–1. */
   score: number

@@ -1,4 +1,4 @@
-import { byDerived, type DerivedName, type DerivedValue, END_SEC } from '../vocabulary.ts'
+import { type DerivedName, type DerivedValue, END_SEC } from '../vocabulary.ts'
 import type { NamedAttribute } from './attribute-words.ts'
 import { colorNames, toOklab } from './color.ts'
 import type { FrameDocument, ShownFrame } from './library-search.ts'
@@ -40,7 +40,7 @@ const RULES: { [N in DerivedName]: (frame: ShownFrame) => Values[N] } = {
 }
 
 export function derivedValues(frame: ShownFrame): Values {
-  return byDerived((name) => RULES[name](frame)) as Values
+  return Object.fromEntries(Object.entries(RULES).map(([name, follow]) => [name, follow(frame)])) as Values
 }
 
 /** The attributes that a word of a question may name, in the order of a frame. */

@@ -1,4 +1,4 @@
-import type { ReadAs } from './library-search.ts'
+import type { FrameFilters, LibrarySearch, ReadAs } from './library-search.ts'
 import type { Question } from './text/question.ts'
 import { isMet, type Sense } from './text/senses.ts'
 
@@ -34,4 +34,14 @@ function meetingOf(sense: Sense): string[] {
     ...told('typo of', [...close, ...pairs.map((pair) => pair.join(' '))]),
   ]
   return guessed.length > 0 ? guessed : ['text']
+}
+
+/**
+ * How many frames that pass the filters nobody has described: words find them by their text alone. Undefined for more
+ * than are counted.
+ */
+export async function countUndescribed(search: Pick<LibrarySearch, 'frames'>, filters: FrameFilters) {
+  const undescribed = { ...filters, described: ['no'] }
+  const query = { filters: undescribed, q: '', sort: 'newest', page: 1, pageSize: 1 } as const
+  return (await search.frames({ ...query, facets: false, variety: false, loosen: true })).total
 }

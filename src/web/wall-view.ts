@@ -107,7 +107,7 @@ function loosenedLink(values: WallValues, { dropped, frames }: Loosened): Html |
   if (dropped === 'words') return html`<li><a href="${wallUrl(omit(rest, 'q'))}">Without the words</a>: ${count}</li>`
   if (dropped === 'filters')
     return html`<li><a href="${wallUrl(omit(rest, ...FILTER_NAMES))}">Without the filters</a>: ${count}</li>`
-  return html`<li><a href="${wallUrl(omit(rest, dropped))}">Without ${dropped}</a>: ${count}</li>`
+  return html`<li><a href="${wallUrl(omit(rest, dropped))}">Without ${dropped.replace('_', ' ')}</a>: ${count}</li>`
 }
 
 function pager(values: WallValues, total: number, more: boolean): Html {

@@ -333,8 +333,7 @@ describe('answers that help on', () => {
       ),
     ).toBe(true)
     const none = await call('search_frames', { query: 'zeppelin', tone: 'dark' })
-    expect(none.text).toContain(`${json.total} frame`)
-    expect(none.text).toContain('not described')
+    expect(none.text).toContain(`Not described yet: ${json.total} frame`)
     const shown = await call('browse_frames', { tone: 'dark', described: 'no' })
     expect(shown.structuredContent.total).toBe(json.total)
     const left = await call('browse_frames', { tone: 'dark', not: { described: 'no' } })

@@ -87,7 +87,7 @@ async function startInspectedApi() {
 }
 
 const KINDS: Record<string, { aim: number; most: number; ask: (n: number) => { path: string; body?: object } }> = {
-  'a cold search': { aim: 32, most: 49, ask: (n) => ({ path: `/api/search?q=${['terminal', 'editor'][n]}` }) },
+  'a cold search': { aim: 32, most: 48, ask: (n) => ({ path: `/api/search?q=${['terminal', 'editor'][n]}` }) },
   'a cold page of frames': {
     aim: 28,
     most: 27,
@@ -97,7 +97,7 @@ const KINDS: Record<string, { aim: number; most: number; ask: (n: number) => { p
   'a save': { aim: 18, most: 21, ask: (n) => ({ path: '/api/favourites', body: { frameId: frameIds[n] } }) },
   'a cold search_frames': {
     aim: 40,
-    most: 55,
+    most: 53,
     ask: (n) => ({
       path: '/api/mcp',
       body: {

@@ -1,14 +1,8 @@
 import { z } from 'zod'
 import { cleanText } from '../../clean-text.ts'
-import {
-  countUndescribed,
-  type FacetCounts,
-  type FrameFilters,
-  type FramePage,
-  type FrameQuery,
-  type LibrarySearch,
-} from '../../search/library-search.ts'
+import type { FacetCounts, FrameFilters, FramePage, FrameQuery, LibrarySearch } from '../../search/library-search.ts'
 import { MOST_COUNTED } from '../../search/limits.ts'
+import { countUndescribed } from '../../search/read-as.ts'
 import { nameKey } from '../../search/text/tokens.ts'
 import { readCursor, toCursor } from '../cursor.ts'
 import {
@@ -122,8 +116,8 @@ async function undescribedLine(search: LibrarySearch, filters: FrameFilters): Pr
   const count = await countUndescribed(search, filters)
   if (count === 0) return []
   const which = Object.keys(filters).length > 0 ? ' with these filters' : ''
-  const frames = count === undefined ? `More than ${MOST_COUNTED} frames` : plural(count, 'frame')
-  return [`${frames}${which} not described yet; browse_frames with described "no" and images shows them.`]
+  const frames = count === undefined ? `more than ${MOST_COUNTED} frames` : plural(count, 'frame')
+  return [`Not described yet: ${frames}${which}. browse_frames with described "no" and images shows them.`]
 }
 
 /** How the question was read, where that is not plain: words met by attributes, left out, or let go. */

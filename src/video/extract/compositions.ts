@@ -166,7 +166,7 @@ function settle(finder: CompositionFinder, next: Composition): void {
   if (open) {
     const relation = relate(open, next)
     if (relation === 'leaves') {
-      finder.passedOver.push({ tMs: next.candidate.tMs, why: 'it is leaving' })
+      finder.passedOver.push({ tMs: next.candidate.tMs, why: 'what it shows is leaving the picture' })
       return
     }
     if (relation === 'new') giveUpOpen(finder, next)
@@ -183,7 +183,7 @@ function settle(finder: CompositionFinder, next: Composition): void {
 /** No later state contains the open composition. */
 function giveUpOpen(finder: CompositionFinder, next?: Composition): void {
   if (finder.open && next && isHalt(finder.open, next))
-    finder.passedOver.push({ tMs: finder.open.candidate.tMs, why: 'a short halt' })
+    finder.passedOver.push({ tMs: finder.open.candidate.tMs, why: 'a short halt before a longer rest' })
   else if (finder.open) finder.found.push(finder.open)
   finder.open = null
 }

@@ -170,7 +170,7 @@ function reasonToPassOver(
   { candidate, rest }: { candidate: PickCandidate; rest: FrameRest },
 ): string | null {
   if (kept.isKnown(candidate, 'drawn')) return 'it looks like a frame kept before'
-  if (isOverBudget(shot, kept, candidate.tMs)) return 'the minute holds enough frames'
+  if (isOverBudget(shot, kept, candidate.tMs)) return 'the limit of frames a minute is reached'
   // Typing and scrolling halt often: of a shot's brief rests ever fewer are kept.
   const isTooSoon = shot.last !== null && candidate.tMs - shot.last.tMs < shot.briefGapMs
   return rest.isAtRest && isBrief(rest) && isTooSoon ? 'a brief rest, soon after the frame before' : null
@@ -209,7 +209,7 @@ function reasonOf({ boundary }: PickedShot, { tMs }: PickCandidate, rest: Picked
   const shot = boundary ? `Shot from ${clock(boundary.endMs)}` : 'First shot'
   if (!rest) return `${shot}: it does not rest here; this is its fullest picture at ${clock(tMs)}.`
   if (!rest.isAtRest) return `${shot}: its build-up is cut off; this is its fullest picture, at ${clock(tMs)}.`
-  const built = rest.steps > 0 ? `, after ${rest.steps} steps of its build-up` : ''
+  const built = rest.steps > 0 ? `, after ${rest.steps} ${rest.steps === 1 ? 'step' : 'steps'} of its build-up` : ''
   return `${shot}: complete and at rest from ${clock(rest.fromMs)} to ${clock(rest.toMs)}${built}.`
 }
 
@@ -223,7 +223,7 @@ function openShot(shot: PickedShot, state: PickState): boolean {
     const usable = inside(shot, state, toMs)
     const chosen = bySharpness(usable, median(shot.seen)).find((candidate) => !state.kept.isKnown(candidate))
     if (!chosen && usable[0])
-      state.kept.passOver({ tMs: usable[0].tMs, why: 'the shot looks like a frame kept before, or is not sharp' })
+      state.kept.passOver({ tMs: usable[0].tMs, why: 'the shot is not sharp, or looks like a frame kept before' })
     if (chosen) {
       shot.last = chosen
       if (!isOverBudget(shot, state.kept, chosen.tMs)) keepOpening(shot, state.kept, chosen)
