@@ -1,4 +1,4 @@
-import { Router } from 'express'
+import { type RequestHandler, Router } from 'express'
 import { match } from 'path-to-regexp'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete', 'all'] as const
@@ -7,32 +7,39 @@ type Method = (typeof METHODS)[number]
 interface Route {
   method: Method
   path: string
+  /** Of a page or an action for signed-in people: who may. */
+  who?: string
 }
 
 /** Routes of an Express router, and a list of them: Express does not say what it was given. */
 export interface Routes extends Pick<Router, Method | 'use'> {
   readonly router: Router
   readonly list: readonly Route[]
+  /** Adds a route that says who may use it. */
+  guarded(route: Route, ...handlers: RequestHandler[]): void
 }
 
 export function openRoutes(): Routes {
   const router = Router()
   const list: Route[] = []
+  const guarded = (route: Route, ...handlers: RequestHandler[]) => {
+    list.push(route)
+    router[route.method](route.path, ...handlers)
+  }
   const declare =
     (method: Method) =>
-    (path: string, ...handlers: Parameters<Router['all']>[1][]) => {
-      list.push({ method, path })
-      router[method](path, ...handlers)
+    (path: string, ...handlers: RequestHandler[]) => {
+      guarded({ method, path }, ...handlers)
       return router
     }
   const methods = Object.fromEntries(METHODS.map((method) => [method, declare(method)]))
-  return { ...(methods as Pick<Router, Method>), use: router.use.bind(router) as Router['use'], router, list }
+  return { ...(methods as Pick<Router, Method>), use: router.use.bind(router) as Router['use'], router, list, guarded }
 }
 
-/** Every route as `{ path, methods }`, for the tests that hold documents and guards against the routes. */
-export function listRoutes(routes: readonly Routes[]): { path: string; methods: string[] }[] {
+/** Every route, for the tests that hold documents and guards against the routes. */
+export function listRoutes(routes: readonly Routes[]): { path: string; methods: string[]; who: string | undefined }[] {
   const listed = routes.flatMap(({ list }) => list).filter(({ method }) => method !== 'all')
-  return listed.map(({ method, path }) => ({ path, methods: [method.toUpperCase()] }))
+  return listed.map(({ method, path, who }) => ({ path, methods: [method.toUpperCase()], who }))
 }
 
 /** Finds the methods of a path as an Allow header; undefined for an unknown path and for one that takes all. */

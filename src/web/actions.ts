@@ -1,12 +1,15 @@
 import express, { type Request, type Response } from 'express'
+import { z } from 'zod'
 import type { Db } from '../db/client.ts'
-import { AppError, invalid, notFound } from '../errors.ts'
+import { AppError, describeIssue, invalid, notFound } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
-import { POINTS } from '../http/rate-limit/budgets.ts'
+import { contextOf } from '../http/edge.ts'
+import { type Holding, POINTS, pointsForFrames } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
-import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { holdUntilSent, limitOpenReads, spendMore } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import type { Logger } from '../logger.ts'
+import { type Parameters, readPageParameters, type Values } from '../parameters.ts'
 import type { Assets } from './assets.ts'
 import { answerForm, fromOurPages, requireFormVisitor, requireVisitor, sessionCookie, type Visitor } from './guard.ts'
 import { type Html, html } from './html.ts'
@@ -14,8 +17,10 @@ import { layout, type Page, sendPage } from './layout.ts'
 import { pageErrors } from './page-errors.ts'
 
 /*
- * Pages and actions of signed-in people. An action is a form: it works without script, where it ends on a page, and
- * with script, where it answers JSON. Both come from the same library functions as the API.
+ * Pages and actions of signed-in people, declared as endpoints are: who may, what is sent, what it costs. Each is
+ * checked in this order: session, form token, right, shape, points, slots. Only then does it work. An action is a form:
+ * it works without script, where it ends on a page, and with script, where it answers JSON. Both come from the same
+ * library functions, at the same price, as the API.
  */
 
 export interface ActionDeps {
@@ -31,37 +36,47 @@ type Who = 'person' | 'pro' | 'operator'
 
 export interface Asked {
   visitor: Visitor
-  fields: Fields
   /** A part of the path. */
   param(name: string): string
   req: Request
   res: Response
+  /** Takes points beyond the declared ones, when a look shows more work. @throws RateLimited */
+  charge(points: number): Promise<void>
 }
 
-/** The fields of a form, as people and scripts send them. */
-export interface Fields {
-  /** Empty when it is absent. */
-  one(name: string): string
-  many(name: string): string[]
-  has(name: string): boolean
+interface Priced<Given> {
+  /** Points; POINTS.read of a page and POINTS.write of an action if absent. */
+  cost?: number | ((given: Given) => number)
+  /** Takes one of the account's concurrent slots until the answer is sent. */
+  holds?: Holding
+}
+
+interface PageOptions<P extends Parameters> extends Priced<Values<P>> {
+  /** The query by its table, as of endpoints. Without a table the query is not read. */
+  parameters?: P
+}
+
+export interface ActionOptions<B extends z.ZodType> extends Priced<z.output<B>> {
+  path: string
+  who: Who
+  /** The fields of the form, by the schemas of `field`. Others are not read. */
+  body?: B
+  /** What is asked before a form without the session's token is believed, as shared pages without script send it. */
+  confirm?: (body: z.output<B>) => { title: string; body: Html; button: string }
+}
+
+interface UploadOptions extends Priced<Request> {
+  path: string
+  who: Who
 }
 
 /** What an action ends with: JSON for scripts and a path for everyone else, or a page. */
-type Done = { json: object; to: string } | { page: PersonPage; status?: number }
+export type Done = { json: object; to: string } | { page: PersonPage; status?: number }
 
-type PersonPage = Omit<Page, 'account' | 'formToken' | 'viewer' | 'noIndex'>
+export type PersonPage = Omit<Page, 'account' | 'formToken' | 'viewer' | 'noIndex'>
 
 /** Many frame ids: larger than the forms of accounts and keys. */
 const actionBody = express.urlencoded({ extended: false, limit: '256kb', parameterLimit: 2_000 })
-
-interface ActionOptions {
-  /** The points of the action by its fields; POINTS.write if absent. */
-  points?: (fields: Fields) => number
-  /** The points of what the fields name, where that is more: looked up once the visitor is let in. */
-  pointsOf?: (asked: Asked) => Promise<number>
-  /** What is asked before a form without the session's token is believed, as shared pages without script send it. */
-  confirm?: (asked: Asked) => Promise<{ title: string; body: Html; button: string }>
-}
 
 /** A router of pages and actions. Its errors are pages too. */
 export function actionRouter<Deps extends ActionDeps>(
@@ -81,16 +96,17 @@ function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Rout
   const paid = limitOpenReads(limits)
   const ours = fromOurPages(publicUrl)
 
-  async function admit(who: Who, visitor: Visitor, points: number): Promise<void> {
+  /** The right is checked, and the account pays from here on. */
+  function admit(who: Who, visitor: Visitor, { req, res }: { req: Request; res: Response }): Asked {
     refuse(who, visitor)
-    await charge(visitor, points)
+    contextOf(req).payer = payerOf(visitor)
+    const charge = (points: number) => spendMore(limits, { req, res }, points)
+    return { visitor, req, res, charge, param: (name) => String(req.params[name]) }
   }
 
-  /** As the API does: at most a whole budget minus a write. */
-  async function charge(visitor: Visitor, points: number): Promise<void> {
-    const { budget, subject } = payerOf(visitor)
-    const most = limits.pointsOf(budget) - POINTS.write
-    if (points > 0) await limits.consume(budget, subject, Math.max(1, Math.min(points, most)))
+  async function pay<Given>(asked: Asked, { cost, holds }: Priced<Given>, given: Given, usual: number): Promise<void> {
+    await asked.charge(typeof cost === 'function' ? cost(given) : (cost ?? usual))
+    if (holds) holdUntilSent(limits, asked, holds)
   }
 
   function show(res: Response, visitor: Visitor, page: PersonPage, status = 200): void {
@@ -100,62 +116,67 @@ function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Rout
 
   return {
     /** A page. Undefined when the handler has sent the answer itself. */
-    page(path: string, who: Who, make: (asked: Omit<Asked, 'fields'>) => Promise<PersonPage | undefined>): void {
-      router.get(path, paid, async (req, res) => {
+    page<const P extends Parameters>(
+      path: string,
+      who: Who,
+      options: PageOptions<P>,
+      make: (asked: Asked & { query: Values<P> }) => Promise<PersonPage | undefined>,
+    ): void {
+      router.guarded({ method: 'get', path, who }, paid, async (req, res) => {
         const visitor = await requireVisitor(db, cookie, req)
-        await admit(who, visitor, POINTS.read)
-        const page = await make({ visitor, req, res, param: (name) => String(req.params[name]) })
+        const asked = admit(who, visitor, { req, res })
+        const { parameters } = options
+        const query = parameters ? readPageParameters(req.originalUrl, parameters) : ({} as Values<P>)
+        await pay(asked, options, query, POINTS.read)
+        const page = await make({ ...asked, query })
         if (page) show(res, visitor, page)
       })
     },
 
-    /** Takes a body of any kind, for scripts: the session's token is in `X-Form`. */
-    put(
-      path: string,
-      who: Who,
-      act: (asked: Omit<Asked, 'fields'>) => Promise<object>,
-      points: (req: Request) => number,
-    ) {
-      router.put(path, paid, ours, async (req, res) => {
-        req.body = { form: req.get('X-Form') }
-        const visitor = await requireFormVisitor(db, cookie, req)
-        await admit(who, visitor, points(req))
-        res.set('Cache-Control', 'no-store')
-        res.json(await act({ visitor, req, res, param: (name) => String(req.params[name]) }))
-      })
-    },
-
-    /** A form that the handler reads itself: it checks the session's token and says where to go. */
-    form(
-      path: string,
-      who: Who,
-      act: (asked: Omit<Asked, 'fields'>) => Promise<string>,
-      points: (req: Request) => number,
-    ) {
-      router.post(path, paid, ours, async (req, res) => {
-        const visitor = await requireVisitor(db, cookie, req)
-        await admit(who, visitor, points(req))
-        const to = await act({ visitor, req, res, param: (name) => String(req.params[name]) })
-        res.set('Cache-Control', 'no-store').redirect(303, to)
-      })
-    },
-
-    action(path: string, who: Who, act: (asked: Asked) => Promise<Done>, options: ActionOptions = {}): void {
-      const { points, pointsOf, confirm } = options
-      router.post(path, paid, ours, actionBody, async (req, res) => {
-        const fields = fieldsOf(req)
-        const unproven = confirm !== undefined && !fields.has('form')
+    /** A form. Undefined when the handler has sent the answer itself. */
+    action<B extends z.ZodType = z.ZodObject>(
+      options: ActionOptions<B>,
+      act: (asked: Asked & { body: z.output<B> }) => Promise<Done | undefined>,
+    ): void {
+      const { path, who, confirm } = options
+      router.guarded({ method: 'post', path, who }, paid, ours, actionBody, async (req, res) => {
+        const given = (req.body ?? {}) as Record<string, unknown>
+        const unproven = confirm !== undefined && given.form === undefined
         const visitor = await (unproven ? requireVisitor : requireFormVisitor)(db, cookie, req)
-        await admit(who, visitor, points?.(fields) ?? POINTS.write)
-        const asked = { visitor, fields, req, res, param: (name: string) => String(req.params[name]) }
+        const asked = admit(who, visitor, { req, res })
+        const body = parseForm(options.body, given) as z.output<B>
         if (unproven) {
-          const question = await confirm(asked)
+          await asked.charge(POINTS.read)
+          const question = confirm(body)
           return show(res, visitor, { title: question.title, body: confirmation(req, visitor, question) })
         }
-        if (pointsOf) await charge(visitor, (await pointsOf(asked)) - POINTS.write)
-        const done = await act(asked)
+        await pay(asked, options, body, POINTS.write)
+        const done = await act({ ...asked, body })
+        if (done === undefined) return
         if ('json' in done) answerForm(req, res, done)
         else show(res, visitor, done.page, done.status)
+      })
+    },
+
+    /** Takes a body of any kind, for scripts: the session's token is in `X-Form`. */
+    put(options: UploadOptions, act: (asked: Asked) => Promise<object>): void {
+      const { path, who } = options
+      router.guarded({ method: 'put', path, who }, paid, ours, async (req, res) => {
+        req.body = { form: req.get('X-Form') }
+        const asked = admit(who, await requireFormVisitor(db, cookie, req), { req, res })
+        await pay(asked, options, req, POINTS.write)
+        res.set('Cache-Control', 'no-store')
+        res.json(await act(asked))
+      })
+    },
+
+    /** A form with a file that the handler reads itself: it checks the session's token and says where to go. */
+    form(options: UploadOptions, act: (asked: Asked) => Promise<string>): void {
+      const { path, who } = options
+      router.guarded({ method: 'post', path, who }, paid, ours, async (req, res) => {
+        const asked = admit(who, await requireVisitor(db, cookie, req), { req, res })
+        await pay(asked, options, req, POINTS.write)
+        res.set('Cache-Control', 'no-store').redirect(303, await act(asked))
       })
     },
   }
@@ -168,11 +189,50 @@ function refuse(who: Who, { account }: Visitor): void {
     throw new AppError('plan_required', `This needs the pro plan; your account is on ${account.plan}.`)
 }
 
-function fieldsOf(req: Request): Fields {
-  const body = (req.body ?? {}) as Record<string, unknown>
-  const many = (name: string) =>
-    [Object.hasOwn(body, name) ? body[name] : []].flat().filter((one): one is string => typeof one === 'string')
-  return { one: (name) => many(name)[0] ?? '', many, has: (name) => many(name).length > 0 }
+/** @throws AppError invalid_request with the first fault, in words for the page */
+function parseForm(body: z.ZodType | undefined, given: Record<string, unknown>): unknown {
+  if (!body) return {}
+  const parsed = body.safeParse(given)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]!
+  const name = issue.path.join('.')
+  const told = describeIssue(issue)
+  throw invalid(name, told.startsWith('must ') ? `${name} ${told}` : told)
+}
+
+const textsOf = (given: unknown) => [given ?? []].flat().filter((one): one is string => typeof one === 'string')
+
+/** Frames that a form names. */
+const MAX_FRAMES = 500
+
+const sent = z.unknown().optional()
+
+/** The fields of forms, as people and scripts send them: none, one or several values of a name. */
+export const field = {
+  /** Empty when it is absent. */
+  text: sent.transform((given) => textsOf(given)[0] ?? ''),
+  /** Undefined when it is absent or empty. */
+  filled: sent.transform((given) => textsOf(given)[0] || undefined),
+  /** Undefined only when it is absent. */
+  maybe: sent.transform((given) => textsOf(given)[0]),
+  flag: sent.transform((given) => textsOf(given).length > 0),
+  list: sent.transform((given) => [...new Set(textsOf(given))].filter((one) => one !== '')),
+}
+
+const upTo500 = field.list.refine(
+  (ids) => ids.length <= MAX_FRAMES,
+  `At most ${MAX_FRAMES} frames can be selected at once.`,
+)
+/** The frames that a form names: up to 500, or 1 to 500. */
+export const frameFields = {
+  maybe: upTo500,
+  some: upTo500.refine((ids) => ids.length > 0, 'No frame is selected. Select one or more first.'),
+}
+
+/** A form of 1 to 500 frames. A write of them costs a point a frame. */
+export const frameForm = {
+  body: z.object({ frame: frameFields.some }),
+  cost: ({ frame }: { frame: string[] }) => pointsForFrames(frame.length),
 }
 
 /** The same form once more, with the session's token. */
@@ -198,17 +258,6 @@ export function hidden(name: string, value: string): Html {
 /** What every form of a session must hold. */
 export function formToken({ form }: Visitor): Html {
   return hidden('form', form)
-}
-
-/** Frames that a form names. */
-const MAX_FRAMES = 500
-
-/** The frames that a form names. @throws AppError invalid_request for none and for too many. */
-export function framesOf(fields: Fields): string[] {
-  const ids = [...new Set(fields.many('frame'))].filter((id) => id !== '')
-  if (ids.length === 0) throw invalid('frame', 'No frame is selected. Select one or more first.')
-  if (ids.length > MAX_FRAMES) throw invalid('frame', `At most ${MAX_FRAMES} frames can be selected at once.`)
-  return ids
 }
 
 export { counted } from './words.ts'

@@ -9,6 +9,7 @@ import {
   SCOPES,
   type Scope,
 } from '../../src/library/accounts/keys.ts'
+import { createSignInCode, formToken, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { OPERATIONS } from '../../src/server/operations.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -26,7 +27,10 @@ type Access =
   | 'form'
   | Scope
 
-/** The pages for people. Endpoints say themselves what they ask. A route that is neither fails the first test. */
+/**
+ * Pages that many share, and signing in and out. Endpoints, and the pages and actions of a person, say themselves what
+ * they ask. A route that does neither fails the first test.
+ */
 const PAGES: Record<string, Access> = {
   'GET /docs': 'open',
   'GET /robots.txt': 'open',
@@ -40,7 +44,6 @@ const PAGES: Record<string, Access> = {
   'GET /techniques': 'open',
   'GET /techniques/:slug': 'open',
   'GET /assets/:name': 'open',
-  'GET /web/*rest': 'open',
   'GET /sign-in': 'open',
   'GET /sign-in/confirm': 'open',
   'GET /shared/:token': 'open',
@@ -48,69 +51,10 @@ const PAGES: Record<string, Access> = {
   'GET /web/me': 'open',
   'GET /web/suggest': 'open',
   'GET /sign-out': 'session',
-  'GET /web/boards': 'session',
-  'GET /saves': 'session',
-  'GET /saves/export': 'session',
-  'GET /boards': 'session',
-  'GET /boards/:id': 'session',
-  'GET /boards/:id/export': 'session',
-  'GET /keys': 'session',
   'POST /web/sign-in': 'form',
   'POST /web/sign-in/confirm': 'form',
   'POST /web/sign-out': 'session',
   'POST /web/sign-out-everywhere': 'session',
-  'POST /web/keys': 'session',
-  'POST /web/keys/:id/rotate': 'session',
-  'POST /web/keys/:id/revoke': 'session',
-  'POST /web/account/delete': 'session',
-  'POST /web/saves': 'session',
-  'POST /web/unsaves': 'session',
-  'POST /web/saved': 'session',
-  'POST /web/pins': 'session',
-  'POST /web/unpins': 'session',
-  'POST /web/undo': 'session',
-  'GET /operator': 'session',
-  'GET /operator/videos/:id': 'session',
-  'GET /operator/analytics': 'session',
-  'GET /operator/system': 'session',
-  'GET /operator/accounts': 'session',
-  'GET /operator/techniques': 'session',
-  'GET /operator/techniques/:slug': 'session',
-  'GET /operator/review': 'session',
-  'GET /operator/review/:id': 'session',
-  'POST /web/accounts/:id/plan': 'session',
-  'POST /web/accounts/:id/disable': 'session',
-  'POST /web/shares/end': 'session',
-  'POST /web/techniques': 'session',
-  'POST /web/techniques/:slug/edit': 'session',
-  'POST /web/techniques/:slug/rename': 'session',
-  'POST /web/techniques/:slug/retire': 'session',
-  'POST /web/techniques/:slug/merge': 'session',
-  'POST /web/suggestions/:slug/dismiss': 'session',
-  'POST /web/suggestions/:slug/restore': 'session',
-  'POST /web/suggestions/:slug/alias': 'session',
-  'POST /web/review/:id': 'session',
-  'POST /web/review/:id/undo': 'session',
-  'POST /web/frames/:id/correct': 'session',
-  'GET /web/events': 'session',
-  'POST /web/operator/videos': 'session',
-  'POST /web/videos/file': 'session',
-  'POST /web/videos/check': 'session',
-  'POST /web/videos': 'session',
-  'POST /web/uploads': 'session',
-  'GET /web/uploads': 'session',
-  'GET /web/uploads/:id': 'session',
-  'PUT /web/uploads/:id/parts/:n': 'session',
-  'POST /web/uploads/:id/finish': 'session',
-  'POST /web/uploads/:id/cancel': 'session',
-  'POST /web/boards': 'session',
-  'POST /web/boards/:id/rename': 'session',
-  'POST /web/boards/:id/cover': 'session',
-  'POST /web/boards/:id/delete': 'session',
-  'POST /web/boards/:id/share': 'session',
-  'POST /web/boards/:id/unshare': 'session',
-  'POST /web/boards/:id/note': 'session',
-  'POST /web/boards/:id/move': 'session',
 }
 
 const routeOf = ({ method, path }: Operation) => `${method.toUpperCase()} ${path}`
@@ -155,8 +99,15 @@ beforeAll(async () => {
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
-const routesOf = () =>
-  listRoutes(service.api.app.routers).flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`))
+const declaredRoutes = () =>
+  listRoutes(service.api.app.routers).map(({ path, methods, who }) => ({ route: `${methods[0]} ${path}`, who }))
+const routesOf = () => declaredRoutes().map(({ route }) => route)
+/** The pages and actions of signed-in people, with who may. */
+const personal = () => declaredRoutes().filter(({ who }) => who !== undefined)
+const sessionRoutes = () => [
+  ...personal().map(({ route }) => route),
+  ...Object.keys(PAGES).filter((route) => PAGES[route] === 'session'),
+]
 
 async function send(
   route: string,
@@ -188,7 +139,7 @@ const codeOf = (text: string) => (JSON.parse(text) as { code?: string }).code
 
 test('every route says who may use it', () => {
   const routes = routesOf()
-  expect(routes.filter((route) => !(route in ACCESS))).toEqual([])
+  expect(declaredRoutes().filter(({ route, who }) => !(route in ACCESS) === !who)).toEqual([])
   // What is listed and gone would hide a typing error.
   expect(Object.keys(ACCESS).filter((route) => !routes.includes(route))).toEqual([])
 })
@@ -345,8 +296,7 @@ test('a key that comes along to the tool server must work', async () => {
 })
 
 test('pages of a person lead to the sign-in, with no session, a made-up one, and with an API key', async () => {
-  for (const [route, access] of Object.entries(ACCESS)) {
-    if (access !== 'session') continue
+  for (const route of sessionRoutes()) {
     for (const key of [undefined, service.operatorKey]) {
       const answer = await send(route, { key })
       expect([route, answer.status, answer.location]).toEqual([route, 303, '/sign-in'])
@@ -358,6 +308,66 @@ test('pages of a person lead to the sign-in, with no session, a made-up one, and
       headers: { cookie: `session=fls_${'0'.repeat(43)}` },
     })
     expect([route, made.status, made.headers.get('location')]).toEqual([route, 303, '/sign-in'])
+  }
+})
+
+/** A signed-in person who sends forms with the token of their session. */
+async function signedIn({ role, plan }: { role: 'member' | 'operator'; plan: 'free' | 'pro' }) {
+  const { db } = service.stores
+  const { account } = await seedAccount(db, { role, plan })
+  const { token } = (await redeemSignInCode(
+    db,
+    (await createSignInCode(db, { email: account.email, newPlan: null }))!,
+  ))!
+  return async (route: string, { query = '', fields = {}, headers = {} }: Sent = {}) => {
+    const [method, path] = route.split(' ') as [string, string]
+    const isForm = method === 'POST'
+    const response = await fetch(service.url + path.replace(/[:*]\w+/g, 'none') + query, {
+      method,
+      redirect: 'manual',
+      headers: {
+        cookie: `session=${token}`,
+        accept: 'application/json',
+        ...(isForm ? { 'content-type': 'application/x-www-form-urlencoded' } : { 'x-form': formToken(token) }),
+        ...headers,
+      },
+      ...(isForm ? { body: new URLSearchParams({ form: formToken(token), ...fields }).toString() } : {}),
+      ...(method === 'PUT' ? { body: 'part' } : {}),
+    })
+    return { status: response.status, text: await response.text() }
+  }
+}
+interface Sent {
+  query?: string
+  fields?: Record<string, string>
+  headers?: Record<string, string>
+}
+
+test('what a person may not do is told before anything that they sent is looked at', async () => {
+  const member = await signedIn({ role: 'member', plan: 'pro' })
+  const free = await signedIn({ role: 'member', plan: 'free' })
+  const told: string[] = []
+  for (const { route, who } of personal()) {
+    const sent = { query: '?unknown=1', fields: { plan: 'gold', act: 'fly', place: 'x' } }
+    if (who === 'operator') {
+      const { status, text } = await member(route, sent)
+      expect([route, status, codeOf(text)]).toEqual([route, 404, 'not_found'])
+    }
+    if (who === 'pro') expect([route, codeOf((await free(route, sent)).text)]).toEqual([route, 'plan_required'])
+    told.push(who!)
+  }
+  expect(new Set(told)).toEqual(new Set(['person', 'pro', 'operator']))
+})
+
+test('every page refuses a parameter that it does not know, and no form ends in an error of ours', async () => {
+  const operator = await signedIn({ role: 'operator', plan: 'pro' })
+  for (const { route } of personal()) {
+    if (route.startsWith('GET') && !route.includes('*'))
+      expect([route, (await operator(route, { query: '?unknown=1' })).status]).toEqual([route, 400])
+    else if (route !== 'POST /web/account/delete') {
+      const { status } = await operator(route)
+      expect([route, status, status < 500]).toEqual([route, status, true])
+    }
   }
 })
 

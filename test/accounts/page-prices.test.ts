@@ -96,3 +96,52 @@ test('a description shows on the page of a board and its share link, and outlive
   await post(`/web/boards/${id}/rename`, { name: 'June', description: '' })
   expect((await described()).description).toBeNull()
 })
+
+test('a page costs what the same costs over HTTP, and a refusal costs the account nothing', async () => {
+  const email = 'payer@example.org'
+  const { account } = await ensureAccount(api.db, { email, plan: 'pro' })
+  const { cookie } = await visitor.signIn(email)
+  const { key } = await createKey(api.db, { accountId: account.id, name: 'k' })
+  const { frameIds } = await seedFrames(api.db, { count: PINS })
+  const { id: boardId } = await createBoard(api.db, { accountId: account.id, name: 'b' })
+  await pinFrames(api.db, { accountId: account.id, boardId, frameIds })
+  const token = formToken(cookie.split('=')[1]!)
+  const left = async () =>
+    Number(
+      /r=(\d+)/.exec((await api.call('/api/favourites/none', { method: 'DELETE', key })).headers.get('ratelimit')!)![1],
+    )
+  const priceOf = async (send: () => Promise<{ status: number }>) => {
+    const before = await left()
+    const { status } = await send()
+    return { status, points: before - (await left()) - 5 }
+  }
+  const page = (path: string) => priceOf(() => api.call(path, { headers: { cookie } }))
+  const http = (path: string) => priceOf(() => api.call(path, { key }))
+  const post = (path: string, fields: [string, string][], proof = token) =>
+    priceOf(() =>
+      api.call(path, {
+        ...form({}, { cookie, accept: 'application/json' }),
+        body: new URLSearchParams([...(proof === '' ? [] : [['form', proof]]), ...fields]).toString(),
+      }),
+    )
+  const named = (count: number) => frameIds.slice(0, count).map((id): [string, string] => ['frame', id])
+  const many = Array.from({ length: 501 }, (_, n): [string, string] => ['frame', `f${n}`])
+
+  expect(await page(`/boards/${boardId}/export`)).toEqual(await http(`/api/boards/${boardId}/export`))
+  expect(await page('/saves/export')).toEqual(await http('/api/favourites/export'))
+  expect(await page('/boards?after=zzz!')).toEqual({ status: 400, points: 0 })
+  expect(await post('/web/saves', many)).toEqual({ status: 400, points: 0 })
+  expect(await post('/web/saves', named(100), 'forged')).toEqual({ status: 403, points: 0 })
+  // A form without a token is asked about first: that page is a read. The write is paid once, when it is sent again.
+  expect(await post('/web/saves', named(100), '')).toEqual({ status: 200, points: 1 })
+  expect(await post('/web/saves', named(100))).toEqual({ status: 200, points: 100 })
+  expect(await post('/web/pins', named(100))).toEqual({ status: 200, points: 1 })
+  expect(await post('/web/pins', [...named(100), ['board', boardId]])).toEqual({ status: 200, points: 100 })
+  expect(await post('/web/saved', named(241))).toEqual({ status: 200, points: 3 })
+  expect(
+    await post(`/web/boards/${boardId}/move`, [
+      ['frame', frameIds[0]!],
+      ['place', 'x'],
+    ]),
+  ).toEqual({ status: 400, points: 0 })
+})

@@ -1,5 +1,5 @@
-import { invalid } from '../../errors.ts'
-import { pointsForFrames } from '../../http/rate-limit/budgets.ts'
+import { z } from 'zod'
+import { POINTS, pointsForFrames, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { setCover, shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
 import {
   boardSize,
@@ -19,63 +19,54 @@ import {
   removeSavesWithUndo,
 } from '../../library/collections/removals.ts'
 import { savedAmong, saveFrames } from '../../library/collections/saves.ts'
-import { type Actions, type Asked, counted, type Fields, framesOf } from '../actions.ts'
+import {
+  type ActionOptions,
+  type Actions,
+  type Asked,
+  counted,
+  type Done,
+  field,
+  frameFields,
+  frameForm,
+} from '../actions.ts'
 import { wantsJson } from '../guard.ts'
 import { html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { chooseBoard, conflictPage, sharedNote } from './board-forms.ts'
 
-const pointsOf = (fields: Fields) => pointsForFrames(fields.many('frame').length)
-
-/** What people do with saves: the form's `frame` fields name up to 500 frames. */
+/** What people do with saves. */
 export function addSaveActions(actions: Actions, { db }: PageDeps): void {
-  actions.action(
-    '/web/saves',
-    'pro',
-    async ({ visitor, fields }) => {
-      const frameIds = framesOf(fields)
-      return { json: await saveFrames(db, { accountId: visitor.account.id, frameIds }), to: '/saves' }
-    },
-    {
-      points: pointsOf,
-      confirm: async ({ fields }) => ({
-        title: `Save ${counted(framesOf(fields).length, 'frame')}?`,
-        body: html`<p>They go to the top of your saves.</p>`,
-        button: 'Save',
-      }),
-    },
-  )
+  const confirm = ({ frame }: { frame: string[] }) => ({
+    title: `Save ${counted(frame.length, 'frame')}?`,
+    body: html`<p>They go to the top of your saves.</p>`,
+    button: 'Save',
+  })
+  actions.action({ path: '/web/saves', who: 'pro', ...frameForm, confirm }, async ({ visitor, body }) => {
+    const saved = await saveFrames(db, { accountId: visitor.account.id, frameIds: body.frame })
+    return { json: saved, to: '/saves' }
+  })
 
-  actions.action(
-    '/web/unsaves',
-    'person',
-    async ({ visitor, fields }) => {
-      const { frameIds, undo } = await removeSavesWithUndo(db, {
-        accountId: visitor.account.id,
-        frameIds: framesOf(fields),
-      })
-      return { json: { removed: frameIds, undo }, to: undoPath('/saves', undo) }
-    },
-    { points: pointsOf },
-  )
+  actions.action({ path: '/web/unsaves', who: 'person', ...frameForm }, async ({ visitor, body }) => {
+    const at = { accountId: visitor.account.id, frameIds: body.frame }
+    const { frameIds, undo } = await removeSavesWithUndo(db, at)
+    return { json: { removed: frameIds, undo }, to: undoPath('/saves', undo) }
+  })
 
   // Which of the frames on a page are saved: the page itself is the same for everyone.
-  actions.action('/web/saved', 'person', async ({ visitor, fields }) => {
-    const saved = await savedAmong(db, { accountId: visitor.account.id, frameIds: framesOf(fields) })
+  const cost = ({ frame }: { frame: string[] }) => pointsForItems(frame.length)
+  actions.action({ path: '/web/saved', who: 'person', ...frameForm, cost }, async ({ visitor, body }) => {
+    const saved = await savedAmong(db, { accountId: visitor.account.id, frameIds: body.frame })
     return { json: { saved }, to: '/saves' }
   })
 
-  const removalOf = ({ visitor, fields }: Asked) => ({ accountId: visitor.account.id, id: fields.one('removal') })
-  actions.action(
-    '/web/undo',
-    'person',
-    async (asked) => {
-      const { kind, boardId, frames, lost } = await putBack(db, removalOf(asked))
-      const to = kind === 'saves' ? '/saves' : `/boards/${boardId}`
-      return { json: { kind, board: boardId, frames, lost }, to: lost > 0 ? `${to}?lost=${lost}` : to }
-    },
-    { pointsOf: async (asked) => pointsForFrames(await removalSize(db, removalOf(asked))) },
-  )
+  const body = z.object({ removal: field.text })
+  actions.action({ path: '/web/undo', who: 'person', body }, async ({ visitor, body, charge }) => {
+    const removal = { accountId: visitor.account.id, id: body.removal }
+    await charge(pointsForFrames(await removalSize(db, removal)) - POINTS.write)
+    const { kind, boardId, frames, lost } = await putBack(db, removal)
+    const to = kind === 'saves' ? '/saves' : `/boards/${boardId}`
+    return { json: { kind, board: boardId, frames, lost }, to: lost > 0 ? `${to}?lost=${lost}` : to }
+  })
 }
 
 const undoPath = (path: string, undo: string | null) => (undo === null ? path : `${path}?undo=${undo}`)
@@ -86,51 +77,44 @@ const boardOf = ({ visitor, param }: Pick<Asked, 'visitor' | 'param'>) => ({
   boardId: param('id'),
 })
 
+const NewBoard = z.object({ name: field.text, frame: frameFields.maybe })
+const Rename = z.object({ name: field.text, description: field.maybe })
+
 /** What people do with a board as a whole. */
 export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): void {
-  actions.action(
-    '/web/boards',
-    'pro',
-    async ({ visitor, fields }) => {
-      const accountId = visitor.account.id
-      const frameIds = fields.has('frame') ? framesOf(fields) : []
-      const board = await db.transactionOf(accountId, async (tx) => {
-        const made = await createBoard(tx, { accountId, name: fields.one('name') })
-        if (frameIds.length > 0) await pinFrames(tx, { accountId, boardId: made.id, frameIds })
-        return made
-      })
-      const { id, name } = board
-      return { json: { board: { id, name }, pinned: frameIds }, to: `/boards/${id}` }
-    },
-    { points: pointsOf },
-  )
+  const cost = ({ frame }: { frame: string[] }) => pointsForFrames(frame.length)
+  actions.action({ path: '/web/boards', who: 'pro', body: NewBoard, cost }, async ({ visitor, body }) => {
+    const accountId = visitor.account.id
+    const frameIds = body.frame
+    const { id, name } = await db.transactionOf(accountId, async (tx) => {
+      const made = await createBoard(tx, { accountId, name: body.name })
+      if (frameIds.length > 0) await pinFrames(tx, { accountId, boardId: made.id, frameIds })
+      return made
+    })
+    return { json: { board: { id, name }, pinned: frameIds }, to: `/boards/${id}` }
+  })
 
-  actions.action('/web/boards/:id/rename', 'pro', async (asked) => {
-    const { fields } = asked
-    const description = fields.has('description') ? fields.one('description') : undefined
-    const { board } = await updateBoard(db, { ...boardOf(asked), name: fields.one('name'), description })
+  actions.action({ path: '/web/boards/:id/rename', who: 'pro', body: Rename }, async (asked) => {
+    const { board } = await updateBoard(db, { ...boardOf(asked), ...asked.body })
     const { id, name } = board
     return { json: { board: { id, name } }, to: `/boards/${id}` }
   })
 
-  actions.action('/web/boards/:id/cover', 'pro', async (asked) => {
-    const frameId = asked.fields.one('cover') || null
-    await setCover(db, { ...boardOf(asked), frameId })
-    return { json: { cover: frameId }, to: `/boards/${asked.param('id')}` }
+  const body = z.object({ cover: field.filled })
+  actions.action({ path: '/web/boards/:id/cover', who: 'pro', body }, async (asked) => {
+    const { cover = null } = asked.body
+    await setCover(db, { ...boardOf(asked), frameId: cover })
+    return { json: { cover }, to: `/boards/${asked.param('id')}` }
   })
 
-  actions.action(
-    '/web/boards/:id/delete',
-    'person',
-    async (asked) => {
-      const { name, undo } = await removeBoardWithUndo(db, boardOf(asked))
-      return { json: { name, undo }, to: `/boards?undo=${undo}` }
-    },
-    { pointsOf: async (asked) => pointsForFrames(await boardSize(db, boardOf(asked))) },
-  )
+  actions.action({ path: '/web/boards/:id/delete', who: 'person' }, async (asked) => {
+    await asked.charge(pointsForFrames(await boardSize(db, boardOf(asked))) - POINTS.write)
+    const { name, undo } = await removeBoardWithUndo(db, boardOf(asked))
+    return { json: { name, undo }, to: `/boards?undo=${undo}` }
+  })
 
   // The link is shown once, on the page that answers: only its hash is stored.
-  actions.action('/web/boards/:id/share', 'pro', async (asked) => {
+  actions.action({ path: '/web/boards/:id/share', who: 'pro' }, async (asked) => {
     const { token } = await shareBoard(db, boardOf(asked))
     const url = `${publicUrl}/shared/${token}`
     if (wantsJson(asked.req)) return { json: { url }, to: '/' }
@@ -144,78 +128,95 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): 
     return { page, status: 201 }
   })
 
-  actions.action('/web/boards/:id/unshare', 'person', async (asked) => {
+  actions.action({ path: '/web/boards/:id/unshare', who: 'person' }, async (asked) => {
     await unshareBoard(db, boardOf(asked))
     return { json: { ok: true }, to: `/boards/${asked.param('id')}` }
   })
 }
 
+/** `board` is an id, or `name` a board to find or make. Without either the answer asks which. */
+const Pins = z.object({
+  frame: frameFields.some,
+  board: field.maybe,
+  name: field.maybe,
+  note: field.filled,
+  elsewhere: field.flag,
+})
+const asksWhere = ({ board, name, elsewhere }: z.output<typeof Pins>) =>
+  elsewhere || (board === undefined && name === undefined)
+
+/** `only` is the frame of a pin's own button; else `frame` names the selected ones. */
+const Unpins = z
+  .object({ only: field.filled, frame: frameFields.maybe, board: field.text })
+  .transform(({ only, frame, board }) => ({ board, frame: only === undefined ? frame : [only] }))
+  .refine(({ frame }) => frame.length > 0, 'No frame is selected. Select one or more first.')
+const Note = z.object({ frame: field.text, note: field.text })
+
 /** What people do with the frames of a board. */
 export function addPinActions(actions: Actions, deps: PageDeps): void {
   const { db } = deps
+  const cost = ({ frame }: { frame: string[] }) => pointsForFrames(frame.length)
 
-  // `board` is an id, or `name` a board to find or make. Without either the answer asks which.
-  actions.action(
-    '/web/pins',
-    'pro',
-    async ({ visitor, fields }) => {
-      const accountId = visitor.account.id
-      const frameIds = framesOf(fields)
-      if (fields.has('elsewhere') || (!fields.has('board') && !fields.has('name'))) {
-        const boards = await listBoardChoices(db, accountId)
-        return { page: { title: 'Pin', current: 'boards', body: chooseBoard(visitor, boards, frameIds) } }
-      }
-      const note = fields.one('note') || undefined
-      const pinned = await db.transactionOf(accountId, async (tx) => {
-        const boardId = fields.one('board') || (await ensureBoard(tx, { accountId, name: fields.one('name') })).board.id
-        return { board: boardId, ...(await pinFrames(tx, { accountId, boardId, frameIds, note })) }
-      })
-      return { json: pinned, to: `/boards/${pinned.board}` }
-    },
-    {
-      points: pointsOf,
-      confirm: async ({ fields }) => ({
-        title: `Pin ${counted(framesOf(fields).length, 'frame')}?`,
-        body: html`<p>${!fields.has('board') && !fields.has('name') && 'The next page asks for the board.'}</p>`,
-        button: 'Pin',
-      }),
-    },
-  )
+  const pins: ActionOptions<typeof Pins> = {
+    path: '/web/pins',
+    who: 'pro',
+    body: Pins,
+    cost: (body) => (asksWhere(body) ? POINTS.read : cost(body)),
+    confirm: (body) => ({
+      title: `Pin ${counted(body.frame.length, 'frame')}?`,
+      body: html`<p>${asksWhere(body) && 'The next page asks for the board.'}</p>`,
+      button: 'Pin',
+    }),
+  }
+  actions.action(pins, async ({ visitor, body }) => {
+    const accountId = visitor.account.id
+    const { frame: frameIds, board, name = '', note } = body
+    if (asksWhere(body)) {
+      const boards = await listBoardChoices(db, accountId)
+      return { page: { title: 'Pin', current: 'boards', body: chooseBoard(visitor, boards, frameIds) } }
+    }
+    const pinned = await db.transactionOf(accountId, async (tx) => {
+      const boardId = board || (await ensureBoard(tx, { accountId, name })).board.id
+      return { board: boardId, ...(await pinFrames(tx, { accountId, boardId, frameIds, note })) }
+    })
+    return { json: pinned, to: `/boards/${pinned.board}` }
+  })
 
-  actions.action(
-    '/web/unpins',
-    'person',
-    async ({ visitor, fields }) => {
-      const only = fields.one('only')
-      const { frameIds: unpinned, undo } = await removePinsWithUndo(db, {
-        accountId: visitor.account.id,
-        boardId: fields.one('board'),
-        frameIds: only === '' ? framesOf(fields) : [only],
-      })
-      return { json: { unpinned, undo }, to: undoPath(`/boards/${fields.one('board')}`, undo) }
-    },
-    { points: pointsOf },
-  )
+  actions.action({ path: '/web/unpins', who: 'person', body: Unpins, cost }, async ({ visitor, body }) => {
+    const { board: boardId, frame: frameIds } = body
+    const at = { accountId: visitor.account.id, boardId, frameIds }
+    const { frameIds: unpinned, undo } = await removePinsWithUndo(db, at)
+    return { json: { unpinned, undo }, to: undoPath(`/boards/${boardId}`, undo) }
+  })
 
-  actions.action('/web/boards/:id/note', 'pro', async (asked) => {
-    const frameId = asked.fields.one('frame')
+  actions.action({ path: '/web/boards/:id/note', who: 'pro', body: Note }, async (asked) => {
+    const { frame: frameId, note } = asked.body
     await requirePinned(deps, asked, frameId)
-    await pinFrame(db, { ...boardOf(asked), frameId, note: asked.fields.one('note') })
+    await pinFrame(db, { ...boardOf(asked), frameId, note })
     return { json: { ok: true }, to: `/boards/${asked.param('id')}#pin-${frameId}` }
   })
 
-  actions.action('/web/boards/:id/move', 'pro', (asked) => movePin(deps, asked))
+  actions.action({ path: '/web/boards/:id/move', who: 'pro', body: Move }, (asked) => movePin(deps, asked))
 }
 
+/** `move` is `<frame>:<place from 0>`, as the buttons have it; or `frame`, with `place` from 1 as people count. */
+const Move = z
+  .object({ move: field.maybe, frame: field.text, place: field.text, version: field.text })
+  .transform(({ move, frame, place, version }) => {
+    const [frameId = '', at] = move === undefined ? [frame, Number(place) - 1] : move.split(':')
+    return { frameId, position: Math.max(0, Number(at)), version }
+  })
+  .refine(({ position }) => Number.isInteger(position), 'The place is a whole number, from 1 for the first.')
+
 /** Moves a pin in the order that its owner saw. Where the board has changed, the answer shows both orders. */
-async function movePin(deps: PageDeps, asked: Asked): ReturnType<Parameters<Actions['action']>[2]> {
+async function movePin(deps: PageDeps, asked: Asked & { body: z.output<typeof Move> }): Promise<Done> {
   const { db } = deps
-  const { visitor, fields } = asked
-  const { frameId, position } = moveOf(fields)
+  const { visitor, body } = asked
+  const { frameId, position, version: seen } = body
   const at = boardOf(asked)
   try {
     await requirePinned(deps, asked, frameId)
-    const moved = await pinFrame(db, { ...at, frameId, position, seen: fields.one('version') })
+    const moved = await pinFrame(db, { ...at, frameId, position, seen })
     const { version } = await findBoard(db, at)
     return { json: { position: moved.position, version }, to: `/boards/${at.boardId}#pin-${frameId}` }
   } catch (error) {
@@ -224,16 +225,6 @@ async function movePin(deps: PageDeps, asked: Asked): ReturnType<Parameters<Acti
     const page = await conflictPage(deps, { visitor, ...at, frameId, position })
     return { page: { title: 'Two orders', current: 'boards', wide: true, body: page }, status: 409 }
   }
-}
-
-/** `move` is `<frame>:<place from 0>`, as the buttons have it; or `frame`, with `place` from 1 as people count. */
-function moveOf(fields: Fields): { frameId: string; position: number } {
-  const [frameId, place] = fields.has('move')
-    ? (fields.one('move').split(':') as [string, string?])
-    : [fields.one('frame'), String(Number(fields.one('place')) - 1)]
-  const position = Math.max(0, Number(place))
-  if (!Number.isInteger(position)) throw invalid('place', 'The place is a whole number, from 1 for the first.')
-  return { frameId, position }
 }
 
 /** Moves and notes need an existing pin, so they never restore a removed one. @throws AppError not_found */

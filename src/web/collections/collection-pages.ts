@@ -11,7 +11,7 @@ import {
   loadBoard,
 } from '../../library/collections/boards.ts'
 import { countSaves, listSaves } from '../../library/collections/saves.ts'
-import { type Parameters, readParameters } from '../../parameters.ts'
+import type { Parameters, Values } from '../../parameters.ts'
 import { toBoards, toBoardWithItems, toSavedFrames } from '../../views/collections.ts'
 import { type Actions, type Asked, actionRouter } from '../actions.ts'
 import type { PageDeps } from '../page-deps.ts'
@@ -41,13 +41,11 @@ export function collectionRouter(deps: PageDeps): Routes {
   return actionRouter(deps, addPages, addSaveActions, addBoardActions, addPinActions, addExports)
 }
 
-type Seen = Omit<Asked, 'fields'>
-
 function addPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
 
-  actions.page('/saves', 'person', async ({ visitor, req }) => {
-    const { after, ...told } = readParameters(req.originalUrl, savesParameters)
+  actions.page('/saves', 'person', { parameters: savesParameters }, async ({ visitor, query }) => {
+    const { after, ...told } = query
     const { saves, next } = await listSaves(db, visitor.account.id, { limit: BOARD_PAGE, after })
     const frames = await toSavedFrames(deps, saves)
     const total = await countSaves(db, visitor.account.id)
@@ -55,19 +53,19 @@ function addPages(actions: Actions, deps: PageDeps): void {
     return { title: 'Saves', current: 'saves', wide: true, modules: ['collections.js'], body }
   })
 
-  actions.page('/web/boards', 'person', async ({ visitor, res }) => {
+  actions.page('/web/boards', 'person', { parameters: {} }, async ({ visitor, res }) => {
     return sendBoards(res, await listBoardChoices(db, visitor.account.id))
   })
 
-  actions.page('/boards', 'person', async ({ visitor, req }) => {
-    const { after, ...told } = readParameters(req.originalUrl, boardsParameters)
+  actions.page('/boards', 'person', { parameters: boardsParameters }, async ({ visitor, query }) => {
+    const { after, ...told } = query
     const { boards: stored, next } = await listBoards(db, visitor.account.id, { limit: BOARDS_SHOWN, after })
     const boards = await toBoards(deps, stored)
     const body = boardsPage({ visitor, boards, after, next, told })
     return { title: 'Boards', current: 'boards', wide: true, modules: ['collections.js'], body }
   })
 
-  actions.page('/boards/:id', 'person', (seen) => showBoard(deps, seen))
+  actions.page('/boards/:id', 'person', { parameters: boardParameters }, (asked) => showBoard(deps, asked))
 }
 
 /** For the scripts of other pages: which boards there are to pin to. */
@@ -76,9 +74,10 @@ function sendBoards(res: Response, stored: readonly BoardChoice[]): undefined {
   res.set('Cache-Control', 'no-store').json({ boards })
 }
 
-async function showBoard(deps: PageDeps, { visitor, req, param }: Seen) {
+async function showBoard(deps: PageDeps, asked: Asked & { query: Values<typeof boardParameters> }) {
   const { db } = deps
-  const { page = 1, note, ...told } = readParameters(req.originalUrl, boardParameters)
+  const { visitor, param, query } = asked
+  const { page = 1, note, ...told } = query
   const at = { accountId: visitor.account.id, boardId: param('id') }
   // The version comes first, so that a change in between is detected and not overwritten.
   const { version } = await findBoard(db, at)

@@ -4,15 +4,12 @@ import type { ReadableStream } from 'node:stream/web'
 import { makeZip } from 'client-zip'
 import type { Request, Response } from 'express'
 import { z } from 'zod'
-import { payerOf } from '../../http/authenticate.ts'
-import { contextOf } from '../../http/edge.ts'
 import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
-import { holdUntilSent } from '../../http/rate-limit/spend.ts'
 import { isClientGone } from '../../http/response-body.ts'
 import { boardSize, loadBoard, pinBatches } from '../../library/collections/boards.ts'
 import { countSaves, listSaves } from '../../library/collections/saves.ts'
 import { toSlug } from '../../library/techniques/vocabulary.ts'
-import { type Parameters, readParameters } from '../../parameters.ts'
+import type { Parameters, Values } from '../../parameters.ts'
 import { type PinnedFrame, type SavedFrame, toBoards, toPinnedFrames, toSavedFrames } from '../../views/collections.ts'
 import { BATCH, CSV_HEAD, type ExportRow, sendDownload, toCsvLines, toExportRow } from '../../views/export.ts'
 import type { Actions, Asked } from '../actions.ts'
@@ -36,29 +33,32 @@ interface Exported {
 
 /** `/saves/export` and `/boards/{id}/export`, on every plan. */
 export function addExports(actions: Actions, deps: PageDeps): void {
-  actions.page('/saves/export', 'person', async (asked) => {
+  const { db } = deps
+  const options = { parameters, holds: 'longAnswers' } as const
+  actions.page('/saves/export', 'person', options, async (asked) => {
     const accountId = asked.visitor.account.id
-    return send(deps, asked, {
-      size: () => countSaves(deps.db, accountId),
-      load: async () => ({ name: 'saves', title: 'Saves', batches: savedBatches(deps, accountId) }),
-    })
+    await payFor(asked, await countSaves(db, accountId))
+    return send(deps, asked, { name: 'saves', title: 'Saves', batches: savedBatches(deps, accountId) })
   })
-  actions.page('/boards/:id/export', 'person', async (asked) => {
+  actions.page('/boards/:id/export', 'person', options, async (asked) => {
     const at = { accountId: asked.visitor.account.id, boardId: asked.param('id') }
+    await payFor(asked, await boardSize(db, at))
+    const { board } = await loadBoard(db, at, { limit: 0 })
+    const [shown] = await toBoards(deps, [board])
     return send(deps, asked, {
-      size: () => boardSize(deps.db, at),
-      async load() {
-        const { board } = await loadBoard(deps.db, at, { limit: 0 })
-        const [shown] = await toBoards(deps, [board])
-        return {
-          name: toSlug(board.name) || `board-${board.id}`,
-          title: board.name,
-          about: { board: shown },
-          batches: pinnedBatches(deps, board),
-        }
-      },
+      name: toSlug(board.name) || `board-${board.id}`,
+      title: board.name,
+      about: { board: shown },
+      batches: pinnedBatches(deps, board),
     })
   })
+}
+
+type Exporting = Asked & { query: Values<typeof parameters> }
+
+/** As over HTTP. An image of a zip costs what a read costs. */
+function payFor({ query, charge }: Exporting, items: number): Promise<void> {
+  return charge((query.format === 'zip' ? items : pointsForItems(items)) - POINTS.read)
 }
 
 async function* savedBatches(deps: PageDeps, accountId: string): Batches {
@@ -78,26 +78,11 @@ async function* asRows(batches: Batches) {
   for await (const frames of batches) yield frames.map(toExportRow)
 }
 
-/** Checks, then pays, then loads: what is refused costs no work. */
-async function send(
-  deps: PageDeps,
-  { visitor, req, res }: Omit<Asked, 'fields'>,
-  { size, load }: { size: () => Promise<number>; load: () => Promise<Exported> },
-): Promise<undefined> {
-  const { format = 'json' } = readParameters(req.originalUrl, parameters)
-  const { budget, subject } = payerOf(visitor)
-  contextOf(req).payer ??= { budget, subject }
-  holdUntilSent(deps.limits, { req, res }, 'longAnswers')
-  const items = await size()
-  // An image costs what a read costs.
-  await deps.limits.consume(
-    budget,
-    subject,
-    Math.min(format === 'zip' ? items : pointsForItems(items), deps.limits.pointsOf(budget) - POINTS.write),
-  )
-  const { name, title, about, batches } = await load()
+async function send(deps: PageDeps, { query, req, res }: Exporting, exported: Exported): Promise<undefined> {
+  const { format = 'json' } = query
+  const { name, about, batches } = exported
   res.set('Cache-Control', 'no-store')
-  if (format === 'zip') return sendZip(deps, { req, res }, { name, title, batches })
+  if (format === 'zip') return sendZip(deps, { req, res }, exported)
   const sendPieces = (pieces: AsyncIterable<string>, type: string) => deps.longAnswers.send(req, res, pieces, type)
   return sendDownload({ res, sendPieces }, { format, name, ...(about ? { about } : {}), batches: asRows(batches) })
 }
@@ -106,7 +91,7 @@ async function send(
 async function sendZip(
   { readImage, publicUrl }: PageDeps,
   { res }: { req: Request; res: Response },
-  { name, title, batches }: { name: string; title: string; batches: Batches },
+  { name, title, batches }: Exported,
 ): Promise<undefined> {
   res.set({
     'Content-Type': 'application/zip',

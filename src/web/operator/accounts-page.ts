@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type AccountOverview, listAccountOverviews, setDisabled, setPlan } from '../../library/accounts/accounts.ts'
 import { endShare } from '../../library/collections/board-settings.ts'
-import { type Parameters, readParameters } from '../../parameters.ts'
-import { type Actions, counted, formToken, hidden } from '../actions.ts'
+import type { Parameters } from '../../parameters.ts'
+import { type Actions, counted, field, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
@@ -19,27 +19,32 @@ const PlanForm = z.object({ plan: z.enum(['free', 'pro']) })
 
 /** `/operator/accounts`: plan, keys, last use, and who may come in. */
 export function addAccountPages(actions: Actions, { db }: PageDeps): void {
-  actions.page('/operator/accounts', 'operator', async ({ visitor, req }) => {
-    const { q, page = 1, ended } = readParameters(req.originalUrl, parameters)
+  actions.page('/operator/accounts', 'operator', { parameters }, async ({ visitor, query }) => {
+    const { q, page = 1, ended } = query
     const { accounts, total } = await listAccountOverviews(db, { like: q, limit: PAGE, skip: (page - 1) * PAGE })
     const body = accountsPage({ visitor, accounts, total, q, page, ended })
     return { title: 'Accounts', current: 'operator', wide: true, body }
   })
 
-  actions.action('/web/accounts/:id/plan', 'operator', async ({ fields, param }) => {
-    const { plan } = PlanForm.parse({ plan: fields.one('plan') })
-    await setPlan(db, { accountId: param('id'), plan })
-    return { json: { plan }, to: '/operator/accounts' }
+  actions.action({ path: '/web/accounts/:id/plan', who: 'operator', body: PlanForm }, async ({ body, param }) => {
+    await setPlan(db, { accountId: param('id'), plan: body.plan })
+    return { json: body, to: '/operator/accounts' }
   })
 
-  actions.action('/web/accounts/:id/disable', 'operator', async ({ visitor, fields, param }) => {
-    const disabled = fields.one('disabled') === '1'
+  const access = {
+    path: '/web/accounts/:id/disable',
+    who: 'operator',
+    body: z.object({ disabled: field.text }),
+  } as const
+  actions.action(access, async ({ visitor, body, param }) => {
+    const disabled = body.disabled === '1'
     await setDisabled(db, { accountId: param('id'), disabled, by: visitor.account.id })
     return { json: { disabled }, to: '/operator/accounts' }
   })
 
-  actions.action('/web/shares/end', 'operator', async ({ fields }) => {
-    await endShare(db, fields.one('link'))
+  const share = { path: '/web/shares/end', who: 'operator', body: z.object({ link: field.text }) } as const
+  actions.action(share, async ({ body }) => {
+    await endShare(db, body.link)
     return { json: { ok: true }, to: '/operator/accounts?ended=1' }
   })
 }

@@ -1,34 +1,31 @@
+import { z } from 'zod'
 import { pointsForFrames } from '../../http/rate-limit/budgets.ts'
 import { type CheckedAddress, checkAddresses, splitAddresses, submitAddresses } from '../../library/videos/addresses.ts'
-import { type Actions, counted, type Fields, formToken, hidden } from '../actions.ts'
+import { type Actions, counted, field, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 
-const pointsOf = (fields: Fields) => pointsForFrames(fields.one('addresses').split(/\s+/).length)
+/** A point an address, as of everything that is many. */
+const some = {
+  who: 'operator',
+  cost: ({ addresses }: { addresses: string[] }) => pointsForFrames(addresses.length),
+} as const
+const addresses = field.text.transform(splitAddresses)
 
 /** Addresses are told first and queued second. */
 export function addAddressActions(actions: Actions, { db, addresses: rules }: PageDeps): void {
-  actions.action(
-    '/web/videos/check',
-    'operator',
-    async ({ visitor, fields }) => {
-      const checked = await checkAddresses(db, splitAddresses(fields.one('addresses')), rules)
-      return { page: { title: 'Add videos', current: 'operator', body: checkedPage(visitor, checked) } }
-    },
-    { points: pointsOf },
-  )
+  const check = { ...some, path: '/web/videos/check', body: z.object({ addresses }) }
+  actions.action(check, async ({ visitor, body }) => {
+    const checked = await checkAddresses(db, body.addresses, rules)
+    return { page: { title: 'Add videos', current: 'operator', body: checkedPage(visitor, checked) } }
+  })
 
-  actions.action(
-    '/web/videos',
-    'operator',
-    async ({ fields }) => {
-      const backfill = fields.has('backfill')
-      const queued = await submitAddresses(db, splitAddresses(fields.one('addresses')), { ...rules, backfill })
-      return { json: { queued }, to: `/operator?queued=${queued}` }
-    },
-    { points: pointsOf },
-  )
+  const queue = { ...some, path: '/web/videos', body: z.object({ addresses, backfill: field.flag }) }
+  actions.action(queue, async ({ body: { addresses: given, backfill } }) => {
+    const queued = await submitAddresses(db, given, { ...rules, backfill })
+    return { json: { queued }, to: `/operator?queued=${queued}` }
+  })
 }
 
 function checkedPage(visitor: Visitor, checked: readonly CheckedAddress[]): Html {

@@ -1,6 +1,6 @@
 import { FIGURES } from '../../library/analytics/figures.ts'
 import { countedThrough } from '../../library/analytics/read.ts'
-import { type Parameters, readParameters } from '../../parameters.ts'
+import type { Parameters } from '../../parameters.ts'
 import { dayParameter, toDayRange } from '../../views/analytics.ts'
 import type { Actions } from '../actions.ts'
 import { html } from '../html.ts'
@@ -17,8 +17,8 @@ const TOP = 12
 /** `/operator/analytics`: what people save and search, how long videos take, what the model costs. */
 export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageDeps): void {
   const sheet = (name: string) => html`<link rel="stylesheet" href="${assets.url(name)}">\n`
-  actions.page('/operator/analytics', 'operator', async ({ req }) => {
-    const range = toDayRange(readParameters(req.originalUrl, parameters))
+  actions.page('/operator/analytics', 'operator', { parameters }, async ({ query }) => {
+    const range = toDayRange(query)
     const ranged = { ...range, limit: TOP }
     const by = (dimension: string) => FIGURES.saves.read(db, dimension, ranged)
     const through = await countedThrough(db)

@@ -14,9 +14,9 @@ import {
 } from '../../library/frames/review.ts'
 import { loadVocabulary } from '../../library/techniques/vocabulary.ts'
 import { findVideo } from '../../library/videos/videos.ts'
-import { type Parameters, readParameters } from '../../parameters.ts'
+import type { Parameters } from '../../parameters.ts'
 import { ANNOTATED } from '../../vocabulary.ts'
-import { type Actions, type Asked, counted, type Fields } from '../actions.ts'
+import { type Actions, counted, field } from '../actions.ts'
 import { type Html, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { operatorHead } from './parts.ts'
@@ -45,8 +45,8 @@ function parsePlace(text: string | undefined): ReviewPlace | undefined {
 export function addReviewPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
 
-  actions.page('/operator/review', 'operator', async ({ visitor, req }) => {
-    const { after, at, undo, taken } = readParameters(req.originalUrl, parameters)
+  actions.page('/operator/review', 'operator', { parameters }, async ({ visitor, query }) => {
+    const { after, at, undo, taken } = query
     const [queue, agreement, others, again] = await Promise.all([
       nextToReview(db, { after: parsePlace(after), limit: 2 }),
       findAgreement(db),
@@ -68,8 +68,9 @@ ${agreementList(agreement)}`
     return { title: 'Review', current: 'operator', wide: true, modules: ['review.js'], body }
   })
 
-  actions.page('/operator/review/:id', 'operator', async ({ visitor, req, param }) => {
-    const { kept } = readParameters(req.originalUrl, frameParameters)
+  actions.page('/operator/review/:id', 'operator', { parameters: frameParameters }, async (asked) => {
+    const { visitor, query, param } = asked
+    const { kept } = query
     const found = await frameToReview(db, param('id'))
     const here = `/operator/review/${found.row.id}`
     const judged = await judgedOf(deps, found)
@@ -123,50 +124,54 @@ async function imageOf({ search, publicUrl }: PageDeps, { row }: Pick<ReviewFram
   return document ? publicUrl + document.image_path : ''
 }
 
-/** The values that a form names, none for an empty one. */
-const valuesOf = (fields: Fields, names: readonly string[]) =>
-  Object.fromEntries(names.filter((name) => fields.one(name) !== '').map((name) => [name, fields.one(name)]))
+/** A field for each of these values. */
+const fieldsOf = <Name extends string, F extends z.ZodType>(names: readonly Name[], one: F) =>
+  z.object(Object.fromEntries(names.map((name) => [name, one])) as Record<Name, F>)
+
+const next = field.text.transform((path) =>
+  /^\/operator\/review(?:$|[/?][\w.=/-]+$)/.test(path) ? path : '/operator/review',
+)
+const Review = fieldsOf(REVIEWED, field.filled).extend({ next })
+const TakeBack = z.object({ next, attributes: field.text })
+const Correction = fieldsOf(
+  ANNOTATED.flatMap((name) => [name, `was-${name}` as const]),
+  field.maybe,
+)
 
 function addReviewActions(actions: Actions, { db }: PageDeps): void {
-  actions.action('/web/review/:id', 'operator', async ({ visitor, fields, param }) => {
+  actions.action({ path: '/web/review/:id', who: 'operator', body: Review }, async ({ visitor, body, param }) => {
     const at = { frameId: param('id'), accountId: visitor.account.id }
-    const { locked, taken } = await acceptReview(db, { ...at, values: valuesOf(fields, REVIEWED) })
+    const { next, ...given } = body
+    const values = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+    const { locked, taken } = await acceptReview(db, { ...at, values })
     const told = {
       // What changed nothing cannot be taken back.
       ...(locked.length > 0 || taken.length === 0 ? { undo: `${at.frameId}:${locked.join(',')}` } : {}),
       ...(taken.length > 0 ? { taken: `${at.frameId}:${taken.map(({ attribute }) => attribute).join(',')}` } : {}),
     }
-    const to = telling(nextOf(fields), told)
+    const to = telling(next, told)
     return { json: { attributes: locked, taken, to }, to }
   })
 
-  actions.action('/web/review/:id/undo', 'operator', async ({ visitor, fields, param }) => {
+  actions.action({ path: '/web/review/:id/undo', who: 'operator', body: TakeBack }, async (asked) => {
+    const { visitor, body, param } = asked
     const at = { frameId: param('id'), accountId: visitor.account.id }
-    const attributes = await takeBackReview(db, { ...at, attributes: fields.one('attributes').split(',') })
-    const to = telling(nextOf(fields), { at: at.frameId })
+    const attributes = await takeBackReview(db, { ...at, attributes: body.attributes.split(',') })
+    const to = telling(body.next, { at: at.frameId })
     return { json: { attributes, to }, to }
   })
 
   // Every value of one frame, texts too. An empty field that a person had set goes back to the annotators.
-  actions.action('/web/frames/:id/correct', 'operator', async ({ visitor, fields, param }) => {
-    const correction = Object.fromEntries(
-      ANNOTATED.filter((name) => fields.has(name) && fields.one(name) !== fields.one(`was-${name}`)).map((name) => [
-        name,
-        fields.one(name) || null,
-      ]),
-    )
+  actions.action({ path: '/web/frames/:id/correct', who: 'operator', body: Correction }, async (asked) => {
+    const { visitor, body, param } = asked
+    const given = ANNOTATED.filter((name) => body[name] !== undefined && body[name] !== (body[`was-${name}`] ?? ''))
+    const correction = Object.fromEntries(given.map((name) => [name, body[name] || null]))
     await correctFrame(db, { frameId: param('id'), accountId: visitor.account.id, correction })
-    const changed = Object.keys(correction).length
-    return { json: { changed }, to: `/operator/review/${param('id')}?kept=${changed}` }
+    return { json: { changed: given.length }, to: `/operator/review/${param('id')}?kept=${given.length}` }
   })
 }
 
 function telling(path: string, told: Readonly<Record<string, string>>): string {
   const query = Object.entries(told).map(([name, value]) => `${name}=${value}`)
   return `${path}${path.includes('?') ? '&' : '?'}${query.join('&')}`
-}
-
-function nextOf(fields: Asked['fields']): string {
-  const next = fields.one('next')
-  return /^\/operator\/review(?:$|[/?][\w.=/-]+$)/.test(next) ? next : '/operator/review'
 }

@@ -14,7 +14,7 @@ import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
 /** `/operator/system`: queues, the model, readers of the event log, webhooks, disk. Numbers lead to what they count. */
 export function addSystemPage(actions: Actions, deps: PageDeps): void {
   const { db, store, countJobs, budgetPerDay } = deps
-  actions.page('/operator/system', 'operator', async () => {
+  actions.page('/operator/system', 'operator', { parameters: {} }, async () => {
     const [queues, annotator, errors, lag, outages, held, receivers, room, bytes] = await Promise.all([
       countJobs().catch(() => undefined),
       findAnnotatorStatus(db),

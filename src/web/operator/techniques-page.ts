@@ -14,8 +14,8 @@ import {
   patchTechnique,
 } from '../../library/techniques/techniques.ts'
 import { requireSlug, toSlug } from '../../library/techniques/vocabulary.ts'
-import { type Parameters, readParameters } from '../../parameters.ts'
-import type { Actions, Fields } from '../actions.ts'
+import type { Parameters } from '../../parameters.ts'
+import { type Actions, field } from '../actions.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { mergePage, type Pictures, techniquePage, techniquesPage } from './techniques-view.ts'
 
@@ -26,20 +26,20 @@ const parameters = {
 /** `/operator/techniques`: the vocabulary and what models proposed outside of it. */
 export function addTechniquePages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
-  actions.page('/operator/techniques', 'operator', async ({ visitor, req }) => {
+  actions.page('/operator/techniques', 'operator', { parameters }, async ({ visitor, query }) => {
     const [usages, suggestions] = await Promise.all([listTechniqueUsage(db), listSuggestions(db)])
     const shown = suggestions.slice(0, SUGGESTIONS)
     const pictures = await picturesOf(deps, [
       ...shown.flatMap(({ frame_ids }) => frame_ids.slice(0, 6)),
       ...usages.flatMap(({ frameIds }) => frameIds.slice(0, 1)),
     ])
-    const { dismissed } = readParameters(req.originalUrl, parameters)
+    const { dismissed } = query
     const more = suggestions.length - shown.length
     const given = { visitor, usages, suggestions: shown, more, pictures, dismissed }
     return { title: 'Techniques', current: 'operator', wide: true, body: techniquesPage(given) }
   })
 
-  actions.page('/operator/techniques/:slug', 'operator', async ({ visitor, param }) => {
+  actions.page('/operator/techniques/:slug', 'operator', { parameters: {} }, async ({ visitor, param }) => {
     const usage = await findTechniqueUsage(db, param('slug'))
     const others = (await listTechniqueUsage(db)).filter((other) => other.technique.slug !== usage.technique.slug)
     const pictures = await picturesOf(deps, usage.frameIds)
@@ -63,67 +63,74 @@ async function picturesOf({ search, publicUrl }: PageDeps, ids: readonly string[
 /** `a, b` and one a line: other names as people write them. */
 const namesOf = (text: string) => text.split(/[,\n]/).filter((name) => name.trim() !== '')
 
-function textsOf(fields: Fields) {
-  const recognise = fields.one('recognise')
-  return {
-    name: fields.one('name'),
-    description: fields.one('description'),
-    ...(recognise === '' ? {} : { recognise }),
-    aliases: namesOf(fields.one('aliases')),
-  }
-}
+/** An empty rule of recognition stays as it is. */
+const Texts = z.object({
+  name: field.text,
+  description: field.text,
+  recognise: field.filled,
+  aliases: field.text.transform(namesOf),
+})
+const textsOf = ({ recognise, ...texts }: z.output<typeof Texts>) => ({
+  ...texts,
+  ...(recognise === undefined ? {} : { recognise }),
+})
+const Slug = z.object({ slug: field.text })
+const Merge = z.object({ into: field.text, sure: field.flag })
 
 function addChanges(actions: Actions, { db }: PageDeps): void {
-  actions.action('/web/techniques', 'operator', async ({ fields }) => {
-    const texts = textsOf(fields)
-    const { slug } = await addTechnique(db, { ...texts, slug: fields.one('slug') || toSlug(texts.name) })
+  const who = 'operator'
+  const NewTechnique = Texts.extend({ slug: field.filled })
+  actions.action({ path: '/web/techniques', who, body: NewTechnique }, async ({ body: { slug: given, ...texts } }) => {
+    const { slug } = await addTechnique(db, { ...textsOf(texts), slug: given ?? toSlug(texts.name) })
     const adopted = await adoptProposals(db)
     return { json: { slug, adopted }, to: `/operator/techniques/${slug}` }
   })
 
-  actions.action('/web/techniques/:slug/edit', 'operator', async ({ fields, param }) => {
-    const { slug } = await editTechnique(db, param('slug'), textsOf(fields))
+  actions.action({ path: '/web/techniques/:slug/edit', who, body: Texts }, async ({ body, param }) => {
+    const { slug } = await editTechnique(db, param('slug'), textsOf(body))
     await adoptProposals(db)
     return { json: { slug }, to: `/operator/techniques/${slug}` }
   })
 
-  actions.action('/web/techniques/:slug/rename', 'operator', async ({ fields, param }) => {
-    const to = requireSlug(fields.one('slug'))
+  actions.action({ path: '/web/techniques/:slug/rename', who, body: Slug }, async ({ body, param }) => {
+    const to = requireSlug(body.slug)
     await patchTechnique(db, param('slug'), { slug: to })
     await adoptProposals(db)
     return { json: { slug: to }, to: `/operator/techniques/${to}` }
   })
 
-  actions.action('/web/techniques/:slug/retire', 'operator', async ({ fields, param }) => {
-    const retired = fields.one('retired') === '1'
+  const Retire = z.object({ retired: field.text })
+  actions.action({ path: '/web/techniques/:slug/retire', who, body: Retire }, async ({ body, param }) => {
+    const retired = body.retired === '1'
     await patchTechnique(db, param('slug'), { retired })
     return { json: { retired }, to: `/operator/techniques/${param('slug')}` }
   })
 
-  actions.action('/web/techniques/:slug/merge', 'operator', async ({ visitor, fields, param }) => {
-    const into = fields.one('into')
+  actions.action({ path: '/web/techniques/:slug/merge', who, body: Merge }, async ({ visitor, body, param }) => {
+    const { into, sure } = body
     const [from, target] = [await findTechniqueUsage(db, param('slug')), await findTechniqueUsage(db, into)]
-    if (!fields.has('sure'))
-      return { page: { title: 'Merge', current: 'operator', body: mergePage(visitor, from, target) } }
+    if (!sure) return { page: { title: 'Merge', current: 'operator', body: mergePage(visitor, from, target) } }
     await mergeTechnique(db, param('slug'), into)
     return { json: { into }, to: `/operator/techniques/${into}` }
   })
 }
 
 function addSuggestionActions(actions: Actions, { db }: PageDeps): void {
-  actions.action('/web/suggestions/:slug/dismiss', 'operator', async ({ param }) => {
+  const who = 'operator'
+  actions.action({ path: '/web/suggestions/:slug/dismiss', who }, async ({ param }) => {
     await dismissSuggestion(db, param('slug'))
     return { json: { ok: true }, to: `/operator/techniques?dismissed=${param('slug')}` }
   })
 
-  actions.action('/web/suggestions/:slug/restore', 'operator', async ({ param }) => {
+  actions.action({ path: '/web/suggestions/:slug/restore', who }, async ({ param }) => {
     await restoreSuggestion(db, param('slug'))
     return { json: { ok: true }, to: '/operator/techniques' }
   })
 
   // The proposal is another name of what there is: its frames follow.
-  actions.action('/web/suggestions/:slug/alias', 'operator', async ({ fields, param }) => {
-    const { technique } = await findTechniqueUsage(db, fields.one('of'))
+  const Of = z.object({ of: field.text })
+  actions.action({ path: '/web/suggestions/:slug/alias', who, body: Of }, async ({ body, param }) => {
+    const { technique } = await findTechniqueUsage(db, body.of)
     await editTechnique(db, technique.slug, { aliases: [...technique.aliases, requireSlug(param('slug'))] })
     const adopted = await adoptProposals(db)
     return { json: { adopted }, to: `/operator/techniques/${technique.slug}` }

@@ -2,7 +2,6 @@ import type { Request } from 'express'
 import { z } from 'zod'
 import { AppError, invalid } from '../../errors.ts'
 import { pointsForBytes } from '../../http/rate-limit/budgets.ts'
-import { holdUntilSent } from '../../http/rate-limit/spend.ts'
 import { findKnown } from '../../library/videos/submit.ts'
 import {
   cancelUpload,
@@ -13,20 +12,21 @@ import {
   putPart,
   type Upload,
 } from '../../library/videos/uploads.ts'
-import type { Actions, Asked } from '../actions.ts'
+import { type Actions, type Asked, field } from '../actions.ts'
 import type { PageDeps } from '../page-deps.ts'
 
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
-const text = z
-  .string()
-  .max(300)
-  .transform((value) => value || undefined)
+const short = field.filled.pipe(z.string().max(300).optional())
 const NewUpload = z.object({
-  filename: z.string().max(300),
-  bytes: z.coerce.number().int().min(0),
-  sha256: sha256.optional(),
-  title: text.optional(),
-  author: text.optional(),
+  filename: field.text.pipe(z.string().max(300)),
+  bytes: field.text.pipe(z.coerce.number<string>().int().min(0)),
+  sha256: field.filled.pipe(
+    z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .optional(),
+  ),
+  title: short,
+  author: short,
 })
 
 function toJson({ id, filename, bytes, partBytes, parts, received, videoId }: Upload): object {
@@ -38,16 +38,13 @@ function toJson({ id, filename, bytes, partBytes, parts, received, videoId }: Up
  * where it stopped, in any process. No request is larger than a part.
  */
 export function addUploadActions(actions: Actions, deps: PageDeps): void {
-  const { db, store, limits, maxUploadBytes: maxBytes } = deps
-  const whose = ({ visitor, param }: Pick<Asked, 'visitor' | 'param'>) => ({
-    accountId: visitor.account.id,
-    id: param('id'),
-  })
+  const { db, store, maxUploadBytes: maxBytes } = deps
+  const who = 'operator'
+  const whose = ({ visitor, param }: Asked) => ({ accountId: visitor.account.id, id: param('id') })
 
   // The page learns before a byte is sent which files the library has already.
-  actions.action('/web/uploads', 'operator', async ({ visitor, fields }) => {
-    const given = Object.fromEntries(Object.keys(NewUpload.shape).flatMap((name) => givenAs(fields, name)))
-    const { title, author, ...file } = NewUpload.parse(given)
+  actions.action({ path: '/web/uploads', who, body: NewUpload }, async ({ visitor, body }) => {
+    const { title, author, ...file } = body
     const known = file.sha256 && (await findKnown(db, [`sha256:${file.sha256}`])).get(`sha256:${file.sha256}`)
     if (known) return { json: { known }, to: '/operator' }
     const details = { title, author }
@@ -55,43 +52,34 @@ export function addUploadActions(actions: Actions, deps: PageDeps): void {
     return { json: { upload: toJson(upload) }, to: '/operator' }
   })
 
-  actions.page('/web/uploads', 'operator', async ({ visitor, res }) => {
+  actions.page('/web/uploads', who, { parameters: {} }, async ({ visitor, res }) => {
     const uploads = await listUploads(db, visitor.account.id)
     res.set('Cache-Control', 'no-store').json({ uploads: uploads.map(toJson), max_bytes: maxBytes })
     return undefined
   })
 
-  actions.page('/web/uploads/:id', 'operator', async (asked) => {
+  actions.page('/web/uploads/:id', who, { parameters: {} }, async (asked) => {
     const upload = await findUpload(db, whose(asked))
     asked.res.set('Cache-Control', 'no-store').json({ upload: toJson(upload) })
     return undefined
   })
 
-  actions.put(
-    '/web/uploads/:id/parts/:n',
-    'operator',
-    async (asked) => {
-      holdUntilSent(limits, asked, 'uploads')
-      const n = Number(asked.param('n'))
-      await putPart(db, store, { ...whose(asked), n, body: asked.req })
-      return { part: n }
-    },
-    (req) => pointsForBytes(lengthOf(req)),
-  )
+  const cost = (req: Request) => pointsForBytes(lengthOf(req))
+  actions.put({ path: '/web/uploads/:id/parts/:n', who, cost, holds: 'uploads' }, async (asked) => {
+    const n = Number(asked.param('n'))
+    await putPart(db, store, { ...whose(asked), n, body: asked.req })
+    return { part: n }
+  })
 
-  actions.action('/web/uploads/:id/finish', 'operator', async (asked) => {
+  actions.action({ path: '/web/uploads/:id/finish', who }, async (asked) => {
     const { video, created } = await finishUpload(db, store, { ...whose(asked), maxBytes })
     return { json: { video: { id: video.id, title: video.title, status: video.status }, created }, to: '/operator' }
   })
 
-  actions.action('/web/uploads/:id/cancel', 'operator', async (asked) => {
+  actions.action({ path: '/web/uploads/:id/cancel', who }, async (asked) => {
     await cancelUpload(db, store, whose(asked))
     return { json: { ok: true }, to: '/operator' }
   })
-}
-
-function givenAs(fields: Asked['fields'], name: string): [string, string][] {
-  return fields.has(name) ? [[name, fields.one(name)]] : []
 }
 
 /** A part announces its length, so that it is paid for before it is read. */

@@ -1,6 +1,7 @@
-import { AppError, invalid } from '../../errors.ts'
+import type { Request } from 'express'
+import { z } from 'zod'
+import { AppError } from '../../errors.ts'
 import { POINTS, pointsForBytes } from '../../http/rate-limit/budgets.ts'
-import { holdUntilSent } from '../../http/rate-limit/spend.ts'
 import { receiveForm } from '../../http/upload-form.ts'
 import { isFormToken } from '../../library/accounts/sessions.ts'
 import { requireAnnotator } from '../../library/annotator/active-annotator.ts'
@@ -9,7 +10,7 @@ import { type ReannotationFilter, requestReannotation, sizeOfReannotation } from
 import { cancelVideo, deleteVideo, retryVideo, whatGoesWith } from '../../library/videos/lifecycle.ts'
 import { submitUpload } from '../../library/videos/submit.ts'
 import { reportVideos } from '../../library/videos/video-status.ts'
-import { type Actions, type Asked, counted, type Fields } from '../actions.ts'
+import { type Actions, type Asked, counted, type Done, field } from '../actions.ts'
 import { wantsJson } from '../guard.ts'
 import type { PageDeps } from '../page-deps.ts'
 import { type AgainChoice, deletePage, reannotatePage, refusedPage } from './videos-view.ts'
@@ -18,35 +19,30 @@ const MAX_VIDEOS = 500
 const ACTS = { retry: 'queued again', cancel: 'cancelled', delete: 'deleted', reannotate: 'asked for again' } as const
 type Act = keyof typeof ACTS
 
-interface Wish {
-  act: Act
-  ids: string[]
-  sure: boolean
-}
-
 /** `one` is `<act>:<id>`, from a row's own buttons; else `act` and the selected `video` fields. */
-function wishOf(fields: Fields): Wish {
-  const [act, only] = fields.has('one') ? fields.one('one').split(':') : [fields.one('act')]
-  if (!act || !Object.hasOwn(ACTS, act)) throw invalid('act', `act must be one of ${Object.keys(ACTS).join(', ')}`)
-  const ids = only === undefined ? [...new Set(fields.many('video'))] : [only]
-  if (ids.length === 0) throw invalid('video', 'No video is selected. Select one or more first.')
-  if (ids.length > MAX_VIDEOS) throw invalid('video', `Select at most ${MAX_VIDEOS} videos at once.`)
-  return { act: act as Act, ids, sure: fields.has('sure') }
-}
+const Wish = z
+  .object({ one: field.filled, act: field.text, video: field.list, sure: field.flag, frames: field.text })
+  .transform(({ one, act, video, ...rest }) => {
+    const [only, id = ''] = one?.split(':') ?? []
+    return only === undefined ? { ...rest, act, ids: video } : { ...rest, act: only, ids: [id] }
+  })
+  .refine(({ act }) => Object.hasOwn(ACTS, act), `act must be one of ${Object.keys(ACTS).join(', ')}`)
+  .refine(({ ids }) => ids.length > 0, 'No video is selected. Select one or more first.')
+  .refine(({ ids }) => ids.length <= MAX_VIDEOS, `Select at most ${MAX_VIDEOS} videos at once.`)
+type Wish = z.output<typeof Wish>
 
 /** What operators do with one video or many. What deletes or costs says so first. */
 export function addVideoActions(actions: Actions, deps: PageDeps): void {
-  const points = (fields: Fields) => Math.max(1, fields.many('video').length) * POINTS.write
-  actions.action('/web/operator/videos', 'operator', (asked) => act(deps, asked, wishOf(asked.fields)), { points })
+  const cost = ({ ids }: Wish) => ids.length * POINTS.write
+  actions.action({ path: '/web/operator/videos', who: 'operator', body: Wish, cost }, (asked) => act(deps, asked))
   addPlainUpload(actions, deps)
 }
 
-type Done = Awaited<ReturnType<Parameters<Actions['action']>[2]>>
-
-async function act(deps: PageDeps, asked: Asked, wish: Wish): Promise<Done> {
+async function act(deps: PageDeps, asked: Asked & { body: Wish }): Promise<Done> {
   const { db } = deps
-  const { visitor, fields } = asked
-  const { act, ids, sure } = wish
+  const { visitor, body: wish } = asked
+  const { ids, sure } = wish
+  const act = wish.act as Act
   if (act === 'delete' && !sure) {
     const body = deletePage(visitor, ids, await whatGoesWith(db, ids))
     return { page: { title: 'Delete', current: 'operator', body } }
@@ -54,7 +50,7 @@ async function act(deps: PageDeps, asked: Asked, wish: Wish): Promise<Done> {
   if (act === 'reannotate') {
     if (!sure) return { page: { title: 'Re-annotate', current: 'operator', body: await againPage(deps, visitor, ids) } }
     const { version } = await requireAnnotator(db)
-    const again = fields.one('frames') === 'all'
+    const again = wish.frames === 'all'
     const frames = await requestReannotation(db, version, { videoIds: ids, again })
     return { json: { frames }, to: `/operator?done=reannotate&n=${frames}` }
   }
@@ -96,27 +92,22 @@ async function againPage({ db }: PageDeps, visitor: Asked['visitor'], ids: reado
 }
 
 /** A file in one request, for pages without script. The session's token is a field of the form. */
-function addPlainUpload(actions: Actions, { db, store, limits, maxUploadBytes: maxBytes }: PageDeps): void {
-  actions.form(
-    '/web/videos/file',
-    'operator',
-    async (asked) => {
-      holdUntilSent(limits, asked, 'uploads')
-      const { req, visitor } = asked
-      const upload = ({ file, filename, fields }: Parameters<Parameters<typeof receiveForm>[1]>[0]) =>
-        submitUpload(db, store, file, {
-          filename,
-          maxBytes,
-          details: async () => {
-            const { form, ...given } = await fields
-            if (!isFormToken(visitor.token, form))
-              throw new AppError('forbidden', 'This form has expired. Load the page again.')
-            return { title: given.title, author: given.author }
-          },
-        })
-      const { video, created } = await receiveForm(req, upload, { also: ['form'] })
-      return created ? '/operator?queued=1' : `/operator/videos/${video.id}`
-    },
-    (req) => pointsForBytes(Math.min(Number(req.headers['content-length'] ?? maxBytes), maxBytes)),
-  )
+function addPlainUpload(actions: Actions, { db, store, maxUploadBytes: maxBytes }: PageDeps): void {
+  const cost = (req: Request) => pointsForBytes(Math.min(Number(req.headers['content-length'] ?? maxBytes), maxBytes))
+  const form = { path: '/web/videos/file', who: 'operator', cost, holds: 'uploads' } as const
+  actions.form(form, async ({ req, visitor }) => {
+    const upload = ({ file, filename, fields }: Parameters<Parameters<typeof receiveForm>[1]>[0]) =>
+      submitUpload(db, store, file, {
+        filename,
+        maxBytes,
+        details: async () => {
+          const { form, ...given } = await fields
+          if (!isFormToken(visitor.token, form))
+            throw new AppError('forbidden', 'This form has expired. Load the page again.')
+          return { title: given.title, author: given.author }
+        },
+      })
+    const { video, created } = await receiveForm(req, upload, { also: ['form'] })
+    return created ? '/operator?queued=1' : `/operator/videos/${video.id}`
+  })
 }

@@ -5,7 +5,7 @@ import { findAnnotatorStatus } from '../../library/annotator/active-annotator.ts
 import { sha256 } from '../../library/ids.ts'
 import { findVideoPictures } from '../../library/videos/video-pictures.ts'
 import { countByStatus, listVideos, reportVideo } from '../../library/videos/video-status.ts'
-import { type Parameters, readParameters } from '../../parameters.ts'
+import type { Parameters } from '../../parameters.ts'
 import type { Actions } from '../actions.ts'
 import { type Html, html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
@@ -30,8 +30,8 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
   const live = openLiveVideos(deps)
   const guard = (holders: readonly string[]) => operatorSessions(db, holders)
 
-  actions.page('/operator', 'operator', async ({ visitor, req }) => {
-    const { show = 'all', page = 1, ...told } = readParameters(req.originalUrl, parameters)
+  actions.page('/operator', 'operator', { parameters }, async ({ visitor, query }) => {
+    const { show = 'all', page = 1, ...told } = query
     const skip = (page - 1) * VIDEOS_PAGE
     const [videos, counts, problem] = await Promise.all([
       listVideos(db, { statuses: SHOWN[show], limit: VIDEOS_PAGE, skip }),
@@ -59,7 +59,7 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
     return { title: 'Videos', current: 'operator', wide: true, modules: ['console.js', 'uploads.js'], body }
   })
 
-  actions.page('/operator/videos/:id', 'operator', async ({ visitor, param }) => {
+  actions.page('/operator/videos/:id', 'operator', { parameters: {} }, async ({ visitor, param }) => {
     const video = await reportVideo(db, param('id'))
     return {
       title: video.title,
@@ -70,7 +70,7 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
     }
   })
 
-  actions.page('/web/events', 'operator', async ({ visitor, req, res }) => {
+  actions.page('/web/events', 'operator', { parameters: {} }, async ({ visitor, req, res }) => {
     await streams.send({ req, res }, { holder: sha256(visitor.token), guard, messages: live.follow })
     return undefined
   })
