@@ -46,6 +46,28 @@ export interface FrameRest {
   isAtRest: boolean
 }
 
+/** How one shot gives way to the next; the first has a `start`. A push is a `wipe`. */
+export const TRANSITIONS = ['start', 'cut', 'fade', 'dissolve', 'wipe'] as const
+export type Transition = (typeof TRANSITIONS)[number]
+
+/** What the decode measures of a whole film. docs/films.md says the unit and the method of each. */
+export interface FilmPicture {
+  measures: Record<PictureMeasure, number | null>
+  /** Means of equal parts of the time; `u` and `v` are the colour planes of BT.709. */
+  arcs: Record<'motion' | 'luma' | 'u' | 'v', number[]>
+}
+export type PictureMeasure =
+  | 'held_share'
+  | 'longest_hold_sec'
+  | 'motion'
+  | 'motion_peak'
+  | 'luma'
+  | 'luma_spread'
+  | 'contrast'
+  | 'colour'
+  | 'blue_cast'
+  | 'red_cast'
+
 export type Subject = (typeof SUBJECTS)[number]
 export type Surface = (typeof SURFACES)[number]
 export type Shot = (typeof SHOTS)[number]

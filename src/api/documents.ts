@@ -158,6 +158,7 @@ const HEAD = {
       description:
         'Reads that need no key. The order of parameters does not matter. Send the `ETag` back to get a 304.',
     },
+    { name: 'Films', description: 'How films are built, and how they compare. These reads need no key either.' },
     { name: 'Tool server', description: 'The same library for AI agents (MCP).' },
     { name: 'Account', description: 'Saves and boards of the calling account.' },
     { name: 'Operators', description: 'Queueing videos, corrections, the vocabulary, plans and events.' },

@@ -1,5 +1,6 @@
 import type { Db } from '../db/client.ts'
 import type { Endpoint } from '../http/endpoint.ts'
+import type { FilmDeps } from '../views/film.ts'
 import { accountEndpoints } from './accounts.ts'
 import { analyticsEndpoints } from './analytics.ts'
 import { type BoardsDeps, boardEndpoints, pinEndpoints } from './boards.ts'
@@ -8,6 +9,7 @@ import { type DocumentsDeps, documentEndpoints } from './documents.ts'
 import { eventConsumerEndpoints } from './event-consumers.ts'
 import { type EventsDeps, eventEndpoints } from './events.ts'
 import { favouriteEndpoints } from './favourites.ts'
+import { filmEndpoints } from './films.ts'
 import { frameEndpoints } from './frames.ts'
 import { type HealthDeps, healthEndpoints } from './health.ts'
 import type { ReadDeps } from './library-read.ts'
@@ -22,6 +24,7 @@ import { videoEndpoints } from './videos.ts'
 import { type WebhookDeps, webhookEndpoints } from './webhooks.ts'
 
 export type ApiDeps = ReadDeps &
+  FilmDeps &
   BoardsDeps &
   SubmitDeps &
   WebhookDeps &
@@ -31,11 +34,12 @@ export type ApiDeps = ReadDeps &
   EventsDeps
 
 /** The library: what everyone reads and operators curate. */
-export const LIBRARY_ENDPOINTS: readonly Endpoint<ReadDeps & { db: Db }>[] = [
+export const LIBRARY_ENDPOINTS: readonly Endpoint<ReadDeps & FilmDeps & { db: Db }>[] = [
   ...searchEndpoints,
   ...frameEndpoints,
   ...videoEndpoints,
   filmTimelineEndpoint,
+  ...filmEndpoints,
   ...techniqueEndpoints,
   ...brandEndpoints,
   ...oembedEndpoints,

@@ -17,6 +17,7 @@ import { openLongAnswers } from '../http/response-body.ts'
 import type { Routes } from '../http/routes.ts'
 import { openTurns } from '../http/search-concurrency.ts'
 import { openReadModelVersion, openVersionedCache } from '../http/versioned-cache.ts'
+import { type FilmReads, loadGrammar, loadShelf } from '../library/films/films.ts'
 import { openSearchCounts } from '../library/search-counts.ts'
 import { fetchability } from '../library/videos/submit.ts'
 import type { Logger } from '../logger.ts'
@@ -94,6 +95,10 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const takeTurn = openTurns()
   const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
   const kept = openVersionedCache<object>({ readModel, maxBytes: PAGE_CACHE_BYTES })
+  const films: FilmReads = {
+    grammar: (id) => loadGrammar(db, id),
+    shelf: async () => (await kept.getOrLoad('films', () => loadShelf(db))).value,
+  }
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const longAnswers = openLongAnswers()
   const addresses = { resolve: findSource, fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }) }
@@ -129,6 +134,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     db,
     store,
     search: searchOf('programs'),
+    films,
     kept,
     publicUrl,
     sourceKeyOf,

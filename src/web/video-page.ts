@@ -1,7 +1,17 @@
 import type { FrameDocument, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
+import {
+  cutsOf,
+  LANES,
+  type Lane,
+  lengthOf,
+  overview,
+  pace,
+  type Share,
+  sharesOf,
+  stretchesOf,
+} from '../views/rhythm.ts'
 import { altOf, frameCard, placeholderClass, thumb } from './frame-card.ts'
 import { type Html, html, safeUrl } from './html.ts'
-import { cutsOf, LANES, type Lane, lengthOf, overview, pace, type Share, sharesOf, stretchesOf } from './rhythm.ts'
 import { capitalized, clock, counted, percent, valueLabel } from './words.ts'
 
 export interface VideoData {

@@ -17,6 +17,7 @@ import { pinFrames } from '../../src/library/collections/pins.ts'
 import { removeSavesWithUndo } from '../../src/library/collections/removals.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
 import { takeStyle } from '../../src/library/evaluation/house-style.ts'
+import { recordFilm } from '../../src/library/films/films.ts'
 import { correctFrame } from '../../src/library/frames/corrections.ts'
 import { requestReannotation } from '../../src/library/frames/reannotation.ts'
 import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
@@ -29,6 +30,7 @@ import { createEndpoint } from '../../src/library/webhooks/endpoints.ts'
 import type { MediaStore } from '../../src/media/media-store.ts'
 import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
 import { startSending } from '../../src/workers/webhooks.ts'
+import { cutShots, filmPicture } from '../support/film.ts'
 import { untilReadable } from '../support/stores.ts'
 import { openWebhookReceiver, status } from '../support/webhook-receiver.ts'
 import { queryAt, seedWithImages } from './support.ts'
@@ -58,6 +60,7 @@ export async function fillEveryTable(db: Db, media: MediaStore): Promise<FullLib
   const session = await useAccount(db, accountId)
   await collect(db, accountId, video.frameIds)
   await describe(db, accountId, video)
+  await cutIntoShots(db, video.id)
   await payForModel(db, video)
   await uploadInParts(db, media, accountId)
   const dead = await failForGood(db, accountId)
@@ -99,6 +102,11 @@ async function describe(db: Db, accountId: string, { id, frameIds }: { id: strin
   await takeStyle(db)
   await publishAnnotator(db, { version: 'paid-1', model: 'paid', batchSize: 1 })
   await requestReannotation(db, 'paid-1', { videoId: id })
+}
+
+async function cutIntoShots(db: Db, id: string): Promise<void> {
+  const film = { shots: cutShots([2, 3]), picture: filmPicture(), probe: { durationSec: 5 } }
+  await db.transaction((tx) => recordFilm(tx, id, film))
 }
 
 async function payForModel(db: Db, { id, frameIds }: { id: string; frameIds: string[] }): Promise<void> {

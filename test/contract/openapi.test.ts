@@ -38,14 +38,15 @@ test('the document is valid OpenAPI 3.1', async () => {
 
 /** Names that clients have in their code: one may be added, none may change. */
 const OPERATION_IDS = `
-addTechnique callToolServer cancelVideo checkLiveness checkReadiness correctFrame createBoard createWebhook
+addTechnique callToolServer cancelVideo checkLiveness checkReadiness compareFilms correctFrame createBoard createWebhook
 deleteBoard deleteVideo deleteWebhook dismissTechniqueSuggestion endShare exportBoard exportBoards exportSavedFrames
 findSimilarFrames getAnalyticsActivity getAnalyticsModel getAnalyticsSaves getAnalyticsSearches getAnalyticsStages
 getAnalyticsVideos getAsyncApiDocument getBoard getBoardTimeline
-getDeadEvent getEventSchema getFrame getImage getLlmsText
+getDeadEvent getEventSchema getFilm getFrame getImage getLlmsText
 getOpenApiDocument getSharedBoard getVideo getVideoStatus getVideoTimeline getWebhook getWebhookDelivery
 listBoards listBrands
-listDeadEvents listEventConsumers listEvents listFrames listSavedFrames listTechniqueSuggestions listTechniques
+listDeadEvents listEventConsumers listEvents listFilms listFrames listSavedFrames listShots listSimilarFilms
+listTechniqueSuggestions listTechniques
 listVideoFrames listVideos listWebhookDeliveries listWebhooks mergeTechnique oembed pauseWebhook pinFrame pinFrames
 renameBoard replayEvents resendWebhookEvents resumeWebhook retryDeadEvents retryVideo rotateWebhookSecret saveFrame
 searchLibrary setAccountPlan shareBoard submitVideo testWebhook unpinFrame unsaveFrame unshareBoard updateTechnique

@@ -6,6 +6,7 @@ import { retryVideo } from '../../src/library/videos/lifecycle.ts'
 import { recordExtraction } from '../../src/library/videos/record-extraction.ts'
 import type { Extraction } from '../../src/video/extract/extract.ts'
 import { ANNOTATED } from '../../src/vocabulary.ts'
+import { cutShots, filmPicture } from '../support/film.ts'
 import { openStores } from '../support/stores.ts'
 
 /** Two extractions of one instant that differ in everything that is measured. */
@@ -23,7 +24,8 @@ function extractionOf(n: 1 | 2): Extraction {
       container: 'none',
       title: null,
     },
-    shots: [],
+    shots: cutShots([n]),
+    picture: filmPicture(),
     passedOver: [{ tMs: n, why: `reason ${n}` }],
     detector: { version: `detector-${n}`, parameters: {} },
     frames: [

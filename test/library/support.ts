@@ -11,6 +11,7 @@ import { openMediaStore } from '../../src/media/open-store.ts'
 import type { Extraction, ExtractOptions } from '../../src/video/extract/extract.ts'
 import type { AnnotatedValue, Annotator, FrameAnnotation, FrameToAnnotate } from '../../src/vision/annotator.ts'
 import type { AnnotatedAttribute } from '../../src/vocabulary.ts'
+import { cutShots, filmPicture } from '../support/film.ts'
 import { NODE_SETTINGS } from '../support/node-settings.ts'
 import { openService, type Service } from '../support/service.ts'
 import type { Stores } from '../support/stores.ts'
@@ -118,7 +119,8 @@ export async function extractFromNumber({ file, scratchDir, signal }: ExtractOpt
       container: 'none',
       title: null,
     },
-    shots: [{ startMs: 0, endMs: Number(count) * 1000, transition: 'start' }],
+    shots: cutShots([Number(count)]),
+    picture: filmPicture(),
     frames,
     passedOver: [],
     detector: { version: detector, parameters: {} },

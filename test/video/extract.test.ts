@@ -52,6 +52,12 @@ test('a film gives its shots, its frames and their images', async () => {
   expect(extraction.shots.map(({ startMs }) => Math.round((startMs / 1000) * 24))).toEqual([
     0, 52, 122, 158, 221, 309, 715,
   ])
+  const bounds = extraction.shots.map(({ fromMs, toMs }) => [fromMs, toMs])
+  expect(bounds.slice(1).map(([from]) => from)).toEqual(bounds.slice(0, -1).map(([, to]) => to))
+  // Filmed throughout: nothing is ever held.
+  expect(extraction.shots.map(({ held }) => held)).toEqual(extraction.shots.map(() => 0))
+  expect(extraction.picture.measures.motion).toBeGreaterThan(20)
+  expect(extraction.picture.arcs.luma).toHaveLength(32)
   expect(extraction.detector.version).toMatch(/@/)
   const times = extraction.frames.map(({ tMs }) => tMs)
   expect(times).toEqual([...new Set(times)].sort((a, b) => a - b))

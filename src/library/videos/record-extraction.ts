@@ -7,6 +7,7 @@ import { appendEvent } from '../../events/append.ts'
 import { buildKeyOf, imageKeysOf } from '../../media/image-name.ts'
 import type { Extraction } from '../../video/extract/extract.ts'
 import { type Kind, MAX_TEXT } from '../../vocabulary.ts'
+import { recordFilm } from '../films/films.ts'
 import { type AttributeColumn, anyAttributeBy, isAttributeColumn } from '../frame-attributes.ts'
 import { lockFrames } from '../frame-facts.ts'
 import { frameIdOf } from './identity.ts'
@@ -41,6 +42,7 @@ export async function recordExtraction(db: Db, given: ExtractionToRecord): Promi
     await lockFrames(tx, sql`f.video_id = ${id}`, 'update')
     await upsertFrames(tx, rows)
     const removed = await removeUnpicked(tx, id, rows)
+    await recordFilm(tx, id, extraction)
     const updated = await updateVideo(tx, video, given, { at, frameCount: rows.length })
     await appendEvent(tx, {
       type: 'frames.extracted',
@@ -173,7 +175,8 @@ async function updateVideo(
       ...(video.titleGiven || !title ? {} : { title: title.slice(0, MAX_TEXT) }),
       ...(video.authorGiven || !author ? {} : { author: author.slice(0, 300) }),
       detector,
-      shots,
+      // Versions before the table of shots read these.
+      shots: shots.map(({ startMs, endMs, transition }) => ({ startMs, endMs, transition })),
       passedOver,
       annotator,
       stages: advanceStage(video.stages, 'annotating', 0, frameCount),

@@ -1,25 +1,33 @@
 import { MediaError } from '../../errors.ts'
+import type { FilmPicture, Transition } from '../../vocabulary.ts'
 import type { Boundary } from '../shots/boundary.ts'
 import { EXTRACTION_VERSION } from '../shots/detector.ts'
 import { THRESHOLDS } from '../shots/thresholds.ts'
 import { type DecodeOptions, decodeVideo } from './decode.ts'
-import { createFrameAnalysis } from './frame-analysis.ts'
+import type { ShotPicture } from './film-meter.ts'
+import { createFrameAnalysis, type FrameAnalysis } from './frame-analysis.ts'
 import type { ExtractedFrame } from './frame-images.ts'
 import { createFrameWriter } from './frame-writer.ts'
 import type { PassedOver } from './kept-frames.ts'
 import { type Probe, type ProbedVideo, probeVideo, tooLong } from './probe.ts'
 
-/** The clean part of a shot. What lies between two shots is the transition. */
-interface ExtractedShot {
+/** A shot. What lies between the clean parts of two shots is the transition. */
+export interface ExtractedShot extends ShotPicture {
+  /** The clean part. */
   startMs: number
   endMs: number
+  /** The bounds, which meet: the first picture of a cut, the middle of a gradual transition. */
+  fromMs: number
+  toMs: number
   /** How the shot begins. */
-  transition: 'start' | 'cut' | 'fade' | 'dissolve' | 'wipe'
+  transition: Transition
+  through: 'black' | 'white' | null
 }
 
 export interface Extraction {
   probe: ProbedVideo
   shots: ExtractedShot[]
+  picture: FilmPicture
   frames: ExtractedFrame[]
   /** Pictures that were considered and not kept, in order of time. */
   passedOver: PassedOver[]
@@ -45,12 +53,15 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
   onProgress?.({ stage: 'probe', done: 0, total: 1 })
   const probe = await probeVideo(options.file, { ...options, maxDurationSec: limits.maxDurationSec })
   onProgress?.({ stage: 'probe', done: 1, total: 1 })
-  const { boundaries, frames, passedOver, endMs } = await findAndWrite(options, probe)
+  const { boundaries, frames, passedOver, endMs, film } = await findAndWrite(options, probe)
   const durationSec = probe.durationKnown ? probe.durationSec : Math.round(endMs) / 1000
+  const filmMs = Math.max(durationSec * 1000, endMs)
+  const shots = toShots(boundaries, filmMs).map((shot) => ({ ...shot, ...film.shot(shot) }))
   const { width, height, fps, frameRate, startTimecode, rotation, codec, container, title } = probe
   return {
     probe: { durationSec, width, height, fps, frameRate, startTimecode, rotation, codec, container, title },
-    shots: toShots(boundaries, Math.max(durationSec * 1000, endMs)),
+    shots,
+    picture: film.film(shots, filmMs),
     frames: frames.sort((a, b) => a.tMs - b.tMs),
     passedOver: passedOver.map(({ tMs, why }) => ({ tMs: Math.round(tMs), why })).sort((a, b) => a.tMs - b.tMs),
     detector: { version: EXTRACTION_VERSION, parameters: { ...THRESHOLDS } },
@@ -61,6 +72,7 @@ interface Found {
   boundaries: Boundary[]
   frames: ExtractedFrame[]
   passedOver: readonly PassedOver[]
+  film: FrameAnalysis['film']
   endMs: number
 }
 
@@ -96,7 +108,8 @@ async function findAndWrite(options: ExtractOptions, probe: Probe): Promise<Foun
     if (frames.length === 0)
       throw new MediaError('blank_video', 'Every picture of the video is blank. Use another one.')
     onProgress?.({ stage: 'images', done: frames.length, total: frames.length })
-    return { boundaries, frames, passedOver: analysis.passedOver, endMs }
+    const { passedOver, film } = analysis
+    return { boundaries, frames, passedOver, film, endMs }
   } finally {
     await writer.close()
   }
@@ -110,15 +123,19 @@ function checkLength(decodedSec: number, probe: Probe, maxDurationSec: number): 
   throw new MediaError('truncated', `Only ${readable} can be read: the file is cut off or damaged. Use a whole copy.`)
 }
 
-function toShots(boundaries: readonly Boundary[], endMs: number): ExtractedShot[] {
-  const shots: ExtractedShot[] = []
-  let startMs = 0
-  let transition: ExtractedShot['transition'] = 'start'
-  for (const boundary of boundaries) {
-    shots.push({ startMs, endMs: Math.round(boundary.type === 'cut' ? boundary.tMs : boundary.startMs), transition })
-    startMs = Math.round(boundary.endMs)
-    transition = boundary.type
-  }
-  shots.push({ startMs, endMs: Math.round(Math.max(endMs, startMs)), transition })
-  return shots
+function toShots(boundaries: readonly Boundary[], endMs: number): Omit<ExtractedShot, keyof ShotPicture>[] {
+  const bounds = [0, ...boundaries.map(({ tMs }) => Math.round(tMs))]
+  const lastMs = Math.round(Math.max(endMs, boundaries.at(-1)?.endMs ?? 0))
+  return bounds.map((fromMs, n) => {
+    const [before, behind] = [boundaries[n - 1], boundaries[n]]
+    const cleanEndMs = behind?.type === 'cut' ? behind.tMs : behind?.startMs
+    return {
+      startMs: Math.round(before?.endMs ?? 0),
+      endMs: Math.round(cleanEndMs ?? lastMs),
+      fromMs,
+      toMs: bounds[n + 1] ?? lastMs,
+      transition: before?.type ?? 'start',
+      through: before?.through ?? null,
+    }
+  })
 }

@@ -1,6 +1,7 @@
 import type { Boundary } from '../shots/boundary.ts'
 import { createShotDetector, HISTORY_FRAMES } from '../shots/detector.ts'
 import { copyFeatures, createFrameMeter, type FrameFeatures, KEPT_BYTES } from '../shots/features.ts'
+import { createFilmMeter, type FilmMeter } from './film-meter.ts'
 import type { PassedOver, PickCandidate, PickedFrame } from './kept-frames.ts'
 import { measureSharpness, type YuvPicture } from './measure.ts'
 import { createPicker } from './picks.ts'
@@ -17,6 +18,7 @@ export interface FrameAnalysis {
   frame(tMs: number, data: Uint8Array, isStill: boolean): void
   still(picture: YuvPicture): void
   readonly passedOver: readonly PassedOver[]
+  readonly film: Pick<FilmMeter, 'shot' | 'film'>
   /** Hands over the last picks. */
   finish(): void
 }
@@ -34,6 +36,7 @@ export function createFrameAnalysis({
 }): FrameAnalysis {
   const detector = createShotDetector()
   const meter = createFrameMeter()
+  const film = createFilmMeter()
   const picker = createPicker(({ picture }) => release(picture.data))
   const boundaries: Boundary[] = []
   // The detector's memory is a ring that is reused: otherwise the garbage collector would be busier than the detector.
@@ -63,6 +66,7 @@ export function createFrameAnalysis({
   return {
     boundaries,
     passedOver: picker.passedOver,
+    film,
     get count() {
       return count
     },
@@ -72,6 +76,7 @@ export function createFrameAnalysis({
     frame(tMs, data, isStill) {
       const at = (count % HISTORY_FRAMES) * KEPT_BYTES
       const frame = meter.measure(tMs, data, ring.subarray(at, at + KEPT_BYTES))
+      film.add(frame)
       endMs = Math.max(endMs, tMs)
       count++
       recent.push({ tMs, difference: frame.difference })

@@ -1,0 +1,199 @@
+import { z } from 'zod'
+import { invalid, notFound } from '../errors.ts'
+import { cachedRead } from '../http/endpoint.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import { differencesOf, similarFilms, VIEWS } from '../library/films/comparison.ts'
+import type { ShelfFilm } from '../library/films/films.ts'
+import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
+import { Film, type FilmDeps, Measures, readFilm, ShotsAnswer, toShots, WITHIN } from '../views/film.ts'
+import { boundParameter, findFilms, requireFilms } from '../views/film-list.ts'
+import { plainName } from '../views/parameter-values.ts'
+import { toVideo, Video } from '../views/resources.ts'
+import { PLATFORMS } from '../vocabulary.ts'
+import { afterParameter, checkId, listLimit, type ReadDeps } from './library-read.ts'
+import { nextCursor } from './paging.ts'
+
+/** How films are built, and how they compare. */
+
+type Deps = ReadDeps & FilmDeps
+
+const ListedFilm = z.strictObject({ video: Video, measures: Measures }).meta({ id: 'ListedFilm' })
+const measure = z.enum(MEASURE_NAMES as [MeasureName, ...MeasureName[]])
+
+const ofOneVideo = [
+  cachedRead(
+    {
+      id: 'listShots',
+      method: 'get',
+      path: '/api/videos/:id/shots',
+      tag: 'Films',
+      summary: 'The shots of a video, with the ways in and out',
+      parameters: {},
+      answer: ShotsAnswer,
+      errors: [404],
+    },
+    async ({ films, search }: Deps, { params: { id } }) => {
+      const [frames, grammar] = await Promise.all([search.videoFrames(id), films.grammar(id)])
+      if (!frames || !grammar) throw notFound('video')
+      return toShots(grammar, frames)
+    },
+    { check: checkId('video') },
+  ),
+
+  cachedRead(
+    {
+      id: 'getFilm',
+      method: 'get',
+      path: '/api/videos/:id/film',
+      tag: 'Films',
+      summary: 'How a video is built, and where it stands in the library',
+      parameters: {
+        within: {
+          schema: z.enum(WITHIN),
+          fallback: 'library',
+          description: 'The films that it is ranked among: all, or those of its author or platform.',
+        },
+      },
+      answer: z.strictObject({ film: Film }).meta({ id: 'FilmAnswer' }),
+      errors: [404],
+      cost: { points: POINTS.search },
+    },
+    async (deps: Deps, { params, query: { within } }) => ({ film: (await readFilm(deps, params.id, within)).film }),
+    { check: checkId('video') },
+  ),
+
+  cachedRead(
+    {
+      id: 'listSimilarFilms',
+      method: 'get',
+      path: '/api/videos/:id/similar',
+      tag: 'Films',
+      summary: 'The videos that are built alike, with the measures that say why',
+      parameters: {
+        by: {
+          schema: z.enum(VIEWS),
+          fallback: 'style',
+          description: '`style`: shots, transitions and motion. `look`: light, contrast and colour.',
+        },
+        limit: listLimit(8, 50),
+      },
+      answer: z
+        .strictObject({
+          similar: z.array(ListedFilm.extend({ distance: z.number(), why: z.array(measure) })),
+          among: z.int().describe('Films that have measures.'),
+        })
+        .meta({ id: 'SimilarFilmsAnswer' }),
+      errors: [404],
+      cost: { points: POINTS.search },
+    },
+    async (deps: Deps, { params: { id }, query: { by = 'style', limit = 8 } }) => {
+      const shelf = await deps.films.shelf()
+      const [film] = await requireFilms(deps, [id])
+      const near = similarFilms(film!, shelf, { view: by, limit })
+      const listed = await withVideos(
+        deps,
+        near.map((one) => one.film),
+      )
+      const similar = listed.map((one) => {
+        const { distance, why } = near.find(({ film: { id: other } }) => other === one.film.id)!
+        return { ...one.listed, distance, why }
+      })
+      return { similar, among: shelf.length }
+    },
+    { check: checkId('video') },
+  ),
+]
+
+const ofTheLibrary = [
+  cachedRead(
+    {
+      id: 'listFilms',
+      method: 'get',
+      path: '/api/films',
+      tag: 'Films',
+      summary: 'Videos by how they are built: filtered and sorted by any measure',
+      parameters: {
+        sort: {
+          schema: measure,
+          fallback: 'shots_a_minute',
+          description: 'The measure that they are sorted by. Films without it are left out.',
+        },
+        order: { schema: z.enum(['desc', 'asc']), fallback: 'desc', description: 'The greatest first, or the least.' },
+        min: boundParameter('least'),
+        max: boundParameter('most'),
+        author: { schema: plainName(300), description: 'Brand or channel name, exact.' },
+        platform: { schema: z.enum(PLATFORMS), description: 'Where the video was published.' },
+        limit: listLimit(60, 120),
+        after: afterParameter,
+      },
+      answer: z
+        .strictObject({
+          films: z.array(ListedFilm),
+          total: z.int(),
+          without: z.int().describe('Films that are left out because they have no value of a measure asked for.'),
+          next: nextCursor,
+        })
+        .meta({ id: 'FilmsAnswer' }),
+      cost: { points: POINTS.search },
+    },
+    async (deps: Deps, { query }) => {
+      const { limit = 60, after, sort = 'shots_a_minute', order = 'desc' } = query
+      const { films, ...page } = findFilms(await deps.films.shelf(), { ...query, sort, order }, { after, limit })
+      return { ...page, films: (await withVideos(deps, films)).map(({ listed }) => listed) }
+    },
+  ),
+
+  cachedRead(
+    {
+      id: 'compareFilms',
+      method: 'get',
+      path: '/api/compare',
+      tag: 'Films',
+      summary: 'Two to six videos side by side, and what they differ in most',
+      parameters: {
+        videos: {
+          schema: plainName(64),
+          many: true,
+          commas: true,
+          description: 'Ids of two to six videos.',
+          example: 'a,b',
+        },
+      },
+      answer: z
+        .strictObject({
+          films: z.array(ListedFilm),
+          differences: z
+            .array(z.strictObject({ measure, apart: z.number(), values: z.array(z.number().nullable()) }))
+            .describe('Most different first. `apart` counts in robust deviations of the library.'),
+        })
+        .meta({ id: 'CompareAnswer' }),
+      errors: [404],
+      cost: { points: POINTS.search },
+    },
+    async (deps: Deps, { query: { videos = [] } }) => {
+      if (videos.length < 2 || videos.length > 6)
+        throw invalid('videos', `must name two to six videos, and names ${videos.length}`)
+      const shelf = await deps.films.shelf()
+      const films = await requireFilms(deps, videos)
+      const differences = differencesOf(films, shelf).map(({ name, apart }) => ({
+        measure: name,
+        apart,
+        values: films.map(({ measures }) => measures[name]),
+      }))
+      return { films: (await withVideos(deps, films)).map(({ listed }) => listed), differences }
+    },
+  ),
+]
+
+export const filmEndpoints = [...ofOneVideo, ...ofTheLibrary]
+
+async function withVideos({ search, publicUrl }: Deps, films: readonly ShelfFilm[]) {
+  const videos = await search.documents(
+    'videos',
+    films.map(({ id }) => id),
+  )
+  return films.flatMap((film) => {
+    const video = videos.get(film.id)
+    return video ? [{ film, listed: { video: toVideo(video, publicUrl), measures: film.measures } }] : []
+  })
+}

@@ -1,0 +1,117 @@
+import { and, asc, eq, isNotNull, sql } from 'drizzle-orm'
+import type { DbOrTx, Tx } from '../../db/client.ts'
+import { films, shots } from '../../db/schema/films.ts'
+import { type VideoRow, videos } from '../../db/schema/videos.ts'
+import type { Extraction } from '../../video/extract/extract.ts'
+import type { FilmPicture, Platform, Transition } from '../../vocabulary.ts'
+import { type FilmShot, GRAMMAR_VERSION, type Measures, measureFilm } from './measures.ts'
+
+/** Replaces the shots of a video, and its grammar. */
+export async function recordFilm(
+  tx: Tx,
+  videoId: string,
+  { shots: found, picture, probe }: Pick<Extraction, 'shots' | 'picture'> & { probe: { durationSec: number } },
+): Promise<void> {
+  const rows = found.map(({ startMs: cleanFromMs, endMs: cleanToMs, ...shot }, n) => ({
+    ...shot,
+    videoId,
+    n,
+    cleanFromMs,
+    cleanToMs,
+  }))
+  await tx.delete(shots).where(eq(shots.videoId, videoId))
+  for (let from = 0; from < rows.length; from += 500) await tx.insert(shots).values(rows.slice(from, from + 500))
+  const measures = measureFilm(rows, probe.durationSec, picture)
+  const film = { version: GRAMMAR_VERSION, picture, measures }
+  await tx
+    .insert(films)
+    .values({ videoId, ...film })
+    .onConflictDoUpdate({ target: films.videoId, set: film })
+}
+
+export interface FilmGrammar {
+  shots: readonly FilmShot[]
+  measures: Measures
+  /** Null: the film was read before its picture was measured. */
+  picture: FilmPicture | null
+}
+
+/** How a public film is built; undefined where there is none. Films that were never cut into shots have none. */
+export async function loadGrammar(db: DbOrTx, videoId: string): Promise<FilmGrammar | undefined> {
+  const [row] = await db
+    .select({ durationSec: videos.durationSec, old: videos.shots, film: films })
+    .from(videos)
+    .leftJoin(films, eq(films.videoId, videos.id))
+    .where(and(eq(videos.id, videoId), isNotNull(videos.firstReadyAt)))
+  if (!row) return undefined
+  const stored = await db.select().from(shots).where(eq(shots.videoId, videoId)).orderBy(asc(shots.n))
+  const all = stored.length > 0 ? stored : fromOldShots(row.old)
+  return { shots: all, picture: row.film?.picture ?? null, measures: measuresOf(row.film, all, row.durationSec) }
+}
+
+/** A film of the library with what others are compared by. */
+export interface ShelfFilm {
+  id: string
+  title: string
+  author: string | null
+  platform: Platform
+  measures: Measures
+}
+
+/** Every public film whose shots are known. */
+export async function loadShelf(db: DbOrTx): Promise<ShelfFilm[]> {
+  const isCurrent = sql`${films.version} = ${GRAMMAR_VERSION}`
+  const rows = await db
+    .select({
+      id: videos.id,
+      title: videos.title,
+      author: videos.author,
+      platform: videos.platform,
+      durationSec: videos.durationSec,
+      version: films.version,
+      measures: films.measures,
+      picture: sql<FilmPicture | null>`case when not ${isCurrent} then ${films.picture} end`,
+      old: sql<VideoRow['shots']>`case when ${isCurrent} then null else ${videos.shots} end`,
+    })
+    .from(videos)
+    .leftJoin(films, eq(films.videoId, videos.id))
+    .where(isNotNull(videos.firstReadyAt))
+    .orderBy(videos.id)
+  return rows.flatMap(({ durationSec, version, measures, picture, old, platform, ...film }) => {
+    const all = fromOldShots(old)
+    if (all.length === 0 && version !== GRAMMAR_VERSION) return []
+    const stored = version === null ? null : { version, picture, measures: measures! }
+    return { ...film, platform: platform as Platform, measures: measuresOf(stored, all, durationSec) }
+  })
+}
+
+/** How readers get at films. The shelf is loaded once for each version of the library. */
+export interface FilmReads {
+  grammar(videoId: string): Promise<FilmGrammar | undefined>
+  shelf(): Promise<readonly ShelfFilm[]>
+}
+
+function measuresOf(
+  film: { version: string; picture: FilmPicture | null; measures: Record<string, number | null> } | null,
+  all: readonly FilmShot[],
+  durationSec: number | null,
+): Measures {
+  if (film?.version === GRAMMAR_VERSION) return film.measures as Measures
+  return measureFilm(all, durationSec ?? (all.at(-1)?.toMs ?? 0) / 1000, film?.picture ?? null)
+}
+
+/** Shots as earlier versions stored them: the clean parts alone. A gradual transition then changes in its middle. */
+function fromOldShots(old: VideoRow['shots']): FilmShot[] {
+  const all = old ?? []
+  const middle = (n: number) => Math.round((all[n - 1]!.endMs + all[n]!.startMs) / 2)
+  return all.map(({ startMs, endMs, transition }, n) => ({
+    fromMs: n === 0 ? startMs : middle(n),
+    toMs: n === all.length - 1 ? endMs : middle(n + 1),
+    cleanFromMs: startMs,
+    cleanToMs: endMs,
+    transition: transition as Transition,
+    through: null,
+    held: null,
+    motion: null,
+  }))
+}

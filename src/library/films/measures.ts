@@ -1,0 +1,243 @@
+import type { FilmPicture, PictureMeasure, Transition } from '../../vocabulary.ts'
+
+/** Raise it when a rule of this file changes. Stored rows of another version are then computed again on reading. */
+export const GRAMMAR_VERSION = 'film@1'
+
+/** A shot as films are measured by it. Milliseconds. */
+export interface FilmShot {
+  fromMs: number
+  toMs: number
+  cleanFromMs: number
+  cleanToMs: number
+  transition: Transition
+  through: 'black' | 'white' | null
+  held: number | null
+  motion: number | null
+}
+
+interface Measure {
+  unit: 's' | 'per minute' | 'share' | 'count' | 'ln s' | 'levels' | 'levels per second'
+  label: string
+  /** "… than 14 of 17 films" */
+  less: string
+  more: string
+  /** What two films are alike by: how they are cut and move, or how they look. Null: by neither. */
+  view: 'style' | 'look' | null
+  /** Of shots: films under ten seconds are not ranked by it. */
+  pace?: true
+  /** Films are compared by its logarithm. */
+  log?: true
+  /** The least deviation that is counted: measures of a small library may hardly differ. In logarithms where `log`. */
+  floor: number
+}
+
+const pace = { pace: true, log: true, floor: 0.1 } as const
+
+/** Every measure of a film. docs/films.md says how each is measured, and where the method is from. */
+const MEASURES = {
+  duration_sec: { unit: 's', label: 'length', less: 'shorter', more: 'longer', view: null, log: true, floor: 0.1 },
+  shots: { unit: 'count', label: 'shots', less: 'fewer shots', more: 'more shots', view: null, log: true, floor: 0.1 },
+  shots_a_minute: { ...pace, unit: 'per minute', label: 'shots a minute', less: 'slower', more: 'faster', view: null },
+  shot_median_sec: {
+    ...pace,
+    unit: 's',
+    label: 'median shot',
+    less: 'shorter shots',
+    more: 'longer shots',
+    view: 'style',
+  },
+  shot_mean_sec: {
+    ...pace,
+    unit: 's',
+    label: 'mean shot',
+    less: 'a shorter mean shot',
+    more: 'a longer mean shot',
+    view: null,
+  },
+  shot_q1_sec: {
+    ...pace,
+    unit: 's',
+    label: 'short shots (lower quartile)',
+    less: 'shorter short shots',
+    more: 'longer short shots',
+    view: null,
+  },
+  shot_q3_sec: {
+    ...pace,
+    unit: 's',
+    label: 'long shots (upper quartile)',
+    less: 'shorter long shots',
+    more: 'longer long shots',
+    view: 'style',
+  },
+  longest_shot_sec: {
+    ...pace,
+    unit: 's',
+    label: 'longest shot',
+    less: 'a shorter longest shot',
+    more: 'a longer longest shot',
+    view: null,
+  },
+  shot_spread: {
+    unit: 'ln s',
+    label: 'spread of shot lengths',
+    less: 'more even',
+    more: 'more varied in length of shot',
+    view: 'style',
+    pace: true,
+    floor: 0.1,
+  },
+  gradual_share: {
+    unit: 'share',
+    label: 'gradual transitions',
+    less: 'fewer gradual transitions',
+    more: 'more gradual transitions',
+    view: 'style',
+    pace: true,
+    floor: 0.05,
+  },
+  transition_median_sec: {
+    ...pace,
+    unit: 's',
+    label: 'median gradual transition',
+    less: 'quicker transitions',
+    more: 'slower transitions',
+    view: null,
+  },
+  held_share: {
+    unit: 'share',
+    label: 'held picture',
+    less: 'less held picture',
+    more: 'more held picture',
+    view: 'style',
+    floor: 0.05,
+  },
+  longest_hold_sec: {
+    unit: 's',
+    label: 'longest hold',
+    less: 'a shorter longest hold',
+    more: 'a longer longest hold',
+    view: null,
+    floor: 0.3,
+  },
+  motion: {
+    unit: 'levels per second',
+    label: 'motion',
+    less: 'calmer',
+    more: 'more moving',
+    view: 'style',
+    log: true,
+    floor: 0.1,
+  },
+  motion_peak: {
+    unit: 'levels per second',
+    label: 'motion at its peak',
+    less: 'calmer at its peak',
+    more: 'wilder at its peak',
+    view: 'style',
+    log: true,
+    floor: 0.1,
+  },
+  luma: { unit: 'levels', label: 'light', less: 'darker', more: 'brighter', view: 'look', floor: 5 },
+  luma_spread: {
+    unit: 'levels',
+    label: 'change of light',
+    less: 'more even in light',
+    more: 'more varied in light',
+    view: 'look',
+    floor: 3,
+  },
+  contrast: { unit: 'levels', label: 'contrast', less: 'softer', more: 'harder in contrast', view: 'look', floor: 3 },
+  colour: { unit: 'levels', label: 'colour', less: 'less colourful', more: 'more colourful', view: 'look', floor: 2 },
+  blue_cast: { unit: 'levels', label: 'blue cast', less: 'more yellow', more: 'more blue', view: 'look', floor: 1 },
+  red_cast: { unit: 'levels', label: 'red cast', less: 'more green', more: 'more red', view: 'look', floor: 1 },
+} as const satisfies Record<string, Measure>
+
+export type MeasureName = keyof typeof MEASURES
+export const MEASURE_NAMES = Object.keys(MEASURES) as MeasureName[]
+export type Measures = Record<MeasureName, number | null>
+
+export function measureOf(name: MeasureName): Measure {
+  return MEASURES[name]
+}
+
+/** The grammar of a film. `picture` is null for films that were read before it was measured. */
+export function measureFilm(shots: readonly FilmShot[], durationSec: number, picture: FilmPicture | null): Measures {
+  const seconds = shots.map(({ fromMs, toMs }) => (toMs - fromMs) / 1000).filter((length) => length > 0)
+  const some = seconds.length >= LEAST_SHOTS ? seconds : []
+  const gradual = transitionsOf(shots).filter(({ sec }) => sec > 0)
+  const spread = some.map(Math.log)
+  const mean = average(spread)
+  return {
+    duration_sec: round(durationSec),
+    shots: shots.length || null,
+    shots_a_minute: shots.length > 0 && durationSec > 0 ? round((shots.length * 60) / durationSec) : null,
+    shot_median_sec: quantile(some, 0.5),
+    shot_mean_sec: some.length > 0 ? round(average(some)) : null,
+    shot_q1_sec: quantile(some, 0.25),
+    shot_q3_sec: quantile(some, 0.75),
+    longest_shot_sec: some.length > 0 ? round(Math.max(...some)) : null,
+    shot_spread: some.length > 0 ? round(Math.sqrt(average(spread.map((one) => (one - mean) ** 2)))) : null,
+    gradual_share: shots.length >= LEAST_SHOTS ? round(gradual.length / (shots.length - 1)) : null,
+    transition_median_sec: quantile(
+      gradual.map(({ sec }) => sec),
+      0.5,
+    ),
+    ...(picture?.measures ?? NOT_MEASURED),
+  }
+}
+
+const LEAST_SHOTS = 3
+const NOT_MEASURED = {
+  held_share: null,
+  longest_hold_sec: null,
+  motion: null,
+  motion_peak: null,
+  luma: null,
+  luma_spread: null,
+  contrast: null,
+  colour: null,
+  blue_cast: null,
+  red_cast: null,
+} as const satisfies Record<PictureMeasure, null>
+
+/** The ways from shot to shot, with their lengths: 0 for a cut. */
+export function transitionsOf(shots: readonly FilmShot[]): { kind: Transition; sec: number }[] {
+  return shots.slice(1).map(({ transition, cleanFromMs }, n) => ({
+    kind: transition,
+    sec: transition === 'cut' ? 0 : Math.max(0, cleanFromMs - shots[n]!.cleanToMs) / 1000,
+  }))
+}
+
+const PACE_PARTS = 32
+
+/** Boundaries a second over the film: a Gaussian kernel of a twentieth of its length, at least 1.5 seconds wide. */
+export function paceCurve(shots: readonly FilmShot[], durationSec: number): number[] {
+  const width = Math.max(1.5, durationSec / 20)
+  const at = shots.slice(1).map(({ fromMs }) => fromMs / 1000)
+  return Array.from({ length: PACE_PARTS }, (_, n) => {
+    const here = ((n + 0.5) * durationSec) / PACE_PARTS
+    const density = at.reduce((sum, each) => sum + Math.exp(-0.5 * ((here - each) / width) ** 2), 0)
+    return round(density / (width * Math.sqrt(2 * Math.PI)))
+  })
+}
+
+/** Why a measure of a film is null. */
+export function whyMissing(name: MeasureName, shots: number): string {
+  if (shots === 0) return 'The shots of this film are not known.'
+  if (name in NOT_MEASURED) return 'It was not measured: the film was read by an earlier version.'
+  if (name === 'transition_median_sec') return 'The film has no gradual transition.'
+  return shots < LEAST_SHOTS ? `It needs ${LEAST_SHOTS} shots, and the film has ${shots}.` : 'Its length is not known.'
+}
+
+export function quantile(values: readonly number[], share: number): number | null {
+  if (values.length === 0) return null
+  const sorted = [...values].sort((one, other) => one - other)
+  const at = share * (sorted.length - 1)
+  const [below, above] = [sorted[Math.floor(at)]!, sorted[Math.ceil(at)]!]
+  return round(below + (above - below) * (at - Math.floor(at)))
+}
+
+const average = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length)
+const round = (value: number): number => Math.round(value * 1000) / 1000

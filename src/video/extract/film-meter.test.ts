@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { createFrameMeter, PICTURE_BYTES } from '../shots/features.ts'
+import { createFilmMeter } from './film-meter.ts'
+
+/** Pictures of 25 a second, each of one grey: `grey(tMs)`. */
+function filmOf(lengthMs: number, grey: (tMs: number) => number, { everyMs = 40 } = {}) {
+  const meter = createFrameMeter()
+  const film = createFilmMeter()
+  for (let tMs = 0; tMs < lengthMs; tMs += everyMs) {
+    const picture = new Uint8Array(PICTURE_BYTES).fill(128).fill(grey(tMs), 0, PICTURE_BYTES / 3)
+    film.add(meter.measure(tMs, picture))
+  }
+  return film
+}
+
+test('a held picture, a moving one, and the jump between them that belongs to neither', () => {
+  // Held for four seconds; then brighter by one level a picture: 25 a second.
+  const film = filmOf(8000, (tMs) => (tMs < 4000 ? 40 : 100 + (tMs - 4000) / 40))
+  expect(film.shot({ startMs: 0, endMs: 4000 })).toEqual({ held: 1, motion: 0 })
+  const moving = film.shot({ startMs: 4000, endMs: 8000 })
+  expect(moving.held).toBe(0)
+  expect(moving.motion).toBeCloseTo(25, 0)
+  const clean = [
+    { startMs: 0, endMs: 4000 },
+    { startMs: 4000, endMs: 8000 },
+  ]
+  const { measures, arcs } = film.film(clean, 8000)
+  expect(measures.held_share).toBeCloseTo(0.5, 2)
+  expect(measures.longest_hold_sec).toBeCloseTo(4, 1)
+  expect(measures.motion).toBeCloseTo(12.5, 0)
+  // The stretch of half a second with the most: 13 changes.
+  expect(measures.motion_peak).toBeCloseTo(26, 0)
+  // Five samples a second: the first picture of five stands for them.
+  expect(measures.luma).toBeCloseTo((40 + 147.5) / 2, 1)
+  expect(measures).toMatchObject({ contrast: 0, colour: 0, blue_cast: 0, red_cast: 0 })
+  expect([arcs.luma[0], arcs.luma[15], arcs.u[31]]).toEqual([40, 40, 128])
+})
+
+test('a rest of half a second is held, a shorter one is not', () => {
+  const every = (ms: number) => filmOf(6000, (tMs) => 60 + 10 * (Math.floor(tMs / ms) % 2))
+  expect(every(600).shot({ startMs: 0, endMs: 6000 }).held).toBeCloseTo(1, 2)
+  expect(every(400).shot({ startMs: 0, endMs: 6000 }).held).toBe(0)
+})
+
+test('a picture that a variable rate does not repeat is held all the same', () => {
+  const film = filmOf(6000, (tMs) => (tMs < 3000 ? 60 : 90), { everyMs: 3000 })
+  expect(film.shot({ startMs: 0, endMs: 6000 }).held).toBe(1)
+  expect(film.film([{ startMs: 0, endMs: 6000 }], 6000).measures.luma).toBeCloseTo(75, 0)
+})
+
+test('a shot without length has neither', () => {
+  const film = filmOf(1000, () => 60)
+  expect(film.shot({ startMs: 500, endMs: 500 })).toEqual({ held: null, motion: null })
+  expect(film.film([], 1000).measures).toMatchObject({ held_share: null, motion: null, motion_peak: null, luma: 60 })
+})

@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { invalid, notFound } from '../errors.ts'
+import type { ShelfFilm } from '../library/films/films.ts'
+import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
+import type { Parameter } from '../parameters.ts'
+import type { FilmDeps } from './film.ts'
+
+/** Films by their measures: filtered, sorted and paged. */
+
+const BOUND = /^([a-z0-9_]{1,30}):(-?\d{1,9}(?:\.\d{1,6})?)$/
+const isMeasure = (name: string | undefined): name is MeasureName => MEASURE_NAMES.includes(name as MeasureName)
+
+/** `shot_median_sec:1.5` */
+const boundSchema = z
+  .string()
+  .refine(
+    (value) => isMeasure(BOUND.exec(value)?.[1]),
+    `must be a measure and a number, such as shot_median_sec:1.5; measures are ${MEASURE_NAMES.join(', ')}`,
+  )
+  .transform((value) => {
+    const [, name, number] = BOUND.exec(value)!
+    return { name: name as MeasureName, value: Number(number) }
+  })
+type Bound = z.output<typeof boundSchema>
+
+export const boundParameter = (what: string) =>
+  ({
+    schema: boundSchema,
+    many: true,
+    commas: true,
+    description: `A measure and the ${what} that it may be. Repeat it for several.`,
+    example: 'shot_median_sec:1.5',
+  }) as const satisfies Parameter
+
+export interface FilmQuery {
+  sort: MeasureName
+  order: 'asc' | 'desc'
+  min?: readonly Bound[] | undefined
+  max?: readonly Bound[] | undefined
+  author?: string | undefined
+  platform?: string | undefined
+}
+
+/** The last film of a page: its value and its id. */
+const Place = z.tuple([z.number(), z.string()])
+type Place = z.output<typeof Place>
+
+interface FilmPage {
+  films: ShelfFilm[]
+  total: number
+  /** Films that have no value of a measure asked for. */
+  without: number
+  next: string | null
+}
+
+/** @throws AppError invalid_request for a cursor of another list */
+export function findFilms(
+  shelf: readonly ShelfFilm[],
+  query: FilmQuery,
+  { after, limit }: { after?: string | undefined; limit: number },
+): FilmPage {
+  const { sort, order, min = [], max = [], author, platform } = query
+  const asked = [sort, ...min.map(({ name }) => name), ...max.map(({ name }) => name)]
+  const ours = shelf.filter(
+    (film) => (author === undefined || film.author === author) && (platform ?? film.platform) === film.platform,
+  )
+  const known = ours.filter(({ measures }) => asked.every((name) => measures[name] !== null))
+  const direction = order === 'asc' ? 1 : -1
+  const compare = ([one, oneId]: Place, [other, otherId]: Place) =>
+    direction * (one - other) || Number(oneId > otherId) - Number(oneId < otherId)
+  const placeOf = ({ measures, id }: ShelfFilm): Place => [measures[sort]!, id]
+  const found = known
+    .filter(({ measures }) => min.every(({ name, value }) => measures[name]! >= value))
+    .filter(({ measures }) => max.every(({ name, value }) => measures[name]! <= value))
+    .sort((one, other) => compare(placeOf(one), placeOf(other)))
+  const last = after === undefined ? undefined : readPlace(after)
+  const rest = last ? found.filter((film) => compare(placeOf(film), last) > 0) : found
+  const films = rest.slice(0, limit)
+  return {
+    films,
+    total: found.length,
+    without: ours.length - known.length,
+    next: rest.length > limit ? writePlace(placeOf(films.at(-1)!)) : null,
+  }
+}
+
+const writePlace = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')
+
+function readPlace(cursor: string): Place {
+  try {
+    return Place.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
+  } catch {
+    throw invalid('after', 'is no cursor of this list: pass `next` of the page before')
+  }
+}
+
+/** The films of these ids, in their order. @throws AppError not_found for one that is not there */
+export async function requireFilms({ films }: Pick<FilmDeps, 'films'>, ids: readonly string[]): Promise<ShelfFilm[]> {
+  const byId = new Map((await films.shelf()).map((film) => [film.id, film]))
+  const unknown = ids.find((id) => !byId.has(id))
+  if (unknown !== undefined) throw notFound('video')
+  return ids.map((id) => byId.get(id)!)
+}

@@ -1,0 +1,207 @@
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { films, shots } from '../../src/db/schema/films.ts'
+import { videos } from '../../src/db/schema/videos.ts'
+import { recordFilm } from '../../src/library/films/films.ts'
+import { cutShots, filmPicture, seedFilm } from '../support/film.ts'
+import { seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+/** A cut, a dissolve of half a second, a fade through black. */
+let mixed: string
+let brisk: string
+let twin: string
+let slow: string
+let single: string
+let old: string
+beforeAll(async () => {
+  service = await openService({ worker: true })
+  const { db } = service.stores
+  const way = (fromMs: number, toMs: number, clean: [number, number]) => ({
+    ...cutShots([1])[0]!,
+    ...{ fromMs, toMs, startMs: clean[0], endMs: clean[1] },
+  })
+  mixed = await seedFilm(db, {
+    author: 'Atlas',
+    shots: [
+      way(0, 4000, [0, 4000]),
+      { ...way(4000, 9000, [4000, 8750]), transition: 'cut' },
+      { ...way(9000, 15_000, [9250, 14_500]), transition: 'dissolve' },
+      { ...way(15_000, 20_000, [15_500, 20_000]), transition: 'fade', through: 'black' },
+    ],
+    frames: [
+      { tSec: 1, subject: 'text-card', onScreenText: 'Ship it today' },
+      { tSec: 5, subject: 'text-card', onScreenText: 'x'.repeat(120) },
+      { tSec: 10, subject: 'ui' },
+    ],
+  })
+  brisk = await seedFilm(db, { author: 'Atlas', shots: [1, 0.5, 1.5, 1, 2, 0.5, 1, 1.5, 1, 2], picture: BRISK })
+  twin = await seedFilm(db, { shots: [1, 0.5, 1.5, 1, 2, 0.5, 1, 1.5, 1, 2, 1], picture: { ...BRISK, luma: 200 } })
+  slow = await seedFilm(db, { shots: [20, 31, 25, 18], picture: { held_share: 0.9, motion: 2, motion_peak: 5 } })
+  single = await seedFilm(db, { shots: [12], picture: { luma: 30 } })
+  old = (await seedVideo(db, { durationSec: 12, author: 'Old' })).id
+  const kept = cutShots([2, 4, 6]).map(({ startMs, endMs, transition }) => ({ startMs, endMs, transition }))
+  await db.update(videos).set({ shots: kept }).where(eq(videos.id, old))
+  await service.drain()
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const BRISK = { held_share: 0.05, motion: 300, motion_peak: 700 }
+
+async function film(id: string, query = '') {
+  const { status, json } = await service.get(`/api/videos/${id}/film${query}`)
+  expect(status).toBe(200)
+  return json.film
+}
+
+test('shots have bounds that meet, a clean part, and the ways in and out', async () => {
+  const answer = await service.get(`/api/videos/${mixed}/shots`)
+  expect(answer.headers.get('cache-control')).toContain('public')
+  const found = answer.json.shots
+  expect(found.map(({ from_sec, to_sec }: never) => [from_sec, to_sec])).toEqual([
+    [0, 4],
+    [4, 9],
+    [9, 15],
+    [15, 20],
+  ])
+  expect(found[1]).toMatchObject({
+    n: 2,
+    clean_from_sec: 4,
+    clean_to_sec: 8.75,
+    way_in: { kind: 'cut', length_sec: 0, through: null },
+    way_out: { kind: 'dissolve', length_sec: 0.5 },
+    held_share: 0.2,
+    motion: 40,
+  })
+  expect(found[3]).toMatchObject({
+    way_in: { kind: 'fade', length_sec: 1, through: 'black' },
+    way_out: { kind: 'end' },
+  })
+  expect(found.map(({ frame_ids }: never) => (frame_ids as string[]).length)).toEqual([1, 1, 1, 0])
+  expect(answer.json.missing).toEqual({})
+})
+
+test('the grammar of a film is exact, and what cannot be is null with a reason', async () => {
+  const { measures, transitions, missing, text, structure, shares, curves } = await film(mixed)
+  expect(measures).toMatchObject({
+    duration_sec: 20,
+    shots: 4,
+    shots_a_minute: 12,
+    shot_median_sec: 5,
+    shot_mean_sec: 5,
+    shot_q1_sec: 4.75,
+    shot_q3_sec: 5.25,
+    longest_shot_sec: 6,
+    gradual_share: 0.667,
+    transition_median_sec: 0.75,
+    held_share: 0.2,
+  })
+  expect(transitions).toEqual([
+    { kind: 'cut', count: 1, median_sec: 0 },
+    { kind: 'dissolve', count: 1, median_sec: 0.5 },
+    { kind: 'fade', count: 1, median_sec: 1 },
+  ])
+  expect(missing).toEqual({})
+  expect(structure.map(({ subject }: never) => subject)).toEqual(['text-card', 'ui'])
+  expect(shares.subject[0]).toEqual({ value: 'text-card', share: 0.5 })
+  expect(curves.pace).toHaveLength(32)
+  expect(curves.colors[0]).toMatch(/^#[0-9a-f]{6}$/)
+  // 120 characters stand for five seconds; grown-ups read twenty a second.
+  expect(text).toMatchObject({ cards: 2, too_fast: [{ t_sec: 5, characters: 120 }] })
+  const alone = await film(single)
+  expect(alone.measures).toMatchObject({ shots: 1, shot_median_sec: null, gradual_share: null, luma: 30 })
+  expect(alone.missing.shot_median_sec).toMatch(/needs 3 shots, and the film has 1/)
+  expect(alone.missing.transition_median_sec).toMatch(/no gradual transition/)
+})
+
+test('a film of an earlier version has the measures of its shots; reextract brings the others', async () => {
+  const { measures, missing } = await film(old)
+  expect(measures).toMatchObject({ shots: 3, shot_median_sec: 4, held_share: null })
+  expect(missing.held_share).toMatch(/earlier version/)
+  const answer = await service.get(`/api/videos/${old}/shots`)
+  expect(answer.json.shots).toHaveLength(3)
+  expect(answer.json.missing.motion).toMatch(/earlier version/)
+})
+
+test('a film stands among the others, and says among how many', async () => {
+  const { standing, unusual } = await film(brisk)
+  // `single` has no median shot.
+  expect(standing.shot_median_sec).toEqual({ n: 4, below: 0, same: 1, percentile: 0.125 })
+  expect(standing.motion).toMatchObject({ n: 4, below: 3, same: 1 })
+  expect(unusual.join()).toContain('shorter shots than 3 of 4')
+  expect((await film(brisk, '?within=author')).standing.shot_median_sec).toMatchObject({ n: 1, below: 0 })
+  expect((await service.get(`/api/videos/${brisk}/film?within=town`)).json.message).toMatch(/author/)
+})
+
+test('similar films are near by style or by look, with the measures that say why', async () => {
+  const { similar, among } = (await service.get(`/api/videos/${brisk}/similar`)).json
+  expect(among).toBe(6)
+  expect(similar[0]).toMatchObject({ video: { id: twin }, why: expect.arrayContaining(['shot_median_sec']) })
+  expect(similar[0].distance).toBeLessThan(similar[1].distance)
+  const look = (await service.get(`/api/videos/${brisk}/similar?by=look&limit=1`)).json.similar
+  expect(look).toHaveLength(1)
+  expect(look[0].video.id).not.toBe(twin)
+})
+
+test('films are filtered and sorted by any measure, page by page', async () => {
+  const ids = async (query: string) => {
+    const { json } = await service.get(`/api/films?${query}`)
+    return { ...json, ids: json.films.map(({ video }: { video: { id: string } }) => video.id) }
+  }
+  const still = await ids('sort=held_share')
+  expect(still.ids[0]).toBe(slow)
+  expect(still).toMatchObject({ total: 5, without: 1 })
+  expect((await ids('sort=luma&order=asc')).ids[0]).toBe(single)
+  expect((await ids('min=shot_median_sec:4&max=motion:60&author=Atlas')).ids).toEqual([mixed])
+  const first = await ids('sort=duration_sec&limit=4')
+  const second = await ids(`sort=duration_sec&limit=4&after=${first.next}`)
+  expect(second.next).toBeNull()
+  const all = [...first.ids, ...second.ids]
+  expect(new Set(all)).toEqual(new Set([mixed, brisk, twin, slow, single, old]))
+  expect(all[0]).toBe(slow)
+})
+
+test('films are compared by what differs most', async () => {
+  const { json } = await service.get(`/api/compare?videos=${brisk},${slow}`)
+  expect(json.films.map(({ video }: { video: { id: string } }) => video.id)).toEqual([brisk, slow])
+  const named = json.differences.map(({ measure }: { measure: string }) => measure)
+  expect(named.slice(0, 6)).toContain('held_share')
+  expect(json.differences.find(({ measure }: { measure: string }) => measure === 'held_share').values).toEqual([
+    0.05, 0.9,
+  ])
+})
+
+test.each([
+  ['/api/videos/nothing/film', 404, /video/],
+  ['/api/videos/nothing/shots', 404, /video/],
+  ['/api/videos/nothing/similar', 404, /video/],
+  ['/api/compare?videos=one', 400, /two to six/],
+  ['/api/compare?videos=one,two', 404, /video/],
+  ['/api/films?min=speed:3', 400, /shot_median_sec:1\.5/],
+  ['/api/films?min=motion', 400, /number/],
+  ['/api/films?sort=speed', 400, /motion/],
+  ['/api/films?after=eyJ9', 400, /next/],
+])('%s is %i and says what is possible', async (path, status, said) => {
+  const answer = await service.get(path)
+  expect({ path, status: answer.status, text: JSON.stringify(answer.json) }).toEqual({
+    path,
+    status,
+    text: expect.stringMatching(said),
+  })
+})
+
+test('another extraction replaces the shots; a deleted video takes them along', async () => {
+  const { db } = service.stores
+  const id = await seedFilm(db, { shots: [2, 3, 4] })
+  const again = { shots: cutShots([4, 5]), picture: filmPicture(), probe: { durationSec: 9 } }
+  await db.transaction((tx) => recordFilm(tx, id, again))
+  await service.drain()
+  expect((await service.get(`/api/videos/${id}/shots`)).json.shots).toHaveLength(2)
+  expect((await film(id)).measures.shots).toBe(2)
+  await service.call('DELETE', `/api/videos/${id}`)
+  await service.drain()
+  expect(await db.select().from(shots).where(eq(shots.videoId, id))).toEqual([])
+  expect(await db.select().from(films).where(eq(films.videoId, id))).toEqual([])
+  expect((await service.get(`/api/videos/${id}/film`)).status).toBe(404)
+})
