@@ -7,19 +7,15 @@ import type { FilmDeps } from './film.ts'
 
 /** Films by their measures: filtered, sorted and paged. */
 
-const BOUND = /^([a-z0-9_]{1,30}):(-?\d{1,9}(?:\.\d{1,6})?)$/
-const isMeasure = (name: string | undefined): name is MeasureName => MEASURE_NAMES.includes(name as MeasureName)
+const BOUND = /^[a-z0-9_]{1,30}:-?\d{1,9}(\.\d{1,6})?$/
 
 /** `shot_median_sec:1.5` */
-const boundSchema = z
+export const boundSchema = z
   .string()
-  .refine(
-    (value) => isMeasure(BOUND.exec(value)?.[1]),
-    `must be a measure and a number, such as shot_median_sec:1.5; measures are ${MEASURE_NAMES.join(', ')}`,
-  )
+  .regex(BOUND, 'must be a measure and a number, such as shot_median_sec:1.5')
   .transform((value) => {
-    const [, name, number] = BOUND.exec(value)!
-    return { name: name as MeasureName, value: Number(number) }
+    const [name, number] = value.split(':') as [string, string]
+    return { name, value: Number(number) }
   })
 type Bound = z.output<typeof boundSchema>
 
@@ -53,13 +49,14 @@ interface FilmPage {
   next: string | null
 }
 
-/** @throws AppError invalid_request for a cursor of another list */
+/** @throws AppError invalid_request for a cursor of another list, and for a bound of no measure */
 export function findFilms(
   shelf: readonly ShelfFilm[],
   query: FilmQuery,
   { after, limit }: { after?: string | undefined; limit: number },
 ): FilmPage {
-  const { sort, order, min = [], max = [], author, platform } = query
+  const { sort, order, author, platform } = query
+  const [min, max] = [toBounds('min', query.min), toBounds('max', query.max)]
   const asked = [sort, ...min.map(({ name }) => name), ...max.map(({ name }) => name)]
   const ours = shelf.filter(
     (film) => (author === undefined || film.author === author) && (platform ?? film.platform) === film.platform,
@@ -83,6 +80,20 @@ export function findFilms(
     next: rest.length > limit ? writePlace(placeOf(films.at(-1)!)) : null,
   }
 }
+
+function toBounds(parameter: string, given: readonly Bound[] = []): { name: MeasureName; value: number }[] {
+  return given.map(({ name, value }) => {
+    if (!isMeasure(name))
+      throw invalid(
+        parameter,
+        `${parameter}: no measure ${name}; measures are ${MEASURE_NAMES.join(', ')}`,
+        MEASURE_NAMES,
+      )
+    return { name, value }
+  })
+}
+
+const isMeasure = (name: string): name is MeasureName => MEASURE_NAMES.includes(name as MeasureName)
 
 const writePlace = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')
 

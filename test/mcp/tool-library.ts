@@ -11,6 +11,9 @@ export const OPEN = [
   'get_video_frames',
   'find_similar_frames',
   'list_techniques',
+  'describe_film',
+  'compare_films',
+  'find_films',
 ]
 export const ACCOUNT = [
   'list_saves',

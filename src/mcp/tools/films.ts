@@ -1,0 +1,218 @@
+import { z } from 'zod'
+import { POINTS } from '../../http/rate-limit/budgets.ts'
+import { differencesOf, similarFilms, VIEWS } from '../../library/films/comparison.ts'
+import type { ShelfFilm } from '../../library/films/films.ts'
+import { MEASURE_NAMES, type MeasureName, measureOf } from '../../library/films/measures.ts'
+import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
+import { Film, Measures, type PublicFilm, readFilm } from '../../views/film.ts'
+import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
+import { clip, clock, moreWith, plural } from '../present.ts'
+import { defineTool, READS, type Tool } from '../tool.ts'
+import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
+import { videoReference } from './frame-arguments.ts'
+import type { LibraryToolDeps } from './library-deps.ts'
+import { videoIdOf } from './video-reference.ts'
+
+export function filmTools(deps: LibraryToolDeps): Tool[] {
+  return [describeFilm(deps), compareFilms(deps), findFilmsTool(deps)]
+}
+
+const reads = { annotations: READS, points: POINTS.search, scope: null, cacheable: true } as const
+const FilmRef = z.object({ id: z.string(), title: z.string(), author: z.string().nullable(), measures: Measures })
+const refOf = ({ id, title, author, measures }: ShelfFilm): z.infer<typeof FilmRef> => ({ id, title, author, measures })
+
+/** Lines of a film's structure: a longer one would fill a context window. */
+const MOST_PARTS = 16
+
+function describeFilm(deps: LibraryToolDeps): Tool {
+  return defineTool({
+    ...reads,
+    name: 'describe_film',
+    title: 'Describe a film',
+    description: 'How one video is built: its parts with times, pace, transitions, motion, text, what is unusual.',
+    input: z.strictObject({ video_id: videoReference().describe('Id or URL'), format: formatArgument }),
+    output: Film.omit({ curves: true, standing: true }),
+    async run(args) {
+      const { video, frames, film } = await readFilm(deps, await videoIdOf(deps, args.video_id))
+      const { curves, standing: _, ...told } = film
+      const structured = { ...told, structure: told.structure.slice(0, MOST_PARTS) }
+      return { text: describe(video, frames, { ...told, curves }).join('\n'), structured }
+    },
+  })
+}
+
+const number = (value: number): string => String(Math.round(value * (value < 10 ? 100 : 10)) / (value < 10 ? 100 : 10))
+const percent = (share: number): string => `${Math.round(share * 100)} %`
+
+function describe(video: VideoDocument, frames: readonly FrameDocument[], film: Omit<PublicFilm, 'standing'>) {
+  const { title, author, source_url } = video
+  const { measures, transitions, shares, text, unusual, missing } = film
+  const by = author ? ` by ${clip(author, 80)}` : ''
+  const told = (name: MeasureName) => (measures[name] === null ? '?' : number(measures[name]))
+  const reasons = [...new Set(Object.values(missing))]
+  return [
+    `"${clip(title, 160)}"${by}, ${clock(measures.duration_sec ?? 0)}, ${plural(measures.shots ?? 0, 'shot')}` +
+      `${source_url ? ` ${clip(source_url, 200)}` : ''}`,
+    `Pace: ${told('shots_a_minute')} shots a minute${thirds(film)}. Shot: median ${told('shot_median_sec')} s, ` +
+      `quartiles ${told('shot_q1_sec')} to ${told('shot_q3_sec')}, longest ${told('longest_shot_sec')}.`,
+    `Ways from shot to shot: ${transitions.map(toWays).join(', ') || 'none'}.`,
+    `Held picture ${measures.held_share === null ? '?' : percent(measures.held_share)} of the time, longest ` +
+      `${told('longest_hold_sec')} s. Motion ${told('motion')}, at its peak ${told('motion_peak')} levels a second.`,
+    `Light ${told('luma')} of 255, contrast ${told('contrast')}, colour ${told('colour')}.`,
+    `Of the time: ${shares.subject.map(({ value, share }) => `${value} ${percent(share)}`).join(', ') || '?'}.`,
+    `Text at least ${percent(text.share)} of the time, ${plural(text.cards, 'card')}.${tooFast(text)}`,
+    unusual.length > 0
+      ? `Unusual here: ${unusual.join('; ')}.`
+      : 'Nothing is unusual here, or too few films are known.',
+    ...(reasons.length > 0 ? [`? is unknown: ${reasons.join(' ')}`] : []),
+    'Parts:',
+    ...parts(film, frames),
+  ]
+}
+
+const toWays = ({ kind, count, median_sec }: PublicFilm['transitions'][number]): string =>
+  `${plural(count, kind)}${median_sec > 0 ? ` of ${number(median_sec)} s` : ''}`
+
+/** The pace of the thirds of a film, where it has some. */
+function thirds({ curves, measures }: Pick<PublicFilm, 'curves' | 'measures'>): string {
+  if (!curves.pace || (measures.shots ?? 0) < 6) return ''
+  const { pace } = curves
+  const third = (n: number) => pace.slice(Math.round((n * pace.length) / 3), Math.round(((n + 1) * pace.length) / 3))
+  const aMinute = (part: readonly number[]) => number((60 * part.reduce((sum, one) => sum + one, 0)) / part.length)
+  return ` (its thirds ${[0, 1, 2].map((n) => aMinute(third(n))).join(', ')})`
+}
+
+function tooFast({ too_fast }: PublicFilm['text']): string {
+  if (too_fast.length === 0) return ''
+  const cards = too_fast
+    .slice(0, 4)
+    .map(({ t_sec, per_second, frame_id }) => `${clock(t_sec)} ${number(per_second)}/s ${frame_id}`)
+  return ` Too fast to read: ${cards.join(', ')}${too_fast.length > 4 ? `, and ${too_fast.length - 4} more` : ''}.`
+}
+
+function parts({ structure }: Pick<PublicFilm, 'structure'>, frames: readonly FrameDocument[]): string[] {
+  const lines = structure.slice(0, MOST_PARTS).map(({ from_sec, to_sec, subject }) => {
+    const shown = frames.find(({ t_sec }) => t_sec >= from_sec && t_sec < to_sec)
+    const caption = shown?.caption ? ` "${clip(shown.caption, 60)}"` : ''
+    return `${clock(from_sec)}–${clock(to_sec)} ${subject ?? 'unknown'}${caption}`
+  })
+  const more = structure.length - lines.length
+  return more > 0 ? [...lines, `and ${more} more: get_video_frames has all frames`] : lines
+}
+
+function compareFilms(deps: LibraryToolDeps): Tool {
+  return defineTool({
+    ...reads,
+    name: 'compare_films',
+    title: 'Compare films',
+    description: 'What two to six videos differ in most, and where they are alike.',
+    input: z.strictObject({ video_id: severalOf(videoReference(), 6), format: formatArgument }),
+    output: z.object({
+      films: z.array(FilmRef),
+      differences: z.array(z.object({ measure: z.string(), apart: z.number() })),
+    }),
+    async run(args) {
+      const ids = new Set(await Promise.all(args.video_id.map((given) => videoIdOf(deps, given))))
+      const films = await requireFilms(deps, [...ids])
+      const differences = differencesOf(films, await deps.films.shelf()).map(({ name, apart }) => ({
+        measure: name,
+        apart,
+      }))
+      const names = differences.map(({ measure }) => measure)
+      const [far, near] = [names.slice(0, 8), names.slice(8).slice(-4)]
+      const line = (name: MeasureName) =>
+        `${measureOf(name).label}: ${films.map((film) => shownValue(film, name)).join(' | ')}`
+      const text = [
+        films.map(titleOf).join('\n'),
+        ...(films.length < 2 ? ['One film alone is compared with nothing: name two to six.'] : []),
+        'Most different, in this order of films:',
+        ...far.map(line),
+        'Most alike:',
+        ...near.map(line),
+      ]
+      return { text: text.join('\n'), structured: { films: films.map(refOf), differences } }
+    },
+  })
+}
+
+const UNITS = {
+  s: ' s',
+  'per minute': '',
+  share: '',
+  count: '',
+  'ln s': '',
+  levels: '',
+  'levels per second': '',
+} as const
+
+function shownValue({ measures }: ShelfFilm, name: MeasureName): string {
+  const value = measures[name]
+  if (value === null) return '?'
+  const { unit } = measureOf(name)
+  return unit === 'share' ? percent(value) : `${number(value)}${UNITS[unit]}`
+}
+
+function titleOf({ id, title, author, measures }: ShelfFilm): string {
+  return `${id} "${clip(title, 100)}"${author ? ` by ${clip(author, 60)}` : ''}, ${clock(measures.duration_sec ?? 0)}`
+}
+
+function findFilmsTool(deps: LibraryToolDeps): Tool {
+  return defineTool({
+    ...reads,
+    name: 'find_films',
+    title: 'Find films',
+    description:
+      'Videos by how they are built, sorted by a measure: still ones, slow ones, dark ones. Or, with like, those ' +
+      'built like one video, with the reasons.',
+    input: z.strictObject({
+      sort: z.enum(MEASURE_NAMES as [MeasureName, ...MeasureName[]]).default('shots_a_minute'),
+      order: z.enum(['desc', 'asc']).default('desc'),
+      min: oneOrMany(boundSchema).optional().describe('Bounds such as luma:80'),
+      max: oneOrMany(boundSchema).optional(),
+      author: z.string().max(300).optional(),
+      like: videoReference().optional().describe('A video: then sort and bounds do not count'),
+      by: z.enum(VIEWS).default('style'),
+      limit: limitArgument(12, 60),
+      cursor: z.string().max(200).optional(),
+      format: formatArgument,
+    }),
+    output: z.object({
+      films: z.array(FilmRef.extend({ distance: z.number().optional(), why: z.array(z.string()).optional() })),
+      total: z.number(),
+      next_cursor: z.string().nullable(),
+    }),
+    async run(args) {
+      const shelf = await deps.films.shelf()
+      if (args.like !== undefined) return similarTo(deps, args.like, { view: args.by, limit: args.limit })
+      const { limit, cursor: after, sort, order, author, min, max } = args
+      const query = { sort, order, author, min, max }
+      const { films, total, without, next } = findFilms(shelf, query, { after, limit })
+      const unknown = without > 0 ? `; ${plural(without, 'film')} without these measures left out` : ''
+      const heading = `${films.length} of ${plural(total, 'film')}, ${measureOf(sort).label}, ${order}${unknown}`
+      const text = [
+        `${heading}${moreWith(next)}`,
+        ...films.map((film) => `${titleOf(film)}: ${shownValue(film, sort)}`),
+      ]
+      return { text: text.join('\n'), structured: { films: films.map(refOf), total, next_cursor: next } }
+    },
+  })
+}
+
+async function similarTo(deps: LibraryToolDeps, given: string, options: Parameters<typeof similarFilms>[2]) {
+  const shelf = await deps.films.shelf()
+  const [film] = await requireFilms(deps, [await videoIdOf(deps, given)])
+  const near = similarFilms(film!, shelf, options)
+  const lines = near.map((one) => {
+    const why = one.why.map((name) => `${measureOf(name).label} ${shownValue(one.film, name)}`)
+    return `${titleOf(one.film)}: ${number(one.distance)} away; ${why.join(', ')}`
+  })
+  const found = near.map((one) => ({ ...refOf(one.film), distance: one.distance, why: one.why }))
+  const none = 'No film can be compared with it: it has too few measures, or it is alone.'
+  return {
+    text: [
+      `Films like ${titleOf(film!)}, by ${options.view}, nearest first`,
+      ...(near.length > 0 ? lines : [none]),
+    ].join('\n'),
+    structured: { films: found, total: found.length, next_cursor: null },
+  }
+}

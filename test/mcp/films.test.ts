@@ -1,0 +1,75 @@
+import { encode } from 'gpt-tokenizer/encoding/o200k_base'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { SUBJECTS } from '../../src/vocabulary.ts'
+import { seedFilm } from '../support/film.ts'
+import { openToolLibrary, type ToolLibrary } from './tool-library.ts'
+
+let library: ToolLibrary
+let long: string
+let calm: string
+beforeAll(async () => {
+  library = await openToolLibrary()
+  const { db } = library.service.stores
+  const frames = Array.from({ length: 60 }, (_, n) => ({
+    tSec: n,
+    subject: SUBJECTS[n % SUBJECTS.length]!,
+    caption: `Shot ${n}: a long caption about what stands where, and how it is lit from the left.`,
+    onScreenText: 'Forty words that nobody can read in the second that they are given to stand on the screen',
+  }))
+  const title = 'The longest launch film of the season'
+  const shots = Array.from({ length: 40 }, (_, n) => 1 + (n % 3))
+  long = await seedFilm(db, { title, author: 'Atlas', sourceUrl: 'https://example.com/a', shots, frames })
+  calm = await seedFilm(db, { title: 'Calm', shots: [12, 20, 15], picture: { held_share: 0.9, motion: 1 } })
+  for (let n = 0; n < 4; n++) await seedFilm(db, { title: `Other ${n}`, shots: [4 + n, 5, 6, 7] })
+  await library.service.drain()
+})
+afterAll(() => library[Symbol.asyncDispose]())
+
+test('describe_film tells a long film in one screen, by its title too', async () => {
+  const { text, structuredContent } = await library.call('describe_film', {
+    video: 'the longest launch film of the season',
+  })
+  expect(encode(text).length, text).toBeLessThanOrEqual(900)
+  expect(text).toMatch(/40 shots/)
+  expect(text).toMatch(/median 2 s/)
+  expect(text).toMatch(/39 cuts/)
+  expect(text).toMatch(/Too fast to read: 0:04 /)
+  expect(text).toMatch(/Unusual here: .*faster than 5 of 5/)
+  expect(text).toMatch(/\n0:00–0:01 presenter "Shot 0/)
+  expect(text).toMatch(/and 44 more: get_video_frames/)
+  expect(structuredContent).toMatchObject({ video_id: long, measures: { shots: 40 } })
+})
+
+test('find_films sorts by a measure, with bounds, or finds those built like one', async () => {
+  const still = await library.call('find_films', { sort: 'held_share', limit: 2 })
+  expect(still.structuredContent.films[0]).toMatchObject({ id: calm })
+  expect(still.text).toMatch(/held picture, desc/)
+  const next = await library.call('find_films', {
+    sort: 'held_share',
+    limit: 2,
+    cursor: still.structuredContent.next_cursor,
+  })
+  expect(next.structuredContent.films).toHaveLength(2)
+  const slow = await library.call('find_films', { max: 'shots_a_minute:6' })
+  expect(slow.structuredContent.films.map(({ id }: { id: string }) => id)).toEqual([calm])
+  const like = await library.call('find_films', { like: 'Other 1' })
+  expect(like.structuredContent.films[0]).toMatchObject({ title: expect.stringMatching(/^Other/) })
+  expect(like.text).toMatch(/nearest first\n.*away; /)
+})
+
+test('compare_films sets films side by side', async () => {
+  const { text, structuredContent } = await library.call('compare_films', { video_id: [long, calm] })
+  expect(structuredContent.films).toHaveLength(2)
+  expect(text).toMatch(/held picture: 20 % \| 90 %/)
+})
+
+test.each([
+  ['describe_film', { video_id: 'nope' }, /search_library/],
+  ['compare_films', { video_id: [] }, /video_id/],
+  ['find_films', { min: 'speed:3' }, /no measure speed; measures are .*motion_peak/],
+  ['find_films', { min: 'fast' }, /shot_median_sec:1.5/],
+])('%s %j is refused with what is possible', async (name, args, said) => {
+  const answer = await library.call(name, args as Record<string, unknown>)
+  expect(answer.isError).toBe(true)
+  expect(answer.text).toMatch(said)
+})
