@@ -1,15 +1,13 @@
 import { z } from 'zod'
-import { invalid, notFound } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import { cachedRead } from '../http/endpoint.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { differencesOf, similarFilms, VIEWS } from '../library/films/comparison.ts'
 import type { ShelfFilm } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
 import { Film, type FilmDeps, Measures, readFilm, ShotsAnswer, toShots, WITHIN } from '../views/film.ts'
-import { boundParameter, findFilms, requireFilms } from '../views/film-list.ts'
-import { plainName } from '../views/parameter-values.ts'
+import { compareParameters, filmParameters, findFilms, requireCompared, requireFilms } from '../views/film-list.ts'
 import { toVideo, Video } from '../views/resources.ts'
-import { PLATFORMS } from '../vocabulary.ts'
 import { afterParameter, checkId, listLimit, type ReadDeps } from './library-read.ts'
 import { nextCursor } from './paging.ts'
 
@@ -113,16 +111,7 @@ const ofTheLibrary = [
       tag: 'Films',
       summary: 'Videos by how they are built: filtered and sorted by any measure',
       parameters: {
-        sort: {
-          schema: measure,
-          fallback: 'shots_a_minute',
-          description: 'The measure that they are sorted by. Films without it are left out.',
-        },
-        order: { schema: z.enum(['desc', 'asc']), fallback: 'desc', description: 'The greatest first, or the least.' },
-        min: boundParameter('least'),
-        max: boundParameter('most'),
-        author: { schema: plainName(300), description: 'Brand or channel name, exact.' },
-        platform: { schema: z.enum(PLATFORMS), description: 'Where the video was published.' },
+        ...filmParameters,
         limit: listLimit(60, 120),
         after: afterParameter,
       },
@@ -150,15 +139,7 @@ const ofTheLibrary = [
       path: '/api/compare',
       tag: 'Films',
       summary: 'Two to six videos side by side, and what they differ in most',
-      parameters: {
-        videos: {
-          schema: plainName(64),
-          many: true,
-          commas: true,
-          description: 'Ids of two to six videos.',
-          example: 'a,b',
-        },
-      },
+      parameters: compareParameters,
       answer: z
         .strictObject({
           films: z.array(ListedFilm),
@@ -171,10 +152,8 @@ const ofTheLibrary = [
       cost: { points: POINTS.search },
     },
     async (deps: Deps, { query: { videos = [] } }) => {
-      if (videos.length < 2 || videos.length > 6)
-        throw invalid('videos', `must name two to six videos, and names ${videos.length}`)
       const shelf = await deps.films.shelf()
-      const films = await requireFilms(deps, videos)
+      const films = await requireCompared(deps, videos)
       const differences = differencesOf(films, shelf).map(({ name, apart }) => ({
         measure: name,
         apart,

@@ -115,6 +115,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     readImage: async (path) => readImage(toImageKey(path.replace(/^\/media\//, '')) ?? ''),
     db,
     search: searchOf('people'),
+    films,
     takeTurn,
     kept,
     sourceKeyOf,

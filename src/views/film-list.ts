@@ -2,8 +2,10 @@ import { z } from 'zod'
 import { invalid, notFound } from '../errors.ts'
 import type { ShelfFilm } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
-import type { Parameter } from '../parameters.ts'
+import type { Parameter, Parameters } from '../parameters.ts'
+import { PLATFORMS } from '../vocabulary.ts'
 import type { FilmDeps } from './film.ts'
+import { plainName } from './parameter-values.ts'
 
 /** Films by their measures: filtered, sorted and paged. */
 
@@ -19,7 +21,7 @@ export const boundSchema = z
   })
 type Bound = z.output<typeof boundSchema>
 
-export const boundParameter = (what: string) =>
+const boundParameter = (what: string) =>
   ({
     schema: boundSchema,
     many: true,
@@ -27,6 +29,30 @@ export const boundParameter = (what: string) =>
     description: `A measure and the ${what} that it may be. Repeat it for several.`,
     example: 'shot_median_sec:1.5',
   }) as const satisfies Parameter
+
+/** What films are filtered and sorted by, for the API and the page. */
+export const filmParameters = {
+  sort: {
+    schema: z.enum(MEASURE_NAMES as [MeasureName, ...MeasureName[]]),
+    fallback: 'shots_a_minute',
+    description: 'The measure that they are sorted by. Films without it are left out.',
+  },
+  order: { schema: z.enum(['desc', 'asc']), fallback: 'desc', description: 'The greatest first, or the least.' },
+  min: boundParameter('least'),
+  max: boundParameter('most'),
+  author: { schema: plainName(300), description: 'Brand or channel name, exact.' },
+  platform: { schema: z.enum(PLATFORMS), description: 'Where the video was published.' },
+} as const satisfies Parameters
+
+export const compareParameters = {
+  videos: {
+    schema: plainName(64),
+    many: true,
+    commas: true,
+    description: 'Ids of two to six videos.',
+    example: 'a,b',
+  },
+} as const satisfies Parameters
 
 export interface FilmQuery {
   sort: MeasureName
@@ -111,4 +137,11 @@ export async function requireFilms({ films }: Pick<FilmDeps, 'films'>, ids: read
   const unknown = ids.find((id) => !byId.has(id))
   if (unknown !== undefined) throw notFound('video')
   return ids.map((id) => byId.get(id)!)
+}
+
+/** In the order of their ids, so that equal questions share an answer. @throws AppError unless two to six are named */
+export async function requireCompared(deps: Pick<FilmDeps, 'films'>, ids: readonly string[]): Promise<ShelfFilm[]> {
+  if (ids.length < 2 || ids.length > 6)
+    throw invalid('videos', `videos: must name two to six videos, and names ${ids.length}`)
+  return requireFilms(deps, [...ids].sort())
 }

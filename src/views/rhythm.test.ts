@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cutsOf, lengthOf, overview, pace, sharesOf, stretchesOf } from './rhythm.ts'
+import { lengthOf, overview, sharesOf, stretchesOf } from './rhythm.ts'
 
 const frame = (t_sec: number, kind: 'cut' | 'beat' | 'intro', subject: string | null, shot_sec?: [number, number]) => ({
   t_sec,
@@ -36,14 +36,8 @@ test('a frame that was taken late in its shot stands for the shot from its begin
     frame(7.5, 'beat', 'chart', [4, 8]),
     frame(9, 'cut', 'logo', [8.2, 10]),
   ]
-  expect(cutsOf(rests)).toEqual([4, 8.2])
   expect(stretchesOf(rests, 10, ({ subject }) => subject).map(({ from }) => from)).toEqual([0, 4, 7.5, 8.2])
   expect(overview(rests, 10, 5).map(({ t_sec }) => t_sec)).toEqual([3, 3, 6.5, 6.5, 9])
-})
-
-test('three cuts in ten seconds are four shots, 24 a minute', () => {
-  expect(cutsOf(frames)).toEqual([2, 8, 9])
-  expect(pace(frames, 10)).toBe(24)
 })
 
 test('a video is as long as its file says, and never shorter than its last frame', () => {

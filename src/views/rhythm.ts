@@ -62,16 +62,6 @@ export function sharesOf(stretches: readonly Stretch[], span: number): Share[] {
     .sort((one, other) => other.share - one.share || one.value.localeCompare(other.value))
 }
 
-/** Seconds at which the shot changes: where shots begin that have a frame. */
-export function cutsOf(frames: readonly Moment[]): number[] {
-  return frames.flatMap(({ kind }, n) => (kind === 'cut' ? beginsAt(frames, n) : []))
-}
-
-/** Shots a minute, to one decimal: one more than there are cuts. */
-export function pace(frames: readonly Moment[], span: number): number {
-  return Math.round(((cutsOf(frames).length + 1) / span) * 600) / 10
-}
-
 /** A frame for each of some equal parts of the time: the last that has begun by its middle. */
 export function overview<F extends Moment>(frames: readonly F[], span: number, parts: number): F[] {
   const picked: F[] = []

@@ -12,7 +12,9 @@ export function crawlersRouter({ search, limits, kept, publicUrl }: PageDeps): R
   const router = openRoutes()
   const robots = [
     'User-agent: *',
-    ...['/?', '/web/', '/shared/', '/operator', '/keys', '/saves', '/boards'].map((path) => `Disallow: ${path}`),
+    ...['/?', '/web/', '/shared/', '/operator', '/keys', '/saves', '/boards', '/compare'].map(
+      (path) => `Disallow: ${path}`,
+    ),
     `Sitemap: ${publicUrl}/sitemap.xml`,
     `# For programs and language models: ${publicUrl}/llms.txt`,
   ]
@@ -41,7 +43,7 @@ async function sitemap(search: LibrarySearch, publicUrl: string): Promise<string
     search.techniques(),
   ])
   const entries = [
-    ...['/', '/techniques', '/brands', '/docs'].map((path) => ({ path })),
+    ...['/', '/films', '/techniques', '/brands', '/docs'].map((path) => ({ path })),
     ...techniques.filter(({ frame_count }) => frame_count > 0).map(({ slug }) => ({ path: `/techniques/${slug}` })),
     ...videos.map(({ id, added_at }) => ({ path: `/videos/${id}`, at: added_at })),
   ]

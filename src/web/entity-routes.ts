@@ -2,11 +2,15 @@ import { notFound } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
-import { readPageParameters } from '../parameters.ts'
+import { similarFilms } from '../library/films/comparison.ts'
+import { canonicalKey, readPageParameters } from '../parameters.ts'
 import type { FrameFilters, FramePage, LibrarySearch } from '../search/library-search.ts'
 import { currentSlug } from '../search/techniques.ts'
+import { readFilm } from '../views/film.ts'
+import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
 import { plainName, requirePublicId } from '../views/parameter-values.ts'
 import { brandPage, brandsPage, techniquePage, techniquesPage } from './entity-pages.ts'
+import { comparePage, filmsPage } from './films-pages.ts'
 import { openGraph } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
@@ -16,10 +20,11 @@ import { capitalized, counted } from './words.ts'
 const BRANDS = 60
 const VIDEOS = 60
 const BEST = 24
+const FILMS = 60
 
 /** Videos, brands and techniques. */
 export function entityRouter(deps: PageDeps): Routes {
-  const { assets, pages, search, limits, logger, publicUrl } = deps
+  const { assets, pages, search, films, limits, logger, publicUrl } = deps
   const router = openRoutes()
   const limit = limitOpenReads(limits, { points: POINTS.search })
   const common = { wide: true, modules: ['frame-list.js'] } as const
@@ -31,12 +36,14 @@ export function entityRouter(deps: PageDeps): Routes {
     return pages.send(req, res, {
       key: `video ${id}`,
       async render() {
-        const [video, frames] = await Promise.all([search.video(id), search.videoFrames(id)])
-        if (!video || !frames) throw notFound('video')
+        const { video, frames, grammar, film } = await readFilm(deps, id)
         const description = `${video.author ?? 'A video'}: ${counted(frames.length, 'frame')} on a time line.`
         const image = frames[0] && imageOf(video.image_path, frames[0])
         const card = { title: video.title, description, path: `/videos/${id}`, image: image ?? null }
-        const body = videoPage({ video, frames, vocabulary: await search.techniques() })
+        const shelf = await films.shelf()
+        const own = shelf.find((one) => one.id === id)
+        const similar = own ? similarFilms(own, shelf, { view: 'style', limit: 6 }) : []
+        const body = videoPage({ video, frames, vocabulary: await search.techniques(), grammar, film, similar })
         return { ...common, title: video.title, description, head: openGraph(publicUrl, card), body }
       },
     })
@@ -74,6 +81,7 @@ export function entityRouter(deps: PageDeps): Routes {
     })
   })
 
+  addFilms(router, { ...deps, limit, common })
   addTechniques(router, { ...deps, limit, common })
   router.use(pageErrors({ assets, publicUrl, logger }))
   return router
@@ -81,12 +89,39 @@ export function entityRouter(deps: PageDeps): Routes {
 
 const listParameters = { after: { schema: plainName(4_000), description: 'The cursor of the page before.' } }
 
-type TechniqueRoutesDeps = PageDeps & {
+function addFilms(router: Routes, { pages, search, films, limit, common }: PartDeps): void {
+  router.get('/films', limit, (req, res) => {
+    const query = readPageParameters(req.originalUrl, { ...filmParameters, ...listParameters })
+    return pages.send(req, res, {
+      key: `films ${canonicalKey(query)}`,
+      async render() {
+        const { after, sort = 'shots_a_minute', order = 'desc' } = query
+        const page = findFilms(await films.shelf(), { ...query, sort, order }, { after, limit: FILMS })
+        const ids = page.films.map(({ id }) => id)
+        const body = filmsPage({ ...page, sort, order, videos: await search.documents('videos', ids) })
+        return { ...common, title: 'Films', current: 'films', body }
+      },
+    })
+  })
+
+  router.get('/compare', limit, (req, res) => {
+    const query = readPageParameters(req.originalUrl, compareParameters)
+    return pages.send(req, res, {
+      key: `compare ${canonicalKey(query)}`,
+      async render() {
+        const chosen = await requireCompared({ films }, query.videos ?? [])
+        return { ...common, title: 'Films compared', current: 'films', body: comparePage(chosen, await films.shelf()) }
+      },
+    })
+  })
+}
+
+type PartDeps = PageDeps & {
   limit: ReturnType<typeof limitOpenReads>
   common: { modules: readonly string[] }
 }
 
-function addTechniques(router: Routes, { pages, search, publicUrl, limit, common }: TechniqueRoutesDeps): void {
+function addTechniques(router: Routes, { pages, search, publicUrl, limit, common }: PartDeps): void {
   router.get('/techniques', limit, (req, res) => {
     readPageParameters(req.originalUrl)
     return pages.send(req, res, {

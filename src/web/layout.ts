@@ -32,6 +32,7 @@ export interface Page {
 /** `for`: who is shown the entry. */
 const NAVIGATION = [
   { id: 'wall', href: '/', label: 'Wall', for: 'anyone' },
+  { id: 'films', href: '/films', label: 'Films', for: 'anyone' },
   { id: 'techniques', href: '/techniques', label: 'Techniques', for: 'anyone' },
   { id: 'brands', href: '/brands', label: 'Brands', for: 'anyone' },
   { id: 'saves', href: '/saves', label: 'Saves', for: 'anyone' },

@@ -5,6 +5,7 @@ import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import type { LongAnswers } from '../http/response-body.ts'
 import type { TakeTurn } from '../http/search-concurrency.ts'
 import type { VersionedCache } from '../http/versioned-cache.ts'
+import type { FilmReads } from '../library/films/films.ts'
 import type { AddressRules } from '../library/videos/addresses.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
@@ -19,6 +20,7 @@ import type { SharedPages } from './shared-pages.ts'
 export interface PageDeps {
   publicUrl: string
   search: LibrarySearch
+  films: FilmReads
   db: Db
   assets: Assets
   pages: SharedPages

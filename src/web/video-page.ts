@@ -1,15 +1,20 @@
+import type { SimilarFilm } from '../library/films/comparison.ts'
+import type { FilmGrammar } from '../library/films/films.ts'
+import { measureOf } from '../library/films/measures.ts'
 import type { FrameDocument, TechniqueDocument, VideoDocument } from '../search/library-search.ts'
+import type { PublicFilm } from '../views/film.ts'
+import { LANES, type Lane, lengthOf, overview, type Share, sharesOf, stretchesOf } from '../views/rhythm.ts'
 import {
-  cutsOf,
-  LANES,
-  type Lane,
-  lengthOf,
-  overview,
-  pace,
-  type Share,
-  sharesOf,
-  stretchesOf,
-} from '../views/rhythm.ts'
+  curves,
+  exportsPanel,
+  measured,
+  round,
+  shotStrip,
+  shotTable,
+  similarPanel,
+  standings,
+  WIDE,
+} from './film-panels.ts'
 import { altOf, frameCard, placeholderClass, thumb } from './frame-card.ts'
 import { type Html, html, safeUrl } from './html.ts'
 import { capitalized, clock, counted, percent, valueLabel } from './words.ts'
@@ -19,12 +24,16 @@ export interface VideoData {
   /** In time order. */
   frames: readonly FrameDocument[]
   vocabulary: readonly TechniqueDocument[]
+  grammar: FilmGrammar
+  film: PublicFilm
+  /** Films that are built alike, the nearest first. */
+  similar: readonly SimilarFilm[]
 }
 
 const PARTS = 12
 
 /** `/videos/{id}`: what a video does over its time. */
-export function videoPage({ video, frames, vocabulary }: VideoData): Html {
+export function videoPage({ video, frames, vocabulary, grammar, film, similar }: VideoData): Html {
   const length = lengthOf(frames, video.duration_sec)
   const source = safeUrl(video.source_url)
   const { author } = video
@@ -32,29 +41,36 @@ export function videoPage({ video, frames, vocabulary }: VideoData): Html {
   return html`<header class="entity"><h1>${video.title}</h1>
 <p class="lead">${brand}${valueLabel(video.platform)} · ${clock(length)} · ${counted(frames.length, 'frame')}
 ${source && html` · <a href="${source}" rel="noreferrer">Watch at the source ↗</a>`}</p></header>
-${figures(frames, length)}
-${timeline(frames, length)}
+${figures(film)}
+${timeline(frames, length, { grammar, film })}
 ${techniquesUsed(frames, vocabulary)}
-<section><h2>Storyboard</h2>${storyboard(frames)}</section>`
+<section><h2>Storyboard</h2>${storyboard(frames)}</section>
+${standings(film)}
+${similarPanel(video.id, similar)}
+${exportsPanel(video.id)}`
 }
 
-function figures(frames: readonly FrameDocument[], length: number): Html {
-  const cuts = cutsOf(frames).length
-  const subjects = sharesOf(
-    stretchesOf(frames, length, ({ subject }) => subject),
-    length,
-  )
+function figures({ measures, shares, unusual, text }: PublicFilm): Html {
   const figure = (value: string, label: string) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`
+  const main = ['shots', 'shots_a_minute', 'shot_median_sec', 'held_share'] as const
+  const { too_fast } = text
   return html`<dl class="figures">
-${figure(String(pace(frames, length)), 'shots a minute')}
-${figure(String(cuts), cuts === 1 ? 'cut' : 'cuts')}
-${figure(`${Math.round((length / (cuts + 1)) * 10) / 10} s`, 'mean shot')}
-${subjects.slice(0, 4).map(({ value, share }) => figure(percent(share), `of the time: ${valueLabel(value)}`))}
-</dl>`
+${main.map((name) => measures[name] !== null && figure(measured(name, measures), measureOf(name).label))}
+${shares.subject.slice(0, 4).map(({ value, share }) => figure(percent(share), `of the time: ${valueLabel(value)}`))}
+</dl>
+${unusual.length > 0 && html`<p>Unusual here: ${unusual.join('; ')}.</p>`}
+${too_fast.length > 0 && html`<p>Too fast to read: ${too_fast.map(cardLink)}</p>`}`
 }
 
-/** One picture for each part of the time, the cuts, and a lane for each attribute, all on one scale. */
-function timeline(frames: readonly FrameDocument[], length: number): Html | false {
+const cardLink = ({ frame_id, t_sec, per_second }: PublicFilm['text']['too_fast'][number]): Html =>
+  html`<a href="/frames/${frame_id}">${clock(t_sec)}</a> (${Math.round(per_second)} characters a second) `
+
+/** One picture for each part of the time, the shots, curves, and a lane for each attribute, all on one scale. */
+function timeline(
+  frames: readonly FrameDocument[],
+  length: number,
+  { grammar, film }: Pick<VideoData, 'grammar' | 'film'>,
+): Html | false {
   if (frames.length === 0) return false
   const pictures = overview(frames, length, PARTS).map(
     (frame) =>
@@ -65,25 +81,11 @@ function timeline(frames: readonly FrameDocument[], length: number): Html | fals
   )
   return html`<section class="timeline"><h2>Time line</h2>
 <ol class="parts">${pictures}</ol>
-${cutTicks(frames, length)}
+${shotStrip(grammar, length)}
+${curves(film)}
 ${LANES.map((lane) => laneOf(frames, length, lane))}
+${shotTable(grammar)}
 </section>`
-}
-
-/** The width of all drawings: they stretch with the page. */
-const WIDE = 1000
-
-const round = (value: number): number => Math.round(value * 100) / 100
-
-function cutTicks(frames: readonly FrameDocument[], length: number): Html {
-  const cuts = cutsOf(frames)
-  const ticks = cuts.map(
-    (t) => html`<rect x="${round((t / length) * WIDE)}" y="0" width="1.6" height="14" fill="currentColor"/>`,
-  )
-  const marks = Array.from({ length: 5 }, (_, n) => html`<span>${clock((length * n) / 4)}</span>`)
-  return html`<div class="lane"><svg viewBox="0 0 ${WIDE} 14" preserveAspectRatio="none" role="img"
-aria-label="${counted(cuts.length, 'cut')} over ${clock(length)}">${ticks}</svg>
-<p class="scale" aria-hidden="true">${marks}</p></div>`
 }
 
 /** Colours that stay apart on light and on dark paper, and for most who see colours otherwise (Paul Tol, 2021). */

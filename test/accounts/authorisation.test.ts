@@ -39,6 +39,8 @@ const PAGES: Record<string, Access> = {
   'GET /': 'open',
   'GET /frames/:id': 'open',
   'GET /videos/:id': 'open',
+  'GET /films': 'open',
+  'GET /compare': 'open',
   'GET /brands': 'open',
   'GET /brands/:name': 'open',
   'GET /techniques': 'open',

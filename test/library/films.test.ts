@@ -129,7 +129,7 @@ test('a film stands among the others, and says among how many', async () => {
   // `single` has no median shot.
   expect(standing.shot_median_sec).toEqual({ n: 4, below: 0, same: 1, percentile: 0.125 })
   expect(standing.motion).toMatchObject({ n: 4, below: 3, same: 1 })
-  expect(unusual.join()).toContain('shorter shots than 3 of 4')
+  expect(unusual.join()).toContain('more varied in length of shot than 4 of 4')
   expect((await film(brisk, '?within=author')).standing.shot_median_sec).toMatchObject({ n: 1, below: 0 })
   expect((await service.get(`/api/videos/${brisk}/film?within=town`)).json.message).toMatch(/author/)
 })
@@ -164,12 +164,40 @@ test('films are filtered and sorted by any measure, page by page', async () => {
 
 test('films are compared by what differs most', async () => {
   const { json } = await service.get(`/api/compare?videos=${brisk},${slow}`)
-  expect(json.films.map(({ video }: { video: { id: string } }) => video.id)).toEqual([brisk, slow])
+  const shown = json.films.map(({ video }: { video: { id: string } }) => video.id)
+  expect(shown).toEqual([brisk, slow].sort())
   const named = json.differences.map(({ measure }: { measure: string }) => measure)
   expect(named.slice(0, 6)).toContain('held_share')
-  expect(json.differences.find(({ measure }: { measure: string }) => measure === 'held_share').values).toEqual([
-    0.05, 0.9,
-  ])
+  const { values } = json.differences.find(({ measure }: { measure: string }) => measure === 'held_share')
+  expect(values[shown.indexOf(brisk)]).toBe(0.05)
+})
+
+const page = async (path: string) => {
+  const response = await fetch(service.url + path)
+  return { status: response.status, text: await response.text() }
+}
+
+test('the page of a video shows its shots, its curves, its standing, films like it and the exports', async () => {
+  const { text } = await page(`/videos/${brisk}`)
+  expect(text).toContain('aria-label="10 shots over 0:12"')
+  expect(text).toMatch(/Shot 2: 1 s to 1.5 s, 0.5 s long, after a cut/)
+  expect(text).toMatch(/aria-label="Pace: at most [\d.]+, at least [\d.]+ shots begin a second"/)
+  expect(text).toContain('shorter shots than 3 of 4')
+  expect(text).toContain(`/compare?videos=${brisk}&amp;videos=${twin}`)
+  expect(text).toContain(`/api/videos/${brisk}/timeline.otio`)
+  const fast = await page(`/videos/${mixed}`)
+  expect(fast.text).toMatch(/Too fast to read: <a href="\/frames\/[^"]+">0:05<\/a> \(24 characters/)
+  expect((await page(`/videos/${single}`)).text).toContain('It needs 3 shots, and the film has 1.')
+})
+
+test('films have a page, and a page that compares them', async () => {
+  const films = await page('/films?sort=held_share')
+  expect(films.text).toContain('5 films by how they are built')
+  expect(films.text.indexOf(slow)).toBeLessThan(films.text.indexOf(brisk))
+  const compared = await page(`/compare?videos=${brisk}&videos=${slow}`)
+  expect(compared.text).toMatch(/Held picture<\/th>\s*<td>(5 %<\/td><td>90 %|90 %<\/td><td>5 %)/)
+  expect((await page('/compare')).status).toBe(400)
+  expect((await page('/films?sort=speed')).status).toBe(400)
 })
 
 test.each([

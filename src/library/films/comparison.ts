@@ -49,6 +49,7 @@ const UNUSUAL = 0.15
 /** What is unusual about a film, most unusual first: "slower than 14 of 17". */
 export function unusualOf(standing: Partial<Record<MeasureName, Standing>>, most = 5): string[] {
   return Object.entries(standing)
+    .filter(([name]) => !measureOf(name as MeasureName).echo)
     .filter(([, { n, percentile }]) => n >= LEAST_FILMS && Math.min(percentile, 1 - percentile) <= UNUSUAL)
     .sort(([, one], [, other]) => Math.abs(other.percentile - 0.5) - Math.abs(one.percentile - 0.5))
     .slice(0, most)
@@ -56,7 +57,7 @@ export function unusualOf(standing: Partial<Record<MeasureName, Standing>>, most
 }
 
 /** Counted from the nearer end: "brighter than 3 of 4", never "brighter than 1 of 4". */
-function standingText(name: MeasureName, { n, below, same, percentile }: Standing): string {
+export function standingText(name: MeasureName, { n, below, same, percentile }: Standing): string {
   const { less, more } = measureOf(name)
   return percentile >= 0.5 ? `${more} than ${below} of ${n}` : `${less} than ${n - below - same} of ${n}`
 }

@@ -23,6 +23,8 @@ interface Measure {
   more: string
   /** What two films are alike by: how they are cut and move, or how they look. Null: by neither. */
   view: 'style' | 'look' | null
+  /** It follows another measure closely: it is not told as unusual. */
+  echo?: true
   /** Of shots: films under ten seconds are not ranked by it. */
   pace?: true
   /** Films are compared by its logarithm. */
@@ -36,9 +38,19 @@ const pace = { pace: true, log: true, floor: 0.1 } as const
 /** Every measure of a film. docs/films.md says how each is measured, and where the method is from. */
 const MEASURES = {
   duration_sec: { unit: 's', label: 'length', less: 'shorter', more: 'longer', view: null, log: true, floor: 0.1 },
-  shots: { unit: 'count', label: 'shots', less: 'fewer shots', more: 'more shots', view: null, log: true, floor: 0.1 },
+  shots: {
+    echo: true,
+    unit: 'count',
+    label: 'shots',
+    less: 'fewer shots',
+    more: 'more shots',
+    view: null,
+    log: true,
+    floor: 0.1,
+  },
   shots_a_minute: { ...pace, unit: 'per minute', label: 'shots a minute', less: 'slower', more: 'faster', view: null },
   shot_median_sec: {
+    echo: true,
     ...pace,
     unit: 's',
     label: 'median shot',
@@ -47,6 +59,7 @@ const MEASURES = {
     view: 'style',
   },
   shot_mean_sec: {
+    echo: true,
     ...pace,
     unit: 's',
     label: 'mean shot',
@@ -55,6 +68,7 @@ const MEASURES = {
     view: null,
   },
   shot_q1_sec: {
+    echo: true,
     ...pace,
     unit: 's',
     label: 'short shots (lower quartile)',
@@ -63,6 +77,7 @@ const MEASURES = {
     view: null,
   },
   shot_q3_sec: {
+    echo: true,
     ...pace,
     unit: 's',
     label: 'long shots (upper quartile)',
@@ -71,6 +86,7 @@ const MEASURES = {
     view: 'style',
   },
   longest_shot_sec: {
+    echo: true,
     ...pace,
     unit: 's',
     label: 'longest shot',
@@ -130,6 +146,7 @@ const MEASURES = {
     floor: 0.1,
   },
   motion_peak: {
+    echo: true,
     unit: 'levels per second',
     label: 'motion at its peak',
     less: 'calmer at its peak',

@@ -93,7 +93,7 @@ function tooFast({ too_fast }: PublicFilm['text']): string {
 function parts({ structure }: Pick<PublicFilm, 'structure'>, frames: readonly FrameDocument[]): string[] {
   const lines = structure.slice(0, MOST_PARTS).map(({ from_sec, to_sec, subject }) => {
     const shown = frames.find(({ t_sec }) => t_sec >= from_sec && t_sec < to_sec)
-    const caption = shown?.caption ? ` "${clip(shown.caption, 60)}"` : ''
+    const caption = shown?.caption ? `: ${clip(shown.caption, 60)}` : ''
     return `${clock(from_sec)}–${clock(to_sec)} ${subject ?? 'unknown'}${caption}`
   })
   const more = structure.length - lines.length

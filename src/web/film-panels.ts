@@ -1,0 +1,142 @@
+import { type SimilarFilm, standingText } from '../library/films/comparison.ts'
+import type { FilmGrammar } from '../library/films/films.ts'
+import { MEASURE_NAMES, type MeasureName, type Measures, measureOf } from '../library/films/measures.ts'
+import type { PublicFilm } from '../views/film.ts'
+import { type Html, html } from './html.ts'
+import { clock, counted, percent, valueLabel } from './words.ts'
+
+/** How a film is built, on pages. Every plot stretches with the page, and has its figures in words or in a table. */
+
+/** The width of all drawings. */
+export const WIDE = 1000
+
+export const round = (value: number): number => Math.round(value * 100) / 100
+
+/** A measure as people read it. */
+export function measured(name: MeasureName, measures: Measures): string {
+  const value = measures[name]
+  if (value === null) return '–'
+  const { unit } = measureOf(name)
+  if (unit === 'share') return percent(value)
+  const short = Math.round(value * (value < 10 ? 100 : 10)) / (value < 10 ? 100 : 10)
+  return unit === 's' ? `${short} s` : String(short)
+}
+
+/** The shots with their true lengths: a gradual transition is the low part between two. */
+export function shotStrip({ shots }: FilmGrammar, length: number): Html | false {
+  if (shots.length === 0) return false
+  const x = (ms: number) => round((ms / 1000 / length) * WIDE)
+  const rects = shots.map(({ fromMs, toMs, cleanFromMs, cleanToMs, transition }, n) => {
+    const told = `Shot ${n + 1}: ${sec(fromMs)} to ${sec(toMs)}, ${sec(toMs - fromMs)} long, ${wayOf(transition)}`
+    return html`<g class="shot-${n % 2 === 0 ? 'a' : 'b'}"><title>${told}</title>
+<rect x="${x(fromMs)}" y="7" width="${round(x(toMs) - x(fromMs))}" height="4"/>
+<rect x="${x(cleanFromMs)}" y="0" width="${Math.max(1, round(x(cleanToMs) - x(cleanFromMs)))}" height="18"/></g>`
+  })
+  const marks = Array.from({ length: 5 }, (_, n) => html`<span>${clock((length * n) / 4)}</span>`)
+  return html`<div class="lane"><h3>Shots</h3><svg class="shots" viewBox="0 0 ${WIDE} 18" preserveAspectRatio="none"
+role="img" aria-label="${counted(shots.length, 'shot')} over ${clock(length)}">${rects}</svg>
+<p class="scale" aria-hidden="true">${marks}</p></div>`
+}
+
+const sec = (ms: number): string => `${Math.round(ms / 10) / 100} s`
+const wayOf = (kind: string): string => (kind === 'start' ? 'the first' : `after a ${kind}`)
+
+/** Pace, motion and light over the film. */
+export function curves({ curves: { pace, motion, light, colors } }: PublicFilm): Html[] {
+  return [
+    curve('Pace', pace, 'shots begin a second'),
+    curve('Motion', motion, 'levels of change a second'),
+    curve('Light', light, 'levels of 255'),
+    colors && colorStrip(colors),
+  ].flatMap((drawn) => drawn || [])
+}
+
+const HIGH = 60
+
+function curve(label: string, values: readonly number[] | null, unit: string): Html | null {
+  if (values === null) return null
+  const greatest = Math.max(...values)
+  const top = greatest || 1
+  const points = values.map((value, n) => {
+    const [x, y] = [((n + 0.5) * WIDE) / values.length, HIGH - (value / top) * (HIGH - 2)]
+    return `${round(x)} ${round(y)}`
+  })
+  const ends = [points[0]!.split(' ')[1]!, points.at(-1)!.split(' ')[1]!]
+  const area = `M0 ${HIGH}V${ends[0]}L${points.join('L')}L${WIDE} ${ends[1]}V${HIGH}Z`
+  const told = `${label}: at most ${round(greatest)}, at least ${round(Math.min(...values))} ${unit}`
+  return html`<div class="lane curve"><h3>${label}</h3><svg viewBox="0 0 ${WIDE} ${HIGH}" preserveAspectRatio="none"
+role="img" aria-label="${told}"><title>${told}</title><path d="${area}" fill="currentColor"/></svg></div>`
+}
+
+function colorStrip(colors: readonly string[]): Html {
+  const wide = WIDE / colors.length
+  const rects = colors.map(
+    (color, n) => html`<rect x="${round(n * wide)}" y="0" width="${round(wide + 0.5)}" height="18" fill="${color}"/>`,
+  )
+  return html`<div class="lane"><h3>Colours</h3><svg viewBox="0 0 ${WIDE} 18" preserveAspectRatio="none" role="img"
+aria-label="The mean colour of each part of the film">${rects}</svg></div>`
+}
+
+/** Every measure with its place among the other films, and why one is missing. */
+export function standings({ measures, missing, standing }: PublicFilm): Html {
+  const rows = MEASURE_NAMES.map((name) => {
+    const rank = standing[name]
+    const place =
+      rank &&
+      html`<svg class="rank" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect
+x="${Math.round(rank.percentile * 96)}" y="0" width="4" height="6" fill="currentColor"/></svg>`
+    return html`<tr><th scope="row"><a href="/films?sort=${name}">${valueLabel(measureOf(name).label)}</a></th>
+<td>${measured(name, measures)}</td><td>${place}</td>
+<td class="hint">${rank ? standingText(name, rank) : (missing[name] ?? 'No other film has it.')}</td></tr>`
+  })
+  return html`<section><h2>Among the films of the library</h2><div class="table"><table class="measures standing">
+<thead><tr><th scope="col">Measure</th><th scope="col">Here</th><th scope="col">Place</th>
+<th scope="col">Stands</th></tr></thead>
+<tbody>${rows}</tbody></table></div></section>`
+}
+
+/** All shots as a table, folded. */
+export function shotTable({ shots }: FilmGrammar): Html | false {
+  if (shots.length === 0) return false
+  const share = (value: number | null) => (value === null ? '–' : percent(value))
+  const rows = shots.map(
+    ({ fromMs, toMs, transition, held, motion }, n) => html`<tr><th scope="row">${n + 1}</th><td>${sec(fromMs)}</td>
+<td>${sec(toMs - fromMs)}</td><td>${valueLabel(transition)}</td><td>${share(held)}</td><td>${
+      motion === null ? '–' : round(motion)
+    }</td></tr>`,
+  )
+  const heads = ['Shot', 'From', 'Length', 'Way in', 'Held picture', 'Motion'].map(
+    (head) => html`<th scope="col">${head}</th>`,
+  )
+  return html`<details><summary>The shots as a table</summary><div class="table"><table class="measures"><thead><tr>
+${heads}</tr></thead><tbody>${rows}</tbody></table></div></details>`
+}
+
+/** Films that are built alike, each with the reasons. */
+export function similarPanel(id: string, similar: readonly SimilarFilm[]): Html | false {
+  if (similar.length === 0) return false
+  const items = similar.map(({ film, why }) => {
+    const reasons = why.map((name) => `${measureOf(name).label} ${measured(name, film.measures)}`).join(', ')
+    return html`<li><a href="/videos/${film.id}">${film.title}</a> <span class="hint">${reasons} ·
+<a href="/compare?videos=${id}&amp;videos=${film.id}">Compare</a></span></li>`
+  })
+  return html`<section><h2>Built like it</h2><ol class="films">${items}</ol></section>`
+}
+
+const EXPORTS = [
+  ['otio', 'DaVinci Resolve', 'OpenTimelineIO'],
+  ['xml', 'Premiere Pro', 'XML'],
+  ['fcpxml', 'Final Cut Pro', 'FCPXML'],
+  ['edl', 'Avid and others', 'EDL'],
+  ['csv', 'a spreadsheet', 'shot list'],
+] as const
+
+/** The timeline for each editing program. */
+export function exportsPanel(id: string): Html {
+  return html`<section><h2>Take the shots along</h2><ul class="facts">${EXPORTS.map(
+    ([form, program, name]) =>
+      html`<li><a href="/api/videos/${id}/timeline.${form}" download>For ${program} <span class="hint">${
+        name
+      }</span></a></li>`,
+  )}</ul></section>`
+}
