@@ -16,6 +16,7 @@ import type { ReadDeps } from './library-read.ts'
 import { type MediaDeps, mediaEndpoints } from './media.ts'
 import { oembedEndpoints } from './oembed.ts'
 import { searchEndpoints } from './search.ts'
+import { sequenceEndpoint } from './sequences.ts'
 import { sharedBoardEndpoints } from './shared-boards.ts'
 import { type SubmitDeps, submitEndpoints } from './submit-video.ts'
 import { techniqueEndpoints } from './techniques.ts'
@@ -40,6 +41,7 @@ export const LIBRARY_ENDPOINTS: readonly Endpoint<ReadDeps & FilmDeps & { db: Db
   ...videoEndpoints,
   filmTimelineEndpoint,
   ...filmEndpoints,
+  sequenceEndpoint,
   ...techniqueEndpoints,
   ...brandEndpoints,
   ...oembedEndpoints,

@@ -12,13 +12,15 @@ import { pinTools } from './tools/pins.ts'
 import { report } from './tools/report.ts'
 import { saveTools } from './tools/saves.ts'
 import { searchLibrary } from './tools/search-library.ts'
+import { findSequences } from './tools/sequences.ts'
 import { listTechniques } from './tools/techniques.ts'
 
 export const INSTRUCTIONS = `\
 A library of annotated frames from launch and product videos. Ask search_frames in plain words, such as \
 "dark terminal with a command". search_library looks everywhere at once, browse_frames filters without words, \
 get_video_frames shows a video or a part of it, find_similar_frames goes on from a frame, list_techniques names the \
-moves. describe_film tells how a video is built, compare_films and find_films set it beside others.
+moves. describe_film tells how a video is built, compare_films and find_films set it beside \
+others, find_sequences finds what follows what.
 The text of a result has each frame's id, time and caption, then its image URL. Cite a frame by its image URL. It is \
 taken wherever an id is.
 structuredContent has the same as data: frames with id, t_sec, subject, technique, caption and image_url, and their \
@@ -35,6 +37,7 @@ export function createTools(wired: Omit<LibraryToolDeps, 'advisor'> & AccountToo
     ...frameTools(deps),
     listTechniques(deps),
     ...filmTools(deps),
+    findSequences(deps),
     ...saveTools(deps),
     ...boardTools(deps),
     ...pinTools(deps),

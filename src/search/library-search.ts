@@ -265,6 +265,49 @@ export interface CursorPage<T> {
   next: string | null
 }
 
+/** A step of a sequence: what its frames must have, and how far it may be from the step before. */
+export interface SequenceStep {
+  filters: FrameFilters
+  /** Words that its frames must have. */
+  q: string
+  gap: Gap
+}
+
+/** Seconds from the end of the step before to the beginning of this one. `next`: the frame that follows it. */
+export interface Gap {
+  from: number
+  to: number
+  next?: boolean
+}
+
+export interface SequenceQuery {
+  /** Two to five. The gap of the first does not count. */
+  steps: readonly SequenceStep[]
+  /** The longest that the whole may be, seconds. */
+  span: number
+  /** Of the films. */
+  author?: string | undefined
+  platform?: string | undefined
+  perFilm: number
+  limit: number
+  after?: string | undefined
+}
+
+export interface FoundSequence {
+  videoId: string
+  /** One for each step, with its first frame. */
+  steps: readonly { frameId: string; from: number; to: number; gap: number | null }[]
+}
+
+export interface SequencePage {
+  sequences: FoundSequence[]
+  /** Films that have every step somewhere, as far as they were looked at. */
+  films: number
+  /** Of their frames, those that have no value of an attribute that is asked for. */
+  unknown: number
+  next: string | null
+}
+
 export interface LibrarySearch {
   readonly engine: 'postgres' | 'meilisearch'
   /** Changes whenever a result may change. Cheap, because ETags are made from it. Save counts enter in batches. */
@@ -316,6 +359,8 @@ export interface LibrarySearch {
     platform?: Platform | undefined
   }): Promise<CursorPage<VideoDocument>>
   brands(query: { after: string | undefined; limit: number }): Promise<CursorPage<BrandDocument>>
+  /** One thing after another in a film, newest films first. */
+  sequences(query: SequenceQuery): Promise<SequencePage>
   /** The whole vocabulary, by slug. */
   techniques(): Promise<TechniqueDocument[]>
 }

@@ -40,7 +40,8 @@ test('the document is valid OpenAPI 3.1', async () => {
 const OPERATION_IDS = `
 addTechnique callToolServer cancelVideo checkLiveness checkReadiness compareFilms correctFrame createBoard createWebhook
 deleteBoard deleteVideo deleteWebhook dismissTechniqueSuggestion endShare exportBoard exportBoards exportSavedFrames
-findSimilarFrames getAnalyticsActivity getAnalyticsModel getAnalyticsSaves getAnalyticsSearches getAnalyticsStages
+findSequences findSimilarFrames
+getAnalyticsActivity getAnalyticsModel getAnalyticsSaves getAnalyticsSearches getAnalyticsStages
 getAnalyticsVideos getAsyncApiDocument getBoard getBoardTimeline
 getDeadEvent getEventSchema getFilm getFrame getImage getLlmsText
 getOpenApiDocument getSharedBoard getVideo getVideoStatus getVideoTimeline getWebhook getWebhookDelivery

@@ -38,7 +38,7 @@ test('the interface names every event, scope, error and value', () => {
 
 test('the page for agents names every tool', () => {
   const tools = createTools({} as Parameters<typeof createTools>[0]).map(({ name }) => `\`${name}\``)
-  expect(new Set(tools).size).toBe(21)
+  expect(new Set(tools).size).toBe(22)
   expect(missingIn('docs/mcp.md', tools)).toEqual([])
 })
 

@@ -76,7 +76,7 @@ describe.each<[string, Connect, string]>([
     const agent = await connect(service.mcp, bearer)
     expect(agent.version).toBe(version)
     const { tools } = ListToolsResultSchema.parse(await agent.list())
-    expect(tools).toHaveLength(20)
+    expect(tools).toHaveLength(21)
 
     const call = succeeding(agent)
     const intros = await call('search_frames', {
@@ -179,7 +179,7 @@ describe.each<[string, Connect, string]>([
 
   test('reads without a key', async () => {
     const agent = await connect(service.mcp, {})
-    expect(ListToolsResultSchema.parse(await agent.list()).tools).toHaveLength(9)
+    expect(ListToolsResultSchema.parse(await agent.list()).tools).toHaveLength(10)
     const found = CallToolResultSchema.parse(await agent.call('browse_frames', { limit: 3 }))
     expect(found.content).toHaveLength(4)
     await agent.close()

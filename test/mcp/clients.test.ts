@@ -46,8 +46,8 @@ test('every ready configuration reaches the tools, with a key and without', asyn
   const { bearer } = await service.keyOf('pro')
   const key = bearer.authorization.replace('Bearer ', '')
   for (const [given, tools] of [
-    [key, 20],
-    [undefined, 9],
+    [key, 21],
+    [undefined, 10],
   ] as const) {
     const configurations = clientConfigurations(service.url, given)
     expect(configurations.map((configuration) => configuration.id).sort()).toEqual(Object.keys(READ).sort())

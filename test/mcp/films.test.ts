@@ -73,3 +73,15 @@ test.each([
   expect(answer.isError).toBe(true)
   expect(answer.text).toMatch(said)
 })
+
+test('find_sequences tells where one thing follows another, with both pictures', async () => {
+  const steps = [{ subject: 'presenter' }, { subject: ['ui'], within_sec: 1 }]
+  const { text, structuredContent } = await library.call('find_sequences', { steps })
+  expect(structuredContent.sequences[0]).toMatchObject({ video_id: long, steps: [{ gap_sec: null }, { gap_sec: 0 }] })
+  expect(text).toMatch(/^\d sequences? among \d films? with these steps/)
+  expect(text.match(/https?:\S+\.webp/g)!.length).toBeGreaterThanOrEqual(2)
+  const none = await library.call('find_sequences', { steps: [{ query: 'walrus' }, { subject: 'ui' }] })
+  expect(none.text).toMatch(/No film has every step/)
+  const wrong = await library.call('find_sequences', { steps: [{ mood: 'dark' }, { subject: 'ui' }] })
+  expect(wrong.text).toMatch(/no filter mood; subject/)
+})

@@ -14,6 +14,7 @@ export const OPEN = [
   'describe_film',
   'compare_films',
   'find_films',
+  'find_sequences',
 ]
 export const ACCOUNT = [
   'list_saves',

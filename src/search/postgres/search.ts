@@ -18,6 +18,7 @@ import {
 import { findFrames } from './frames.ts'
 import { searchGroups } from './groups.ts'
 import { openCommon } from './selectivity.ts'
+import { findSequences } from './sequences.ts'
 import { findSimilar } from './similar.ts'
 import { inSnapshot, rowsOf } from './tables.ts'
 import { readSenses } from './words.ts'
@@ -82,6 +83,10 @@ export function openPostgresSearch(
     video: (id) => findVideo(db, id),
     videos: (query) => loadVideos(db, query),
     brands: (query) => loadBrands(db, query),
+    async sequences(query) {
+      const steps = await Promise.all(query.steps.map((step) => withCurrentSlugs(step, techniques)))
+      return findSequences(readModel, { ...query, steps }, await techniqueWords())
+    },
     techniques,
   }
 }

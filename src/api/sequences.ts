@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { cachedRead } from '../http/endpoint.ts'
+import { readSequences, Sequence, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
+import { afterParameter, listLimit, type ReadDeps } from './library-read.ts'
+import { nextCursor } from './paging.ts'
+
+export const sequenceEndpoint = cachedRead(
+  {
+    id: 'findSequences',
+    method: 'get',
+    path: '/api/sequences',
+    tag: 'Films',
+    summary: 'One thing after another in a film: a text card that leads into a screen',
+    parameters: { ...sequenceParameters, limit: listLimit(20, 60), after: afterParameter },
+    answer: z
+      .strictObject({
+        sequences: z.array(Sequence),
+        films: z.int().describe('Films with every step somewhere, as far as they were looked at.'),
+        unknown: z
+          .int()
+          .describe('Frames of these films without a value that is asked for: they could hide an answer.'),
+        next: nextCursor,
+      })
+      .meta({ id: 'SequencesAnswer' }),
+    // A call looks at the frames of up to 600 films.
+    cost: { points: 5 },
+  },
+  async ({ search, publicUrl }: ReadDeps, { query: { limit = 20, after, ...query } }) =>
+    readSequences(search, publicUrl, toSequenceQuery(query, { limit, after })),
+)

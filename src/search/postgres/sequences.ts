@@ -1,0 +1,165 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { invalid } from '../../errors.ts'
+import type { FoundSequence, SequencePage, SequenceQuery } from '../library-search.ts'
+import { type Moment, matchesIn } from '../sequences.ts'
+import type { NamedWords } from '../text/named-words.ts'
+import { readQuestion } from '../text/question.ts'
+import { askedOf, isAsked, type ReadModel } from './frames.ts'
+import { wholeSet } from './match-set.ts'
+import { DOCUMENTS, ENTRIES, FRAMES, inSnapshot, rowsOf, type Snapshot } from './tables.ts'
+import { storable, whereOf } from './where.ts'
+import { readSenses } from './words.ts'
+
+/** Films looked at together, and in one call: where few have the steps near each other, the rest needs a next call. */
+const FILMS_AT_ONCE = 40
+const MOST_FILMS = 600
+
+/** The films that have every step in its order, newest first. */
+export async function findSequences(
+  readModel: ReadModel,
+  query: SequenceQuery,
+  techniques: NamedWords,
+): Promise<SequencePage> {
+  const common = await readModel.common()
+  return inSnapshot(readModel.pool, async (reads) => {
+    const wheres: SQL[] = []
+    for (const { filters, q } of query.steps) {
+      if (q === '') wheres.push(whereOf(filters))
+      else {
+        const question = readQuestion(q, techniques)
+        const senses = (await readSenses(reads, question.wanted, ['frames']))('frames')
+        const asked = askedOf(filters, question, senses, common)
+        // Every word counts: a step with a word that the library does not have is nowhere.
+        wheres.push(isAsked(asked) && asked.found.length === senses.length ? wholeSet(asked).where : sql`false`)
+      }
+    }
+    return collect(reads, query, wheres)
+  })
+}
+
+/** The newest film that was not looked at yet is behind it. */
+const Place = z.tuple([z.number(), z.string()])
+type Place = z.output<typeof Place>
+
+async function collect(reads: Snapshot, query: SequenceQuery, wheres: readonly SQL[]): Promise<SequencePage> {
+  const sequences: FoundSequence[] = []
+  let [place, films, unknown] = [query.after === undefined ? undefined : readPlace(query.after), 0, 0]
+  for (;;) {
+    const candidates = await findCandidates(reads, query, wheres, place)
+    const moments = await loadMoments(reads, query, wheres, candidates)
+    for (const { id, added } of candidates) {
+      films++
+      place = [Number(added), id]
+      const { frames, notKnown } = moments.get(id)!
+      unknown += notKnown
+      for (const match of matchesIn(frames, query)) {
+        const steps = match.map(({ first, from, to }, n) => ({
+          ...{ frameId: frames[first]!.id, from, to },
+          gap: n === 0 ? null : Math.round((from - match[n - 1]!.to) * 1000) / 1000,
+        }))
+        sequences.push({ videoId: id, steps })
+      }
+      if (sequences.length >= query.limit) return { sequences, films, unknown, next: writePlace(place) }
+    }
+    if (candidates.length < FILMS_AT_ONCE) return { sequences, films, unknown, next: null }
+    if (films >= MOST_FILMS) return { sequences, films, unknown, next: writePlace(place!) }
+  }
+}
+
+interface Candidate {
+  id: string
+  added: string
+}
+
+/** The newest films that have every step somewhere. */
+function findCandidates(
+  reads: Snapshot,
+  { author, platform }: SequenceQuery,
+  wheres: readonly SQL[],
+  place: Place | undefined,
+): Promise<Candidate[]> {
+  const conditions = [
+    sql`e.kind = 'videos'`,
+    ...(author === undefined ? [] : [sql`e.author = ${storable([author])[0] ?? ''}`]),
+    ...(platform === undefined ? [] : [sql`e.platform = ${platform}`]),
+    ...(place ? [sql`(e.added_ms < ${place[0]} or (e.added_ms = ${place[0]} and e.id > ${place[1]}))`] : []),
+    ...wheres.map((where) => sql`exists (select from ${FRAMES} where video_id = e.id and (${where}))`),
+  ]
+  return rowsOf<Candidate>(
+    reads,
+    sql`select e.id, e.added_ms as added from ${ENTRIES} e where ${sql.join(conditions, sql` and `)}
+         order by e.added_ms desc, e.id limit ${FILMS_AT_ONCE}`,
+  )
+}
+
+interface MomentRow {
+  id: string
+  video_id: string
+  t_ms: number
+  kind: string
+  shot: [number, number] | null
+  meets: boolean[]
+  unknown: boolean
+}
+
+/** Their frames in order of time, each with the time it stands for. */
+async function loadMoments(
+  reads: Snapshot,
+  { steps }: SequenceQuery,
+  wheres: readonly SQL[],
+  candidates: readonly Candidate[],
+): Promise<Map<string, { frames: Moment[]; notKnown: number }>> {
+  const ids = candidates.map(({ id }) => id)
+  const meets = wheres.map((where) => sql`((${where}) is true)`)
+  const rows = await rowsOf<MomentRow>(
+    reads,
+    sql`select f.id, f.video_id, f.t_ms, f.kind, d.doc->'shot_sec' as shot, f.meets, f.unknown
+          from (select *, array[${sql.join(meets, sql`, `)}] as meets, ${unknownOf(steps)} as unknown
+                  from ${FRAMES} where video_id = any(${sql.param(ids)}::text[])) f
+          join ${DOCUMENTS} d on d.kind = 'frames' and d.id = f.id
+         order by f.video_id, f.t_ms`,
+  )
+  const byFilm = Map.groupBy(rows, ({ video_id }) => video_id)
+  return new Map(
+    ids.map((id) => {
+      const all = byFilm.get(id) ?? []
+      return [id, { frames: all.map((_, n) => toMoment(all, n)), notKnown: all.filter((row) => row.unknown).length }]
+    }),
+  )
+}
+
+const COLUMNS = ['subject', 'surface', 'shot', 'technique', 'zone'] as const
+
+/** Whether a frame has no value of an attribute that a step asks for. */
+function unknownOf(steps: SequenceQuery['steps']): SQL {
+  const asked = COLUMNS.filter((column) => steps.some(({ filters }) => (filters[column]?.length ?? 0) > 0))
+  return asked.length === 0 ? sql`false` : sql.raw(`(${asked.map((column) => `${column} is null`).join(' or ')})`)
+}
+
+/** The first frame of a shot stands from the shot's beginning; each until the next, or until its shot ends. */
+function toMoment(rows: readonly MomentRow[], n: number): Moment {
+  const { id, shot, meets } = rows[n]!
+  const next = rows[n + 1]
+  const from = beginningOf(rows, n)
+  const isLastOfShot = !next || next.shot?.[0] !== shot?.[0]
+  const end = next ? beginningOf(rows, n + 1) : Number.POSITIVE_INFINITY
+  const to = isLastOfShot && shot ? Math.min(shot[1], end) : end
+  return { id, from, to: Number.isFinite(to) ? Math.max(from, to) : from, meets }
+}
+
+function beginningOf(rows: readonly MomentRow[], n: number): number {
+  const { t_ms, shot } = rows[n]!
+  const isFirst = n === 0 || rows[n - 1]!.shot?.[0] !== shot?.[0]
+  return isFirst && shot ? Math.min(shot[0], t_ms / 1000) : t_ms / 1000
+}
+
+const writePlace = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')
+
+function readPlace(cursor: string): Place {
+  try {
+    return Place.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
+  } catch {
+    throw invalid('after', 'is no cursor of this list: pass `next` of the page before')
+  }
+}

@@ -1,0 +1,97 @@
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { videos } from '../../src/db/schema/videos.ts'
+import { type SeedVideo, seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let tight: string
+let loose: string
+beforeAll(async () => {
+  service = await openService({ worker: true })
+  const seed = async (n: number, given: SeedVideo) => {
+    const addedAt = new Date(Date.UTC(2026, 0, 1, 0, n))
+    const { id } = await seedVideo(service.stores.db, { durationSec: 30, addedAt, ...given })
+    const shots = [0, 5, 10, 20].map((from, at) => ({
+      ...{ startMs: from * 1000, endMs: [5, 10, 20, 30][at]! * 1000, transition: at === 0 ? 'start' : 'cut' },
+    }))
+    await service.stores.db.update(videos).set({ shots }).where(eq(videos.id, id))
+    return id
+  }
+  tight = await seed(1, {
+    author: 'Atlas',
+    frames: [
+      { tSec: 2, subject: 'text-card', tone: 'dark', caption: 'Ship it' },
+      { tSec: 4, subject: 'text-card', tone: 'dark' },
+      { tSec: 7, subject: 'ui', surface: 'screen-recording', caption: 'a sign up form' },
+      { tSec: 12, subject: 'logo', surface: 'slide' },
+    ],
+  })
+  loose = await seed(2, {
+    author: 'Relay',
+    frames: [
+      { tSec: 1, subject: 'text-card', tone: 'bright' },
+      { tSec: 8, subject: 'presenter', surface: 'camera' },
+      { tSec: 15, subject: null },
+      { tSec: 22, subject: 'ui', surface: 'screen-recording' },
+    ],
+  })
+  await seed(3, {
+    frames: [
+      { tSec: 2, subject: 'ui', surface: 'screen-recording' },
+      { tSec: 7, subject: 'text-card' },
+    ],
+  })
+  await service.drain()
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+async function found(seq: string, more = '') {
+  const { status, json } = await service.get(`/api/sequences?seq=${encodeURIComponent(seq)}${more}`)
+  expect({ status, json }).toMatchObject({ status: 200 })
+  return json
+}
+const ids = (answer: { sequences: { video_id: string }[] }) => answer.sequences.map(({ video_id }) => video_id)
+
+test('a text card that leads into a screen: both pictures, their times, and what lies between', async () => {
+  const answer = await found('subject.text-card~3s~surface.screen-recording')
+  expect(ids(answer)).toEqual([tight])
+  expect(answer).toMatchObject({ films: 3, next: null, unknown: 5 })
+  const [card, screen] = answer.sequences[0].steps
+  // Two frames of the card are one stretch, to the end of their shot; the screen stands from its shot's beginning.
+  expect(card).toMatchObject({ from_sec: 0, to_sec: 5, gap_sec: null, frame: { t_sec: 2, caption: 'Ship it' } })
+  expect(screen).toMatchObject({ from_sec: 5, to_sec: 10, gap_sec: 0, frame: { t_sec: 7 } })
+  expect(answer.sequences[0].length_sec).toBe(10)
+})
+
+test('a longer gap, any gap, the next frame, other values, words, filters of the film', async () => {
+  expect(ids(await found('subject.text-card~15s~surface.screen-recording'))).toEqual([loose, tight])
+  expect(ids(await found('subject.text-card~any~surface.screen-recording', '&author=Atlas'))).toEqual([tight])
+  expect(ids(await found('subject.text-card~5s-20s~subject.ui'))).toEqual([loose])
+  expect(ids(await found('subject.text-card~next~subject.ui!presenter'))).toEqual([loose, tight])
+  expect(ids(await found('subject.text-card,tone.dark~q.sign up'))).toEqual([tight])
+  expect(ids(await found('subject.text-card~subject.ui~subject.logo'))).toEqual([tight])
+  expect(ids(await found('subject.text-card~any~subject.ui', '&span=12'))).toEqual([tight])
+  expect(ids(await found('subject.crowd~subject.ui'))).toEqual([])
+  const first = await found('subject.text-card~15s~subject.ui', '&limit=1')
+  expect(ids(first)).toEqual([loose])
+  expect(ids(await found('subject.text-card~15s~subject.ui', `&limit=1&after=${first.next}`))).toEqual([tight])
+})
+
+test.each([
+  ['', /is no step; an example/],
+  ['subject.ui', /1 of two to 5/],
+  [Array.from({ length: 6 }, () => 'tone.dark').join('~'), /6 of two to 5/],
+  ['subject.ui~3600s~tone.dark', /longer than 600 seconds/],
+  ['subject.ui~5s-2s~tone.dark', /ends before it begins/],
+  ['subject.ui~3s', /ends with what lies between/],
+  ['3s~subject.ui', /between two steps/],
+  ['subject.card~subject.ui', /text-card/],
+  ['mood.dark~subject.ui', /no filter mood; subject, surface/],
+  ['dark~subject.ui', /no step/],
+  ['subject.ui,subject.logo~tone.dark', /join its values by !/],
+])('seq=%s is refused with what is possible', async (seq, said) => {
+  const { status, json } = await service.get(`/api/sequences?seq=${encodeURIComponent(seq)}`)
+  expect(status).toBe(400)
+  expect(json.message).toMatch(said)
+})
