@@ -7,6 +7,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   search: () => import('./search.ts'),
   'cold-search': () => import('./cold-search.ts'),
   relevance: () => import('./relevance.ts'),
+  cost: () => import('./cost.ts'),
   starve: () => import('./starve.ts'),
   events: () => import('./events.ts'),
   seed: () => import('./seed.ts'),

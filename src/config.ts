@@ -65,6 +65,7 @@ const Env = z.object({
   VISION_BUILDS: z.enum(['0', '1'], 'must be 0 or 1').default('0'),
   VISION_BUDGET_VIDEO: z.coerce.number().positive().optional(),
   VISION_BUDGET_DAY: z.coerce.number().positive().optional(),
+  READS: z.enum(['open', 'members'], 'must be open or members').default('open'),
   SMTP_URL: z
     .string()
     .regex(/^smtps?:\/\//, 'must begin with smtp:// or smtps://')
@@ -146,6 +147,8 @@ export interface Config {
   /** For backups in a bucket: its own settings, or those of the media store. */
   backupS3: S3Access | undefined
   vision: VisionConfig | undefined
+  /** Who may read: everyone, or those with a key or a session. */
+  reads: 'open' | 'members'
   smtpUrl: string | undefined
   /** The plan of new accounts. */
   defaultPlan: Plan
@@ -231,6 +234,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
             budgetPerDay: e.VISION_BUDGET_DAY,
           }
         : undefined,
+    reads: e.READS,
     smtpUrl: e.SMTP_URL,
     defaultPlan: e.DEFAULT_PLAN ?? 'pro',
     signup: signupOf(e),

@@ -112,7 +112,7 @@ async function selectBare(pool: pg.Pool, rows: Rows): Promise<Buffer> {
   return Buffer.from(JSON.stringify(found.rows))
 }
 
-async function askChild<T>(child: ChildProcess, message: object): Promise<T> {
+export async function askChild<T>(child: ChildProcess, message: object): Promise<T> {
   const answer = once(child, 'message')
   child.send(message)
   return (await answer)[0] as T
@@ -183,7 +183,7 @@ function rowsOf(text: string): Rows {
   ]
 }
 
-async function postmasterOf(db: Db): Promise<number> {
+export async function postmasterOf(db: Db): Promise<number> {
   const { rows } = await db.execute(sql`select pg_backend_pid() as pid`)
   return parentOf(Number((rows[0] as { pid: number }).pid))
 }
@@ -195,7 +195,7 @@ const statOf = (pid: number | string): string[] =>
 const parentOf = (pid: number | string): number => Number(statOf(pid)[1])
 
 /** CPU time of a server and its processes, those that have ended included. */
-function postgresCpuMs(postmaster: number): number {
+export function postgresCpuMs(postmaster: number): number {
   const ticks = statOf(postmaster)
   let ms = ticks.slice(11, 15).reduce((sum, tick) => sum + Number(tick) * 10, 0)
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {

@@ -73,6 +73,8 @@ export const eventConsumerEndpoints = [
       parameters: {},
       answer: z.strictObject({ consumers: z.array(Consumer) }),
       scope: 'events:read',
+      // Up to 100,000 unread events are counted for each.
+      cost: { points: 8 },
     },
     async ({ db }: ConsumerDeps) => ({ consumers: await listConsumerLag(db) }),
   ),

@@ -139,7 +139,7 @@ export const frameEndpoints = [
       if (!hits) throw notFound('frame')
       return { frames: hits.map((hit) => toHit(hit, (document) => toFrame(document, publicUrl))) }
     },
-    { check: checkId('frame') },
+    { check: checkId('frame'), coldPoints: () => POINTS.similar },
   ),
 
   endpoint(

@@ -2,9 +2,11 @@ import { z } from 'zod'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../errors.ts'
 import { cachedRead, endpoint, LOCATION } from '../http/endpoint.ts'
+import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { adoptProposals, dismissSuggestion, listSuggestions } from '../library/frames/technique-suggestions.ts'
 import {
   addTechnique,
+  countFramesOf,
   describeTechnique,
   MAX_TECHNIQUE,
   mergeTechnique,
@@ -117,7 +119,8 @@ const vocabulary = [
       scope: 'library:write',
       errors: [404, 409],
     },
-    async ({ db }: { db: Db }, { params, body }) => {
+    async ({ db }: { db: Db }, { params, body, charge }) => {
+      if (body.slug !== undefined) await charge(pointsForItems(await countFramesOf(db, params.slug)) - POINTS.write)
       const row = await patchTechnique(db, params.slug, body)
       if (!row) throw new AppError('invalid_request', 'The technique has these values already. Send one that differs.')
       await adoptProposals(db)
@@ -138,9 +141,10 @@ const vocabulary = [
       scope: 'library:write',
       errors: [404, 409],
     },
-    async ({ db }: { db: Db }, { params, body }) => ({
-      technique: describeTechnique(await mergeTechnique(db, params.slug, body.into)),
-    }),
+    async ({ db }: { db: Db }, { params, body, charge }) => {
+      await charge(pointsForItems(await countFramesOf(db, params.slug)) - POINTS.write)
+      return { technique: describeTechnique(await mergeTechnique(db, params.slug, body.into)) }
+    },
   ),
 ]
 

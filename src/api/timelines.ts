@@ -3,7 +3,7 @@ import type { Db } from '../db/client.ts'
 import { notFound } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
-import { findBoard, loadFoundBoard } from '../library/collections/boards.ts'
+import { boardSize, findBoard, loadFoundBoard } from '../library/collections/boards.ts'
 import { loadFilms } from '../library/videos/films.ts'
 import { toBoardWithItems } from '../views/collections.ts'
 import { toFrame } from '../views/frame.ts'
@@ -72,8 +72,8 @@ export const boardTimelineEndpoint = endpoint(
     const form = parseForm(params.format, query)
     const found = await findBoard(deps.db, boardOf(input))
     hold('longAnswers')
+    await charge(POINTS.search + pointsForItems(await boardSize(deps.db, boardOf(input))) - POINTS.read)
     const stored = await loadFoundBoard(deps.db, found)
-    await charge(pointsForItems(stored.pins.length) - POINTS.read)
     const board = await toBoardWithItems(deps, stored)
     const films = await loadFilms(deps.db, [...new Set(board.items.map(({ video_id }) => video_id))])
     send(res, board.id, form, writeTimeline(boardTimeline(board, films, query), form, query))

@@ -3,6 +3,7 @@ import type { Db } from '../db/client.ts'
 import type { VideoRow } from '../db/schema/videos.ts'
 import { notFound } from '../errors.ts'
 import { cachedRead, endpoint } from '../http/endpoint.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
 import { cancelVideo, deleteVideo, retryVideo } from '../library/videos/lifecycle.ts'
 import { explainFrames, reportVideo, type VideoReport } from '../library/videos/video-status.ts'
 import { toShownAddress } from '../video/source/shown-address.ts'
@@ -175,7 +176,7 @@ const openReads = [
       if (!documents) throw notFound('video')
       return { frames: documents.map(viewOf(publicUrl, query)) }
     }),
-    { check: checkId('video'), perRequest: isDebug },
+    { check: checkId('video'), perRequest: isDebug, coldPoints: () => POINTS.read },
   ),
 ]
 

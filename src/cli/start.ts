@@ -110,7 +110,10 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   parts.push(['run file', async () => rmSync(join(config.dataDir, 'run.json'), { force: true })])
 
   say(`The service runs at ${url} (log: ${nearby(join(config.dataDir, 'service.log'))})`)
-  if (!isLoopback(host)) say(`Other machines can reach it on ${host ?? 'every interface'}. ${KEEP_LOCAL}`)
+  if (!isLoopback(host)) {
+    say(`Other machines can reach it on ${host ?? 'every interface'}. ${KEEP_LOCAL}`)
+    if (config.reads === 'open') say('Everyone there can read the library. READS=members asks for a key or a session.')
+  }
   await addSamples({ db, store: openMediaStore(config), config }, signal)
   if (signal.aborted) return
   say(welcome(url, join(config.dataDir, 'operator-key'), await operatorLink(db, { config, host })))

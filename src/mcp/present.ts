@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { toImageKey } from '../media/image-name.ts'
+import { imageKeyOf } from '../media/image-name.ts'
 import type { ShownFrame } from '../search/library-search.ts'
 import type { ImageLink } from './tool.ts'
 
@@ -183,7 +183,7 @@ export async function loadThumbs(
   const images: { data: string; mimeType: string }[] = []
   let [size, left] = [0, 0]
   for (const frame of frames.slice(0, wanted)) {
-    const key = toImageKey(frame.thumb_path.replace('/media/', ''))
+    const key = imageKeyOf(frame.thumb_path)
     const image = key && (await readImage(key))
     if (!image) continue
     const data = image.toString('base64')

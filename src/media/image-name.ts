@@ -31,6 +31,12 @@ export function toImageKey(name: string): string | undefined {
   return match ? `frames/${match[1]}/${match[2]}-${match[3]}${match[4] ?? ''}.webp` : undefined
 }
 
+/** The media-store key of an image by its path, signed or not; undefined for any other path. */
+export function imageKeyOf(path: string): string | undefined {
+  const [plain = ''] = path.split('?')
+  return toImageKey(plain.replace('/media/', ''))
+}
+
 /** The public name of an image, by its media-store key. */
 export function toImageName(key: string): string {
   return key.slice('frames/'.length).replace('/', '-')

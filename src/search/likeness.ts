@@ -7,16 +7,40 @@ import { isCharacter, lexemesOf, tokenize } from './text/tokens.ts'
 const ATTRIBUTES = ['subject', 'surface', 'shot', 'technique', 'zone', 'tone'] as const
 const TEXTS = ['caption', 'composition', 'steal', 'on_screen_text'] as const
 
+const WORDS_WEIGHT = 0.15
+
 /** 0–1: palette 0.35, picture structure (difference hash) 0.25, attributes 0.25, words 0.15. */
 export function frameLikeness(one: FrameDocument, other: FrameDocument): number {
-  const structure = Math.max(0, 1 - hammingDistance(one.phash, other.phash) / 32)
-  return (
-    0.35 * paletteLikeness(one, other) +
-    0.25 * structure +
-    0.25 * sharedAttributes(one, other) +
-    0.15 * sharedWords(one, other)
-  )
+  return likenessBesideWords(one, other) + WORDS_WEIGHT * sharedWords(wordsOf(one), other)
 }
+
+function likenessBesideWords(one: FrameDocument, other: FrameDocument): number {
+  const structure = Math.max(0, 1 - hammingDistance(one.phash, other.phash) / 32)
+  return 0.35 * paletteLikeness(one, other) + 0.25 * structure + 0.25 * sharedAttributes(one, other)
+}
+
+/**
+ * The `count` frames that are most like one, with their likeness. Words are the dearest part, so they are compared only
+ * where the rest leaves a frame a chance.
+ */
+export function mostAlike(
+  one: FrameDocument,
+  others: readonly FrameDocument[],
+  count: number,
+): { document: FrameDocument; likeness: number }[] {
+  const words = wordsOf(one)
+  const rough = others.map((document) => ({ document, likeness: likenessBesideWords(one, document) }))
+  rough.sort((a, b) => b.likeness - a.likeness)
+  // A likeness is compared by what is shown of it.
+  const least = (rough[count - 1]?.likeness ?? 0) - ROUNDING
+  const chances = rough.filter(({ likeness }, n) => n < count || likeness + WORDS_WEIGHT >= least)
+  return chances.map(({ document, likeness }) => ({
+    document,
+    likeness: likeness + WORDS_WEIGHT * sharedWords(words, document),
+  }))
+}
+
+const ROUNDING = 0.001
 
 function sharedAttributes(one: FrameDocument, other: FrameDocument): number {
   let known = 0
@@ -29,8 +53,7 @@ function sharedAttributes(one: FrameDocument, other: FrameDocument): number {
   return known > 0 ? same / known : 0
 }
 
-function sharedWords(one: FrameDocument, other: FrameDocument): number {
-  const a = wordsOf(one)
+function sharedWords(a: ReadonlySet<string>, other: FrameDocument): number {
   const b = wordsOf(other)
   let both = 0
   for (const word of a) if (b.has(word)) both++

@@ -24,7 +24,7 @@ import type { Logger } from '../logger.ts'
 import { mcpRouter } from '../mcp/route.ts'
 import { createToolServer, createTools } from '../mcp/server.ts'
 import type { Tool } from '../mcp/tool.ts'
-import { toImageKey } from '../media/image-name.ts'
+import { imageKeyOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import type { Mailer } from '../outbound/mailer.ts'
@@ -35,6 +35,7 @@ import { findPasted, findSource } from '../video/source/source.ts'
 import type { Asker } from '../vocabulary.ts'
 import { docsPageRouter } from '../web/docs-page.ts'
 import { openPages, type PagesDeps } from '../web/pages.ts'
+import { membersOnly, openPictureSigner, withSignedPictures } from './members-only.ts'
 import { OPERATIONS } from './operations.ts'
 
 /** The parts that an application shares with its process. */
@@ -57,6 +58,8 @@ export interface AppOverrides {
   /** Wraps or replaces the search that production would use. */
   search?: (search: LibrarySearch) => LibrarySearch
   readImage?: MediaStore['get']
+  /** Wraps the limits, to see what a request takes. */
+  limits?: (limits: RateLimits) => RateLimits
   mailer?: Mailer
   /** Prints sign-in links when there is no mail server. */
   printLink?: (line: string) => void
@@ -83,12 +86,15 @@ const PAGE_CACHE_BYTES = 48 * 1024 * 1024
 
 /** Wires the whole HTTP application: API, tool server and pages over one edge, one search and one set of budgets. */
 export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
-  const { config, logger, db, limits, health, tail, streams, countJobs, countRequest } = deps
+  const { config, logger, db, health, tail, streams, countJobs, countRequest } = deps
+  const limits = overrides.limits?.(deps.limits) ?? deps.limits
   const { publicUrl, trustProxy } = config
   const store = openMediaStore(config)
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
-  const production = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
+  const plain = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
   const counts = openSearchCounts({ db, logger, everyMs: overrides.countsEveryMs })
+  const signer = config.reads === 'members' ? openPictureSigner(db) : undefined
+  const production = signer ? withSignedPictures(plain, signer) : plain
   const search = overrides.search?.(production) ?? production
   const searchOf = (asker: Asker) => watchSearches(search, (asked) => counts.note(asker, asked))
   const readModel = openReadModelVersion(search, { ttlMs: overrides.versionTtlMs })
@@ -109,10 +115,11 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     addresses,
     tail,
     streams,
+    reads: config.reads,
     hasModel: config.vision !== undefined,
     budgetPerDay: config.vision?.budgetPerDay,
     countJobs,
-    readImage: async (path) => readImage(toImageKey(path.replace(/^\/media\//, '')) ?? ''),
+    readImage: async (path) => readImage(imageKeyOf(path) ?? ''),
     db,
     search: searchOf('people'),
     films,
@@ -154,6 +161,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   }
   const routerTools = { db, cache, authentication, limits, longAnswers }
   const routers = [
+    ...(signer ? [membersOnly({ db, authentication, publicUrl, signer })] : []),
     // The library comes first, because finding the route is most of the cost of a warm read. The tools come next.
     endpointRouter(LIBRARY_ENDPOINTS, apiDeps, routerTools),
     mcpRouter({ dispatch, publicUrl, authentication, limits, takeTurn }),

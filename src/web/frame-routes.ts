@@ -31,6 +31,8 @@ export function frameRouter(deps: PageDeps): Routes {
   const cookie = sessionCookie(publicUrl)
 
   const find = async (req: Request, id: string) => {
+    if (!kept.isKept(`frame ${id}`, await kept.version()))
+      limits.consumeLocally('anonymous', contextOf(req).address, POINTS.similar)
     const load = () => takeTurn(contextOf(req).address, () => loadFrame(search, id))
     return (await kept.getOrLoad(`frame ${id}`, load)).value
   }
@@ -51,6 +53,7 @@ export function frameRouter(deps: PageDeps): Routes {
     if (visitor) return sendPrivate(req, res, id, visitor)
     return pages.send(req, res, {
       key: `frame ${id}`,
+      coldPoints: POINTS.similar,
       render: async () => toPage(await loadFrame(search, id), { publicUrl }),
     })
   })

@@ -44,6 +44,8 @@ export interface PageDeps {
   addresses: AddressRules
   tail: LogTail
   streams: EventStreams
+  /** Who may read: everyone, or those with a key or a session. */
+  reads: 'open' | 'members'
   /** Whether a vision model is set for this process. */
   hasModel: boolean
   /** US dollars a day for the model; undefined without a limit. */

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import { contextOf } from '../http/edge.ts'
+import type { LocalLimits } from '../http/rate-limit/spend.ts'
 import { CompressibleBody } from '../http/response-body.ts'
 import type { TakeTurn } from '../http/search-concurrency.ts'
 import type { VersionedCache } from '../http/versioned-cache.ts'
@@ -8,6 +9,7 @@ import { setPageCache, type ViewerOf } from './guard.ts'
 import { layout, type Page, sendPage, type Viewer } from './layout.ts'
 
 interface SharedPagesDeps {
+  limits: LocalLimits
   assets: Assets
   viewerOf: ViewerOf
   kept: VersionedCache<object>
@@ -19,6 +21,8 @@ interface SharedPagesDeps {
 interface SharedPage {
   /** Names the page and everything that it depends on besides the read model and the viewer. */
   key: string
+  /** Points beyond the route's own when the page is not in memory. */
+  coldPoints?: number
   render(viewer: Viewer): Promise<Omit<Page, 'viewer' | 'account' | 'formToken'>>
 }
 
@@ -27,11 +31,15 @@ export interface SharedPages {
   send(req: Request, res: Response, page: SharedPage): Promise<void>
 }
 
-export function openSharedPages({ assets, viewerOf, kept, takeTurn, publicUrl }: SharedPagesDeps): SharedPages {
+export function openSharedPages(deps: SharedPagesDeps): SharedPages {
+  const { assets, viewerOf, kept, takeTurn, limits, publicUrl } = deps
   return {
-    async send(req, res, { key, render }) {
+    async send(req, res, { key, coldPoints = 0, render }) {
       const viewer = await viewerOf(req)
-      const { value: page } = await kept.getOrLoad(`page ${viewer} ${key}`, () =>
+      const name = `page ${viewer} ${key}`
+      if (coldPoints > 0 && !kept.isKept(name, await kept.version()))
+        limits.consumeLocally('anonymous', contextOf(req).address, coldPoints)
+      const { value: page } = await kept.getOrLoad(name, () =>
         takeTurn(contextOf(req).address, async () => {
           const parts = await render(viewer)
           return new CompressibleBody(layout(assets, { ...parts, viewer }))

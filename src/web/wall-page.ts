@@ -1,4 +1,4 @@
-import { POINTS } from '../http/rate-limit/budgets.ts'
+import { POINTS, pointsForQuestion } from '../http/rate-limit/budgets.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { samplePalettes } from '../library/frames/palettes.ts'
@@ -34,6 +34,7 @@ export function wallRouter(deps: PageDeps): Routes {
     const state = Object.values(underWay).join('.')
     return pages.send(req, res, {
       key: `wall ${state} ${canonicalKey(values)}`,
+      coldPoints: pointsForQuestion({ ...values, facets: true }),
       async render(viewer) {
         const [found, vocabulary, colors] = await Promise.all([loadFrames(values), search.techniques(), loadColors()])
         const { q } = values

@@ -137,7 +137,7 @@ test('a page costs what the same costs over HTTP, and a refusal costs the accoun
   expect(await post('/web/saves', named(100))).toEqual({ status: 200, points: 100 })
   expect(await post('/web/pins', named(100))).toEqual({ status: 200, points: 1 })
   expect(await post('/web/pins', [...named(100), ['board', boardId]])).toEqual({ status: 200, points: 100 })
-  expect(await post('/web/saved', named(241))).toEqual({ status: 200, points: 3 })
+  expect(await post('/web/saved', named(241))).toEqual({ status: 200, points: 4 })
   expect(
     await post(`/web/boards/${boardId}/move`, [
       ['frame', frameIds[0]!],

@@ -1,8 +1,8 @@
 import { AppError } from '../../errors.ts'
 import type { Plan } from '../../vocabulary.ts'
 
-/** What a request costs. */
-export const POINTS = { read: 1, search: 2, write: 5 } as const
+/** What a request costs. `similar`: beyond a search, the comparison with some hundred candidates. */
+export const POINTS = { read: 1, search: 2, write: 5, similar: 4 } as const
 
 const DEEP_PAGE = 100
 
@@ -11,8 +11,8 @@ export function pointsForQuestion({ q, facets, page }: { q?: string; facets?: bo
   return (q ? POINTS.search - POINTS.read : 0) + (facets ? 3 : 0) + ((page ?? 1) >= DEEP_PAGE ? 2 : 0)
 }
 
-/** A whole list costs as much as its pages. */
-const ITEMS_PER_READ = 120
+/** The price of lists of any length, measured by `npm run bench -- cost`. */
+const ITEMS_PER_READ = 80
 
 export function pointsForItems(items: number): number {
   return Math.max(1, Math.ceil(items / ITEMS_PER_READ)) * POINTS.read

@@ -55,7 +55,7 @@ export async function pinFrame(
       await tx.execute(sql`
         update board_items set position = ${await placeAt(tx, boardId, frameId, to)}
          where board_id = ${boardId} and frame_id = ${frameId}`)
-      await record(tx, 'board.frame_moved', recorded, { position: to, previous_position: from })
+      await record(tx, 'board.frame_moved', recorded, () => ({ position: to, previous_position: from }))
     }
     if (note !== undefined) await noteFrames(tx, recorded, note)
     return { pinned: false, position: to }
@@ -78,7 +78,7 @@ async function record(
   tx: Tx,
   type: 'board.frame_pinned' | 'board.frame_moved' | 'board.frame_noted',
   { accountId, boardId, frames, ids }: Recorded,
-  more: object = {},
+  moreOf: (id: string) => object = () => ({}),
 ): Promise<void> {
   if (ids.length === 0) return
   await touchBoard(tx, boardId)
@@ -86,7 +86,7 @@ async function record(
   await appendEvents(
     tx,
     ids.map((id) => {
-      const event = { type, subject: boardId, accountId, data: { board_id: boardId, ...facts.get(id)!, ...more } }
+      const event = { type, subject: boardId, accountId, data: { board_id: boardId, ...facts.get(id)!, ...moreOf(id) } }
       return event as NewEvent
     }),
   )
@@ -99,28 +99,37 @@ async function noteFrames(tx: Tx, { ids, ...at }: Recorded, note: string | null)
      where board_id = ${at.boardId} and frame_id = any(${idArray(ids)}) and note is distinct from ${note}
     returning frame_id`)
   const noted = ids.filter((id) => rows.some((row) => row.frame_id === id))
-  await record(tx, 'board.frame_noted', { ...at, ids: noted }, { has_note: note !== null })
+  await record(tx, 'board.frame_noted', { ...at, ids: noted }, () => ({ has_note: note !== null }))
   return noted
 }
 
 /** Moves pinned frames together, in their order, behind `position` other pins; returns those that moved. */
-async function gatherAt(tx: Tx, { ids, ...at }: OnBoard & Pick<Recorded, 'ids'>, position: number): Promise<string[]> {
+async function gatherAt(tx: Tx, at: Recorded, position: number): Promise<string[]> {
+  const { boardId, ids } = at
   const { rows } = await tx.execute<{ frame_id: string }>(
-    sql`select frame_id from board_items where board_id = ${at.boardId} order by position`,
+    sql`select frame_id from board_items where board_id = ${boardId} order by position`,
   )
   const order = rows.map((row) => row.frame_id)
-  const behind = order.filter((id) => !ids.includes(id))[position]
-  const moved: string[] = []
+  const gathered = new Set(ids)
+  const behind = order.filter((id) => !gathered.has(id))[position]
+  const moves = new Map<string, { position: number; previous_position: number }>()
   for (const [n, frameId] of ids.entries()) {
     const from = order.indexOf(frameId)
     order.splice(from, 1)
     const first = behind === undefined ? order.length : order.indexOf(behind)
     const to = n === 0 ? first : order.indexOf(ids[n - 1]!) + 1
     order.splice(to, 0, frameId)
-    if (to === from) continue
-    await pinFrame(tx, { ...at, frameId, position: to })
-    moved.push(frameId)
+    if (to !== from) moves.set(frameId, { position: to, previous_position: from })
   }
+  if (moves.size === 0) return []
+  const ranks = ids.map((_, n) => position + n)
+  const places = await placesAtRanks(tx, boardId, ranks, ids)
+  await tx.execute(sql`
+    update board_items i set position = given.position
+      from unnest(${sql.param(ids)}::text[], ${sql.param(places)}::int[]) as given(frame_id, position)
+     where i.board_id = ${boardId} and i.frame_id = given.frame_id`)
+  const moved = [...moves.keys()]
+  await record(tx, 'board.frame_moved', { ...at, ids: moved }, (id) => moves.get(id)!)
   return moved
 }
 
@@ -173,7 +182,8 @@ export async function pinFrames(
       await record(tx, 'board.frame_pinned', { accountId, boardId, frames, ids: pinned })
     }
     const noted = given === undefined ? [] : await noteFrames(tx, { accountId, boardId, frames, ids: already }, note)
-    const moved = position === undefined ? [] : await gatherAt(tx, { accountId, boardId, ids: wanted }, position)
+    const gathered = { accountId, boardId, frames, ids: wanted }
+    const moved = position === undefined ? [] : await gatherAt(tx, gathered, position)
     return { pinned, already, noted, moved: moved.filter((id) => existing.has(id)) }
   })
 }
@@ -337,12 +347,15 @@ async function placesAtEnd(tx: Tx, boardId: string, count: number): Promise<numb
   })
 }
 
-/** Positions that bring pins to these ranks, from 0 and ascending, or to the end where the board is shorter. */
-async function placesAtRanks(tx: Tx, boardId: string, ranks: readonly number[]): Promise<number[]> {
+/**
+ * Positions that bring pins to these ranks, from 0 and ascending, or to the end where the board is shorter. `moved`:
+ * those of them that the board has already.
+ */
+async function placesAtRanks(tx: Tx, boardId: string, ranks: readonly number[], moved: readonly string[] = []) {
   return spreadIfFull(tx, boardId, async () => {
     const { rows } = await tx.execute<{ taken: number[] }>(
       sql`select coalesce(array_agg(position order by position), '{}') as taken
-            from board_items where board_id = ${boardId}`,
+            from board_items where board_id = ${boardId} and frame_id <> all(${idArray(moved)})`,
     )
     return placesAmong(rows[0]!.taken, ranks)
   })

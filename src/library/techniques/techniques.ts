@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { eq, sql } from 'drizzle-orm'
 import { cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
+import { frames } from '../../db/schema/frames.ts'
 import { type TechniqueRow, techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
@@ -121,6 +122,11 @@ export async function mergeTechnique(db: DbOrTx, slug: string, into: string): Pr
   })
 }
 
+/** How many frames a rename or a merge changes: its price. */
+export async function countFramesOf(db: DbOrTx, slug: string): Promise<number> {
+  return db.$count(frames, eq(frames.technique, slug))
+}
+
 /** A retired technique takes no new frames and leaves the vocabulary. Frames that have it keep it. */
 export async function retireTechnique(db: DbOrTx, slug: string, retired = true): Promise<TechniqueRow> {
   return changeVocabulary(db, slug, retired ? 'retired' : 'restored', null, async (tx, unchanged) => {
@@ -226,8 +232,9 @@ export interface TechniqueUsage {
 
 const PICTURES = 6
 
-/** Every technique, retired ones last, by its number of frames. */
-export async function listTechniqueUsage(db: Db): Promise<TechniqueUsage[]> {
+/** Every technique, or one, retired ones last, by its number of frames. */
+export async function listTechniqueUsage(db: Db, slug?: string): Promise<TechniqueUsage[]> {
+  const asked = slug === undefined ? sql`technique is not null` : sql`technique = ${slug}`
   const { bySlug, redirects } = await loadVocabulary(db)
   const { rows } = await db.execute<{
     slug: string
@@ -239,9 +246,10 @@ export async function listTechniqueUsage(db: Db): Promise<TechniqueUsage[]> {
     select technique as slug, count(*) as frames, count(distinct video_id) as videos,
            count(*) filter (where technique_provenance->>'source' = 'person') as corrected,
            (array_agg(id order by save_count desc, id))[1:${sql.raw(String(PICTURES))}] as frame_ids
-      from frames where technique is not null group by technique`)
+      from frames where ${asked} group by technique`)
   const used = new Map(rows.map((row) => [row.slug, row]))
   return [...bySlug.values()]
+    .filter((technique) => slug === undefined || technique.slug === slug)
     .map((technique) => {
       const row = used.get(technique.slug)
       const aliases = new Set(technique.aliases)
@@ -261,7 +269,7 @@ export async function listTechniqueUsage(db: Db): Promise<TechniqueUsage[]> {
 
 /** @throws AppError not_found */
 export async function findTechniqueUsage(db: Db, slug: string): Promise<TechniqueUsage> {
-  const found = (await listTechniqueUsage(db)).find(({ technique }) => technique.slug === slug)
+  const [found] = await listTechniqueUsage(db, slug)
   if (!found) throw notFound('technique')
   return found
 }

@@ -98,7 +98,7 @@ function getBoard(deps: AccountToolDeps): Tool {
     title: 'Open a board',
     description: 'A board’s frames in their order, with the note of each.',
     annotations: READS,
-    points: POINTS.read,
+    points: POINTS.search,
     scope: 'boards:read',
     cacheable: false,
     input: z.strictObject({ board_id: boardIdArgument, limit: limitArgument(40, 100), cursor: cursorArgument }),

@@ -18,7 +18,7 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
       'likeness (0 to 1) and what it shares. Frames that share little are left out. Filters take the values of ' +
       'search_frames.',
     annotations: READS,
-    points: POINTS.search,
+    points: POINTS.search + POINTS.similar,
     scope: null,
     cacheable: true,
     input: z.strictObject({

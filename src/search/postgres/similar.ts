@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
 import { cellOf } from '../color.ts'
 import type { FrameDocument, FrameFilters, Hit } from '../library-search.ts'
-import { frameLikeness, wordsOf } from '../likeness.ts'
+import { mostAlike, wordsOf } from '../likeness.ts'
 import { rounded } from '../score.ts'
 import { documentsOf } from './documents.ts'
 import { BY_STRENGTH } from './rank.ts'
@@ -30,9 +30,11 @@ export async function findSimilar(
     candidateIds(db, me, sql`${where} and ${isOther}`, limit),
     isAskedFor || otherVideos ? [] : candidateIds(db, me, sql`${where} and not ${isOther}`, 1),
   ])
-  const documents = await documentsOf(db, 'frames', [...others, ...own])
-  const hits = [...documents.values()]
-    .map((document) => ({ document, score: rounded(frameLikeness(me, document)), matched: {} }))
+  const documents = [...(await documentsOf(db, 'frames', [...others, ...own])).values()]
+  const isOwn = ({ video_id }: FrameDocument) => !isAskedFor && video_id === me.video_id
+  const [mine, theirs] = [documents.filter(isOwn), documents.filter((one) => !isOwn(one))]
+  const hits = [...mostAlike(me, mine, 1), ...mostAlike(me, theirs, limit)]
+    .map(({ document, likeness }) => ({ document, score: rounded(likeness), matched: {} }))
     .sort((a, b) => b.score - a.score || (a.document.id < b.document.id ? -1 : 1))
   const nearest = isAskedFor ? undefined : hits.find(({ document }) => document.video_id === me.video_id)
   return hits.filter((hit) => isAskedFor || hit === nearest || hit.document.video_id !== me.video_id).slice(0, limit)

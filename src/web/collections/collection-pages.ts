@@ -1,5 +1,6 @@
 import type { Response } from 'express'
 import { z } from 'zod'
+import { pointsForItems } from '../../http/rate-limit/budgets.ts'
 import type { Routes } from '../../http/routes.ts'
 import {
   BOARD_CURSOR,
@@ -44,14 +45,19 @@ export function collectionRouter(deps: PageDeps): Routes {
 function addPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
 
-  actions.page('/saves', 'person', { parameters: savesParameters }, async ({ visitor, query }) => {
-    const { after, ...told } = query
-    const { saves, next } = await listSaves(db, visitor.account.id, { limit: BOARD_PAGE, after })
-    const frames = await toSavedFrames(deps, saves)
-    const total = await countSaves(db, visitor.account.id)
-    const body = savesPage({ visitor, frames, total, next, after, told })
-    return { title: 'Saves', current: 'saves', wide: true, modules: ['collections.js'], body }
-  })
+  actions.page(
+    '/saves',
+    'person',
+    { parameters: savesParameters, cost: pointsForItems(BOARD_PAGE) },
+    async ({ visitor, query }) => {
+      const { after, ...told } = query
+      const { saves, next } = await listSaves(db, visitor.account.id, { limit: BOARD_PAGE, after })
+      const frames = await toSavedFrames(deps, saves)
+      const total = await countSaves(db, visitor.account.id)
+      const body = savesPage({ visitor, frames, total, next, after, told })
+      return { title: 'Saves', current: 'saves', wide: true, modules: ['collections.js'], body }
+    },
+  )
 
   actions.page('/web/boards', 'person', { parameters: {} }, async ({ visitor, res }) => {
     return sendBoards(res, await listBoardChoices(db, visitor.account.id))
@@ -65,7 +71,9 @@ function addPages(actions: Actions, deps: PageDeps): void {
     return { title: 'Boards', current: 'boards', wide: true, modules: ['collections.js'], body }
   })
 
-  actions.page('/boards/:id', 'person', { parameters: boardParameters }, (asked) => showBoard(deps, asked))
+  actions.page('/boards/:id', 'person', { parameters: boardParameters, cost: pointsForItems(BOARD_PAGE) }, (asked) =>
+    showBoard(deps, asked),
+  )
 }
 
 /** For the scripts of other pages: which boards there are to pin to. */

@@ -17,7 +17,7 @@ const TOP = 12
 /** `/operator/analytics`: what people save and search, how long videos take, what the model costs. */
 export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageDeps): void {
   const sheet = (name: string) => html`<link rel="stylesheet" href="${assets.url(name)}">\n`
-  actions.page('/operator/analytics', 'operator', { parameters }, async ({ query }) => {
+  actions.page('/operator/analytics', 'operator', { parameters, cost: 10 }, async ({ query }) => {
     const range = toDayRange(query)
     const ranged = { ...range, limit: TOP }
     const by = (dimension: string) => FIGURES.saves.read(db, dimension, ranged)

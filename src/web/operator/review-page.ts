@@ -45,7 +45,7 @@ function parsePlace(text: string | undefined): ReviewPlace | undefined {
 export function addReviewPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
 
-  actions.page('/operator/review', 'operator', { parameters }, async ({ visitor, query }) => {
+  actions.page('/operator/review', 'operator', { parameters, cost: 15 }, async ({ visitor, query }) => {
     const { after, at, undo, taken } = query
     const [queue, agreement, others, again] = await Promise.all([
       nextToReview(db, { after: parsePlace(after), limit: 2 }),

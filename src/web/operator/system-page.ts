@@ -13,8 +13,8 @@ import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
 
 /** `/operator/system`: queues, the model, readers of the event log, webhooks, disk. Numbers lead to what they count. */
 export function addSystemPage(actions: Actions, deps: PageDeps): void {
-  const { db, store, countJobs, budgetPerDay } = deps
-  actions.page('/operator/system', 'operator', { parameters: {} }, async () => {
+  const { db, store, countJobs, budgetPerDay, reads } = deps
+  actions.page('/operator/system', 'operator', { parameters: {}, cost: 10 }, async () => {
     const [queues, annotator, errors, lag, outages, held, receivers, room, bytes] = await Promise.all([
       countJobs().catch(() => undefined),
       findAnnotatorStatus(db),
@@ -35,6 +35,11 @@ ${queuesSection(queues)}
 ${modelSection(annotator, errors, budgetPerDay)}
 ${consumersSection(lag, held)}
 ${webhooksSection(receivers)}
+<h2>Who can read</h2><p>${
+      reads === 'open'
+        ? html`Everyone who reaches this address. <code>READS=members</code> asks for a key or a session.`
+        : 'Those with a key or a session. Shared boards open to everyone with their link.'
+    }</p>
 <h2>Disk</h2><dl>
 <div><dt>Database</dt><dd>${megabytes(bytes)}</dd></div>
 <div><dt>Images and uploads</dt><dd>${

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import {
   adoptProposals,
   dismissSuggestion,
@@ -7,13 +8,14 @@ import {
 } from '../../library/frames/technique-suggestions.ts'
 import {
   addTechnique,
+  countFramesOf,
   editTechnique,
   findTechniqueUsage,
   listTechniqueUsage,
   mergeTechnique,
   patchTechnique,
 } from '../../library/techniques/techniques.ts'
-import { requireSlug, toSlug } from '../../library/techniques/vocabulary.ts'
+import { loadVocabulary, requireSlug, toSlug } from '../../library/techniques/vocabulary.ts'
 import type { Parameters } from '../../parameters.ts'
 import { type Actions, field } from '../actions.ts'
 import type { PageDeps } from '../page-deps.ts'
@@ -26,7 +28,7 @@ const parameters = {
 /** `/operator/techniques`: the vocabulary and what models proposed outside of it. */
 export function addTechniquePages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
-  actions.page('/operator/techniques', 'operator', { parameters }, async ({ visitor, query }) => {
+  actions.page('/operator/techniques', 'operator', { parameters, cost: 5 }, async ({ visitor, query }) => {
     const [usages, suggestions] = await Promise.all([listTechniqueUsage(db), listSuggestions(db)])
     const shown = suggestions.slice(0, SUGGESTIONS)
     const pictures = await picturesOf(deps, [
@@ -39,9 +41,9 @@ export function addTechniquePages(actions: Actions, deps: PageDeps): void {
     return { title: 'Techniques', current: 'operator', wide: true, body: techniquesPage(given) }
   })
 
-  actions.page('/operator/techniques/:slug', 'operator', { parameters: {} }, async ({ visitor, param }) => {
+  actions.page('/operator/techniques/:slug', 'operator', { parameters: {}, cost: 2 }, async ({ visitor, param }) => {
     const usage = await findTechniqueUsage(db, param('slug'))
-    const others = (await listTechniqueUsage(db)).filter((other) => other.technique.slug !== usage.technique.slug)
+    const others = (await loadVocabulary(db)).active.filter(({ slug }) => slug !== usage.technique.slug)
     const pictures = await picturesOf(deps, usage.frameIds)
     const body = techniquePage({ visitor, usage, others, pictures })
     return { title: usage.technique.name, current: 'operator', wide: true, body }
@@ -92,8 +94,9 @@ function addChanges(actions: Actions, { db }: PageDeps): void {
     return { json: { slug }, to: `/operator/techniques/${slug}` }
   })
 
-  actions.action({ path: '/web/techniques/:slug/rename', who, body: Slug }, async ({ body, param }) => {
+  actions.action({ path: '/web/techniques/:slug/rename', who, body: Slug }, async ({ body, param, charge }) => {
     const to = requireSlug(body.slug)
+    await charge(pointsForItems(await countFramesOf(db, param('slug'))) - POINTS.write)
     await patchTechnique(db, param('slug'), { slug: to })
     await adoptProposals(db)
     return { json: { slug: to }, to: `/operator/techniques/${to}` }
@@ -106,13 +109,17 @@ function addChanges(actions: Actions, { db }: PageDeps): void {
     return { json: { retired }, to: `/operator/techniques/${param('slug')}` }
   })
 
-  actions.action({ path: '/web/techniques/:slug/merge', who, body: Merge }, async ({ visitor, body, param }) => {
-    const { into, sure } = body
-    const [from, target] = [await findTechniqueUsage(db, param('slug')), await findTechniqueUsage(db, into)]
-    if (!sure) return { page: { title: 'Merge', current: 'operator', body: mergePage(visitor, from, target) } }
-    await mergeTechnique(db, param('slug'), into)
-    return { json: { into }, to: `/operator/techniques/${into}` }
-  })
+  actions.action(
+    { path: '/web/techniques/:slug/merge', who, body: Merge },
+    async ({ visitor, body, param, charge }) => {
+      const { into, sure } = body
+      const [from, target] = [await findTechniqueUsage(db, param('slug')), await findTechniqueUsage(db, into)]
+      if (!sure) return { page: { title: 'Merge', current: 'operator', body: mergePage(visitor, from, target) } }
+      await charge(pointsForItems(from.frames) - POINTS.write)
+      await mergeTechnique(db, param('slug'), into)
+      return { json: { into }, to: `/operator/techniques/${into}` }
+    },
+  )
 }
 
 function addSuggestionActions(actions: Actions, { db }: PageDeps): void {

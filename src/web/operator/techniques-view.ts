@@ -83,6 +83,7 @@ function suggestionItem(
   usages: readonly TechniqueUsage[],
   pictures: Pictures,
 ): Html {
+  const active = usages.flatMap(({ technique }) => (technique.retiredAt === null ? [technique] : []))
   return html`<li class="card"><h3>${slug} <span class="hint">${counted(count, 'frame')}</span></h3>
 ${strip(frame_ids.slice(0, 6), pictures)}
 <div class="tools">
@@ -91,7 +92,7 @@ ${strip(frame_ids.slice(0, 6), pictures)}
 ${textsForm(visitor, '/web/techniques', { slug, name: nameOf(slug) })}</details>
 <details class="menu"><summary>It is another name of…</summary>
 <form method="post" action="/web/suggestions/${slug}/alias">${formToken(visitor)}
-${techniqueSelect('of', `of-${slug}`, usages)}<button>Use that one</button></form></details>
+${techniqueSelect('of', `of-${slug}`, active)}<button>Use that one</button></form></details>
 <form method="post" action="/web/suggestions/${slug}/dismiss">${formToken(visitor)}
 <button aria-label="Dismiss ${slug}">Dismiss</button></form>
 </div></li>`
@@ -99,11 +100,10 @@ ${techniqueSelect('of', `of-${slug}`, usages)}<button>Use that one</button></for
 
 const nameOf = (slug: string) => slug.charAt(0).toUpperCase() + slug.slice(1).replaceAll('-', ' ')
 
-function techniqueSelect(name: string, id: string, usages: readonly TechniqueUsage[]): Html {
-  const active = usages.filter(({ technique }) => technique.retiredAt === null)
-  const sorted = active.toSorted((a, b) => a.technique.name.localeCompare(b.technique.name))
+function techniqueSelect(name: string, id: string, techniques: readonly { slug: string; name: string }[]): Html {
+  const sorted = techniques.toSorted((a, b) => a.name.localeCompare(b.name))
   return html`<div class="field"><label for="${id}">Technique</label><select id="${id}" name="${name}">${sorted.map(
-    ({ technique, frames }) => html`<option value="${technique.slug}">${technique.name} (${frames})</option>`,
+    (one) => html`<option value="${one.slug}">${one.name}</option>`,
   )}</select></div>`
 }
 
@@ -135,7 +135,7 @@ ${area('recognise', 'How to recognise it in one frame', false)}
 interface TechniqueData {
   visitor: Visitor
   usage: TechniqueUsage
-  others: readonly TechniqueUsage[]
+  others: readonly { slug: string; name: string }[]
   pictures: Pictures
 }
 

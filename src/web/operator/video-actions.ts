@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import { z } from 'zod'
 import { AppError } from '../../errors.ts'
-import { POINTS, pointsForBytes } from '../../http/rate-limit/budgets.ts'
+import { POINTS, pointsForBytes, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { receiveForm } from '../../http/upload-form.ts'
 import { isFormToken } from '../../library/accounts/sessions.ts'
 import { requireAnnotator } from '../../library/annotator/active-annotator.ts'
@@ -51,6 +51,8 @@ async function act(deps: PageDeps, asked: Asked & { body: Wish }): Promise<Done>
     if (!sure) return { page: { title: 'Re-annotate', current: 'operator', body: await againPage(deps, visitor, ids) } }
     const { version } = await requireAnnotator(db)
     const again = wish.frames === 'all'
+    const size = await sizeOfReannotation(db, version, { videoIds: ids, again })
+    await asked.charge(pointsForItems(size.frames))
     const frames = await requestReannotation(db, version, { videoIds: ids, again })
     return { json: { frames }, to: `/operator?done=reannotate&n=${frames}` }
   }

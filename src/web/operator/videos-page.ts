@@ -30,7 +30,7 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
   const live = openLiveVideos(deps)
   const guard = (holders: readonly string[]) => operatorSessions(db, holders)
 
-  actions.page('/operator', 'operator', { parameters }, async ({ visitor, query }) => {
+  actions.page('/operator', 'operator', { parameters, cost: 6 }, async ({ visitor, query }) => {
     const { show = 'all', page = 1, ...told } = query
     const skip = (page - 1) * VIDEOS_PAGE
     const [videos, counts, problem] = await Promise.all([

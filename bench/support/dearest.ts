@@ -1,0 +1,381 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import { shareBoard } from '../../src/library/collections/board-settings.ts'
+import { findBoard } from '../../src/library/collections/boards.ts'
+import { unpinFrames } from '../../src/library/collections/pins.ts'
+import { removePinsWithUndo } from '../../src/library/collections/removals.ts'
+import { ANNOTATED } from '../../src/vocabulary.ts'
+import { SEED_WORDS } from './library.ts'
+import {
+  anotherAccount,
+  anotherKey,
+  anotherPerson,
+  commonTechnique,
+  deadEvents,
+  fullBoard,
+  keyed,
+  MOST,
+  newSlug,
+  newUpload,
+  part,
+  putPart,
+  type World,
+} from './world.ts'
+
+/** The dearest allowed request of every route and tool, on the largest data that one account may own. */
+export type Dearest = (world: World, n: number) => Promise<Sent> | Sent
+interface Sent extends RequestInit {
+  path: string
+}
+
+/** A stream that ends with its reader, a sign of life that is free, and files, which `bench reads` measures. */
+export const NOT_MEASURED = new Set(['GET /web/events', 'GET /livez', 'GET /media/:name', 'GET /assets/:name'])
+
+/** @throws where a route or tool has no request here that the defaults do not make */
+export function dearestOf(name: string): Dearest {
+  const special = DEAREST[name]
+  if (special) return async (world, n) => withDefaults(name, world, n, await special(world, n))
+  if (!name.includes('/'))
+    throw new Error(`bench/support/dearest.ts has no call of the tool ${name}. Add its dearest one.`)
+  if (!/^(GET|PUT|DELETE) /.test(name) && !BODILESS.test(name))
+    throw new Error(`bench/support/dearest.ts has no body for ${name}. Add its dearest one.`)
+  return (world, n) => withDefaults(name, world, n, {})
+}
+
+/** Actions and endpoints whose only content is their path. */
+const BODILESS = /\/(share|unshare|cancel|finish|retry|dismiss|restore|rotate|revoke|secret|pause|resume)$/
+
+interface Asked {
+  /** Instead of those that the name of a parameter stands for. */
+  params?: Record<string, string>
+  query?: Record<string, string>
+  json?: unknown
+  form?: [string, string][]
+  tool?: object
+  /** Instead of the owner of everything. */
+  as?: Pick<World, 'cookie' | 'form'>
+  init?: RequestInit
+}
+
+function withDefaults(name: string, owner: World, n: number, asked: Asked): Sent {
+  const world = { ...owner, ...asked.as }
+  if (asked.tool) {
+    const call = { jsonrpc: '2.0', id: n, method: 'tools/call', params: { name, arguments: asked.tool } }
+    return { path: '/api/mcp', method: 'POST', headers: keyed(world, true), body: JSON.stringify(call) }
+  }
+  const [method, pattern] = name.split(' ') as [string, string]
+  const path = pattern.replace(/[:*](\w+)/g, (_, param: string) =>
+    encodeURIComponent(asked.params?.[param] ?? standsFor(pattern, param, world, n)),
+  )
+  const query = asked.query ? `?${new URLSearchParams(asked.query)}` : ''
+  const isForm = method === 'POST' && pattern.startsWith('/web/')
+  const headers: Record<string, string> = pattern.startsWith('/api/')
+    ? keyed(world, asked.json !== undefined)
+    : { cookie: world.cookie, ...(isForm ? { 'content-type': 'application/x-www-form-urlencoded' } : {}) }
+  const json = asked.json === undefined ? undefined : JSON.stringify(asked.json)
+  const form = new URLSearchParams([['form', world.form], ...(asked.form ?? [])])
+  const body = isForm ? form.toString() : json
+  const { headers: more, ...init } = asked.init ?? {}
+  if (init.body instanceof FormData) delete headers['content-type']
+  Object.assign(headers, more)
+  return { path: path + query, method, headers, ...(body === undefined ? {} : { body }), ...init }
+}
+
+function standsFor(pattern: string, param: string, world: World, n: number): string {
+  const { frames, videos, slugs, board, shareToken } = world
+  if (param === 'slug') return slugs[n]!
+  if (param === 'format') return 'otio'
+  if (param === 'token') return shareToken
+  if (param === 'frameId') return frames[n]!
+  if (pattern.includes('/boards/:id/timeline')) return world.film
+  if (/\/boards\/:id/.test(pattern)) return board
+  if (pattern.includes('/webhooks/:id')) return world.webhooks[n]!
+  if (param === 'eventId') return randomUUID()
+  if (/\/videos\/:id/.test(pattern)) return videos[n]!
+  if (/\/(frames|review)\/:id/.test(pattern)) return frames[6_000 + n]!
+  throw new Error(`bench/support/dearest.ts does not know what ${param} of ${pattern} stands for.`)
+}
+
+/** Words that most frames have, and none together: no answer is in memory. */
+function words(n: number, count = 3): string {
+  const { adjectives, things, screen } = SEED_WORDS
+  return [adjectives, things, screen]
+    .slice(0, count)
+    .map((list) => list[n % list.length])
+    .join(' ')
+}
+
+const days = { from: '2024-01-01', to: '2026-12-31' }
+const framesNamed = (world: World, from: number, count = MOST.frames): [string, string][] =>
+  world.frames.slice(from, from + count).map((id) => ['frame', id])
+
+const texts = (slug: string): [string, string][] => [
+  ['slug', slug],
+  ['name', slug],
+  ['description', 'd'.repeat(300)],
+  ['recognise', 'r'.repeat(300)],
+  ['aliases', Array.from({ length: 20 }, () => newSlug()).join('\n')],
+]
+
+const ARGUMENTS_OF_TOOLS: Record<string, (world: World, n: number) => object> = {
+  search_frames: (_, n) => ({ query: words(n), limit: 100, detail: 'full' }),
+  browse_frames: (_, n) => ({ page: 20 + n, limit: 100, detail: 'full' }),
+  search_library: (_, n) => ({ query: words(n) }),
+  find_similar_frames: ({ frames }, n) => ({ frame_id: frames[n], limit: 100, detail: 'full' }),
+  list_techniques: (_, n) => ({ query: 'e'.repeat(n + 1) }),
+  get_video_frames: ({ videos }, n) => ({ video_id: videos.slice(n * 10, n * 10 + 10), limit: 100, detail: 'full' }),
+  list_boards: () => ({ limit: 100 }),
+  get_board: ({ board }) => ({ board_id: board, limit: 100 }),
+  export_board: ({ board }) => ({ board_id: board }),
+  list_saves: () => ({ limit: 100 }),
+  report: () => ({ of: 'saves', by: 'frame', ...days, limit: 100 }),
+  create_board: (_, n) => ({ name: `made ${n}` }),
+  update_board: ({ boards }, n) => ({ board_id: boards[n], description: `${n}${MOST.note}`.slice(0, 2_000) }),
+  pin_frame: ({ board, frames }, n) => ({
+    board_id: board,
+    frame_ids: frames.slice(n * 100, n * 100 + 100),
+    note: `${n}${MOST.note}`.slice(0, 2_000),
+    position: 0,
+  }),
+}
+
+/** Every figure of the log for a year, the most rows. */
+const figure = (by: string) => () => ({ query: { from: '2026-01-01', to: '2026-12-31', by, limit: '1000' } })
+
+const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Asked> = {
+  ...Object.fromEntries(
+    Object.entries(ARGUMENTS_OF_TOOLS).map(([name, make]) => [name, (world, n) => ({ tool: make(world, n) })]),
+  ),
+  save_frame: ({ frames }, n) => ({ tool: { frame_ids: frames.slice(5_100 + n * 100, 5_200 + n * 100) } }),
+  unsave_frame: ({ frames }, n) => ({ tool: { frame_ids: frames.slice(n * 100, n * 100 + 100) } }),
+  unpin_frame: ({ board, frames }, n) => ({
+    tool: { board_id: board, frame_ids: frames.slice(4_000 + n * 100, 4_100 + n * 100) },
+  }),
+  delete_board: async ({ db, accountId, frames }) => ({
+    tool: { board_id: await fullBoard(db, accountId, frames), confirm: true },
+  }),
+
+  'GET /api/search': (_, n) => ({ query: { q: words(n), limit: '20' } }),
+  'GET /api/frames': (_, n) => ({ query: { q: words(n, 1), facets: '1', page: '2', sort: 'relevance' } }),
+  'GET /api/frames/:id/similar': () => ({ query: { limit: '120' } }),
+  'PATCH /api/frames/:id/annotation': (_, n) => ({ json: { caption: `c${n}` } }),
+  'GET /api/videos': (_, n) => ({ query: { limit: String(100 + n) } }),
+  'GET /api/videos/:id/frames': () => ({ query: { provenance: '1' } }),
+  'GET /api/videos/:id/status': () => ({ query: { explain: '0' } }),
+  'POST /api/videos/:id/retry': async ({ db, spare }, n) => {
+    await db.execute(sql`update videos set status = 'failed', failure_code = 'x' where id = ${spare[n]}`)
+    return { params: { id: spare[n]! } }
+  },
+  'POST /api/videos/:id/cancel': async ({ db, spare }, n) => {
+    await db.execute(sql`update videos set status = 'queued' where id = ${spare[10 + n]}`)
+    return { params: { id: spare[10 + n]! } }
+  },
+  'DELETE /api/videos/:id': ({ spare }, n) => ({ params: { id: spare[20 + n]! } }),
+  'POST /api/techniques': () => {
+    const slug = newSlug()
+    return { json: { slug, name: slug, description: 'd'.repeat(300), aliases: [newSlug(), newSlug()] } }
+  },
+  'PATCH /api/techniques/:slug': async ({ db }) => ({
+    params: { slug: await commonTechnique(db) },
+    json: { slug: newSlug() },
+  }),
+  'POST /api/techniques/:slug/merge': async ({ db, slugs }) => ({
+    params: { slug: await commonTechnique(db) },
+    json: { into: slugs[0] },
+  }),
+  'DELETE /api/technique-suggestions/:slug': () => ({ params: { slug: newSlug() } }),
+  'GET /api/brands': (_, n) => ({ query: { limit: String(100 + n) } }),
+  'GET /api/oembed': ({ frames }, n) => ({ query: { url: `http://frames.test/frames/${frames[n]}` } }),
+  'GET /api/favourites': () => ({ query: { limit: '120' } }),
+  'POST /api/favourites': ({ frames }, n) => ({ json: { frameId: frames[5_900 + n] } }),
+  'GET /api/boards': () => ({ query: { limit: '100' } }),
+  'POST /api/boards': (_, n) => ({ json: { name: `b${n}` } }),
+  'PATCH /api/boards/:id': (_, n) => ({ json: { description: `${n}${MOST.note}`.slice(0, 2_000) } }),
+  'DELETE /api/boards/:id': async ({ db, accountId, frames }) => ({
+    params: { id: await fullBoard(db, accountId, frames) },
+  }),
+  'POST /api/boards/:id/frames': async ({ db, accountId, board, frames }, n) => {
+    const frameIds = frames.slice(n * 500, n * 500 + 500)
+    await unpinFrames(db, { accountId, boardId: board, frameIds })
+    return { json: { frameIds, note: MOST.note, position: 0 } }
+  },
+  'PUT /api/boards/:id/frames/:frameId': (_, n) => ({
+    json: { note: `${n}${MOST.note}`.slice(0, 2_000), position: n * 3 },
+  }),
+  'DELETE /api/boards/:id/frames/:frameId': ({ frames }, n) => ({ params: { frameId: frames[3_900 + n]! } }),
+  'DELETE /api/boards/:id/share': ({ boards }, n) => ({ params: { id: boards[n]! } }),
+  'DELETE /api/shared/:token': async ({ db, accountId, boards }, n) => {
+    const { token } = await shareBoard(db, { accountId, boardId: boards[n]! })
+    return { params: { token } }
+  },
+  'POST /api/boards/:id/share': ({ boards }, n) => ({ params: { id: boards[n]! } }),
+  'POST /api/videos': (_, n) => ({
+    init: { body: new Uint8Array(16 * 1024 * 1024).fill(n), headers: { 'content-type': 'video/mp4' } },
+  }),
+  'PATCH /api/accounts/:id': async ({ db }) => ({ params: { id: await anotherAccount(db) }, json: { plan: 'pro' } }),
+  'GET /api/events': () => ({ query: { limit: '1000' } }),
+  'GET /api/events/dead': () => ({ query: { limit: '1000' } }),
+  'GET /api/events/dead/:eventId': async ({ db }) => ({ params: { eventId: (await deadEvents(db))[0]! } }),
+  'POST /api/events/dead/retry': async ({ db }) => ({ json: { event_ids: await deadEvents(db) } }),
+  'POST /api/events/consumers/:consumer/replay': () => ({ params: { consumer: 'search' }, json: { from: '0.0' } }),
+  'GET /schemas/events/:type/:version': () => ({ params: { type: 'frame.saved', version: '1' } }),
+  'POST /api/mcp': () => ({ json: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }),
+  'GET /api/analytics/saves': figure('frame'),
+  'GET /api/analytics/activity': figure('day'),
+  'GET /api/analytics/videos': figure('day'),
+  'GET /api/analytics/stages': figure('stage'),
+  'GET /api/analytics/model': figure('day'),
+  'GET /api/analytics/searches': figure('term'),
+  'POST /api/webhooks': (_, n) => ({ json: { url: `https://example.org/${n}` } }),
+  'GET /api/webhooks/:id/deliveries/:eventId': async ({ db }) => {
+    const query = 'select endpoint_id as id, event_id from webhook_deliveries limit 1'
+    const { rows } = await db.$client.query<{ id: string; event_id: string }>(query)
+    return { params: { id: rows[0]!.id, eventId: rows[0]!.event_id } }
+  },
+  'POST /api/webhooks/:id/test': () => ({}),
+  'PATCH /api/webhooks/:id': (_, n) => ({ json: { description: `d${n}` } }),
+  'DELETE /api/webhooks/:id': ({ webhooks }, n) => ({ params: { id: webhooks[10 + n]! } }),
+  'POST /api/webhooks/:id/resend': () => ({ json: { from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z' } }),
+
+  'GET /': (_, n) => ({ query: { q: words(n, 2) } }),
+  'GET /web/suggest': (_, n) => ({
+    query: { q: words(n, 2).slice(0, -1) },
+    init: { headers: { accept: 'application/json' } },
+  }),
+  'GET /saves/export': () => ({ query: { format: 'csv' } }),
+  'GET /boards/:id/export': () => ({ query: { format: 'csv' } }),
+  'GET /brands/:name': ({ brands }, n) => ({ params: { name: brands[n]! } }),
+  'GET /web/*rest': () => ({ params: { rest: 'nothing' } }),
+  'GET /operator/analytics': () => ({ query: { from: '2026-01-01', to: '2026-12-31' } }),
+  'POST /web/saves': (world, n) => ({ form: framesNamed(world, n * 500) }),
+  'POST /web/unsaves': (world, n) => ({ form: framesNamed(world, n * 500) }),
+  'POST /web/saved': (world, n) => ({ form: framesNamed(world, n * 500) }),
+  'POST /web/pins': (world, n) => ({
+    form: [['board', world.board], ['note', MOST.note], ...framesNamed(world, n * 500)],
+  }),
+  'POST /web/unpins': (world, n) => ({ form: [['board', world.board], ...framesNamed(world, n * 500)] }),
+  'POST /web/undo': async ({ db, accountId, frames }) => {
+    const boardId = await fullBoard(db, accountId, frames)
+    const { undo } = await removePinsWithUndo(db, { accountId, boardId, frameIds: frames.slice(0, 500) })
+    return { form: [['removal', undo!]] }
+  },
+  'POST /web/boards': (world, n) => ({ form: [['name', `w${n}`], ...framesNamed(world, n * 500)] }),
+  'POST /web/boards/:id/rename': (_, n) => ({ form: [['name', `r${n}`]] }),
+  'POST /web/boards/:id/cover': ({ board, frames }) => ({ params: { id: board }, form: [['cover', frames[4_999]!]] }),
+  'POST /web/boards/:id/delete': async ({ db, accountId, frames }) => ({
+    params: { id: await fullBoard(db, accountId, frames) },
+  }),
+  'POST /web/boards/:id/note': ({ frames }, n) => ({
+    form: [
+      ['frame', frames[4_990 + n]!],
+      ['note', MOST.note],
+    ],
+  }),
+  'POST /web/boards/:id/move': async ({ db, accountId, board, frames }, n) => {
+    const { version } = await findBoard(db, { accountId, boardId: board })
+    return {
+      form: [
+        ['frame', frames[4_990 + n]!],
+        ['place', `${n + 1}`],
+        ['version', version],
+      ],
+    }
+  },
+  'POST /web/boards/:id/share': ({ boards }, n) => ({ params: { id: boards[n]! } }),
+  'POST /web/boards/:id/unshare': ({ boards }, n) => ({ params: { id: boards[n]! } }),
+  'POST /web/keys': (_, n) => ({
+    form: [
+      ['name', `k${n}`],
+      ['scope', 'saves:read'],
+      ['expires', '7'],
+    ],
+  }),
+  'POST /web/keys/:id/rotate': async (world) => ({ params: { id: await anotherKey(world) }, form: [['grace', '0']] }),
+  'POST /web/keys/:id/revoke': async (world) => ({ params: { id: await anotherKey(world) } }),
+  'POST /web/account/delete': async ({ db }) => {
+    const { email, ...as } = await anotherPerson(db)
+    return { form: [['email', email]], as }
+  },
+  'POST /web/sign-in': (_, n) => ({ form: [['email', `a${n}@example.org`]] }),
+  'POST /web/sign-in/confirm': async ({ db }) => ({
+    form: [['code', (await anotherPerson(db)).code]],
+    as: { cookie: '', form: '' },
+  }),
+  'POST /web/sign-out': async ({ db }) => ({ as: await anotherPerson(db) }),
+  'POST /web/sign-out-everywhere': async ({ db }) => ({ as: await anotherPerson(db) }),
+  'POST /web/uploads': (_, n) => ({
+    form: [
+      ['filename', `f${n}.mp4`],
+      ['bytes', '1'],
+    ],
+  }),
+  'GET /web/uploads/:id': async (world) => ({ params: { id: await newUpload(world) } }),
+  'POST /web/uploads/:id/cancel': async (world) => ({ params: { id: await newUpload(world) } }),
+  'POST /web/uploads/:id/finish': async (world, n) => {
+    const id = await newUpload(world)
+    await putPart(world, id, n)
+    return { params: { id } }
+  },
+  'PUT /web/uploads/:id/parts/:n': async (world, n) => ({
+    params: { id: await newUpload(world), n: '0' },
+    init: { body: part(n), headers: { 'x-form': world.form } },
+  }),
+  'POST /web/accounts/:id/plan': async ({ db }) => ({
+    params: { id: await anotherAccount(db) },
+    form: [['plan', 'pro']],
+  }),
+  'POST /web/accounts/:id/disable': async ({ db }) => ({
+    params: { id: await anotherAccount(db) },
+    form: [['disabled', '1']],
+  }),
+  'POST /web/shares/end': async ({ db, accountId, boards }, n) => {
+    const { token } = await shareBoard(db, { accountId, boardId: boards[n]! })
+    return { form: [['link', `/shared/${token}`]] }
+  },
+  'POST /web/techniques': () => ({ form: texts(newSlug()) }),
+  'POST /web/techniques/:slug/edit': async ({ db }) => ({
+    params: { slug: await commonTechnique(db) },
+    form: texts(newSlug()).slice(1),
+  }),
+  'POST /web/techniques/:slug/rename': async ({ db }) => ({
+    params: { slug: await commonTechnique(db) },
+    form: [['slug', newSlug()]],
+  }),
+  'POST /web/techniques/:slug/retire': async ({ db }) => ({
+    params: { slug: await commonTechnique(db) },
+    form: [['retired', '1']],
+  }),
+  'POST /web/techniques/:slug/merge': async ({ db, slugs }) => ({
+    params: { slug: await commonTechnique(db) },
+    form: [
+      ['into', slugs[0]!],
+      ['sure', '1'],
+    ],
+  }),
+  'POST /web/suggestions/:slug/alias': ({ slugs }) => ({ params: { slug: newSlug() }, form: [['of', slugs[0]!]] }),
+  'POST /web/suggestions/:slug/dismiss': () => ({ params: { slug: newSlug() } }),
+  'POST /web/suggestions/:slug/restore': () => ({ params: { slug: newSlug() } }),
+  'POST /web/review/:id': () => ({ form: [['subject', 'presenter']] }),
+  'POST /web/review/:id/undo': () => ({ form: [['attributes', 'subject']] }),
+  'POST /web/frames/:id/correct': (_, n) => ({
+    form: ANNOTATED.slice(0, 1).map((name) => [name, ['presenter', 'ui'][n % 2]!]),
+  }),
+  'POST /web/operator/videos': ({ spare }, n) => ({
+    form: [
+      ['act', 'delete'],
+      ['sure', '1'],
+      ...spare.slice(30 + n * 5, 35 + n * 5).map((id): [string, string] => ['video', id]),
+    ],
+  }),
+  'POST /web/videos/file': ({ form }, n) => {
+    const body = new FormData()
+    body.set('form', form)
+    body.set('file', new Blob([new Uint8Array(16 * 1024 * 1024).fill(100 + n)]), 'f.mp4')
+    return { init: { body } }
+  },
+  'POST /web/videos/check': (_, n) => ({ form: [['addresses', addressesOf(n)]] }),
+  'POST /web/videos': (_, n) => ({ form: [['addresses', addressesOf(n)]] }),
+}
+
+const addressesOf = (n: number) =>
+  Array.from({ length: 500 }, (_, at) => `https://example.org/v/${n}-${at}-${'x'.repeat(60)}.mp4`).join('\n')

@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../src/db/client.ts'
+import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { createKey, SCOPES } from '../../src/library/accounts/keys.ts'
+import { createSignInCode, formToken, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
+import { shareBoard } from '../../src/library/collections/board-settings.ts'
+import { createBoard } from '../../src/library/collections/boards.ts'
+import { pinFrames } from '../../src/library/collections/pins.ts'
+import { saveFrames } from '../../src/library/collections/saves.ts'
+import { idArray } from '../../src/library/ids.ts'
+import { addTechnique } from '../../src/library/techniques/techniques.ts'
+import { openUpload } from '../../src/library/videos/uploads.ts'
+
+export interface World {
+  db: Db
+  accountId: string
+  key: string
+  cookie: string
+  form: string
+  frames: string[]
+  videos: string[]
+  /** Videos that no other request needs. */
+  spare: string[]
+  slugs: string[]
+  brands: string[]
+  /** Full, with the longest notes. */
+  board: string
+  /** Its timeline has nearly 24 hours. */
+  film: string
+  boards: string[]
+  shareToken: string
+  /** Of the service, once it runs. */
+  url: string
+  webhooks: string[]
+}
+
+const FRAMES = 7_000
+const SMALL_BOARDS = 300
+const KEPT_VIDEOS = 60
+
+export const MOST = { pins: 5_000, boards: 1_000, note: 'n'.repeat(2_000), frames: 500 }
+
+export async function openWorld(db: Db): Promise<World> {
+  // The frames are those of some videos; the others may be deleted.
+  const videos = await listIds(db, 'select id from videos order by id')
+  const frames = await listIds(db, `select id from frames where video_id = any($1) order by md5(id) limit ${FRAMES}`, [
+    videos.slice(0, KEPT_VIDEOS),
+  ])
+  const email = `${randomUUID()}@example.org`
+  const { id: accountId } = await createAccount(db, { email, plan: 'pro', role: 'operator' })
+  const { key } = await createKey(db, { accountId, name: 'k', scopes: [...SCOPES] })
+  const { token } = (await redeemSignInCode(db, (await createSignInCode(db, { email, newPlan: null }))!))!
+  const board = await fullBoard(db, accountId, frames)
+  const { token: shareToken } = await shareBoard(db, { accountId, boardId: board })
+  const { id: film } = await createBoard(db, { accountId, name: 'as long as a timeline' })
+  await pinFrames(db, { accountId, boardId: film, frameIds: frames.slice(0, 100) })
+  await db.execute(sql`
+    insert into dead_events (consumer, event_id, attempts, error)
+    select 'search', id, 1, 'bench' from events limit 1000`)
+  await db.execute(sql`insert into checkpoints (consumer) values ('search') on conflict do nothing`)
+  const boards: string[] = []
+  for (let n = 1; n < SMALL_BOARDS; n++) {
+    const { id: boardId } = await createBoard(db, { accountId, name: `board ${n} ${'b'.repeat(100)}` })
+    await pinFrames(db, { accountId, boardId, frameIds: frames.slice(n, n + 5) })
+    boards.push(boardId)
+  }
+  for (let from = 0; from < MOST.pins; from += 500)
+    await saveFrames(db, { accountId, frameIds: frames.slice(from, from + 500) })
+  return {
+    db,
+    accountId,
+    key,
+    cookie: `session=${token}`,
+    form: formToken(token),
+    frames,
+    videos,
+    spare: videos.slice(KEPT_VIDEOS),
+    slugs: await listIds(
+      db,
+      'select technique as id from frames where technique is not null group by 1 order by count(*) desc',
+    ),
+    brands: await listIds(
+      db,
+      'select author as id from videos where author is not null group by 1 order by count(*) desc',
+    ),
+    board,
+    film,
+    boards,
+    shareToken,
+    url: '',
+    webhooks: [],
+  }
+}
+
+async function listIds(db: Db, text: string, values: unknown[] = []): Promise<string[]> {
+  const { rows } = await db.$client.query<{ id: string }>(text, values)
+  return rows.map(({ id }) => id)
+}
+
+export async function fullBoard(db: Db, accountId: string, frames: readonly string[]): Promise<string> {
+  const { id } = await createBoard(db, { accountId, name: `full ${randomUUID()}` })
+  await db.execute(sql`
+    insert into board_items (board_id, frame_id, position, note)
+    select ${id}, frame_id, n, ${MOST.note}
+      from unnest(${idArray(frames.slice(0, MOST.pins))}) with ordinality as f(frame_id, n)`)
+  await db.execute(sql`update boards set item_count = ${MOST.pins} where id = ${id}`)
+  return id
+}
+
+export const keyed = ({ key }: World, json: boolean): Record<string, string> => ({
+  authorization: `Bearer ${key}`,
+  ...(json ? { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } : {}),
+})
+
+export const newSlug = () => `t-${randomUUID()}`
+export const deadEvents = (db: Db) => listIds(db, 'select event_id as id from dead_events')
+
+/** A technique that a tenth of a library of 20,000 frames has. */
+export async function commonTechnique(db: Db): Promise<string> {
+  const slug = newSlug()
+  await addTechnique(db, { slug, name: slug, description: slug, aliases: [] })
+  await db.$client.query(
+    'update frames set technique = $1 where id in (select id from frames order by md5(id) limit 2000)',
+    [slug],
+  )
+  return slug
+}
+
+/** An account with a session, and a code for another one. */
+export async function anotherPerson(db: Db) {
+  const email = `${randomUUID()}@example.org`
+  await createAccount(db, { email, plan: 'pro' })
+  const codeFor = async () => (await createSignInCode(db, { email, newPlan: null }))!.code
+  const { token } = (await redeemSignInCode(db, { code: await codeFor() }))!
+  return { email, code: await codeFor(), cookie: `session=${token}`, form: formToken(token) }
+}
+
+const PART = 4 * 1024 * 1024
+export const part = (n: number) => new Uint8Array(PART).fill(n + 1)
+
+export async function newUpload({ db, accountId }: World): Promise<string> {
+  await db.$client.query('delete from uploads')
+  const given = {
+    accountId,
+    filename: 'f.mp4',
+    bytes: PART,
+    maxBytes: PART,
+    details: { title: undefined, author: undefined },
+  }
+  return (await openUpload(db, given)).id
+}
+
+export async function putPart({ url, cookie, form }: World, id: string, n: number): Promise<void> {
+  const headers = { cookie, 'x-form': form }
+  await fetch(`${url}/web/uploads/${id}/parts/0`, { method: 'PUT', headers, body: part(50 + n) })
+}
+
+/** Receivers of events, which only the service can make. */
+export async function addReceivers(world: World): Promise<void> {
+  for (let n = 0; n < 20; n++) {
+    const body = JSON.stringify({ url: `https://example.com/${n}` })
+    const answer = await fetch(`${world.url}/api/webhooks`, { method: 'POST', headers: keyed(world, true), body })
+    world.webhooks.push(((await answer.json()) as { webhook: { id: string } }).webhook.id)
+  }
+}
+
+export async function anotherAccount(db: Db): Promise<string> {
+  return (await createAccount(db, { email: `${randomUUID()}@example.org`, plan: 'free' })).id
+}
+
+export async function anotherKey({ db, accountId }: World): Promise<string> {
+  return (await createKey(db, { accountId, name: randomUUID() })).record.id
+}

@@ -1,0 +1,150 @@
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listRoutes } from '../../src/http/routes.ts'
+import { shareBoard } from '../../src/library/collections/board-settings.ts'
+import { createBoard } from '../../src/library/collections/boards.ts'
+import { pinFrames } from '../../src/library/collections/pins.ts'
+import { openPictureSigner } from '../../src/server/members-only.ts'
+import { openService, type Service } from '../support/service.ts'
+import { openPageVisitor, type PageVisitor } from './page-visitor.ts'
+import { seedAccount } from './seed-frames.ts'
+
+/** READS=members: nothing of the library is read without a key or a session. */
+
+/** What answers everyone in both modes. */
+const OPEN = [
+  'GET /livez',
+  'GET /readyz',
+  'GET /robots.txt',
+  'GET /assets/:name',
+  'GET /sign-in',
+  'GET /sign-in/confirm',
+  'POST /web/sign-in',
+  'POST /web/sign-in/confirm',
+  'GET /web/me',
+  'GET /shared/:token',
+  'GET /shared/:token/oembed',
+  'GET /api/shared/:token',
+]
+
+let service: Service
+let visitor: PageVisitor
+beforeAll(async () => {
+  service = await openService({ env: { READS: 'members' } })
+  await service.upload(await readFile(new URL('../../samples/relay-launch.mp4', import.meta.url)))
+  await service.drain()
+  visitor = await openPageVisitor({ env: { READS: 'members' } })
+})
+afterAll(async () => {
+  await visitor[Symbol.asyncDispose]()
+  await service[Symbol.asyncDispose]()
+})
+
+const isRefused = ({ status, headers }: Response) =>
+  status === 401 || (status === 303 && headers.get('location') === '/sign-in')
+
+test('every route asks who is there, but for signs of life, the sign-in and shared boards', async () => {
+  const open: string[] = []
+  for (const { path, methods } of listRoutes(service.api.app.routers)) {
+    const at = service.url + path.replace(/[:*]\w+/g, 'x')
+    for (const accept of ['text/html', '*/*']) {
+      const answer = await fetch(at, { method: methods[0]!, redirect: 'manual', headers: { accept } })
+      await answer.arrayBuffer()
+      if (!isRefused(answer)) open.push(`${methods[0]} ${path}`)
+    }
+  }
+  expect([...new Set(open)].sort()).toEqual([...OPEN].sort())
+})
+
+describe('with a key', () => {
+  test('reads, documents and tools answer, and no shared cache may keep them', async () => {
+    const headers = { authorization: `Bearer ${service.operatorKey}` }
+    for (const path of [
+      '/api/frames',
+      '/api/search?q=dark',
+      '/openapi.json',
+      '/llms.txt',
+      '/',
+      '/docs',
+      '/robots.txt',
+    ]) {
+      const answer = await fetch(service.url + path, { headers })
+      expect([path, answer.status, answer.headers.get('cache-control')]).toEqual([path, 200, expect.any(String)])
+      expect([path, answer.headers.get('cache-control')]).not.toEqual([path, expect.stringMatching(/public|s-maxage/)])
+      expect(answer.headers.get('vary')).toMatch(/^(?=.*Authorization)(?=.*Cookie)/)
+    }
+    const bad = await fetch(`${service.url}/api/frames`, { headers: { authorization: 'Bearer bad' } })
+    expect([bad.status, bad.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('Bearer')])
+  })
+
+  test('the addresses of pictures open without one for up to an hour, and no other picture does', async () => {
+    const { frames } = (await service.get('/api/frames', { authorization: `Bearer ${service.operatorKey}` })).json
+    for (const address of [frames[0].image_url, frames[0].thumb_url]) {
+      const url = new URL(address)
+      const at = service.url + url.pathname
+      const status = async (query: string, headers: Record<string, string> = {}) =>
+        (await fetch(at + query, { headers })).status
+      expect(await status(url.search)).toBe(200)
+      expect(await status('')).toBe(401)
+      expect(await status('', { authorization: `Bearer ${service.operatorKey}` })).toBe(200)
+      const until = Number(url.searchParams.get('until')) * 1000
+      expect([until > Date.now(), until <= Date.now() + 3_600_000]).toEqual([true, true])
+      const longer = new URLSearchParams({ until: String(until / 1000 + 3_600), mac: url.searchParams.get('mac')! })
+      expect(await status(`?${longer}`)).toBe(403)
+      const other = new URL(frames[1].image_url)
+      expect((await fetch(service.url + other.pathname + url.search)).status).toBe(403)
+      const past = openPictureSigner(service.stores.db, () => Date.now() - 2 * 3_600_000)
+      const ended = await fetch(service.url + (await past.signing())(url.pathname))
+      expect([ended.status, (await ended.json()).message]).toEqual([403, expect.stringContaining('address has ended')])
+    }
+  })
+
+  test('agents get addresses that open, and none without a key', async () => {
+    const params = { name: 'browse_frames', arguments: { images: 1 } }
+    const call = (headers: Record<string, string>) =>
+      fetch(`${service.url}/api/mcp`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      })
+    expect((await call({})).status).toBe(401)
+    const { result } = await (await call({ authorization: `Bearer ${service.operatorKey}` })).json()
+    const url = new URL(result.structuredContent.frames[0].image_url)
+    expect((await fetch(service.url + url.pathname + url.search)).status).toBe(200)
+    expect(result.content.some(({ type }: { type: string }) => type === 'image')).toBe(true)
+  })
+
+  test('a shared board and its pictures open by their link', async () => {
+    const { db } = service.stores
+    const { account } = await seedAccount(db, { plan: 'pro' })
+    const { rows } = await db.$client.query<{ id: string }>('select id from frames limit 2')
+    const { id: boardId } = await createBoard(db, { accountId: account.id, name: 'b' })
+    await pinFrames(db, { accountId: account.id, boardId, frameIds: rows.map(({ id }) => id) })
+    const { token } = await shareBoard(db, { accountId: account.id, boardId })
+    const page = await (await fetch(`${service.url}/shared/${token}`)).text()
+    const src = /<img[^>]+src="([^"]*\/media\/[^"]+)"/.exec(page)![1]!.replaceAll('&amp;', '&')
+    const shown = new URL(src, service.url)
+    expect((await fetch(service.url + shown.pathname + shown.search)).status).toBe(200)
+    const { board } = (await service.get(`/api/shared/${token}`)).json
+    const url = new URL(board.items[0].image_url)
+    expect((await fetch(service.url + url.pathname + url.search)).status).toBe(200)
+  })
+})
+
+test('a browser is led to the sign-in and back, and reads with its session', async () => {
+  const { api } = visitor
+  const ask = (path: string, cookie = '') =>
+    api.call(path, { headers: { accept: 'text/html', ...(cookie ? { cookie } : {}) } })
+  const refused = await ask('/?q=dark')
+  expect([refused.status, refused.headers.get('location')]).toEqual([303, '/sign-in'])
+  expect(refused.headers.get('set-cookie')).toContain(encodeURIComponent('/?q=dark'))
+  const { cookie } = await visitor.signIn('reader@example.org')
+  for (const path of ['/', '/techniques', '/docs']) {
+    const answer = await ask(path, cookie)
+    expect([path, answer.status, answer.headers.get('cache-control')]).toEqual([
+      path,
+      200,
+      expect.not.stringContaining('public'),
+    ])
+  }
+})
