@@ -320,6 +320,7 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
     params: { id: await newUpload(world), n: '0' },
     init: { body: part(n), headers: { 'x-form': world.form } },
   }),
+  'POST /web/accounts/invite': () => ({ form: [['email', `${randomUUID()}@example.org`]] }),
   'POST /web/accounts/:id/plan': async ({ db }) => ({
     params: { id: await anotherAccount(db) },
     form: [['plan', 'pro']],

@@ -26,7 +26,7 @@ export function isUnknowinglyPublic(
 }
 
 /** Docker, Podman and Kubernetes each leave a mark of their own. */
-function inContainer(): boolean {
+export function inContainer(): boolean {
   const marked = existsSync('/.dockerenv') || existsSync('/run/.containerenv')
   return marked || process.env.KUBERNETES_SERVICE_HOST !== undefined
 }

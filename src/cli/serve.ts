@@ -9,7 +9,7 @@ import { ROLES } from '../queue/jobs.ts'
 import { stopInOrder, untilSignalled } from '../server/shutdown.ts'
 import { configOrExit, requireKnown } from './context.ts'
 import { usage } from './failure.ts'
-import { isLoopback, isUnknowinglyPublic } from './listening.ts'
+import { inContainer, isLoopback, isUnknowinglyPublic } from './listening.ts'
 import { openMetricsPort } from './metrics.ts'
 import { ensureOperator, OPERATOR_EMAIL } from './operator.ts'
 import { requireWritable } from './require-writable.ts'
@@ -81,7 +81,8 @@ export function defineMigrate(command: Command): void {
     try {
       await migrateDatabase(db)
       const { created } = await ensureOperator(db, config.dataDir)
-      if (created) console.log(`Sign in as the operator with a link: frames accounts link ${OPERATOR_EMAIL}`)
+      const command = `${inContainer() ? 'docker compose exec api ' : ''}frames accounts link ${OPERATOR_EMAIL}`
+      if (created) console.log(`Sign in as the operator with the link that this prints: ${command}`)
     } finally {
       await db.$client.end()
     }

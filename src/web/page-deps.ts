@@ -1,3 +1,4 @@
+import type { VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { LogTail } from '../events/tail.ts'
 import type { EventStreams } from '../http/event-stream.ts'
@@ -36,6 +37,8 @@ export interface PageDeps {
   sourceKeyOf(term: string): string | undefined
   /** The plan of accounts that a sign-in creates; null where sign-up is off. */
   signup: Plan | null
+  /** The plan of an invited member. */
+  defaultPlan: Plan
   mailer: Mailer | undefined
   /** Prints the link in development without a mail server. Never set in production. */
   printLink: ((line: string) => void) | undefined
@@ -46,10 +49,8 @@ export interface PageDeps {
   streams: EventStreams
   /** Who may read: everyone, or those with a key or a session. */
   reads: 'open' | 'members'
-  /** Whether a vision model is set for this process. */
-  hasModel: boolean
-  /** US dollars a day for the model; undefined without a limit. */
-  budgetPerDay: number | undefined
+  /** The vision model of this process, with its US dollars a day. */
+  vision: Pick<VisionConfig, 'budgetPerDay'> | undefined
   /** What the queues hold. @throws where Redis does not answer. */
   countJobs: () => Promise<readonly JobCounts[]>
 }

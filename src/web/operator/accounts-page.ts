@@ -1,11 +1,21 @@
 import { z } from 'zod'
-import { type AccountOverview, listAccountOverviews, setDisabled, setPlan } from '../../library/accounts/accounts.ts'
+import { AppError } from '../../errors.ts'
+import {
+  type AccountOverview,
+  findAccountByEmail,
+  listAccountOverviews,
+  parseEmail,
+  setDisabled,
+  setPlan,
+} from '../../library/accounts/accounts.ts'
+import { createSignInCode } from '../../library/accounts/sessions.ts'
 import { endShare } from '../../library/collections/board-settings.ts'
 import type { Parameters } from '../../parameters.ts'
 import { type Actions, counted, field, formToken, hidden } from '../actions.ts'
 import type { Visitor } from '../guard.ts'
 import { type Html, html, trusted } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
+import { signInUrl } from '../sign-in.ts'
 import { ago, operatorHead } from './parts.ts'
 
 const PAGE = 50
@@ -18,12 +28,21 @@ const parameters = {
 const PlanForm = z.object({ plan: z.enum(['free', 'pro']) })
 
 /** `/operator/accounts`: plan, keys, last use, and who may come in. */
-export function addAccountPages(actions: Actions, { db }: PageDeps): void {
+export function addAccountPages(actions: Actions, deps: PageDeps): void {
+  const { db } = deps
   actions.page('/operator/accounts', 'operator', { parameters }, async ({ visitor, query }) => {
     const { q, page = 1, ended } = query
     const { accounts, total } = await listAccountOverviews(db, { like: q, limit: PAGE, skip: (page - 1) * PAGE })
     const body = accountsPage({ visitor, accounts, total, q, page, ended })
     return { title: 'Accounts', current: 'operator', wide: true, body }
+  })
+
+  const invite = { path: '/web/accounts/invite', who: 'operator', body: z.object({ email: field.text }) } as const
+  actions.action(invite, async ({ visitor, body }) => {
+    const { email, url } = await inviteMember(deps, body.email)
+    if (deps.mailer) await deps.mailer.send({ to: email, ...invitationMail(url, visitor.account.email) })
+    const shown = invitedPage(email, deps.mailer ? undefined : url)
+    return { page: { title: 'Invitation', current: 'operator', modules: ['collections.js'], body: shown }, status: 201 }
   })
 
   actions.action({ path: '/web/accounts/:id/plan', who: 'operator', body: PlanForm }, async ({ body, param }) => {
@@ -49,6 +68,40 @@ export function addAccountPages(actions: Actions, { db }: PageDeps): void {
   })
 }
 
+const INVITATION_DAYS = 7
+
+/** A link that creates the member's account. @throws AppError invalid_request, conflict for one that there is. */
+async function inviteMember({ db, defaultPlan, publicUrl }: PageDeps, given: string) {
+  const email = parseEmail(given)
+  if (await findAccountByEmail(db, email))
+    throw new AppError('conflict', `${email} has an account. They ask for a link on the sign-in page themselves.`)
+  const made = await createSignInCode(db, { email, newPlan: defaultPlan, lifetimeSec: INVITATION_DAYS * 86_400 })
+  return { email, url: signInUrl(publicUrl, made!.code) }
+}
+
+function invitationMail(url: string, from: string): { subject: string; text: string } {
+  return {
+    subject: 'You are invited to Frame Library',
+    text: `\
+${from} invites you to a library of video frames. Open this link to sign in. It works once, for ${INVITATION_DAYS} days.
+
+${url}
+`,
+  }
+}
+
+function invitedPage(email: string, url: string | undefined): Html {
+  return html`<section class="narrow card"><h1>${email} is invited</h1>
+${
+  url === undefined
+    ? html`<p>The mail is sent. Its link works once, for ${INVITATION_DAYS} days.</p>`
+    : html`<p>No mail server is set, so pass this link on. It works once, for ${INVITATION_DAYS} days.</p>
+<div class="field"><label for="link">Link</label><input id="link" readonly value="${url}"></div>
+<p class="needs-script"><button type="button" class="primary" data-copy-from="link">Copy link</button></p>`
+}
+<p><a class="button" href="/operator/accounts">Back to the accounts</a></p></section>`
+}
+
 interface AccountsData {
   visitor: Visitor
   accounts: readonly AccountOverview[]
@@ -63,6 +116,10 @@ function accountsPage({ visitor, accounts, total, q, page, ended }: AccountsData
   const link = (to: number) => `/operator/accounts?page=${to}${q === undefined ? '' : `&q=${encodeURIComponent(q)}`}`
   return html`${operatorHead('accounts', 'Accounts')}
 ${ended && html`<p class="notice done" role="status">The share link is ended.</p>`}
+<form class="inline" method="post" action="/web/accounts/invite">${formToken(visitor)}
+<label for="invite">Invite</label>
+<input id="invite" name="email" type="email" required autocomplete="off" placeholder="ann@example.org">
+<button class="primary">Invite</button></form>
 <form class="inline" action="/operator/accounts" role="search"><label for="q">Address</label>
 <input id="q" name="q" type="search" value="${q}" autocomplete="off"><button>Find</button></form>
 <p class="lead">${counted(total, 'account')}. A plan applies from the next request on.</p>

@@ -13,7 +13,7 @@ import { ago, dollars, megabytes, operatorHead, span } from './parts.ts'
 
 /** `/operator/system`: queues, the model, readers of the event log, webhooks, disk. Numbers lead to what they count. */
 export function addSystemPage(actions: Actions, deps: PageDeps): void {
-  const { db, store, countJobs, budgetPerDay, reads } = deps
+  const { db, store, countJobs, vision, reads } = deps
   actions.page('/operator/system', 'operator', { parameters: {}, cost: 10 }, async () => {
     const [queues, annotator, errors, lag, outages, held, receivers, room, bytes] = await Promise.all([
       countJobs().catch(() => undefined),
@@ -32,7 +32,7 @@ export function addSystemPage(actions: Actions, deps: PageDeps): void {
 ${consumer} waits for it.</p>`,
     )}
 ${queuesSection(queues)}
-${modelSection(annotator, errors, budgetPerDay)}
+${modelSection(annotator, errors, vision?.budgetPerDay)}
 ${consumersSection(lag, held)}
 ${webhooksSection(receivers)}
 <h2>Who can read</h2><p>${

@@ -77,12 +77,12 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
 }
 
 /** Why frames cannot be described as they should be, and what to do. */
-async function problemOf({ db, hasModel }: PageDeps): Promise<Html | false> {
+async function problemOf({ db, vision }: PageDeps): Promise<Html | false> {
   const { problem } = await findAnnotatorStatus(db)
   if (problem)
     return html`<p class="notice" role="status">Frames cannot be described: ${problem.message}
 (<code>${problem.code}</code>, ${ago(problem.since)})</p>`
-  if (hasModel) return false
+  if (vision) return false
   const { rows } = await db.execute<{ all: number; left: number }>(
     sql`select count(*)::int as all, count(*) filter (where subject is null)::int as left from frames`,
   )

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { formToken } from '../../src/library/accounts/sessions.ts'
+import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
+
+/** Where sign-up is off, an operator lets people in from the console. */
+
+let visitor: PageVisitor
+let post: (fields: Record<string, string>) => ReturnType<PageVisitor['api']['call']>
+beforeAll(async () => {
+  visitor = await openPageVisitor({ signup: false })
+  const { api } = visitor
+  await ensureAccount(api.db, { email: 'op@example.org', plan: 'pro', role: 'operator' })
+  const { cookie } = await visitor.signIn('op@example.org')
+  post = (fields) =>
+    api.call('/web/accounts/invite', form({ form: formToken(cookie.split('=')[1]!), ...fields }, { cookie }))
+})
+afterAll(() => visitor[Symbol.asyncDispose]())
+
+test('an invitation creates the account with the default plan, once', async () => {
+  const { api } = visitor
+  const invited = await post({ email: ' Ann@Example.org ' })
+  expect(invited.status).toBe(201)
+  expect(invited.text).toContain('ann@example.org is invited')
+  const code = /sign-in\/confirm#(fll_\w+)/.exec(invited.text)![1]!
+  const first = await api.call('/web/sign-in/confirm', form({ code }))
+  expect(first.status).toBe(303)
+  const cookie = first.headers.get('set-cookie')!.split(';')[0]!
+  const me = await api.call('/web/me', { headers: { cookie } })
+  expect(me.json).toMatchObject({ email: 'ann@example.org', role: 'member', plan: 'pro' })
+  const second = await api.call('/web/sign-in/confirm', form({ code }))
+  expect([second.status, second.text]).toEqual([400, expect.stringContaining('This link is used or expired')])
+})
+
+test('who has an account is not invited, and an address that is none is told', async () => {
+  await ensureAccount(visitor.api.db, { email: 'here@example.org', plan: 'free' })
+  const there = await post({ email: 'here@example.org' })
+  expect([there.status, there.text]).toEqual([409, expect.stringContaining('has an account')])
+  expect(there.text).not.toContain('fll_')
+  expect((await post({ email: 'nobody' })).status).toBe(400)
+  expect((await post({})).status).toBe(400)
+})
+
+test('with a mail server the invitation goes by mail and is not shown', async () => {
+  const sent: { to: string; text: string }[] = []
+  const mailer = { send: async (mail: { to: string; text: string }) => void sent.push(mail), close: () => undefined }
+  await using mailing = await openPageVisitor({ signup: false, mailer: mailer as never })
+  await ensureAccount(mailing.api.db, { email: 'op@example.org', plan: 'pro', role: 'operator' })
+  const { cookie } = await mailing.signIn('op@example.org')
+  const fields = { form: formToken(cookie.split('=')[1]!), email: 'bob@example.org' }
+  const invited = await mailing.api.call('/web/accounts/invite', form(fields, { cookie }))
+  expect([invited.status, invited.text.includes('fll_')]).toEqual([201, false])
+  expect(sent).toEqual([expect.objectContaining({ to: 'bob@example.org', text: expect.stringContaining('fll_') })])
+})
