@@ -91,20 +91,10 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const { publicUrl, trustProxy } = config
   const store = openMediaStore(config)
   const readImage = overrides.readImage ?? ((key: string) => store.get(key))
-  const plain = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
+  const { search, signer, films, takeTurn, readModel, kept } = openLibrary(deps, overrides)
   const counts = openSearchCounts({ db, logger, everyMs: overrides.countsEveryMs })
-  const signer = config.reads === 'members' ? openPictureSigner(db) : undefined
-  const production = signer ? withSignedPictures(plain, signer) : plain
-  const search = overrides.search?.(production) ?? production
   const searchOf = (asker: Asker) => watchSearches(search, (asked) => counts.note(asker, asked))
-  const readModel = openReadModelVersion(search, { ttlMs: overrides.versionTtlMs })
-  const takeTurn = openTurns()
   const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
-  const kept = openVersionedCache<object>({ readModel, maxBytes: PAGE_CACHE_BYTES })
-  const films: FilmReads = {
-    grammar: (id) => loadGrammar(db, id),
-    shelf: async () => (await kept.getOrLoad('films', () => loadShelf(db))).value,
-  }
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
   const longAnswers = openLongAnswers()
   const addresses = { resolve: findSource, fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }) }
@@ -175,6 +165,21 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     await counts[Symbol.asyncDispose]()
   }
   return { listener, routers, tools, close }
+}
+
+/** What every surface reads: the search, the films, and what is kept of them. */
+function openLibrary({ config, db, logger }: AppDeps, overrides: AppOverrides) {
+  const plain = openLibrarySearch({ pool: db.$client, meili: config.meili, logger })
+  const signer = config.reads === 'members' ? openPictureSigner(db) : undefined
+  const production = signer ? withSignedPictures(plain, signer) : plain
+  const search = overrides.search?.(production) ?? production
+  const readModel = openReadModelVersion(search, { ttlMs: overrides.versionTtlMs })
+  const kept = openVersionedCache<object>({ readModel, maxBytes: PAGE_CACHE_BYTES })
+  const films: FilmReads = {
+    grammar: (id) => loadGrammar(db, id),
+    shelf: async () => (await kept.getOrLoad('films', () => loadShelf(db))).value,
+  }
+  return { search, signer, films, takeTurn: openTurns(), readModel, kept }
 }
 
 function namesOf(tools: readonly Tool[]): { open: string[]; account: string[] } {
