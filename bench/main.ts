@@ -15,6 +15,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   shots: () => import('./shots.ts'),
   picks: () => import('./picks.ts'),
   annotation: () => import('./annotation.ts'),
+  films: () => import('./films.ts'),
   idle: () => import('./idle.ts'),
   upgrade: () => import('./upgrade.ts'),
 }

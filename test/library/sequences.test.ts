@@ -1,6 +1,8 @@
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { videos } from '../../src/db/schema/videos.ts'
+import { reconcileSearch } from '../../src/projections/search/reconcile.ts'
+import { deepLink } from '../../src/video/source/source.ts'
 import { type SeedVideo, seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -76,6 +78,14 @@ test('a longer gap, any gap, the next frame, other values, words, filters of the
   const first = await found('subject.text-card~15s~subject.ui', '&limit=1')
   expect(ids(first)).toEqual([loose])
   expect(ids(await found('subject.text-card~15s~subject.ui', `&limit=1&after=${first.next}`))).toEqual([tight])
+})
+
+test('rows of an earlier version get the bounds of their shots from the hourly comparison', async () => {
+  const { db } = service.stores
+  await db.execute(sql`update library_search.frames set shot_ms = null`)
+  await reconcileSearch({ db, deepLink })
+  const { sequences } = await found('subject.text-card~3s~surface.screen-recording')
+  expect(sequences).toMatchObject([{ steps: [{ from_sec: 0, to_sec: 5 }, { from_sec: 5 }] }])
 })
 
 test.each([

@@ -14,12 +14,15 @@ export interface Standing {
 /** Films shorter than this are not ranked by the measures of their shots. */
 const LEAST_SEC = 10
 
-/** A film's value as it is compared; null where it has none, or is too short for it. */
+/** A film's value among others; null where it has none, or is too short for it. */
+function ranked(measures: Measures, name: MeasureName): number | null {
+  return measureOf(name).pace && (measures.duration_sec ?? 0) < LEAST_SEC ? null : measures[name]
+}
+
+/** The same as distances are measured in. */
 function comparable(measures: Measures, name: MeasureName): number | null {
-  const value = measures[name]
-  const { pace, log } = measureOf(name)
-  if (value === null || (pace && (measures.duration_sec ?? 0) < LEAST_SEC)) return null
-  return log ? Math.log(Math.max(value, 0) + 0.05) : value
+  const value = ranked(measures, name)
+  return value !== null && measureOf(name).log ? Math.log(Math.max(value, 0) + 0.05) : value
 }
 
 /** Where a film stands by each measure that it has and at least one other film has. */
@@ -27,11 +30,11 @@ export function standingOf(film: ShelfFilm, shelf: readonly ShelfFilm[]): Partia
   const others = shelf.filter(({ id }) => id !== film.id)
   const standing: Partial<Record<MeasureName, Standing>> = {}
   for (const name of MEASURE_NAMES) {
-    const own = comparable(film.measures, name)
+    const own = ranked(film.measures, name)
     if (own === null) continue
     let [n, below, same] = [0, 0, 0]
     for (const { measures } of others) {
-      const value = comparable(measures, name)
+      const value = ranked(measures, name)
       if (value === null) continue
       n++
       if (value < own) below++
@@ -72,11 +75,11 @@ type Scores = Partial<Record<MeasureName, number>>
  * The distance of a film from the middle of the library in robust deviations: by the median, and by the median
  * deviation times 1.4826, as far as `floor` allows. At most 3: one odd measure must not hide the others.
  */
-function scorer(shelf: readonly ShelfFilm[]): (film: ShelfFilm) => Scores {
-  const scales = MEASURE_NAMES.map((name) => {
-    const values = shelf.flatMap(({ measures }) => comparable(measures, name) ?? []).sort((one, other) => one - other)
+function scorer(shelf: readonly ShelfFilm[], names: readonly MeasureName[]): (film: ShelfFilm) => Scores {
+  const scales = names.map((name) => {
+    const values = Float64Array.from(shelf.flatMap(({ measures }) => comparable(measures, name) ?? []))
     const center = medianOf(values)
-    const spread = medianOf(values.map((value) => Math.abs(value - center)).sort((one, other) => one - other))
+    const spread = medianOf(values.map((value) => Math.abs(value - center)))
     return { name, center, deviation: Math.max(1.4826 * spread, measureOf(name).floor) }
   })
   return ({ measures }) => {
@@ -89,8 +92,10 @@ function scorer(shelf: readonly ShelfFilm[]): (film: ShelfFilm) => Scores {
   }
 }
 
-const medianOf = (sorted: readonly number[]): number =>
-  sorted.length === 0 ? 0 : (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2
+function medianOf(values: Float64Array): number {
+  const sorted = values.toSorted()
+  return sorted.length === 0 ? 0 : (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2
+}
 
 export interface SimilarFilm {
   film: ShelfFilm
@@ -109,9 +114,10 @@ export function similarFilms(
   shelf: readonly ShelfFilm[],
   { view, limit }: { view: View; limit: number },
 ): SimilarFilm[] {
-  const score = scorer(shelf)
+  const ofView = MEASURE_NAMES.filter((name) => measureOf(name).view === view)
+  const score = scorer(shelf, ofView)
   const own = score(film)
-  const names = MEASURE_NAMES.filter((name) => measureOf(name).view === view && own[name] !== undefined)
+  const names = ofView.filter((name) => own[name] !== undefined)
   return shelf
     .flatMap((other) => {
       if (other.id === film.id) return []
@@ -133,7 +139,7 @@ export function differencesOf(
   films: readonly ShelfFilm[],
   shelf: readonly ShelfFilm[],
 ): { name: MeasureName; apart: number }[] {
-  const scores = films.map(scorer(shelf))
+  const scores = films.map(scorer(shelf, MEASURE_NAMES))
   return MEASURE_NAMES.flatMap((name) => {
     const known = scores.flatMap((score) => score[name] ?? [])
     return known.length < 2 ? [] : { name, apart: round(Math.max(...known) - Math.min(...known)) }

@@ -37,6 +37,7 @@ const FRAME_COLUMNS = [
   ['phash', 'text'],
   ['colors', 'smallint[]'],
   ['words', 'tsvector'],
+  ['shot_ms', 'integer[]'],
 ] as const
 const names = FRAME_COLUMNS.map(([column]) => column)
 /** The hash travels as hexadecimal text and is stored as bits. */
@@ -131,6 +132,7 @@ function frameRow(frame: FrameDocument, words: WordsByScope) {
     phash: frame.phash,
     colors: cellsOf(frame.palette, frame.palette_shares),
     words: vector.toString(),
+    shot_ms: frame.shot_sec?.map((sec) => Math.round(sec * 1000)) ?? null,
   }
 }
 

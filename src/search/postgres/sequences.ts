@@ -7,7 +7,7 @@ import type { NamedWords } from '../text/named-words.ts'
 import { readQuestion } from '../text/question.ts'
 import { askedOf, isAsked, type ReadModel } from './frames.ts'
 import { wholeSet } from './match-set.ts'
-import { DOCUMENTS, ENTRIES, FRAMES, inSnapshot, rowsOf, type Snapshot } from './tables.ts'
+import { ENTRIES, FRAMES, inSnapshot, rowsOf, type Snapshot } from './tables.ts'
 import { storable, whereOf } from './where.ts'
 import { readSenses } from './words.ts'
 
@@ -97,8 +97,7 @@ interface MomentRow {
   id: string
   video_id: string
   t_ms: number
-  kind: string
-  shot: [number, number] | null
+  shot_ms: [number, number] | null
   meets: boolean[]
   unknown: boolean
 }
@@ -114,11 +113,8 @@ async function loadMoments(
   const meets = wheres.map((where) => sql`((${where}) is true)`)
   const rows = await rowsOf<MomentRow>(
     reads,
-    sql`select f.id, f.video_id, f.t_ms, f.kind, d.doc->'shot_sec' as shot, f.meets, f.unknown
-          from (select *, array[${sql.join(meets, sql`, `)}] as meets, ${unknownOf(steps)} as unknown
-                  from ${FRAMES} where video_id = any(${sql.param(ids)}::text[])) f
-          join ${DOCUMENTS} d on d.kind = 'frames' and d.id = f.id
-         order by f.video_id, f.t_ms`,
+    sql`select id, video_id, t_ms, shot_ms, array[${sql.join(meets, sql`, `)}] as meets, ${unknownOf(steps)} as unknown
+          from ${FRAMES} where video_id = any(${sql.param(ids)}::text[]) order by video_id, t_ms`,
   )
   const byFilm = Map.groupBy(rows, ({ video_id }) => video_id)
   return new Map(
@@ -139,19 +135,19 @@ function unknownOf(steps: SequenceQuery['steps']): SQL {
 
 /** The first frame of a shot stands from the shot's beginning; each until the next, or until its shot ends. */
 function toMoment(rows: readonly MomentRow[], n: number): Moment {
-  const { id, shot, meets } = rows[n]!
+  const { id, shot_ms: shot, meets } = rows[n]!
   const next = rows[n + 1]
   const from = beginningOf(rows, n)
-  const isLastOfShot = !next || next.shot?.[0] !== shot?.[0]
+  const isLastOfShot = !next || next.shot_ms?.[0] !== shot?.[0]
   const end = next ? beginningOf(rows, n + 1) : Number.POSITIVE_INFINITY
-  const to = isLastOfShot && shot ? Math.min(shot[1], end) : end
+  const to = isLastOfShot && shot ? Math.min(shot[1] / 1000, end) : end
   return { id, from, to: Number.isFinite(to) ? Math.max(from, to) : from, meets }
 }
 
 function beginningOf(rows: readonly MomentRow[], n: number): number {
-  const { t_ms, shot } = rows[n]!
-  const isFirst = n === 0 || rows[n - 1]!.shot?.[0] !== shot?.[0]
-  return isFirst && shot ? Math.min(shot[0], t_ms / 1000) : t_ms / 1000
+  const { t_ms, shot_ms: shot } = rows[n]!
+  const isFirst = n === 0 || rows[n - 1]!.shot_ms?.[0] !== shot?.[0]
+  return isFirst && shot ? Math.min(shot[0], t_ms) / 1000 : t_ms / 1000
 }
 
 const writePlace = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')

@@ -1,0 +1,114 @@
+import { sql } from 'drizzle-orm'
+import type { Db } from '../src/db/client.ts'
+import { similarFilms, standingOf } from '../src/library/films/comparison.ts'
+import { loadShelf, recordFilm } from '../src/library/films/films.ts'
+import { openPostgresSearch } from '../src/search/postgres/search.ts'
+import { toSequenceQuery } from '../src/views/sequences.ts'
+import { SUBJECTS, SURFACES } from '../src/vocabulary.ts'
+import { seededRandom } from '../test/support/seeded-random.ts'
+import { type About, inTurns, millisecondsOf, optionsOf } from './support/bench.ts'
+import { seedLibrary } from './support/library.ts'
+import { openTemporaryDatabase } from './support/postgres.ts'
+import { percentile, round } from './support/stats.ts'
+
+/** Aims: percentiles in 20 ms at 5,000 films, sequences in 50 ms at a million frames (`--frames 1000000`). */
+export const about: About = {
+  measures:
+    'The time of ranking a film among all, of finding films like it, and of sequences. The shelf of films is loaded ' +
+    'once for each version of the library.',
+  against: 'for the shelf a bare `select` of the same rows; for sequences a self-join by the times of frames alone.',
+  figures: [
+    { what: 'shelf of films ÷ a bare `select`', at: ['shelf', 'ratio'], atMost: 2 },
+    { what: 'ranks of a film, 95th percentile', at: ['ranks_ms'], atMost: 20, unit: 'ms' },
+    { what: 'films like one, 95th percentile', at: ['similar_ms'], atMost: 50, unit: 'ms' },
+    { what: 'sequences, 95th percentile', at: ['sequences_ms'], atMost: 50, unit: 'ms' },
+    { what: 'sequences ÷ a bare self-join', at: ['sequences', 'ratio'] },
+  ],
+}
+
+export async function run(args: string[]): Promise<object> {
+  const { frames, films, rounds } = optionsOf(args, { frames: 100_000, films: 5_000, rounds: 30 })
+  await using database = await openTemporaryDatabase()
+  const { db } = database
+  await seedLibrary(db, { frames, framesPerVideo: Math.max(2, Math.round(frames / films)) })
+  await seedFilms(db)
+  await db.execute(sql`analyze`)
+  const bareShelf = () =>
+    db.execute(sql`select v.id, v.title, v.author, f.measures from videos v join films f on true
+    where f.video_id = v.id order by v.id`)
+  const shelf = await inTurns(
+    { ours: () => millisecondsOf(() => loadShelf(db)), bare: () => millisecondsOf(bareShelf) },
+    { rounds: 7 },
+  )
+  const all = await loadShelf(db)
+  const some = Array.from({ length: rounds }, (_, n) => all[Math.floor((n * all.length) / rounds)]!)
+  const timesOf = async (act: (film: (typeof some)[number]) => unknown) => {
+    const times: number[] = []
+    for (const film of some) times.push(await millisecondsOf(async () => act(film)))
+    return round(percentile(times, 0.95))
+  }
+  const search = openPostgresSearch(db.$client)
+  const pairs = some.map((_, n) => {
+    const [subject, surface] = [SUBJECTS[n % SUBJECTS.length]!, SURFACES[(n * 5) % SURFACES.length]!]
+    return { subject, surface, seq: `subject.${subject}~3s~surface.${surface}` }
+  })
+  const times: number[] = []
+  for (const { seq } of pairs)
+    times.push(await millisecondsOf(() => search.sequences(toSequenceQuery({ seq }, { limit: 20 }))))
+  let at = 0
+  const next = () => pairs[at++ % pairs.length]!
+  const sequences = await inTurns(
+    {
+      ours: () => millisecondsOf(() => search.sequences(toSequenceQuery({ seq: next().seq }, { limit: 20 }))),
+      bare: () => millisecondsOf(() => selfJoin(db, next())),
+    },
+    { rounds },
+  )
+  return {
+    bench: 'films',
+    films: all.length,
+    frames,
+    shelf,
+    ranks_ms: await timesOf((film) => standingOf(film, all)),
+    similar_ms: await timesOf((film) => similarFilms(film, all, { view: 'style', limit: 8 })),
+    sequences_ms: round(percentile(times, 0.95)),
+    sequences,
+    ratio: sequences.ratio,
+  }
+}
+
+const selfJoin = (db: Db, { subject, surface }: { subject: string; surface: string }) =>
+  db.execute(sql`select a.id, b.id from library_search.frames a
+    join lateral (select id from library_search.frames b where b.video_id = a.video_id and b.surface = ${surface}
+      and b.t_ms > a.t_ms and b.t_ms <= a.t_ms + 3000 order by b.t_ms limit 1) b on true
+    where a.subject = ${subject} order by a.added_ms desc limit 20`)
+
+/** Invented shots for every video. */
+async function seedFilms(db: Db): Promise<void> {
+  const { rows } = await db.execute<{ id: string }>(sql`select id from videos order by id`)
+  const random = seededRandom(7)
+  const even = Array.from({ length: 32 }, () => 100)
+  for (const { id } of rows) {
+    const lengths = Array.from({ length: 5 + Math.floor(random() * 30) }, () => 500 + Math.round(random() * 6000))
+    let fromMs = 0
+    const shots = lengths.map((length, n) => {
+      const [startMs, endMs] = [fromMs, fromMs + length]
+      fromMs = endMs
+      const transition = n === 0 ? ('start' as const) : ('cut' as const)
+      return { startMs, endMs, fromMs: startMs, toMs: endMs, transition, through: null, held: random(), motion: 40 }
+    })
+    const some = (most: number) => Math.round(random() * most * 1000) / 1000
+    const measures = {
+      ...{
+        held_share: some(1),
+        longest_hold_sec: some(5),
+        motion: some(500),
+        motion_peak: some(2000),
+        luma: some(255),
+      },
+      ...{ luma_spread: some(80), contrast: some(60), colour: some(30), blue_cast: some(10), red_cast: some(10) },
+    }
+    const picture = { measures, arcs: { motion: even, luma: even, u: even, v: even } }
+    await db.transaction((tx) => recordFilm(tx, id, { shots, picture, probe: { durationSec: fromMs / 1000 } }))
+  }
+}
