@@ -5,7 +5,8 @@
 
 # ffmpeg from Debian's source, with its security fixes, and only what the service decodes (src/video/extract/probe.ts).
 # Debian's package would bring encoders, devices, displays and LLVM: 449 MB instead of 20.
-# The muxers and aac are for yt-dlp, which joins sound and picture and rewrites the MPEG-TS of streams.
+# The file muxers are for yt-dlp, which joins sound and picture and rewrites the MPEG-TS of streams.
+# Decoders and filters of sound are for src/video/extract/sound.ts; aformat and aresample stand between the two.
 FROM debian:trixie-slim AS ffmpeg
 RUN sed -i 's/^Types: deb$/Types: deb deb-src/' /etc/apt/sources.list.d/debian.sources \
     && apt-get update \
@@ -13,16 +14,18 @@ RUN sed -i 's/^Types: deb$/Types: deb deb-src/' /etc/apt/sources.list.d/debian.s
         dpkg-dev gcc libc6-dev libdav1d-dev libzimg-dev make nasm pkg-config zlib1g-dev \
     && cd /tmp && apt-get source ffmpeg && cd ffmpeg-*/ \
     && ./configure --prefix=/opt/ffmpeg --disable-everything --disable-autodetect --disable-network --disable-doc \
-        --disable-debug --disable-avdevice --disable-swresample --disable-ffplay --enable-pthreads \
+        --disable-debug --disable-avdevice --disable-ffplay --enable-pthreads \
         --enable-zlib --enable-libdav1d --enable-libzimg \
         --enable-protocol=file,pipe \
         --enable-demuxer=mov,matroska,avi,mpegts \
-        --enable-decoder=aac,h264,hevc,vp8,vp9,libdav1d,mpeg4,prores \
+        --enable-decoder=h264,hevc,vp8,vp9,libdav1d,mpeg4,prores \
+        --enable-decoder=aac,ac3,flac,mp3,opus,vorbis,pcm_s16le,pcm_s24le \
         --enable-parser=h264,hevc,vp8,vp9,av1,mpeg4video,aac,ac3,mpegaudio,opus,vorbis,flac \
         --enable-bsf=aac_adtstoasc,av1_frame_merge,extract_extradata,h264_mp4toannexb,hevc_mp4toannexb \
         --enable-bsf=mpeg4_unpack_bframes,vp9_superframe,vp9_superframe_split \
         --enable-filter=format,metadata,scale,select,settb,split,tonemap,zscale \
-        --enable-encoder=rawvideo --enable-muxer=rawvideo,mov,mp4,matroska,webm \
+        --enable-filter=aformat,aresample,ebur128,silencedetect \
+        --enable-encoder=rawvideo,pcm_s16le --enable-muxer=null,rawvideo,mov,mp4,matroska,webm \
     && make -j"$(nproc)" install \
     && install -D -t /opt/ffmpeg/licences COPYING.LGPLv2.1 COPYING.LGPLv3 LICENSE.md
 

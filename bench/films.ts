@@ -108,7 +108,12 @@ async function seedFilms(db: Db): Promise<void> {
       },
       ...{ luma_spread: some(80), contrast: some(60), colour: some(30), blue_cast: some(10), red_cast: some(10) },
     }
-    const picture = { measures, arcs: { motion: even, luma: even, u: even, v: even } }
+    const sound = { loudness: -some(30), loudness_range: some(20), true_peak: -some(9), silence_share: some(1) }
+    const picture = {
+      measures: { ...measures, ...sound },
+      noSound: null,
+      arcs: { motion: even, luma: even, u: even, v: even },
+    }
     await db.transaction((tx) => recordFilm(tx, id, { shots, picture, probe: { durationSec: fromMs / 1000 } }))
   }
 }

@@ -52,7 +52,9 @@ export type Transition = (typeof TRANSITIONS)[number]
 
 /** What the decode measures of a whole film. docs/films.md says the unit and the method of each. */
 export interface FilmPicture {
-  measures: Record<PictureMeasure, number | null>
+  measures: Record<PictureMeasure | SoundMeasure, number | null>
+  /** Why its sound is not measured; null where it is. */
+  noSound: string | null
   /** Means of equal parts of the time; `u` and `v` are the colour planes of BT.709. */
   arcs: Record<'motion' | 'luma' | 'u' | 'v', number[]>
 }
@@ -67,6 +69,8 @@ export type PictureMeasure =
   | 'colour'
   | 'blue_cast'
   | 'red_cast'
+
+export type SoundMeasure = 'loudness' | 'loudness_range' | 'true_peak' | 'silence_share'
 
 export type Subject = (typeof SUBJECTS)[number]
 export type Surface = (typeof SURFACES)[number]

@@ -125,7 +125,7 @@ function toFilm(
     video_id: own.id,
     version: GRAMMAR_VERSION,
     measures,
-    missing: Object.fromEntries(absent.map((name) => [name, whyMissing(name, shots.length)])),
+    missing: Object.fromEntries(absent.map((name) => [name, whyMissing(name, shots.length, picture)])),
     standing: standing as Record<MeasureName, Standing | undefined>,
     unusual: unusualOf(standing),
     curves: {
@@ -217,10 +217,10 @@ export function toShots({ shots }: FilmGrammar, frames: readonly FrameDocument[]
 }
 
 function missingOfShots(shots: FilmGrammar['shots']): Record<string, string> {
-  if (shots.length === 0) return { shots: whyMissing('shots', 0) }
+  if (shots.length === 0) return { shots: whyMissing('shots', 0, null) }
   if (!shots.some(({ held }) => held === null)) return {}
   const why = shots.every(({ held }) => held === null)
-    ? whyMissing('held_share', shots.length)
+    ? whyMissing('held_share', shots.length, null)
     : 'The clean part of the shot has no length.'
   return { held_share: why, motion: why }
 }

@@ -1,6 +1,6 @@
 import { type SimilarFilm, standingText } from '../library/films/comparison.ts'
 import type { FilmGrammar } from '../library/films/films.ts'
-import { MEASURE_NAMES, type MeasureName, type Measures, measureOf } from '../library/films/measures.ts'
+import { MEASURE_NAMES, type MeasureName, type Measures, measureOf, measureText } from '../library/films/measures.ts'
 import type { PublicFilm } from '../views/film.ts'
 import { type Html, html } from './html.ts'
 import { clock, counted, percent, valueLabel } from './words.ts'
@@ -15,11 +15,7 @@ export const round = (value: number): number => Math.round(value * 100) / 100
 /** A measure as people read it. */
 export function measured(name: MeasureName, measures: Measures): string {
   const value = measures[name]
-  if (value === null) return '–'
-  const { unit } = measureOf(name)
-  if (unit === 'share') return percent(value)
-  const short = Math.round(value * (value < 10 ? 100 : 10)) / (value < 10 ? 100 : 10)
-  return unit === 's' ? `${short} s` : String(short)
+  return value === null ? '–' : measureText(name, value)
 }
 
 /** The shots with their true lengths: a gradual transition is the low part between two. */

@@ -109,6 +109,7 @@ test('the grammar of a film is exact, and what cannot be is null with a reason',
   expect(curves.colors[0]).toMatch(/^#[0-9a-f]{6}$/)
   // 120 characters stand for five seconds; grown-ups read twenty a second.
   expect(text).toMatchObject({ cards: 2, too_fast: [{ t_sec: 5, characters: 120 }] })
+  expect(measures).toMatchObject({ loudness: -20, silence_share: 0 })
   const alone = await film(single)
   expect(alone.measures).toMatchObject({ shots: 1, shot_median_sec: null, gradual_share: null, luma: 30 })
   expect(alone.missing.shot_median_sec).toMatch(/needs 3 shots, and the film has 1/)

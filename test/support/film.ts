@@ -19,8 +19,13 @@ export function filmPicture(given: Partial<FilmPicture['measures']> = {}): FilmP
       colour: 15,
       blue_cast: 0,
       red_cast: 0,
+      loudness: -20,
+      loudness_range: 8,
+      true_peak: -3,
+      silence_share: 0,
       ...given,
     },
+    noSound: null,
     arcs: { motion: even(40), luma: even(100), u: even(128), v: even(128) },
   }
 }

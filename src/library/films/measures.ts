@@ -1,7 +1,7 @@
-import type { FilmPicture, PictureMeasure, Transition } from '../../vocabulary.ts'
+import type { FilmPicture, PictureMeasure, SoundMeasure, Transition } from '../../vocabulary.ts'
 
 /** Raise it when a rule of this file changes. Stored rows of another version are then computed again on reading. */
-export const GRAMMAR_VERSION = 'film@1'
+export const GRAMMAR_VERSION = 'film@2'
 
 /** A shot as films are measured by it. Milliseconds. */
 export interface FilmShot {
@@ -16,7 +16,7 @@ export interface FilmShot {
 }
 
 interface Measure {
-  unit: 's' | 'per minute' | 'share' | 'count' | 'ln s' | 'levels' | 'levels per second'
+  unit: 's' | 'per minute' | 'share' | 'count' | 'ln s' | 'levels' | 'levels per second' | 'LUFS' | 'LU' | 'dBTP'
   label: string
   /** "… than 14 of 17 films" */
   less: string
@@ -168,6 +168,32 @@ const MEASURES = {
   colour: { unit: 'levels', label: 'colour', less: 'less colourful', more: 'more colourful', view: 'look', floor: 2 },
   blue_cast: { unit: 'levels', label: 'blue cast', less: 'more yellow', more: 'more blue', view: 'look', floor: 1 },
   red_cast: { unit: 'levels', label: 'red cast', less: 'more green', more: 'more red', view: 'look', floor: 1 },
+  loudness: { unit: 'LUFS', label: 'loudness', less: 'quieter', more: 'louder', view: null, floor: 1 },
+  loudness_range: {
+    unit: 'LU',
+    label: 'range of loudness',
+    less: 'more even in loudness',
+    more: 'more varied in loudness',
+    view: null,
+    floor: 1,
+  },
+  true_peak: {
+    echo: true,
+    unit: 'dBTP',
+    label: 'true peak',
+    less: 'a lower peak',
+    more: 'a higher peak',
+    view: null,
+    floor: 0.5,
+  },
+  silence_share: {
+    unit: 'share',
+    label: 'silence',
+    less: 'less silence',
+    more: 'more silence',
+    view: null,
+    floor: 0.05,
+  },
 } as const satisfies Record<string, Measure>
 
 export type MeasureName = keyof typeof MEASURES
@@ -176,6 +202,17 @@ export type Measures = Record<MeasureName, number | null>
 
 export function measureOf(name: MeasureName): Measure {
   return MEASURES[name]
+}
+
+const SHOWN_UNITS = ['s', 'LUFS', 'LU', 'dBTP']
+
+/** A value as people and models read it. */
+export function measureText(name: MeasureName, value: number): string {
+  const { unit } = measureOf(name)
+  if (unit === 'share') return `${Math.round(100 * value)} %`
+  const digits = Math.abs(value) < 10 ? 100 : 10
+  const short = Math.round(value * digits) / digits
+  return SHOWN_UNITS.includes(unit) ? `${short} ${unit}` : String(short)
 }
 
 /** The grammar of a film. `picture` is null for films that were read before it was measured. */
@@ -200,11 +237,13 @@ export function measureFilm(shots: readonly FilmShot[], durationSec: number, pic
       gradual.map(({ sec }) => sec),
       0.5,
     ),
-    ...(picture?.measures ?? NOT_MEASURED),
+    ...NOT_MEASURED,
+    ...picture?.measures,
   }
 }
 
 const LEAST_SHOTS = 3
+const SOUND = { loudness: null, loudness_range: null, true_peak: null, silence_share: null } as const
 const NOT_MEASURED = {
   held_share: null,
   longest_hold_sec: null,
@@ -216,7 +255,8 @@ const NOT_MEASURED = {
   colour: null,
   blue_cast: null,
   red_cast: null,
-} as const satisfies Record<PictureMeasure, null>
+  ...SOUND,
+} as const satisfies Record<PictureMeasure | SoundMeasure, null>
 
 /** The ways from shot to shot, with their lengths: 0 for a cut. */
 export function transitionsOf(shots: readonly FilmShot[]): { kind: Transition; sec: number }[] {
@@ -240,7 +280,8 @@ export function paceCurve(shots: readonly FilmShot[], durationSec: number): numb
 }
 
 /** Why a measure of a film is null. */
-export function whyMissing(name: MeasureName, shots: number): string {
+export function whyMissing(name: MeasureName, shots: number, picture: FilmPicture | null): string {
+  if (name in SOUND && picture?.noSound) return picture.noSound
   if (shots === 0) return 'The shots of this film are not known.'
   if (name in NOT_MEASURED) return 'It was not measured: the film was read by an earlier version.'
   if (name === 'transition_median_sec') return 'The film has no gradual transition.'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { differencesOf, similarFilms, VIEWS } from '../../library/films/comparison.ts'
 import type { ShelfFilm } from '../../library/films/films.ts'
-import { MEASURE_NAMES, type MeasureName, measureOf } from '../../library/films/measures.ts'
+import { MEASURE_NAMES, type MeasureName, measureOf, measureText } from '../../library/films/measures.ts'
 import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
 import { Film, Measures, type PublicFilm, readFilm } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
@@ -59,6 +59,7 @@ function describe(video: VideoDocument, frames: readonly FrameDocument[], film: 
     `Held picture ${measures.held_share === null ? '?' : percent(measures.held_share)} of the time, longest ` +
       `${told('longest_hold_sec')} s. Motion ${told('motion')}, at its peak ${told('motion_peak')} levels a second.`,
     `Light ${told('luma')} of 255, contrast ${told('contrast')}, colour ${told('colour')}.`,
+    `Sound ${told('loudness')} LUFS, range ${told('loudness_range')} LU, peak ${told('true_peak')} dBTP.`,
     `Of the time: ${shares.subject.map(({ value, share }) => `${value} ${percent(share)}`).join(', ') || '?'}.`,
     `Text at least ${percent(text.share)} of the time, ${plural(text.cards, 'card')}.${tooFast(text)}`,
     unusual.length > 0
@@ -135,21 +136,9 @@ function compareFilms(deps: LibraryToolDeps): Tool {
   })
 }
 
-const UNITS = {
-  s: ' s',
-  'per minute': '',
-  share: '',
-  count: '',
-  'ln s': '',
-  levels: '',
-  'levels per second': '',
-} as const
-
 function shownValue({ measures }: ShelfFilm, name: MeasureName): string {
   const value = measures[name]
-  if (value === null) return '?'
-  const { unit } = measureOf(name)
-  return unit === 'share' ? percent(value) : `${number(value)}${UNITS[unit]}`
+  return value === null ? '?' : measureText(name, value)
 }
 
 function titleOf({ id, title, author, measures }: ShelfFilm): string {
@@ -162,8 +151,7 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
     name: 'find_films',
     title: 'Find films',
     description:
-      'Videos by how they are built, sorted by a measure: still ones, slow ones, dark ones. Or, with like, those ' +
-      'built like one video, with the reasons.',
+      'Videos by how they are built: the stillest, the slowest, the loudest. With like: those built like one, and why.',
     input: z.strictObject({
       sort: z.enum(MEASURE_NAMES as [MeasureName, ...MeasureName[]]).default('shots_a_minute'),
       order: z.enum(['desc', 'asc']).default('desc'),

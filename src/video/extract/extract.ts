@@ -10,6 +10,7 @@ import type { ExtractedFrame } from './frame-images.ts'
 import { createFrameWriter } from './frame-writer.ts'
 import type { PassedOver } from './kept-frames.ts'
 import { type Probe, type ProbedVideo, probeVideo, tooLong } from './probe.ts'
+import { measureSound } from './sound.ts'
 
 /** A shot. What lies between the clean parts of two shots is the transition. */
 export interface ExtractedShot extends ShotPicture {
@@ -57,11 +58,13 @@ export async function extractVideo(options: ExtractOptions): Promise<Extraction>
   const durationSec = probe.durationKnown ? probe.durationSec : Math.round(endMs) / 1000
   const filmMs = Math.max(durationSec * 1000, endMs)
   const shots = toShots(boundaries, filmMs).map((shot) => ({ ...shot, ...film.shot(shot) }))
+  const seen = film.film(shots, filmMs)
+  const sound = await measureSound(options, probe, durationSec)
   const { width, height, fps, frameRate, startTimecode, rotation, codec, container, title } = probe
   return {
     probe: { durationSec, width, height, fps, frameRate, startTimecode, rotation, codec, container, title },
     shots,
-    picture: film.film(shots, filmMs),
+    picture: { ...seen, ...sound, measures: { ...seen.measures, ...sound.measures } },
     frames: frames.sort((a, b) => a.tMs - b.tMs),
     passedOver: passedOver.map(({ tMs, why }) => ({ tMs: Math.round(tMs), why })).sort((a, b) => a.tMs - b.tMs),
     detector: { version: EXTRACTION_VERSION, parameters: { ...THRESHOLDS } },

@@ -1,4 +1,4 @@
-import type { FilmPicture } from '../../vocabulary.ts'
+import type { FilmPicture, PictureMeasure } from '../../vocabulary.ts'
 import { type FrameFeatures, MINI_BYTES, MINI_PIXELS } from '../shots/features.ts'
 import { STILL_DIFFERENCE } from '../shots/thresholds.ts'
 
@@ -27,8 +27,10 @@ export interface ShotPicture {
 export interface FilmMeter {
   add(frame: FrameFeatures): void
   shot(clean: Clean): ShotPicture
-  film(clean: readonly Clean[], endMs: number): FilmPicture
+  film(clean: readonly Clean[], endMs: number): WithoutSound
 }
+
+type WithoutSound = Pick<FilmPicture, 'arcs'> & { measures: Record<PictureMeasure, number | null> }
 
 interface Sample {
   tMs: number

@@ -34,6 +34,7 @@ export interface ProbedVideo {
 /** Adds what the decode pass needs and nothing stores. */
 export interface Probe extends ProbedVideo {
   streamIndex: number
+  hasSound: boolean
   /** ffprobe's name for the colour matrix; null where the file does not say. */
   colorSpace: string | null
   /** ffprobe's name for the transfer function of a high dynamic range; null for the usual range. */
@@ -114,6 +115,7 @@ export async function probeVideo(
     container: (format.format_name ?? 'unknown').split(',')[0]!,
     title: toTitle(format.tags?.title ?? format.tags?.TITLE),
     streamIndex: stream.index,
+    hasSound: streams.some(({ codec_type }) => codec_type === 'audio'),
     hdrTransfer,
     widePrimaries: hdrTransfer ? null : (WIDE_PRIMARIES.find((each) => each === stream.color_primaries) ?? null),
     plainPixels: stream.pix_fmt === 'yuv420p' && stream.color_range !== 'pc',

@@ -1,0 +1,61 @@
+import { createInterface } from 'node:readline'
+import type { FilmPicture, SoundMeasure } from '../../vocabulary.ts'
+import type { DecodeOptions } from './decode.ts'
+import { ended, inputOptions, startLimited } from './ffmpeg.ts'
+import type { Probe } from './probe.ts'
+
+export type FilmSound = Pick<FilmPicture, 'noSound'> & { measures: Record<SoundMeasure, number | null> }
+
+const NONE = { loudness: null, loudness_range: null, true_peak: null, silence_share: null } as const
+
+/** The lines of the summary that `ebur128` prints at its end. */
+const SUMMARY = {
+  loudness: /^\s+I:\s+(-?[\d.]+) LUFS/,
+  loudness_range: /^\s+LRA:\s+(-?[\d.]+) LU/,
+  true_peak: /^\s+Peak:\s+(-?[\d.]+) dBFS/,
+} as const
+const SILENCE = /silence_duration: ([\d.]+)/
+/** What the meter reads for sound in which nothing is above its gate (ITU-R BS.1770). */
+const GATE_LUFS = -70
+
+/**
+ * Measures the loudness of the first sound track by EBU R 128, and its silence: half of a second or more below -50 dB.
+ * A film without sound, and one whose sound this ffmpeg cannot read, has none, with the reason: the video is not to
+ * blame. @throws the signal's reason when aborted
+ */
+export async function measureSound(options: DecodeOptions, probe: Probe, durationSec: number): Promise<FilmSound> {
+  if (!probe.hasSound) return { measures: NONE, noSound: 'The film has no sound.' }
+  const { file, signal, limits, ffmpegPath = 'ffmpeg' } = options
+  const child = startLimited(
+    ffmpegPath,
+    [
+      ...['-v', 'info', '-hide_banner', '-nostats', '-nostdin', '-threads', '1', '-t', String(limits.maxDurationSec)],
+      ...[...inputOptions(file), '-vn', '-sn', '-dn', '-map', '0:a:0'],
+      ...['-af', 'ebur128=peak=true:framelog=verbose,silencedetect=n=-50dB:d=0.5', '-f', 'null', '-'],
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'], memoryKb: 1_500_000, cpuSec: Math.max(60, durationSec) },
+  )
+  const stop = () => child.kill('SIGKILL')
+  signal.addEventListener('abort', stop, { once: true })
+  const found: Record<SoundMeasure, number | null> = { ...NONE }
+  let silentSec = 0
+  try {
+    const end = ended(child)
+    for await (const line of createInterface({ input: child.stderr! })) {
+      silentSec += Number(SILENCE.exec(line)?.[1] ?? 0)
+      for (const [name, pattern] of Object.entries(SUMMARY)) {
+        const value = pattern.exec(line)?.[1]
+        if (value !== undefined) found[name as SoundMeasure] = Number(value)
+      }
+    }
+    const { code } = await end
+    signal.throwIfAborted()
+    if (code !== 0 || found.loudness === null)
+      return { measures: NONE, noSound: 'The sound could not be read by the ffmpeg of this service.' }
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+  const silence_share = Math.min(1, Math.round((1000 * silentSec) / Math.max(0.001, durationSec)) / 1000)
+  if (found.loudness <= GATE_LUFS) return { measures: { ...NONE, silence_share }, noSound: 'The sound is silent.' }
+  return { measures: { ...found, silence_share }, noSound: null }
+}
