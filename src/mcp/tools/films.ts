@@ -29,7 +29,7 @@ function describeFilm(deps: LibraryToolDeps): Tool {
     ...reads,
     name: 'describe_film',
     title: 'Describe a film',
-    description: 'How one video is built: its parts with times, pace, transitions, motion, text, what is unusual.',
+    description: 'How one video is built: parts with times, pace, motion, text, what is unusual.',
     input: z.strictObject({ video_id: videoReference().describe('Id or URL'), format: formatArgument }),
     output: Film.omit({ curves: true, standing: true }),
     async run(args) {
@@ -150,15 +150,14 @@ function findFilmsTool(deps: LibraryToolDeps): Tool {
     ...reads,
     name: 'find_films',
     title: 'Find films',
-    description:
-      'Videos by how they are built: the stillest, the slowest, the loudest. With like: those built like one, and why.',
+    description: 'Videos by how they are built: the stillest, slowest, loudest. With like: those built like one.',
     input: z.strictObject({
       sort: z.enum(MEASURE_NAMES as [MeasureName, ...MeasureName[]]).default('shots_a_minute'),
       order: z.enum(['desc', 'asc']).default('desc'),
       min: oneOrMany(boundSchema).optional().describe('Bounds such as luma:80'),
       max: oneOrMany(boundSchema).optional(),
       author: z.string().max(300).optional(),
-      like: videoReference().optional().describe('A video: then sort and bounds do not count'),
+      like: videoReference().optional().describe('A video, instead of sort and bounds'),
       by: z.enum(VIEWS).default('style'),
       limit: limitArgument(12, 60),
       cursor: z.string().max(200).optional(),
