@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cachedRead } from '../http/endpoint.ts'
-import { readSequences, Sequence, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
+import { readSequences, SEQUENCE_POINTS, Sequence, sequenceParameters, toSequenceQuery } from '../views/sequences.ts'
 import { afterParameter, listLimit, type ReadDeps } from './library-read.ts'
 import { nextCursor } from './paging.ts'
 
@@ -22,8 +22,7 @@ export const sequenceEndpoint = cachedRead(
         next: nextCursor,
       })
       .meta({ id: 'SequencesAnswer' }),
-    // A call looks at the frames of up to 600 films.
-    cost: { points: 5 },
+    cost: { points: SEQUENCE_POINTS },
   },
   async ({ search, publicUrl }: ReadDeps, { query: { limit = 20, after, ...query } }) =>
     readSequences(search, publicUrl, toSequenceQuery(query, { limit, after })),

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import type { Parameter, Parameters, Values } from '../parameters.ts'
 import type { FrameFilters, Gap, LibrarySearch, SequenceQuery, SequenceStep } from '../search/library-search.ts'
-import { DERIVED_NAMES, PLATFORMS } from '../vocabulary.ts'
+import { DERIVED_NAMES, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES } from '../vocabulary.ts'
 import { Frame, toFrame } from './frame.ts'
 import { filterParameters } from './frame-query.ts'
-import { flag, freeText, plainName } from './parameter-values.ts'
+import { freeText, limitUpTo, plainName } from './parameter-values.ts'
 
 /** One thing after another in a film: how it is asked for, and what is answered. */
 
@@ -21,6 +21,11 @@ const STEP_NAMES = [
   ...DERIVED_NAMES,
 ] as const satisfies readonly (keyof typeof filterParameters)[]
 type StepName = (typeof STEP_NAMES)[number]
+/** A call looks at the frames of up to 600 films. */
+export const SEQUENCE_POINTS = 5
+
+/** The steps that a form offers. */
+export const SEQUENCE_STEPS = { subject: SUBJECTS, surface: SURFACES, shot: SHOTS, tone: TONES } as const
 const MOST_STEPS = 5
 const USUAL: Gap = { from: 0, to: 3 }
 const MOST_SEC = 600
@@ -39,14 +44,14 @@ export const sequenceParameters = {
     fallback: MOST_SEC,
     description: `The longest that the whole may be, seconds: ${MOST_SEC} at most.`,
   },
-  per_film: { schema: flag, fallback: false, description: '`1`: up to five of a film instead of its tightest.' },
+  per_film: { schema: limitUpTo(5), fallback: 1, description: 'Of each film: its tightest, at most five.' },
   author: { schema: plainName(300), description: 'Brand or channel name, exact.' },
   platform: { schema: z.enum(PLATFORMS), description: 'Where the video was published.' },
 } as const satisfies Parameters
 
 /** @throws AppError invalid_request that says which part is not understood, and what is possible */
 export function toSequenceQuery(
-  { seq = '', span = MOST_SEC, per_film, author, platform }: Values<typeof sequenceParameters>,
+  { seq = '', span = MOST_SEC, per_film = 1, author, platform }: Values<typeof sequenceParameters>,
   page: { limit: number; after?: string | undefined },
 ): SequenceQuery {
   const steps: SequenceStep[] = []
@@ -61,7 +66,7 @@ export function toSequenceQuery(
     }
   }
   if (gap) throw wrong('it ends with what lies between')
-  return { ...checked(steps), span, perFilm: per_film ? 5 : 1, author, platform, ...page }
+  return { ...checked(steps), span, perFilm: per_film, author, platform, ...page }
 }
 
 function checked(steps: SequenceStep[]): { steps: SequenceStep[] } {

@@ -9,11 +9,13 @@ import { currentSlug } from '../search/techniques.ts'
 import { readFilm } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
 import { plainName, requirePublicId } from '../views/parameter-values.ts'
+import { readSequences, SEQUENCE_POINTS, toSequenceQuery } from '../views/sequences.ts'
 import { brandPage, brandsPage, techniquePage, techniquesPage } from './entity-pages.ts'
 import { comparePage, filmsPage } from './films-pages.ts'
 import { openGraph } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
+import { sequencesPage } from './sequences-page.ts'
 import { videoPage } from './video-page.ts'
 import { capitalized, counted } from './words.ts'
 
@@ -21,6 +23,7 @@ const BRANDS = 60
 const VIDEOS = 60
 const BEST = 24
 const FILMS = 60
+const SEQUENCES = 24
 
 /** Videos, brands and techniques. */
 export function entityRouter(deps: PageDeps): Routes {
@@ -82,6 +85,7 @@ export function entityRouter(deps: PageDeps): Routes {
   })
 
   addFilms(router, { ...deps, limit, common })
+  addSequences(router, { ...deps, limit, common })
   addTechniques(router, { ...deps, limit, common })
   router.use(pageErrors({ assets, publicUrl, logger }))
   return router
@@ -111,6 +115,24 @@ function addFilms(router: Routes, { pages, search, films, limit, common }: PartD
       async render() {
         const chosen = await requireCompared({ films }, query.videos ?? [])
         return { ...common, title: 'Films compared', current: 'films', body: comparePage(chosen, await films.shelf()) }
+      },
+    })
+  })
+}
+
+const step = { schema: plainName(60), description: 'A filter and its value.' }
+const sequenceForm = { first: step, between: step, second: step, ...listParameters }
+
+function addSequences(router: Routes, { pages, search, publicUrl, limits, common }: PartDeps): void {
+  router.get('/sequences', limitOpenReads(limits, { points: SEQUENCE_POINTS }), (req, res) => {
+    const query = readPageParameters(req.originalUrl, sequenceForm)
+    return pages.send(req, res, {
+      key: `sequences ${canonicalKey(query)}`,
+      async render() {
+        const { first = 'subject.text-card', between = '3s', second = 'surface.screen-recording', after } = query
+        const asked = toSequenceQuery({ seq: `${first}~${between}~${second}` }, { limit: SEQUENCES, after })
+        const body = sequencesPage({ first, between, second, ...(await readSequences(search, publicUrl, asked)) })
+        return { ...common, title: 'Sequences', current: 'films', body }
       },
     })
   })

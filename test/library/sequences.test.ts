@@ -80,6 +80,17 @@ test('a longer gap, any gap, the next frame, other values, words, filters of the
   expect(ids(await found('subject.text-card~15s~subject.ui', `&limit=1&after=${first.next}`))).toEqual([tight])
 })
 
+test('the page finds the same by a form, with both pictures', async () => {
+  const read = async (query: string) => (await fetch(`${service.url}/sequences${query}`)).text()
+  const text = await read('')
+  expect(text).toContain('1 place in 3 films that')
+  expect(text).toMatch(/<option value="subject.text-card" selected>Text card/)
+  expect(text).toMatch(/0:00 to 0:05[\s\S]*0:05 to 0:10/)
+  expect(text).toContain(`/videos/${tight}`)
+  expect(await read('?first=subject.crowd&second=subject.ui')).toContain('Allow more time between')
+  expect((await fetch(`${service.url}/sequences?first=mood.dark`)).status).toBe(400)
+})
+
 test('rows of an earlier version get the bounds of their shots from the hourly comparison', async () => {
   const { db } = service.stores
   await db.execute(sql`update library_search.frames set shot_ms = null`)

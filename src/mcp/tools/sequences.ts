@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { readSequences, toSteps } from '../../views/sequences.ts'
+import { readSequences, SEQUENCE_POINTS, toSteps } from '../../views/sequences.ts'
 import { clip, clock, plural } from '../present.ts'
 import { defineTool, type ImageLink, READS, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
@@ -16,7 +16,7 @@ export function findSequences({ search, publicUrl }: LibraryToolDeps): Tool {
       'What follows what in a film: a text card, then a screen. A step has filters of search_frames, or a query, ' +
       'and within_sec of the step before (3).',
     annotations: READS,
-    points: 5,
+    points: SEQUENCE_POINTS,
     scope: null,
     cacheable: true,
     input: z.strictObject({
