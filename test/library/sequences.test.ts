@@ -80,6 +80,12 @@ test('a longer gap, any gap, the next frame, other values, words, filters of the
   expect(ids(await found('subject.text-card~15s~subject.ui', `&limit=1&after=${first.next}`))).toEqual([tight])
 })
 
+test.each([[[1.5, 'a']], [[1, '\u0000']], ['none']])('a cursor that is none (%j) is refused', async (place) => {
+  const after = Buffer.from(JSON.stringify(place)).toString('base64url')
+  const { status } = await service.get(`/api/sequences?seq=subject.ui~subject.logo&after=${after}`)
+  expect(status).toBe(400)
+})
+
 test('the page finds the same by a form, with both pictures', async () => {
   const read = async (query: string) => (await fetch(`${service.url}/sequences${query}`)).text()
   const text = await read('')

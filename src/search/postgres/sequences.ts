@@ -39,7 +39,7 @@ export async function findSequences(
 }
 
 /** The newest film that was not looked at yet is behind it. */
-const Place = z.tuple([z.number(), z.string()])
+const Place = z.tuple([z.int(), z.string().regex(/^[\w-]{1,64}$/)])
 type Place = z.output<typeof Place>
 
 async function collect(reads: Snapshot, query: SequenceQuery, wheres: readonly SQL[]): Promise<SequencePage> {
