@@ -89,7 +89,7 @@ function framesLoader({ search, kept }: Pick<PageDeps, 'search' | 'kept'>) {
 
 /** The id of the video whose address was pasted into the search box. */
 async function findPastedVideo({ search, sourceKeyOf }: PageDeps, { q = '' }: WallValues): Promise<string | undefined> {
-  const sourceKey = sourceKeyOf(q)
+  const sourceKey = q === '' ? undefined : sourceKeyOf(q)
   if (sourceKey === undefined) return undefined
   const { videos } = await search.search({ q, limit: 1, sourceKey })
   return videos[0]?.document.id
