@@ -109,8 +109,8 @@ async function measure(
     const after = { api: await askChild<Spent>(api, { ask: 'cpu' }), postgres: postgresCpuMs(postmaster) }
     const points = after.api.account - before.api.account || after.api.address - before.api.address
     seen.push({
-      status: answer.status,
-      ...(answer.status >= 400 ? { refusal: text.slice(0, 300) } : {}),
+      status: text.includes('"isError":true') ? 400 : answer.status,
+      ...(answer.status >= 400 || text.includes('"isError":true') ? { refusal: text.slice(0, 300) } : {}),
       points,
       api_ms: after.api.cpuMs - before.api.cpuMs,
       postgres_ms: after.postgres - before.postgres,

@@ -129,6 +129,13 @@ const ARGUMENTS_OF_TOOLS: Record<string, (world: World, n: number) => object> = 
   export_board: ({ board }) => ({ board_id: board }),
   list_saves: () => ({ limit: 100 }),
   report: () => ({ of: 'saves', by: 'frame', ...days, limit: 100 }),
+  describe_film: ({ videos }, n) => ({ video_id: videos[n] }),
+  compare_films: ({ videos }, n) => ({ video_id: videos.slice(n, n + 6) }),
+  find_films: (_, n) => ({ limit: 60, min: `shots_a_minute:${n}` }),
+  find_sequences: (_, n) => ({
+    steps: [{ subject: 'text-card' }, { surface: 'screen-recording' }, { tone: 'dark' }],
+    limit: 50 + n,
+  }),
   create_board: (_, n) => ({ name: `made ${n}` }),
   update_board: ({ boards }, n) => ({ board_id: boards[n], description: `${n}${MOST.note}`.slice(0, 2_000) }),
   pin_frame: ({ board, frames }, n) => ({
@@ -236,6 +243,9 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   'PATCH /api/webhooks/:id': (_, n) => ({ json: { description: `d${n}` } }),
   'DELETE /api/webhooks/:id': ({ webhooks }, n) => ({ params: { id: webhooks[10 + n]! } }),
   'POST /api/webhooks/:id/resend': () => ({ json: { from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z' } }),
+
+  'GET /api/compare': ({ videos }) => ({ query: { videos: videos.slice(0, 6).join(',') } }),
+  'GET /api/sequences': () => ({ query: { seq: 'subject.text-card~10s~surface.screen-recording~10s~tone.dark' } }),
 
   'GET /': (_, n) => ({ query: { q: words(n, 2) } }),
   'GET /web/suggest': (_, n) => ({

@@ -58,6 +58,10 @@ export async function openWorld(db: Db): Promise<World> {
   await db.execute(sql`
     insert into dead_events (consumer, event_id, attempts, error)
     select 'search', id, 1, 'bench' from events limit 1000`)
+  await db.execute(sql`
+    insert into shots (video_id, n, from_ms, to_ms, clean_from_ms, clean_to_ms, transition, held, motion)
+    select id, n, n * 2000, n * 2000 + 2000, n * 2000, n * 2000 + 2000, 'cut', 0.5, 10 + n
+      from videos, generate_series(0, 199) n`)
   await db.execute(sql`insert into checkpoints (consumer) values ('search') on conflict do nothing`)
   const boards: string[] = []
   for (let n = 1; n < SMALL_BOARDS; n++) {

@@ -64,6 +64,9 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
   test('orders it by keyboard alone: the focus stays on what was moved, and its place is told', async () => {
     const [a, b, c, d] = frameIds
     await page.goto(url(boardPath))
+    await page.getByRole('link', { name: 'Arrange' }).click()
+    await expectAccessible(page)
+    await picture(page, 'board-arrange')
     await button(page, 'later', 0).focus()
     await page.keyboard.press('Enter')
     await page.locator('#live', { hasText: 'Moved to 2 of 4.' }).waitFor({ state: 'attached' })
@@ -76,27 +79,86 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     expect(await order()).toEqual([d, b, c, a])
   })
 
-  test('dragging does the same', async () => {
+  test('at rest a board shows pictures and notes; what can be done shows under pointer and focus', async () => {
+    await page.goto(url(boardPath))
+    await page.mouse.move(0, 0)
+    const pin = page.locator(`#pin-${frameIds[0]}`)
+    const shown = async () => [
+      await pin.locator('.box').evaluate((box) => getComputedStyle(box).opacity),
+      await pin.locator('.pin-menu').evaluate((menu) => getComputedStyle(menu).opacity),
+      await page.locator('#picked').isVisible(),
+    ]
+    await expect.poll(shown).toEqual(['0', '0', false])
+    expect(await page.locator('#pins button:visible').count()).toBe(0)
+    await pin.hover()
+    await expect.poll(shown).toEqual(['1', '1', false])
+    await page.mouse.move(0, 0)
+    await pin.locator('summary').focus()
+    await expect.poll(shown).toEqual(['1', '1', false])
+    await pin.locator('input').check()
+    await page.mouse.move(0, 0)
+    await expect.poll(async () => (await shown()).at(-1)).toBe(true)
+    await expectAccessible(page)
+    await picture(page, 'board-selected')
+  })
+
+  test('dragging does the same, to every place', async () => {
     const [a, b, c, d] = frameIds
-    const item = (n: number) => page.locator(`#pin-${frameIds[n]}`)
-    await item(0).locator('img').dragTo(item(1).locator('img'))
+    const item = (n: number) => page.locator(`#pin-${frameIds[n]} img`)
+    const { width, height } = (await item(1).boundingBox())!
+    const [before, behind] = [
+      { x: 5, y: height / 2 },
+      { x: width - 5, y: height / 2 },
+    ]
+    await page.goto(url(boardPath))
+    await item(0).dragTo(item(1), { targetPosition: before })
+    await expect.poll(order).toEqual([d, a, b, c])
+    await item(3).dragTo(item(2), { targetPosition: behind })
+    await expect.poll(order).toEqual([a, b, c, d])
+    await item(3).dragTo(item(0), { targetPosition: before })
     await expect.poll(order).toEqual([d, a, b, c])
   })
 
-  test('of two people at one order the second sees both orders, and decides', async () => {
+  test('a move of a board that was changed meanwhile goes to its neighbour, and is taken back', async () => {
     const [a, b, c, d] = frameIds
-    await page.goto(url(boardPath))
+    await page.goto(url(`${boardPath}?arrange=1`))
     await pinFrame(service.stores.db, { accountId, boardId: boardId(), frameId: c!, position: 0 })
     expect(await order()).toEqual([c, d, a, b])
-    await button(page, 'end', 0).press('Enter')
-    await page.getByRole('heading', { name: 'As it is now' }).waitFor()
-    await page.getByRole('heading', { name: 'With your move' }).waitFor()
-    await expectAccessible(page)
-    await picture(page, 'board-conflict')
-    expect(await order()).toEqual([c, d, a, b])
-    await page.getByRole('button', { name: 'Move it all the same' }).click()
-    await page.waitForURL(/#pin-/)
+    // It was shown as d, a, b, c: a goes behind b.
+    await button(page, 'later', 0).press('Enter')
+    await page.locator('#toast').getByText('The board was changed meanwhile. Your frame is moved.').waitFor()
     expect(await order()).toEqual([c, d, b, a])
+    await page.locator('#toast').getByRole('button', { name: 'Undo' }).click()
+    await expect.poll(order).toEqual([c, d, a, b])
+  })
+
+  test('without script the second of two people sees both orders, and decides', async () => {
+    const [a, b, c, d] = frameIds
+    const plain = await browser.open({ javaScriptEnabled: false })
+    await signIn(plain, service.stores.db, service.config.publicUrl, 'ada@example.org')
+    await plain.goto(url(`${boardPath}?arrange=1`))
+    await pinFrame(service.stores.db, { accountId, boardId: boardId(), frameId: c!, position: 2 })
+    await button(plain, 'end', 0).press('Enter')
+    await plain.getByRole('heading', { name: 'As it is now' }).waitFor()
+    await plain.getByRole('heading', { name: 'With your move' }).waitFor()
+    await picture(plain, 'board-conflict')
+    expect(await order()).toEqual([d, a, c, b])
+    await plain.getByRole('button', { name: 'Move it all the same' }).click()
+    await plain.waitForURL(/#pin-/)
+    expect(await order()).toEqual([d, c, b, a])
+    await plain.close()
+
+    await page.goto(url(`${boardPath}?arrange=1`))
+    await pinFrame(service.stores.db, { accountId, boardId: boardId(), frameId: b!, position: 0 })
+    // As a form, past the script.
+    await page.locator(`#end-${c}`).evaluate((button: HTMLButtonElement) => {
+      const form = button.form!
+      form.action = button.formAction
+      form.append(Object.assign(document.createElement('input'), { name: 'move', value: button.value }))
+      form.submit()
+    })
+    await page.getByRole('heading', { name: 'As it is now' }).waitFor()
+    await expectAccessible(page)
   })
 
   test('a removal is undone where it was, with its note, and all of it works without script', async () => {
@@ -104,10 +166,13 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await signIn(plain, service.stores.db, service.config.publicUrl, 'ada@example.org')
     const before = await order()
     await plain.goto(url(boardPath))
+    const more = (id: string | undefined) => plain.locator(`#pin-${id} summary`).click()
+    await more(before[1])
     await plain.locator(`#pin-${before[1]}`).getByRole('link', { name: 'Add a note' }).click()
     await plain.getByLabel('Note').fill(`hold ${EVIL}`)
     await plain.getByRole('button', { name: 'Keep the note' }).click()
     await plain.locator(`#pin-${before[1]} .note`).getByText(`hold ${EVIL}`).waitFor()
+    await more(before[1])
     await plain
       .locator(`#pin-${before[1]}`)
       .getByRole('button', { name: /^Remove/ })
@@ -117,8 +182,11 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await plain.getByRole('button', { name: 'Undo' }).click()
     expect(await order()).toEqual(before)
     await plain.locator(`#pin-${before[1]} .note`).getByText(`hold ${EVIL}`).waitFor()
+    await plain.getByRole('link', { name: 'Arrange' }).click()
     await plain.locator(`#later-${before[0]}`).click()
     expect(await order()).toEqual([before[1], before[0], before[2], before[3]])
+    await plain.getByRole('link', { name: 'Done' }).click()
+    await more(before[2])
     await plain
       .locator(`#pin-${before[2]}`)
       .getByRole('button', { name: /^Make the cover/ })

@@ -18,24 +18,32 @@ interface BoardData {
   page: number
   /** Pins before the first one of this page. */
   first: number
+  /** Whether each frame has the buttons that move it. */
+  arranging: boolean
   told: Told
 }
 
-/** `/boards/{id}`: a person's board in their order. Buttons order it; a script adds dragging. */
+/**
+ * `/boards/{id}`: a person's board in their order. At rest it shows pictures and notes; what can be done with one shows
+ * under the pointer and the focus. Buttons order it while it is arranged; a script adds dragging at any time.
+ */
 export function boardPage(data: BoardData): Html {
-  const { visitor, board, total, version, told, first } = data
+  const { visitor, board, total, version, told, first, arranging } = data
   const path = `/web/boards/${board.id}`
   const cards = board.items.map((item, n) => {
-    const extra = pinControls(item, { path, boardId: board.id, place: first + n, total })
+    const placed = { path, boardId: board.id, place: first + n, total }
+    const extra = html`${arranging ? moves(item, placed) : pinMenu(item, placed)}
+${item.note !== null && html`<p class="note">${item.note}</p>`}`
     return pickCard(item, { n, form: 'picked', id: `pin-${item.id}`, extra })
   })
   return html`<h1>${board.name}</h1>
 ${notices(visitor, told)}${planNotice(visitor)}
 <div id="board" data-path="${path}" data-version="${version}" data-first="${first}" data-total="${total}">
-<p class="lead">${counted(total, 'frame')}.
+<p class="lead">${counted(total, 'frame')}. You made it on ${dayOf(board.created_at)}.
   ${board.shared_at !== null && 'Everyone with its link can see this board.'}</p>
 ${board.description !== null && html`<p class="note">${board.description}</p>`}
 <div class="tools">
+  ${total > 1 && arrangeLink(data)}
   ${shareMenu(data)}
   ${exportLinks(`/boards/${board.id}/export`)}
   ${renameMenu(visitor, board)}
@@ -43,7 +51,7 @@ ${board.description !== null && html`<p class="note">${board.description}</p>`}
 </div>
 ${total === 0 && EMPTY}
 <form id="picked" method="post" class="bulk" data-bulk>${formToken(visitor)}${hidden('version', version)}
-  ${hidden('board', board.id)}
+  ${hidden('board', board.id)}${arranging && hidden('arrange', '1')}
   <span data-count>Selected frames:</span>
   <button formaction="/web/pins" name="elsewhere" value="1">Pin to another board</button>
   <button formaction="/web/saves">Save</button>
@@ -64,8 +72,8 @@ interface Placed {
   total: number
 }
 
-/** The forms of one pin. All their buttons send the form of the selection, which holds token and version. */
-function pinControls(item: PinnedFrame, { path, boardId, place, total }: Placed): Html {
+/** The buttons that move a pin. They send the form of the selection, which holds token and version. */
+function moves(item: PinnedFrame, { path, place, total }: Placed): Html {
   const what = item.caption ?? item.video.title
   const last = total - 1
   const move = (to: number, sign: string, label: string, key: string) => html`<button form="picked"
@@ -78,23 +86,41 @@ function pinControls(item: PinnedFrame, { path, boardId, place, total }: Placed)
   <span class="place" aria-hidden="true">${place + 1}</span>
   ${move(place + 1, '→', 'Move later', 'later')}
   ${move(last, '⇥', 'Move to the end', 'end')}
-</div>
-${item.note !== null && html`<p class="note">${item.note}</p>`}
-<p class="more"><a href="/boards/${boardId}?note=${item.id}">${item.note === null ? 'Add a note' : 'Edit note'}<span
-  class="visually-hidden">: ${what}</span></a>
-  <button class="link" form="picked" formaction="${path}/cover" name="cover" value="${item.id}"
-    aria-label="Make the cover: ${what}">Cover</button>
-  <button class="link" form="picked" formaction="/web/unpins" name="only" value="${item.id}" data-removes
-    aria-label="Remove: ${what}">Remove</button></p>`
+</div>`
 }
 
-function pager({ board, page, total }: BoardData): Html | false {
+/** What else can be done with a pin. */
+function pinMenu(item: PinnedFrame, { path, boardId }: Placed): Html {
+  const what = item.caption ?? item.video.title
+  return html`<details class="menu pin-menu" name="menu"><summary aria-label="More: ${what}">⋯</summary>
+<div class="panel"><a href="/boards/${boardId}?note=${item.id}">${item.note === null ? 'Add a note' : 'Edit note'}<span
+  class="visually-hidden">: ${what}</span></a>
+  <button class="link" form="picked" formaction="${path}/cover" name="cover" value="${item.id}"
+    aria-label="Make the cover: ${what}">Make the cover</button>
+  <button class="link" form="picked" formaction="/web/unpins" name="only" value="${item.id}" data-removes
+    aria-label="Remove: ${what}">Remove</button></div></details>`
+}
+
+function arrangeLink({ board, page, arranging }: BoardData): Html {
+  const at = new URLSearchParams({
+    ...(page > 1 ? { page: String(page) } : {}),
+    ...(arranging ? {} : { arrange: '1' }),
+  })
+  const href = `/boards/${board.id}${at.size > 0 ? `?${at}` : ''}`
+  return html`<a class="button" href="${href}">${arranging ? 'Done' : 'Arrange'}</a>`
+}
+
+const DAY = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
+const dayOf = (time: string) => html`<time datetime="${time}">${DAY.format(new Date(time))}</time>`
+
+function pager({ board, page, total, arranging }: BoardData): Html | false {
   if (total <= BOARD_PAGE) return false
   const last = Math.ceil(total / BOARD_PAGE)
+  const rest = arranging ? '&arrange=1' : ''
   return html`<nav class="pager" aria-label="Pages">
-  ${page > 1 && html`<a rel="prev" href="/boards/${board.id}?page=${page - 1}">← Page ${page - 1}</a>`}
+  ${page > 1 && html`<a rel="prev" href="/boards/${board.id}?page=${page - 1}${rest}">← Page ${page - 1}</a>`}
   <span>Page ${page} of ${last}</span>
-  ${page < last && html`<a rel="next" href="/boards/${board.id}?page=${page + 1}">Page ${page + 1} →</a>`}
+  ${page < last && html`<a rel="next" href="/boards/${board.id}?page=${page + 1}${rest}">Page ${page + 1} →</a>`}
 </nav>`
 }
 

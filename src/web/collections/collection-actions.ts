@@ -172,7 +172,8 @@ export function addPinActions(actions: Actions, deps: PageDeps): void {
     const accountId = visitor.account.id
     const { frame: frameIds, board, name = '', note } = body
     if (asksWhere(body)) {
-      const boards = await listBoardChoices(db, accountId)
+      // Frames of a board are not offered that board again.
+      const boards = (await listBoardChoices(db, accountId)).filter(({ id }) => id !== board)
       return { page: { title: 'Pin', current: 'boards', body: chooseBoard(visitor, boards, frameIds) } }
     }
     const pinned = await db.transactionOf(accountId, async (tx) => {
@@ -201,10 +202,10 @@ export function addPinActions(actions: Actions, deps: PageDeps): void {
 
 /** `move` is `<frame>:<place from 0>`, as the buttons have it; or `frame`, with `place` from 1 as people count. */
 const Move = z
-  .object({ move: field.maybe, frame: field.text, place: field.text, version: field.text })
-  .transform(({ move, frame, place, version }) => {
+  .object({ move: field.maybe, frame: field.text, place: field.text, version: field.text, arrange: field.flag })
+  .transform(({ move, frame, place, ...rest }) => {
     const [frameId = '', at] = move === undefined ? [frame, Number(place) - 1] : move.split(':')
-    return { frameId, position: Math.max(0, Number(at)), version }
+    return { ...rest, frameId, position: Math.max(0, Number(at)) }
   })
   .refine(({ position }) => Number.isInteger(position), 'The place is a whole number, from 1 for the first.')
 
@@ -212,13 +213,14 @@ const Move = z
 async function movePin(deps: PageDeps, asked: Asked & { body: z.output<typeof Move> }): Promise<Done> {
   const { db } = deps
   const { visitor, body } = asked
-  const { frameId, position, version: seen } = body
+  const { frameId, position, version: seen, arrange } = body
   const at = boardOf(asked)
   try {
     await requirePinned(deps, asked, frameId)
     const moved = await pinFrame(db, { ...at, frameId, position, seen })
     const { version } = await findBoard(db, at)
-    return { json: { position: moved.position, version }, to: `/boards/${at.boardId}#pin-${frameId}` }
+    const to = `/boards/${at.boardId}${arrange ? '?arrange=1' : ''}#pin-${frameId}`
+    return { json: { position: moved.position, version }, to }
   } catch (error) {
     if (!(error instanceof BoardChanged)) throw error
     asked.res.set('Cache-Control', 'no-store')

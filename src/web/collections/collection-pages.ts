@@ -35,6 +35,7 @@ const boardParameters = {
   lost,
   page: { schema: z.coerce.number().int().min(1).max(50), description: `Page of ${BOARD_PAGE} frames.` },
   note: { schema: z.string().max(64), description: 'The frame whose note is edited.' },
+  arrange: { schema: z.literal('1'), description: 'Each frame has the buttons that move it.' },
 } as const satisfies Parameters
 
 /** `/saves`, `/boards` and `/boards/{id}` of the signed-in person, their actions and exports. */
@@ -85,7 +86,7 @@ function sendBoards(res: Response, stored: readonly BoardChoice[]): undefined {
 async function showBoard(deps: PageDeps, asked: Asked & { query: Values<typeof boardParameters> }) {
   const { db } = deps
   const { visitor, param, query } = asked
-  const { page = 1, note, ...told } = query
+  const { page = 1, note, arrange, ...told } = query
   const at = { accountId: visitor.account.id, boardId: param('id') }
   // The version comes first, so that a change in between is detected and not overwritten.
   const { version } = await findBoard(db, at)
@@ -95,7 +96,16 @@ async function showBoard(deps: PageDeps, asked: Asked & { query: Values<typeof b
   const noted = note === undefined ? undefined : board.items.find((item) => item.id === note)
   const body = noted
     ? noteForm(visitor, board, noted)
-    : boardPage({ visitor, board, total: stored.board.itemCount, version, page, first: skip, told })
+    : boardPage({
+        visitor,
+        board,
+        total: stored.board.itemCount,
+        version,
+        page,
+        first: skip,
+        arranging: arrange !== undefined,
+        told,
+      })
   return {
     title: board.name,
     current: 'boards' as const,
