@@ -104,6 +104,8 @@ export interface VideoDocument {
   strength: number
   /** The canonical source key (`youtube:<id>`, `url:<…>`, `sha256:<…>`), by which a pasted URL is found. */
   source_key: string
+  /** The version that read its file: with it answers about its shots change, though no frame may. */
+  extraction?: string
   revision: string
 }
 

@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { films, shots } from '../../src/db/schema/films.ts'
 import { videos } from '../../src/db/schema/videos.ts'
+import { appendEvent } from '../../src/events/append.ts'
 import { recordFilm } from '../../src/library/films/films.ts'
 import { cutShots, filmPicture, seedFilm } from '../support/film.ts'
 import { seedVideo } from '../support/seed.ts'
@@ -218,6 +219,27 @@ test.each([
     status,
     text: expect.stringMatching(said),
   })
+})
+
+test('a film that is read again has its new measures at once, though its frames stay the same', async () => {
+  const { db } = service.stores
+  const { id } = await seedVideo(db, { durationSec: 9 })
+  await service.drain()
+  expect((await film(id)).measures.shots).toBeNull()
+  const again = { shots: cutShots([4, 5]), picture: filmPicture(), probe: { durationSec: 9 } }
+  await db.transaction(async (tx) => {
+    await recordFilm(tx, id, again)
+    const [video] = await tx
+      .update(videos)
+      .set({ detector: { version: 'newer@2', parameters: {} } })
+      .where(eq(videos.id, id))
+      .returning()
+    const { title, author, platform } = video!
+    const facts = { video_id: id, title, author, platform: platform as 'web', frame_count: 1 }
+    await appendEvent(tx, { type: 'video.ready', subject: id, accountId: null, data: facts })
+  })
+  await service.drain()
+  expect((await film(id)).measures.shots).toBe(2)
 })
 
 test('another extraction replaces the shots; a deleted video takes them along', async () => {

@@ -154,6 +154,7 @@ export function toVideoDocument(video: VideoRow, summary: GroupSummary): VideoDo
     added_ms: video.addedAt.getTime(),
     strength: summary.strength,
     source_key: video.sourceKey,
+    ...(video.detector ? { extraction: video.detector.version } : {}),
   })
 }
 
