@@ -8,6 +8,7 @@ import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { saveFrames } from '../../src/library/collections/saves.ts'
+import { recordFilm } from '../../src/library/films/films.ts'
 import { idArray } from '../../src/library/ids.ts'
 import { addTechnique } from '../../src/library/techniques/techniques.ts'
 import { openUpload } from '../../src/library/videos/uploads.ts'
@@ -58,10 +59,7 @@ export async function openWorld(db: Db): Promise<World> {
   await db.execute(sql`
     insert into dead_events (consumer, event_id, attempts, error)
     select 'search', id, 1, 'bench' from events limit 1000`)
-  await db.execute(sql`
-    insert into shots (video_id, n, from_ms, to_ms, clean_from_ms, clean_to_ms, transition, held, motion)
-    select id, n, n * 2000, n * 2000 + 2000, n * 2000, n * 2000 + 2000, 'cut', 0.5, 10 + n
-      from videos, generate_series(0, 199) n`)
+  for (const [at, id] of videos.entries()) await db.transaction((tx) => recordFilm(tx, id, inventedFilm(at)))
   await db.execute(sql`insert into checkpoints (consumer) values ('search') on conflict do nothing`)
   const boards: string[] = []
   for (let n = 1; n < SMALL_BOARDS; n++) {
@@ -95,6 +93,17 @@ export async function openWorld(db: Db): Promise<World> {
     url: '',
     webhooks: [],
   }
+}
+
+/** 200 shots whose lengths and motion differ from film to film. */
+function inventedFilm(at: number): Parameters<typeof recordFilm>[2] {
+  const shots = Array.from({ length: 200 }, (_, n) => {
+    const [fromMs, toMs] = [n * (500 + at), (n + 1) * (500 + at)]
+    const bounds = { fromMs, toMs, startMs: fromMs, endMs: toMs }
+    return { ...bounds, transition: 'cut' as const, through: null, held: 0.5, motion: at + n }
+  })
+  const picture = { measures: {}, noSound: 'none', arcs: { motion: [at], luma: [at], u: [0], v: [0] } } as never
+  return { shots, picture, probe: { durationSec: 200 * (0.5 + at / 1000) } }
 }
 
 async function listIds(db: Db, text: string, values: unknown[] = []): Promise<string[]> {
