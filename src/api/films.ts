@@ -6,7 +6,7 @@ import { differencesOf, similarFilms, VIEWS } from '../library/films/comparison.
 import type { ShelfFilm } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
 import { Film, type FilmDeps, Measures, readFilm, ShotsAnswer, toShots, WITHIN } from '../views/film.ts'
-import { compareParameters, filmParameters, findFilms, requireCompared, requireFilms } from '../views/film-list.ts'
+import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
 import { toVideo, Video } from '../views/resources.ts'
 import { afterParameter, checkId, listLimit, type ReadDeps } from './library-read.ts'
 import { nextCursor } from './paging.ts'
@@ -85,9 +85,11 @@ const ofOneVideo = [
       cost: { points: POINTS.search },
     },
     async (deps: Deps, { params: { id }, query: { by = 'style', limit = 8 } }) => {
-      const shelf = await deps.films.shelf()
-      const [film] = await requireFilms(deps, [id])
-      const near = similarFilms(film!, shelf, { view: by, limit })
+      const [shelf, video] = await Promise.all([deps.films.shelf(), deps.search.video(id)])
+      if (!video) throw notFound('video')
+      // A video whose shots are not known is like no other.
+      const film = shelf.find((one) => one.id === id)
+      const near = film ? similarFilms(film, shelf, { view: by, limit }) : []
       const listed = await withVideos(
         deps,
         near.map((one) => one.film),

@@ -226,6 +226,7 @@ test('a film that is read again has its new measures at once, though its frames 
   const { id } = await seedVideo(db, { durationSec: 9 })
   await service.drain()
   expect((await film(id)).measures.shots).toBeNull()
+  expect((await service.get(`/api/videos/${id}/similar`)).json.similar).toEqual([])
   const again = { shots: cutShots([4, 5]), picture: filmPicture(), probe: { durationSec: 9 } }
   await db.transaction(async (tx) => {
     await recordFilm(tx, id, again)
