@@ -105,7 +105,7 @@ function words(n: number, count = 3): string {
     .join(' ')
 }
 
-const days = { from: '2024-01-01', to: '2026-12-31' }
+const year = { from: '2026-01-01', to: '2026-12-31' }
 const framesNamed = (world: World, from: number, count = MOST.frames): [string, string][] =>
   world.frames.slice(from, from + count).map((id) => ['frame', id])
 
@@ -126,9 +126,9 @@ const ARGUMENTS_OF_TOOLS: Record<string, (world: World, n: number) => object> = 
   get_video_frames: ({ videos }, n) => ({ video_id: videos.slice(n * 10, n * 10 + 10), limit: 100, detail: 'full' }),
   list_boards: () => ({ limit: 100 }),
   get_board: ({ board }) => ({ board_id: board, limit: 100 }),
-  export_board: ({ board }) => ({ board_id: board }),
+  export_board: ({ film }) => ({ board_id: film }),
   list_saves: () => ({ limit: 100 }),
-  report: () => ({ of: 'saves', by: 'frame', ...days, limit: 100 }),
+  report: () => ({ of: 'saves', by: 'frame', ...year, limit: 100 }),
   describe_film: ({ videos }, n) => ({ video_id: videos[n] }),
   compare_films: ({ videos }, n) => ({ video_id: videos.slice(n, n + 6) }),
   find_films: (_, n) => ({ limit: 60, min: `shots_a_minute:${n}` }),
@@ -147,7 +147,7 @@ const ARGUMENTS_OF_TOOLS: Record<string, (world: World, n: number) => object> = 
 }
 
 /** Every figure of the log for a year, the most rows. */
-const figure = (by: string) => () => ({ query: { from: '2026-01-01', to: '2026-12-31', by, limit: '1000' } })
+const figure = (by: string) => () => ({ query: { ...year, by, limit: '1000' } })
 
 const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Asked> = {
   ...Object.fromEntries(
@@ -245,7 +245,9 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   'POST /api/webhooks/:id/resend': () => ({ json: { from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z' } }),
 
   'GET /api/compare': ({ videos }) => ({ query: { videos: videos.slice(0, 6).join(',') } }),
-  'GET /api/sequences': () => ({ query: { seq: 'subject.text-card~10s~surface.screen-recording~10s~tone.dark' } }),
+  'GET /api/sequences': (_, n) => ({
+    query: { seq: 'subject.text-card~10s~surface.screen-recording~10s~tone.dark', limit: String(30 + n) },
+  }),
 
   'GET /': (_, n) => ({ query: { q: words(n, 2) } }),
   'GET /web/suggest': (_, n) => ({
@@ -256,7 +258,8 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   'GET /boards/:id/export': () => ({ query: { format: 'csv' } }),
   'GET /brands/:name': ({ brands }, n) => ({ params: { name: brands[n]! } }),
   'GET /web/*rest': () => ({ params: { rest: 'nothing' } }),
-  'GET /operator/analytics': () => ({ query: { from: '2026-01-01', to: '2026-12-31' } }),
+  'GET /operator/analytics': () => ({ query: year }),
+  'GET /compare': ({ videos }) => ({ query: { videos: videos.slice(0, 6).join(',') } }),
   'POST /web/saves': (world, n) => ({ form: framesNamed(world, n * 500) }),
   'POST /web/unsaves': (world, n) => ({ form: framesNamed(world, n * 500) }),
   'POST /web/saved': (world, n) => ({ form: framesNamed(world, n * 500) }),

@@ -22,7 +22,7 @@ const STEP_NAMES = [
 ] as const satisfies readonly (keyof typeof filterParameters)[]
 type StepName = (typeof STEP_NAMES)[number]
 /** A call looks at the frames of up to 600 films. */
-export const SEQUENCE_POINTS = 5
+export const SEQUENCE_POINTS = 8
 
 /** The steps that a form offers. */
 export const SEQUENCE_STEPS = { subject: SUBJECTS, surface: SURFACES, shot: SHOTS, tone: TONES } as const

@@ -38,6 +38,7 @@ export function entityRouter(deps: PageDeps): Routes {
     requirePublicId('video', id)
     return pages.send(req, res, {
       key: `video ${id}`,
+      coldPoints: POINTS.search,
       async render() {
         const { video, frames, grammar, film } = await readFilm(deps, id)
         const description = `${video.author ?? 'A video'}: ${counted(frames.length, 'frame')} on a time line.`
