@@ -121,12 +121,16 @@ function noTool({ params }: RpcCall, names: readonly string[]): never {
 export function refusalOfTool(tool: Tool, caller: Caller | undefined): AppError | undefined {
   if (tool.scope === null) return undefined
   if (!caller)
-    return new AppError('unauthenticated', `It needs an API key${tool.everyPlan ? '' : ' of a Pro account'}.`)
-  return refusalOf(caller, tool.scope, tool)
+    return new AppError(
+      'unauthenticated',
+      `It needs an API key${tool.everyPlan || tool.scope === 'any' ? '' : ' of a Pro account'}.`,
+    )
+  return tool.scope === 'any' ? undefined : refusalOf(caller, tool.scope, tool)
 }
 
 function keyHelp(keysUrl: string, tool: Tool): string {
-  return `Create a key with the scope ${tool.scope} at ${keysUrl} and send it as "Authorization: Bearer <key>".`
+  const scope = tool.scope === 'any' ? '' : ` with the scope ${tool.scope}`
+  return `Create a key${scope} at ${keysUrl} and send it as "Authorization: Bearer <key>".`
 }
 
 function toResult({ text, links = [], images = [], structured }: Partial<ToolAnswer>): object {

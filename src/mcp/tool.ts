@@ -16,8 +16,8 @@ export interface Tool {
   points: number
   /** Instead of `points`, where the work depends on the arguments: they are not checked yet. */
   pointsOf?: (args: Record<string, unknown>) => number
-  /** The key scope that it needs, on a Pro account; null for an open tool. */
-  scope: Scope | null
+  /** The key scope that it needs, on a Pro account; `any` for a key with whatever scopes; null for an open tool. */
+  scope: Scope | 'any' | null
   /** The scope is enough, on any plan: the tool only takes back. */
   everyPlan?: boolean
   /** Equal arguments get the same answer for every caller until the read model changes. */

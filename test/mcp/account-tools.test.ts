@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { post } from './support.ts'
-import { ACCOUNT, ids, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { ACCOUNT, FILMS, ids, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 let library: ToolLibrary
 let service: ToolLibrary['service']
@@ -21,12 +21,13 @@ describe('who sees what', () => {
   test('open tools for everybody, account tools by plan and scope', async () => {
     expect((await listed()).map((tool) => tool.name)).toEqual(OPEN)
     const free = await service.keyOf('free')
-    expect((await listed(free.bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...onEveryPlan])
+    expect((await listed(free.bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...FILMS, ...onEveryPlan])
     const pro = await service.keyOf('pro')
-    expect((await listed(pro.bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...ACCOUNT])
+    expect((await listed(pro.bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...FILMS, ...ACCOUNT])
     const reader = await service.keyOf('pro', ['boards:read'])
     expect((await listed(reader.bearer)).map((tool) => tool.name)).toEqual([
       ...OPEN,
+      ...FILMS,
       'list_boards',
       'get_board',
       'export_board',
@@ -37,7 +38,7 @@ describe('who sees what', () => {
     expect((await call('list_saves', {}, bearer)).isError).toBeUndefined()
     await service.stores.db.$client.query(`update accounts set plan = 'free' where id = $1`, [accountId])
     expect((await call('list_saves', {}, bearer))._meta.code).toBe('plan_required')
-    expect((await listed(bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...onEveryPlan])
+    expect((await listed(bearer)).map((tool) => tool.name)).toEqual([...OPEN, ...FILMS, ...onEveryPlan])
     expect((await call('save_frame', { frame_ids: 'x' }, bearer))._meta.code).toBe('plan_required')
     expect((await call('unsave_frame', { frame_ids: 'x' }, bearer)).structuredContent).toEqual({
       removed: [],

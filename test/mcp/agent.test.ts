@@ -179,7 +179,7 @@ describe.each<[string, Connect, string]>([
 
   test('reads without a key', async () => {
     const agent = await connect(service.mcp, {})
-    expect(ListToolsResultSchema.parse(await agent.list()).tools).toHaveLength(10)
+    expect(ListToolsResultSchema.parse(await agent.list()).tools).toHaveLength(6)
     const found = CallToolResultSchema.parse(await agent.call('browse_frames', { limit: 3 }))
     expect(found.content).toHaveLength(4)
     await agent.close()

@@ -47,7 +47,7 @@ test('every ready configuration reaches the tools, with a key and without', asyn
   const key = bearer.authorization.replace('Bearer ', '')
   for (const [given, tools] of [
     [key, 21],
-    [undefined, 10],
+    [undefined, 6],
   ] as const) {
     const configurations = clientConfigurations(service.url, given)
     expect(configurations.map((configuration) => configuration.id).sort()).toEqual(Object.keys(READ).sort())

@@ -2,13 +2,16 @@ import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SUBJECTS } from '../../src/vocabulary.ts'
 import { seedFilm } from '../support/film.ts'
-import { openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { FILMS, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 let library: ToolLibrary
 let long: string
 let calm: string
+let bearer: Record<string, string>
+const call = (name: string, args: Record<string, unknown>) => library.call(name, args, bearer)
 beforeAll(async () => {
   library = await openToolLibrary()
+  ;({ bearer } = await library.service.keyOf('free', ['saves:read']))
   const { db } = library.service.stores
   const frames = Array.from({ length: 60 }, (_, n) => ({
     tSec: n,
@@ -26,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => library[Symbol.asyncDispose]())
 
 test('describe_film tells a long film in one screen, by its title too', async () => {
-  const { text, structuredContent } = await library.call('describe_film', {
+  const { text, structuredContent } = await call('describe_film', {
     video: 'the longest launch film of the season',
   })
   expect(encode(text).length, text).toBeLessThanOrEqual(900)
@@ -40,25 +43,33 @@ test('describe_film tells a long film in one screen, by its title too', async ()
   expect(structuredContent).toMatchObject({ video_id: long, measures: { shots: 40 } })
 })
 
+test('any key has the tools of films, nobody without one', async () => {
+  const named = async (headers?: Record<string, string>) => (await library.listed(headers)).map(({ name }) => name)
+  expect(await named()).toEqual(OPEN)
+  expect(await named(bearer)).toEqual(expect.arrayContaining(FILMS))
+  const refused = await library.call('find_films', {})
+  expect([refused.isError, refused.text]).toEqual([true, expect.stringMatching(/needs an API key\..*Create a key at/s)])
+})
+
 test('find_films sorts by a measure, with bounds, or finds those built like one', async () => {
-  const still = await library.call('find_films', { sort: 'held_share', limit: 2 })
+  const still = await call('find_films', { sort: 'held_share', limit: 2 })
   expect(still.structuredContent.films[0]).toMatchObject({ id: calm })
   expect(still.text).toMatch(/held picture, desc/)
-  const next = await library.call('find_films', {
+  const next = await call('find_films', {
     sort: 'held_share',
     limit: 2,
     cursor: still.structuredContent.next_cursor,
   })
   expect(next.structuredContent.films).toHaveLength(2)
-  const slow = await library.call('find_films', { max: 'shots_a_minute:6' })
+  const slow = await call('find_films', { max: 'shots_a_minute:6' })
   expect(slow.structuredContent.films.map(({ id }: { id: string }) => id)).toEqual([calm])
-  const like = await library.call('find_films', { like: 'Other 1' })
+  const like = await call('find_films', { like: 'Other 1' })
   expect(like.structuredContent.films[0]).toMatchObject({ title: expect.stringMatching(/^Other/) })
   expect(like.text).toMatch(/nearest first\n.*away; /)
 })
 
 test('compare_films sets films side by side', async () => {
-  const { text, structuredContent } = await library.call('compare_films', { video_id: [long, calm] })
+  const { text, structuredContent } = await call('compare_films', { video_id: [long, calm] })
   expect(structuredContent.films).toHaveLength(2)
   expect(text).toMatch(/held picture: 20 % \| 90 %/)
 })
@@ -69,19 +80,19 @@ test.each([
   ['find_films', { min: 'speed:3' }, /no measure speed; measures are .*motion_peak/],
   ['find_films', { min: 'fast' }, /shot_median_sec:1.5/],
 ])('%s %j is refused with what is possible', async (name, args, said) => {
-  const answer = await library.call(name, args as Record<string, unknown>)
+  const answer = await call(name, args as Record<string, unknown>)
   expect(answer.isError).toBe(true)
   expect(answer.text).toMatch(said)
 })
 
 test('find_sequences tells where one thing follows another, with both pictures', async () => {
   const steps = [{ subject: 'presenter' }, { subject: ['ui'], within_sec: 1 }]
-  const { text, structuredContent } = await library.call('find_sequences', { steps })
+  const { text, structuredContent } = await call('find_sequences', { steps })
   expect(structuredContent.sequences[0]).toMatchObject({ video_id: long, steps: [{ gap_sec: null }, { gap_sec: 0 }] })
   expect(text).toMatch(/^\d sequences? among \d films? with these steps/)
   expect(text.match(/https?:\S+\.webp/g)!.length).toBeGreaterThanOrEqual(2)
-  const none = await library.call('find_sequences', { steps: [{ query: 'walrus' }, { subject: 'ui' }] })
+  const none = await call('find_sequences', { steps: [{ query: 'walrus' }, { subject: 'ui' }] })
   expect(none.text).toMatch(/No film has every step/)
-  const wrong = await library.call('find_sequences', { steps: [{ mood: 'dark' }, { subject: 'ui' }] })
+  const wrong = await call('find_sequences', { steps: [{ mood: 'dark' }, { subject: 'ui' }] })
   expect(wrong.text).toMatch(/no filter mood; subject/)
 })

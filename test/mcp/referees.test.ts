@@ -95,7 +95,7 @@ describe('the inspector', () => {
   test.each(['legacy', 'modern'])('finds nothing to say about the tools in the %s era', async (era) => {
     const { code, out, errors } = await cli('--protocol-era', era, '--method', 'tools/list', '--strict')
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
-    expect(JSON.parse(out).result.tools).toHaveLength(10)
+    expect(JSON.parse(out).result.tools).toHaveLength(6)
   })
   test('nor about the account tools', async () => {
     const { bearer } = await service.keyOf('pro')

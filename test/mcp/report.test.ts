@@ -5,7 +5,7 @@ import { recountAnalytics } from '../../src/projections/analytics/recount.ts'
 import { untilReadable } from '../support/stores.ts'
 import { until } from '../support/until.ts'
 import { send } from './support.ts'
-import { OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
+import { FILMS, OPEN, openToolLibrary, type ToolLibrary } from './tool-library.ts'
 
 /** What operators ask of their library, by the tool and over HTTP: both read the same figures. */
 
@@ -99,7 +99,7 @@ test('searches by who asks, with the weak answers and the empty ones', async () 
 
 test('is for operators, and says how each figure is split', async () => {
   const names = (await library.listed(operator)).map(({ name }) => name)
-  expect(names).toEqual([...OPEN, 'report'])
+  expect(names).toEqual([...OPEN, ...FILMS, 'report'])
   const { bearer } = await service.keyOf('pro')
   expect((await call('report', {}, bearer))._meta.code).toBe('forbidden')
   const refused = await call('report', { of: 'model', by: 'frame' }, operator)

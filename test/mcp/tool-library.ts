@@ -11,11 +11,9 @@ export const OPEN = [
   'get_video_frames',
   'find_similar_frames',
   'list_techniques',
-  'describe_film',
-  'compare_films',
-  'find_films',
-  'find_sequences',
 ]
+/** For any key. */
+export const FILMS = ['describe_film', 'compare_films', 'find_films', 'find_sequences']
 export const ACCOUNT = [
   'list_saves',
   'save_frame',

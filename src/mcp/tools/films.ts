@@ -17,7 +17,7 @@ export function filmTools(deps: LibraryToolDeps): Tool[] {
   return [describeFilm(deps), compareFilms(deps), findFilmsTool(deps)]
 }
 
-const reads = { annotations: READS, points: POINTS.search, scope: null, cacheable: true } as const
+const reads = { annotations: READS, points: POINTS.search, scope: 'any', cacheable: true } as const
 const FilmRef = z.object({ id: z.string(), title: z.string(), author: z.string().nullable(), measures: Measures })
 const refOf = ({ id, title, author, measures }: ShelfFilm): z.infer<typeof FilmRef> => ({ id, title, author, measures })
 

@@ -17,7 +17,7 @@ export function findSequences({ search, publicUrl }: LibraryToolDeps): Tool {
       'and within_sec of the step before (3).',
     annotations: READS,
     points: SEQUENCE_POINTS,
-    scope: null,
+    scope: 'any',
     cacheable: true,
     input: z.strictObject({
       steps: z.array(Step).min(2).max(5),
