@@ -12,6 +12,7 @@ test.each([
   [{ SIGNUP: 'maybe' }, /^SIGNUP: /],
   [{ SIGNUP: 'on' }, /^SIGNUP: .*DEFAULT_PLAN=free or DEFAULT_PLAN=pro/],
   [{ DEFAULT_PLAN: 'gold' }, /^DEFAULT_PLAN: .*free.*pro/],
+  [{ READS: 'member' }, /^READS: must be open or members$/],
   [{ SECRETS_KEY: 'short' }, /^SECRETS_KEY: must be 64 hexadecimal digits, as `openssl rand -hex 32` prints them/],
   [{ SECRETS_KEY: `${'a'.repeat(64)},` }, /^SECRETS_KEY: must be 64 hexadecimal digits/],
   [{ METRICS_PORT: 'yes' }, /^METRICS_PORT: /],

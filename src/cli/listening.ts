@@ -14,6 +14,15 @@ export function isLoopback(host: string | undefined): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host ?? '')
 }
 
+/** Whether others reach it: on an interface of this machine, or through a proxy. */
+export function isReachable({
+  host,
+  publicUrl,
+  trustProxy,
+}: Pick<Config, 'host' | 'publicUrl' | 'trustProxy'>): boolean {
+  return !isLoopback(host) || trustProxy > 0 || !isLoopback(new URL(publicUrl).hostname)
+}
+
 /**
  * Whether every interface is listened on without a setting that says so. The interfaces of a container are its own:
  * who reaches it is settled where its port is published.

@@ -9,7 +9,7 @@ import { ROLES } from '../queue/jobs.ts'
 import { stopInOrder, untilSignalled } from '../server/shutdown.ts'
 import { configOrExit, requireKnown } from './context.ts'
 import { usage } from './failure.ts'
-import { inContainer, isLoopback, isUnknowinglyPublic } from './listening.ts'
+import { inContainer, isReachable, isUnknowinglyPublic } from './listening.ts'
 import { openMetricsPort } from './metrics.ts'
 import { ensureOperator, OPERATOR_EMAIL } from './operator.ts'
 import { requireWritable } from './require-writable.ts'
@@ -42,7 +42,7 @@ export function defineApi(command: Command): void {
     logger.info({ port: api.port, metricsPort: metrics?.port }, 'API listening')
     if (isUnknowinglyPublic(config))
       logger.warn('the API listens on every interface, but PUBLIC_URL is loopback: set HOST or PUBLIC_URL')
-    if (config.reads === 'open' && !isLoopback(config.host))
+    if (config.reads === 'open' && isReachable(config))
       logger.warn('everyone who reaches this address can read the library: READS=members asks for a key or a session')
     await signalled
     await finish(logger, [['api', () => api.stop({ graceMs: DRAIN_GRACE_MS, deadlineMs: 20_000 })]])

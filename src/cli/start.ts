@@ -14,7 +14,7 @@ import { openApi } from '../server/main.ts'
 import { STOP_DEADLINE_MS, stopInOrder, untilSignalled } from '../server/shutdown.ts'
 import { type RunFile, readRunFile } from './context.ts'
 import { CliError } from './failure.ts'
-import { hostToListenOn, isLoopback, localUrl } from './listening.ts'
+import { hostToListenOn, isLoopback, isReachable, localUrl } from './listening.ts'
 import { openMetricsPort, refuseMetricsPort } from './metrics.ts'
 import { ensureOperator, operatorLink } from './operator.ts'
 import { requireWritable } from './require-writable.ts'
@@ -110,10 +110,9 @@ async function run(given: Config, { logger, logFd, parts, pids, signal, end }: R
   parts.push(['run file', async () => rmSync(join(config.dataDir, 'run.json'), { force: true })])
 
   say(`The service runs at ${url} (log: ${nearby(join(config.dataDir, 'service.log'))})`)
-  if (!isLoopback(host)) {
-    say(`Other machines can reach it on ${host ?? 'every interface'}. ${KEEP_LOCAL}`)
-    if (config.reads === 'open') say('Everyone there can read the library. READS=members asks for a key or a session.')
-  }
+  if (!isLoopback(host)) say(`Other machines can reach it on ${host ?? 'every interface'}. ${KEEP_LOCAL}`)
+  if (config.reads === 'open' && isReachable({ ...config, host }))
+    say('Everyone who reaches it can read the library. READS=members asks for a key or a session.')
   await addSamples({ db, store: openMediaStore(config), config }, signal)
   if (signal.aborted) return
   say(welcome(url, join(config.dataDir, 'operator-key'), await operatorLink(db, { config, host })))

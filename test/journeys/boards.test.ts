@@ -111,12 +111,18 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
       { x: width - 5, y: height / 2 },
     ]
     await page.goto(url(boardPath))
-    await item(0).dragTo(item(1), { targetPosition: before })
-    await expect.poll(order).toEqual([d, a, b, c])
-    await item(3).dragTo(item(2), { targetPosition: behind })
-    await expect.poll(order).toEqual([a, b, c, d])
-    await item(3).dragTo(item(0), { targetPosition: before })
-    await expect.poll(order).toEqual([d, a, b, c])
+    const shown = () =>
+      page.locator('#pins > li').evaluateAll((items) => items.map(({ id }) => id.slice('pin-'.length)))
+    const moves = [
+      { from: 0, to: 1, at: before, order: [d, a, b, c] },
+      { from: 3, to: 2, at: behind, order: [a, b, c, d] },
+      { from: 3, to: 0, at: before, order: [d, a, b, c] },
+    ]
+    for (const move of moves) {
+      await item(move.from).dragTo(item(move.to), { targetPosition: move.at })
+      await expect.poll(shown).toEqual(move.order)
+      expect(await order()).toEqual(move.order)
+    }
   })
 
   test('a move of a board that was changed meanwhile goes to its neighbour, and is taken back', async () => {

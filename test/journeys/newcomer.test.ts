@@ -104,6 +104,7 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
     await page.getByRole('heading', { name: 'Terminals' }).waitFor()
     const pins = (on: Page) => on.locator('#pins > li').evaluateAll((all) => all.map((one) => one.dataset.frame!))
     const [a, b, c] = (await pins(page)) as [string, string, string]
+    await page.getByRole('link', { name: 'Arrange' }).click()
     await page.locator(`#end-${a}`).press('Enter')
     await page.locator('#live', { hasText: 'Moved to 3 of 3.' }).waitFor({ state: 'attached' })
     expect(await pins(page)).toEqual([b, c, a])

@@ -13,45 +13,67 @@ document.addEventListener('submit', (event) => {
 })
 
 /**
- * Moves a frame. Where the board was changed meanwhile, it goes beside the neighbour that was meant, and a message
- * takes it back.
+ * Moves a frame. Where the board was changed meanwhile, it goes behind the neighbour that was meant, if this page shows
+ * it, and a message takes it back.
  * @param {string} frame
  * @param {number} place from 0
  */
 async function move(frame, place) {
-  const before = orderOf()
   const first = Number(board().dataset.first)
-  const neighbour = before.filter((id) => id !== frame)[place - first - 1]
+  const neighbour = orderOf().filter((id) => id !== frame)[place - first - 1]
   try {
     await sendMove(frame, place)
   } catch (error) {
-    if (/** @type {{ status?: number }} */ (error).status !== 409) return toast(/** @type {Error} */ (error).message)
-    swap(await loadPage(location.href), 'board')
-    const now = orderOf().filter((id) => id !== frame)
-    const at = neighbour === undefined ? -1 : now.indexOf(neighbour)
-    const to = neighbour !== undefined && at < 0 ? place : first + at + 1
-    const from = first + orderOf().indexOf(frame)
-    const moved = await sendMove(frame, to).then(
-      () => true,
-      (again) => toast(/** @type {Error} */ (again).message),
-    )
-    if (moved) toast('The board was changed meanwhile. Your frame is moved.', { undo: () => move(frame, from) })
+    if (/** @type {{ status?: number }} */ (error).status === 409) await moveAgain(frame, { place, neighbour })
+    else toast(/** @type {Error} */ (error).message)
+  }
+}
+
+/**
+ * @param {string} frame
+ * @param {{ place: number, neighbour: string | undefined }} wish
+ */
+async function moveAgain(frame, { place, neighbour }) {
+  try {
+    await show()
+    const first = Number(board().dataset.first)
+    const now = orderOf()
+    const from = now.indexOf(frame)
+    const at = now.filter((id) => id !== frame).indexOf(neighbour ?? '')
+    await sendMove(frame, at < 0 ? place : first + at + 1)
+    const undo = () => move(frame, first + from)
+    toast('The board was changed meanwhile. Your frame is moved.', from < 0 ? {} : { undo })
+  } catch (error) {
+    toast(/** @type {Error} */ (error).message)
   }
 }
 
 const orderOf = () =>
-  [...document.querySelectorAll('#pins .pick')].map((item) => /** @type {HTMLElement} */ (item).dataset.frame)
+  [...document.querySelectorAll('#pins .pick')].map((item) => /** @type {HTMLElement} */ (item).dataset.frame ?? '')
 
 /**
  * @param {string} frame
  * @param {number} place
  */
 async function sendMove(frame, place) {
-  const { path, version = '' } = board().dataset
+  const { path, version = '', total } = board().dataset
   const { position } = await send(`${path}/move`, { version, move: `${frame}:${place}` })
+  const told = `Moved to ${position + 1} of ${total}.`
+  // The move is made, whether or not the page can be loaded again.
+  await show().then(
+    () => announce(told),
+    () => toast(`${told} Load the page again to see it.`),
+  )
+}
+
+/** Shows the board as it is now. What was selected stays selected. */
+async function show() {
   const page = await loadPage(location.href)
+  const boxes = () => /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll('#pins input'))
+  const selected = new Set([...boxes()].flatMap((box) => (box.checked ? [box.value] : [])))
   slide(() => swap(page, 'board'))
-  announce(`Moved to ${position + 1} of ${board().dataset.total}.`)
+  for (const box of boxes()) box.checked = selected.has(box.value)
+  boxes()[0]?.dispatchEvent(new Event('change', { bubbles: true }))
 }
 
 /**
@@ -90,11 +112,13 @@ on('dragover', '.pins .pick', (event, item) => {
   item.classList.add(isAfter(event, item) ? 'drop-after' : 'drop-before')
 })
 on('drop', '.pins .pick', (event, item) => {
-  if (!dragged || item === dragged) return
+  if (!dragged) return
   event.preventDefault()
+  if (item === dragged) return
   const items = [...(item.parentElement?.children ?? [])]
   const first = Number(board().dataset.first)
-  const from = items.indexOf(dragged)
+  // A page that was loaded meanwhile has put another element in its place.
+  const from = items.findIndex(({ id }) => id === dragged?.id)
   const before = items.indexOf(item) + (isAfter(event, item) ? 1 : 0)
   move(dragged.dataset.frame ?? '', first + (from < before ? before - 1 : before))
 })

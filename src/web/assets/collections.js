@@ -1,13 +1,13 @@
 // Saves and boards: how many are selected, and removals in place with a way back. Without it the forms do the same.
 import { announce, byId, copy, loadPage, on, send, swap, toast } from './core.js'
 
-const form = document.querySelector('form[data-bulk]')
 const boxes = () => /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll('input[name="frame"]'))
 const selected = () => [...boxes()].filter((box) => box.checked)
 
 /** Says how many frames the buttons would act on. */
 function count() {
   const n = selected().length
+  const form = document.querySelector('form[data-bulk]')
   const told = form?.querySelector('[data-count]')
   if (told) told.textContent = n === 0 ? 'Nothing selected' : `${n} selected`
   for (const button of form?.querySelectorAll('button') ?? []) button.disabled = n === 0

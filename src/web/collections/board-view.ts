@@ -52,6 +52,7 @@ ${board.description !== null && html`<p class="note">${board.description}</p>`}
 ${total === 0 && EMPTY}
 <form id="picked" method="post" class="bulk" data-bulk>${formToken(visitor)}${hidden('version', version)}
   ${hidden('board', board.id)}${arranging && hidden('arrange', '1')}
+  ${data.page > 1 && hidden('page', String(data.page))}
   <span data-count>Selected frames:</span>
   <button formaction="/web/pins" name="elsewhere" value="1">Pin to another board</button>
   <button formaction="/web/saves">Save</button>

@@ -202,7 +202,14 @@ export function addPinActions(actions: Actions, deps: PageDeps): void {
 
 /** `move` is `<frame>:<place from 0>`, as the buttons have it; or `frame`, with `place` from 1 as people count. */
 const Move = z
-  .object({ move: field.maybe, frame: field.text, place: field.text, version: field.text, arrange: field.flag })
+  .object({
+    move: field.maybe,
+    frame: field.text,
+    place: field.text,
+    version: field.text,
+    arrange: field.flag,
+    page: field.filled,
+  })
   .transform(({ move, frame, place, ...rest }) => {
     const [frameId = '', at] = move === undefined ? [frame, Number(place) - 1] : move.split(':')
     return { ...rest, frameId, position: Math.max(0, Number(at)) }
@@ -213,13 +220,14 @@ const Move = z
 async function movePin(deps: PageDeps, asked: Asked & { body: z.output<typeof Move> }): Promise<Done> {
   const { db } = deps
   const { visitor, body } = asked
-  const { frameId, position, version: seen, arrange } = body
+  const { frameId, position, version: seen, arrange, page } = body
   const at = boardOf(asked)
   try {
     await requirePinned(deps, asked, frameId)
     const moved = await pinFrame(db, { ...at, frameId, position, seen })
     const { version } = await findBoard(db, at)
-    const to = `/boards/${at.boardId}${arrange ? '?arrange=1' : ''}#pin-${frameId}`
+    const shown = new URLSearchParams({ ...(page ? { page } : {}), ...(arrange ? { arrange: '1' } : {}) })
+    const to = `/boards/${at.boardId}${shown.size > 0 ? `?${shown}` : ''}#pin-${frameId}`
     return { json: { position: moved.position, version }, to }
   } catch (error) {
     if (!(error instanceof BoardChanged)) throw error
