@@ -7,7 +7,7 @@ import { type DeadEvent, listDeadEvents, requestRetries } from '../events/dead-e
 import { listConsumerLag } from '../events/lag.ts'
 import { readPosition, replay } from '../events/positions.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
+import { OPERATOR_POINTS, POINTS, pointsForItems } from '../http/rate-limit/budgets.ts'
 import { limitUpTo } from '../views/parameter-values.ts'
 import { Event } from './events.ts'
 import { cursorParameter, nextCursor } from './paging.ts'
@@ -74,7 +74,7 @@ export const eventConsumerEndpoints = [
       answer: z.strictObject({ consumers: z.array(Consumer) }),
       scope: 'events:read',
       // Up to 100,000 unread events are counted for each.
-      cost: { points: 8 },
+      cost: { points: OPERATOR_POINTS.consumers },
     },
     async ({ db }: ConsumerDeps) => ({ consumers: await listConsumerLag(db) }),
   ),

@@ -35,7 +35,7 @@ const ofOneVideo = [
       if (!frames || !grammar) throw notFound('video')
       return toShots(grammar, frames)
     },
-    { check: checkId('video') },
+    { check: checkId('video'), coldPoints: () => POINTS.read },
   ),
 
   cachedRead(

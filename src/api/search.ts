@@ -63,6 +63,6 @@ export const searchEndpoints = [
         techniques: groups.techniques.map((hit) => toHit(hit, (document) => toTechnique(document, publicUrl))),
       }
     }),
-    { perRequest: isDebug },
+    { perRequest: isDebug, coldPoints: () => POINTS.read },
   ),
 ]

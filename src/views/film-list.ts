@@ -3,6 +3,7 @@ import { invalid, notFound } from '../errors.ts'
 import type { ShelfFilm } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName } from '../library/films/measures.ts'
 import type { Parameter, Parameters } from '../parameters.ts'
+import { readCursor, toCursor } from '../search/postgres/cursor.ts'
 import { PLATFORMS } from '../vocabulary.ts'
 import type { FilmDeps } from './film.ts'
 import { plainName } from './parameter-values.ts'
@@ -64,8 +65,7 @@ export interface FilmQuery {
 }
 
 /** The last film of a page: its value and its id. */
-const Place = z.tuple([z.number(), z.string()])
-type Place = z.output<typeof Place>
+type Place = [number, string]
 
 interface FilmPage {
   films: ShelfFilm[]
@@ -96,14 +96,14 @@ export function findFilms(
     .filter(({ measures }) => min.every(({ name, value }) => measures[name]! >= value))
     .filter(({ measures }) => max.every(({ name, value }) => measures[name]! <= value))
     .sort((one, other) => compare(placeOf(one), placeOf(other)))
-  const last = after === undefined ? undefined : readPlace(after)
+  const last = after === undefined ? undefined : (readCursor(after, 'number') as Place)
   const rest = last ? found.filter((film) => compare(placeOf(film), last) > 0) : found
   const films = rest.slice(0, limit)
   return {
     films,
     total: found.length,
     without: ours.length - known.length,
-    next: rest.length > limit ? writePlace(placeOf(films.at(-1)!)) : null,
+    next: rest.length > limit ? toCursor(placeOf(films.at(-1)!)) : null,
   }
 }
 
@@ -120,16 +120,6 @@ function toBounds(parameter: string, given: readonly Bound[] = []): { name: Meas
 }
 
 const isMeasure = (name: string): name is MeasureName => MEASURE_NAMES.includes(name as MeasureName)
-
-const writePlace = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')
-
-function readPlace(cursor: string): Place {
-  try {
-    return Place.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
-  } catch {
-    throw invalid('after', 'is no cursor of this list: pass `next` of the page before')
-  }
-}
 
 /** The films of these ids, in their order. @throws AppError not_found for one that is not there */
 export async function requireFilms({ films }: Pick<FilmDeps, 'films'>, ids: readonly string[]): Promise<ShelfFilm[]> {

@@ -2,25 +2,17 @@ import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import type { Parameter, Parameters, Values } from '../parameters.ts'
 import type { FrameFilters, Gap, LibrarySearch, SequenceQuery, SequenceStep } from '../search/library-search.ts'
-import { DERIVED_NAMES, PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES } from '../vocabulary.ts'
+import { PLATFORMS, SHOTS, SUBJECTS, SURFACES, TONES } from '../vocabulary.ts'
 import { Frame, toFrame } from './frame.ts'
 import { filterParameters } from './frame-query.ts'
 import { freeText, limitUpTo, plainName } from './parameter-values.ts'
 
 /** One thing after another in a film: how it is asked for, and what is answered. */
 
-const STEP_NAMES = [
-  'subject',
-  'surface',
-  'shot',
-  'technique',
-  'zone',
-  'tone',
-  'kind',
-  'color',
-  ...DERIVED_NAMES,
-] as const satisfies readonly (keyof typeof filterParameters)[]
-type StepName = (typeof STEP_NAMES)[number]
+/** The filters of the wall, but for those of whole films and the opposites. */
+const STEP_NAMES = Object.keys(filterParameters).filter(
+  (name) => !['author', 'platform', 'video'].includes(name) && !name.startsWith('not_'),
+)
 /** A call looks at the frames of up to 600 films. */
 export const SEQUENCE_POINTS = 8
 
@@ -104,9 +96,8 @@ function readStep(part: string): Pick<SequenceStep, 'filters' | 'q'> {
 function toStep({ q = '', ...given }: Record<string, string | readonly string[]>) {
   const filters: Record<string, unknown> = {}
   for (const [name, values] of Object.entries(given)) {
-    if (!STEP_NAMES.includes(name as StepName))
-      throw wrong(`no filter ${name.slice(0, 40)}; ${STEP_NAMES.join(', ')}, q`)
-    const { schema }: Parameter = filterParameters[name as StepName]
+    if (!STEP_NAMES.includes(name)) throw wrong(`no filter ${name.slice(0, 40)}; ${STEP_NAMES.join(', ')}, q`)
+    const { schema }: Parameter = filterParameters[name as keyof typeof filterParameters]
     filters[name] = [values].flat().map((value) => {
       const read = schema.safeParse(value)
       if (read.success) return read.data

@@ -139,7 +139,8 @@ function tiles(all: readonly Tile[]): Html {
 }
 
 /** The small form of an image's path. */
-const smallPicture = (path: string): string => path.replace(/\.webp$/, '-480.webp')
+/** The thumbnail beside a picture. A signature is of the picture alone, so it is left out: pages have a session. */
+export const smallPicture = (path: string): string => path.replace(/\.webp(\?.*)?$/, '-480.webp')
 
 const videoTile = ({ id, title, duration_sec, frame_count, image_path }: VideoDocument): Tile => ({
   href: `/videos/${id}`,

@@ -2,6 +2,7 @@ import { differencesOf } from '../library/films/comparison.ts'
 import type { ShelfFilm } from '../library/films/films.ts'
 import { MEASURE_NAMES, type MeasureName, measureOf } from '../library/films/measures.ts'
 import type { VideoDocument } from '../search/library-search.ts'
+import { smallPicture } from './entity-pages.ts'
 import { measured } from './film-panels.ts'
 import { type Html, html, trusted } from './html.ts'
 import { counted, valueLabel } from './words.ts'
@@ -53,7 +54,7 @@ function filmTable({ films, videos, sort }: Pick<FilmsData, 'films' | 'videos' |
     return html`<tr><td><input type="checkbox" name="videos" value="${id}" aria-label="Compare ${title}"></td>
 <th scope="row"><a href="/videos/${id}">${
       image &&
-      html`<img src="${image.replace(/\.webp$/, '-480.webp')}" alt=""
+      html`<img src="${smallPicture(image)}" alt=""
 width="96" height="54" loading="lazy" decoding="async">`
     }${title}</a>${
       author !== null &&

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { formToken } from '../../src/library/accounts/sessions.ts'
+import type { Mailer } from '../../src/outbound/mailer.ts'
 import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
 
 /** Where sign-up is off, an operator lets people in from the console. */
@@ -43,8 +44,8 @@ test('who has an account is not invited, and an address that is none is told', a
 
 test('with a mail server the invitation goes by mail and is not shown', async () => {
   const sent: { to: string; text: string }[] = []
-  const mailer = { send: async (mail: { to: string; text: string }) => void sent.push(mail), close: () => undefined }
-  await using mailing = await openPageVisitor({ signup: false, mailer: mailer as never })
+  const mailer: Mailer = { send: async (mail) => void sent.push(mail), close: () => undefined }
+  await using mailing = await openPageVisitor({ signup: false, mailer })
   await ensureAccount(mailing.api.db, { email: 'op@example.org', plan: 'pro', role: 'operator' })
   const { cookie } = await mailing.signIn('op@example.org')
   const fields = { form: formToken(cookie.split('=')[1]!), email: 'bob@example.org' }

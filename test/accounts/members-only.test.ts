@@ -114,6 +114,21 @@ describe('with a key', () => {
     expect(result.content.some(({ type }: { type: string }) => type === 'image')).toBe(true)
   })
 
+  test('the pictures on pages open, the small ones where small ones are shown', async () => {
+    const headers = { authorization: `Bearer ${service.operatorKey}`, accept: 'text/html' }
+    const { videos } = (await service.get('/api/videos', { authorization: headers.authorization })).json
+    for (const path of ['/', '/films', '/brands', '/techniques', `/videos/${videos[0].id}`]) {
+      const page = await (await fetch(service.url + path, { headers })).text()
+      const sources = [...page.matchAll(/<img[^>]+src="([^"]*\/media\/[^"]+)"/g)].map(([, src]) => src!)
+      for (const src of new Set(sources)) {
+        const { pathname, search } = new URL(src.replaceAll('&amp;', '&'), service.url)
+        const { status } = await fetch(service.url + pathname + search, { headers })
+        expect([path, pathname, status]).toEqual([path, expect.stringMatching(/-(480|build)\.webp$/), 200])
+      }
+      if (path === '/' || path === '/films') expect(sources.length, path).toBeGreaterThan(0)
+    }
+  })
+
   test('a shared board and its pictures open by their link', async () => {
     const { db } = service.stores
     const { account } = await seedAccount(db, { plan: 'pro' })

@@ -61,6 +61,34 @@ test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by 
   expect([removed.status, before - (await left()) - 5]).toEqual([200, 200])
 })
 
+test('a page that asks before a deed costs a read of each video, the deed a write of each', async () => {
+  const email = 'asks@example.org'
+  const { account } = await ensureAccount(api.db, { email, plan: 'pro', role: 'operator' })
+  const { cookie } = await visitor.signIn(email)
+  const { key } = await createKey(api.db, { accountId: account.id, name: 'k' })
+  const { videoId } = await seedFrames(api.db, { count: 1 })
+  const token = formToken(cookie.split('=')[1]!)
+  const left = async () =>
+    Number(
+      /r=(\d+)/.exec((await api.call('/api/favourites/none', { method: 'DELETE', key })).headers.get('ratelimit')!)![1],
+    )
+  const price = async (more: [string, string][]) => {
+    const before = await left()
+    const fields: [string, string][] = [
+      ['form', token],
+      ['act', 'delete'],
+      ['video', videoId],
+      ['video', 'none'],
+      ...more,
+    ]
+    const body = new URLSearchParams(fields).toString()
+    const { status } = await api.call('/web/operator/videos', { ...form({}, { cookie }), body })
+    return [status, before - (await left()) - 5]
+  }
+  expect(await price([])).toEqual([200, 2])
+  expect(await price([['sure', '1']])).toEqual([409, 10])
+})
+
 test('A2: a format that does not exist is refused before anything is looked for, and costs a page', async () => {
   const { cookie } = await visitor.signIn('exports@example.org')
   const get = (path: string) => api.call(path, { headers: { cookie } })

@@ -78,7 +78,7 @@ test('a request pays once: a bad one that its route has charged is not charged a
 
 test('a question that must be searched for costs more than one that is kept', async () => {
   const ask = (path: string, count: number) => statuses({ method: 'GET', path }, count)
-  // One point, and of those beyond it: one for words, three for counts, two for a deep page.
+  // One point, and of those beyond it: one for words, four for counts, two for a deep page.
   expect(await ask('/api/frames?q=first-of-its-kind', 3)).toEqual([200, 200, 429])
   expect(await ask('/api/frames?q=first-of-its-kind', 4)).toEqual([200, 200, 200, 429])
   expect(await ask('/api/frames?page=100', 2)).toEqual([200, 429])

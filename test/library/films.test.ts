@@ -117,7 +117,7 @@ test('the grammar of a film is exact, and what cannot be is null with a reason',
   expect(alone.missing.transition_median_sec).toMatch(/no gradual transition/)
 })
 
-test('a film of an earlier version has the measures of its shots; reextract brings the others', async () => {
+test('a film of an earlier version has the measures of its shots, and says why it lacks the others', async () => {
   const { measures, missing } = await film(old)
   expect(measures).toMatchObject({ shots: 3, shot_median_sec: 4, held_share: null })
   expect(missing.held_share).toMatch(/earlier version/)

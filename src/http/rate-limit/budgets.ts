@@ -4,11 +4,22 @@ import type { Plan } from '../../vocabulary.ts'
 /** What a request costs. `similar`: beyond a search, the comparison with some hundred candidates. */
 export const POINTS = { read: 1, search: 2, write: 5, similar: 4 } as const
 
+/** Reads of operators that rank or count much of the library, measured by `npm run bench -- cost`. */
+export const OPERATOR_POINTS = {
+  videos: 6,
+  review: 15,
+  technique: 2,
+  techniques: 5,
+  analytics: 10,
+  system: 10,
+  consumers: 8,
+} as const
+
 const DEEP_PAGE = 100
 
 /** Points of a question to the wall beyond a read, when the answer is not in memory. */
 export function pointsForQuestion({ q, facets, page }: { q?: string; facets?: boolean; page?: number }): number {
-  return (q ? POINTS.search - POINTS.read : 0) + (facets ? 3 : 0) + ((page ?? 1) >= DEEP_PAGE ? 2 : 0)
+  return (q ? POINTS.search - POINTS.read : 0) + (facets ? 4 : 0) + ((page ?? 1) >= DEEP_PAGE ? 2 : 0)
 }
 
 /** The price of lists of any length, measured by `npm run bench -- cost`. */

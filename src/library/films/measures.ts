@@ -210,9 +210,14 @@ const SHOWN_UNITS = ['s', 'LUFS', 'LU', 'dBTP']
 export function measureText(name: MeasureName, value: number): string {
   const { unit } = measureOf(name)
   if (unit === 'share') return `${Math.round(100 * value)} %`
-  const digits = Math.abs(value) < 10 ? 100 : 10
-  const short = Math.round(value * digits) / digits
+  const short = shortNumber(value)
   return SHOWN_UNITS.includes(unit) ? `${short} ${unit}` : String(short)
+}
+
+/** Two decimals below ten, one above. */
+export function shortNumber(value: number): number {
+  const digits = Math.abs(value) < 10 ? 100 : 10
+  return Math.round(value * digits) / digits
 }
 
 /** The grammar of a film. `picture` is null for films that were read before it was measured. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import { differencesOf, similarFilms, VIEWS } from '../../library/films/comparison.ts'
 import type { ShelfFilm } from '../../library/films/films.ts'
-import { MEASURE_NAMES, type MeasureName, measureOf, measureText } from '../../library/films/measures.ts'
+import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } from '../../library/films/measures.ts'
 import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
 import { Film, Measures, type PublicFilm, readFilm } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
@@ -41,7 +41,7 @@ function describeFilm(deps: LibraryToolDeps): Tool {
   })
 }
 
-const number = (value: number): string => String(Math.round(value * (value < 10 ? 100 : 10)) / (value < 10 ? 100 : 10))
+const number = (value: number): string => String(shortNumber(value))
 const percent = (share: number): string => `${Math.round(share * 100)} %`
 
 function describe(video: VideoDocument, frames: readonly FrameDocument[], film: Omit<PublicFilm, 'standing'>) {

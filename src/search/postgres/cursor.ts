@@ -8,17 +8,27 @@ export function cursorPage<T>(items: T[], limit: number, keyOf: (last: T) => [st
   const last = page.at(-1)
   return {
     items: page,
-    next: items.length > limit && last ? Buffer.from(JSON.stringify(keyOf(last))).toString('base64url') : null,
+    next: items.length > limit && last ? toCursor(keyOf(last)) : null,
   }
 }
 
+/** A place in a list. Callers pass it on as it is. */
+export function toCursor(key: [string | number, string]): string {
+  return Buffer.from(JSON.stringify(key)).toString('base64url')
+}
+
 /** `first`: the type of the key's first half. @throws AppError invalid_request for anything but a cursor of ours. */
-export function readCursor(after: string, first: 'number' | 'string'): [string | number, string] {
+export function readCursor(after: string, first: 'integer' | 'number' | 'string'): [string | number, string] {
   try {
     const value: unknown = JSON.parse(Buffer.from(after, 'base64url').toString())
-    if (Array.isArray(value) && value.length === 2 && typeof value[0] === first && typeof value[1] === 'string') {
+    if (
+      Array.isArray(value) &&
+      value.length === 2 &&
+      typeof value[0] === (first === 'integer' ? 'number' : first) &&
+      typeof value[1] === 'string'
+    ) {
       const [key, id] = value as [string | number, string]
-      if (storable([String(key), id]).length === 2 && (typeof key === 'string' || Number.isSafeInteger(key)))
+      if (storable([String(key), id]).length === 2 && (first !== 'integer' || Number.isSafeInteger(key)))
         return [key, id]
     }
   } catch {}

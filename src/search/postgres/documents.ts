@@ -74,7 +74,7 @@ export async function loadVideos(
   }: { after: string | undefined; limit: number; author?: string | undefined; platform?: Platform | undefined },
 ): Promise<CursorPage<LibraryDocuments['videos']>> {
   if (author !== undefined && !isStorable(author)) return { items: [], next: null }
-  const cursor = after === undefined ? undefined : readCursor(after, 'number')
+  const cursor = after === undefined ? undefined : readCursor(after, 'integer')
   const items = await documentRows<'videos'>(
     db,
     sql`

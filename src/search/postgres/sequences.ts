@@ -1,10 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { z } from 'zod'
-import { invalid } from '../../errors.ts'
 import type { FoundSequence, SequencePage, SequenceQuery } from '../library-search.ts'
 import { type Moment, matchesIn } from '../sequences.ts'
 import type { NamedWords } from '../text/named-words.ts'
 import { readQuestion } from '../text/question.ts'
+import { readCursor, toCursor } from './cursor.ts'
 import { askedOf, isAsked, type ReadModel } from './frames.ts'
 import { wholeSet } from './match-set.ts'
 import { ENTRIES, FRAMES, inSnapshot, rowsOf, type Snapshot } from './tables.ts'
@@ -38,13 +37,12 @@ export async function findSequences(
   })
 }
 
-/** The newest film that was not looked at yet is behind it. */
-const Place = z.tuple([z.int(), z.string().regex(/^[\w-]{1,64}$/)])
-type Place = z.output<typeof Place>
+/** When the last film that was looked at was added, and its id. */
+type Place = [string | number, string]
 
 async function collect(reads: Snapshot, query: SequenceQuery, wheres: readonly SQL[]): Promise<SequencePage> {
   const sequences: FoundSequence[] = []
-  let [place, films, unknown] = [query.after === undefined ? undefined : readPlace(query.after), 0, 0]
+  let [place, films, unknown] = [query.after === undefined ? undefined : readCursor(query.after, 'integer'), 0, 0]
   for (;;) {
     const candidates = await findCandidates(reads, query, wheres, place)
     const moments = await loadMoments(reads, query, wheres, candidates)
@@ -60,10 +58,10 @@ async function collect(reads: Snapshot, query: SequenceQuery, wheres: readonly S
         }))
         sequences.push({ videoId: id, steps })
       }
-      if (sequences.length >= query.limit) return { sequences, films, unknown, next: writePlace(place) }
+      if (sequences.length >= query.limit) return { sequences, films, unknown, next: toCursor(place) }
     }
     if (candidates.length < FILMS_AT_ONCE) return { sequences, films, unknown, next: null }
-    if (films >= MOST_FILMS) return { sequences, films, unknown, next: writePlace(place!) }
+    if (films >= MOST_FILMS) return { sequences, films, unknown, next: toCursor(place!) }
   }
 }
 
@@ -148,14 +146,4 @@ function beginningOf(rows: readonly MomentRow[], n: number): number {
   const { t_ms, shot_ms: shot } = rows[n]!
   const isFirst = n === 0 || rows[n - 1]!.shot_ms?.[0] !== shot?.[0]
   return isFirst && shot ? Math.min(shot[0], t_ms) / 1000 : t_ms / 1000
-}
-
-const writePlace = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')
-
-function readPlace(cursor: string): Place {
-  try {
-    return Place.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
-  } catch {
-    throw invalid('after', 'is no cursor of this list: pass `next` of the page before')
-  }
 }

@@ -95,7 +95,7 @@ function slide(change) {
 
 /** @type {HTMLElement | undefined} */
 let dragged
-// A link and its picture can be dragged without being told.
+// Links and pictures are draggable by default.
 on('dragstart', '.pins .pick', (_event, item) => {
   dragged = item
   item.classList.add('dragged')

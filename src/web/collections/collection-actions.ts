@@ -82,17 +82,19 @@ const Rename = z.object({ name: field.text, description: field.maybe })
 
 /** What people do with a board as a whole. */
 export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): void {
-  const cost = ({ frame }: { frame: string[] }) => pointsForFrames(frame.length)
-  actions.action({ path: '/web/boards', who: 'pro', body: NewBoard, cost }, async ({ visitor, body }) => {
-    const accountId = visitor.account.id
-    const frameIds = body.frame
-    const { id, name } = await db.transactionOf(accountId, async (tx) => {
-      const made = await createBoard(tx, { accountId, name: body.name })
-      if (frameIds.length > 0) await pinFrames(tx, { accountId, boardId: made.id, frameIds })
-      return made
-    })
-    return { json: { board: { id, name }, pinned: frameIds }, to: `/boards/${id}` }
-  })
+  actions.action(
+    { path: '/web/boards', who: 'pro', body: NewBoard, cost: frameForm.cost },
+    async ({ visitor, body }) => {
+      const accountId = visitor.account.id
+      const frameIds = body.frame
+      const { id, name } = await db.transactionOf(accountId, async (tx) => {
+        const made = await createBoard(tx, { accountId, name: body.name })
+        if (frameIds.length > 0) await pinFrames(tx, { accountId, boardId: made.id, frameIds })
+        return made
+      })
+      return { json: { board: { id, name }, pinned: frameIds }, to: `/boards/${id}` }
+    },
+  )
 
   actions.action({ path: '/web/boards/:id/rename', who: 'pro', body: Rename }, async (asked) => {
     const { board } = await updateBoard(db, { ...boardOf(asked), ...asked.body })
@@ -155,13 +157,12 @@ const Note = z.object({ frame: field.text, note: field.text })
 /** What people do with the frames of a board. */
 export function addPinActions(actions: Actions, deps: PageDeps): void {
   const { db } = deps
-  const cost = ({ frame }: { frame: string[] }) => pointsForFrames(frame.length)
 
   const pins: ActionOptions<typeof Pins> = {
     path: '/web/pins',
     who: 'pro',
     body: Pins,
-    cost: (body) => (asksWhere(body) ? POINTS.read : cost(body)),
+    cost: (body) => (asksWhere(body) ? POINTS.read : frameForm.cost(body)),
     confirm: (body) => ({
       title: `Pin ${counted(body.frame.length, 'frame')}?`,
       body: html`<p>${asksWhere(body) && 'The next page asks for the board.'}</p>`,
@@ -183,12 +184,15 @@ export function addPinActions(actions: Actions, deps: PageDeps): void {
     return { json: pinned, to: `/boards/${pinned.board}` }
   })
 
-  actions.action({ path: '/web/unpins', who: 'person', body: Unpins, cost }, async ({ visitor, body }) => {
-    const { board: boardId, frame: frameIds } = body
-    const at = { accountId: visitor.account.id, boardId, frameIds }
-    const { frameIds: unpinned, undo } = await removePinsWithUndo(db, at)
-    return { json: { unpinned, undo }, to: undoPath(`/boards/${boardId}`, undo) }
-  })
+  actions.action(
+    { path: '/web/unpins', who: 'person', body: Unpins, cost: frameForm.cost },
+    async ({ visitor, body }) => {
+      const { board: boardId, frame: frameIds } = body
+      const at = { accountId: visitor.account.id, boardId, frameIds }
+      const { frameIds: unpinned, undo } = await removePinsWithUndo(db, at)
+      return { json: { unpinned, undo }, to: undoPath(`/boards/${boardId}`, undo) }
+    },
+  )
 
   actions.action({ path: '/web/boards/:id/note', who: 'pro', body: Note }, async (asked) => {
     const { frame: frameId, note } = asked.body

@@ -1,3 +1,4 @@
+import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
 import { FIGURES } from '../../library/analytics/figures.ts'
 import { countedThrough } from '../../library/analytics/read.ts'
 import type { Parameters } from '../../parameters.ts'
@@ -17,45 +18,50 @@ const TOP = 12
 /** `/operator/analytics`: what people save and search, how long videos take, what the model costs. */
 export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageDeps): void {
   const sheet = (name: string) => html`<link rel="stylesheet" href="${assets.url(name)}">\n`
-  actions.page('/operator/analytics', 'operator', { parameters, cost: 10 }, async ({ query }) => {
-    const range = toDayRange(query)
-    const ranged = { ...range, limit: TOP }
-    const by = (dimension: string) => FIGURES.saves.read(db, dimension, ranged)
-    const through = await countedThrough(db)
-    const { frame, brand, technique, subject, ...series } = await allOf({
-      saves: by('day'),
-      activity: FIGURES.activity.read(db, 'day', ranged),
-      videos: FIGURES.videos.read(db, 'day', ranged),
-      failures: FIGURES.videos.read(db, 'failure', ranged),
-      stages: FIGURES.stages.read(db, 'stage', ranged),
-      model: FIGURES.model.read(db, 'day', ranged),
-      models: FIGURES.model.read(db, 'model', ranged),
-      searches: FIGURES.searches.read(db, 'day', ranged),
-      terms: FIGURES.searches.read(db, 'term', ranged),
-      frame: by('frame'),
-      brand: by('brand'),
-      technique: by('technique'),
-      subject: by('subject'),
-    })
-    const ids = frame.flatMap(({ key }) => key ?? [])
-    const found = ids.length > 0 ? await search.framesByIds(ids) : []
-    const frames = new Map(found.map((one) => [one.id, one]))
-    const body = analyticsView({
-      ...range,
-      ...series,
-      countedThrough: through,
-      top: { frame, brand, technique, subject },
-      frames,
-    })
-    return {
-      title: 'Analytics',
-      current: 'operator',
-      wide: true,
-      modules: ['analytics.js'],
-      head: html`${sheet('uplot.css')}${sheet('analytics.css')}`,
-      body,
-    }
-  })
+  actions.page(
+    '/operator/analytics',
+    'operator',
+    { parameters, cost: OPERATOR_POINTS.analytics },
+    async ({ query }) => {
+      const range = toDayRange(query)
+      const ranged = { ...range, limit: TOP }
+      const by = (dimension: string) => FIGURES.saves.read(db, dimension, ranged)
+      const through = await countedThrough(db)
+      const { frame, brand, technique, subject, ...series } = await allOf({
+        saves: by('day'),
+        activity: FIGURES.activity.read(db, 'day', ranged),
+        videos: FIGURES.videos.read(db, 'day', ranged),
+        failures: FIGURES.videos.read(db, 'failure', ranged),
+        stages: FIGURES.stages.read(db, 'stage', ranged),
+        model: FIGURES.model.read(db, 'day', ranged),
+        models: FIGURES.model.read(db, 'model', ranged),
+        searches: FIGURES.searches.read(db, 'day', ranged),
+        terms: FIGURES.searches.read(db, 'term', ranged),
+        frame: by('frame'),
+        brand: by('brand'),
+        technique: by('technique'),
+        subject: by('subject'),
+      })
+      const ids = frame.flatMap(({ key }) => key ?? [])
+      const found = ids.length > 0 ? await search.framesByIds(ids) : []
+      const frames = new Map(found.map((one) => [one.id, one]))
+      const body = analyticsView({
+        ...range,
+        ...series,
+        countedThrough: through,
+        top: { frame, brand, technique, subject },
+        frames,
+      })
+      return {
+        title: 'Analytics',
+        current: 'operator',
+        wide: true,
+        modules: ['analytics.js'],
+        head: html`${sheet('uplot.css')}${sheet('analytics.css')}`,
+        body,
+      }
+    },
+  )
 }
 
 /** Waits for all values of an object at once. */

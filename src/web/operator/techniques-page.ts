@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
+import { OPERATOR_POINTS, POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import {
   adoptProposals,
   dismissSuggestion,
@@ -28,26 +28,36 @@ const parameters = {
 /** `/operator/techniques`: the vocabulary and what models proposed outside of it. */
 export function addTechniquePages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
-  actions.page('/operator/techniques', 'operator', { parameters, cost: 5 }, async ({ visitor, query }) => {
-    const [usages, suggestions] = await Promise.all([listTechniqueUsage(db), listSuggestions(db)])
-    const shown = suggestions.slice(0, SUGGESTIONS)
-    const pictures = await picturesOf(deps, [
-      ...shown.flatMap(({ frame_ids }) => frame_ids.slice(0, 6)),
-      ...usages.flatMap(({ frameIds }) => frameIds.slice(0, 1)),
-    ])
-    const { dismissed } = query
-    const more = suggestions.length - shown.length
-    const given = { visitor, usages, suggestions: shown, more, pictures, dismissed }
-    return { title: 'Techniques', current: 'operator', wide: true, body: techniquesPage(given) }
-  })
+  actions.page(
+    '/operator/techniques',
+    'operator',
+    { parameters, cost: OPERATOR_POINTS.techniques },
+    async ({ visitor, query }) => {
+      const [usages, suggestions] = await Promise.all([listTechniqueUsage(db), listSuggestions(db)])
+      const shown = suggestions.slice(0, SUGGESTIONS)
+      const pictures = await picturesOf(deps, [
+        ...shown.flatMap(({ frame_ids }) => frame_ids.slice(0, 6)),
+        ...usages.flatMap(({ frameIds }) => frameIds.slice(0, 1)),
+      ])
+      const { dismissed } = query
+      const more = suggestions.length - shown.length
+      const given = { visitor, usages, suggestions: shown, more, pictures, dismissed }
+      return { title: 'Techniques', current: 'operator', wide: true, body: techniquesPage(given) }
+    },
+  )
 
-  actions.page('/operator/techniques/:slug', 'operator', { parameters: {}, cost: 2 }, async ({ visitor, param }) => {
-    const usage = await findTechniqueUsage(db, param('slug'))
-    const others = (await loadVocabulary(db)).active.filter(({ slug }) => slug !== usage.technique.slug)
-    const pictures = await picturesOf(deps, usage.frameIds)
-    const body = techniquePage({ visitor, usage, others, pictures })
-    return { title: usage.technique.name, current: 'operator', wide: true, body }
-  })
+  actions.page(
+    '/operator/techniques/:slug',
+    'operator',
+    { parameters: {}, cost: OPERATOR_POINTS.technique },
+    async ({ visitor, param }) => {
+      const usage = await findTechniqueUsage(db, param('slug'))
+      const others = (await loadVocabulary(db)).active.filter(({ slug }) => slug !== usage.technique.slug)
+      const pictures = await picturesOf(deps, usage.frameIds)
+      const body = techniquePage({ visitor, usage, others, pictures })
+      return { title: usage.technique.name, current: 'operator', wide: true, body }
+    },
+  )
   addChanges(actions, deps)
   addSuggestionActions(actions, deps)
 }
@@ -78,6 +88,8 @@ const textsOf = ({ recognise, ...texts }: z.output<typeof Texts>) => ({
 })
 const Slug = z.object({ slug: field.text })
 const Merge = z.object({ into: field.text, sure: field.flag })
+/** Without `sure` the answer is a page that asks. */
+const mergeCost = ({ sure }: { sure: boolean }) => (sure ? POINTS.write : POINTS.search)
 
 function addChanges(actions: Actions, { db }: PageDeps): void {
   const who = 'operator'
@@ -110,7 +122,7 @@ function addChanges(actions: Actions, { db }: PageDeps): void {
   })
 
   actions.action(
-    { path: '/web/techniques/:slug/merge', who, body: Merge },
+    { path: '/web/techniques/:slug/merge', who, body: Merge, cost: mergeCost },
     async ({ visitor, body, param, charge }) => {
       const { into, sure } = body
       const [from, target] = [await findTechniqueUsage(db, param('slug')), await findTechniqueUsage(db, into)]

@@ -33,22 +33,26 @@ type Wish = z.output<typeof Wish>
 
 /** What operators do with one video or many. What deletes or costs says so first. */
 export function addVideoActions(actions: Actions, deps: PageDeps): void {
-  const cost = ({ ids }: Wish) => ids.length * POINTS.write
+  const cost = (wish: Wish) => wish.ids.length * (asksFirst(wish) ? POINTS.read : POINTS.write)
   actions.action({ path: '/web/operator/videos', who: 'operator', body: Wish, cost }, (asked) => act(deps, asked))
   addPlainUpload(actions, deps)
 }
 
+/** Whether the answer is a page that asks. */
+const asksFirst = ({ act, sure }: Wish) => (act === 'delete' || act === 'reannotate') && !sure
+
 async function act(deps: PageDeps, asked: Asked & { body: Wish }): Promise<Done> {
   const { db } = deps
   const { visitor, body: wish } = asked
-  const { ids, sure } = wish
+  const { ids } = wish
   const act = wish.act as Act
-  if (act === 'delete' && !sure) {
+  if (act === 'delete' && asksFirst(wish)) {
     const body = deletePage(visitor, ids, await whatGoesWith(db, ids))
     return { page: { title: 'Delete', current: 'operator', body } }
   }
   if (act === 'reannotate') {
-    if (!sure) return { page: { title: 'Re-annotate', current: 'operator', body: await againPage(deps, visitor, ids) } }
+    if (asksFirst(wish))
+      return { page: { title: 'Re-annotate', current: 'operator', body: await againPage(deps, visitor, ids) } }
     const { version } = await requireAnnotator(db)
     const again = wish.frames === 'all'
     const size = await sizeOfReannotation(db, version, { videoIds: ids, again })

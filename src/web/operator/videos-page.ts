@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
+import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
 import { operatorSessions } from '../../library/accounts/sessions.ts'
 import { findAnnotatorStatus } from '../../library/annotator/active-annotator.ts'
 import { sha256 } from '../../library/ids.ts'
@@ -30,7 +31,7 @@ export function addVideoPages(actions: Actions, deps: PageDeps): void {
   const live = openLiveVideos(deps)
   const guard = (holders: readonly string[]) => operatorSessions(db, holders)
 
-  actions.page('/operator', 'operator', { parameters, cost: 6 }, async ({ visitor, query }) => {
+  actions.page('/operator', 'operator', { parameters, cost: OPERATOR_POINTS.videos }, async ({ visitor, query }) => {
     const { show = 'all', page = 1, ...told } = query
     const skip = (page - 1) * VIDEOS_PAGE
     const [videos, counts, problem] = await Promise.all([
