@@ -140,19 +140,19 @@ function linesOf(
   const full = options.detail === 'full'
   const traits = [frame.subject, frame.tone, frame.technique].filter((value) => value !== null).join(' ')
   const video = options.withVideo ? videoOf(frame) : ''
-  const caption = frame.caption ? `: ${clip(frame.caption, full ? MAX_DETAIL : options.max)}` : ''
+  const caption = frame.caption ? ` ${quote(frame.caption, full ? MAX_DETAIL : options.max)}` : ''
   return [
     ...(above ? [above] : []),
     `${frame.id} ${clock(frame.t_sec)} ${traits}${video}${caption}`,
     ...(shares ? [`  likeness ${score}; shares ${shares.join('; ')}`] : []),
     ...(missing ? [`  misses: ${clip(missing.join(', '), 120)}`] : []),
     ...(full ? detailLines(frame) : []),
-    ...(note ? [`  note: ${clip(note, 300)}`] : []),
+    ...(note ? [`  note: ${quote(note, 300)}`] : []),
     publicUrl + frame.image_path,
   ].join('\n')
 }
 
-const MAX_CAPTION = 56
+const MAX_CAPTION = 54
 const MAX_DETAIL = 600
 
 /** So few frames are the answer, and their captions are told whole. More are a list to choose from. */
@@ -160,16 +160,17 @@ const FEW = 5
 export const captionOf = ({ length }: readonly unknown[]): number => (length <= FEW ? MAX_DETAIL : MAX_CAPTION)
 
 function videoOf({ video, author }: ShownFrame): string {
-  return ` (${clip(video.title, 24)}${author ? `, ${clip(author, 20)}` : ''})`
+  const title = clip(video.title, 24)
+  return ` (${quote(author ? `${title}, ${clip(author, 20)}` : title, 96)})`
 }
 
 function detailLines(frame: ShownFrame): string[] {
   const face = frame.zone && frame.zone !== 'none' ? `face ${frame.zone}` : null
   const more = [frame.kind, frame.surface, frame.shot, face].filter(Boolean)
   const lines = [`  ${more.join(', ')}; colours ${frame.palette.join(' ')}`]
-  if (frame.composition) lines.push(`  composition: ${clip(frame.composition, MAX_DETAIL)}`)
-  if (frame.steal) lines.push(`  take from it: ${clip(frame.steal, MAX_DETAIL)}`)
-  if (frame.on_screen_text) lines.push(`  on screen: "${clip(frame.on_screen_text, MAX_DETAIL)}"`)
+  if (frame.composition) lines.push(`  composition: ${quote(frame.composition, MAX_DETAIL)}`)
+  if (frame.steal) lines.push(`  take from it: ${quote(frame.steal, MAX_DETAIL)}`)
+  if (frame.on_screen_text) lines.push(`  on screen: ${quote(frame.on_screen_text, MAX_DETAIL)}`)
   if (frame.source_url) lines.push(`  source: ${frame.source_url}`)
   return lines
 }
@@ -210,6 +211,11 @@ export function clip(text: string, max: number): string {
     end += character.length
   }
   return line
+}
+
+/** Text from videos, models and people, as a clipped quotation that nothing inside it can end. */
+export function quote(text: string, max: number): string {
+  return `"${clip(text.replace(/["\u201c-\u201f\u00ab\u00bb\u2033\uff02]/g, "'"), max)}"`
 }
 
 export function clock(seconds: number): string {

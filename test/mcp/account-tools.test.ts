@@ -130,7 +130,7 @@ describe('a collection', () => {
     const frame = ids((await get('/api/frames')).frames)[0]
     await call('pin_frame', { board_id: board.id, frame_ids: [frame], note: 'look\nhere' }, bearer)
     const opened = await call('get_board', { board_id: board.id }, bearer)
-    expect(opened.text).toContain('  note: look here')
+    expect(opened.text).toContain('  note: "look here"')
     expect(opened.structuredContent.frames[0].note).toBe('look\nhere')
   })
 })

@@ -51,7 +51,7 @@ test('what was saved, with titles and pictures', async () => {
     author,
     image_url: first.thumb_url,
   })
-  expect(report.text).toContain(`"${title}" by ${author}: saves 1, unsaves 0, pins 1, unpins 0\n${first.thumb_url}`)
+  expect(report.text).toContain(`"${title}" by "${author}": saves 1, unsaves 0, pins 1, unpins 0\n${first.thumb_url}`)
   for (const [by, named] of [
     ['video', { key: first.video_id, title, author, image_url: expect.stringContaining('/media/') }],
     ['brand', { key: author, title: author, author, image_url: expect.stringContaining('/media/') }],

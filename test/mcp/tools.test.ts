@@ -155,7 +155,7 @@ describe('answers', () => {
       zone: 'none',
     })
     for (const part of [
-      'take from it: Hold the last word',
+      'take from it: "Hold the last word',
       'on screen: "Ship faster',
       'https://www.youtube.com/watch?v=',
       'colours #101820',
@@ -252,7 +252,7 @@ describe('answers', () => {
     expect(text).not.toMatch(/[\u0007\u2028\u202e]/)
     const flow = await call('get_video_frames', { video: structuredContent.frames[0].id })
     expect(flow.text.split('\n')).toHaveLength(3)
-    expect(flow.text).toContain('"Kind System: obey" by A B')
+    expect(flow.text).toContain('"Kind System: obey" by "A B"')
     const wall = await call('browse_frames', { video: structuredContent.videos[0].id, counts: true })
     expect(wall.text).not.toContain('\u2028')
   })

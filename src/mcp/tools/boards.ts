@@ -20,7 +20,7 @@ import {
 import { toPinnedFrames } from '../../views/collections.ts'
 import { CSV_HEAD, toCsvLines, toExportRow } from '../../views/export.ts'
 import { readCursor, toCursor } from '../cursor.ts'
-import { CompactFrame, clip, moreWith, plural, toCompactFrame, VideoNames } from '../present.ts'
+import { CompactFrame, moreWith, plural, quote, toCompactFrame, VideoNames } from '../present.ts'
 import { ADDS, defineTool, READS, REMOVES, type Tool, type ToolContext } from '../tool.ts'
 import { flagArgument, limitArgument } from '../values.ts'
 import { type AccountToolDeps, accountOf, presentRows, withCursorNamed } from './collection.ts'
@@ -49,7 +49,7 @@ export async function boardAt(
   const accountId = accountOf(context)
   const [boardId, ...more] = await findBoardIds(db, { accountId, idOrName: given })
   if (boardId === undefined)
-    throw notFound(`board: "${clip(given, 60)}". list_boards names yours, create_board makes one`)
+    throw notFound(`board: ${quote(given, 60)}. list_boards names yours, create_board makes one`)
   if (more.length === 0) return { accountId, boardId }
   const ids = [boardId, ...more].slice(0, 5).join(', ')
   throw invalid('board_id', `board_id: ${more.length + 1} boards have this name. Pass the id of one: ${ids}.`)
@@ -275,5 +275,5 @@ function toSummary(board: Board): z.infer<typeof BoardSummary> {
 }
 
 function boardLine({ id, name, itemCount }: Board): string {
-  return `board ${id} "${clip(name, 120)}" (${plural(itemCount, 'frame')})`
+  return `board ${id} ${quote(name, 120)} (${plural(itemCount, 'frame')})`
 }

@@ -1,5 +1,5 @@
 import { FACETS, type FacetCounts } from '../../search/library-search.ts'
-import { clip } from '../present.ts'
+import { quote } from '../present.ts'
 
 const MAX_VALUES = 50
 const MAX_VALUES_IN_TEXT = 12
@@ -16,7 +16,9 @@ export function countLines(facets: FacetCounts): string {
   for (const facet of FACETS) {
     const counts = byCount(facets[facet])
     if (counts.length === 0) continue
-    const shown = counts.slice(0, MAX_VALUES_IN_TEXT).map(([value, count]) => `${clip(value, 60)} ${count}`)
+    const shown = counts
+      .slice(0, MAX_VALUES_IN_TEXT)
+      .map(([value, count]) => `${facet === 'author' ? quote(value, 60) : value} ${count}`)
     const left = counts.length - shown.length
     lines.push(`${facet}: ${shown.join(', ')}${left > 0 ? `, and ${left} more` : ''}`)
   }

@@ -6,7 +6,7 @@ import { MEASURE_NAMES, type MeasureName, measureOf, measureText, shortNumber } 
 import type { FrameDocument, VideoDocument } from '../../search/library-search.ts'
 import { Film, Measures, type PublicFilm, readFilm } from '../../views/film.ts'
 import { boundSchema, findFilms, requireFilms } from '../../views/film-list.ts'
-import { clip, clock, moreWith, plural } from '../present.ts'
+import { clip, clock, moreWith, plural, quote } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument, oneOrMany, severalOf } from '../values.ts'
 import { videoReference } from './frame-arguments.ts'
@@ -47,11 +47,11 @@ const percent = (share: number): string => `${Math.round(share * 100)} %`
 function describe(video: VideoDocument, frames: readonly FrameDocument[], film: Omit<PublicFilm, 'standing'>) {
   const { title, author, source_url } = video
   const { measures, transitions, shares, text, unusual, missing } = film
-  const by = author ? ` by ${clip(author, 80)}` : ''
+  const by = author ? ` by ${quote(author, 80)}` : ''
   const told = (name: MeasureName) => (measures[name] === null ? '?' : number(measures[name]))
   const reasons = [...new Set(Object.values(missing))]
   return [
-    `"${clip(title, 160)}"${by}, ${clock(measures.duration_sec ?? 0)}, ${plural(measures.shots ?? 0, 'shot')}` +
+    `${quote(title, 160)}${by}, ${clock(measures.duration_sec ?? 0)}, ${plural(measures.shots ?? 0, 'shot')}` +
       `${source_url ? ` ${clip(source_url, 200)}` : ''}`,
     `Pace: ${told('shots_a_minute')} shots a minute${thirds(film)}. Shot: median ${told('shot_median_sec')} s, ` +
       `quartiles ${told('shot_q1_sec')} to ${told('shot_q3_sec')}, longest ${told('longest_shot_sec')}.`,
@@ -94,7 +94,7 @@ function tooFast({ too_fast }: PublicFilm['text']): string {
 function parts({ structure }: Pick<PublicFilm, 'structure'>, frames: readonly FrameDocument[]): string[] {
   const lines = structure.slice(0, MOST_PARTS).map(({ from_sec, to_sec, subject }) => {
     const shown = frames.find(({ t_sec }) => t_sec >= from_sec && t_sec < to_sec)
-    const caption = shown?.caption ? `: ${clip(shown.caption, 60)}` : ''
+    const caption = shown?.caption ? ` ${quote(shown.caption, 60)}` : ''
     return `${clock(from_sec)}–${clock(to_sec)} ${subject ?? 'unknown'}${caption}`
   })
   const more = structure.length - lines.length
@@ -142,7 +142,7 @@ function shownValue({ measures }: ShelfFilm, name: MeasureName): string {
 }
 
 function titleOf({ id, title, author, measures }: ShelfFilm): string {
-  return `${id} "${clip(title, 100)}"${author ? ` by ${clip(author, 60)}` : ''}, ${clock(measures.duration_sec ?? 0)}`
+  return `${id} ${quote(title, 100)}${author ? ` by ${quote(author, 60)}` : ''}, ${clock(measures.duration_sec ?? 0)}`
 }
 
 function findFilmsTool(deps: LibraryToolDeps): Tool {

@@ -15,6 +15,7 @@ import {
   moreWith,
   type Presented,
   plural,
+  quote,
   toLink,
   toPresentedFrame,
   VideoNames,
@@ -157,9 +158,9 @@ async function readBrand(search: LibrarySearch, name: string): Promise<{ name: s
   const names = brands.map(({ document }) => document.name)
   if (names.includes(name)) return { name }
   const same = names.find((one) => nameKey(one) === nameKey(name))
-  if (same) return { name: same, note: `(author read as "${clip(same, 60)}")` }
-  const near = names.length > 0 ? ` The nearest: ${names.map((one) => clip(one, 60)).join(', ')}.` : ''
-  return { name, note: `- no brand is called "${clip(name, 60)}".${near}` }
+  if (same) return { name: same, note: `(author read as ${quote(same, 60)})` }
+  const near = names.length > 0 ? ` The nearest: ${names.map((one) => quote(one, 60)).join(', ')}.` : ''
+  return { name, note: `- no brand is called ${quote(name, 60)}.${near}` }
 }
 
 function headingOf({ frames, nextBest = [], total }: FramePage, page: number, next: string | null): string {

@@ -3,7 +3,7 @@ import { invalid } from '../../errors.ts'
 import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { FIGURES, type Figure } from '../../library/analytics/figures.ts'
 import { dayParameter, readReport } from '../../views/analytics.ts'
-import { clip } from '../present.ts'
+import { clip, quote } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
 import { limitArgument } from '../values.ts'
 import type { AccountToolDeps } from './collection.ts'
@@ -57,7 +57,7 @@ export function report(deps: AccountToolDeps): Tool {
 
 function lineOf({ key, title, author, image_url, ...row }: ReportRow, columns: readonly string[]): string {
   const counted = columns.flatMap((name) => (row[name] === null ? [] : `${name} ${row[name]}`)).join(', ')
-  const named = title ? ` "${clip(title, 80)}"${author ? ` by ${clip(author, 40)}` : ''}` : ''
+  const named = title ? ` ${quote(title, 80)}${author ? ` by ${quote(author, 40)}` : ''}` : ''
   return `${key === null ? '(none named)' : clip(key, 80)}${named}: ${counted}${image_url ? `\n${image_url}` : ''}`
 }
 

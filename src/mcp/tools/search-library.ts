@@ -5,10 +5,10 @@ import type { BrandDocument, SearchGroups, TechniqueDocument, VideoDocument } fr
 import {
   CompactFrame,
   captionOf,
-  clip,
   frameLines,
   type Presented,
   plural,
+  quote,
   toCompactFrame,
   toLink,
 } from '../present.ts'
@@ -85,7 +85,7 @@ function groupLines({ videos, frames, brands, techniques }: FoundDocuments, publ
   if (videos.length > 0) lines.push('Videos', ...videos.map(videoLine))
   if (frames.length > 0) lines.push('Frames', ...frameLines(frames, publicUrl, { detail: 'compact', withVideo: true }))
   if (brands.length > 0) {
-    const counted = brands.map(({ name, frame_count }) => `${clip(name, 60)} (${plural(frame_count, 'frame')})`)
+    const counted = brands.map(({ name, frame_count }) => `${quote(name, 60)} (${plural(frame_count, 'frame')})`)
     lines.push(`Brands: ${counted.join(', ')}`)
   }
   if (techniques.length > 0) {
@@ -96,8 +96,8 @@ function groupLines({ videos, frames, brands, techniques }: FoundDocuments, publ
 }
 
 function videoLine({ id, title, author, frame_count }: VideoDocument): string {
-  const by = author === null ? '' : ` by ${clip(author, 60)}`
-  return `${id} "${clip(title, 80)}"${by}, ${plural(frame_count, 'frame')}`
+  const by = author === null ? '' : ` by ${quote(author, 60)}`
+  return `${id} ${quote(title, 80)}${by}, ${plural(frame_count, 'frame')}`
 }
 
 function toGroups({ videos, frames, brands, techniques }: FoundDocuments, publicUrl: string): z.infer<typeof Groups> {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { readSequences, SEQUENCE_POINTS, toSteps } from '../../views/sequences.ts'
-import { clip, clock, plural } from '../present.ts'
+import { clock, plural, quote } from '../present.ts'
 import { defineTool, type ImageLink, READS, type Tool } from '../tool.ts'
 import { formatArgument, limitArgument } from '../values.ts'
 import { cursorArgument } from './frame-arguments.ts'
@@ -56,9 +56,10 @@ export function findSequences({ search, publicUrl }: LibraryToolDeps): Tool {
         const told = found.map(({ frame, from_sec, to_sec, gap_sec }) => {
           links.push({ uri: frame.image_url, name: frame.id })
           const after_ = gap_sec === null ? '' : `, ${Math.max(0, gap_sec)} s later`
-          return `  ${clock(from_sec)}–${clock(to_sec)}${after_} ${clip(frame.caption ?? '', 56)}\n  ${frame.image_url}`
+          const caption = frame.caption ? ` ${quote(frame.caption, 54)}` : ''
+          return `  ${clock(from_sec)}–${clock(to_sec)}${after_}${caption}\n  ${frame.image_url}`
         })
-        return [`"${clip(title, 80)}"`, ...told].join('\n')
+        return [quote(title, 80), ...told].join('\n')
       })
       return {
         text: [

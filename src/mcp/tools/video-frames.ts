@@ -3,7 +3,7 @@ import { invalid } from '../../errors.ts'
 import { POINTS } from '../../http/rate-limit/budgets.ts'
 import type { FrameDocument } from '../../search/library-search.ts'
 import { readCursor, toCursor } from '../cursor.ts'
-import { clip, clock, moreWith, type Presented, plural } from '../present.ts'
+import { clip, clock, moreWith, type Presented, plural, quote } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
 import { formatArgument, isIdLike, limitArgument, seconds, severalOf, someNumber } from '../values.ts'
 import { FrameListing, presentFrames } from './frame-answer.ts'
@@ -109,9 +109,9 @@ function titleLine(frames: readonly FrameDocument[]): string {
 
 function titleOf([frame]: readonly FrameDocument[]): string {
   const { title, author, duration_sec } = frame!.video
-  const by = author ? ` by ${clip(author, 80)}` : ''
+  const by = author ? ` by ${quote(author, 80)}` : ''
   const length = duration_sec === null ? '' : `, ${clock(duration_sec)} long`
-  return `"${clip(title, 160)}"${by}${length}`
+  return `${quote(title, 160)}${by}${length}`
 }
 
 /** Which frames are shown: all, a page, or those of a part of the video. */

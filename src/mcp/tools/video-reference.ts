@@ -1,7 +1,7 @@
 import { cleanText } from '../../clean-text.ts'
 import { notFound } from '../../errors.ts'
 import { nameKey } from '../../search/text/tokens.ts'
-import { clip } from '../present.ts'
+import { quote } from '../present.ts'
 import { frameIdIn, isIdLike } from '../values.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
@@ -16,7 +16,7 @@ export async function videoIdOf(deps: Deps, given: string): Promise<string> {
 }
 
 export function noSuchVideo(given: readonly string[]): Error {
-  const named = given.map((one) => `"${clip(one, 80)}"`).join(', ')
+  const named = given.map((one) => quote(one, 80)).join(', ')
   return notFound(`video: ${named}. Pass ids, URLs or whole titles; search_library finds videos by title or URL`)
 }
 
