@@ -32,7 +32,7 @@ export function frameRouter(deps: PageDeps): Routes {
 
   const find = async (req: Request, id: string) => {
     if (!kept.isKept(`frame ${id}`, await kept.version()))
-      limits.consumeLocally('anonymous', contextOf(req).address, POINTS.similar)
+      limits.consumeLocally('anonymous', contextOf(req).address, POINTS.similar + POINTS.read)
     const load = () => takeTurn(contextOf(req).address, () => loadFrame(search, id))
     return (await kept.getOrLoad(`frame ${id}`, load)).value
   }
@@ -53,7 +53,7 @@ export function frameRouter(deps: PageDeps): Routes {
     if (visitor) return sendPrivate(req, res, id, visitor)
     return pages.send(req, res, {
       key: `frame ${id}`,
-      coldPoints: POINTS.similar,
+      coldPoints: POINTS.similar + POINTS.read,
       render: async () => toPage(await loadFrame(search, id), { publicUrl }),
     })
   })

@@ -23,7 +23,7 @@ export function pointsForQuestion({ q, facets, page }: { q?: string; facets?: bo
 }
 
 /** The price of lists of any length, measured by `npm run bench -- cost`. */
-const ITEMS_PER_READ = 80
+const ITEMS_PER_READ = 70
 
 export function pointsForItems(items: number): number {
   return Math.max(1, Math.ceil(items / ITEMS_PER_READ)) * POINTS.read

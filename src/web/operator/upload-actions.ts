@@ -72,6 +72,8 @@ export function addUploadActions(actions: Actions, deps: PageDeps): void {
   })
 
   actions.action({ path: '/web/uploads/:id/finish', who }, async (asked) => {
+    const { bytes } = await findUpload(db, whose(asked))
+    await asked.charge(pointsForBytes(bytes))
     const { video, created } = await finishUpload(db, store, { ...whose(asked), maxBytes })
     return { json: { video: { id: video.id, title: video.title, status: video.status }, created }, to: '/operator' }
   })
