@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import express, { type RequestHandler } from 'express'
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { contextOf, isPreflight, openEdge, originForm, sendPreflight } from './edge.ts'
@@ -18,13 +18,16 @@ export interface AppOptions {
   limits: LocalLimits
   /** Routers in the order in which they are tried. Each holds full paths. */
   routers: readonly Routes[]
+  /** Shows an unknown address to a browser. Absent: as to programs. */
+  pageErrors?: ErrorRequestHandler | undefined
 }
 
 /**
  * The HTTP application: the edge (request context and headers), the routers, then 405 for known paths, 404, and
  * errors as JSON. It holds no state; `server/main.ts` wires it.
  */
-export function createApp({ logger, trustProxy, countRequest, limits, routers }: AppOptions): RequestListener {
+export function createApp(options: AppOptions): RequestListener {
+  const { logger, trustProxy, countRequest, limits, routers, pageErrors } = options
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -37,6 +40,7 @@ export function createApp({ logger, trustProxy, countRequest, limits, routers }:
   app.use(requireMethod(new Map(listShadowed(routers).map((path) => [path, allowed(path)]))))
   for (const { router } of routers) app.use(router)
   app.use(refuseMethod(allowed))
+  if (pageErrors) app.use(sendUnknownPage(limits, pageErrors))
   app.use(() => {
     throw new AppError(
       'not_found',
@@ -79,6 +83,22 @@ function beginRequest(edge: ReturnType<typeof openEdge>, limits: LocalLimits, al
     const allow = allowed(context.path)
     if (!allow) return next()
     res.writeHead(204, { Allow: allow }).end()
+  }
+}
+
+/** Unknown addresses outside of `/api`, for those who ask for HTML. */
+function sendUnknownPage(limits: LocalLimits, show: ErrorRequestHandler): RequestHandler {
+  return (req, res, next) => {
+    const isPage = req.accepts(['json', 'html']) === 'html' && !/^\/api(\/|$)/i.test(contextOf(req).path)
+    if (!isPage) return next()
+    chargeOnce(limits, req)
+    res.vary('Accept')
+    return show(
+      new AppError('not_found', 'There is nothing at this address. Check it, or search the wall.'),
+      req,
+      res,
+      next,
+    )
   }
 }
 

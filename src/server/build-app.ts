@@ -159,7 +159,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     ...pages.routers,
     docsPageRouter({ ...pages, documents, limits, publicUrl }),
   ]
-  const listener = createApp({ logger, trustProxy, countRequest, limits, routers })
+  const listener = createApp({ logger, trustProxy, countRequest, limits, routers, pageErrors: pages.errors })
   const close = async () => {
     pages.close()
     await counts[Symbol.asyncDispose]()

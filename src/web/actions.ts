@@ -11,7 +11,15 @@ import { openRoutes, type Routes } from '../http/routes.ts'
 import type { Logger } from '../logger.ts'
 import { type Parameters, readPageParameters, type Values } from '../parameters.ts'
 import type { Assets } from './assets.ts'
-import { answerForm, fromOurPages, requireFormVisitor, requireVisitor, sessionCookie, type Visitor } from './guard.ts'
+import {
+  answerForm,
+  fromOurPages,
+  requireFormVisitor,
+  requireVisitor,
+  sessionCookie,
+  type ViewerOf,
+  type Visitor,
+} from './guard.ts'
 import { type Html, html } from './html.ts'
 import { layout, type Page, sendPage } from './layout.ts'
 import { pageErrors } from './page-errors.ts'
@@ -29,6 +37,7 @@ export interface ActionDeps {
   limits: RateLimits
   logger: Logger
   publicUrl: string
+  viewerOf: ViewerOf
 }
 
 /** Who may. `pro`: as over HTTP, saves and boards need that plan. To others an operator's page does not exist. */

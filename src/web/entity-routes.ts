@@ -27,7 +27,7 @@ const SEQUENCES = 24
 
 /** Videos, brands and techniques. */
 export function entityRouter(deps: PageDeps): Routes {
-  const { assets, pages, search, films, limits, logger, publicUrl } = deps
+  const { pages, search, films, limits, publicUrl } = deps
   const router = openRoutes()
   const limit = limitOpenReads(limits, { points: POINTS.search })
   const common = { wide: true, modules: ['frame-list.js'] } as const
@@ -88,7 +88,7 @@ export function entityRouter(deps: PageDeps): Routes {
   addFilms(router, { ...deps, limit, common })
   addSequences(router, { ...deps, limit, common })
   addTechniques(router, { ...deps, limit, common })
-  router.use(pageErrors({ assets, publicUrl, logger }))
+  router.use(pageErrors(deps))
   return router
 }
 

@@ -26,7 +26,7 @@ const MOST_BOARDS = 200
 
 /** `/frames/{id}`: shared by those without a session, and with what they may do for everyone else. */
 export function frameRouter(deps: PageDeps): Routes {
-  const { db, assets, pages, search, kept, takeTurn, limits, logger, publicUrl } = deps
+  const { db, assets, pages, search, kept, takeTurn, limits, publicUrl } = deps
   const router = openRoutes()
   const cookie = sessionCookie(publicUrl)
 
@@ -58,7 +58,7 @@ export function frameRouter(deps: PageDeps): Routes {
     })
   })
 
-  router.use(pageErrors({ assets, publicUrl, logger }))
+  router.use(pageErrors(deps))
   return router
 }
 

@@ -15,6 +15,7 @@ import type { JobCounts } from '../queue/job-counts.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import type { Plan } from '../vocabulary.ts'
 import type { Assets } from './assets.ts'
+import type { ViewerOf } from './guard.ts'
 import type { SharedPages } from './shared-pages.ts'
 
 /** What the pages share. Each takes the few that it needs. */
@@ -25,6 +26,7 @@ export interface PageDeps {
   db: Db
   assets: Assets
   pages: SharedPages
+  viewerOf: ViewerOf
   limits: RateLimits
   logger: Logger
   takeTurn: TakeTurn

@@ -4,7 +4,7 @@ import { openRefusalLog, problemOf, STATUS } from '../http/problem.ts'
 import { ShareEnded } from '../library/collections/board-settings.ts'
 import type { Logger } from '../logger.ts'
 import type { Assets } from './assets.ts'
-import { ownPath, setWayBack, wantsJson } from './guard.ts'
+import { ownPath, setWayBack, type ViewerOf, wantsJson } from './guard.ts'
 import { html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 
@@ -13,13 +13,15 @@ export function pageErrors({
   assets,
   publicUrl,
   logger,
+  viewerOf,
 }: {
   assets: Assets
   publicUrl: string
   logger: Logger
+  viewerOf: ViewerOf
 }): ErrorRequestHandler {
   const refused = openRefusalLog(logger)
-  return (error: unknown, req: Request, res: Response, next: NextFunction) => {
+  return async (error: unknown, req: Request, res: Response, next: NextFunction) => {
     const problem = problemOf(error, req)
     const fields = { requestId: res.get('X-Request-Id'), method: req.method, path: loggedPath(req), code: problem.code }
     if (problem.code === 'internal' || problem.code === 'unavailable')
@@ -45,6 +47,11 @@ export function pageErrors({
 <p>${problem.message}</p>
 <p><a class="button" href="/">To the wall</a></p>
 </section>`
-    sendPage(res, { publicUrl, status: STATUS[problem.code], page: layout(assets, { title, body, noIndex: true }) })
+    // Not where the database may be what failed, nor for a flood of refusals.
+    const viewer = UNREAD.has(problem.code) ? 'anyone' : await viewerOf(req).catch(() => 'anyone' as const)
+    const page = layout(assets, { title, body, noIndex: true, viewer })
+    await sendPage(res, { publicUrl, status: STATUS[problem.code], page })
   }
 }
+
+const UNREAD: ReadonlySet<string> = new Set(['internal', 'unavailable', 'rate_limited'])

@@ -1,3 +1,4 @@
+import type { ErrorRequestHandler } from 'express'
 import type { Routes } from '../http/routes.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
 import { type Assets, loadAssets } from './assets.ts'
@@ -9,13 +10,14 @@ import { type ViewerOf, viewerReader } from './guard.ts'
 import { keysPageRouter } from './keys-page.ts'
 import { operatorRouter } from './operator/operator-pages.ts'
 import type { PageDeps } from './page-deps.ts'
+import { pageErrors } from './page-errors.ts'
 import { sharedBoardRouter } from './shared-board.ts'
 import { openSharedPages } from './shared-pages.ts'
 import { signInRouter } from './sign-in.ts'
 import { suggestRouter } from './suggest.ts'
 import { wallRouter } from './wall-page.ts'
 
-export interface PagesDeps extends Omit<PageDeps, 'assets' | 'pages' | 'mailer' | 'printLink'> {
+export interface PagesDeps extends Omit<PageDeps, 'assets' | 'pages' | 'viewerOf' | 'mailer' | 'printLink'> {
   smtpUrl: string | undefined
   /** Without a mail server, sign-in links are printed only outside production. */
   production: boolean
@@ -28,6 +30,8 @@ export interface Pages {
   /** The files of the shell, for other pages. */
   assets: Assets
   viewerOf: ViewerOf
+  /** What a browser gets for an error outside these pages. */
+  errors: ErrorRequestHandler
   routers: Routes[]
   close(): void
 }
@@ -42,10 +46,11 @@ export function openPages(deps: PagesDeps): Pages {
   const printLink = mailer || deps.production ? undefined : print
   const viewerOf = viewerReader(deps.db, publicUrl)
   const pages = openSharedPages({ ...deps, assets, viewerOf })
-  const shared = { ...deps, assets, pages, mailer, printLink }
+  const shared = { ...deps, assets, pages, viewerOf, mailer, printLink }
   return {
     assets,
     viewerOf,
+    errors: pageErrors(shared),
     routers: [
       assets.router,
       wallRouter(shared),

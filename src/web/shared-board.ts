@@ -14,7 +14,8 @@ import { pageErrors } from './page-errors.ts'
 import { clock, counted } from './words.ts'
 
 /** `/shared/{token}`: a board for everyone with its link. Never cached or indexed; no other site sees the link. */
-export function sharedBoardRouter({ db, assets, limits, logger, search, publicUrl, kept }: PageDeps): Routes {
+export function sharedBoardRouter(deps: PageDeps): Routes {
+  const { db, assets, limits, search, publicUrl, kept } = deps
   const router = openRoutes()
 
   router.get('/shared/:token', async (req, res) => {
@@ -51,7 +52,7 @@ export function sharedBoardRouter({ db, assets, limits, logger, search, publicUr
     })
   })
 
-  router.use(pageErrors({ assets, publicUrl, logger }))
+  router.use(pageErrors(deps))
   return router
 }
 

@@ -38,7 +38,7 @@ export function signInUrl(publicUrl: string, code: string): string {
 
 /** Signing in by a link, and signing out. */
 export function signInRouter(deps: PageDeps): Routes {
-  const { db, assets, limits, logger, publicUrl } = deps
+  const { db, assets, limits, publicUrl } = deps
   const router = openRoutes()
   const cookie = sessionCookie(publicUrl)
   const ours = fromOurPages(publicUrl)
@@ -83,7 +83,7 @@ export function signInRouter(deps: PageDeps): Routes {
     redirect(res, '/sign-in')
   })
 
-  router.use(pageErrors({ assets, publicUrl, logger }))
+  router.use(pageErrors(deps))
   return router
 }
 

@@ -24,7 +24,8 @@ interface Suggestion {
 }
 
 /** `/web/suggest?q=`: techniques, brands and videos whose names match the typed text. It never searches frames. */
-export function suggestRouter({ assets, search, kept, takeTurn, limits, logger, publicUrl }: PageDeps): Routes {
+export function suggestRouter(deps: PageDeps): Routes {
+  const { search, kept, takeTurn, limits } = deps
   const router = openRoutes()
   router.get('/web/suggest', limitOpenReads(limits), async (req, res, next) => {
     // The address typed into a browser is no page.
@@ -37,7 +38,7 @@ export function suggestRouter({ assets, search, kept, takeTurn, limits, logger, 
     res.vary('Accept')
     return sendJson(req, res, value)
   })
-  router.use(pageErrors({ assets, publicUrl, logger }))
+  router.use(pageErrors(deps))
   return router
 }
 

@@ -17,7 +17,7 @@ import { counted } from './words.ts'
 
 /** `/`: the wall. */
 export function wallRouter(deps: PageDeps): Routes {
-  const { db, assets, pages, search, limits, logger, publicUrl } = deps
+  const { db, pages, search, limits } = deps
   const router = openRoutes()
   const loadFrames = framesLoader(deps)
   const loadColors = colorsLoader(deps)
@@ -50,7 +50,7 @@ export function wallRouter(deps: PageDeps): Routes {
     })
   })
 
-  router.use(pageErrors({ assets, publicUrl, logger }))
+  router.use(pageErrors(deps))
   return router
 }
 

@@ -1,5 +1,5 @@
 // The order of a board: its buttons without a new page, and dragging on top. A move names the state that was seen.
-import { announce, byId, loadPage, on, send, swap, toast } from './core.js'
+import { announce, byId, loadPage, on, send, swap, tell, toast } from './core.js'
 
 const board = () => /** @type {HTMLElement} */ (byId('board'))
 
@@ -25,7 +25,7 @@ async function move(frame, place) {
     await sendMove(frame, place)
   } catch (error) {
     if (/** @type {{ status?: number }} */ (error).status === 409) await moveAgain(frame, { place, neighbour })
-    else toast(/** @type {Error} */ (error).message)
+    else tell(error, () => move(frame, place))
   }
 }
 
@@ -44,7 +44,7 @@ async function moveAgain(frame, { place, neighbour }) {
     const undo = () => move(frame, first + from)
     toast('The board was changed meanwhile. Your frame is moved.', from < 0 ? {} : { undo })
   } catch (error) {
-    toast(/** @type {Error} */ (error).message)
+    tell(error)
   }
 }
 

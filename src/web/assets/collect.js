@@ -1,9 +1,11 @@
 // Saving, pinning and selecting frames of a grid.
-import { announce, openDialog, send, toast, whoAmI } from './core.js'
+import { announce, ask, openDialog, send, tell, toast, whoAmI } from './core.js'
 
 const viewer = document.body.dataset.viewer
 /** @type {Set<string>} */
 const picked = new Set()
+/** The frame that was selected last: a range begins there. @type {string | undefined} */
+let last
 
 /** @param {Element} card */
 export const frameOf = (card) => card.id.slice(2)
@@ -22,7 +24,18 @@ export async function markSaved(part) {
 
 /** @param {string} id @param {boolean} on */
 export function mark(id, on) {
-  cellOf(id)?.toggleAttribute('data-saved', on)
+  const cell = cellOf(id)
+  cell?.toggleAttribute('data-saved', on)
+  const button = cell?.querySelector('#card-tools button')
+  if (button) button.textContent = on ? 'Saved' : 'Save'
+  describe(id)
+}
+
+/** What a card is to this person, in words. @param {string} id */
+function describe(id) {
+  const cell = cellOf(id)
+  const states = [cell?.hasAttribute('data-picked') && 'Selected', cell?.hasAttribute('data-saved') && 'Saved']
+  cell?.querySelector('.card-link')?.setAttribute('aria-description', states.filter(Boolean).join(', '))
 }
 
 function signIn() {
@@ -36,13 +49,16 @@ function signIn() {
 export async function save(frame, on = true) {
   if (viewer === 'anyone') return signIn()
   const what = frame.length === 1 ? 'Frame' : `${frame.length} frames`
+  // Shown at once, and taken back where the library refuses.
+  const before = frame.filter((id) => cellOf(id)?.hasAttribute('data-saved'))
+  for (const id of frame) mark(id, on)
   try {
     const { undo } = await send(on ? '/web/saves' : '/web/unsaves', { frame })
-    for (const id of frame) mark(id, on)
     if (on) toast(`${what} saved.`, { undo: () => save(frame, false) })
     else toast(`${what} removed from your saves.`, undo ? { undo: () => putBack(frame, undo) } : {})
   } catch (error) {
-    toast(error instanceof Error ? error.message : String(error))
+    for (const id of frame) mark(id, before.includes(id))
+    tell(error, () => save(frame, on))
   }
 }
 
@@ -55,7 +71,7 @@ async function putBack(frame, removal) {
     for (const id of frame) mark(id, true)
     announce('Put back.')
   } catch (error) {
-    toast(error instanceof Error ? error.message : String(error))
+    tell(error, () => putBack(frame, removal))
   }
 }
 
@@ -65,10 +81,9 @@ export const toggleSave = (id) => save([id], !cellOf(id)?.hasAttribute('data-sav
 /** Asks for a board and pins frames to it. @param {readonly string[]} frame */
 export async function pin(frame) {
   if (viewer === 'anyone') return signIn()
-  const [me, answer] = await Promise.all([
-    whoAmI(),
-    fetch('/web/boards', { headers: { accept: 'application/json' } }).then((response) => response.json()),
-  ])
+  const boards = ask('/web/boards', { headers: { accept: 'application/json' } }).then((response) => response.json())
+  const [me, answer] = await Promise.all([whoAmI(), boards]).catch((error) => [undefined, error])
+  if (answer instanceof Error) return tell(answer, () => void pin(frame))
   if (me?.plan !== 'pro') return toast('Boards need the pro plan.')
   const dialog = openDialog(frame.length === 1 ? 'Put on a board' : `Put ${frame.length} frames on a board`)
   const list = document.createElement('ul')
@@ -98,12 +113,13 @@ export async function pin(frame) {
     dialog.close()
     try {
       const { board, pinned } = await send('/web/pins', { ...to, frame })
+      if (frame.every((id) => picked.has(id))) clearPicked()
       toast(`On “${name}”.`, {
         link: { href: `/boards/${board}`, label: 'To the board' },
         ...(pinned.length > 0 ? { undo: () => send('/web/unpins', { board, frame: pinned }) } : {}),
       })
     } catch (error) {
-      toast(error instanceof Error ? error.message : String(error))
+      tell(error, () => pinTo(to, name))
     }
   }
 }
@@ -112,15 +128,71 @@ export async function pin(frame) {
 export function pick(id) {
   if (picked.has(id)) picked.delete(id)
   else picked.add(id)
+  last = id
   cellOf(id)?.toggleAttribute('data-picked', picked.has(id))
+  describe(id)
   announce(picked.has(id) ? `Selected, ${picked.size} in all.` : `Not selected, ${picked.size} in all.`)
   showSelection()
 }
 
+/** Selects every frame from the last one to this. @param {string} id */
+function pickTo(id) {
+  const all = [...document.querySelectorAll('#wall .card-link')].map(frameOf)
+  const ends = [all.indexOf(last ?? id), all.indexOf(id)].sort((a, b) => a - b)
+  for (const one of all.slice(Math.max(0, ends[0] ?? 0), (ends[1] ?? 0) + 1)) if (!picked.has(one)) pick(one)
+  last = id
+}
+
+const LONG_PRESS_MS = 500
+
+/**
+ * Selecting is a mode: while a frame is selected, a click on another selects it too, and with Shift all between. A long
+ * press begins it on a touch screen.
+ */
+export function openSelecting() {
+  let pressed = false
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let press
+  document.addEventListener(
+    'click',
+    (event) => {
+      const link = event.target instanceof Element ? event.target.closest('#wall .card-link') : null
+      if (!link || event.metaKey || event.ctrlKey || event.button !== 0 || (!pressed && picked.size === 0)) return
+      event.preventDefault()
+      event.stopPropagation()
+      if (pressed) pressed = false
+      else if (event.shiftKey) pickTo(frameOf(link))
+      else pick(frameOf(link))
+    },
+    { capture: true },
+  )
+  document.addEventListener('pointerdown', ({ target, pointerType }) => {
+    const link = target instanceof Element ? target.closest('#wall .card-link') : null
+    clearTimeout(press)
+    pressed = false
+    if (pointerType !== 'touch' || !link) return
+    press = setTimeout(() => {
+      pressed = true
+      pick(frameOf(link))
+    }, LONG_PRESS_MS)
+  })
+  for (const name of ['pointerup', 'pointercancel', 'scroll'])
+    document.addEventListener(name, () => clearTimeout(press), { capture: true, passive: true })
+  // A long press on a link would open its menu as well.
+  document.addEventListener('contextmenu', (event) => {
+    if (pressed) event.preventDefault()
+  })
+}
+
 export function clearPicked() {
-  for (const id of picked) cellOf(id)?.removeAttribute('data-picked')
   const had = picked.size > 0
+  const were = [...picked]
   picked.clear()
+  last = undefined
+  for (const id of were) {
+    cellOf(id)?.removeAttribute('data-picked')
+    describe(id)
+  }
   showSelection()
   return had
 }

@@ -1,5 +1,5 @@
 // Saves and boards: how many are selected, and removals in place with a way back. Without it the forms do the same.
-import { announce, byId, copy, loadPage, on, send, swap, toast } from './core.js'
+import { announce, byId, copy, loadPage, on, send, swap, tell, toast } from './core.js'
 
 const boxes = () => /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll('input[name="frame"]'))
 const selected = () => [...boxes()].filter((box) => box.checked)
@@ -34,7 +34,7 @@ document.addEventListener('submit', async (event) => {
     await refresh()
     toast(`${n} ${n === 1 ? 'frame' : 'frames'} removed.`, { undo: () => takeBack(undo) })
   } catch (error) {
-    toast(/** @type {Error} */ (error).message)
+    tell(error, () => button.click())
   }
 })
 
@@ -45,7 +45,7 @@ async function takeBack(removal) {
     await refresh()
     announce(`${frames} put back${lost > 0 ? `, ${lost} no longer in the library` : ''}.`)
   } catch (error) {
-    toast(/** @type {Error} */ (error).message)
+    tell(error, () => takeBack(removal))
   }
 }
 

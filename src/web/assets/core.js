@@ -28,7 +28,7 @@ export const byId = (id) => document.getElementById(id)
  * @throws {Error} with what to tell the person
  */
 export async function loadPage(url, { signal } = {}) {
-  const response = await fetch(url, { headers: { accept: 'text/html' }, ...(signal ? { signal } : {}) })
+  const response = await ask(url, { headers: { accept: 'text/html' }, ...(signal ? { signal } : {}) })
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')
   if (!response.ok) throw new Error(page.querySelector('main p')?.textContent ?? 'That did not work.')
   return page
@@ -99,11 +99,13 @@ function addLiveRegion() {
 let toastTimer
 
 /**
- * A message at the foot of the page, with a way back where there is one. It stays while it has pointer or focus.
+ * A message at the foot of the page, with a way back where there is one. It stays while it has pointer or focus, and
+ * while something can be tried again.
  * @param {string} text
- * @param {{ undo?: () => unknown, link?: { href: string, label: string } }} [options]
+ * @param {{ undo?: () => unknown, retry?: () => unknown, link?: { href: string, label: string, beside?: boolean } }}
+ *   [options]
  */
-export function toast(text, { undo, link } = {}) {
+export function toast(text, { undo, retry, link } = {}) {
   byId('toast')?.remove()
   const box = document.createElement('div')
   box.id = 'toast'
@@ -112,22 +114,32 @@ export function toast(text, { undo, link } = {}) {
     const a = document.createElement('a')
     a.href = link.href
     a.textContent = link.label
+    if (link.beside) a.target = '_blank'
     box.append(a)
   }
-  if (undo) {
+  /** @type {[string, (() => unknown) | undefined][]} */
+  const acts = [
+    ['Undo', undo],
+    ['Retry', retry],
+  ]
+  for (const [label, act] of acts) {
+    if (!act) continue
     const button = document.createElement('button')
     button.type = 'button'
-    button.textContent = 'Undo'
+    button.textContent = label
     button.addEventListener('click', () => {
       box.remove()
-      undo()
+      act()
     })
     box.append(button)
   }
   // Within an open dialog, because everything outside of it is inert.
   const dialogs = document.querySelectorAll('dialog[open]')
   ;(dialogs[dialogs.length - 1] ?? document.body).append(box)
-  announce(undo ? `${text} Undo is at the end of the page.` : text)
+  const way = acts.find(([, act]) => act)?.[0]
+  announce(way ? `${text} ${way} is at the end of the page.` : text)
+  clearTimeout(toastTimer)
+  if (retry) return
   const leave = () => {
     clearTimeout(toastTimer)
     toastTimer = setTimeout(() => (box.matches(':hover, :focus-within') ? leave() : box.remove()), 8000)
@@ -143,11 +155,15 @@ export function toast(text, { undo, link } = {}) {
 export function whoAmI() {
   me ??= fetch('/web/me', { headers: { accept: 'application/json' } })
     .then((response) => (response.ok ? response.json() : undefined))
-    .catch(() => undefined)
+    .catch(() => {
+      me = undefined
+    })
   return me
 }
 /** @type {Promise<Me | undefined> | undefined} */
 let me
+/** The session of this page has ended: the token in its forms is of no more use. */
+let expired = false
 
 /**
  * Posts a form of ours and resolves with its answer as JSON. The session's token goes along.
@@ -160,12 +176,49 @@ export async function send(url, fields) {
   const body = new URLSearchParams()
   const given = fields instanceof FormData ? [...fields] : Object.entries(fields)
   for (const [name, value] of given) for (const one of [value].flat()) body.append(name, String(one))
-  if (!body.has('form')) body.set('form', (await whoAmI())?.form ?? '')
-  const response = await fetch(url, { method: 'POST', body, headers: { accept: 'application/json' } })
+  if (expired || !body.has('form')) body.set('form', (await whoAmI())?.form ?? '')
+  const response = await ask(url, { method: 'POST', body, headers: { accept: 'application/json' } })
   const answer = await response.json().catch(() => ({}))
   if (response.ok) return answer
   const message = answer.message ?? 'That did not work. Try again.'
-  throw Object.assign(new Error(message), { needsSignIn: response.status === 401, status: response.status })
+  const needsSignIn = response.status === 401
+  // The next session has another token.
+  if (needsSignIn) {
+    me = undefined
+    expired = true
+  }
+  throw Object.assign(new Error(message), { needsSignIn, status: response.status })
+}
+
+/**
+ * A request that says in words what kept it from the service.
+ * @param {string | URL} url
+ * @param {RequestInit} options
+ * @throws {Error} `offline` where nobody answered
+ */
+export async function ask(url, options) {
+  try {
+    return await fetch(url, options)
+  } catch (error) {
+    if (options.signal?.aborted) throw error
+    const why = navigator.onLine ? 'The library does not answer.' : 'You are offline.'
+    const what = options.method === 'POST' ? 'Not saved.' : 'This page is as it was.'
+    throw Object.assign(new Error(`${why} ${what}`), { offline: true })
+  }
+}
+
+/**
+ * Tells a failure at the foot of the page. One that a person can end, by going online or signing in, can be tried again
+ * there.
+ * @param {unknown} error
+ * @param {() => unknown} [retry]
+ */
+export function tell(error, retry) {
+  const { message, offline, needsSignIn } = /** @type {Error & { offline?: boolean, needsSignIn?: boolean }} */ (error)
+  const again = retry && (offline || needsSignIn) ? { retry } : {}
+  // Beside this page, because what was typed stays here.
+  const link = { href: '/sign-in', label: 'Sign in', beside: true }
+  toast(needsSignIn ? 'You are no longer signed in. Not saved.' : message, needsSignIn ? { ...again, link } : again)
 }
 
 /**

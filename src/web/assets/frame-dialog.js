@@ -1,6 +1,6 @@
 // A frame over the page it was opened from. The dialog shows the article of the frame's own page, whose address is in
 // the address bar. Back closes it, and a reload shows the page itself.
-import { announce, byId, copy, loadPage, on, send, toast } from './core.js'
+import { announce, byId, copy, loadPage, on, send, tell, toast } from './core.js'
 
 /** Loads what follows the last frame of the page, and says whether there was more. @type {() => Promise<boolean>} */
 let loadMore = async () => false
@@ -53,7 +53,7 @@ async function show(href, enter, from) {
     showPlace()
   } catch (error) {
     if (signal.aborted) return
-    toast(error instanceof Error ? error.message : String(error))
+    tell(error)
     leave()
   }
 }
@@ -164,6 +164,8 @@ export function actOnFrames(saved) {
   on('submit', 'form.save', async (event, form) => {
     if (!(form instanceof HTMLFormElement)) return
     event.preventDefault()
+    // A second press would overtake the first.
+    if (form.ariaBusy === 'true') return
     const button = form.querySelector('button')
     const wasSaved = button?.getAttribute('aria-pressed') === 'true'
     const show = (/** @type {boolean} */ on) => {
@@ -176,16 +178,21 @@ export function actOnFrames(saved) {
     const putBack = (/** @type {string} */ removal) =>
       send('/web/undo', { removal }).then(
         () => show(true),
-        (error) => toast(error.message),
+        (error) => tell(error, () => void putBack(removal)),
       )
+    const sent = send(form.action, new FormData(form))
+    form.ariaBusy = 'true'
+    show(!wasSaved)
     let answer
     try {
-      answer = await send(form.action, new FormData(form))
+      answer = await sent
     } catch (error) {
-      toast(error instanceof Error ? error.message : String(error))
+      show(wasSaved)
+      tell(error, () => form.requestSubmit())
       return
+    } finally {
+      form.ariaBusy = null
     }
-    show(!wasSaved)
     if (wasSaved) toast('Removed from your saves.', answer.undo ? { undo: () => putBack(answer.undo) } : {})
     else toast('Saved.', { undo: () => form.requestSubmit(), link: { href: '/saves', label: 'All saves' } })
   })
@@ -197,7 +204,7 @@ export function actOnFrames(saved) {
       form.closest('details')?.removeAttribute('open')
       toast('Pinned.', { link: { href: `/boards/${board}`, label: 'To the board' } })
     } catch (error) {
-      toast(error instanceof Error ? error.message : String(error))
+      tell(error, () => form.requestSubmit())
     }
   })
   on('click', '[data-copy]', (_event, button) => {

@@ -1,6 +1,6 @@
 // The endless wall: real pages of the wall below each other. Pages that are far away are emptied and keep their height,
 // which the style sheet computes from the width alone. The address names the page in the middle of the window.
-import { byId, loadPage, toast } from './core.js'
+import { byId, loadPage, tell } from './core.js'
 
 const MOST_FULL = 6
 const PAGE_SIZE = 120
@@ -103,7 +103,7 @@ function fill(sheet) {
   const known = loading.get(sheet)
   if (known) return known
   const started = load(sheet, round)
-    .catch((error) => toast(error.message))
+    .catch((error) => tell(error, () => void fill(sheet)))
     // A failed page is asked for again when it next comes near, not at once.
     .finally(() => setTimeout(() => loading.delete(sheet), 'far' in sheet.dataset ? 3000 : 0))
   loading.set(sheet, started)

@@ -6,13 +6,14 @@ import {
   mark,
   markSaved,
   openCardTools,
+  openSelecting,
   pick,
   pickedFrames,
   pin,
   save,
   toggleSave,
 } from './collect.js'
-import { announce, byId, isTyping, keys, loadPage, on, swap, toast } from './core.js'
+import { announce, byId, isTyping, keys, loadPage, on, swap, tell, toast } from './core.js'
 import { isFrameOpen, openFrames, shownFrame, step } from './frame-dialog.js'
 import { openSuggestions } from './suggest.js'
 import { isEndless, more, note, openSheets, reset, setMode } from './wall-sheets.js'
@@ -32,6 +33,7 @@ openSheets((sheet) => {
 })
 openFrames({ more, saved: mark })
 openCardTools()
+openSelecting()
 
 /** The address of the wall that is in the page, without its page. */
 let shown = withoutPage(location.href)
@@ -68,7 +70,7 @@ async function show(url, entry, { keepPlace = false, at } = {}) {
   } catch (error) {
     if (signal.aborted) return
     byId('wall')?.removeAttribute('aria-busy')
-    toast(error instanceof Error ? error.message : String(error))
+    tell(error, () => show(url, entry, { keepPlace, ...(at ? { at } : {}) }))
   }
 }
 
@@ -117,7 +119,7 @@ on('click', 'a[href^="/?"], main a[href="/"]', (/** @type {MouseEvent} */ event,
 })
 
 on('submit', '.search, .wall-form', (event, form) => {
-  if (!(form instanceof HTMLFormElement) || form.method !== 'get') return
+  if (event.defaultPrevented || !(form instanceof HTMLFormElement) || form.method !== 'get') return
   event.preventDefault()
   suggestions.close()
   clearTimeout(typing)

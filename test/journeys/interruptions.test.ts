@@ -1,0 +1,165 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { listSaves } from '../../src/library/collections/saves.ts'
+import { addVideo, frameRows, openScripted, scriptedAnnotator, values } from '../library/support.ts'
+import { expectAccessible, noChromium, openBrowser, signIn, type TestBrowser } from '../support/browser.ts'
+import type { Service } from '../support/service.ts'
+
+const ADA = 'ada@example.org'
+
+describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
+  let service: Service
+  let browser: TestBrowser
+  let page: Page
+  let accountId: string
+  let frameIds: string[]
+  beforeAll(async () => {
+    service = await openScripted(
+      scriptedAnnotator('scripted@1', () => ({ values: values({ subject: 'ui' }) })),
+      { pages: true },
+    )
+    const video = await addVideo(service, 6, { title: 'Launch' })
+    await service.drain()
+    frameIds = (await frameRows(service, video)).map(({ id }) => id)
+    browser = await openBrowser(service.config.publicUrl)
+    page = await browser.open()
+    accountId = (await ensureAccount(service.stores.db, { email: ADA, plan: 'pro' })).account.id
+    await signIn(page, service.stores.db, service.config.publicUrl, ADA)
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await service?.[Symbol.asyncDispose]()
+  })
+
+  const url = (path: string) => service.config.publicUrl + path
+  const saved = async () => (await listSaves(service.stores.db, accountId)).saves.map(({ frameId }) => frameId)
+  const card = (n: number) => page.locator(`#f-${frameIds[n]}`)
+  const savedCards = () => page.locator('#wall [data-saved]')
+  const pickedCards = () => page.locator('#wall [data-picked]')
+  async function openWall() {
+    await page.goto(url('/'))
+    await card(0).waitFor()
+  }
+
+  test('offline: a save is taken back, says so, and is tried again', async () => {
+    await openWall()
+    await card(0).focus()
+    await page.context().setOffline(true)
+    await page.keyboard.press('s')
+    await page.getByText('You are offline. Not saved.').first().waitFor()
+    expect(await savedCards().count()).toBe(0)
+    await expectAccessible(page)
+    await page.context().setOffline(false)
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await page.getByText('Frame saved.').first().waitFor()
+    expect(await savedCards().count()).toBe(1)
+    expect(await card(0).getAttribute('aria-description')).toBe('Saved')
+    expect(await saved()).toEqual([frameIds[0]])
+  })
+
+  test('offline: a search says that the wall is the one of before, and Retry finds', async () => {
+    await openWall()
+    await page.context().setOffline(true)
+    await page.locator('#q').fill('ui')
+    await page.getByText('You are offline. This page is as it was.').first().waitFor()
+    expect(new URL(page.url()).search).toBe('')
+    await page.context().setOffline(false)
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await page.waitForURL(/q=ui/)
+  })
+
+  test('offline: boards cannot be asked for, and the page says so', async () => {
+    await openWall()
+    await card(1).focus()
+    await page.context().setOffline(true)
+    await page.keyboard.press('b')
+    await page.getByText('You are offline.').first().waitFor()
+    await page.context().setOffline(false)
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await page.getByLabel('New board').fill('Openings')
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).search))
+    await page.getByRole('button', { name: 'Make and pin' }).click()
+    await page.getByText('On “Openings”.').first().waitFor()
+    expect(asked.filter((search) => search.includes('name='))).toEqual([])
+  })
+
+  test('an ended session: sign in beside the page, and go on here', async () => {
+    await openWall()
+    await page.context().clearCookies()
+    await card(2).focus()
+    await page.keyboard.press('s')
+    await page.getByText('You are no longer signed in. Not saved.').first().waitFor()
+    expect(await page.getByRole('link', { name: 'Sign in', exact: true }).last().getAttribute('target')).toBe('_blank')
+    const beside = await page.context().newPage()
+    await signIn(beside, service.stores.db, service.config.publicUrl, ADA)
+    await beside.close()
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await page.getByText('Frame saved.').first().waitFor()
+    expect(await saved()).toContain(frameIds[2])
+  })
+
+  test('selecting is a mode: a click adds, Shift takes a range, Escape ends it, pinning clears', async () => {
+    await openWall()
+    const order = await page.locator('#wall .card-link').evaluateAll((all) => all.map(({ id }) => id.slice(2)))
+    const at = (n: number) => page.locator(`#f-${order[n]}`)
+    await at(0).focus()
+    await page.keyboard.press('x')
+    await at(1).click()
+    expect(await pickedCards().count()).toBe(2)
+    expect(await at(1).getAttribute('aria-description')).toMatch(/^Selected/)
+    await at(4).click({ modifiers: ['Shift'] })
+    expect(await pickedCards().count()).toBe(5)
+    await at(1).click()
+    expect(await pickedCards().count()).toBe(4)
+    await expectAccessible(page)
+    await page.keyboard.press('Escape')
+    expect(await pickedCards().count()).toBe(0)
+    await at(3).focus()
+    await page.keyboard.press('x')
+    await page.keyboard.press('b')
+    await page.getByRole('button', { name: 'Openings' }).click()
+    await page.getByText('On “Openings”.').first().waitFor()
+    expect(await pickedCards().count()).toBe(0)
+    await at(3).click()
+    await page.locator('dialog.over').waitFor()
+  })
+
+  test('a long press selects on a touch screen, and a tap then adds', async () => {
+    const phone = await browser.open({ hasTouch: true, viewport: { width: 390, height: 800 } })
+    await signIn(phone, service.stores.db, service.config.publicUrl, ADA)
+    await phone.goto(url('/'))
+    const links = phone.locator('#wall .card-link')
+    await links.first().waitFor()
+    const box = (await links.first().boundingBox())!
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2]
+    const touch = await phone.context().newCDPSession(phone)
+    await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x, y }] })
+    await phone.locator('#wall [data-picked]').waitFor()
+    await touch.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
+    await links.nth(1).tap()
+    expect(await phone.locator('#wall [data-picked]').count()).toBe(2)
+    await phone.context().close()
+  })
+
+  test('an unknown address is a page for people, who stay signed in there, and data for programs', async () => {
+    const response = await page.goto(url('/nope'))
+    expect([response?.status(), response?.headers()['content-type']]).toEqual([404, 'text/html; charset=utf-8'])
+    await page.getByRole('heading', { name: 'Not found' }).waitFor()
+    expect(await page.locator('body').getAttribute('data-viewer')).toBe('member')
+    await expectAccessible(page)
+    await page.goto(url('/frames/abcdefghijkl-0'))
+    expect(await page.locator('body').getAttribute('data-viewer')).toBe('member')
+    for (const [path, accept] of [
+      ['/nope', '*/*'],
+      ['/nope', 'application/json'],
+      ['/api/nope', 'text/html'],
+    ] as const) {
+      const answer = await fetch(url(path), { headers: { accept } })
+      expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([404, 'not_found'])
+    }
+    const posted = await fetch(url('/frames/abcdefghijkl-0'), { method: 'POST', headers: { accept: 'text/html' } })
+    expect(posted.status).toBe(405)
+  })
+})
