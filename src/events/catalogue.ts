@@ -56,7 +56,7 @@ export const EVENTS = {
   'frame.unsaved': event('An account removed a save.', { ...frameFacts, cause }),
   'frame.corrected': event('An operator set or unlocked values of a frame.', {
     ...frameFacts,
-    changes: field(z.record(z.string(), z.string().nullable()), 'The values that were set.', { tone: 'dark' }),
+    changes: field(z.record(z.string(), z.string().nullable()), 'The values that were set.', { subject: 'ui' }),
     unlocked: field(z.array(z.string()), 'Attributes that are free for the annotator again.', ['shot']),
   }),
   'board.created': event('An account created a board.', boardFacts),
@@ -129,7 +129,7 @@ export const EVENTS = {
   'frames.annotated': event('Some frames of a video were described.', {
     ...videoFacts,
     frame_ids: field(z.array(z.string()), 'Ids of these frames.', [frameId]),
-    annotator: field(z.string(), 'The annotator and its version.', 'measured-3'),
+    annotator: field(z.string(), 'The annotator and its version.', 'measured@2'),
   }),
   'frames.reannotation_requested': event('New descriptions were requested for frames of a video.', {
     ...videoFacts,

@@ -94,7 +94,7 @@ export const FRAME_EXAMPLE = {
   save_count: 3,
   described: true,
   source_url: 'https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=12s',
-  annotation: { model: 'measured-1', confidence: { subject: 0.9 }, reviewed: false },
+  annotation: { model: 'measured', confidence: { subject: 0.9 }, reviewed: false },
   video: {
     id: 'k3v9x0aq7m2d',
     title: 'One command to start',

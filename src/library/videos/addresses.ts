@@ -61,7 +61,8 @@ export async function checkAddresses(
   })
 }
 
-const NOT_AN_ADDRESS = 'Not a video’s address. Use an https link to YouTube, X, Vimeo, LinkedIn or a video file.'
+const NOT_AN_ADDRESS =
+  'Not a video’s address. Use an https link to a video file, or to its page on a platform such as YouTube.'
 
 /** Queues the new addresses among these, in their order. Returns the number queued. */
 export async function submitAddresses(
