@@ -49,11 +49,18 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await page.locator('#file').setInputFiles([sample('coffee-pour.mp4'), join(folder, 'broken.mp4')])
     await page.locator('.uploads li', { hasText: 'coffee-pour' }).getByText('queued').waitFor()
     await page.locator('.uploads li', { hasText: 'broken' }).getByText('queued').waitFor()
+    // What is no video is told before it is read.
+    await page.locator('#file').setInputFiles([
+      { name: 'empty.mp4', mimeType: 'video/mp4', buffer: Buffer.alloc(0) },
+      { name: 'photo.png', mimeType: 'image/png', buffer: Buffer.from('png') },
+    ])
+    await page.locator('.uploads li', { hasText: 'empty.mp4' }).getByText('empty: choose').waitFor()
+    await page.locator('.uploads li', { hasText: 'photo.png' }).getByText('not a video').waitFor()
     // The duplicate is told by its bytes, before one of them is sent.
     const puts: string[] = []
     page.on('request', (request) => void (request.method() === 'PUT' && puts.push(request.url())))
     await page.locator('#file').setInputFiles(sample('coffee-pour.mp4'))
-    await page.locator('.uploads li').nth(2).getByText('in the library already: coffee pour').waitFor()
+    await page.locator('.uploads li').nth(4).getByText('in the library already: coffee pour').waitFor()
     expect(puts).toEqual([])
     await page.getByRole('button', { name: /Show 2 new/ }).click()
     await row('coffee pour').locator('.badge.ready').waitFor()
@@ -105,7 +112,7 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
   test('deletes only after it was told what goes', async () => {
     await goto('/operator')
     await row('tears of steel').getByRole('button', { name: 'Delete' }).click()
-    await page.getByRole('heading', { name: 'Delete 1 video?' }).waitFor()
+    await page.getByRole('heading', { name: 'Delete “tears of steel”?' }).waitFor()
     await page.getByText('Nobody has saved or pinned').waitFor()
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Delete' }).click()
@@ -213,6 +220,17 @@ describe.skipIf(noChromium)(`an operator in a browser${noChromium ? ` (skipped: 
     await page.getByRole('button', { name: 'Merge' }).click()
     await page.getByText('Also reached as slow-pour.').waitFor()
     expect(await slugs()).toEqual([page.url().split('/').at(-1)])
+
+    // A name that is taken is told where it was typed.
+    await goto('/operator/techniques')
+    const made = page.locator('form[action="/web/techniques"]').last()
+    await made.locator('xpath=ancestor::details').locator('summary').click()
+    await made.getByLabel('Name', { exact: true }).fill('Slow pour')
+    await made.getByLabel('What it is').fill('Once more.')
+    await made.getByRole('button', { name: 'Add' }).click()
+    await made.getByRole('alert').getByText('already stands for').waitFor()
+    expect(await made.getByLabel('What it is').inputValue()).toBe('Once more.')
+    await expectAccessible(page)
   })
 
   test('disables an account: its key and its session end at once, and come back', async () => {

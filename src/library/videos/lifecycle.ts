@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq, inArray, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
 import { type VideoRow, type VideoStatus, videos } from '../../db/schema/videos.ts'
@@ -73,6 +73,8 @@ export async function cancelVideo(db: Db, id: string): Promise<VideoRow> {
 
 export interface Loss {
   videos: number
+  /** Of up to ten of them. */
+  titles: string[]
   frames: number
   saves: number
   pins: number
@@ -94,9 +96,10 @@ export async function whatGoesWith(db: Db, ids: readonly string[]): Promise<Loss
            (select count(*) from lost_pins) as pins,
            (select count(*) from (select * from lost_saves union select * from lost_pins) a) as accounts`)
   const [row] = rows
+  const named = await db.select({ title: videos.title }).from(videos).where(inArray(videos.id, ids)).limit(10)
   const loss = { videos: 0, frames: 0, saves: 0, pins: 0, accounts: 0 }
-  for (const name of Object.keys(loss) as (keyof Loss)[]) loss[name] = Number(row![name])
-  return loss
+  for (const name of Object.keys(loss) as (keyof typeof loss)[]) loss[name] = Number(row![name])
+  return { ...loss, titles: named.map(({ title }) => title) }
 }
 
 /** Readers of the event log wait for each transaction, so one removes about as many saves and pins at most. */

@@ -95,12 +95,17 @@ function addLine(file) {
   }
 }
 
+/** Kinds of files that a browser knows to be something else. */
+const NO_VIDEO = /^(image|audio|font)\/|^application\/(pdf|zip|json)$/
+
 /**
  * @param {File} file
  * @param {Line} line
  */
 async function upload(file, line) {
   if (line.signal.aborted) return line.fail('cancelled')
+  if (file.size === 0) return line.fail('empty: choose a video file')
+  if (NO_VIDEO.test(file.type)) return line.fail('not a video: choose MP4, MOV, WebM, Matroska, AVI or MPEG-TS')
   if (file.size > MAX) return line.fail(`larger than the ${Math.floor(MAX / 1024 / 1024)} MB allowed`)
   const sha256 = await hashOf(file, line)
   const begun = await send('/web/uploads', { filename: file.name, bytes: String(file.size), sha256 })

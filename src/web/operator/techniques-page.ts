@@ -42,7 +42,7 @@ export function addTechniquePages(actions: Actions, deps: PageDeps): void {
       const { dismissed } = query
       const more = suggestions.length - shown.length
       const given = { visitor, usages, suggestions: shown, more, pictures, dismissed }
-      return { title: 'Techniques', current: 'operator', wide: true, body: techniquesPage(given) }
+      return { title: 'Techniques', ...shell, body: techniquesPage(given) }
     },
   )
 
@@ -55,12 +55,14 @@ export function addTechniquePages(actions: Actions, deps: PageDeps): void {
       const others = (await loadVocabulary(db)).active.filter(({ slug }) => slug !== usage.technique.slug)
       const pictures = await picturesOf(deps, usage.frameIds)
       const body = techniquePage({ visitor, usage, others, pictures })
-      return { title: usage.technique.name, current: 'operator', wide: true, body }
+      return { title: usage.technique.name, ...shell, body }
     },
   )
   addChanges(actions, deps)
   addSuggestionActions(actions, deps)
 }
+
+const shell = { current: 'operator', wide: true, modules: ['forms.js'] } as const
 
 /** Suggestions of one page, the most frequent first. */
 const SUGGESTIONS = 50

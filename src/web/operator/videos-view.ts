@@ -138,7 +138,12 @@ export function deletePage(visitor: Visitor, ids: readonly string[], loss: Loss)
       ? html`<p class="notice"><strong>${counted(loss.accounts, 'person')}</strong> would lose
 ${counted(loss.saves, 'save')} and ${counted(loss.pins, 'pin')}.</p>`
       : html`<p>Nobody has saved or pinned a frame of ${loss.videos === 1 ? 'it' : 'them'}.</p>`
-  return html`<section class="narrow card"><h1>Delete ${counted(loss.videos, 'video')}?</h1>
+  const [only] = loss.titles
+  const more = loss.videos - loss.titles.length
+  const items = [...loss.titles, ...(more > 0 ? [`${more} more`] : [])].map((item) => html`<li>${item}</li>`)
+  const what = loss.videos === 1 && only ? `“${only}”` : counted(loss.videos, 'video')
+  return html`<section class="narrow card"><h1>Delete ${what}?</h1>
+${loss.videos > 1 && html`<ul>${items}</ul>`}
 <p>${counted(loss.frames, 'frame')} with images and descriptions go with ${loss.videos === 1 ? 'it' : 'them'}. This
 cannot be undone; the source can be added again.</p>
 ${people}

@@ -1,0 +1,30 @@
+// A form that tells its error beside itself, so that what was typed stays.
+import { ask, on } from './core.js'
+
+on('submit', 'form[data-here]', async (event, form) => {
+  if (!(form instanceof HTMLFormElement)) return
+  event.preventDefault()
+  if (form.ariaBusy === 'true') return
+  form.ariaBusy = 'true'
+  try {
+    const body = new URLSearchParams()
+    for (const [name, value] of new FormData(form)) body.append(name, String(value))
+    const response = await ask(form.action, { method: 'POST', body, headers: { accept: 'text/html' } })
+    if (response.ok) return location.assign(response.url)
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+    tellIn(form, page.querySelector('main p')?.textContent ?? 'That did not work. Try again.')
+  } catch (error) {
+    tellIn(form, /** @type {Error} */ (error).message)
+  } finally {
+    form.ariaBusy = null
+  }
+})
+
+/** @param {HTMLFormElement} form @param {string} text */
+function tellIn(form, text) {
+  const told = form.querySelector('[role="alert"]') ?? document.createElement('p')
+  told.className = 'error'
+  told.setAttribute('role', 'alert')
+  told.textContent = text
+  form.append(told)
+}
