@@ -58,6 +58,16 @@ describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: 
     expect(await saved()).toEqual([frameIds[0]])
   })
 
+  test('two presses in a row leave what was pressed last', async () => {
+    await openWall()
+    await card(5).focus()
+    await page.keyboard.press('s')
+    await page.keyboard.press('s')
+    await page.getByText('removed from your saves').first().waitFor()
+    expect(await saved()).not.toContain(frameIds[5])
+    expect(await savedCards().count()).toBe(1)
+  })
+
   test('offline: a search says that the wall is the one of before, and Retry finds', async () => {
     await openWall()
     await page.context().setOffline(true)

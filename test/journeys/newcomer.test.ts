@@ -90,7 +90,7 @@ describe.skipIf(noChromium)(`a newcomer in a browser${noChromium ? ` (skipped: $
     await page.getByRole('button', { name: 'Sign in' }).click()
     await expect.poll(() => at(page)).toBe(second)
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByRole('button', { name: 'Saved' }).waitFor()
+    await page.locator('#toast').getByText('Saved.').waitFor()
     await page.goto(`${url}/saves`)
     await page.locator(`a[href="${second}"]`).first().waitFor()
 

@@ -3,7 +3,7 @@ import { invalid } from '../../errors.ts'
 import { POINTS, pointsForItems } from '../../http/rate-limit/budgets.ts'
 import { FIGURES, type Figure } from '../../library/analytics/figures.ts'
 import { dayParameter, readReport } from '../../views/analytics.ts'
-import { clip, quote } from '../present.ts'
+import { quote } from '../present.ts'
 import { defineTool, READS, type Tool } from '../tool.ts'
 import { limitArgument } from '../values.ts'
 import type { AccountToolDeps } from './collection.ts'
@@ -58,7 +58,9 @@ export function report(deps: AccountToolDeps): Tool {
 function lineOf({ key, title, author, image_url, ...row }: ReportRow, columns: readonly string[]): string {
   const counted = columns.flatMap((name) => (row[name] === null ? [] : `${name} ${row[name]}`)).join(', ')
   const named = title ? ` ${quote(title, 80)}${author ? ` by ${quote(author, 40)}` : ''}` : ''
-  return `${key === null ? '(none named)' : clip(key, 80)}${named}: ${counted}${image_url ? `\n${image_url}` : ''}`
+  // An id needs no quotation, the words of a search do.
+  const what = key !== null && !/^[\w-]+$/.test(key) ? quote(key, 80) : (key ?? '(none named)')
+  return `${what}${named}: ${counted}${image_url ? `\n${image_url}` : ''}`
 }
 
 type ReportRow = Awaited<ReturnType<typeof readReport>>['rows'][number]

@@ -45,6 +45,9 @@ function signIn() {
   })
 }
 
+/** Ends with the last change that was sent: a later one never overtakes it. @type {Promise<unknown>} */
+let turn = Promise.resolve()
+
 /** @param {readonly string[]} frame @param {boolean} [on] */
 export async function save(frame, on = true) {
   if (viewer === 'anyone') return signIn()
@@ -52,8 +55,12 @@ export async function save(frame, on = true) {
   // Shown at once, and taken back where the library refuses.
   const before = frame.filter((id) => cellOf(id)?.hasAttribute('data-saved'))
   for (const id of frame) mark(id, on)
+  // The undo of the change before is of no more use.
+  document.getElementById('toast')?.remove()
+  const sent = turn.then(() => send(on ? '/web/saves' : '/web/unsaves', { frame }))
+  turn = sent.catch(() => undefined)
   try {
-    const { undo } = await send(on ? '/web/saves' : '/web/unsaves', { frame })
+    const { undo } = await sent
     if (on) toast(`${what} saved.`, { undo: () => save(frame, false) })
     else toast(`${what} removed from your saves.`, undo ? { undo: () => putBack(frame, undo) } : {})
   } catch (error) {

@@ -177,7 +177,9 @@ export async function send(url, fields) {
   const given = fields instanceof FormData ? [...fields] : Object.entries(fields)
   for (const [name, value] of given) for (const one of [value].flat()) body.append(name, String(one))
   if (expired || !body.has('form')) body.set('form', (await whoAmI())?.form ?? '')
-  const response = await ask(url, { method: 'POST', body, headers: { accept: 'application/json' } })
+  // A change that is shown already is sent also when the person goes on at once. Browsers keep up to 64 kB alive.
+  const keepalive = String(body).length < 60_000
+  const response = await ask(url, { method: 'POST', body, keepalive, headers: { accept: 'application/json' } })
   const answer = await response.json().catch(() => ({}))
   if (response.ok) return answer
   const message = answer.message ?? 'That did not work. Try again.'
