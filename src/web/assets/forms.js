@@ -9,6 +9,10 @@ on('submit', 'form[data-here]', async (event, form) => {
   try {
     const body = new URLSearchParams()
     for (const [name, value] of new FormData(form)) body.append(name, String(value))
+    // The page may be older than the session: its own token is then of no more use.
+    const me = await (await ask('/web/me', { headers: { accept: 'application/json' } })).json()
+    if (!me) return tellIn(form, 'You are no longer signed in. Sign in beside this page, then send this again.')
+    body.set('form', me.form)
     const response = await ask(form.action, { method: 'POST', body, headers: { accept: 'text/html' } })
     if (response.ok) return location.assign(response.url)
     const page = new DOMParser().parseFromString(await response.text(), 'text/html')
