@@ -75,20 +75,20 @@ test('a long answer is compressed', async () => {
   }
 })
 
-test('exports and the list of all saves hold everything, and cost a point for 80 frames', async () => {
+test('exports and the list of all saves hold everything, and cost a point for 70 frames', async () => {
   const before = remaining((await api.call('/api/boards', { key })).headers)
   const board = await api.call(`/api/boards/${boardId}/export`, { key })
   expect(board.json.items.map((item: { frame_id: string }) => item.frame_id)).toEqual(frameIds)
   expect(board.json.board).toMatchObject({ id: boardId, item_count: PINS })
-  expect(remaining(board.headers)).toBe(before - 4)
+  expect(remaining(board.headers)).toBe(before - 5)
   const csv = await api.call(`/api/boards/${boardId}/export?format=csv`, { key })
   expect(csv.text.trimEnd().split('\r\n')).toHaveLength(PINS + 1)
   const saves = await api.call('/api/favourites', { key })
   expect(new Set(idsOf(saves.json.frames)).size).toBe(PINS)
-  expect(remaining(saves.headers)).toBe(before - 12)
+  expect(remaining(saves.headers)).toBe(before - 15)
   const file = await api.call('/api/favourites/export', { key })
   expect(file.json.items).toHaveLength(PINS)
-  expect(remaining(file.headers)).toBe(before - 16)
+  expect(remaining(file.headers)).toBe(before - 20)
 })
 
 test('pinning or unpinning many frames costs a point a frame, over HTTP and MCP', async () => {
