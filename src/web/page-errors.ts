@@ -48,10 +48,10 @@ export function pageErrors({
 <p><a class="button" href="/">To the wall</a></p>
 </section>`
     // Not where the database may be what failed, nor for a flood of refusals.
-    const viewer = UNREAD.has(problem.code) ? 'anyone' : await viewerOf(req).catch(() => 'anyone' as const)
+    const viewer = WITHOUT_VIEWER.has(problem.code) ? 'anyone' : await viewerOf(req).catch(() => 'anyone' as const)
     const page = layout(assets, { title, body, noIndex: true, viewer })
     await sendPage(res, { publicUrl, status: STATUS[problem.code], page })
   }
 }
 
-const UNREAD: ReadonlySet<string> = new Set(['internal', 'unavailable', 'rate_limited'])
+const WITHOUT_VIEWER: ReadonlySet<string> = new Set(['internal', 'unavailable', 'rate_limited'])

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
@@ -20,11 +21,20 @@ afterAll(() => visitor[Symbol.asyncDispose]())
 
 const PINS = 300
 
-test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by frames: %s', async (plan) => {
-  const email = `${plan}@example.org`
-  const { account } = await ensureAccount(api.db, { email, plan: 'pro' })
+/** A signed-in person with a key, and the points that the account has left after a write of its own. */
+async function openPayer(email: string, role: 'member' | 'operator' = 'member') {
+  const { account } = await ensureAccount(api.db, { email, plan: 'pro', role })
   const { cookie } = await visitor.signIn(email)
   const { key } = await createKey(api.db, { accountId: account.id, name: 'k' })
+  const left = async () => {
+    const { headers } = await api.call('/api/favourites/none', { method: 'DELETE', key })
+    return Number(/r=(\d+)/.exec(headers.get('ratelimit')!)![1])
+  }
+  return { account, cookie, key, left, token: formToken(cookie.split('=')[1]!) }
+}
+
+test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by frames: %s', async (plan) => {
+  const { account, cookie, key, left, token } = await openPayer(`${plan}@example.org`)
   const { frameIds } = await seedFrames(api.db, { count: PINS })
   const at = { accountId: account.id }
   const { id: boardId } = await createBoard(api.db, { ...at, name: 'b' })
@@ -33,11 +43,6 @@ test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by 
   await pinFrames(api.db, { ...at, boardId: other, frameIds: frameIds.slice(0, 200) })
   await setPlan(api.db, { accountId: account.id, plan })
 
-  const left = async () =>
-    Number(
-      /r=(\d+)/.exec((await api.call('/api/favourites/none', { method: 'DELETE', key })).headers.get('ratelimit')!)![1],
-    )
-  const token = formToken(cookie.split('=')[1]!)
   const post = (path: string, fields: [string, string][]) =>
     api.call(path, {
       ...form({}, { cookie, accept: 'application/json' }),
@@ -62,16 +67,8 @@ test.each(['pro', 'free'] as const)('A1, A4: unpin, delete and undo are paid by 
 })
 
 test('a page that asks before a deed costs a read of each video, the deed a write of each', async () => {
-  const email = 'asks@example.org'
-  const { account } = await ensureAccount(api.db, { email, plan: 'pro', role: 'operator' })
-  const { cookie } = await visitor.signIn(email)
-  const { key } = await createKey(api.db, { accountId: account.id, name: 'k' })
+  const { cookie, left, token } = await openPayer('asks@example.org', 'operator')
   const { videoId } = await seedFrames(api.db, { count: 1 })
-  const token = formToken(cookie.split('=')[1]!)
-  const left = async () =>
-    Number(
-      /r=(\d+)/.exec((await api.call('/api/favourites/none', { method: 'DELETE', key })).headers.get('ratelimit')!)![1],
-    )
   const price = async (more: [string, string][]) => {
     const before = await left()
     const fields: [string, string][] = [
@@ -89,6 +86,30 @@ test('a page that asks before a deed costs a read of each video, the deed a writ
   expect(await price([['sure', '1']])).toEqual([409, 10])
 })
 
+test('joining an upload costs a point a megabyte, a repeat of it a write', async () => {
+  const { cookie, left, token } = await openPayer('uploads@example.org', 'operator')
+  const post = (path: string, fields: Record<string, string> = {}) =>
+    api.call(path, {
+      ...form({}, { cookie, accept: 'application/json' }),
+      body: new URLSearchParams({ form: token, ...fields }).toString(),
+    })
+  const file = await readFile('samples/relay-launch.mp4')
+  const { json } = await post('/web/uploads', { filename: 'relay.mp4', bytes: String(file.length) })
+  const sent = await fetch(`${api.url}/web/uploads/${json.upload.id}/parts/0`, {
+    method: 'PUT',
+    headers: { cookie, 'x-form': token },
+    body: file,
+  })
+  expect(sent.status).toBe(200)
+  const price = async () => {
+    const before = await left()
+    const { status } = await post(`/web/uploads/${json.upload.id}/finish`)
+    return [status, before - (await left()) - 5]
+  }
+  expect(await price()).toEqual([200, 5 + Math.ceil(file.length / 1024 ** 2)])
+  expect(await price()).toEqual([200, 5])
+})
+
 test('A2: a format that does not exist is refused before anything is looked for, and costs a page', async () => {
   const { cookie } = await visitor.signIn('exports@example.org')
   const get = (path: string) => api.call(path, { headers: { cookie } })
@@ -99,12 +120,8 @@ test('A2: a format that does not exist is refused before anything is looked for,
 })
 
 test('a description shows on the page of a board and its share link, and outlives a new name and an undo', async () => {
-  const email = 'describes@example.org'
-  const { account } = await ensureAccount(api.db, { email, plan: 'pro' })
-  const { cookie } = await visitor.signIn(email)
-  const { key } = await createKey(api.db, { accountId: account.id, name: 'k' })
+  const { account, cookie, key, token } = await openPayer('describes@example.org')
   const { id } = await createBoard(api.db, { accountId: account.id, name: 'Plans' })
-  const token = formToken(cookie.split('=')[1]!)
   const post = (path: string, fields: Record<string, string>) =>
     api.call(path, {
       ...form({}, { cookie, accept: 'application/json' }),
@@ -126,18 +143,10 @@ test('a description shows on the page of a board and its share link, and outlive
 })
 
 test('a page costs what the same costs over HTTP, and a refusal costs the account nothing', async () => {
-  const email = 'payer@example.org'
-  const { account } = await ensureAccount(api.db, { email, plan: 'pro' })
-  const { cookie } = await visitor.signIn(email)
-  const { key } = await createKey(api.db, { accountId: account.id, name: 'k' })
+  const { account, cookie, key, left, token } = await openPayer('payer@example.org')
   const { frameIds } = await seedFrames(api.db, { count: PINS })
   const { id: boardId } = await createBoard(api.db, { accountId: account.id, name: 'b' })
   await pinFrames(api.db, { accountId: account.id, boardId, frameIds })
-  const token = formToken(cookie.split('=')[1]!)
-  const left = async () =>
-    Number(
-      /r=(\d+)/.exec((await api.call('/api/favourites/none', { method: 'DELETE', key })).headers.get('ratelimit')!)![1],
-    )
   const priceOf = async (send: () => Promise<{ status: number }>) => {
     const before = await left()
     const { status } = await send()

@@ -58,9 +58,7 @@ export function report(deps: AccountToolDeps): Tool {
 function lineOf({ key, title, author, image_url, ...row }: ReportRow, columns: readonly string[]): string {
   const counted = columns.flatMap((name) => (row[name] === null ? [] : `${name} ${row[name]}`)).join(', ')
   const named = title ? ` ${quote(title, 80)}${author ? ` by ${quote(author, 40)}` : ''}` : ''
-  // An id needs no quotation, the words of a search do.
-  const what = key !== null && !/^[\w-]+$/.test(key) ? quote(key, 80) : (key ?? '(none named)')
-  return `${what}${named}: ${counted}${image_url ? `\n${image_url}` : ''}`
+  return `${key === null ? '(none named)' : quote(key, 80)}${named}: ${counted}${image_url ? `\n${image_url}` : ''}`
 }
 
 type ReportRow = Awaited<ReturnType<typeof readReport>>['rows'][number]

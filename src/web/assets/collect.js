@@ -22,8 +22,19 @@ export async function markSaved(part) {
   for (const id of saved) mark(id, true)
 }
 
+/** Frames that the library holds as saved. The page may be ahead of it. @type {Set<string>} */
+const held = new Set()
 /** @param {string} id @param {boolean} on */
+const hold = (id, on) => (on ? held.add(id) : held.delete(id))
+
+/** Shows what the library holds. @param {string} id @param {boolean} on */
 export function mark(id, on) {
+  hold(id, on)
+  show(id, on)
+}
+
+/** @param {string} id @param {boolean} on */
+function show(id, on) {
   const cell = cellOf(id)
   cell?.toggleAttribute('data-saved', on)
   const button = cell?.querySelector('#card-tools button')
@@ -53,18 +64,18 @@ export async function save(frame, on = true) {
   if (viewer === 'anyone') return signIn()
   const what = frame.length === 1 ? 'Frame' : `${frame.length} frames`
   // Shown at once, and taken back where the library refuses.
-  const before = frame.filter((id) => cellOf(id)?.hasAttribute('data-saved'))
-  for (const id of frame) mark(id, on)
+  for (const id of frame) show(id, on)
   // The undo of the change before is of no more use.
   document.getElementById('toast')?.remove()
   const sent = turn.then(() => send(on ? '/web/saves' : '/web/unsaves', { frame }))
   turn = sent.catch(() => undefined)
   try {
     const { undo } = await sent
+    for (const id of frame) hold(id, on)
     if (on) toast(`${what} saved.`, { undo: () => save(frame, false) })
     else toast(`${what} removed from your saves.`, undo ? { undo: () => putBack(frame, undo) } : {})
   } catch (error) {
-    for (const id of frame) mark(id, before.includes(id))
+    for (const id of frame) show(id, held.has(id))
     tell(error, () => save(frame, on))
   }
 }
@@ -123,7 +134,7 @@ export async function pin(frame) {
       if (frame.every((id) => picked.has(id))) clearPicked()
       toast(`On “${name}”.`, {
         link: { href: `/boards/${board}`, label: 'To the board' },
-        ...(pinned.length > 0 ? { undo: () => send('/web/unpins', { board, frame: pinned }) } : {}),
+        ...(pinned.length > 0 ? { undo: () => send('/web/unpins', { board, frame: pinned }).catch(tell) } : {}),
       })
     } catch (error) {
       tell(error, () => pinTo(to, name))

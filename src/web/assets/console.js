@@ -1,5 +1,5 @@
 // The operator's list of videos: rows change in place, the order never does, and a selection acts without a new page.
-import { announce, byId, loadPage, on, send, stream, swap, toast } from './core.js'
+import { announce, byId, loadPage, on, send, stream, swap, tell, toast } from './core.js'
 
 const form = /** @type {HTMLFormElement} */ (byId('videos'))
 const boxes = () => [.../** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll('input[name="video"]'))]
@@ -36,7 +36,7 @@ document.addEventListener('submit', async (event) => {
     const what = act === 'retry' ? 'queued again' : 'cancelled'
     toast(`${done} ${what}.${refused.map((/** @type {{ reason: string }} */ one) => ` ${one.reason}`).join('')}`)
   } catch (error) {
-    toast(/** @type {Error} */ (error).message)
+    tell(error, () => button.click())
   }
 })
 

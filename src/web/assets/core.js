@@ -28,7 +28,16 @@ export const byId = (id) => document.getElementById(id)
  * @throws {Error} with what to tell the person
  */
 export async function loadPage(url, { signal } = {}) {
-  const response = await ask(url, { headers: { accept: 'text/html' }, ...(signal ? { signal } : {}) })
+  return readPage(await ask(url, { headers: { accept: 'text/html' }, ...(signal ? { signal } : {}) }))
+}
+
+/**
+ * A page of ours that has come.
+ * @param {Response} response
+ * @returns {Promise<Document>}
+ * @throws {Error} with what an error page tells
+ */
+export async function readPage(response) {
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')
   if (!response.ok) throw new Error(page.querySelector('main p')?.textContent ?? 'That did not work.')
   return page

@@ -1,5 +1,5 @@
 // A form that tells its error beside itself, so that what was typed stays.
-import { ask, on } from './core.js'
+import { ask, on, readPage } from './core.js'
 
 on('submit', 'form[data-here]', async (event, form) => {
   if (!(form instanceof HTMLFormElement)) return
@@ -15,8 +15,7 @@ on('submit', 'form[data-here]', async (event, form) => {
     body.set('form', me.form)
     const response = await ask(form.action, { method: 'POST', body, headers: { accept: 'text/html' } })
     if (response.ok) return location.assign(response.url)
-    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-    tellIn(form, page.querySelector('main p')?.textContent ?? 'That did not work. Try again.')
+    await readPage(response)
   } catch (error) {
     tellIn(form, /** @type {Error} */ (error).message)
   } finally {

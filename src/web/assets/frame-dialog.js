@@ -172,12 +172,15 @@ export function actOnFrames(saved) {
       form.action = on ? '/web/unsaves' : '/web/saves'
       button?.setAttribute('aria-pressed', String(on))
       if (button) button.textContent = on ? 'Saved' : 'Save'
-      saved?.(String(new FormData(form).get('frame')), on)
     }
+    const id = String(new FormData(form).get('frame'))
     // What was removed comes back where it was, with its time.
     const putBack = (/** @type {string} */ removal) =>
       send('/web/undo', { removal }).then(
-        () => show(true),
+        () => {
+          show(true)
+          saved?.(id, true)
+        },
         (error) => tell(error, () => void putBack(removal)),
       )
     const sent = send(form.action, new FormData(form))
@@ -193,6 +196,7 @@ export function actOnFrames(saved) {
     } finally {
       form.ariaBusy = null
     }
+    saved?.(id, !wasSaved)
     if (wasSaved) toast('Removed from your saves.', answer.undo ? { undo: () => putBack(answer.undo) } : {})
     else toast('Saved.', { undo: () => form.requestSubmit(), link: { href: '/saves', label: 'All saves' } })
   })

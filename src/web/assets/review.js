@@ -1,5 +1,5 @@
 // The review queue by keyboard: numbers choose, Enter accepts, u takes back. The next frame waits already.
-import { announce, byId, keys, loadPage, on, send, swap, toast } from './core.js'
+import { announce, byId, keys, loadPage, on, send, swap, tell } from './core.js'
 
 const review = () => byId('review')
 const form = () => /** @type {HTMLFormElement | null} */ (document.querySelector('form[data-review]'))
@@ -42,7 +42,7 @@ document.addEventListener('submit', async (event) => {
     const { to } = await send(sent.action, new FormData(sent))
     await show(to)
   } catch (error) {
-    toast(/** @type {Error} */ (error).message)
+    tell(error, () => sent.requestSubmit(event.submitter))
   }
 })
 

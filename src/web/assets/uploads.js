@@ -1,6 +1,6 @@
 // Sends files in parts. Each file is hashed first, so that a duplicate is told before a byte is sent. An interrupted
 // upload goes on where it stopped, also after a reload. Without this script the form sends one file at a time.
-import { byId, on, send, toast, whoAmI } from './core.js'
+import { byId, on, send, tell, whoAmI } from './core.js'
 
 const form = /** @type {HTMLFormElement} */ (byId('files'))
 const input = /** @type {HTMLInputElement} */ (byId('file'))
@@ -8,7 +8,7 @@ const list = /** @type {HTMLElement} */ (byId('uploads'))
 const MAX = Number(form.dataset.max)
 /** Parts of one file that travel at a time. */
 const LANES = 3
-const ATTEMPTS = 6
+const ATTEMPTS = 7
 
 /**
  * @typedef {{ id: string, part_bytes: number, parts: number, received: number[] }} Upload
@@ -117,7 +117,7 @@ async function upload(file, line) {
   try {
     await sendParts(file, given, line)
     line.say('is checked', 1)
-    const { video, created } = await send(`${place}/finish`, {})
+    const { video, created } = await patiently(line.signal, () => send(`${place}/finish`, {}))
     line.end(created ? 'queued' : 'in the library already', `/operator/videos/${video.id}`)
   } catch (error) {
     if (!line.signal.aborted) throw error
@@ -187,15 +187,31 @@ async function sendParts(file, { id, part_bytes, parts, received }, line) {
  * @param {AbortSignal} signal
  * @param {(bytes: number) => void} progress
  */
-async function sendPart(url, body, signal, progress) {
-  for (let attempt = 1; ; attempt++) {
-    const answer = await put(url, body, signal, progress)
-    if (answer.status >= 200 && answer.status < 300) return
-    if (signal.aborted) throw new Error('cancelled')
-    const passes = answer.status === 0 || answer.status === 429 || answer.status >= 500
-    if (!passes || attempt === ATTEMPTS)
-      throw new Error(answer.message ?? 'The connection is lost. Choose the file again.')
+function sendPart(url, body, signal, progress) {
+  return patiently(signal, async () => {
+    const { status, message } = await put(url, body, signal, progress)
+    if (status >= 200 && status < 300) return
     progress(0)
+    throw Object.assign(new Error(message ?? 'The connection is lost. Choose the file again.'), { status })
+  })
+}
+
+/**
+ * Tries again what may pass: a limit, an outage, a lost connection.
+ * @template T
+ * @param {AbortSignal} signal
+ * @param {() => Promise<T>} act
+ * @returns {Promise<T>}
+ */
+async function patiently(signal, act) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await act()
+    } catch (error) {
+      const { status = 0 } = /** @type {{ status?: number }} */ (error)
+      const passes = status === 0 || status === 429 || status >= 500
+      if (!passes || signal.aborted || attempt === ATTEMPTS) throw error
+    }
     await new Promise((resolve) => setTimeout(resolve, Math.min(30_000, 500 * 2 ** attempt)))
   }
 }
@@ -254,7 +270,7 @@ for (const { id, filename, received, parts } of unfinished.uploads) {
   forget.textContent = 'Forget'
   forget.setAttribute('aria-label', `Forget: ${filename}`)
   forget.addEventListener('click', async () => {
-    await send(`/web/uploads/${id}/cancel`, {}).catch((error) => toast(error.message))
+    await send(`/web/uploads/${id}/cancel`, {}).catch(tell)
     item.remove()
   })
   item.append(name, state, forget)

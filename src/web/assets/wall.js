@@ -70,7 +70,8 @@ async function show(url, entry, { keepPlace = false, at } = {}) {
   } catch (error) {
     if (signal.aborted) return
     byId('wall')?.removeAttribute('aria-busy')
-    tell(error, () => show(url, entry, { keepPlace, ...(at ? { at } : {}) }))
+    // Nobody asked for a look that the page takes by itself.
+    if (!keepPlace) tell(error, () => show(url, entry, at ? { at } : {}))
   }
 }
 
