@@ -18,7 +18,7 @@ export interface AppOptions {
   limits: LocalLimits
   /** Routers in the order in which they are tried. Each holds full paths. */
   routers: readonly Routes[]
-  /** Shows an unknown address to a browser. Absent: as to programs. */
+  /** Answers browsers at unknown addresses. Absent: they get JSON, as programs do. */
   pageErrors?: ErrorRequestHandler | undefined
 }
 

@@ -213,7 +213,7 @@ export function clip(text: string, max: number): string {
   return line
 }
 
-/** Text from videos, models and people, as a clipped quotation that nothing inside it can end. */
+/** Text from videos, models and people, clipped and in double quotes. Quotes inside become apostrophes. */
 export function quote(text: string, max: number): string {
   return `"${clip(text.replace(/["\u201c-\u201f\u00ab\u00bb\u2033\uff02]/g, "'"), max)}"`
 }

@@ -47,7 +47,7 @@ export function pageErrors({
 <p>${problem.message}</p>
 <p><a class="button" href="/">To the wall</a></p>
 </section>`
-    // Not where the database may be what failed, nor for a flood of refusals.
+    // No session is looked up where the database may have failed, nor for each refusal of a flood.
     const viewer = WITHOUT_VIEWER.has(problem.code) ? 'anyone' : await viewerOf(req).catch(() => 'anyone' as const)
     const page = layout(assets, { title, body, noIndex: true, viewer })
     await sendPage(res, { publicUrl, status: STATUS[problem.code], page })

@@ -97,7 +97,7 @@ describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: 
     await openWall()
     await page.context().setOffline(true)
     await page.locator('#q').fill('ui')
-    await page.getByText('You are offline. This page is as it was.').first().waitFor()
+    await page.getByText('You are offline. This page was not updated.').first().waitFor()
     expect(new URL(page.url()).search).toBe('')
     await page.context().setOffline(false)
     await page.getByRole('button', { name: 'Retry' }).click()

@@ -56,7 +56,7 @@ function signIn() {
   })
 }
 
-/** Ends with the last change that was sent: a later one never overtakes it. @type {Promise<unknown>} */
+/** Settles with the last change. Each change waits for it, so none overtakes another. @type {Promise<unknown>} */
 let turn = Promise.resolve()
 
 /** @param {readonly string[]} frame @param {boolean} [on] */
@@ -65,7 +65,7 @@ export async function save(frame, on = true) {
   const what = frame.length === 1 ? 'Frame' : `${frame.length} frames`
   // Shown at once, and taken back where the library refuses.
   for (const id of frame) show(id, on)
-  // The undo of the change before is of no more use.
+  // Undo of the earlier change no longer applies.
   document.getElementById('toast')?.remove()
   const sent = turn.then(() => send(on ? '/web/saves' : '/web/unsaves', { frame }))
   turn = sent.catch(() => undefined)

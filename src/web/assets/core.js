@@ -171,7 +171,7 @@ export function whoAmI() {
 }
 /** @type {Promise<Me | undefined> | undefined} */
 let me
-/** The session of this page has ended: the token in its forms is of no more use. */
+/** The page's session has ended, so the token in its forms is no longer valid. */
 let expired = false
 
 /**
@@ -213,7 +213,7 @@ export async function ask(url, options) {
   } catch (error) {
     if (options.signal?.aborted) throw error
     const why = navigator.onLine ? 'The library does not answer.' : 'You are offline.'
-    const what = options.method === 'POST' ? 'Not saved.' : 'This page is as it was.'
+    const what = options.method === 'POST' ? 'Not saved.' : 'This page was not updated.'
     throw Object.assign(new Error(`${why} ${what}`), { offline: true })
   }
 }

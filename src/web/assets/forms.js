@@ -1,4 +1,4 @@
-// A form that tells its error beside itself, so that what was typed stays.
+// Sends a form and shows a refusal inside it, so what was typed stays.
 import { ask, on, readPage } from './core.js'
 
 on('submit', 'form[data-here]', async (event, form) => {
@@ -9,9 +9,9 @@ on('submit', 'form[data-here]', async (event, form) => {
   try {
     const body = new URLSearchParams()
     for (const [name, value] of new FormData(form)) body.append(name, String(value))
-    // The page may be older than the session: its own token is then of no more use.
+    // After another sign-in the token in the page is no longer valid.
     const me = await (await ask('/web/me', { headers: { accept: 'application/json' } })).json()
-    if (!me) return tellIn(form, 'You are no longer signed in. Sign in beside this page, then send this again.')
+    if (!me) return tellIn(form, 'You are no longer signed in. Sign in in another tab, then send this form again.')
     body.set('form', me.form)
     const response = await ask(form.action, { method: 'POST', body, headers: { accept: 'text/html' } })
     if (response.ok) return location.assign(response.url)

@@ -70,7 +70,7 @@ async function show(url, entry, { keepPlace = false, at } = {}) {
   } catch (error) {
     if (signal.aborted) return
     byId('wall')?.removeAttribute('aria-busy')
-    // Nobody asked for a look that the page takes by itself.
+    // A background refresh fails silently.
     if (!keepPlace) tell(error, () => show(url, entry, at ? { at } : {}))
   }
 }

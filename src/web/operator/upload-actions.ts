@@ -73,7 +73,7 @@ export function addUploadActions(actions: Actions, deps: PageDeps): void {
 
   actions.action({ path: '/web/uploads/:id/finish', who }, async (asked) => {
     const { bytes, videoId } = await findUpload(db, whose(asked))
-    // Joining reads every byte once more. A repeat finds the video.
+    // Joining reads every byte again. A repeated finish only finds the video.
     if (videoId === null) await asked.charge(pointsForBytes(bytes))
     const { video, created } = await finishUpload(db, store, { ...whose(asked), maxBytes })
     return { json: { video: { id: video.id, title: video.title, status: video.status }, created }, to: '/operator' }
