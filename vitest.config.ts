@@ -46,7 +46,9 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'stores',
-          include: ['test/{accounts,backup,contract,db,events,library,mcp,projections,search,webhooks}/**/*.test.ts'],
+          include: [
+            'test/{accounts,backup,contract,db,events,library,mcp,oauth,projections,search,webhooks}/**/*.test.ts',
+          ],
           exclude: PROCESS,
           isolate: false,
           setupFiles: 'test/support/leftovers.setup.ts',

@@ -25,9 +25,10 @@ const MAY_IMPORT = {
   projections: ['base', 'db', 'events', 'media', 'video', 'search'],
   views: ['base', 'library', 'search', 'timeline'],
   http: ['base', 'db', 'library'],
+  oauth: ['base', 'db', 'outbound', 'library', 'http'],
   api: ['base', 'db', 'events', 'webhooks', 'video', 'library', 'media', 'search', 'views', 'http'],
   mcp: ['base', 'db', 'library', 'media', 'search', 'views', 'http'],
-  web: ['base', 'db', 'events', 'queue', 'outbound', 'library', 'media', 'search', 'views', 'http'],
+  web: ['base', 'db', 'events', 'queue', 'outbound', 'library', 'media', 'search', 'views', 'http', 'oauth'],
   workers: [
     'base',
     'db',
@@ -53,6 +54,7 @@ const MAY_IMPORT = {
     'search',
     'video',
     'http',
+    'oauth',
     'api',
     'mcp',
     'web',
@@ -71,6 +73,7 @@ const MAY_IMPORT = {
     'library',
     'web',
     'workers',
+    'oauth',
     'server',
   ],
 }

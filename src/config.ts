@@ -70,6 +70,8 @@ const Env = z.object({
     .string()
     .regex(/^smtps?:\/\//, 'must begin with smtp:// or smtps://')
     .optional(),
+  OAUTH: z.enum(['on', 'off']).optional(),
+  OAUTH_DCR: z.enum(['on', 'off']).default('on'),
   SIGNUP: z.enum(['on', 'off']).optional(),
   DEFAULT_PLAN: z.enum(PLANS).optional(),
   WEBHOOK_ALLOW_PRIVATE: z.enum(['0', '1']).default('0'),
@@ -149,6 +151,8 @@ export interface Config {
   vision: VisionConfig | undefined
   /** Who may read: everyone, or those with a key or a session. */
   reads: 'open' | 'members'
+  /** Apps sign people in to use the tool server. Undefined: off. */
+  oauth: { registration: boolean } | undefined
   smtpUrl: string | undefined
   /** The plan of new accounts. */
   defaultPlan: Plan
@@ -235,6 +239,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
           }
         : undefined,
     reads: e.READS,
+    oauth: oauthOf(e),
     smtpUrl: e.SMTP_URL,
     defaultPlan: e.DEFAULT_PLAN ?? 'pro',
     signup: signupOf(e),
@@ -265,6 +270,15 @@ function signupOf({ SIGNUP, DEFAULT_PLAN, NODE_ENV }: z.infer<typeof Env>): Plan
 }
 
 /** The worker's port follows the API's, because `npm start` runs both on one machine. */
+/** Apps send people to PUBLIC_URL, and tokens travel there: by https, or within one machine. */
+function oauthOf({ OAUTH, OAUTH_DCR, PUBLIC_URL = 'http://localhost' }: z.infer<typeof Env>): Config['oauth'] {
+  const { protocol, hostname, pathname } = new URL(PUBLIC_URL)
+  const isSafe = (protocol === 'https:' || /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(hostname)) && pathname === '/'
+  if (OAUTH === 'on' && !isSafe)
+    throw new ConfigError('OAUTH: set PUBLIC_URL to an https address without a path, or set OAUTH=off')
+  return isSafe && OAUTH !== 'off' ? { registration: OAUTH_DCR === 'on' } : undefined
+}
+
 function metricsOf(e: z.infer<typeof Env>): Config['metrics'] {
   const api = e.METRICS_PORT ?? 9464
   const worker = e.WORKER_METRICS_PORT ?? (api === 0 ? 0 : Math.min(api + 1, 65_535))

@@ -180,6 +180,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./keys.ts')).defineKeys,
   },
   {
+    name: 'apps',
+    description: 'register, list and remove apps that sign people in and cannot register themselves',
+    group: PEOPLE,
+    load: async () => (await import('./apps.ts')).defineApps,
+  },
+  {
     name: 'events',
     description: 'print, follow and export the event log, replay it, and try dead events again',
     group: PEOPLE,

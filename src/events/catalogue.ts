@@ -192,6 +192,21 @@ export const EVENTS = {
     effective_at: z.string().optional().describe('A rotated key is valid until then. Absent: it ended with the event.'),
     replaced_by: z.string().optional().describe('The id of the key that replaces it.'),
   }),
+  'grant.created': event('An account let an app act for it.', {
+    grant_id: field(z.string(), 'The grant, not a token.', 'Gm4tQz81vB'),
+    client: field(z.string(), 'The app, as it names itself.', 'Claude'),
+    host: field(z.string(), 'Where the app receives its codes.', 'claude.ai'),
+    scopes: field(z.array(z.string()), 'What it may do.', ['saves:read', 'saves:write']),
+  }),
+  'grant.revoked': event('The grant of an app ended, and its tokens with it.', {
+    grant_id: field(z.string(), 'The grant.', 'Gm4tQz81vB'),
+    client: field(z.string(), 'The app, as it names itself.', 'Claude'),
+    by: field(
+      z.enum(['owner', 'server']),
+      '`server`: the app asked for it, or a code or refresh token was used twice.',
+      'owner',
+    ),
+  }),
   'account.created': event('An account was created.', {
     role: field(z.string(), 'member or operator.', 'member'),
     plan: field(z.string(), 'free or pro.', 'free'),

@@ -44,6 +44,25 @@ export interface Authentication {
    * @throws AppError unauthenticated for any key that does not work, rate_limited after too many of them.
    */
   identify(req: Request, res: Response): Promise<Caller | undefined>
+  /** Opens the signed-in door. Without `tokens` only keys open it. */
+  openSignIn(tokens?: TokenAccess): SignIn
+}
+
+/** A door that nobody passes without a key or a token. */
+export interface SignIn {
+  /** @throws AppError unauthenticated, with the challenge on the answer; rate_limited after too many failures */
+  identify(req: Request, res: Response): Promise<Caller>
+  /** `WWW-Authenticate` of a refusal for want of these scopes. */
+  challenge(missing: readonly Scope[]): string
+}
+
+/** The access tokens of one resource. */
+interface TokenAccess {
+  /** Where a client reads how it gets a token (RFC 9728). */
+  metadataUrl: string
+  /** What a client asks for at first. */
+  scopes: readonly Scope[]
+  check(bearer: string | undefined): Promise<Caller | undefined>
 }
 
 const callers = new WeakMap<Request, Caller>()
@@ -104,7 +123,7 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
   })
 
   /** Failed checks are limited by address and by key. A valid key is never refused for the failures of others. */
-  async function failure(req: Request, res: Response, bearer: string | undefined): Promise<AppError> {
+  async function failure(req: Request, res: Response, bearer: string | undefined, told: string): Promise<AppError> {
     const subjects = [contextOf(req).address, prefixOf(bearer)].filter((subject) => subject !== undefined)
     const waitSec = Math.max(...(await Promise.all(subjects.map(limits.countFailure))))
     if (waitSec > 0)
@@ -115,15 +134,38 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
           retryAfterSec: waitSec,
         },
       )
-    res.set('WWW-Authenticate', challenge)
+    res.set('WWW-Authenticate', told)
     return new AppError('unauthenticated', 'This endpoint needs a valid key.')
   }
 
   async function check(req: Request, res: Response): Promise<Caller> {
     const bearer = bearerOf(req)
     const caller = await keys.check(bearer)
-    if (!caller) throw await failure(req, res, bearer)
+    if (!caller) throw await failure(req, res, bearer, challenge)
     return caller
+  }
+
+  function openSignIn(tokens?: TokenAccess): SignIn {
+    const where = tokens ? `, resource_metadata="${tokens.metadataUrl}"` : ''
+    const asked = tokens ? `, scope="${tokens.scopes.join(' ')}"` : ''
+    const anonymous = `Bearer realm="frame-library"${where}${asked}`
+    const invalid = `Bearer realm="frame-library", error="invalid_token", error_description="${help}"${where}${asked}`
+    return {
+      challenge: (missing) =>
+        `Bearer realm="frame-library", error="insufficient_scope", scope="${missing.join(' ')}"${where}`,
+      async identify(req, res) {
+        res.set('Cache-Control', 'no-store')
+        if (req.headers.authorization === undefined) {
+          // A client learns here where it signs in. That is no failed check.
+          res.set('WWW-Authenticate', anonymous)
+          throw new AppError('unauthenticated', `Sign in first, or use the open tools at ${publicUrl}/api/mcp.`)
+        }
+        const bearer = bearerOf(req)
+        const caller = (await keys.check(bearer)) ?? (await tokens?.check(bearer))
+        if (!caller) throw await failure(req, res, bearer, invalid)
+        return caller
+      },
+    }
   }
 
   return {
@@ -139,6 +181,7 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
         next()
       }
     },
+    openSignIn,
     identify: async (req, res) => (req.headers.authorization === undefined ? undefined : check(req, res)),
   }
 }

@@ -15,7 +15,7 @@ import {
   RpcError,
   resultReply,
 } from './replies.ts'
-import { CallerGone, createToolCalls, type ToolCallContext, type ToolCallOptions } from './tool-call.ts'
+import { CallerGone, createToolCalls, ScopeMissing, type ToolCallContext, type ToolCallOptions } from './tool-call.ts'
 import { createToolLists } from './tool-list.ts'
 
 /** The Model Context Protocol over JSON text, without HTTP. */
@@ -47,7 +47,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     if (call.method === 'tools/call') return calls.run(call, context, era)
     if (call.method === 'tools/list') {
       requireFirstPage(call)
-      return toolList(context.caller, era)
+      return toolList(context, era)
     }
     const method = era.methods.get(call.method)
     if (method) return JSON.stringify(method(call.params))
@@ -60,6 +60,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       return resultReply(call.id, await resultOf(call, context, era))
     } catch (error) {
       if (error instanceof RpcError) return errorReply(call.id, error)
+      if (error instanceof ScopeMissing) {
+        const headers = { 'WWW-Authenticate': error.challenge }
+        return { ...resultReply(call.id, error.result), status: 403, headers }
+      }
       if (!(error instanceof CallerGone))
         logger.error({ method: call.method.slice(0, 128), err: error }, 'MCP request failed')
       return errorReply(call.id, new RpcError(INTERNAL_ERROR, 'Internal error'))

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import express, { type Request, type Response } from 'express'
 import { AppError } from '../errors.ts'
-import { type Authentication, payerOf } from '../http/authenticate.ts'
+import { type Authentication, payerOf, type SignIn } from '../http/authenticate.ts'
 import { contextOf } from '../http/edge.ts'
 import { toAppError } from '../http/problem.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
@@ -28,21 +28,26 @@ export interface McpRouteOptions {
   dispatch: Dispatch
   publicUrl: string
   authentication: Pick<Authentication, 'identify'>
+  /** Absent: there is no signed-in door. */
+  signIn?: SignIn | undefined
   /** The one budget that HTTP uses too. */
   limits: RateLimits
   takeTurn: TakeTurn
 }
 
 /**
- * `POST /api/mcp` (docs/interface.md §4.4): what HTTP adds before and after the protocol. Every answer is JSON; only
- * 202 and a preflight have no body.
+ * `POST /api/mcp` (docs/interface.md §4.4), open to everyone, and `POST /mcp`, for a key or a token only: what HTTP
+ * adds before and after the protocol. Every answer is JSON; only 202 and a preflight have no body.
  */
-export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTurn }: McpRouteOptions): Routes {
-  function contextFor(req: Request, res: Response, caller: Caller | undefined): CallContext {
+export function mcpRouter(options: McpRouteOptions): Routes {
+  const { dispatch, publicUrl, authentication, limits, takeTurn, signIn } = options
+
+  function contextFor(req: Request, res: Response, { caller, door }: Identified): CallContext {
     const payer = caller ? payerOf(caller) : ({ budget: 'anonymous', subject: contextOf(req).address } as const)
     let gone: AbortSignal | undefined
     return {
       caller,
+      signIn: door,
       signal() {
         gone ??= whenGone(res)
         return gone
@@ -54,9 +59,13 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTur
   }
 
   /** An invalid key gets the HTTP API's 401. When keys cannot be checked, the answer is a JSON-RPC error. */
-  async function identify(req: Request, res: Response): Promise<Identified> {
+  async function identify(req: Request, res: Response, door: SignIn | undefined): Promise<Identified> {
+    // A caller without a key is identified at once.
+    if (!door && req.headers.authorization === undefined) return ANYONE
     try {
-      return { caller: await authentication.identify(req, res) }
+      return door
+        ? { caller: await door.identify(req, res), door }
+        : { caller: await authentication.identify(req, res) }
     } catch (error) {
       const refusal = toAppError(error)
       if (refusal.code !== 'rate_limited' && refusal.code !== 'unavailable') throw error
@@ -64,9 +73,8 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTur
     }
   }
 
-  async function answer(req: Request, res: Response): Promise<void> {
-    // A caller without a key is identified at once.
-    const { caller, refusal } = req.headers.authorization === undefined ? ANYONE : await identify(req, res)
+  const answerAt = (door?: SignIn) => async (req: Request, res: Response) => {
+    const identified = await identify(req, res, door)
     if (!isJson(req)) return refuse(limits, req, res, WRONG_TYPE)
     let body: string
     try {
@@ -76,19 +84,25 @@ export function mcpRouter({ dispatch, publicUrl, authentication, limits, takeTur
       req.resume()
       return refuse(limits, req, res, bodyFault(error))
     }
+    const { refusal } = identified
     if (refusal) return refuse(limits, req, res, budgetReply(idOf(body), refusal))
-    sendReply(res, await dispatch(body, req.headers, contextFor(req, res, caller)))
+    sendReply(res, await dispatch(body, req.headers, contextFor(req, res, identified)))
   }
 
   const router = openRoutes()
   router.all('/api/mcp', originGuard(publicUrl, limits), postOnly)
-  router.post('/api/mcp', answer)
+  router.post('/api/mcp', answerAt())
+  if (signIn) {
+    router.all('/mcp', originGuard(publicUrl, limits), postOnly)
+    router.post('/mcp', answerAt(signIn))
+  }
   return router
 }
 
 interface Identified {
   caller?: Caller | undefined
   refusal?: AppError
+  door?: SignIn
 }
 const ANYONE: Identified = {}
 

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import { refusalOf } from '../http/authenticate.ts'
+import { refusalOf, type SignIn } from '../http/authenticate.ts'
 import { toAppError } from '../http/problem.ts'
 import { openVersionedCache, type ReadModelVersion } from '../http/versioned-cache.ts'
 import type { Caller } from '../library/accounts/keys.ts'
@@ -14,6 +14,8 @@ import type { Tool, ToolAnswer, ToolContext } from './tool.ts'
 
 export interface ToolCallContext extends Pick<ToolContext, 'caller'> {
   chargeMore: ToolContext['charge']
+  /** Set at the signed-in door, which asks for a scope that is missing. */
+  signIn?: SignIn | undefined
   /** Asked for where there is work to abort. */
   signal(): AbortSignal
   /** Runs a tool in the turn of the caller's address. */
@@ -31,7 +33,10 @@ export interface ToolCallOptions extends ResultCacheOptions {
 export interface ToolCalls {
   /** The rate-limit points of a call; 1 for anything but a call of a known tool. */
   pointsOf(call: RpcCall): number
-  /** Refusals are results that a model can act on. @throws RpcError for a call that names no tool, CallerGone */
+  /**
+   * Refusals are results that a model can act on.
+   * @throws RpcError for a call that names no tool, ScopeMissing at the signed-in door, CallerGone
+   */
   run(call: RpcCall, context: ToolCallContext, era: Era): Promise<string | Buffer>
 }
 
@@ -89,7 +94,9 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       if (!isFields(args)) throw new RpcError(INVALID_PARAMS, 'params.arguments must be an object')
       const refused = refusalOfTool(tool, context.caller)
       if (refused) {
-        const text = `${tool.name} was not run. ${refused.message} ${keyHelp(keysUrl, tool)}`
+        const help = context.signIn ? '' : ` ${keyHelp(keysUrl, tool)}`
+        const text = `${tool.name} was not run. ${refused.message}${help}`
+        if (context.signIn && refused.code === 'forbidden') throw scopeMissing(tool, text, context.signIn, era)
         return failure(era, text, refused.code)
       }
       try {
@@ -133,6 +140,27 @@ function keyHelp(keysUrl: string, tool: Tool): string {
   return `Create a key${scope} at ${keysUrl} and send it as "Authorization: Bearer <key>".`
 }
 
+/**
+ * A token that lacks the scope of a tool. Hosts differ in what makes them ask their person for more: a status of 403
+ * with a challenge (RFC 6750), or a result that holds the challenge. The answer is both.
+ */
+export class ScopeMissing extends Error {
+  readonly result: string
+  readonly challenge: string
+
+  constructor(result: string, challenge: string) {
+    super('a scope is missing')
+    this.result = result
+    this.challenge = challenge
+  }
+}
+
+function scopeMissing(tool: Tool, text: string, signIn: SignIn, era: Era): ScopeMissing {
+  const challenge = signIn.challenge(tool.scope === null || tool.scope === 'any' ? [] : [tool.scope])
+  const meta = { code: 'forbidden', 'mcp/www_authenticate': [challenge] }
+  return new ScopeMissing(failure(era, text, meta), challenge)
+}
+
 function toResult({ text, links = [], images = [], structured }: Partial<ToolAnswer>): object {
   const content = [
     { type: 'text', text },
@@ -142,8 +170,9 @@ function toResult({ text, links = [], images = [], structured }: Partial<ToolAns
   return { content, structuredContent: structured }
 }
 
-function failure(era: Era, text: string, code: string): string {
-  return JSON.stringify(era.wrap({ content: [{ type: 'text', text }], isError: true }, { code }))
+function failure(era: Era, text: string, code: string | Fields): string {
+  const meta = typeof code === 'string' ? { code } : code
+  return JSON.stringify(era.wrap({ content: [{ type: 'text', text }], isError: true }, meta))
 }
 
 function sentencesOf(error: AppError): string {

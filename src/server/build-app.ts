@@ -7,7 +7,7 @@ import { type Config, VERSION } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import type { LogTail } from '../events/tail.ts'
 import { createApp } from '../http/app.ts'
-import { createAuthentication, guardStreams } from '../http/authenticate.ts'
+import { type Authentication, createAuthentication, guardStreams } from '../http/authenticate.ts'
 import { openCachedReads } from '../http/cached-reads.ts'
 import { endpointRouter } from '../http/endpoint-router.ts'
 import type { EventStreamLimits, EventStreams } from '../http/event-stream.ts'
@@ -17,6 +17,9 @@ import { openLongAnswers } from '../http/response-body.ts'
 import type { Routes } from '../http/routes.ts'
 import { openTurns } from '../http/search-concurrency.ts'
 import { openReadModelVersion, openVersionedCache } from '../http/versioned-cache.ts'
+import { recordGrantUse } from '../library/accounts/grants.ts'
+import { openTokenChecks } from '../library/accounts/key-checks.ts'
+import { MEMBER_SCOPES } from '../library/accounts/keys.ts'
 import { type FilmReads, loadGrammar, loadShelf } from '../library/films/films.ts'
 import { openSearchCounts } from '../library/search-counts.ts'
 import { fetchability } from '../library/videos/submit.ts'
@@ -27,6 +30,9 @@ import type { Tool } from '../mcp/tool.ts'
 import { imageKeyOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
+import { protectedResource } from '../oauth/routes.ts'
+import { openAuthorizationServer } from '../oauth/server.ts'
+import type { Wire } from '../outbound/checked-connection.ts'
 import type { Mailer } from '../outbound/mailer.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
 import { openLibrarySearch } from '../search/open-search.ts'
@@ -69,6 +75,8 @@ export interface AppOverrides {
   readCacheBytes?: number
   /** How often counts of searches are written. */
   countsEveryMs?: number
+  /** Connects to the documents of apps. */
+  wire?: Wire
   /** Numbers and times of event streams. */
   streams?: EventStreamLimits
 }
@@ -96,10 +104,12 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   const searchOf = (asker: Asker) => watchSearches(search, (asked) => counts.note(asker, asked))
   const cache = openCachedReads(readModel, { takeTurn, limits, maxBytes: overrides.readCacheBytes })
   const authentication = createAuthentication({ db, limits, logger, publicUrl })
+  const { oauth, signIn } = openSignedInDoor({ deps, authentication, limits, overrides })
   const longAnswers = openLongAnswers()
   const addresses = { resolve: findSource, fetchable: fetchability({ ytdlp: config.ytdlpPath !== undefined }) }
   const pages = openPages({
     longAnswers,
+    oauth,
     store,
     maxUploadBytes: config.maxUploadBytes,
     addresses,
@@ -154,8 +164,9 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     ...(signer ? [membersOnly({ db, authentication, publicUrl, signer })] : []),
     // The library comes first, because finding the route is most of the cost of a warm read. The tools come next.
     endpointRouter(LIBRARY_ENDPOINTS, apiDeps, routerTools),
-    mcpRouter({ dispatch, publicUrl, authentication, limits, takeTurn }),
+    mcpRouter({ dispatch, publicUrl, authentication, signIn, limits, takeTurn }),
     endpointRouter(OTHER_ENDPOINTS, apiDeps, routerTools),
+    ...(oauth ? [oauth.routes] : []),
     ...pages.routers,
     docsPageRouter({ ...pages, documents, limits, publicUrl }),
   ]
@@ -180,6 +191,28 @@ function openLibrary({ config, db, logger }: AppDeps, overrides: AppOverrides) {
     shelf: async () => (await kept.getOrLoad('films', () => loadShelf(db))).value,
   }
   return { search, signer, films, takeTurn: openTurns(), readModel, kept }
+}
+
+/** The tool server's signed-in door, and the server that issues its tokens where sign-in by apps is on. */
+function openSignedInDoor({
+  deps: { config, db, logger },
+  authentication,
+  limits,
+  overrides,
+}: {
+  deps: AppDeps
+  authentication: Authentication
+  limits: RateLimits
+  overrides: AppOverrides
+}) {
+  if (!config.oauth) return { signIn: authentication.openSignIn() }
+  const { publicUrl } = config
+  const { resource, metadataUrl } = protectedResource(publicUrl)
+  const { check } = openTokenChecks(db, resource, (grant) => {
+    recordGrantUse(db, grant).catch((error: unknown) => logger.warn({ err: error }, 'last use of an app not recorded'))
+  })
+  const oauth = openAuthorizationServer({ db, publicUrl, limits, ...config.oauth, wire: overrides.wire })
+  return { oauth, signIn: authentication.openSignIn({ metadataUrl, scopes: MEMBER_SCOPES, check }) }
 }
 
 function namesOf(tools: readonly Tool[]): { open: string[]; account: string[] } {

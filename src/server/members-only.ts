@@ -102,9 +102,17 @@ function signPictures(value: unknown, sign: (path: string) => string): unknown {
   return Object.fromEntries(fields)
 }
 
-/** What answers without a key or a session: signs of life, the sign-in with its files, and shared boards. */
-const OPEN =
-  /^\/(?:livez|readyz|robots\.txt|web\/me|(?:web\/)?sign-in|(?:assets|(?:web\/)?sign-in|(?:api\/)?shared)\/.*)$/
+/**
+ * What answers without a key or a session: signs of life, the sign-in with its files, that of apps, the tool server's
+ * signed-in door, which asks for itself, and shared boards.
+ */
+const OPEN = new RegExp(
+  `^/(?:${[
+    'livez|readyz|robots\\.txt|web/me|(?:web/)?sign-in|mcp',
+    '(?:assets|(?:web/)?sign-in|(?:api/)?shared)/.*',
+    'oauth/(?!consent/).*|\\.well-known/(?:oauth|openid)-.*',
+  ].join('|')})$`,
+)
 
 /** Precedes every route. */
 export function membersOnly({

@@ -82,7 +82,7 @@ interface UploadOptions extends Priced<Request> {
 /** What an action ends with: JSON for scripts and a path for everyone else, or a page. */
 export type Done = { json: object; to: string } | { page: PersonPage; status?: number }
 
-export type PersonPage = Omit<Page, 'account' | 'formToken' | 'viewer' | 'noIndex'>
+export type PersonPage = Omit<Page, 'account' | 'formToken' | 'viewer' | 'noIndex'> & { formTo?: string }
 
 /** Many frame ids: larger than the forms of accounts and keys. */
 const actionBody = express.urlencoded({ extended: false, limit: '256kb', parameterLimit: 2_000 })
@@ -120,7 +120,8 @@ function openActions({ db, assets, limits, publicUrl }: ActionDeps, router: Rout
 
   function show(res: Response, visitor: Visitor, page: PersonPage, status = 200): void {
     const { account, form } = visitor
-    sendPage(res, { publicUrl, status, page: layout(assets, { ...page, account, formToken: form, noIndex: true }) })
+    const shown = layout(assets, { ...page, account, formToken: form, noIndex: true })
+    sendPage(res, { publicUrl, status, page: shown, formTo: page.formTo })
   }
 
   return {

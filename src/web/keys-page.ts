@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts'
 import { payerOf } from '../http/authenticate.ts'
 import type { Routes } from '../http/routes.ts'
 import { markAccountDeleted } from '../library/accounts/accounts.ts'
+import { listGrants, revokeGrant } from '../library/accounts/grants.ts'
 import { createKey, listDeadKeys, listKeys, listLiveKeys, revokeKey, rotateKey } from '../library/accounts/keys.ts'
 import type { Parameters } from '../parameters.ts'
 import { type Actions, actionRouter, field, type PersonPage } from './actions.ts'
@@ -19,6 +20,11 @@ const parameters = {
   ended: { schema: z.string().max(64), description: 'The last ended key of the page before.' },
 } as const satisfies Parameters
 
+const DONE: Readonly<Record<string, string>> = {
+  revoked: 'The key is revoked. Its next request will be refused.',
+  disconnected: 'The app is disconnected. Its next request will be refused.',
+}
+
 /** `/keys`: create, see, rotate and revoke API keys. */
 export function keysPageRouter(deps: PageDeps): Routes {
   return actionRouter(deps, addKeyPages, addAccountEnd)
@@ -28,7 +34,7 @@ function addKeyPages(actions: Actions, deps: PageDeps): void {
   const { db } = deps
   const who = 'person'
   actions.page('/keys', who, { parameters }, async ({ visitor, query }) => {
-    const notice = query.done === 'revoked' ? 'The key is revoked. Its next request will be refused.' : undefined
+    const notice = query.done === undefined ? undefined : DONE[query.done]
     return showKeys(deps, { visitor, notice, ended: query.ended })
   })
 
@@ -48,6 +54,11 @@ function addKeyPages(actions: Actions, deps: PageDeps): void {
   actions.action({ path: '/web/keys/:id/revoke', who }, async ({ visitor, param }) => {
     await revokeKey(db, { accountId: visitor.account.id, keyId: param('id') })
     return { json: { ok: true }, to: '/keys?done=revoked' }
+  })
+
+  actions.action({ path: '/web/apps/:id/revoke', who }, async ({ visitor, param }) => {
+    await revokeGrant(db, { id: param('id'), accountId: visitor.account.id, by: 'owner' })
+    return { json: { ok: true }, to: '/keys?done=disconnected' }
   })
 }
 
@@ -84,9 +95,10 @@ async function showKeys({ db, limits, publicUrl }: PageDeps, view: KeysView): Pr
   const { account } = view.visitor
   const live = await listLiveKeys(db, account.id)
   const dead = await listDeadKeys(db, account.id, { after: view.ended })
+  const grants = await listGrants(db, account.id)
   const { budget, subject } = payerOf(view.visitor)
   const usage = await limits.peek(budget, subject)
-  const body = keysPage({ ...view, live, dead, usage, publicUrl, pointsOf: limits.pointsOf })
+  const body = keysPage({ ...view, live, dead, grants, usage, publicUrl, pointsOf: limits.pointsOf })
   return { title: 'API keys', current: 'keys', modules: ['keys.js'], body }
 }
 

@@ -1,5 +1,6 @@
 import { POINTS, type Usage } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
+import type { Grant } from '../library/accounts/grants.ts'
 import {
   DEAD_KEY_DAYS,
   isLive,
@@ -14,7 +15,7 @@ import type { Visitor } from './guard.ts'
 import { type Html, html } from './html.ts'
 import { EXPIRIES, type GivenKey, GRACES } from './key-forms.ts'
 
-const SCOPE_TEXT: Record<Scope, string> = {
+export const SCOPE_TEXT: Record<Scope, string> = {
   'saves:read': 'see your saved frames',
   'saves:write': 'save and unsave frames',
   'boards:read': 'see your boards',
@@ -54,6 +55,8 @@ interface KeysData extends KeysView {
   live: KeyRecord[]
   /** A page of the keys that have ended. */
   dead: { keys: KeyRecord[]; next: string | null }
+  /** Apps that act for the account, the newest first. */
+  grants: Grant[]
   /** What the account has left of this minute's points. */
   usage: Usage
   publicUrl: string
@@ -70,6 +73,7 @@ ${made && madeSection(made, publicUrl)}
 ${visitor.account.plan === 'free' && FREE_PLAN}
 ${yourKeys(data)}
 ${createSection(data)}
+${data.grants.length > 0 && connectedApps(data)}
 ${limitsSection(data)}
 ${accountSection(data)}`
 }
@@ -118,6 +122,33 @@ function yourKeys({ live, dead, ended, visitor, made }: KeysData): Html {
   ${live.length === 0 ? html`<p class="empty">${none}</p>` : html`<ul class="keys">${cards}</ul>`}
   ${hasDead && deadKeys(dead, { visitor, isPaged })}
 </section>`
+}
+
+function connectedApps({ grants, visitor }: KeysData): Html {
+  return html`<section aria-labelledby="apps-heading" id="apps">
+  <h2 id="apps-heading">Connected apps</h2>
+  <ul class="keys">${grants.map((grant) => appCard(grant, visitor))}</ul>
+</section>`
+}
+
+function appCard({ id, clientName, returnsTo, scopes, createdAt, lastUsedAt }: Grant, { form }: Visitor): Html {
+  return html`<li class="card key" aria-labelledby="app-${id}">
+  <div class="key-head"><h3 id="app-${id}">${clientName}</h3></div>
+  <p class="mono">${returnsTo}</p>
+  <p class="chips">${scopes.map((scope) => html`<span class="chip">${scope}</span> `)}</p>
+  <dl>
+    <div><dt>Connected</dt><dd>${time(createdAt)}</dd></div>
+    <div><dt>Last used</dt><dd>${lastUsedAt ? time(lastUsedAt) : 'never'}</dd></div>
+  </dl>
+  <div class="actions"><details>
+    <summary class="danger-text">Disconnect<span class="visually-hidden"> ${clientName}</span></summary>
+    <form method="post" action="/web/apps/${id}/revoke">
+      <input type="hidden" name="form" value="${form}">
+      <p class="consequence">The app is refused from its next request. It can ask you again.</p>
+      <button class="danger">Disconnect now</button>
+    </form>
+  </details></div>
+</li>`
 }
 
 function deadKeys(

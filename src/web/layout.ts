@@ -135,9 +135,16 @@ function accountCorner(page: Page): Html {
  */
 export function sendPage(
   res: Response,
-  options: { publicUrl: string; status?: number; page: string | CompressibleBody; viewer?: Viewer },
+  options: {
+    publicUrl: string
+    status?: number
+    page: string | CompressibleBody
+    viewer?: Viewer
+    /** Where the redirects after a form of this page lead, besides our own addresses. */
+    formTo?: string | undefined
+  },
 ): void | Promise<void> {
-  const { publicUrl, status = 200, page, viewer } = options
+  const { publicUrl, status = 200, page, viewer, formTo } = options
   res.set({
     'Content-Security-Policy': [
       "default-src 'none'",
@@ -145,7 +152,7 @@ export function sendPage(
       "style-src 'self'",
       `img-src 'self' data: ${new URL(publicUrl).origin}`,
       "connect-src 'self'",
-      "form-action 'self'",
+      `form-action 'self'${formTo === undefined ? '' : ` ${formTo}`}`,
       "base-uri 'none'",
       "frame-ancestors 'none'",
     ].join('; '),

@@ -10,6 +10,7 @@ import type { FilmReads } from '../library/films/films.ts'
 import type { AddressRules } from '../library/videos/addresses.ts'
 import type { Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
+import type { AuthorizationServer } from '../oauth/server.ts'
 import type { Mailer } from '../outbound/mailer.ts'
 import type { JobCounts } from '../queue/job-counts.ts'
 import type { LibrarySearch } from '../search/library-search.ts'
@@ -44,6 +45,8 @@ export interface PageDeps {
   mailer: Mailer | undefined
   /** Prints the link in development without a mail server. Never set in production. */
   printLink: ((line: string) => void) | undefined
+  /** Absent: apps sign nobody in. */
+  oauth: AuthorizationServer | undefined
   store: MediaStore
   maxUploadBytes: number
   addresses: AddressRules

@@ -3,6 +3,7 @@ import type { Routes } from '../http/routes.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
 import { type Assets, loadAssets } from './assets.ts'
 import { collectionRouter } from './collections/collection-pages.ts'
+import { consentRouter } from './consent.ts'
 import { crawlersRouter } from './crawlers.ts'
 import { entityRouter } from './entity-routes.ts'
 import { frameRouter } from './frame-routes.ts'
@@ -58,6 +59,7 @@ export function openPages(deps: PagesDeps): Pages {
       entityRouter(shared),
       suggestRouter(shared),
       signInRouter(shared),
+      ...(deps.oauth ? [consentRouter({ ...shared, oauth: deps.oauth })] : []),
       collectionRouter(shared),
       operatorRouter(shared),
       keysPageRouter(shared),

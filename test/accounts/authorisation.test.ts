@@ -25,6 +25,8 @@ type Access =
   | 'session'
   /** A form that signs in, or works without a session. */
   | 'form'
+  /** A key or an app's token; without one a challenge. */
+  | 'signed in'
   | Scope
 
 /**
@@ -58,6 +60,16 @@ const PAGES: Record<string, Access> = {
   'POST /web/sign-in/confirm': 'form',
   'POST /web/sign-out': 'session',
   'POST /web/sign-out-everywhere': 'session',
+  'POST /mcp': 'signed in',
+  'GET /.well-known/oauth-protected-resource/mcp': 'open',
+  'GET /.well-known/oauth-authorization-server': 'open',
+  'GET /.well-known/openid-configuration': 'open',
+  'GET /oauth/keys': 'open',
+  'GET /oauth/authorize': 'open',
+  'GET /oauth/authorize/:uid': 'open',
+  'POST /oauth/token': 'form',
+  'POST /oauth/revoke': 'form',
+  'POST /oauth/register': 'form',
 }
 
 const routeOf = ({ method, path }: Operation) => `${method.toUpperCase()} ${path}`
@@ -98,7 +110,7 @@ const isScope = (access: Access): access is Scope => (SCOPES as readonly string[
 
 let service: Service
 beforeAll(async () => {
-  service = await openService({ worker: false })
+  service = await openService({ worker: false, env: { PUBLIC_URL: 'http://127.0.0.1' } })
 })
 afterAll(() => service[Symbol.asyncDispose]())
 
@@ -296,6 +308,14 @@ test('a key that comes along to the tool server must work', async () => {
   const bad = await send('POST /api/mcp', { body, key: 'bad' })
   expect(bad.status).toBe(401)
   expect(bad.text).toContain('unauthenticated')
+})
+
+test('the tool server’s signed-in door asks for a key that works', async () => {
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+  const statuses = [undefined, 'bad', service.operatorKey].map(
+    async (key) => (await send('POST /mcp', { body, key })).status,
+  )
+  expect(await Promise.all(statuses)).toEqual([401, 401, 200])
 })
 
 test('pages of a person lead to the sign-in, with no session, a made-up one, and with an API key', async () => {

@@ -2,6 +2,7 @@ import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransaction } from '../../db/client.ts'
 import { accounts, apiKeys, idempotencyKeys, type Role, sessions, signInLinks } from '../../db/schema/accounts.ts'
 import { removals } from '../../db/schema/collections.ts'
+import { grants } from '../../db/schema/oauth.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { Plan } from '../../vocabulary.ts'
@@ -10,6 +11,7 @@ import { REMOVAL_HOURS } from '../collections/removals.ts'
 import { deleteSomeSaves } from '../collections/saves.ts'
 import { isId, randomId } from '../ids.ts'
 import { deleteDeadKeys } from './keys.ts'
+import { deleteExpiredRecords } from './oauth-records.ts'
 
 type AccountRow = typeof accounts.$inferSelect
 /** Every account whose deletion has not begun has an address. */
@@ -130,6 +132,7 @@ export async function markAccountDeleted(db: Db, accountId: string): Promise<voi
       .where(and(eq(accounts.id, accountId), isNotNull(accounts.email)))
     if (rowCount === 0) throw notFound('account')
     await tx.delete(apiKeys).where(eq(apiKeys.accountId, accountId))
+    await tx.delete(grants).where(eq(grants.accountId, accountId))
     await tx.delete(sessions).where(eq(sessions.accountId, accountId))
     await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.accountId, accountId))
     await tx.delete(removals).where(eq(removals.accountId, accountId))
@@ -176,8 +179,8 @@ async function finishDeletion(db: Db, accountId: string, signal?: AbortSignal): 
 }
 
 /**
- * Deletes expired sessions, sign-in links and idempotent responses, and keys that ended long ago. Safe at any time, in
- * any process.
+ * Deletes expired sessions, sign-in links, tokens and idempotent responses, and keys that ended long ago. Safe at any
+ * time, in any process.
  */
 export async function deleteExpired(db: Db): Promise<void> {
   await db.execute(sql`delete from sessions where expires_at < now()`)
@@ -185,6 +188,7 @@ export async function deleteExpired(db: Db): Promise<void> {
   await db.execute(sql`delete from idempotency_keys where created_at < now() - interval '24 hours'`)
   await db.execute(sql`delete from removals where at < now() - make_interval(hours => ${REMOVAL_HOURS})`)
   await deleteDeadKeys(db)
+  await deleteExpiredRecords(db)
 }
 
 /**

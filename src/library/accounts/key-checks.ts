@@ -1,27 +1,47 @@
 import { LRUCache } from 'lru-cache'
 import type { Db } from '../../db/client.ts'
 import { sha256 } from '../ids.ts'
+import { lookUpTokens } from './grants.ts'
 import { type Caller, isWellFormedKey, lookUpKeys } from './keys.ts'
 
 export interface KeyChecks {
-  /** The owner of a presented key; undefined for every key that does not work. */
+  /** The owner of a presented key or token; undefined for every one that does not work. */
   check(bearer: string | undefined): Promise<Caller | undefined>
 }
 
-/** Keys that never work again: revoked, expired and unknown ones. That of a disabled account may. */
+interface CheckOptions {
+  /** What is not needs no query. */
+  isWellFormed(bearer: string): boolean
+  /** The owners by the hash of what they present. What has no entry never works again. */
+  lookUp(hashes: readonly string[]): Promise<Map<string, Caller | 'disabled'>>
+  /** Told once for each look-up of a valid one. */
+  used(key: Caller['key']): void
+}
+
+type Pool = Pick<Db, '$client'>
+
+export function openKeyChecks(db: Pool, used: CheckOptions['used'] = () => undefined): KeyChecks {
+  return openChecks({ isWellFormed: isWellFormedKey, lookUp: (hashes) => lookUpKeys(db, hashes), used })
+}
+
+/** `resource`: the address that the tokens were issued for. */
+export function openTokenChecks(db: Pool, resource: string, used: CheckOptions['used']): KeyChecks {
+  return openChecks({ isWellFormed: isToken, lookUp: (hashes) => lookUpTokens(db, hashes, resource), used })
+}
+
+/** As the authorization server makes them. */
+const isToken = (bearer: string) => /^[\w-]{43}$/.test(bearer)
+
+/** Those that never work again: revoked, expired and unknown ones. That of a disabled account may. */
 const MAX_DEAD = 20_000
 const DEAD_MS = 60_000
 const MAX_BATCH = 1_000
 
 /**
- * Checks keys so that floods cost little. A wrong checksum needs no query. All other keys are looked up together, one
- * query at a time: they cannot take all connections. A look-up begins after the request came, so a revocation applies
- * from the next request on. `used` is told once for each look-up of a valid key.
+ * Checks keys and tokens so that floods cost little. All are looked up together, one query at a time: they cannot take
+ * all connections. A look-up begins after the request came, so a revocation applies from the next request on.
  */
-export function openKeyChecks(
-  db: Pick<Db, '$client'>,
-  used: (key: Caller['key']) => void = () => undefined,
-): KeyChecks {
+function openChecks({ isWellFormed, lookUp, used }: CheckOptions): KeyChecks {
   const dead = new LRUCache<string, true>({ max: MAX_DEAD, ttl: DEAD_MS })
   const waiting = new Map<string, PromiseWithResolvers<Caller | undefined>>()
   let isAsking = false
@@ -32,10 +52,7 @@ export function openKeyChecks(
       const batch = [...waiting].slice(0, MAX_BATCH)
       for (const [hash] of batch) waiting.delete(hash)
       try {
-        const found = await lookUpKeys(
-          db,
-          batch.map(([hash]) => hash),
-        )
+        const found = await lookUp(batch.map(([hash]) => hash))
         for (const [hash, { resolve }] of batch) resolve(callerOf(hash, found.get(hash)))
       } catch (error) {
         for (const [, { reject }] of batch) reject(error)
@@ -53,7 +70,7 @@ export function openKeyChecks(
 
   return {
     async check(bearer) {
-      if (bearer === undefined || !isWellFormedKey(bearer)) return undefined
+      if (bearer === undefined || !isWellFormed(bearer)) return undefined
       const hash = sha256(bearer)
       if (dead.has(hash)) return undefined
       const answer = waiting.get(hash) ?? Promise.withResolvers<Caller | undefined>()

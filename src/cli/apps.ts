@@ -1,0 +1,70 @@
+import type { Command } from 'commander'
+import { notFound } from '../errors.ts'
+import { deleteRecord, findRecord, listPermanentClients } from '../library/accounts/oauth-records.ts'
+import { registerClient, toPublicClient } from '../oauth/clients.ts'
+import { withContext } from './context.ts'
+import { usage } from './failure.ts'
+import { addExamples, type Column, print, table } from './terminal.ts'
+
+interface App {
+  id: string
+  name: string
+  returns: readonly string[]
+}
+
+/** `frames apps …`: apps that an operator lets ask people for access. Others register themselves. */
+export function defineApps(group: Command): void {
+  group
+    .command('add')
+    .description('register an app and print its client id')
+    .argument('<name>', 'what people are shown')
+    .requiredOption('--return <urls...>', 'addresses that receive its codes: https, or http of this machine (required)')
+    .option('--json', 'print one JSON object')
+    .action((name: string, { return: returns, json }: { return: string[]; json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const client = toPublicClient({ client_name: name, redirect_uris: returns }, { secrets: 'refused' })
+        if (!client) throw usage('--return needs https addresses, or http addresses of localhost.')
+        const app = toApp(await registerClient(db, client, { permanent: true }))
+        print(json, app, () => app.id)
+      }),
+    )
+
+  group
+    .command('list')
+    .description('list the apps that were registered here')
+    .option('--json', 'print one JSON object')
+    .action(({ json }: { json?: boolean }) =>
+      withContext(async ({ db }) => {
+        const apps = (await listPermanentClients(db)).map(toApp)
+        print(json, { apps }, () => (apps.length > 0 ? table(apps, COLUMNS) : 'no apps'))
+      }),
+    )
+
+  group
+    .command('remove')
+    .description('remove an app (people who let it in end that on their keys page)')
+    .argument('<id>', 'client id')
+    .option('--json', 'print one JSON object')
+    .action((id: string, { json }: { json?: boolean }) =>
+      withContext(async ({ db }) => {
+        if (!(await findRecord(db, 'Client', id))) throw notFound('app')
+        await deleteRecord(db, 'Client', id)
+        print(json, { removed: id }, () => `removed ${id}`)
+      }),
+    )
+  addExamples(group, 'apps add "Studio assistant" --return https://studio.example.org/callback', 'apps list')
+}
+
+function toApp(client: Record<string, unknown>): App {
+  return {
+    id: String(client.client_id),
+    name: String(client.client_name),
+    returns: client.redirect_uris as string[],
+  }
+}
+
+const COLUMNS: Column<App>[] = [
+  { heading: 'ID', cell: ({ id }) => id },
+  { heading: 'NAME', cell: ({ name }) => name },
+  { heading: 'RETURNS', cell: ({ returns }) => returns.join(' ') },
+]

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ensureAccount } from '../../src/library/accounts/accounts.ts'
+import { askForAccess, callTool, openSignInService, post, register, type SignInService } from '../oauth/support.ts'
+import { expectAccessible, noChromium, openBrowser, picture, signIn, type TestBrowser } from '../support/browser.ts'
+
+/** An app asks a designer in a real browser, whose content security policy follows the redirects of the form. */
+
+describe.skipIf(noChromium)('in a browser', () => {
+  let service: SignInService
+  let browser: TestBrowser
+  beforeAll(async () => {
+    service = await openSignInService()
+    await ensureAccount(service.stores.db, { email: 'designer@example.com', plan: 'pro' })
+    browser = await openBrowser(service.url)
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await service[Symbol.asyncDispose]()
+  })
+
+  test('a designer lets an app in, sees it on the keys page, and ends it', async () => {
+    const redirectUri = 'http://localhost:9/callback'
+    const { json } = await register(service, { client_name: 'Studio <b>assistant</b>', redirect_uris: [redirectUri] })
+    const asked = askForAccess(service, { clientId: json.client_id, redirectUri })
+    const page = await browser.open()
+    await page.goto(asked.address)
+    expect(new URL(page.url()).pathname).toBe('/sign-in')
+    await signIn(page, service.stores.db, service.url, 'designer@example.com')
+    await page.goto(asked.address)
+    await expect.poll(() => page.locator('h1').textContent()).toBe('Let “Studio <b>assistant</b>” in?')
+    expect(await page.locator('main').textContent()).toContain('Any program there can pretend to be it')
+    await expectAccessible(page)
+    await picture(page, 'consent')
+    await page.getByLabel('see your saved frames').uncheck()
+    const left = page.waitForRequest((request) => request.url().startsWith(redirectUri))
+    await page.getByRole('button', { name: 'Allow' }).click()
+    const back = new URL((await left).url())
+    const tokens = await post(`${service.url}/oauth/token`, {
+      grant_type: 'authorization_code',
+      client_id: json.client_id,
+      redirect_uri: redirectUri,
+      code: back.searchParams.get('code')!,
+      code_verifier: asked.verifier,
+    })
+    const token: string = tokens.json.access_token
+    expect((await callTool(service, token)).json.result.isError).toBeFalsy()
+    expect((await callTool(service, token, 'list_saves')).status).toBe(403)
+
+    await page.goto(`${service.url}/keys`)
+    const card = page.getByRole('listitem', { name: 'Studio <b>assistant</b>' })
+    expect(await card.textContent()).toContain('localhost:9')
+    await expectAccessible(page)
+    await picture(page, 'connected-apps')
+    await card.getByText('Disconnect', { exact: false }).first().click()
+    await card.getByRole('button', { name: 'Disconnect now' }).click()
+    await expect.poll(() => page.getByRole('status').textContent()).toContain('The app is disconnected')
+    expect((await callTool(service, token)).status).toBe(401)
+  })
+})

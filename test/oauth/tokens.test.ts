@@ -1,0 +1,300 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { deleteAccount, deleteExpired, setDisabled, setPlan } from '../../src/library/accounts/accounts.ts'
+import {
+  askForAccess,
+  callTool,
+  letIn,
+  openSignInService,
+  type Person,
+  post,
+  register,
+  type SignInService,
+} from './support.ts'
+
+/** What codes and tokens open, and when they stop. */
+
+let service: SignInService
+let person: Person
+beforeAll(async () => {
+  service = await openSignInService()
+  person = await service.person('designer@example.com')
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const tokenEndpoint = (fields: Record<string, string>) => post(`${service.url}/oauth/token`, fields)
+const refresh = (clientId: string, token: string) =>
+  tokenEndpoint({ grant_type: 'refresh_token', client_id: clientId, refresh_token: token })
+const works = async (token: string) => (await callTool(service, token)).status
+
+/** As if some seconds had passed since everything happened. */
+const pass = (seconds: number) =>
+  service.stores.db.execute(sql`
+    update oauth_records set consumed_at = consumed_at - make_interval(secs => ${seconds}),
+                             expires_at = expires_at - make_interval(secs => ${seconds})`)
+
+async function eventsOf(accountId: string): Promise<string[]> {
+  const { rows } = await service.stores.db.execute<{ type: string }>(
+    sql`select type from events where account_id = ${accountId} and type like 'grant.%' order by seq`,
+  )
+  return rows.map(({ type }) => type)
+}
+
+describe('a code', () => {
+  test('is exchanged once: a second use ends what the first one got', async () => {
+    const { exchange, tokens } = await letIn(service, person)
+    expect(await works(tokens.access_token)).toBe(200)
+    expect(await tokenEndpoint(exchange)).toMatchObject({ status: 400, json: { error: 'invalid_grant' } })
+    expect(await works(tokens.access_token)).toBe(401)
+  })
+
+  test('gets tokens for one of two exchanges at once at most', async () => {
+    const redirectUri = 'https://app.example.com/back'
+    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
+    const asked = askForAccess(service, { clientId: json.client_id, redirectUri })
+    const back = await person.decide(asked.address)
+    const exchange = {
+      grant_type: 'authorization_code',
+      client_id: json.client_id,
+      redirect_uri: redirectUri,
+      code: back.searchParams.get('code')!,
+      code_verifier: asked.verifier,
+    }
+    const answers = await Promise.all([1, 2, 3, 4].map(() => tokenEndpoint(exchange)))
+    expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1)
+    expect(answers.every(({ status }) => status === 200 || status === 400)).toBe(true)
+  })
+
+  test.each([
+    ['another verifier', { code_verifier: 'x'.repeat(43) }],
+    ['no verifier', { code_verifier: '' }],
+    ['another address', { redirect_uri: 'https://app.example.com/other' }],
+    ['another resource', { resource: 'https://elsewhere.example.com/mcp' }],
+  ])('is worth nothing with %s', async (_what, changed) => {
+    const redirectUri = 'https://app.example.com/back'
+    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri, `${redirectUri}2`] })
+    const asked = askForAccess(service, { clientId: json.client_id, redirectUri })
+    const code = (await person.decide(asked.address)).searchParams.get('code')!
+    const answer = await tokenEndpoint({
+      grant_type: 'authorization_code',
+      client_id: json.client_id,
+      redirect_uri: redirectUri,
+      code,
+      code_verifier: asked.verifier,
+      ...changed,
+    })
+    expect(answer.status).toBe(400)
+    expect(answer.json.access_token).toBeUndefined()
+  })
+
+  test('is not given without PKCE, for another resource, or by another flow', async () => {
+    const redirectUri = 'https://app.example.com/back'
+    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
+    const asked = { clientId: json.client_id, redirectUri }
+    const faults: Record<string, string>[] = [
+      { code_challenge: '', code_challenge_method: '' },
+      { code_challenge_method: 'plain' },
+      { response_type: 'token' },
+      { response_type: 'id_token' },
+      { resource: 'https://elsewhere.example.com/mcp' },
+    ]
+    for (const extra of faults) {
+      const { url } = await person.open(askForAccess(service, { ...asked, extra }).address)
+      expect(new URL(url).searchParams.get('error') ?? new URL(url).hash, JSON.stringify(extra)).toMatch(/\w/)
+      expect(url).not.toMatch(/[?&#]code=/)
+    }
+  })
+
+  test('names its issuer, and the resource may end with a slash', async () => {
+    const redirectUri = 'https://app.example.com/back'
+    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
+    const asked = askForAccess(service, { clientId: json.client_id, redirectUri, resource: `${service.mcp}/` })
+    const back = await person.decide(asked.address)
+    expect(back.searchParams.get('iss')).toBe(service.url)
+    const tokens = await tokenEndpoint({
+      grant_type: 'authorization_code',
+      client_id: json.client_id,
+      redirect_uri: redirectUri,
+      code: back.searchParams.get('code')!,
+      code_verifier: asked.verifier,
+    })
+    expect(await works(tokens.json.access_token)).toBe(200)
+  })
+})
+
+describe('a refresh token', () => {
+  test('is replaced at each use; two tabs may use it at once', async () => {
+    const { clientId, tokens } = await letIn(service, person)
+    const [one, two] = await Promise.all([
+      refresh(clientId, tokens.refresh_token),
+      refresh(clientId, tokens.refresh_token),
+    ])
+    expect([one.status, two.status]).toEqual([200, 200])
+    expect(one.json.refresh_token).not.toBe(tokens.refresh_token)
+    expect(await works(one.json.access_token)).toBe(200)
+    expect(await works(two.json.access_token)).toBe(200)
+  })
+
+  test('that is used again later was stolen: everything of its app ends, and the log says so', async () => {
+    const victim = await service.person('victim@example.com')
+    const { clientId, tokens } = await letIn(service, victim)
+    const { json } = await refresh(clientId, tokens.refresh_token)
+    await pass(60)
+    expect(await refresh(clientId, tokens.refresh_token)).toMatchObject({
+      status: 400,
+      json: { error: 'invalid_grant' },
+    })
+    expect(await works(json.access_token)).toBe(401)
+    expect((await refresh(clientId, json.refresh_token)).status).toBe(400)
+    expect(await eventsOf(victim.accountId)).toEqual(['grant.created', 'grant.revoked'])
+  })
+
+  test('is worth nothing to another client', async () => {
+    const { tokens } = await letIn(service, person)
+    const other = await letIn(service, person)
+    expect((await refresh(other.clientId, tokens.refresh_token)).status).toBe(400)
+  })
+
+  test('gives no more than was allowed', async () => {
+    const { clientId, tokens } = await letIn(service, person, { scopes: ['boards:read'] })
+    const answer = await tokenEndpoint({
+      grant_type: 'refresh_token',
+      client_id: clientId,
+      refresh_token: tokens.refresh_token,
+      scope: 'boards:read saves:write',
+    })
+    const token = answer.json.access_token ?? (await refresh(clientId, tokens.refresh_token)).json.access_token
+    expect((await callTool(service, token, 'save_frame', { frame_id: 'x-1' })).status).toBe(403)
+  })
+})
+
+describe('an access token', () => {
+  test('opens the signed-in door only', async () => {
+    const { tokens } = await letIn(service, person)
+    const authorization = `Bearer ${tokens.access_token}`
+    expect((await fetch(`${service.url}/api/boards`, { headers: { authorization } })).status).toBe(401)
+    const open = await fetch(`${service.url}/api/mcp`, {
+      method: 'POST',
+      body: '{}',
+      headers: { authorization, 'content-type': 'application/json' },
+    })
+    expect(open.status).toBe(401)
+  })
+
+  test('ends after an hour', async () => {
+    const { clientId, tokens } = await letIn(service, person)
+    await pass(3_601)
+    expect(await works(tokens.access_token)).toBe(401)
+    expect((await refresh(clientId, tokens.refresh_token)).status).toBe(200)
+  })
+
+  test('is not stored as it is, nor is any other secret', async () => {
+    const { clientId, exchange, tokens } = await letIn(service, person)
+    const { rows } = await service.stores.db.execute<{ all: string }>(
+      sql`select string_agg(r::text, '') as all from oauth_records r`,
+    )
+    for (const secret of [tokens.access_token, tokens.refresh_token, exchange.code, exchange.code_verifier])
+      expect(rows[0]!.all).not.toContain(secret)
+    expect(rows[0]!.all).toContain(clientId)
+  })
+
+  test('asks for nothing new of a free account: it is told its plan', async () => {
+    const free = await service.person('free@example.com', 'free')
+    const { tokens } = await letIn(service, free)
+    const { status, json } = await callTool(service, tokens.access_token)
+    expect([status, json.result.isError, json.result._meta.code]).toEqual([200, true, 'plan_required'])
+    await setPlan(service.stores.db, { accountId: free.accountId, plan: 'pro' })
+    expect((await callTool(service, tokens.access_token)).json.result.isError).toBeFalsy()
+    await setPlan(service.stores.db, { accountId: free.accountId, plan: 'free' })
+    expect((await callTool(service, tokens.access_token)).json.result._meta.code).toBe('plan_required')
+  })
+
+  test('stops with its account, and works again once a disabled account is enabled', async () => {
+    const { db } = service.stores
+    const gone = await service.person('gone@example.com')
+    const { clientId, tokens } = await letIn(service, gone)
+    await setDisabled(db, { accountId: gone.accountId, disabled: true })
+    expect(await works(tokens.access_token)).toBe(401)
+    expect((await refresh(clientId, tokens.refresh_token)).status).toBe(400)
+    await setDisabled(db, { accountId: gone.accountId, disabled: false })
+    expect(await works(tokens.access_token)).toBe(200)
+    await deleteAccount(db, gone.accountId)
+    expect(await works(tokens.access_token)).toBe(401)
+    expect((await refresh(clientId, tokens.refresh_token)).status).toBe(400)
+  })
+
+  test('is revoked by the app, and its grant with it', async () => {
+    const owner = await service.person('owner@example.com')
+    const { clientId, tokens } = await letIn(service, owner)
+    const revoked = await post(`${service.url}/oauth/revoke`, { client_id: clientId, token: tokens.refresh_token })
+    expect(revoked.status).toBe(200)
+    expect(await works(tokens.access_token)).toBe(401)
+    expect(await eventsOf(owner.accountId)).toEqual(['grant.created', 'grant.revoked'])
+  })
+})
+
+describe('the signed-in door', () => {
+  test('tells strangers where they sign in, and takes keys', async () => {
+    const { status, challenge } = await callTool(service, undefined)
+    expect(status).toBe(401)
+    expect(challenge).toBe(
+      'Bearer realm="frame-library", ' +
+        `resource_metadata="${service.url}/.well-known/oauth-protected-resource/mcp", ` +
+        'scope="saves:read saves:write boards:read boards:write"',
+    )
+    for (const token of ['x', 'x'.repeat(43), 'flk_live_nonsense', '\u00e9'])
+      expect((await callTool(service, encodeURI(token))).status).toBe(401)
+    expect((await callTool(service, service.operatorKey, 'list_techniques')).status).toBe(200)
+  })
+
+  test('lists what its person may come to use, with the scope of each tool, on one page', async () => {
+    const { tokens } = await letIn(service, person, { scopes: ['boards:read'] })
+    const answer = await fetch(service.mcp, {
+      method: 'POST',
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${tokens.access_token}` },
+    })
+    const { result } = (await answer.json()) as {
+      result: { nextCursor?: string; tools: { name: string; description: string; securitySchemes: unknown }[] }
+    }
+    expect(result.nextCursor).toBeUndefined()
+    expect(result.tools).toHaveLength(21)
+    expect(result.tools.every(({ description }) => description.length <= 2_048)).toBe(true)
+    expect(result.tools.find(({ name }) => name === 'save_frame')?.securitySchemes ?? []).toEqual([
+      { type: 'oauth2', scopes: ['saves:write'] },
+    ])
+  })
+})
+
+test('a client that nobody let in is forgotten after 30 days, one that is used is not', async () => {
+  const { db } = service.stores
+  const used = await letIn(service, person)
+  const { json } = await register(service, { client_name: 'x', redirect_uris: ['https://app.example.com/back'] })
+  await db.execute(sql`update oauth_records set created_at = created_at - interval '31 days' where kind = 'Client'`)
+  await deleteExpired(db)
+  const { rows } = await db.execute<{ id: string }>(
+    sql`select payload ->> 'client_id' as id from oauth_records where kind = 'Client'`,
+  )
+  const ids = rows.map(({ id }) => id)
+  expect(ids).toContain(used.clientId)
+  expect(ids).not.toContain(json.client_id)
+})
+
+test('in a library for its members an app is let in as everywhere', async () => {
+  await using members = await openSignInService({ READS: 'members' })
+  const { tokens } = await letIn(members, await members.person('member@example.com'))
+  expect((await callTool(members, tokens.access_token, 'search_frames', { query: 'dark' })).status).toBe(200)
+  expect((await callTool(members, undefined, 'search_frames', { query: 'dark' })).status).toBe(401)
+})
+
+test('sign-in by apps is off where it is set so; keys still open the door', async () => {
+  await using off = await openSignInService({ OAUTH: 'off' })
+  expect((await callTool(off, undefined)).challenge).not.toContain('resource_metadata')
+  expect((await callTool(off, off.operatorKey, 'list_techniques')).status).toBe(200)
+  for (const path of ['/.well-known/oauth-authorization-server', '/.well-known/oauth-protected-resource/mcp'])
+    expect((await fetch(off.url + path)).status).toBe(404)
+  await using closed = await openSignInService({ OAUTH_DCR: 'off' })
+  const metadata = await (await fetch(`${closed.url}/.well-known/oauth-authorization-server`)).json()
+  expect(metadata.registration_endpoint).toBeUndefined()
+  expect((await fetch(`${closed.url}/oauth/register`, { method: 'POST' })).status).toBe(404)
+})
