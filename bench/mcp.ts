@@ -8,7 +8,14 @@ import { join } from 'node:path'
 import autocannon from 'autocannon'
 import express from 'express'
 import { parseConfig } from '../src/config.ts'
+import type { Db } from '../src/db/client.ts'
+import { ensureAccount } from '../src/library/accounts/accounts.ts'
+import { createGrant } from '../src/library/accounts/grants.ts'
+import { openTokenChecks } from '../src/library/accounts/key-checks.ts'
+import { createKey, MEMBER_SCOPES } from '../src/library/accounts/keys.ts'
+import { putRecord } from '../src/library/accounts/oauth-records.ts'
 import { createLogger } from '../src/logger.ts'
+import { protectedResource } from '../src/oauth/routes.ts'
 import { openPostgresSearch } from '../src/search/postgres/search.ts'
 import { openApi } from '../src/server/main.ts'
 import { type About, optionsOf } from './support/bench.ts'
@@ -30,6 +37,8 @@ export const about: About = {
   figures: [
     { what: 'slowest `tools/call` ÷ HTTP read', at: ['ratio'], atLeast: 0.5 },
     { what: '`tools/list` ÷ bare Express', at: ['list_ratio'], atLeast: 0.8 },
+    { what: '`list_boards` at `/mcp` with a token ÷ `GET /api/boards` with a key', at: ['signed_in'], atLeast: 0.5 },
+    { what: 'check of a token ÷ one prepared look-up', at: ['token_check'], atMost: 1.3 },
     { what: 'cost of a cold `search_frames` ÷ HTTP, frames found', at: ['cold', 'found'], atMost: 1.2 },
     { what: 'the same, nothing found', at: ['cold', 'nothing'], atMost: 1.2 },
     { what: 'the same, nothing found with filters', at: ['cold', 'nothing_with_filters'], atMost: 1.2 },
@@ -80,7 +89,7 @@ export async function run(args: string[]): Promise<object | undefined> {
   server.send('stop')
   await closed
   console.table(rows)
-  const isCall = ({ name }: Row) => !name.startsWith('cold') && !name.startsWith('tools/list')
+  const isCall = ({ name }: Row) => !/^(?:cold|tools\/list|\/mcp)/.test(name)
   const costOf = (what: string) => {
     const row = rows.find(({ name }) => name === `cold search_frames / GET /api/frames, ${what}`)
     return row && Math.round(100 / row.ratio) / 100
@@ -91,6 +100,10 @@ export async function run(args: string[]): Promise<object | undefined> {
     ratio_of: 'requests per second of tools/call to the HTTP route that reads the same rows, the least of the pairs',
     list_ratio: rows.find(({ name }) => name.startsWith('tools/list'))?.ratio,
     list_ratio_of: 'requests per second of tools/list to a bare Express route that sends the same bytes',
+    signed_in: rows.find(({ name }) => name.startsWith('/mcp'))?.ratio,
+    signed_in_of: 'requests per second of list_boards at /mcp with a token to GET /api/boards with a key',
+    token_check: served.tokenCheck,
+    token_check_of: 'time of a check of a token to one prepared look-up by primary key, one at a time',
     cold: {
       found: costOf('found'),
       nothing: costOf('nothing'),
@@ -106,6 +119,10 @@ interface Served {
   bare: string
   frameId: string
   videoId: string
+  key: string
+  token: string
+  /** Its check, in prepared look-ups. */
+  tokenCheck: number
 }
 interface Target {
   url: string
@@ -119,7 +136,7 @@ interface Pair {
   against: Target
 }
 
-function pairsOf({ api, bare, frameId, videoId }: Served): Pair[] {
+function pairsOf({ api, bare, frameId, videoId, key, token }: Served): Pair[] {
   const rpc = (message: object) => ({
     method: 'POST' as const,
     path: '/api/mcp',
@@ -131,6 +148,10 @@ function pairsOf({ api, bare, frameId, videoId }: Served): Pair[] {
   const call = (name: string, given: object) =>
     always(api, rpc({ method: 'tools/call', params: { name, arguments: given } }))
   const list = rpc({ method: 'tools/list' })
+  const signedIn = (message: object) => {
+    const request = rpc(message)
+    return { ...request, path: '/mcp', headers: { ...request.headers, authorization: `Bearer ${token}` } }
+  }
   const cold = (what: string, question: (n: number) => Record<string, string>): Pair => {
     let asked = 0
     return {
@@ -160,6 +181,11 @@ function pairsOf({ api, bare, frameId, videoId }: Served): Pair[] {
       name: 'get_video_frames / GET …/frames (one video)',
       ours: call('get_video_frames', { video_id: videoId, limit: 120 }),
       against: read(`/api/videos/${videoId}/frames`),
+    },
+    {
+      name: '/mcp list_boards with a token / GET /api/boards with a key',
+      ours: always(api, signedIn({ method: 'tools/call', params: { name: 'list_boards', arguments: {} } })),
+      against: always(api, { path: '/api/boards', headers: { authorization: `Bearer ${key}` } }),
     },
     {
       name: 'tools/list / bare Express, same bytes',
@@ -235,10 +261,11 @@ async function serve(): Promise<undefined> {
   const database = await openTemporaryDatabase()
   await seedLibrary(database.db, { frames: Number(process.env.BENCH_FRAMES ?? 10_000) })
   const logger = createLogger({ level: 'error' })
+  const publicUrl = 'http://localhost:3000'
   const config = parseConfig({
     PORT: '0',
     DATA_DIR: dir,
-    PUBLIC_URL: 'http://localhost:3000',
+    PUBLIC_URL: publicUrl,
     RATE_LIMIT_SCALE: '1000000',
   })
   // As `frames api` does.
@@ -276,6 +303,7 @@ async function serve(): Promise<undefined> {
     bare: `http://127.0.0.1:${(bare.address() as AddressInfo).port}`,
     frameId: id,
     videoId: video_id,
+    ...(await openAccess(database.db, publicUrl)),
   }
   process.send!(served)
   await new Promise((resolve) => {
@@ -290,4 +318,30 @@ async function serve(): Promise<undefined> {
   await database[Symbol.asyncDispose]()
   rmSync(dir, { recursive: true, force: true })
   return undefined
+}
+
+/** A member's key, an app's token, and what a check of the token costs. */
+async function openAccess(db: Db, publicUrl: string): Promise<Pick<Served, 'key' | 'token' | 'tokenCheck'>> {
+  const { account } = await ensureAccount(db, { email: 'member@example.com', plan: 'pro' })
+  const { key } = await createKey(db, { accountId: account.id, name: 'bench' })
+  const { resource } = protectedResource(publicUrl)
+  const app = { clientId: 'bench', clientName: 'Bench', returnsTo: 'app.example.com', scopes: MEMBER_SCOPES }
+  const grantId = await createGrant(db, { accountId: account.id, ...app })
+  const token = 't'.repeat(43)
+  const payload = { grantId, aud: resource, scope: MEMBER_SCOPES.join(' ') }
+  await putRecord(db, { kind: 'AccessToken', id: token, payload, lifetimeSec: 3_600 })
+  await db.$client.query('analyze oauth_records, grants, accounts, api_keys')
+  const checks = openTokenChecks(db, resource, () => undefined)
+  const lookUp = { name: 'bench-look-up', text: 'select id, role, plan from accounts where id = $1' }
+  const times = { check: [] as number[], lookUp: [] as number[] }
+  for (let n = 0; n < 4_000; n++) {
+    const started = performance.now()
+    if (!(await checks.check(token))) throw new Error('the token does not work')
+    const checked = performance.now()
+    await db.$client.query({ ...lookUp, values: [account.id] })
+    if (n < 500) continue
+    times.check.push(checked - started)
+    times.lookUp.push(performance.now() - checked)
+  }
+  return { key, token, tokenCheck: Math.round((100 * median(times.check)) / median(times.lookUp)) / 100 }
 }

@@ -69,7 +69,7 @@ function withDefaults(name: string, owner: World, n: number, asked: Asked): Sent
   )
   const query = asked.query ? `?${new URLSearchParams(asked.query)}` : ''
   const isForm = method === 'POST' && pattern.startsWith('/web/')
-  const headers: Record<string, string> = pattern.startsWith('/api/')
+  const headers: Record<string, string> = /^\/(?:api\/|mcp$)/.test(pattern)
     ? keyed(world, asked.json !== undefined)
     : { cookie: world.cookie, ...(isForm ? { 'content-type': 'application/x-www-form-urlencoded' } : {}) }
   const json = asked.json === undefined ? undefined : JSON.stringify(asked.json)
@@ -227,6 +227,7 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   'POST /api/events/consumers/:consumer/replay': () => ({ params: { consumer: 'search' }, json: { from: '0.0' } }),
   'GET /schemas/events/:type/:version': () => ({ params: { type: 'frame.saved', version: '1' } }),
   'POST /api/mcp': () => ({ json: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }),
+  'POST /mcp': () => ({ json: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }),
   'GET /api/analytics/saves': figure('frame'),
   'GET /api/analytics/activity': figure('day'),
   'GET /api/analytics/videos': figure('day'),

@@ -1,11 +1,14 @@
 import { generateKeyPair } from 'node:crypto'
+import type { EventEmitter } from 'node:events'
 import { promisify } from 'node:util'
 import { eq } from 'drizzle-orm'
 import Provider, { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import type { Db } from '../db/client.ts'
 import { accounts } from '../db/schema/accounts.ts'
+import { invalid } from '../errors.ts'
 import { MEMBER_SCOPES, SCOPES } from '../library/accounts/keys.ts'
 import { loadServerKeys, type ServerKey } from '../library/accounts/oauth-records.ts'
+import type { Logger } from '../logger.ts'
 import { openCheckedAgent, type Wire } from '../outbound/checked-connection.ts'
 import { documentFetcher } from './client-documents.ts'
 import { consentPath, ROUTES } from './routes.ts'
@@ -20,8 +23,9 @@ export interface ProviderOptions {
   registration: boolean
   /** Set by tests: the two ends of the wire to clients' documents. */
   wire?: Wire | undefined
+  logger: Logger
   /** Shows a person why a request for access cannot go on. */
-  showError(ctx: KoaContextWithOIDC, message: string): void
+  showError(ctx: KoaContextWithOIDC, error: Error): void
 }
 
 const HOUR = 60 * 60
@@ -32,7 +36,7 @@ const DAY = 24 * HOUR
  * resource. Access tokens last an hour; refresh tokens 30 days, each for one use.
  */
 export async function createProvider(options: ProviderOptions): Promise<Provider> {
-  const { db, publicUrl, resource, registration, wire, showError } = options
+  const { db, publicUrl, resource, registration, wire, logger, showError } = options
   const keys = await loadServerKeys(db, makeKey)
   const isResource = (indicator: string) => indicator.replace(/\/$/, '') === resource
   const provider = new Provider(publicUrl, {
@@ -64,7 +68,12 @@ export async function createProvider(options: ProviderOptions): Promise<Provider
       if (!account || account.disabledAt || account.email === null) return undefined
       return { accountId, claims: async () => ({ sub: accountId }) }
     },
-    renderError: (ctx, { error_description, error }) => showError(ctx, error_description ?? error),
+    renderError: (ctx, { error, error_description: why = error }, thrown) => {
+      showError(
+        ctx,
+        error === 'server_error' ? thrown : invalid('request', `The app cannot be let in: ${why}. ${AGAIN}`),
+      )
+    },
     fetch: documentFetcher(openCheckedAgent({ ...wire, connections: 4 })) as typeof fetch,
     features: {
       devInteractions: { enabled: false },
@@ -88,8 +97,13 @@ export async function createProvider(options: ProviderOptions): Promise<Provider
   })
   // Its addresses are made from the headers that `atPublicUrl` sets.
   provider.proxy = true
+  const note = (error: Error) => logger.error({ err: error }, 'sign-in by an app failed')
+  provider.on('server_error', (_ctx, error) => note(error))
+  ;(provider as EventEmitter).on('error', note)
   return provider
 }
+
+const AGAIN = 'Start again from the app.'
 
 const pair = promisify(generateKeyPair)
 

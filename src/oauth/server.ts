@@ -131,7 +131,7 @@ function routesOf({
   router.get('/.well-known/openid-configuration', paid, answer)
   router.get(ROUTES.jwks, paid, answer)
   router.get(ROUTES.authorization, paid, askForAll, answer)
-  router.get(`${ROUTES.authorization}/:uid`, paid, answer)
+  router.get(`${ROUTES.authorization}/:uid`, paid, withoutQuery, answer)
   router.post(ROUTES.token, paid, answer)
   router.post(ROUTES.revocation, paid, answer)
   if (registration)
@@ -158,6 +158,12 @@ function askForAll(req: Request, _res: Response, next: NextFunction): void {
   next()
 }
 
+/** The way on after consent is known by a cookie alone. With a client in the query the provider fails without one. */
+function withoutQuery(req: Request, _res: Response, next: NextFunction): void {
+  req.url = contextOf(req).path
+  next()
+}
+
 /** Answers a client that registers itself (RFC 7591). */
 function takeClient(db: Db) {
   return async (req: Request, res: Response) => {
@@ -179,12 +185,10 @@ function atPublicUrl(publicUrl: string, req: Request): void {
 
 const errorsOf = new WeakMap<object, NextFunction>()
 
-const showError: ProviderOptions['showError'] = (ctx, message) => {
+const showError: ProviderOptions['showError'] = (ctx, error) => {
   // The answer is that of our other pages.
   ctx.respond = false
-  errorsOf.get(ctx.req)?.(
-    new AppError('invalid_request', `The app cannot be let in: ${message}. Start again from the app.`),
-  )
+  errorsOf.get(ctx.req)?.(error)
 }
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>

@@ -10,14 +10,18 @@ export function storage(db: Db): (kind: string) => Adapter {
     // Who is signed in is known by our own session alone, so that every request for access asks the person.
     if (kind === 'Session') return FORGETFUL
     return {
-      upsert: (id, payload, lifetimeSec) =>
-        putRecord(db, { kind, id, payload: payload as Record<string, unknown>, lifetimeSec }),
+      async upsert(id, given, lifetimeSec) {
+        const payload = given as Record<string, unknown>
+        await orGone(putRecord(db, { kind, id, payload, lifetimeSec }), () => {
+          throw new errors.InvalidGrant('the grant has ended')
+        })
+      },
       find: async (id) => (await findRecord(db, kind, id)) as AdapterPayload | undefined,
       async consume(id) {
         const isFirst = await consumeRecord(db, kind, id)
         if (!isFirst && kind === 'AuthorizationCode') throw new errors.InvalidGrant('authorization code already used')
       },
-      destroy: (id) => (kind === 'Grant' ? endGrant(db, id) : deleteRecord(db, kind, id)),
+      destroy: (id) => (kind === 'Grant' ? orGone(revokeGrant(db, { id, by: 'server' })) : deleteRecord(db, kind, id)),
       // The tokens of a grant end with it.
       revokeByGrantId: async () => undefined,
       findByUid: async () => undefined,
@@ -26,11 +30,13 @@ export function storage(db: Db): (kind: string) => Adapter {
   }
 }
 
-async function endGrant(db: Db, id: string): Promise<void> {
+/** Grants end at any moment: by their person, or because a token was used twice. */
+async function orGone(work: Promise<void>, gone: () => void = () => undefined): Promise<void> {
   try {
-    await revokeGrant(db, { id, by: 'server' })
+    await work
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error
+    gone()
   }
 }
 

@@ -211,7 +211,7 @@ function openSignedInDoor({
   const { check } = openTokenChecks(db, resource, (grant) => {
     recordGrantUse(db, grant).catch((error: unknown) => logger.warn({ err: error }, 'last use of an app not recorded'))
   })
-  const oauth = openAuthorizationServer({ db, publicUrl, limits, ...config.oauth, wire: overrides.wire })
+  const oauth = openAuthorizationServer({ db, publicUrl, limits, logger, ...config.oauth, wire: overrides.wire })
   return { oauth, signIn: authentication.openSignIn({ metadataUrl, scopes: MEMBER_SCOPES, check }) }
 }
 

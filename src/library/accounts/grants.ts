@@ -74,6 +74,8 @@ export async function revokeGrant(
 
 interface TokenRow {
   hash: string
+  /** The scopes of the token, which may be fewer than those of its grant. */
+  asked: string | null
   id: string
   scopes: Scope[]
   last_used_at: Date | null
@@ -85,9 +87,7 @@ interface TokenRow {
 
 const LOOK_UP = {
   name: 'look-up-tokens',
-  text: `select t.hash, g.id, g.last_used_at,
-                array(select unnest(g.scopes)
-                      intersect select unnest(string_to_array(t.payload ->> 'scope', ' '))) as scopes,
+  text: `select t.hash, t.payload ->> 'scope' as asked, g.id, g.scopes, g.last_used_at,
                 a.id as account_id, a.role, a.plan, a.disabled_at is not null as is_disabled
            from oauth_records t join grants g on g.id = t.grant_id join accounts a on a.id = g.account_id
           where t.kind = 'AccessToken' and t.hash = any($1::text[]) and t.expires_at > now()
@@ -104,7 +104,9 @@ export async function lookUpTokens(
   return new Map(rows.map((row) => [row.hash, row.is_disabled ? 'disabled' : callerOf(row)]))
 }
 
-function callerOf({ id, scopes, last_used_at, account_id, role, plan }: TokenRow): Caller {
+function callerOf({ id, asked, scopes: granted, last_used_at, account_id, role, plan }: TokenRow): Caller {
+  const own = (asked ?? '').split(' ')
+  const scopes = granted.filter((scope) => own.includes(scope))
   return { key: { id, scopes, lastUsedAt: last_used_at }, account: { id: account_id, role, plan } }
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { and, desc, eq, sql } from 'drizzle-orm'
 import type { Db, DbOrTx } from '../../db/client.ts'
 import { oauthRecords } from '../../db/schema/oauth.ts'
+import { notFound } from '../../errors.ts'
 import { sha256 } from '../ids.ts'
 
 type Payload = Record<string, unknown>
@@ -11,7 +12,10 @@ const REFRESH_OVERLAP_SEC = 30
 /** A client that registered itself and was never let in is forgotten. */
 const UNUSED_CLIENT_DAYS = 30
 
-/** Stores a record. The id is a secret, so that only its hash is kept. `lifetimeSec` absent: it does not expire. */
+/**
+ * Stores a record. The id is a secret, so that only its hash is kept. `lifetimeSec` absent: it does not expire.
+ * @throws AppError not_found where its grant has ended
+ */
 export async function putRecord(
   db: DbOrTx,
   {
@@ -31,10 +35,14 @@ export async function putRecord(
     expiresAt: lifetimeSec === undefined ? null : new Date(Date.now() + lifetimeSec * 1000),
     permanent,
   }
-  await db
-    .insert(oauthRecords)
-    .values(values)
-    .onConflictDoUpdate({ target: [oauthRecords.kind, oauthRecords.hash], set: values })
+  try {
+    await db
+      .insert(oauthRecords)
+      .values(values)
+      .onConflictDoUpdate({ target: [oauthRecords.kind, oauthRecords.hash], set: values })
+  } catch (error) {
+    throw hasNoGrant(error) ? notFound('grant') : error
+  }
 }
 
 /** With its id, and `consumed` where it was used up. Undefined for an unknown and for an expired one. */
@@ -80,6 +88,9 @@ export async function deleteExpiredRecords(db: Db): Promise<void> {
      where kind = 'Client' and not permanent and created_at < now() - make_interval(days => ${UNUSED_CLIENT_DAYS})
        and not exists (select from grants where client_id = r.payload ->> 'client_id')`)
 }
+
+/** A foreign key that finds nothing (SQLSTATE 23503). */
+const hasNoGrant = (error: unknown) => (error as { cause?: { code?: string } } | undefined)?.cause?.code === '23503'
 
 const isRecord = (kind: string, id: string) => and(eq(oauthRecords.kind, kind), eq(oauthRecords.hash, sha256(id)))
 
