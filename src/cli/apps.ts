@@ -52,7 +52,12 @@ export function defineApps(group: Command): void {
         print(json, { removed: id }, () => `removed ${id}`)
       }),
     )
-  addExamples(group, 'apps add "Studio assistant" --return https://studio.example.org/callback', 'apps list')
+  addExamples(
+    group,
+    'apps add "Studio assistant" --return https://studio.example.org/callback',
+    'apps list',
+    'apps remove <id>',
+  )
 }
 
 function toApp(client: Record<string, unknown>): App {

@@ -186,6 +186,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./apps.ts')).defineApps,
   },
   {
+    name: 'connect',
+    description: 'check what assistants meet at the public address',
+    group: PEOPLE,
+    load: async () => (await import('./connect.ts')).defineConnect,
+  },
+  {
     name: 'events',
     description: 'print, follow and export the event log, replay it, and try dead events again',
     group: PEOPLE,

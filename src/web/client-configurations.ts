@@ -24,6 +24,46 @@ const PATHS: readonly [Scope, string][] = [
   ['events:read', '/api/events'],
 ]
 
+/** Chats whose apps sign their people in. They take an address and no key. */
+export function chatConnectors(publicUrl: string): ClientConfiguration[] {
+  const text = `${publicUrl}/mcp`
+  return [
+    {
+      id: 'claude-ai',
+      name: 'claude.ai and the Claude apps',
+      where: 'Settings → Connectors → Add custom connector. Enter this address.',
+      text,
+    },
+    {
+      id: 'chatgpt-app',
+      name: 'ChatGPT',
+      where: 'Settings → Connectors (in developer mode) → Create. Enter this address and choose OAuth.',
+      text,
+    },
+    {
+      id: 'claude-code-sign-in',
+      name: 'Claude Code, with a sign-in',
+      where: 'In a terminal; then /mcp in a session.',
+      text: `claude mcp add --transport http frame-library ${text}`,
+    },
+  ]
+}
+
+/** Addresses that editors open to add a server. */
+export function editorLinks(publicUrl: string, signIn: boolean): { id: string; name: string; href: string }[] {
+  const url = `${publicUrl}${signIn ? '/mcp' : '/api/mcp'}`
+  const config = Buffer.from(JSON.stringify({ url })).toString('base64')
+  const server = encodeURIComponent(JSON.stringify({ name: 'frame-library', type: 'http', url }))
+  return [
+    {
+      id: 'cursor-link',
+      name: 'Add to Cursor',
+      href: `cursor://anysphere.cursor-deeplink/mcp/install?name=frame-library&config=${encodeURIComponent(config)}`,
+    },
+    { id: 'vs-code-link', name: 'Add to VS Code', href: `vscode:mcp/install?${server}` },
+  ]
+}
+
 /** Ready configurations for MCP clients. Without a key they offer the six open tools. */
 export function clientConfigurations(publicUrl: string, key?: string): ClientConfiguration[] {
   const url = `${publicUrl}/api/mcp`

@@ -11,6 +11,7 @@ import {
   type Scope,
 } from '../library/accounts/keys.ts'
 import { clientConfigurations, curlLine } from './client-configurations.ts'
+import { snippet } from './connect-page.ts'
 import type { Visitor } from './guard.ts'
 import { type Html, html } from './html.ts'
 import { EXPIRIES, type GivenKey, GRACES } from './key-forms.ts'
@@ -67,7 +68,7 @@ export function keysPage(data: KeysData): Html {
   const { visitor, made, notice, publicUrl } = data
   return html`<h1>API keys</h1>
 <p class="lead">A key lets a program act for you: it saves frames, fills boards and uses the library from an assistant.
-  Searching needs no key.</p>
+  Searching needs no key. <a href="/connect">Connect an assistant</a>.</p>
 ${notice && html`<p class="notice done" role="status">${notice}</p>`}
 ${made && madeSection(made, publicUrl)}
 ${visitor.account.plan === 'free' && FREE_PLAN}
@@ -103,13 +104,6 @@ function replacedNote(hint: string, revokedAt: Date): Html {
   const stopped = revokedAt.getTime() <= Date.now()
   const state = stopped ? 'has stopped working.' : html`works until ${time(revokedAt)}.`
   return html`<p>The old key, ending in <code>${hint}</code>, ${state}</p>`
-}
-
-/** A text to copy. The module adds the button, because it works only with a script. */
-function snippet(id: string, label: string, text: string): Html {
-  return html`<div class="snippet" data-copy="${label}">
-  <pre tabindex="0" aria-label="${label}"><code id="${id}">${text}</code></pre>
-</div>`
 }
 
 function yourKeys({ live, dead, ended, visitor, made }: KeysData): Html {

@@ -3,6 +3,7 @@ import type { Routes } from '../http/routes.ts'
 import { type Mailer, openMailer } from '../outbound/mailer.ts'
 import { type Assets, loadAssets } from './assets.ts'
 import { collectionRouter } from './collections/collection-pages.ts'
+import { connectRouter } from './connect-page.ts'
 import { consentRouter } from './consent.ts'
 import { crawlersRouter } from './crawlers.ts'
 import { entityRouter } from './entity-routes.ts'
@@ -63,6 +64,7 @@ export function openPages(deps: PagesDeps): Pages {
       collectionRouter(shared),
       operatorRouter(shared),
       keysPageRouter(shared),
+      connectRouter(shared),
       sharedBoardRouter(shared),
       crawlersRouter(shared),
     ],

@@ -38,6 +38,7 @@ const PAGES: Record<string, Access> = {
   'GET /robots.txt': 'open',
   'GET /sitemap.xml': 'open',
   'GET /docs/events': 'open',
+  'GET /connect': 'open',
   'GET /': 'open',
   'GET /frames/:id': 'open',
   'GET /videos/:id': 'open',

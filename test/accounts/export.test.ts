@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount, deleteAccount } from '../../src/library/accounts/accounts.ts'
+import { createGrant } from '../../src/library/accounts/grants.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
 import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { shareBoard } from '../../src/library/collections/board-settings.ts'
@@ -32,6 +33,13 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   const [ann, bob] = [await createAccount(db, { email, plan: 'pro' }), await createAccount(db, { email: 'bob@x.org' })]
   const { key } = await createKey(db, { accountId: ann.id, name: 'Ann’s agent' })
   await createKey(db, { accountId: bob.id, name: 'Bob’s agent' })
+  const app = {
+    clientId: 'studio',
+    clientName: 'Studio',
+    returnsTo: 'studio.example.org',
+    scopes: ['saves:read'],
+  } as const
+  await createGrant(db, { accountId: ann.id, ...app })
   const used = (await createSignInCode(db, { email, newPlan: 'free' }))!.code
   const pending = (await createSignInCode(db, { email, newPlan: 'free' }))!.code
   const { token } = (await redeemSignInCode(db, { code: used }))!
@@ -57,6 +65,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
     ...[
       'account',
       'keys',
+      'apps',
       'sessions',
       'sign_in_links',
       'stored_answers',
@@ -70,6 +79,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
   ])
   expect(kept.account).toMatchObject({ id: ann.id, email, plan: 'pro', role: 'member' })
   expect(kept.keys).toMatchObject([{ name: 'Ann’s agent', hint: key.slice(-4), revoked_at: null }])
+  expect(kept.apps).toMatchObject([{ name: 'Studio', returns_to: 'studio.example.org', scopes: ['saves:read'] }])
   expect(kept.sessions).toHaveLength(1)
   expect(kept.sign_in_links).toHaveLength(1)
   expect(kept.saves.map((save: { frame_id: string }) => save.frame_id).sort()).toEqual([...frameIds].sort())
@@ -96,6 +106,7 @@ test('one JSON object holds all rows that name a person, no secret, and nothing 
       'api_keys',
       'boards',
       'events',
+      'grants',
       'idempotency_keys',
       'removals',
       'saves',

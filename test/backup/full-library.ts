@@ -5,8 +5,10 @@ import { expect } from 'vitest'
 import type { Db } from '../../src/db/client.ts'
 import { moveToDeadEvents } from '../../src/events/dead-events.ts'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { createGrant } from '../../src/library/accounts/grants.ts'
 import { runIdempotently } from '../../src/library/accounts/idempotency.ts'
 import { createKey } from '../../src/library/accounts/keys.ts'
+import { putRecord } from '../../src/library/accounts/oauth-records.ts'
 import { createSignInCode, redeemSignInCode } from '../../src/library/accounts/sessions.ts'
 import { publishAnnotator } from '../../src/library/annotator/active-annotator.ts'
 import { answerCache } from '../../src/library/annotator/answer-cache.ts'
@@ -70,6 +72,14 @@ export async function fillEveryTable(db: Db, media: MediaStore): Promise<FullLib
 
 async function useAccount(db: Db, accountId: string): Promise<string> {
   await createKey(db, { accountId, name: 'everything' })
+  const app = {
+    clientId: 'studio',
+    clientName: 'Studio',
+    returnsTo: 'studio.example.org',
+    scopes: ['saves:read'],
+  } as const
+  const grantId = await createGrant(db, { accountId, ...app })
+  await putRecord(db, { kind: 'AccessToken', id: 'kept', payload: { grantId }, lifetimeSec: 3_600 })
   const request = { accountId, key: 'once', request: 'POST /api/boards' }
   await runIdempotently(db, request, async () => ({ status: 201, body: { board: { id: 'kept' } } }))
   const email = 'everything@example.com'

@@ -46,6 +46,12 @@ describe.skipIf(noChromium)('in a browser', () => {
     expect((await callTool(service, token)).json.result.isError).toBeFalsy()
     expect((await callTool(service, token, 'list_saves')).status).toBe(403)
 
+    await page.goto(`${service.url}/connect`)
+    await page.locator('summary', { hasText: 'claude.ai' }).click()
+    expect(await page.locator('pre[aria-label^="claude.ai"]').textContent()).toBe(service.mcp)
+    await expectAccessible(page)
+    await picture(page, 'connect')
+
     await page.goto(`${service.url}/keys`)
     const card = page.getByRole('listitem', { name: 'Studio <b>assistant</b>' })
     expect(await card.textContent()).toContain('localhost:9')

@@ -46,6 +46,11 @@ function listsOf(tx: Tx, { id, email }: Account, publicUrl: string): AccountExpo
       sql`select id, name, hint, scopes, created_at, expires_at, last_used_at, revoked_at, replaced_by
             from api_keys where account_id = ${id} order by created_at, id`,
     ),
+    apps: whole(
+      tx,
+      sql`select id, client_name as name, returns_to, scopes, created_at, last_used_at
+            from grants where account_id = ${id} order by created_at, id`,
+    ),
     sessions: whole(tx, sql`select created_at, expires_at from sessions where account_id = ${id} order by created_at`),
     sign_in_links: whole(
       tx,

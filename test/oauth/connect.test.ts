@@ -1,0 +1,109 @@
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkConnection } from '../../src/cli/connect.ts'
+import { openSignInService, type SignInService } from './support.ts'
+
+/** `frames connect check`, through proxies that break one thing each. */
+
+let service: SignInService
+beforeAll(async () => {
+  service = await openSignInService()
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+type Break = (req: IncomingMessage, res: ServerResponse) => boolean | undefined
+
+/** A proxy in front of the service. `broken` may answer by itself, or change what is passed on. */
+async function proxied<T>(broken: Break, act: (url: string) => Promise<T>): Promise<T> {
+  const server: Server = createServer((req, res) => {
+    if (broken(req, res)) return
+    const target = new URL(service.url)
+    const passed = request({
+      host: target.hostname,
+      port: target.port,
+      path: req.url,
+      method: req.method,
+      headers: req.headers,
+    })
+    passed.on('response', (answer) => {
+      const headers = { ...answer.headers }
+      if (res.getHeader('x-drop')) delete headers['www-authenticate']
+      res.writeHead(answer.statusCode!, headers)
+      answer.pipe(res)
+    })
+    req.pipe(passed)
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  try {
+    return await act(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+const faultsOf = async (url: string) => {
+  const findings = await checkConnection(url)
+  return Object.fromEntries(findings.flatMap(({ what, fault }) => (fault === null ? [] : [[what, fault]])))
+}
+
+test('finds nothing at the address of the service', async () => {
+  const findings = await checkConnection(service.url)
+  expect(findings.filter(({ fault }) => fault !== null)).toEqual([])
+  expect(findings).toHaveLength(9)
+})
+
+test('tells that PUBLIC_URL is another address', async () => {
+  const faults = await proxied(() => undefined, faultsOf)
+  expect(faults['the signed-in tool server']).toContain('Set PUBLIC_URL')
+  expect(faults['the metadata of the authorization server']).toContain(`The issuer is ${service.url}`)
+})
+
+test.each<[string, Break, string, string]>([
+  [
+    'redirects',
+    (_req, res) => {
+      res.writeHead(301, { location: 'https://www.example.com/' }).end()
+      return true
+    },
+    'the open tool server',
+    'It redirects to https://www.example.com/',
+  ],
+  [
+    'does not pass /mcp',
+    ({ url }, res) => {
+      if (url !== '/mcp') return false
+      res.writeHead(404).end()
+      return true
+    },
+    'the signed-in tool server',
+    'It answers 404 instead of 401.',
+  ],
+  [
+    'drops the challenge',
+    (_req, res) => {
+      res.setHeader('x-drop', '1')
+      return false
+    },
+    'the signed-in tool server',
+    'WWW-Authenticate is missing',
+  ],
+  [
+    'answers by itself',
+    ({ url }, res) => {
+      if (!url!.startsWith('/.well-known')) return false
+      res.end('<html>welcome</html>')
+      return true
+    },
+    'the metadata of the resource',
+    'It is not JSON.',
+  ],
+])('tells what a proxy does that %s', async (_what, broken, place, told) => {
+  expect((await proxied(broken, faultsOf))[place]).toContain(told)
+})
+
+test('tells that nothing answers', async () => {
+  const faults = await faultsOf('http://127.0.0.1:1')
+  expect(faults['the open tool server']).toContain('No answer came.')
+})

@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSignInService, register, type SignInService } from './support.ts'
+
+/** The protocol's own conformance suite for authorization servers, with a person who consents. */
+
+const conformance = resolve(import.meta.dirname, '../../node_modules/.bin/conformance')
+let service: SignInService
+let home: string
+beforeAll(async () => {
+  service = await openSignInService()
+  home = mkdtempSync(join(tmpdir(), 'frames-oauth-referee-'))
+})
+afterAll(async () => {
+  rmSync(home, { recursive: true, force: true })
+  await service[Symbol.asyncDispose]()
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as AddressInfo
+  await new Promise((done) => server.close(done))
+  return port
+}
+
+test('every check of the conformance suite passes', async () => {
+  const person = await service.person('designer@example.com')
+  const port = await freePort()
+  const redirect = `http://127.0.0.1:${port}/callback`
+  const { json } = await register(service, { client_name: 'Referee', redirect_uris: [redirect] })
+  const child = spawn(
+    conformance,
+    [
+      'authorization',
+      ...['--url', service.url, '--client-id', json.client_id, '--resource', service.mcp, '--port', String(port)],
+      '--verbose',
+    ],
+    { cwd: home, env: { HOME: home, PATH: process.env.PATH } },
+  )
+  let out = ''
+  let asked = false
+  const follow = (chunk: Buffer) => {
+    out += chunk.toString()
+    const address = /(http\S+\/oauth\/authorize\?\S+)/.exec(out)?.[1]
+    if (!address || asked) return
+    asked = true
+    // The browser of the person ends at the suite's own address.
+    person.decide(address).then(
+      (back) => fetch(back),
+      (error: unknown) => {
+        out += String(error)
+        child.kill()
+      },
+    )
+  }
+  child.stdout.on('data', follow)
+  child.stderr.on('data', follow)
+  const code = await new Promise((done) => child.on('close', done))
+  expect([code, asked], out.slice(-3_000)).toEqual([0, true])
+  expect(out).toContain('Total: 3 passed, 0 failed')
+})
