@@ -7,7 +7,7 @@ import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { createGrant } from '../library/accounts/grants.ts'
-import { MEMBER_SCOPES, OPERATOR_SCOPES, type Scope } from '../library/accounts/keys.ts'
+import { MEMBER_SCOPES, OPERATOR_SCOPES, SCOPES, type Scope } from '../library/accounts/keys.ts'
 import { isLoopbackReturn, registerClient, toPublicClient } from './clients.ts'
 import type { ProviderOptions } from './provider.ts'
 import { protectedResource, ROUTES } from './routes.ts'
@@ -80,9 +80,12 @@ export function openAuthorizationServer(options: AuthorizationServerOptions): Au
       const clientId = String(interaction.params.client_id)
       const id = await createGrant(options.db, { accountId: account.id, clientId, clientName, returnsTo, scopes })
       const grant = new provider.Grant({ accountId: account.id, clientId, jti: id } as never)
-      const indicator = String(interaction.params.resource ?? resource)
-      grant.addResourceScope(indicator, scopes.join(' '))
-      grant.rejectResourceScope(indicator, request.scopes.filter((scope) => !scopes.includes(scope)).join(' '))
+      // What is neither granted nor rejected would be asked again.
+      const rejected = SCOPES.filter((scope) => !scopes.includes(scope))
+      for (const indicator of [interaction.params.resource ?? resource].flat().map(String)) {
+        grant.addResourceScope(indicator, scopes.join(' '))
+        grant.rejectResourceScope(indicator, rejected.join(' '))
+      }
       const asked = String(interaction.params.scope ?? '').split(' ')
       grant.addOIDCScope(asked.includes('offline_access') ? 'offline_access' : '')
       grant.rejectOIDCScope(MEMBER_SCOPES.join(' '))

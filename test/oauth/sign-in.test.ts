@@ -271,6 +271,15 @@ describe('a person', () => {
     })
   })
 
+  test('is not offered what only operators may do, and is asked once', async () => {
+    const redirectUri = 'https://app.example.com/back'
+    const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
+    const scope = 'boards:read videos:write offline_access unheard:of'
+    const { address } = askForAccess(service, { clientId: json.client_id, redirectUri, scope })
+    expect((await person.open(address)).text).not.toContain('videos:write')
+    expect((await person.decide(address)).searchParams.get('code')).toMatch(/./)
+  })
+
   test('refuses, and the app learns it', async () => {
     const redirectUri = 'https://app.example.com/back'
     const { json } = await register(service, { client_name: 'x', redirect_uris: [redirectUri] })
