@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { listSaves } from '../../src/library/collections/saves.ts'
 import { addVideo, frameRows, openScripted, scriptedAnnotator, values } from '../library/support.ts'
@@ -32,13 +32,17 @@ describe.skipIf(noChromium)(`what interrupts a person${noChromium ? ` (skipped: 
     await service?.[Symbol.asyncDispose]()
   })
 
+  // What failed offline leaves the next one online.
+  beforeEach(() => page.context().setOffline(false))
+
   const url = (path: string) => service.config.publicUrl + path
   const saved = async () => (await listSaves(service.stores.db, accountId)).saves.map(({ frameId }) => frameId)
   const card = (n: number) => page.locator(`#f-${frameIds[n]}`)
   const savedCards = () => page.locator('#wall [data-saved]')
   const pickedCards = () => page.locator('#wall [data-picked]')
   async function openWall() {
-    await page.goto(url('/'))
+    // It has asked who is there, so that a key that comes now finds everything but the connection.
+    await page.goto(url('/'), { waitUntil: 'networkidle' })
     await card(0).waitFor()
   }
 
