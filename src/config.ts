@@ -270,10 +270,15 @@ function signupOf({ SIGNUP, DEFAULT_PLAN, NODE_ENV }: z.infer<typeof Env>): Plan
 }
 
 /** The worker's port follows the API's, because `npm start` runs both on one machine. */
+/** Whether only programs on this machine reach a host. */
+export function isLoopback(host: string | undefined): boolean {
+  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host ?? '')
+}
+
 /** Apps send people to PUBLIC_URL, and tokens travel there: by https, or within one machine. */
 function oauthOf({ OAUTH, OAUTH_DCR, PUBLIC_URL = 'http://localhost' }: z.infer<typeof Env>): Config['oauth'] {
   const { protocol, hostname, pathname } = new URL(PUBLIC_URL)
-  const isSafe = (protocol === 'https:' || /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(hostname)) && pathname === '/'
+  const isSafe = (protocol === 'https:' || isLoopback(hostname)) && pathname === '/'
   if (OAUTH === 'on' && !isSafe)
     throw new ConfigError('OAUTH: set PUBLIC_URL to an https address without a path, or set OAUTH=off')
   return isSafe && OAUTH !== 'off' ? { registration: OAUTH_DCR === 'on' } : undefined

@@ -12,7 +12,7 @@ interface App {
   returns: readonly string[]
 }
 
-/** `frames apps …`: apps that an operator lets ask people for access. Others register themselves. */
+/** `frames apps …`: OAuth clients that an operator registers. Others register themselves. */
 export function defineApps(group: Command): void {
   group
     .command('add')
@@ -42,7 +42,7 @@ export function defineApps(group: Command): void {
 
   group
     .command('remove')
-    .description('remove an app (people who let it in end that on their keys page)')
+    .description('remove an app (its access tokens work for up to an hour; its refresh tokens stop)')
     .argument('<id>', 'client id')
     .option('--json', 'print one JSON object')
     .action((id: string, { json }: { json?: boolean }) =>

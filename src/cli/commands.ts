@@ -181,13 +181,13 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'apps',
-    description: 'register, list and remove apps that sign people in and cannot register themselves',
+    description: 'register, list and remove OAuth clients that cannot register themselves',
     group: PEOPLE,
     load: async () => (await import('./apps.ts')).defineApps,
   },
   {
     name: 'connect',
-    description: 'check what assistants meet at the public address',
+    description: 'check that assistants can connect at PUBLIC_URL',
     group: PEOPLE,
     load: async () => (await import('./connect.ts')).defineConnect,
   },

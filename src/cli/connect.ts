@@ -12,11 +12,11 @@ interface Finding {
 
 const TIMEOUT_MS = 10_000
 
-/** `frames connect …`: what assistants meet at the public address. */
+/** `frames connect …`: whether assistants can connect at the public address. */
 export function defineConnect(group: Command): void {
   group
     .command('check')
-    .description('fetch what assistants need through PUBLIC_URL, and say what a proxy in front broke')
+    .description('request what assistants need at PUBLIC_URL, and say what a proxy broke')
     .option('--url <address>', 'another address than PUBLIC_URL')
     .option('--json', 'print one JSON object')
     .action(async ({ url, json }: { url?: string; json?: boolean }) => {
@@ -56,26 +56,26 @@ export async function checkConnection(publicUrl: string): Promise<Finding[]> {
       return undefined
     }
   }
-  await check('the open tool server', async () => {
+  await check('tool server, open (/api/mcp)', async () => {
     const answer = await ask(`${publicUrl}/api/mcp`, LIST)
     if (answer.status !== 200) throw new Fault(`It answers ${answer.status}. Let the proxy pass POST /api/mcp.`)
   })
-  await check('the signed-in tool server', async () => {
+  await check('tool server, with sign-in (/mcp)', async () => {
     const answer = await ask(resource, LIST)
     if (answer.status !== 401)
       throw new Fault(`It answers ${answer.status} instead of 401. Let the proxy pass POST /mcp.`)
     const challenge = answer.headers.get('www-authenticate') ?? ''
     if (challenge === '') throw new Fault('The header WWW-Authenticate is missing. Let the proxy pass it.')
-    if (!challenge.includes('resource_metadata=')) throw new Fault('Sign-in by apps is off. Set OAUTH=on.')
+    if (!challenge.includes('resource_metadata=')) throw new Fault('OAuth is off. Set OAUTH=on.')
     if (!challenge.includes(`resource_metadata="${metadataUrl}"`))
       throw new Fault(`It names another address than ${publicUrl}. Set PUBLIC_URL to the address that people use.`)
   })
-  await check('the metadata of the resource', async () => {
+  await check('metadata of the resource', async () => {
     const metadata = await document(publicUrl + path)
     if (metadata.resource !== resource)
       throw new Fault(`The resource is ${metadata.resource}, not ${resource}. Set PUBLIC_URL to the address in use.`)
   })
-  const server = await check('the metadata of the authorization server', async () => {
+  const server = await check('metadata of the authorization server', async () => {
     const metadata = await document(`${publicUrl}/.well-known/oauth-authorization-server`)
     if (metadata.issuer !== publicUrl)
       throw new Fault(`The issuer is ${metadata.issuer}, not ${publicUrl}. Set PUBLIC_URL to the address in use.`)

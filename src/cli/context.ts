@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { type Config, ConfigError, parseConfig } from '../config.ts'
+import { type Config, ConfigError, isLoopback, parseConfig } from '../config.ts'
 import { type Db, openDb } from '../db/client.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import type { MediaStore } from '../media/media-store.ts'
 import { openMediaStore } from '../media/open-store.ts'
 import type { Queues } from '../queue/queues.ts'
 import { CliError, EXIT, usage } from './failure.ts'
-import { isLoopback } from './listening.ts'
 
 const RunFile = z.object({ pid: z.number(), api: z.string(), database: z.string(), redis: z.string() })
 export type RunFile = z.infer<typeof RunFile>

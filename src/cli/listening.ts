@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { Config } from '../config.ts'
+import { type Config, isLoopback } from '../config.ts'
 
 /**
  * The address that `frames start` listens on: `HOST`, else loopback, else every interface (undefined) when
@@ -7,11 +7,6 @@ import type { Config } from '../config.ts'
  */
 export function hostToListenOn({ host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>): string | undefined {
   return host ?? (isLoopback(new URL(publicUrl).hostname) ? '127.0.0.1' : undefined)
-}
-
-/** Whether only programs on this machine reach it. */
-export function isLoopback(host: string | undefined): boolean {
-  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d+){3}$/.test(host ?? '')
 }
 
 /** Whether others reach it: on an interface of this machine, or through a proxy. */

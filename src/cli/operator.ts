@@ -1,12 +1,11 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from '../config.ts'
+import { type Config, isLoopback } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { ensureAccount, findAccountByEmail } from '../library/accounts/accounts.ts'
 import { createKey } from '../library/accounts/keys.ts'
 import { createSignInCode } from '../library/accounts/sessions.ts'
 import { signInUrl } from '../web/sign-in.ts'
-import { isLoopback } from './listening.ts'
 
 export const OPERATOR_EMAIL = 'operator@localhost'
 

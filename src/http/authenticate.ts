@@ -1,15 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Db } from '../db/client.ts'
+import { apiKeys } from '../db/schema/accounts.ts'
 import { AppError } from '../errors.ts'
 import { openKeyChecks } from '../library/accounts/key-checks.ts'
-import {
-  type Caller,
-  findCallers,
-  OPERATOR_SCOPES,
-  prefixOf,
-  recordKeyUse,
-  type Scope,
-} from '../library/accounts/keys.ts'
+import { type Caller, findCallers, OPERATOR_SCOPES, prefixOf, recordUse, type Scope } from '../library/accounts/keys.ts'
 import type { Logger } from '../logger.ts'
 import type { Plan } from '../vocabulary.ts'
 import { contextOf } from './edge.ts'
@@ -113,13 +107,15 @@ export function guardStreams(db: Db, scope: Scope): StreamGuard {
   }
 }
 
+const SIGN_IN_AGAIN = 'The key or token does not work. Sign in again, or send a valid key.'
+
 export function createAuthentication({ db, limits, logger, publicUrl }: AuthenticationDeps): Authentication {
   const help = `Send Authorization: Bearer <key>. Keys are made at ${publicUrl}/keys`
   const challenge = `Bearer realm="frame-library", error="invalid_token", error_description="${help}"`
 
   // Not awaited, because no answer depends on it.
   const keys = openKeyChecks(db, (key) => {
-    recordKeyUse(db, key).catch((error: unknown) => logger.warn({ err: error }, 'last use of a key not recorded'))
+    recordUse(db, apiKeys, key).catch((error: unknown) => logger.warn({ err: error }, 'last use of a key not recorded'))
   })
 
   /** Failed checks are limited by address and by key. A valid key is never refused for the failures of others. */
@@ -149,7 +145,8 @@ export function createAuthentication({ db, limits, logger, publicUrl }: Authenti
     const where = tokens ? `, resource_metadata="${tokens.metadataUrl}"` : ''
     const asked = tokens ? `, scope="${tokens.scopes.join(' ')}"` : ''
     const anonymous = `Bearer realm="frame-library"${where}${asked}`
-    const invalid = `Bearer realm="frame-library", error="invalid_token", error_description="${help}"${where}${asked}`
+    const fault = `error="invalid_token", error_description="${SIGN_IN_AGAIN}"`
+    const invalid = `Bearer realm="frame-library", ${fault}${where}${asked}`
     return {
       challenge: (missing) =>
         `Bearer realm="frame-library", error="insufficient_scope", scope="${missing.join(' ')}"${where}`,

@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express'
+import { isLoopback } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { LocalLimits } from '../http/rate-limit/spend.ts'
 import { refusalReply, refuse } from './replies.ts'
@@ -28,7 +29,7 @@ export function originGuard(publicUrl: string, limits: LocalLimits): RequestHand
     const { origin } = req.headers
     res.setHeader('Vary', 'Origin')
     if (origin === undefined) return next()
-    if (origin !== own.origin && !(isLoopback(own) && isLoopback(toUrl(origin)))) {
+    if (origin !== own.origin && !(isLoopback(own.hostname) && isLoopback(toUrl(origin)?.hostname))) {
       refuse(limits, req, res, refusalReply(403, 'Forbidden: this origin may not call the tool server'))
       return
     }
@@ -36,10 +37,6 @@ export function originGuard(publicUrl: string, limits: LocalLimits): RequestHand
     res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
     next()
   }
-}
-
-function isLoopback(url: URL | undefined): boolean {
-  return url !== undefined && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname)
 }
 
 function toUrl(text: string): URL | undefined {

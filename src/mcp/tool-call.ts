@@ -96,7 +96,7 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
       if (refused) {
         const help = context.signIn ? '' : ` ${keyHelp(keysUrl, tool)}`
         const text = `${tool.name} was not run. ${refused.message}${help}`
-        if (context.signIn && refused.code === 'forbidden') throw scopeMissing(tool, text, context.signIn, era)
+        if (context.signIn && refused.code === 'forbidden') throw scopeMissing(tool, context.signIn, era)
         return failure(era, text, refused.code)
       }
       try {
@@ -155,7 +155,8 @@ export class ScopeMissing extends Error {
   }
 }
 
-function scopeMissing(tool: Tool, text: string, signIn: SignIn, era: Era): ScopeMissing {
+function scopeMissing(tool: Tool, signIn: SignIn, era: Era): ScopeMissing {
+  const text = `${tool.name} was not run. It needs the scope ${tool.scope}. Connect again to grant it.`
   const challenge = signIn.challenge(tool.scope === null || tool.scope === 'any' ? [] : [tool.scope])
   const meta = { code: 'forbidden', 'mcp/www_authenticate': [challenge] }
   return new ScopeMissing(failure(era, text, meta), challenge)

@@ -11,6 +11,7 @@ import { randomId } from '../library/ids.ts'
 /** Addresses of programs that are no web addresses, and belong to one program each. */
 const PRIVATE_RETURNS = new Set(['cursor://anysphere.cursor-mcp/oauth/callback'])
 
+/** As the authorization server's package has them. */
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])$/
 
 /** Whether codes may be sent there: https, a program on the person's own machine, or a known program's address. */

@@ -69,10 +69,7 @@ export async function createProvider(options: ProviderOptions): Promise<Provider
       return { accountId, claims: async () => ({ sub: accountId }) }
     },
     renderError: (ctx, { error, error_description: why = error }, thrown) => {
-      showError(
-        ctx,
-        error === 'server_error' ? thrown : invalid('request', `The app cannot be let in: ${why}. ${AGAIN}`),
-      )
+      showError(ctx, error === 'server_error' ? thrown : invalid('request', `The app cannot connect: ${why}. ${AGAIN}`))
     },
     fetch: documentFetcher(openCheckedAgent({ ...wire, connections: 4 })) as typeof fetch,
     features: {

@@ -5,6 +5,7 @@ import { type ApiDeps, LIBRARY_ENDPOINTS, OTHER_ENDPOINTS } from '../api/endpoin
 import type { HealthDeps } from '../api/health.ts'
 import { type Config, VERSION } from '../config.ts'
 import type { Db } from '../db/client.ts'
+import { grants } from '../db/schema/oauth.ts'
 import type { LogTail } from '../events/tail.ts'
 import { createApp } from '../http/app.ts'
 import { type Authentication, createAuthentication, guardStreams } from '../http/authenticate.ts'
@@ -17,9 +18,8 @@ import { openLongAnswers } from '../http/response-body.ts'
 import type { Routes } from '../http/routes.ts'
 import { openTurns } from '../http/search-concurrency.ts'
 import { openReadModelVersion, openVersionedCache } from '../http/versioned-cache.ts'
-import { recordGrantUse } from '../library/accounts/grants.ts'
 import { openTokenChecks } from '../library/accounts/key-checks.ts'
-import { MEMBER_SCOPES } from '../library/accounts/keys.ts'
+import { MEMBER_SCOPES, recordUse } from '../library/accounts/keys.ts'
 import { type FilmReads, loadGrammar, loadShelf } from '../library/films/films.ts'
 import { openSearchCounts } from '../library/search-counts.ts'
 import { fetchability } from '../library/videos/submit.ts'
@@ -209,7 +209,9 @@ function openSignedInDoor({
   const { publicUrl } = config
   const { resource, metadataUrl } = protectedResource(publicUrl)
   const { check } = openTokenChecks(db, resource, (grant) => {
-    recordGrantUse(db, grant).catch((error: unknown) => logger.warn({ err: error }, 'last use of an app not recorded'))
+    recordUse(db, grants, grant).catch((error: unknown) =>
+      logger.warn({ err: error }, 'last use of an app not recorded'),
+    )
   })
   const oauth = openAuthorizationServer({ db, publicUrl, limits, logger, ...config.oauth, wire: overrides.wire })
   return { oauth, signIn: authentication.openSignIn({ metadataUrl, scopes: MEMBER_SCOPES, check }) }

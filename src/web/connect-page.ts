@@ -46,14 +46,19 @@ function section(id: string, title: string, shown: readonly ClientConfiguration[
   return html`<section aria-labelledby="${id}-heading">
   <h2 id="${id}-heading">${title}</h2>
   <p class="hint">${hint}</p>
-  ${shown.map(
+  ${foldedTexts(shown)}
+</section>`
+}
+
+/** A text to copy for each client, behind its name. */
+export function foldedTexts(shown: readonly ClientConfiguration[]): Html {
+  return html`${shown.map(
     ({ id, name, where, text }) => html`<details>
     <summary>${name}</summary>
     <p class="hint">${where}</p>
     ${snippet(id, name, text)}
   </details>`,
-  )}
-</section>`
+  )}`
 }
 
 /** A text to copy. The module adds the button, because it works only with a script. */

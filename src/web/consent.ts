@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Routes } from '../http/routes.ts'
 import { CONSENT } from '../oauth/routes.ts'
 import type { AccessRequest, AuthorizationServer } from '../oauth/server.ts'
-import { type Actions, actionRouter, field, formToken } from './actions.ts'
+import { type Actions, actionRouter, field, formToken, type PersonPage } from './actions.ts'
 import type { Visitor } from './guard.ts'
 import { type Html, html } from './html.ts'
 import { SCOPE_TEXT } from './keys-view.ts'
@@ -18,28 +18,33 @@ const Consent = z.object({ scope: field.list, decision: field.text })
 function addConsent(actions: Actions, { oauth }: { oauth: AuthorizationServer }): void {
   const who = 'person'
   actions.page(CONSENT, who, { parameters: {} }, async ({ visitor, req, res }) => {
-    const request = await oauth.requested(req, res, visitor.account.role)
-    const title = `Let ${request.clientName} in?`
-    return {
-      title,
-      current: 'keys',
-      body: consentForm(request, visitor, req.originalUrl),
-      formTo: request.returnOrigin,
-    }
+    return consentPage(await oauth.requested(req, res, visitor.account.role), visitor, req.originalUrl)
   })
 
   actions.action({ path: CONSENT, who, body: Consent }, async ({ visitor, body, req, res }) => {
     res.set('Cache-Control', 'no-store')
-    if (body.decision === 'allow') await oauth.approve(req, res, { account: visitor.account, scopes: body.scope })
+    const allows = body.decision === 'allow'
+    if (allows && body.scope.length === 0) {
+      const request = await oauth.requested(req, res, visitor.account.role)
+      return { page: consentPage(request, visitor, req.originalUrl, NOTHING_CHOSEN), status: 400 }
+    }
+    if (allows) await oauth.approve(req, res, { account: visitor.account, scopes: body.scope })
     else await oauth.deny(req, res)
     return undefined
   })
 }
 
-function consentForm(request: AccessRequest, visitor: Visitor, path: string): Html {
+const NOTHING_CHOSEN = html`<p class="error" role="alert">Choose at least one, or refuse.</p>`
+
+function consentPage(request: AccessRequest, visitor: Visitor, path: string, error?: Html): PersonPage {
+  const body = consentForm(request, visitor, path, error)
+  return { title: `Allow ${request.clientName}?`, current: 'keys', body, formTo: request.returnOrigin }
+}
+
+function consentForm(request: AccessRequest, visitor: Visitor, path: string, error?: Html): Html {
   const { clientName, scopes } = request
-  return html`<section class="narrow card"><h1>Let “${clientName}” in?</h1>
-<p>It asks to use this library as <strong>${visitor.account.email}</strong>.</p>
+  return html`<section class="narrow card"><h1>Allow “${clientName}”?</h1>
+<p>It wants to use this library as <strong>${visitor.account.email}</strong>.</p>
 ${nameNote(request)}
 ${request.toLoopback && LOOPBACK_NOTE}
 <form method="post" action="${path}">
@@ -52,8 +57,9 @@ ${request.toLoopback && LOOPBACK_NOTE}
         <span>${SCOPE_TEXT[scope]} <span class="hint"><code>${scope}</code></span></span>
       </label>`,
     )}</div>
+    ${error}
   </fieldset>
-  <p class="hint">It can always search the library. Your <a href="/keys#apps">keys page</a> lists it, and ends it.</p>
+  <p class="hint">It can always search the library. Disconnect it on your <a href="/keys#apps">keys page</a>.</p>
   <div class="actions">
     <button class="primary" name="decision" value="allow">Allow</button>
     <button name="decision" value="refuse">Refuse</button>
@@ -62,11 +68,11 @@ ${request.toLoopback && LOOPBACK_NOTE}
 }
 
 function nameNote({ vouchedBy, returnsTo }: AccessRequest): Html {
-  const back = html`After your answer you return to <strong>${returnsTo}</strong>.`
+  const back = html`You then return to <strong>${returnsTo}</strong>.`
   if (vouchedBy === null)
-    return html`<p class="notice">The app chose this name itself, and nobody has checked it. ${back}</p>`
-  return html`<p>The site <strong>${vouchedBy}</strong> describes the app under this name. ${back}</p>`
+    return html`<p class="notice">The app chose this name itself. Nobody has verified it. ${back}</p>`
+  return html`<p>The site <strong>${vouchedBy}</strong> publishes this name for the app. ${back}</p>`
 }
 
 const LOOPBACK_NOTE = html`<p class="notice">The app runs on your own computer. Any program there can pretend to be it.
-  Allow it only if you have just started the sign-in yourself.</p>`
+  Allow it only if you have just asked it to connect.</p>`

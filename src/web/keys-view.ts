@@ -11,7 +11,7 @@ import {
   type Scope,
 } from '../library/accounts/keys.ts'
 import { clientConfigurations, curlLine } from './client-configurations.ts'
-import { snippet } from './connect-page.ts'
+import { foldedTexts, snippet } from './connect-page.ts'
 import type { Visitor } from './guard.ts'
 import { type Html, html } from './html.ts'
 import { EXPIRIES, type GivenKey, GRACES } from './key-forms.ts'
@@ -90,13 +90,7 @@ function madeSection({ key, record, replaced }: MadeKey, publicUrl: string): Htm
   ${snippet('new-key', 'Key', key)}
   ${snippet('curl', 'Try it', curlLine(publicUrl, key, record.scopes))}
   <h3>Use it from an assistant</h3>
-  ${clientConfigurations(publicUrl, key).map(
-    ({ id, name, where, text }) => html`<details>
-    <summary>${name}</summary>
-    <p class="hint">${where}</p>
-    ${snippet(id, name, text)}
-  </details>`,
-  )}
+  ${foldedTexts(clientConfigurations(publicUrl, key))}
 </section>`
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openDb } from '../../src/db/client.ts'
+import { apiKeys } from '../../src/db/schema/accounts.ts'
 import {
   createAccount,
   deleteAccount,
@@ -14,7 +15,7 @@ import {
   isWellFormedKey,
   listKeys,
   MAX_KEYS,
-  recordKeyUse,
+  recordUse,
   revokeKey,
   rotateKey,
 } from '../../src/library/accounts/keys.ts'
@@ -146,15 +147,15 @@ describe('keys', () => {
         )
       ).rows[0]!.last_used_at
     const caller = (await authenticate(stores.db, key))!
-    await Promise.all(Array.from({ length: 5 }, () => recordKeyUse(stores.db, caller.key)))
+    await Promise.all(Array.from({ length: 5 }, () => recordUse(stores.db, apiKeys, caller.key)))
     const first = await used()
     expect(first).not.toBeNull()
-    await recordKeyUse(stores.db, caller.key)
+    await recordUse(stores.db, apiKeys, caller.key)
     expect(await used()).toEqual(first)
     await stores.db.$client.query(`update api_keys set last_used_at = now() - interval '2 minutes' where id = $1`, [
       record.id,
     ])
-    await recordKeyUse(stores.db, (await authenticate(stores.db, key))!.key)
+    await recordUse(stores.db, apiKeys, (await authenticate(stores.db, key))!.key)
     expect((await used())!.getTime()).toBeGreaterThan(first!.getTime() - 1)
   })
 })

@@ -56,8 +56,8 @@ test('finds nothing at the address of the service', async () => {
 
 test('tells that PUBLIC_URL is another address', async () => {
   const faults = await proxied(() => undefined, faultsOf)
-  expect(faults['the signed-in tool server']).toContain('Set PUBLIC_URL')
-  expect(faults['the metadata of the authorization server']).toContain(`The issuer is ${service.url}`)
+  expect(faults['tool server, with sign-in (/mcp)']).toContain('Set PUBLIC_URL')
+  expect(faults['metadata of the authorization server']).toContain(`The issuer is ${service.url}`)
 })
 
 test.each<[string, Break, string, string]>([
@@ -67,7 +67,7 @@ test.each<[string, Break, string, string]>([
       res.writeHead(301, { location: 'https://www.example.com/' }).end()
       return true
     },
-    'the open tool server',
+    'tool server, open (/api/mcp)',
     'It redirects to https://www.example.com/',
   ],
   [
@@ -77,7 +77,7 @@ test.each<[string, Break, string, string]>([
       res.writeHead(404).end()
       return true
     },
-    'the signed-in tool server',
+    'tool server, with sign-in (/mcp)',
     'It answers 404 instead of 401.',
   ],
   [
@@ -86,7 +86,7 @@ test.each<[string, Break, string, string]>([
       res.setHeader('x-drop', '1')
       return false
     },
-    'the signed-in tool server',
+    'tool server, with sign-in (/mcp)',
     'WWW-Authenticate is missing',
   ],
   [
@@ -96,7 +96,7 @@ test.each<[string, Break, string, string]>([
       res.end('<html>welcome</html>')
       return true
     },
-    'the metadata of the resource',
+    'metadata of the resource',
     'It is not JSON.',
   ],
 ])('tells what a proxy does that %s', async (_what, broken, place, told) => {
@@ -105,5 +105,5 @@ test.each<[string, Break, string, string]>([
 
 test('tells that nothing answers', async () => {
   const faults = await faultsOf('http://127.0.0.1:1')
-  expect(faults['the open tool server']).toContain('No answer came.')
+  expect(faults['tool server, open (/api/mcp)']).toContain('No answer came.')
 })

@@ -205,7 +205,7 @@ describe('a client', () => {
     const asked = askForAccess(service, { clientId: json.client_id, redirectUri: 'https://evil.example.com/back' })
     const page = await person.open(asked.address)
     expect([page.status, page.url]).toEqual([400, asked.address])
-    expect(page.text).toContain('The app cannot be let in')
+    expect(page.text).toContain('The app cannot connect')
   })
 })
 
@@ -225,7 +225,7 @@ describe('a client that publishes a document', () => {
     })
     const { address } = askForAccess(service, { clientId: id, redirectUri })
     const page = await person.open(address)
-    expect(page.text).toContain('<strong>studio.example.com</strong> describes the app')
+    expect(page.text).toContain('<strong>studio.example.com</strong> publishes this name')
     expect(page.headers.get('content-security-policy')).toContain("form-action 'self' https://studio.example.com;")
     expect((await person.decide(address)).searchParams.get('code')).toMatch(/./)
   })

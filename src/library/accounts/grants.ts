@@ -1,12 +1,10 @@
 import { and, desc, eq, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransactionOf } from '../../db/client.ts'
-import type { Role } from '../../db/schema/accounts.ts'
 import { grants } from '../../db/schema/oauth.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import type { Plan } from '../../vocabulary.ts'
 import { isId, randomId } from '../ids.ts'
-import type { Caller, Scope } from './keys.ts'
+import { type AuthenticationRow, type Caller, type Scope, toCaller } from './keys.ts'
 
 /** An app that acts for an account. */
 export interface Grant {
@@ -33,7 +31,7 @@ export async function createGrant(
     // One consent at a time, so that counting is safe.
     await tx.execute(sql`select 1 from accounts where id = ${accountId} for no key update`)
     if ((await tx.$count(grants, eq(grants.accountId, accountId))) >= MAX_GRANTS)
-      throw new AppError('conflict', `An account lets in at most ${MAX_GRANTS} apps. Disconnect one first.`)
+      throw new AppError('conflict', `An account has at most ${MAX_GRANTS} connected apps. Disconnect one first.`)
     await tx.insert(grants).values({ ...given, id, scopes: [...scopes] })
     const data = { grant_id: id, client: clientName, host: returnsTo, scopes: [...scopes] }
     await appendEvent(tx, { type: 'grant.created', subject: id, accountId, data })
@@ -72,18 +70,8 @@ export async function revokeGrant(
   })
 }
 
-interface TokenRow {
-  hash: string
-  /** The scopes of the token, which may be fewer than those of its grant. */
-  asked: string | null
-  id: string
-  scopes: Scope[]
-  last_used_at: Date | null
-  account_id: string
-  role: Role
-  plan: Plan
-  is_disabled: boolean
-}
+/** `asked`: the scopes of the token, which may be fewer than those of its grant. */
+type TokenRow = AuthenticationRow & { asked: string | null }
 
 const LOOK_UP = {
   name: 'look-up-tokens',
@@ -104,17 +92,7 @@ export async function lookUpTokens(
   return new Map(rows.map((row) => [row.hash, row.is_disabled ? 'disabled' : callerOf(row)]))
 }
 
-function callerOf({ id, asked, scopes: granted, last_used_at, account_id, role, plan }: TokenRow): Caller {
+function callerOf({ asked, scopes, ...row }: TokenRow): Caller {
   const own = (asked ?? '').split(' ')
-  const scopes = granted.filter((scope) => own.includes(scope))
-  return { key: { id, scopes, lastUsedAt: last_used_at }, account: { id: account_id, role, plan } }
-}
-
-/** Records the use, at most once a minute. Do not await it in the request path. */
-export async function recordGrantUse(db: Db, { id, lastUsedAt }: Caller['key']): Promise<void> {
-  if (lastUsedAt && Date.now() - lastUsedAt.getTime() < 60_000) return
-  await db.execute(sql`
-    update grants set last_used_at = now()
-     where id = (select id from grants where id = ${id} for no key update skip locked)
-       and (last_used_at is null or last_used_at < now() - interval '1 minute')`)
+  return toCaller({ ...row, scopes: scopes.filter((scope) => own.includes(scope)) })
 }

@@ -3,6 +3,7 @@ import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
 import { cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
 import { accounts, apiKeys, type Role } from '../../db/schema/accounts.ts'
+import type { grants } from '../../db/schema/oauth.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { Plan } from '../../vocabulary.ts'
@@ -82,7 +83,8 @@ export function prefixOf(text: string | undefined): string | undefined {
   return text !== undefined && isWellFormedKey(text) ? text.slice(0, VISIBLE_PREFIX_LENGTH) : undefined
 }
 
-interface AuthenticationRow {
+/** A key or a token with its account. */
+export interface AuthenticationRow {
   hash: string
   id: string
   scopes: Scope[]
@@ -90,7 +92,6 @@ interface AuthenticationRow {
   account_id: string
   role: Role
   plan: Plan
-  is_valid: boolean
   is_disabled: boolean
 }
 
@@ -122,7 +123,7 @@ export async function lookUpKeys(
   { $client }: Pick<Db, '$client'>,
   hashes: readonly string[],
 ): Promise<Map<string, Caller | 'disabled'>> {
-  const { rows } = await $client.query<AuthenticationRow>({ ...AUTHENTICATE, values: [hashes] })
+  const { rows } = await $client.query<AuthenticationRow & { is_valid: boolean }>({ ...AUTHENTICATE, values: [hashes] })
   const valid = rows.filter(({ is_valid }) => is_valid)
   return new Map(valid.map((row) => [row.hash, row.is_disabled ? 'disabled' : toCaller(row)]))
 }
@@ -139,7 +140,7 @@ export async function findCallers(db: DbOrTx, keyIds: readonly string[]): Promis
   return rows.map(toCaller)
 }
 
-function toCaller(row: Omit<AuthenticationRow, 'hash'>): Caller {
+export function toCaller(row: Omit<AuthenticationRow, 'hash' | 'is_disabled'>): Caller {
   return {
     key: { id: row.id, scopes: row.scopes, lastUsedAt: row.last_used_at },
     account: { id: row.account_id, role: row.role, plan: row.plan },
@@ -149,13 +150,14 @@ function toCaller(row: Omit<AuthenticationRow, 'hash'>): Caller {
 const LAST_USED_EVERY_MS = 60_000
 
 /**
- * Records the use, at most once a minute and by one of many concurrent processes. Do not await it in the request path.
+ * Records the use of a key, or of an app's grant, at most once a minute and by one of many concurrent processes. Do not
+ * await it in the request path.
  */
-export async function recordKeyUse(db: Db, key: Caller['key']): Promise<void> {
+export async function recordUse(db: Db, table: typeof apiKeys | typeof grants, key: Caller['key']): Promise<void> {
   if (key.lastUsedAt && Date.now() - key.lastUsedAt.getTime() < LAST_USED_EVERY_MS) return
   await db.execute(
-    sql`update api_keys set last_used_at = now()
-         where id = (select id from api_keys
+    sql`update ${table} set last_used_at = now()
+         where id = (select id from ${table}
                       where id = ${key.id} and (last_used_at is null or last_used_at < now() - interval '1 minute')
                         for no key update skip locked)`,
   )
