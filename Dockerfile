@@ -59,6 +59,7 @@ COPY --from=packages /app/node_modules node_modules
 COPY package.json LICENSE ./
 COPY drizzle drizzle
 COPY samples samples
+COPY skills skills
 COPY src src
 # The compiled code of every command, which the running containers cannot write.
 RUN install -d -o frames node_modules/.cache

@@ -11,6 +11,7 @@ import { openApi } from '../src/server/main.ts'
 import { type About, optionsOf } from './support/bench.ts'
 import { type Dearest, dearestOf, NOT_MEASURED } from './support/dearest.ts'
 import { seedLibrary } from './support/library.ts'
+import { METHODS } from './support/methods.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
 import { askChild, postgresCpuMs, postmasterOf } from './support/question-cost.ts'
 import { startTemporaryRedis } from './support/redis.ts'
@@ -62,7 +63,8 @@ export async function run(args: string[]): Promise<object | undefined> {
   await addReceivers(world)
   const postmaster = await postmasterOf(db)
   const rows: Row[] = []
-  for (const name of names.filter((name) => name.includes(values.only) && !NOT_MEASURED.has(name))) {
+  const all = [...names, ...Object.keys(METHODS)]
+  for (const name of all.filter((name) => name.includes(values.only) && !NOT_MEASURED.has(name))) {
     const dearest = dearestOf(name)
     const row = await measure({ name, dearest, rounds: values.rounds }, { world, port, api, postmaster })
     if (row.status >= 400) console.error(`${name} was refused: ${row.refusal}`)

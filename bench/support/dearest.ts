@@ -6,6 +6,7 @@ import { unpinFrames } from '../../src/library/collections/pins.ts'
 import { removePinsWithUndo } from '../../src/library/collections/removals.ts'
 import { ANNOTATED } from '../../src/vocabulary.ts'
 import { SEED_WORDS } from './library.ts'
+import { METHODS, rpc } from './methods.ts'
 import {
   anotherAccount,
   anotherKey,
@@ -33,6 +34,8 @@ export const NOT_MEASURED = new Set(['GET /web/events', 'GET /livez', 'GET /medi
 
 /** @throws where a route or tool has no request here that the defaults do not make */
 export function dearestOf(name: string): Dearest {
+  const method = METHODS[name]
+  if (method) return (world, n) => rpc(world, n, name, method(world, n))
   const special = DEAREST[name]
   if (special) return async (world, n) => withDefaults(name, world, n, await special(world, n))
   if (!name.includes('/'))
@@ -60,8 +63,7 @@ interface Asked {
 function withDefaults(name: string, owner: World, n: number, asked: Asked): Sent {
   const world = { ...owner, ...asked.as }
   if (asked.tool) {
-    const call = { jsonrpc: '2.0', id: n, method: 'tools/call', params: { name, arguments: asked.tool } }
-    return { path: '/api/mcp', method: 'POST', headers: keyed(world, true), body: JSON.stringify(call) }
+    return rpc(world, n, 'tools/call', { name, arguments: asked.tool })
   }
   const [method, pattern] = name.split(' ') as [string, string]
   const path = pattern.replace(/[:*](\w+)/g, (_, param: string) =>

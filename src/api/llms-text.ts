@@ -29,7 +29,8 @@ cached for five minutes; send the ETag back as If-None-Match. Image addresses in
 ## Tools
 
 - [MCP server](${publicUrl}/api/mcp): POST, JSON-RPC 2.0. Open tools: ${tools.open.join(', ')}. \
-A Pro key (\`Authorization: Bearer flk_live_…\`) adds ${tools.account.join(', ')}.
+A Pro key (\`Authorization: Bearer flk_live_…\`) adds ${tools.account.join(', ')}. \
+An app that signs its person in (OAuth) uses ${publicUrl}/mcp. Resources, prompts and skills are listed there too.
 
 ## Reads
 

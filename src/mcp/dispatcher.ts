@@ -1,6 +1,7 @@
 import { toAppError } from '../http/problem.ts'
 import { batchFault, classify, createEras, type Era, type RequestHeaders, type ServerInfo } from './era.ts'
 import { type Message, parseBody, type RpcCall, type RpcId, readId, readMessage } from './messages.ts'
+import type { Extras, Method } from './methods.ts'
 import {
   ACCEPTED,
   batchReply,
@@ -15,7 +16,14 @@ import {
   RpcError,
   resultReply,
 } from './replies.ts'
-import { CallerGone, createToolCalls, ScopeMissing, type ToolCallContext, type ToolCallOptions } from './tool-call.ts'
+import {
+  CallerGone,
+  createToolCalls,
+  ScopeMissing,
+  type ToolCallContext,
+  type ToolCallOptions,
+  type ToolCalls,
+} from './tool-call.ts'
 import { createToolLists } from './tool-list.ts'
 
 /** The Model Context Protocol over JSON text, without HTTP. */
@@ -28,6 +36,8 @@ export interface CallContext extends ToolCallContext {
 export interface DispatcherOptions extends ToolCallOptions {
   info: ServerInfo
   instructions: string
+  /** Absent: the server has tools alone. */
+  extras?: Extras | undefined
 }
 
 export type Dispatch = (body: string, headers: RequestHeaders, context: CallContext) => Promise<McpReply>
@@ -40,7 +50,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   const calls = createToolCalls(options)
   const toolList = createToolLists(options.tools)
 
-  const pointsOf = (message: Message) => (message.kind === 'call' ? calls.pointsOf(message.call) : 1)
+  const methods = new Map(options.extras?.methods(calls))
+
+  const pointsOf = (message: Message) => {
+    return message.kind === 'call' ? pointsOfCall(message.call, calls, methods) : 1
+  }
 
   /** A result as JSON. */
   async function resultOf(call: RpcCall, context: ToolCallContext, era: Era): Promise<string | Buffer> {
@@ -51,8 +65,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     }
     const method = era.methods.get(call.method)
     if (method) return JSON.stringify(method(call.params))
-    const message = `Method not found: ${call.method.slice(0, 128)}`
-    throw new RpcError(METHOD_NOT_FOUND, message, { status: era.unknownMethodStatus })
+    const extra = methods.get(call.method)
+    if (extra) return JSON.stringify(era.wrap(await extra.answer(call.params ?? {}, context, era)))
+    throw unknownMethod(call, era)
   }
 
   async function answer(call: RpcCall, context: ToolCallContext, era: Era): Promise<McpReply> {
@@ -126,6 +141,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       return refused(readId(value), error)
     }
   }
+}
+
+function unknownMethod({ method }: RpcCall, { unknownMethodStatus: status }: Era): RpcError {
+  return new RpcError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 128)}`, { status })
+}
+
+function pointsOfCall(call: RpcCall, calls: ToolCalls, methods: ReadonlyMap<string, Method>): number {
+  return methods.get(call.method)?.points(call.params ?? {}) ?? calls.pointsOf(call)
 }
 
 function requireFirstPage({ params }: RpcCall): void {

@@ -31,7 +31,9 @@ export interface Era {
   /** A result with the members that this family adds; `meta` joins its `_meta`. */
   wrap(result: object, meta?: Fields): object
   /** What a list says about how long and for whom it may be cached. */
-  listCaching(scope: 'public' | 'private'): object
+  listCaching(scope: 'public' | 'private', ttlMs?: number): object
+  /** The error code of a resource that is not there. */
+  readonly resourceNotFound: number
   /** The methods besides those of the tools. */
   readonly methods: ReadonlyMap<string, Method>
 }
@@ -45,16 +47,35 @@ export interface Eras {
 
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-const CAPABILITIES = { tools: { listChanged: false } }
-
-export function createEras({ info, instructions }: { info: ServerInfo; instructions: string }): Eras {
-  return { legacy: legacyEra(info, instructions), modern: modernEra(info, instructions) }
+export interface EraOptions {
+  info: ServerInfo
+  instructions: string
+  /** What the server has besides tools. */
+  extras?: { capabilities: object; extensions: object } | undefined
 }
 
-function legacyEra(info: ServerInfo, instructions: string): Era {
+export function createEras({ info, instructions, extras }: EraOptions): Eras {
+  const capabilities = { tools: { listChanged: false }, ...extras?.capabilities }
+  return {
+    legacy: legacyEra({ info, instructions, capabilities }),
+    modern: modernEra({
+      info,
+      instructions,
+      capabilities: extras ? { ...capabilities, extensions: extras.extensions } : capabilities,
+    }),
+  }
+}
+
+interface Told {
+  info: ServerInfo
+  instructions: string
+  capabilities: object
+}
+
+function legacyEra({ info, instructions, capabilities }: Told): Era {
   const initialize = (params: Fields | undefined) => ({
     protocolVersion: LEGACY.find((version) => version === params?.protocolVersion) ?? LEGACY[0],
-    capabilities: CAPABILITIES,
+    capabilities,
     serverInfo: info,
     instructions,
   })
@@ -63,6 +84,7 @@ function legacyEra(info: ServerInfo, instructions: string): Era {
     unknownMethodStatus: 200,
     wrap: (result, meta) => (meta === undefined ? result : { ...result, _meta: meta }),
     listCaching: () => ({}),
+    resourceNotFound: -32002,
     methods: new Map<string, Method>([
       ['initialize', initialize],
       ['ping', () => ({})],
@@ -70,20 +92,20 @@ function legacyEra(info: ServerInfo, instructions: string): Era {
   }
 }
 
-function modernEra(info: ServerInfo, instructions: string): Era {
+function modernEra({ info, instructions, capabilities }: Told): Era {
   const wrap = (result: object, meta?: Fields) => ({
     resultType: 'complete',
     ...result,
     _meta: { [META_SERVER]: info, ...meta },
   })
-  const listCaching = (cacheScope: 'public' | 'private') => ({ ttlMs: LIST_TTL_MS, cacheScope })
-  const discover = () =>
-    wrap({ supportedVersions: [MODERN], capabilities: CAPABILITIES, instructions, ...listCaching('public') })
+  const listCaching = (cacheScope: 'public' | 'private', ttlMs = LIST_TTL_MS) => ({ ttlMs, cacheScope })
+  const discover = () => wrap({ supportedVersions: [MODERN], capabilities, instructions, ...listCaching('public') })
   return {
     name: 'modern',
     unknownMethodStatus: 404,
     wrap,
     listCaching,
+    resourceNotFound: INVALID_PARAMS,
     methods: new Map<string, Method>([['server/discover', discover]]),
   }
 }
@@ -144,10 +166,17 @@ function mirrorFault({ method, params }: RpcCall, headers: RequestHeaders): RpcE
   const mirroredMethod = header(headers, 'mcp-method')
   if (mirroredMethod === undefined) return mismatch('Mcp-Method is missing')
   if (mirroredMethod !== method) return mismatch('Mcp-Method is not the method of the body')
-  if (method !== 'tools/call' || typeof params?.name !== 'string') return undefined
+  const name = mirrored(method, params)
+  if (typeof name !== 'string') return undefined
   const mirroredName = header(headers, 'mcp-name')
   if (mirroredName === undefined) return mismatch('Mcp-Name is missing')
-  return decodeHeader(mirroredName) === params.name ? undefined : mismatch('Mcp-Name is not the name in params')
+  return decodeHeader(mirroredName) === name ? undefined : mismatch('Mcp-Name is not the name in params')
+}
+
+/** What `Mcp-Name` repeats. */
+function mirrored(method: string, params: Fields | undefined): unknown {
+  if (method === 'resources/read') return params?.uri
+  return method === 'tools/call' || method === 'prompts/get' ? params?.name : undefined
 }
 
 function mismatch(what: string): RpcError {

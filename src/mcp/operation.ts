@@ -30,6 +30,7 @@ export const TOOL_SERVER = {
   description: [
     'Six library tools and four of films are open; a Pro key adds saves, boards and pins.',
     'It speaks the revisions 2026-07-28 (stateless) and 2025-03-26 to 2025-11-25.',
+    'Where apps can sign in (OAuth), `POST /mcp` is the same server for a key or a token.',
     `A list of up to ${MAX_BATCH} requests is a batch, in revision 2025-03-26 only.`,
     'Errors are JSON-RPC errors, except a 401 and a 405.',
   ].join(' '),

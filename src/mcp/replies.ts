@@ -30,13 +30,19 @@ export class RpcError extends Error {
   readonly code: number
   readonly status: number
   readonly data: unknown
+  readonly headers: Record<string, string>
 
-  constructor(code: number, message: string, options: { status?: number; data?: unknown } = {}) {
+  constructor(
+    code: number,
+    message: string,
+    options: { status?: number; data?: unknown; headers?: Record<string, string> } = {},
+  ) {
     super(message)
     this.name = 'RpcError'
     this.code = code
     this.status = options.status ?? 200
     this.data = options.data
+    this.headers = options.headers ?? {}
   }
 }
 
@@ -48,8 +54,8 @@ export function resultReply(id: RpcId, result: string | Buffer): McpReply {
   return { status: 200, headers: {}, body: [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, result, '}'] }
 }
 
-export function errorReply(id: RpcId | null, { code, message, data, status }: RpcError): McpReply {
-  return { status, headers: {}, body: [JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } })] }
+export function errorReply(id: RpcId | null, { code, message, data, status, headers }: RpcError): McpReply {
+  return { status, headers, body: [JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } })] }
 }
 
 /** The answers of a batch in one body. */

@@ -1,6 +1,11 @@
 import type { ReadModelVersion } from '../http/versioned-cache.ts'
 import type { Logger } from '../logger.ts'
+import { completionMethod } from './completion.ts'
 import { createDispatcher, type Dispatch } from './dispatcher.ts'
+import type { Extras } from './methods.ts'
+import { PROMPT_METHODS } from './prompts.ts'
+import { type ResourceDeps, resourceMethods } from './resources.ts'
+import { loadSkills, SKILLS_EXTENSION, skillMethods } from './skills.ts'
 import { openAdvisor } from './suggestions.ts'
 import type { Tool } from './tool.ts'
 import { boardTools } from './tools/boards.ts'
@@ -46,9 +51,21 @@ export function createTools(wired: Omit<LibraryToolDeps, 'advisor'> & AccountToo
   ]
 }
 
-export interface ToolServerOptions {
-  tools: readonly Tool[]
-  publicUrl: string
+/** Resources, prompts, completion and skills. */
+function createExtras(deps: ResourceDeps): Extras {
+  return {
+    capabilities: { resources: { listChanged: false }, prompts: { listChanged: false }, completions: {} },
+    extensions: { [SKILLS_EXTENSION]: {} },
+    methods: (calls) => [
+      ...resourceMethods(deps, calls),
+      ...PROMPT_METHODS,
+      completionMethod(deps, calls),
+      ...skillMethods(deps.skills),
+    ],
+  }
+}
+
+export interface ToolServerOptions extends Omit<ResourceDeps, 'skills'> {
   version: string
   logger: Logger
   /** Equal calls share an answer while this version holds. Absent: no answer is kept. */
@@ -56,17 +73,12 @@ export interface ToolServerOptions {
   deadlineMs?: number
 }
 
-export function createToolServer({
-  tools,
-  publicUrl,
-  version,
-  logger,
-  readModel,
-  deadlineMs,
-}: ToolServerOptions): Dispatch {
+export function createToolServer({ version, logger, readModel, deadlineMs, ...deps }: ToolServerOptions): Dispatch {
+  const { tools, publicUrl } = deps
   return createDispatcher({
     info: { name: 'frame-library', title: 'Frame Library', version, websiteUrl: publicUrl },
     instructions: INSTRUCTIONS,
+    extras: createExtras({ ...deps, skills: loadSkills() }),
     tools,
     keysUrl: `${publicUrl}/keys`,
     logger,

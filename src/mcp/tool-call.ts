@@ -38,6 +38,11 @@ export interface ToolCalls {
    * @throws RpcError for a call that names no tool, ScopeMissing at the signed-in door, CallerGone
    */
   run(call: RpcCall, context: ToolCallContext, era: Era): Promise<string | Buffer>
+  /**
+   * Work outside of a tool, under the same deadline and in the same turn.
+   * @throws what `act` throws, AppError unavailable after the deadline, CallerGone
+   */
+  guarded<T>(context: ToolCallContext, act: (context: ToolContext) => Promise<T>): Promise<T>
 }
 
 export function createToolCalls(options: ToolCallOptions): ToolCalls {
@@ -51,13 +56,17 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     return byName.get(params.name) ?? byName.get(snakeCase(params.name.slice(0, MAX_NAME)))
   }
 
+  function within<T>(context: ToolCallContext, act: (context: ToolContext) => Promise<T>): Promise<T> {
+    return withDeadline(context.signal(), deadlineMs, (signal) =>
+      context.inTurn(() => act({ caller: context.caller, charge: context.chargeMore, signal })),
+    )
+  }
+
   async function answer(tool: Tool, given: Fields, context: ToolCallContext, era: Era) {
     const { args, notes } = readers.get(tool)!(given)
     const parsed = tool.input.safeParse(args)
     if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
-    const answered = await withDeadline(context.signal(), deadlineMs, (signal) =>
-      context.inTurn(() => tool.run(parsed.data, { caller: context.caller, charge: context.chargeMore, signal })),
-    )
+    const answered = await within(context, (toolContext) => tool.run(parsed.data, toolContext))
     const text = [answered.text, ...notes.map((note) => `(${note})`)].join('\n')
     const said = [...(answered.notes ?? []), ...notes]
     const structured = said.length > 0 ? { ...(answered.structured as object), notes: said } : answered.structured
@@ -103,6 +112,15 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
         return await results.getOrLoad({ tool, args, era }, () => answer(tool, args, context, era))
       } catch (error) {
         return failed(tool, era, error)
+      }
+    },
+
+    async guarded(context, act) {
+      try {
+        return await within(context, act)
+      } catch (error) {
+        if (!(error instanceof DeadlinePassed)) throw error
+        throw new AppError('unavailable', `This took longer than ${deadlineMs / 1000} seconds. Try again.`)
       }
     },
   }

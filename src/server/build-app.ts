@@ -135,8 +135,9 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     mailer: overrides.mailer,
     printLink: overrides.printLink,
   })
-  const tools = createTools({ db, films, search: searchOf('agents'), publicUrl, sourceKeyOf, readImage })
-  const dispatch = createToolServer({ tools, publicUrl, version: VERSION, logger, readModel })
+  const toolDeps = { db, films, search: searchOf('agents'), publicUrl, sourceKeyOf, readImage }
+  const tools = createTools(toolDeps)
+  const dispatch = createToolServer({ ...toolDeps, tools, version: VERSION, logger, readModel })
   const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
   const apiDeps: ApiDeps = {
     db,

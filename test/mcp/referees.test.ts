@@ -63,12 +63,28 @@ describe('the conformance suite', () => {
     }
     expect(failed.length).toBeGreaterThan(0)
     const needsFixture = [
-      /^(tasks|http-custom-header|json-schema-2020-12|input-required-result|sep-2164-resource)/,
-      /Not testable|Unknown tool: test_|Method not found: (prompts|resources|completion|logging)\//,
+      /^(tasks|http-custom-header|json-schema-2020-12|input-required-result)/,
+      /Not testable|Unknown (tool|prompt): test_|Resource not found: test:\/\/|Method not found: (resources|logging)\//,
       /did not provide session ID/,
     ]
     expect(failed.filter((failure) => !needsFixture.some((reason) => reason.test(failure)))).toEqual([])
   })
+})
+
+test.each(['enumeration', 'manifest'])('the conformance suite finds nothing to say about skills: %s', async (part) => {
+  const results = join(home, `skills-${part}`)
+  const { code, out } = await run('conformance', [
+    'server',
+    ...['--url', service.mcp, '--spec-version', '2026-07-28', '--scenario', `sep-2640-skills-${part}`, '-o', results],
+    // It is an extension, which the suite leaves out unless told.
+    '--force',
+  ])
+  expect(code, out.slice(-3_000)).toBe(0)
+  const checks = readdirSync(results).flatMap(
+    (scenario) => JSON.parse(readFileSync(join(results, scenario, 'checks.json'), 'utf8')) as Check[],
+  )
+  expect(checks.filter(({ status }) => status === 'SUCCESS').length).toBeGreaterThan(3)
+  expect(checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING')).toEqual([])
 })
 
 /** Without the side and the time in the name of its folder. */
@@ -96,6 +112,17 @@ describe('the inspector', () => {
     const { code, out, errors } = await cli('--protocol-era', era, '--method', 'tools/list', '--strict')
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
     expect(JSON.parse(out).result.tools).toHaveLength(6)
+  })
+  test('verifies the skills', async () => {
+    const { code, out, errors } = await cli('--protocol-era', 'modern', '--method', 'skills/list', '--verify')
+    expect({ code, errors }).toEqual({ code: 0, errors: '' })
+    const skills = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const faults = skills.flatMap(({ conformance, frontmatter }) => [...conformance, ...frontmatter])
+    const files = skills.flatMap((skill) => skill.files.map(({ status }: { status: string }) => status))
+    expect({ faults, files }).toEqual({ faults: [], files: Array(4).fill('verified') })
   })
   test('nor about the account tools', async () => {
     const { bearer } = await service.keyOf('pro')

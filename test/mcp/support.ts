@@ -102,6 +102,7 @@ export function postModern(
     'mcp-protocol-version': '2026-07-28',
     'mcp-method': method,
     ...(typeof params.name === 'string' ? { 'mcp-name': params.name } : {}),
+    ...(method === 'resources/read' ? { 'mcp-name': String(params.uri) } : {}),
     ...headers,
   }
   const given = Object.fromEntries(

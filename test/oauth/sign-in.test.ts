@@ -5,6 +5,7 @@ import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprot
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   askForAccess,
+  callMethod,
   callTool,
   letIn,
   openSignInService,
@@ -269,6 +270,16 @@ describe('a person', () => {
       isError: true,
       _meta: { 'mcp/www_authenticate': [refused.challenge] },
     })
+  })
+
+  test('is told the scope that a board as a resource needs', async () => {
+    const { tokens } = await letIn(service, person, { scopes: ['saves:read'] })
+    const refused = await callMethod(service, tokens.access_token, 'resources/read', { uri: 'board://any' })
+    expect(refused.status).toBe(403)
+    expect(refused.challenge).toContain('error="insufficient_scope", scope="boards:read"')
+    expect(refused.json.error).toMatchObject({ message: expect.stringContaining('boards:read') })
+    const { json } = await callMethod(service, tokens.access_token, 'resources/list', {})
+    expect(JSON.stringify(json.result.resources)).not.toContain('board://')
   })
 
   test('is not offered what only operators may do, and is asked once', async () => {

@@ -170,14 +170,18 @@ export async function letIn(service: SignInService, person: Person, options: { s
 
 /** The status of a tool call with this token, its body, and its challenge. */
 export async function callTool(
-  { mcp }: SignInService,
+  service: SignInService,
   token: string | undefined,
   name = 'list_boards',
   args: object = {},
 ) {
+  return callMethod(service, token, 'tools/call', { name, arguments: args })
+}
+
+export async function callMethod({ mcp }: SignInService, token: string | undefined, method: string, params: object) {
   const answer = await fetch(mcp, {
     method: 'POST',
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     headers: {
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',

@@ -1,0 +1,80 @@
+import { cleanText } from '../clean-text.ts'
+import { POINTS } from '../http/rate-limit/budgets.ts'
+import { type BoardChoice, listBoardChoices } from '../library/collections/boards.ts'
+import { type Fields, isFields } from './messages.ts'
+import { type Extras, type Method, textOf, toRpcError } from './methods.ts'
+import { type Completed, promptNamed } from './prompts.ts'
+import { INVALID_PARAMS, RpcError } from './replies.ts'
+import type { ResourceDeps } from './resources.ts'
+import { refusalOfTool, type ToolCallContext } from './tool-call.ts'
+
+/** The most that the protocol takes. */
+const MAX_VALUES = 100
+const MAX_TYPED = 200
+
+/** `completion/complete` for the arguments of prompts and of resource templates. */
+export function completionMethod(deps: ResourceDeps, calls: Parameters<Extras['methods']>[0]): [string, Method] {
+  const { search, db, tools } = deps
+  const board = tools.find(({ name }) => name === 'get_board')!
+
+  async function boardsOf({ caller }: ToolCallContext, typed: string): Promise<BoardChoice[]> {
+    if (!caller || refusalOfTool(board, caller)) return []
+    const boards = await listBoardChoices(db, caller.account.id)
+    return boards.filter(({ name }) => name.toLowerCase().includes(typed))
+  }
+
+  async function techniques(typed: string): Promise<string[]> {
+    const all = await search.techniques()
+    return all
+      .filter(({ slug, name }) => slug.includes(typed) || name.toLowerCase().includes(typed))
+      .sort((a, b) => b.frame_count - a.frame_count)
+      .map(({ slug }) => slug)
+  }
+
+  async function brands(typed: string): Promise<string[]> {
+    if (typed === '')
+      return (await search.brands({ after: undefined, limit: MAX_VALUES })).items.map(({ name }) => name)
+    const found = await search.search({ q: typed, limit: 20, namesOnly: true })
+    return found.brands.map(({ document }) => document.name)
+  }
+
+  async function valuesOf(kind: Completed | 'board ids', typed: string, context: ToolCallContext): Promise<string[]> {
+    if (kind === 'techniques') return techniques(typed)
+    if (kind === 'brands') return brands(typed)
+    const boards = await boardsOf(context, typed)
+    return boards.map(({ id, name }) => (kind === 'boards' ? name : id))
+  }
+
+  async function complete(params: Fields, context: ToolCallContext) {
+    const argument = isFields(params.argument) ? params.argument : {}
+    const name = textOf(argument, 'name', 'completion/complete')
+    const typed = cleanText(String(argument.value ?? '').slice(0, MAX_TYPED)).toLowerCase()
+    const kind = kindOf(params.ref, name)
+    try {
+      const values = kind === undefined ? [] : await calls.guarded(context, () => valuesOf(kind, typed, context))
+      const shown = values.slice(0, MAX_VALUES)
+      return { completion: { values: shown, total: values.length, hasMore: shown.length < values.length } }
+    } catch (error) {
+      throw toRpcError(error, {})
+    }
+  }
+  return ['completion/complete', { points: () => POINTS.search, answer: complete }]
+}
+
+/** What the values of an argument are; undefined where nothing can be offered. @throws RpcError for an unknown one */
+function kindOf(ref: unknown, argument: string): Completed | 'board ids' | undefined {
+  const { type, name, uri } = isFields(ref) ? ref : {}
+  if (type === 'ref/prompt' && typeof name === 'string') {
+    const known = promptNamed(name).arguments.find((one) => one.name === argument)
+    if (known) return known.from
+    throw new RpcError(INVALID_PARAMS, `${name} has no argument ${argument.slice(0, 64)}`)
+  }
+  if (type === 'ref/resource' && typeof uri === 'string') {
+    const [, kind] = /^(frame|video|board):\/\/\{id\}$/.exec(uri) ?? []
+    if (kind !== undefined && argument === 'id') return kind === 'board' ? 'board ids' : undefined
+  }
+  throw new RpcError(
+    INVALID_PARAMS,
+    'params.ref must name a prompt or a resource template, and argument.name one of it',
+  )
+}

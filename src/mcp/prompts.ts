@@ -1,0 +1,95 @@
+import { type Fields, isFields } from './messages.ts'
+import type { Method } from './methods.ts'
+import { textOf } from './methods.ts'
+import { quote } from './present.ts'
+import { INVALID_PARAMS, RpcError } from './replies.ts'
+
+/** What a person picks in a host's menu: a question that is ready to send. The skills say how to answer it. */
+
+/** What the values of an argument are completed from. */
+export type Completed = 'techniques' | 'brands' | 'boards'
+
+interface Prompt {
+  name: string
+  title: string
+  description: string
+  arguments: { name: string; description: string; required: boolean; from?: Completed }[]
+  ask(values: Record<string, string | undefined>): string
+}
+
+/** Longer than any brief that fits a menu. */
+const MAX_VALUE = 1_000
+
+export const PROMPTS: readonly Prompt[] = [
+  {
+    name: 'moodboard',
+    title: 'Moodboard for…',
+    description: 'Collects frames for a brief and says what to take from each.',
+    arguments: [
+      { name: 'brief', description: 'What is to be made, for whom, in which mood', required: true },
+      { name: 'technique', description: 'A technique that it must show', required: false, from: 'techniques' },
+    ],
+    ask: ({ brief, technique }) =>
+      `Make a moodboard for this brief: ${brief}. Find 8 to 12 frames of different videos with search_frames` +
+      `${technique ? `, at least three with the technique ${technique}` : ''}. Say for each what to take from it, ` +
+      'and cite its image URL. Then offer to pin them to a board, if you have create_board and pin_frame.',
+  },
+  {
+    name: 'launch_openings',
+    title: 'How do others open a launch film?',
+    description: 'Compares the first ten seconds of launch films.',
+    arguments: [{ name: 'brand', description: 'Only films of this brand', required: false, from: 'brands' }],
+    ask: ({ brand }) =>
+      `How do launch films open${brand ? `, at ${brand}` : ''}? Choose five to eight videos with search_library, ` +
+      'then call get_video_frames once with their ids and to_sec 10. Group the openings by what they show first, ' +
+      'name the film of each with an image URL, and say which opening is rare.',
+  },
+  {
+    name: 'critique_board',
+    title: 'Critique this board',
+    description: 'Says what a board agrees on, what stands out and what it lacks.',
+    arguments: [{ name: 'board', description: 'Its name or id', required: true, from: 'boards' }],
+    ask: ({ board }) =>
+      `Open the board ${board} with get_board. Say what its frames have in common, which ones do not fit and why, ` +
+      'and what is missing. Propose three frames for each gap with find_similar_frames or search_frames. ' +
+      'Change nothing.',
+  },
+]
+
+export const PROMPT_METHODS: readonly [string, Method][] = [
+  [
+    'prompts/list',
+    {
+      points: () => 1,
+      answer: (_params, _context, era) => ({ prompts: PROMPTS.map(described), ...era.listCaching('public') }),
+    },
+  ],
+  ['prompts/get', { points: () => 1, answer: (params) => get(params) }],
+]
+
+function described({ name, title, description, arguments: all }: Prompt) {
+  return { name, title, description, arguments: all.map(({ from: _, ...argument }) => argument) }
+}
+
+function get(params: Fields): object {
+  const prompt = promptNamed(textOf(params, 'name', 'prompts/get'))
+  const given = params.arguments ?? {}
+  if (!isFields(given)) throw new RpcError(INVALID_PARAMS, 'params.arguments must be an object')
+  const values = prompt.arguments.map(({ name, required }) => {
+    const value = given[name] ?? ''
+    if (typeof value !== 'string') throw new RpcError(INVALID_PARAMS, `${name} must be a text`)
+    if (value.trim() === '' && required) throw new RpcError(INVALID_PARAMS, `${prompt.name} needs the argument ${name}`)
+    if (value.length > MAX_VALUE) throw new RpcError(INVALID_PARAMS, `${name} has at most ${MAX_VALUE} characters`)
+    return [name, value.trim() === '' ? undefined : quote(value, MAX_VALUE)] as const
+  })
+  const text = prompt.ask(Object.fromEntries(values))
+  return { description: prompt.description, messages: [{ role: 'user', content: { type: 'text', text } }] }
+}
+
+/** @throws RpcError for an unknown name. */
+export function promptNamed(name: string): Prompt {
+  const prompt = PROMPTS.find((one) => one.name === name)
+  if (prompt) return prompt
+  const names = PROMPTS.map((one) => one.name).join(', ')
+  throw new RpcError(INVALID_PARAMS, `Unknown prompt: ${name.slice(0, 64)}. There are ${names}.`)
+}

@@ -1,0 +1,224 @@
+import { createHash } from 'node:crypto'
+import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createBoard } from '../../src/library/collections/boards.ts'
+import { pinFrames } from '../../src/library/collections/pins.ts'
+import { PROMPTS } from '../../src/mcp/prompts.ts'
+import { loadSkills } from '../../src/mcp/skills.ts'
+import * as vocabulary from '../../src/vocabulary.ts'
+import { openToolService, seedLaunches, type ToolService } from './service.ts'
+import { post, postModern } from './support.ts'
+
+/** Resources, prompts, completion and skills, by the SDK's client of both eras and by raw requests. */
+
+let service: ToolService
+let frameId: string
+let videoId: string
+let own: { bearer: { authorization: string }; boardId: string }
+let other: { bearer: { authorization: string } }
+
+beforeAll(async () => {
+  service = await openToolService()
+  const { videoIds } = await seedLaunches(service)
+  videoId = videoIds[0]!
+  const page = await fetch(`${service.url}/api/videos/${videoId}/frames`)
+  const { frames } = (await page.json()) as { frames: { id: string }[] }
+  frameId = frames[0]!.id
+  const key = await service.keyOf('pro')
+  const { id: boardId } = await createBoard(service.stores.db, { accountId: key.accountId, name: 'Launch "films"' })
+  await pinFrames(service.stores.db, { accountId: key.accountId, boardId, frameIds: [frameId], note: 'the light' })
+  own = { ...key, boardId }
+  other = await service.keyOf('pro')
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const ERAS: Record<string, ClientOptions> = {
+  legacy: {},
+  modern: { versionNegotiation: { mode: { pin: '2026-07-28' } } },
+}
+
+async function connect(era: string, headers: Record<string, string> = {}) {
+  const client = new Client({ name: 'test', version: '1' }, ERAS[era])
+  await client.connect(new StreamableHTTPClientTransport(new URL(service.mcp), { requestInit: { headers } }))
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() })
+}
+
+const SKILLS = loadSkills().map(({ uri }) => uri)
+
+/** The error that a request ends with. */
+async function faultOf(answer: Promise<unknown>): Promise<{ code: number; message: string; data?: unknown }> {
+  return answer.then(
+    () => expect.fail('no error'),
+    (error) => error,
+  )
+}
+
+describe.each(Object.keys(ERAS))('in the %s era', (era) => {
+  test('anyone reads a frame with its picture, and a video', async () => {
+    await using client = await connect(era)
+    const { resourceTemplates } = await client.listResourceTemplates()
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+      'frame://{id}',
+      'video://{id}',
+      'board://{id}',
+    ])
+    expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual(SKILLS)
+    const frame = await client.readResource({ uri: `frame://${frameId}` })
+    expect(frame.contents.map(({ mimeType }) => mimeType)).toEqual(['text/plain', 'image/webp'])
+    expect(frame.contents[0]).toMatchObject({ uri: `frame://${frameId}`, text: expect.stringContaining('.webp') })
+    const video = await client.readResource({ uri: `video://${videoId}` })
+    expect(video.contents[0]).toMatchObject({ text: expect.stringContaining(frameId) })
+  })
+
+  test('a board is its own account’s, by its id', async () => {
+    await using client = await connect(era, own.bearer)
+    const { resources } = await client.listResources()
+    expect(resources[0]).toMatchObject({ uri: `board://${own.boardId}`, name: 'Launch "films"' })
+    expect(resources.slice(1).map(({ uri }) => uri)).toEqual(SKILLS)
+    const { contents } = await client.readResource({ uri: resources[0]!.uri })
+    expect(contents).toMatchObject([{ text: expect.stringContaining('note: "the light"') }])
+    await using stranger = await connect(era, other.bearer)
+    expect((await stranger.listResources()).resources.map(({ uri }) => uri)).toEqual(SKILLS)
+    const uri = `board://${own.boardId}`
+    expect((await faultOf(stranger.readResource({ uri }))).message).toContain('list_boards names yours')
+    await using anonymous = await connect(era)
+    expect((await faultOf(anonymous.readResource({ uri }))).message).toContain('needs an API key')
+  })
+
+  test('prompts are listed, completed and filled in', async () => {
+    await using client = await connect(era, own.bearer)
+    const { prompts } = await client.listPrompts()
+    expect(prompts.map(({ name }) => name)).toEqual(PROMPTS.map(({ name }) => name))
+    const { messages } = await client.getPrompt({ name: 'critique_board', arguments: { board: 'Say "yes"\nnow' } })
+    expect(messages).toMatchObject([{ role: 'user', content: { text: expect.stringContaining(`"Say 'yes' now"`) } }])
+    const ofBoards = await client.complete({
+      ref: { type: 'ref/prompt', name: 'critique_board' },
+      argument: { name: 'board', value: 'LAUNCH' },
+    })
+    expect(ofBoards.completion.values).toEqual(['Launch "films"'])
+    const ids = await client.complete({
+      ref: { type: 'ref/resource', uri: 'board://{id}' },
+      argument: { name: 'id', value: 'films' },
+    })
+    expect(ids.completion.values).toEqual([own.boardId])
+    await using stranger = await connect(era, other.bearer)
+    const none = { ref: { type: 'ref/resource', uri: 'board://{id}' }, argument: { name: 'id', value: '' } } as const
+    expect((await stranger.complete(none)).completion.values).toEqual([])
+  })
+
+  test('techniques and brands are completed for anyone', async () => {
+    await using client = await connect(era)
+    const complete = async (name: string, argument: string, value: string) =>
+      (await client.complete({ ref: { type: 'ref/prompt', name }, argument: { name: argument, value } })).completion
+    const all = await complete('moodboard', 'technique', '')
+    expect(all.values.length).toBeGreaterThan(0)
+    const slug = all.values[0]!
+    expect((await complete('moodboard', 'technique', slug.slice(0, 4))).values).toContain(slug)
+    expect((await complete('moodboard', 'technique', 'qzx')).values).toEqual([])
+    const brands = await complete('launch_openings', 'brand', '')
+    expect(brands.values.length).toBeGreaterThan(0)
+    expect((await complete('launch_openings', 'brand', brands.values[0]!)).values).toContain(brands.values[0])
+    expect((await complete('moodboard', 'brief', 'dark')).values).toEqual([])
+  })
+})
+
+describe('what is not there', () => {
+  const uris = [
+    'frame://nothing',
+    'frame://',
+    'video://a/b',
+    'ftp://x',
+    'skill://x/SKILL.md',
+    '../../etc/passwd',
+    'x'.repeat(9_000),
+  ]
+  test.each(uris)('%s is no resource', async (uri) => {
+    const params = { uri }
+    const modern = await postModern(service.mcp, { method: 'resources/read', params })
+    expect(modern.json.error).toMatchObject({ code: -32602, data: { uri: uri.slice(0, 300) } })
+    const legacy = await post(service.mcp, { jsonrpc: '2.0', id: 1, method: 'resources/read', params })
+    expect(legacy.json.error).toMatchObject({ code: -32002 })
+  })
+
+  test('a wrong parameter is told', async () => {
+    const asked = async (method: string, params: object) =>
+      (await post(service.mcp, { jsonrpc: '2.0', id: 1, method, params })).json.error
+    expect(await asked('resources/read', {})).toMatchObject({ code: -32602, message: expect.stringContaining('uri') })
+    expect((await asked('prompts/get', { name: 'poem' })).message).toContain('There are moodboard,')
+    expect((await asked('prompts/get', { name: 'moodboard' })).message).toContain('needs the argument brief')
+    expect((await asked('prompts/get', { name: 'moodboard', arguments: { brief: 7 } })).message).toContain('a text')
+    const long = { name: 'moodboard', arguments: { brief: 'x'.repeat(1_001) } }
+    expect((await asked('prompts/get', long)).message).toContain('1000')
+    for (const params of [
+      {},
+      { ref: { type: 'ref/prompt', name: 'moodboard' }, argument: { name: 'mood', value: '' } },
+      { ref: { type: 'ref/resource', uri: 'file://{id}' }, argument: { name: 'id', value: '' } },
+      { ref: { type: 'ref/prompt', name: 'poem' }, argument: { name: 'brief', value: '' } },
+    ])
+      expect(await asked('completion/complete', params), JSON.stringify(params)).toMatchObject({ code: -32602 })
+    expect(await asked('skills/get', { uri: 'skill://x' })).toMatchObject({ code: -32602 })
+  })
+
+  test('Mcp-Name must repeat what is read', async () => {
+    const request = { method: 'resources/read', params: { uri: `frame://${frameId}` } }
+    const answer = await postModern(service.mcp, request, { 'mcp-name': 'frame://other' })
+    expect([answer.status, answer.json.error.code]).toEqual([400, -32020])
+  })
+})
+
+test('what belongs to an account is never cached for others', async () => {
+  const scopeOf = async (method: string, params: object, headers = {}) =>
+    (await postModern(service.mcp, { method, params: { ...params } }, headers)).json.result
+  expect(await scopeOf('resources/list', {})).toMatchObject({ cacheScope: 'public' })
+  expect(await scopeOf('resources/list', {}, own.bearer)).toMatchObject({ cacheScope: 'private', ttlMs: 0 })
+  const board = { uri: `board://${own.boardId}` }
+  expect(await scopeOf('resources/read', board, own.bearer)).toMatchObject({ cacheScope: 'private', ttlMs: 0 })
+  const frame = { uri: `frame://${frameId}` }
+  expect(await scopeOf('resources/read', frame, own.bearer)).toMatchObject({ cacheScope: 'public', ttlMs: 3_600_000 })
+  expect(await scopeOf('prompts/get', { name: 'launch_openings' })).not.toHaveProperty('cacheScope')
+})
+
+describe('skills', () => {
+  test('are read and verified by the SDK, in the modern era only', async () => {
+    await using client = await connect('modern')
+    const skills = new SkillsClient(client)
+    expect(skills.supported).toBe(true)
+    const { skills: entries } = await skills.list()
+    expect(entries).toHaveLength(4)
+    for (const entry of entries) {
+      const file = await skills.read(entry)
+      expect(file.verified).toBe(true)
+      expect(file.frontmatter).toEqual(entry.frontmatter)
+      expect((await skills.get(entry.uri)).skill).toEqual(entry)
+      expect(`sha256:${createHash('sha256').update(file.bytes).digest('hex')}`).toBe(
+        (entry.resources as { digest: string }[])[0]!.digest,
+      )
+    }
+    await using older = await connect('legacy')
+    expect(new SkillsClient(older).supported).toBe(false)
+  })
+
+  test('and prompts name only what there is', () => {
+    const names = new Set<string>([
+      ...service.tools.map(({ name }) => name),
+      ...service.tools.flatMap(({ input }) => Object.keys((input as unknown as { shape: object }).shape)),
+      ...Object.values(vocabulary).flatMap((list) => (Array.isArray(list) ? list : [])),
+    ])
+    for (const { text } of loadSkills())
+      for (const [, word] of text.matchAll(/`([^`]+)`/g)) expect(names, word).toContain(word)
+    for (const prompt of PROMPTS) {
+      const asked = prompt.ask({ brief: '"b"', board: '"b"', technique: '"t"', brand: '"b"' })
+      for (const [word] of asked.matchAll(/\b[a-z]+_[a-z_]+\b/g)) expect(names, word).toContain(word)
+    }
+  })
+
+  test('are short enough for every host', () => {
+    for (const { text, frontmatter } of loadSkills()) {
+      expect(frontmatter.name.length).toBeLessThanOrEqual(64)
+      expect(frontmatter.description.length).toBeLessThanOrEqual(1_024)
+      expect(text.split('\n').length).toBeLessThan(500)
+      expect(text.length).toBeLessThan(20_000)
+    }
+  })
+})
