@@ -211,20 +211,22 @@ test('a client that stops reading is cut off; its events are there when it comes
   await untilReadable(service.stores.db)
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
   await once(socket, 'connect')
-  socket.pause()
   socket.write(
     `GET /api/events?after=${after} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n` +
       `Authorization: Bearer ${key}\r\n\r\n`,
   )
-  // One of five places is taken, until the service gives up.
+  // The stream has begun, and holds one of the key's five places until the service gives up.
+  await once(socket, 'data')
+  socket.pause()
+  const cut = new Promise((resolve) => socket.on('error', () => {}).on('close', resolve))
   const five = async () => {
     const streams = await Promise.all(Array.from({ length: 5 }, () => open('/api/events?after=end', { key })))
     await Promise.all(streams.map((stream) => stream.close()))
     return streams.filter(({ response }) => response.status === 200).length
   }
-  await until(async () => (await five()) === 4)
   await until(async () => (await five()) === 5)
-  socket.destroy()
+  socket.resume()
+  await cut
   const back = listen(`?after=${after}`, { key })
   // The key itself was an event too.
   const fat = () => back.subjects().filter((subject) => subject.startsWith('fat '))
