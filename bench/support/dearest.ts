@@ -86,6 +86,7 @@ function withDefaults(name: string, owner: World, n: number, asked: Asked): Sent
 function standsFor(pattern: string, param: string, world: World, n: number): string {
   const { frames, videos, slugs, board, shareToken } = world
   if (param === 'slug') return slugs[n]!
+  if (param === 'file') return 'build-a-moodboard.zip'
   if (param === 'format') return 'otio'
   if (param === 'token') return shareToken
   if (param === 'frameId') return frames[n]!

@@ -1,28 +1,48 @@
+import { makeZip } from 'client-zip'
+import { notFound } from '../errors.ts'
 import { limitOpenReads } from '../http/rate-limit/spend.ts'
 import type { Routes } from '../http/routes.ts'
 import { openRoutes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'
+import { loadSkills, type Skill } from '../views/skills.ts'
 import { type ClientConfiguration, chatConnectors, clientConfigurations, editorLinks } from './client-configurations.ts'
 import { setPageCache } from './guard.ts'
 import { type Html, html } from './html.ts'
 import { layout, sendPage } from './layout.ts'
 import type { PageDeps } from './page-deps.ts'
 
-/** `/connect`: how each assistant reaches the library, with what to copy. */
+/** `/connect`: how each assistant reaches the library, with what to copy, and the skills as files. */
 export function connectRouter({ assets, viewerOf, limits, publicUrl, oauth }: PageDeps): Routes {
   const router = openRoutes()
+  const skills = loadSkills()
   router.get('/connect', limitOpenReads(limits), async (req, res) => {
     readPageParameters(req.originalUrl)
     const viewer = await viewerOf(req)
-    const body = connectPage(publicUrl, oauth !== undefined)
+    const body = connectPage(publicUrl, { signIn: oauth !== undefined, skills })
     const page = layout(assets, { title: 'Connect an assistant', current: 'keys', modules: ['keys.js'], viewer, body })
     setPageCache(res, viewer, 300)
     return sendPage(res, { publicUrl, page, viewer })
   })
+  router.get('/connect/skills/:file', limitOpenReads(limits), async (req, res) => {
+    readPageParameters(req.originalUrl)
+    const skill = skills.find(({ frontmatter }) => `${frontmatter.name}.zip` === req.params.file)
+    if (!skill) throw notFound('skill. The page /connect has them all')
+    setPageCache(res, await viewerOf(req), 300)
+    res
+      .attachment(`${skill.frontmatter.name}.zip`)
+      .type('application/zip')
+      .send(await zipOf(skill))
+  })
   return router
 }
 
-function connectPage(publicUrl: string, signIn: boolean): Html {
+/** The folder that hosts take. */
+async function zipOf({ frontmatter, text }: Skill): Promise<Buffer> {
+  const zip = makeZip([{ name: `${frontmatter.name}/SKILL.md`, lastModified: new Date(0), input: text }])
+  return Buffer.from(await new Response(zip).arrayBuffer())
+}
+
+function connectPage(publicUrl: string, { signIn, skills }: { signIn: boolean; skills: readonly Skill[] }): Html {
   return html`<h1>Connect an assistant</h1>
 <p class="lead">Assistants search the library by themselves. With your sign-in or a key they also save frames and fill
   boards.</p>
@@ -39,7 +59,16 @@ ${section(
   'Without a sign-in',
   clientConfigurations(publicUrl),
   html`These search only. <a href="/keys">A key</a> in them adds your saves and boards.`,
-)}`
+)}
+<section aria-labelledby="skills-heading">
+  <h2 id="skills-heading">Skills</h2>
+  <p class="hint">A skill tells an assistant how to do a whole job with the library. Some assistants find them by
+    themselves; add the file to the others.</p>
+  <ul>${skills.map(
+    ({ frontmatter: { name, description } }) =>
+      html`<li><a href="/connect/skills/${name}.zip" download>${name}.zip</a>: ${description}</li>`,
+  )}</ul>
+</section>`
 }
 
 function section(id: string, title: string, shown: readonly ClientConfiguration[], hint: Html | string): Html {

@@ -39,6 +39,7 @@ const PAGES: Record<string, Access> = {
   'GET /sitemap.xml': 'open',
   'GET /docs/events': 'open',
   'GET /connect': 'open',
+  'GET /connect/skills/:file': 'open',
   'GET /': 'open',
   'GET /frames/:id': 'open',
   'GET /videos/:id': 'open',
@@ -313,10 +314,8 @@ test('a key that comes along to the tool server must work', async () => {
 
 test('the tool server’s signed-in door asks for a key that works', async () => {
   const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-  const statuses = [undefined, 'bad', service.operatorKey].map(
-    async (key) => (await send('POST /mcp', { body, key })).status,
-  )
-  expect(await Promise.all(statuses)).toEqual([401, 401, 200])
+  for (const [key, status] of [[undefined, 401] as const, ['bad', 401] as const, [service.operatorKey, 200] as const])
+    expect((await send('POST /mcp', { body, key })).status).toBe(status)
 })
 
 test('pages of a person lead to the sign-in, with no session, a made-up one, and with an API key', async () => {

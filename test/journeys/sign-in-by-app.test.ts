@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureAccount } from '../../src/library/accounts/accounts.ts'
 import { askForAccess, callTool, openSignInService, post, register, type SignInService } from '../oauth/support.ts'
@@ -53,6 +54,15 @@ describe.skipIf(noChromium)('in a browser', () => {
     await page.goto(`${service.url}/connect`)
     await page.locator('summary', { hasText: 'claude.ai' }).click()
     expect(await page.locator('pre[aria-label^="claude.ai"]').textContent()).toBe(service.mcp)
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'build-a-moodboard.zip' }).click(),
+    ])
+    const zip = await readFile(await file.path())
+    const skill = await readFile(new URL('../../skills/build-a-moodboard/SKILL.md', import.meta.url))
+    // Nothing in it is compressed.
+    expect([zip.includes('build-a-moodboard/SKILL.md'), zip.includes(skill)]).toEqual([true, true])
+    expect((await fetch(`${service.url}/connect/skills/..%2f..%2fpackage.json`)).status).toBe(404)
     await expectAccessible(page)
     await picture(page, 'connect')
 
