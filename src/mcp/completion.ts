@@ -75,6 +75,6 @@ function kindOf(ref: unknown, argument: string): Completed | 'board ids' | undef
   }
   throw new RpcError(
     INVALID_PARAMS,
-    'params.ref must name a prompt or a resource template, and argument.name one of it',
+    'params.ref must name a prompt or a resource template, and params.argument.name one of its arguments',
   )
 }

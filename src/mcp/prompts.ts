@@ -1,6 +1,5 @@
 import { type Fields, isFields } from './messages.ts'
-import type { Method } from './methods.ts'
-import { textOf } from './methods.ts'
+import { type Method, textOf } from './methods.ts'
 import { quote } from './present.ts'
 import { INVALID_PARAMS, RpcError } from './replies.ts'
 

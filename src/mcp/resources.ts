@@ -20,6 +20,8 @@ export interface ResourceDeps
     Pick<AccountToolDeps, 'db'> {
   tools: readonly Tool[]
   skills: readonly Skill[]
+  /** `members`: what the library holds is for its members alone, and its image addresses end. */
+  reads: 'open' | 'members'
 }
 
 interface Content {
@@ -34,8 +36,6 @@ interface Template {
   description: string
   scope: Scope | null
   points: number
-  /** How long it may be cached. What belongs to an account is never shared. */
-  ttlMs: number
   read(id: string, context: ToolContext): Promise<Content[]>
 }
 
@@ -73,12 +73,17 @@ export function resourceMethods(deps: ResourceDeps, calls: Parameters<Extras['me
     try {
       requireScope(template, context)
       const contents = await calls.guarded(context, (toolContext) => template.read(id, toolContext))
-      const caching = era.listCaching(template.scope === null ? 'public' : 'private', template.ttlMs)
-      return { contents: contents.map((content) => ({ uri, ...content })), ...caching }
+      return { contents: contents.map((content) => ({ uri, ...content })), ...cachingOf(template, era) }
     } catch (error) {
       if (error instanceof RpcError) throw error
       throw toRpcError(error, { uri }, era.resourceNotFound)
     }
+  }
+
+  /** A shared cache may keep a result that is public: nothing of an account or of a library for members is. */
+  function cachingOf({ scope }: Template, era: Era): object {
+    if (scope !== null) return era.listCaching('private', 0)
+    return deps.reads === 'open' ? era.listCaching('public', HOUR_MS) : era.listCaching('private')
   }
 
   function requireScope({ scope }: Template, { caller, signIn }: ToolCallContext): void {
@@ -141,7 +146,6 @@ function templatesOf(deps: ResourceDeps): ReadonlyMap<string, Template> {
         description: 'A frame with its picture and all that is known of it',
         scope: null,
         points: POINTS.read,
-        ttlMs: HOUR_MS,
         read: readFrame,
       },
     ],
@@ -152,7 +156,6 @@ function templatesOf(deps: ResourceDeps): ReadonlyMap<string, Template> {
         description: 'The frames of a video in time order',
         scope: null,
         points: POINTS.read,
-        ttlMs: HOUR_MS,
         read: (id, context) => textOfTool('get_video_frames', { video_id: id }, context),
       },
     ],
@@ -163,7 +166,6 @@ function templatesOf(deps: ResourceDeps): ReadonlyMap<string, Template> {
         description: 'The frames of one of your boards in their order, with your notes',
         scope: 'boards:read',
         points: POINTS.search,
-        ttlMs: 0,
         read: (id, context) => textOfTool('get_board', { board_id: id, limit: MAX_LISTED }, context),
       },
     ],

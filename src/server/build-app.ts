@@ -137,7 +137,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
   })
   const toolDeps = { db, films, search: searchOf('agents'), publicUrl, sourceKeyOf, readImage }
   const tools = createTools(toolDeps)
-  const dispatch = createToolServer({ ...toolDeps, tools, version: VERSION, logger, readModel })
+  const dispatch = createToolServer({ ...toolDeps, tools, reads: config.reads, version: VERSION, logger, readModel })
   const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
   const apiDeps: ApiDeps = {
     db,

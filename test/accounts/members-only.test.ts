@@ -5,6 +5,7 @@ import { shareBoard } from '../../src/library/collections/board-settings.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { openPictureSigner } from '../../src/server/members-only.ts'
+import { postModern } from '../mcp/support.ts'
 import { openService, type Service } from '../support/service.ts'
 import { openPageVisitor, type PageVisitor } from './page-visitor.ts'
 import { seedAccount } from './seed-frames.ts'
@@ -112,6 +113,17 @@ describe('with a key', () => {
     const url = new URL(result.structuredContent.frames[0].image_url)
     expect((await fetch(service.url + url.pathname + url.search)).status).toBe(200)
     expect(result.content.some(({ type }: { type: string }) => type === 'image')).toBe(true)
+  })
+
+  test('a frame as a resource is not for shared caches', async () => {
+    const { frames } = (await service.get('/api/frames', { authorization: `Bearer ${service.operatorKey}` })).json
+    const request = { method: 'resources/read', params: { uri: `frame://${frames[0].id}` } }
+    const headers = { authorization: `Bearer ${service.operatorKey}` }
+    const { result } = (await postModern(`${service.url}/api/mcp`, request, headers)).json
+    expect(result).toMatchObject({ cacheScope: 'private', ttlMs: 300_000 })
+    expect(result.contents).toHaveLength(2)
+    const { search, pathname } = new URL(/http\S+\.webp\S*/.exec(result.contents[0].text)![0])
+    expect((await fetch(service.url + pathname + search)).status).toBe(200)
   })
 
   test('the pictures on pages open, the small ones where small ones are shown', async () => {
