@@ -1,4 +1,4 @@
-import { notFound } from '../errors.ts'
+import { AppError, notFound } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { Scope } from '../library/accounts/keys.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
@@ -86,16 +86,21 @@ export function resourceMethods(deps: ResourceDeps, calls: Parameters<Extras['me
     return deps.reads === 'open' ? era.listCaching('public', HOUR_MS) : era.listCaching('private')
   }
 
-  function requireScope({ scope }: Template, { caller, signIn }: ToolCallContext): void {
+  function requireScope({ title, scope }: Template, { caller, signIn }: ToolCallContext): void {
     if (scope === null) return
     const refused = refusalOfTool(board, caller)
-    if (refused?.code !== 'forbidden' || !signIn) {
-      if (refused) throw refused
-      return
+    if (!refused) return
+    const why = `${title} was not read.`
+    if (signIn && refused.code === 'forbidden') {
+      const headers = { 'WWW-Authenticate': signIn.challenge([scope]) }
+      const message = `${why} It needs the scope ${scope}. Connect again to grant it.`
+      throw new RpcError(INVALID_PARAMS, message, { status: 403, headers, data: { code: 'forbidden' } })
     }
-    const headers = { 'WWW-Authenticate': signIn.challenge([scope]) }
-    const message = `This needs the scope ${scope}. Connect again to grant it.`
-    throw new RpcError(INVALID_PARAMS, message, { status: 403, headers, data: { code: 'forbidden' } })
+    const help =
+      signIn || refused.code === 'plan_required'
+        ? ''
+        : ` Create a key with the scope ${scope} at ${deps.publicUrl}/keys.`
+    throw new AppError(refused.code, `${why} ${refused.message}${help}`)
   }
 
   const described = [...templates].map(([kind, { title, description }]) => {

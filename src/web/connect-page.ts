@@ -36,9 +36,12 @@ export function connectRouter({ assets, viewerOf, limits, publicUrl, oauth }: Pa
   return router
 }
 
+/** The first day that a ZIP file can tell, so that equal skills are equal files. */
+const EARLIEST = new Date('1980-01-01T00:00:00Z')
+
 /** The folder that hosts take. */
 async function zipOf({ frontmatter, text }: Skill): Promise<Buffer> {
-  const zip = makeZip([{ name: `${frontmatter.name}/SKILL.md`, lastModified: new Date(0), input: text }])
+  const zip = makeZip([{ name: `${frontmatter.name}/SKILL.md`, lastModified: EARLIEST, input: text }])
   return Buffer.from(await new Response(zip).arrayBuffer())
 }
 

@@ -83,7 +83,9 @@ describe.each(Object.keys(ERAS))('in the %s era', (era) => {
     const uri = `board://${own.boardId}`
     expect((await faultOf(stranger.readResource({ uri }))).message).toContain('list_boards names yours')
     await using anonymous = await connect(era)
-    expect((await faultOf(anonymous.readResource({ uri }))).message).toContain('needs an API key')
+    expect((await faultOf(anonymous.readResource({ uri }))).message).toMatch(
+      /needs an API key .* boards:read at http.*keys\.$/,
+    )
   })
 
   test('prompts are listed, completed and filled in', async () => {
