@@ -2,10 +2,10 @@ import { cleanText } from '../clean-text.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
 import { type BoardChoice, listBoardChoices } from '../library/collections/boards.ts'
 import { type Fields, isFields } from './messages.ts'
-import { type Extras, type Method, textOf, toRpcError } from './methods.ts'
+import { type Extras, type Method, textOf } from './methods.ts'
 import { type Completed, promptNamed } from './prompts.ts'
 import { INVALID_PARAMS, RpcError } from './replies.ts'
-import type { ResourceDeps } from './resources.ts'
+import { BOARD_READ, type ResourceDeps } from './resources.ts'
 import { refusalOfTool, type ToolCallContext } from './tool-call.ts'
 
 /** The most that the protocol takes. */
@@ -14,11 +14,10 @@ const MAX_TYPED = 200
 
 /** `completion/complete` for the arguments of prompts and of resource templates. */
 export function completionMethod(deps: ResourceDeps, calls: Parameters<Extras['methods']>[0]): [string, Method] {
-  const { search, db, tools } = deps
-  const board = tools.find(({ name }) => name === 'get_board')!
+  const { search, db } = deps
 
   async function boardsOf({ caller }: ToolCallContext, typed: string): Promise<BoardChoice[]> {
-    if (!caller || refusalOfTool(board, caller)) return []
+    if (!caller || refusalOfTool(BOARD_READ, caller)) return []
     const boards = await listBoardChoices(db, caller.account.id)
     return boards.filter(({ name }) => name.toLowerCase().includes(typed))
   }
@@ -33,7 +32,7 @@ export function completionMethod(deps: ResourceDeps, calls: Parameters<Extras['m
 
   async function brands(typed: string): Promise<string[]> {
     if (typed === '')
-      return (await search.brands({ after: undefined, limit: MAX_VALUES })).items.map(({ name }) => name)
+      return (await search.brands({ after: undefined, limit: MAX_VALUES + 1 })).items.map(({ name }) => name)
     const found = await search.search({ q: typed, limit: 20, namesOnly: true })
     return found.brands.map(({ document }) => document.name)
   }
@@ -50,13 +49,9 @@ export function completionMethod(deps: ResourceDeps, calls: Parameters<Extras['m
     const name = textOf(argument, 'name', 'completion/complete')
     const typed = cleanText(String(argument.value ?? '').slice(0, MAX_TYPED)).toLowerCase()
     const kind = kindOf(params.ref, name)
-    try {
-      const values = kind === undefined ? [] : await calls.guarded(context, () => valuesOf(kind, typed, context))
-      const shown = values.slice(0, MAX_VALUES)
-      return { completion: { values: shown, total: values.length, hasMore: shown.length < values.length } }
-    } catch (error) {
-      throw toRpcError(error, {})
-    }
+    const values = kind === undefined ? [] : await calls.guarded(context, () => valuesOf(kind, typed, context))
+    const isCut = values.length > MAX_VALUES
+    return { completion: { values: values.slice(0, MAX_VALUES), ...(isCut ? { hasMore: true } : {}) } }
   }
   return ['completion/complete', { points: () => POINTS.search, answer: complete }]
 }

@@ -1,7 +1,7 @@
 import { toAppError } from '../http/problem.ts'
 import { batchFault, classify, createEras, type Era, type RequestHeaders, type ServerInfo } from './era.ts'
 import { type Message, parseBody, type RpcCall, type RpcId, readId, readMessage } from './messages.ts'
-import type { Extras, Method } from './methods.ts'
+import type { Extras } from './methods.ts'
 import {
   ACCEPTED,
   batchReply,
@@ -16,14 +16,7 @@ import {
   RpcError,
   resultReply,
 } from './replies.ts'
-import {
-  CallerGone,
-  createToolCalls,
-  ScopeMissing,
-  type ToolCallContext,
-  type ToolCallOptions,
-  type ToolCalls,
-} from './tool-call.ts'
+import { CallerGone, createToolCalls, ScopeMissing, type ToolCallContext, type ToolCallOptions } from './tool-call.ts'
 import { createToolLists } from './tool-list.ts'
 
 /** The Model Context Protocol over JSON text, without HTTP. */
@@ -49,11 +42,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
   const eras = createEras(options)
   const calls = createToolCalls(options)
   const toolList = createToolLists(options.tools)
-
   const methods = new Map(options.extras?.methods(calls))
 
-  const pointsOf = (message: Message) => {
-    return message.kind === 'call' ? pointsOfCall(message.call, calls, methods) : 1
+  function pointsOf(message: Message): number {
+    if (message.kind !== 'call') return 1
+    const { call } = message
+    return methods.get(call.method)?.points(call.params ?? {}) ?? calls.pointsOf(call)
   }
 
   /** A result as JSON. */
@@ -79,9 +73,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
         const headers = { 'WWW-Authenticate': error.challenge }
         return { ...resultReply(call.id, error.result), status: 403, headers }
       }
-      if (!(error instanceof CallerGone))
-        logger.error({ method: call.method.slice(0, 128), err: error }, 'MCP request failed')
-      return errorReply(call.id, new RpcError(INTERNAL_ERROR, 'Internal error'))
+      if (error instanceof CallerGone) return errorReply(call.id, new RpcError(INTERNAL_ERROR, 'Internal error'))
+      return refused(call.id, error, call.method)
     }
   }
 
@@ -117,10 +110,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     return answers.length === 0 ? ACCEPTED : batchReply(answers)
   }
 
-  function refused(id: RpcId | null, error: unknown): McpReply {
+  function refused(id: RpcId | null, error: unknown, method?: string): McpReply {
     const known = toAppError(error)
     if (known.code === 'rate_limited' || known.code === 'unavailable') return budgetReply(id, known)
-    logger.error({ err: error }, 'MCP request failed')
+    logger.error({ method: method?.slice(0, 128), err: error }, 'MCP request failed')
     return errorReply(id, new RpcError(INTERNAL_ERROR, 'Internal error'))
   }
 
@@ -145,10 +138,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
 
 function unknownMethod({ method }: RpcCall, { unknownMethodStatus: status }: Era): RpcError {
   return new RpcError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 128)}`, { status })
-}
-
-function pointsOfCall(call: RpcCall, calls: ToolCalls, methods: ReadonlyMap<string, Method>): number {
-  return methods.get(call.method)?.points(call.params ?? {}) ?? calls.pointsOf(call)
 }
 
 function requireFirstPage({ params }: RpcCall): void {

@@ -3,7 +3,7 @@ import { type Method, textOf } from './methods.ts'
 import { quote } from './present.ts'
 import { INVALID_PARAMS, RpcError } from './replies.ts'
 
-/** What a person picks in a host's menu: a question that is ready to send. The skills say how to answer it. */
+/** Questions that a person chooses in a host's menu. The skills say how to answer them. */
 
 /** What the values of an argument are completed from. */
 export type Completed = 'techniques' | 'brands' | 'boards'
@@ -16,7 +16,7 @@ interface Prompt {
   ask(values: Record<string, string | undefined>): string
 }
 
-/** Longer than any brief that fits a menu. */
+/** Characters of an argument. */
 const MAX_VALUE = 1_000
 
 export const PROMPTS: readonly Prompt[] = [
@@ -74,6 +74,12 @@ function get(params: Fields): object {
   const prompt = promptNamed(textOf(params, 'name', 'prompts/get'))
   const given = params.arguments ?? {}
   if (!isFields(given)) throw new RpcError(INVALID_PARAMS, 'params.arguments must be an object')
+  const names = prompt.arguments.map(({ name }) => name)
+  const unknown = Object.keys(given).find((name) => !names.includes(name))
+  if (unknown !== undefined) {
+    const message = `${prompt.name} has no argument ${unknown.slice(0, 64)}. It has ${names.join(', ')}.`
+    throw new RpcError(INVALID_PARAMS, message)
+  }
   const values = prompt.arguments.map(({ name, required }) => {
     const value = given[name] ?? ''
     if (typeof value !== 'string') throw new RpcError(INVALID_PARAMS, `${name} must be a text`)

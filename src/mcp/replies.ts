@@ -66,15 +66,16 @@ export function batchReply(answers: readonly McpReply[]): McpReply {
 
 /** The answer to a body that is never read: a refused origin, a wrong type, too many bytes. */
 export function refusalReply(status: number, message: string, headers: Record<string, string> = {}): McpReply {
-  return { ...errorReply(null, new RpcError(INVALID_REQUEST, message, { status })), headers }
+  return errorReply(null, new RpcError(INVALID_REQUEST, message, { status, headers }))
 }
 
 /** The answer where the rate limit is used up or cannot be read. */
 export function budgetReply(id: RpcId | null, error: AppError): McpReply {
   const status = error.code === 'rate_limited' ? RATE_LIMITED : UNAVAILABLE
   const retryAfterSec = Math.ceil(error.retryAfterSec ?? 1)
-  const fault = new RpcError(status, error.message, { status, data: { code: error.code, retryAfterSec } })
-  return { ...errorReply(id, fault), headers: { 'Retry-After': String(retryAfterSec) } }
+  const headers = { 'Retry-After': String(retryAfterSec) }
+  const data = { code: error.code, retryAfterSec }
+  return errorReply(id, new RpcError(status, error.message, { status, headers, data }))
 }
 
 /** Sends a reply of the dispatcher. */

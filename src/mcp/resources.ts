@@ -1,11 +1,10 @@
 import { AppError, notFound } from '../errors.ts'
 import { POINTS } from '../http/rate-limit/budgets.ts'
-import type { Scope } from '../library/accounts/keys.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
 import type { Skill } from '../views/skills.ts'
 import type { Era } from './era.ts'
 import type { Fields } from './messages.ts'
-import { type Extras, type Method, textOf, toRpcError } from './methods.ts'
+import { type Extras, type Method, textOf } from './methods.ts'
 import { clip, frameLines, loadThumbs, plural } from './present.ts'
 import { INVALID_PARAMS, RpcError } from './replies.ts'
 import type { Tool, ToolContext } from './tool.ts'
@@ -31,13 +30,15 @@ interface Content {
   blob?: string
 }
 
-interface Template {
-  title: string
-  description: string
-  scope: Scope | null
-  points: number
+interface Template extends Pick<Tool, 'title' | 'description' | 'scope' | 'points'> {
   read(id: string, context: ToolContext): Promise<Content[]>
 }
+
+/** What the list and the names of an account's boards need, as their frames do. */
+export const BOARD_READ = { scope: 'boards:read' } as const
+
+/** That the host is told as it stands; nobody learns whether another account's board exists. */
+const REFUSALS: ReadonlySet<string> = new Set(['not_found', 'unauthenticated', 'forbidden', 'plan_required'])
 
 const HOUR_MS = 3_600_000
 /** Boards that a list shows to choose from, the newest. */
@@ -45,12 +46,14 @@ const MAX_LISTED = 100
 
 export function resourceMethods(deps: ResourceDeps, calls: Parameters<Extras['methods']>[0]): [string, Method][] {
   const templates = templatesOf(deps)
-  const board = deps.tools.find(({ name }) => name === 'get_board')!
   const skills = deps.skills.map(({ uri, frontmatter }) => ({ uri, ...frontmatter, mimeType: 'text/markdown' }))
 
-  async function list(_params: Fields, { caller }: ToolCallContext, era: Era) {
-    if (!caller || refusalOfTool(board, caller)) return { resources: skills, ...era.listCaching('public') }
-    const boards = await listBoardChoices(deps.db, caller.account.id, { limit: MAX_LISTED })
+  async function list(_params: Fields, context: ToolCallContext, era: Era) {
+    const { caller } = context
+    if (!caller || refusalOfTool(BOARD_READ, caller)) return { resources: skills, ...era.listCaching('public') }
+    const boards = await calls.guarded(context, () =>
+      listBoardChoices(deps.db, caller.account.id, { limit: MAX_LISTED }),
+    )
     const ownBoards = boards.map(({ id, name, itemCount }) => ({
       uri: `board://${id}`,
       name: clip(name, 80),
@@ -75,8 +78,8 @@ export function resourceMethods(deps: ResourceDeps, calls: Parameters<Extras['me
       const contents = await calls.guarded(context, (toolContext) => template.read(id, toolContext))
       return { contents: contents.map((content) => ({ uri, ...content })), ...cachingOf(template, era) }
     } catch (error) {
-      if (error instanceof RpcError) throw error
-      throw toRpcError(error, { uri }, era.resourceNotFound)
+      if (!(error instanceof AppError) || !REFUSALS.has(error.code)) throw error
+      throw new RpcError(era.resourceNotFound, error.message, { data: { uri, code: error.code } })
     }
   }
 
@@ -86,13 +89,13 @@ export function resourceMethods(deps: ResourceDeps, calls: Parameters<Extras['me
     return deps.reads === 'open' ? era.listCaching('public', HOUR_MS) : era.listCaching('private')
   }
 
-  function requireScope({ title, scope }: Template, { caller, signIn }: ToolCallContext): void {
-    if (scope === null) return
-    const refused = refusalOfTool(board, caller)
+  function requireScope(template: Template, { caller, signIn }: ToolCallContext): void {
+    const refused = refusalOfTool(template, caller)
     if (!refused) return
+    const { title, scope } = template
     const why = `${title} was not read.`
     if (signIn && refused.code === 'forbidden') {
-      const headers = { 'WWW-Authenticate': signIn.challenge([scope]) }
+      const headers = { 'WWW-Authenticate': signIn.challenge([BOARD_READ.scope]) }
       const message = `${why} It needs the scope ${scope}. Connect again to grant it.`
       throw new RpcError(INVALID_PARAMS, message, { status: 403, headers, data: { code: 'forbidden' } })
     }
@@ -124,16 +127,7 @@ function noResource(uri: string, era: Era): RpcError {
   return new RpcError(era.resourceNotFound, message, { data: { uri: uri.slice(0, 300) } })
 }
 
-function templatesOf(deps: ResourceDeps): ReadonlyMap<string, Template> {
-  const { search, publicUrl, readImage, tools } = deps
-
-  /** The text of a tool's answer. */
-  async function textOfTool(name: string, args: object, context: ToolContext): Promise<Content[]> {
-    const tool = tools.find((one) => one.name === name)!
-    const { text } = await tool.run(tool.input.parse(args), context)
-    return [{ mimeType: 'text/plain', text }]
-  }
-
+function templatesOf({ search, publicUrl, readImage, tools }: ResourceDeps): ReadonlyMap<string, Template> {
   async function readFrame(id: string): Promise<Content[]> {
     const [frame] = await search.framesByIds([id])
     if (!frame) throw notFound(`frame: ${clip(id, 64)}. search_frames finds frames`)
@@ -143,36 +137,39 @@ function templatesOf(deps: ResourceDeps): ReadonlyMap<string, Template> {
     return [{ mimeType: 'text/plain', text: lines.join('\n') }, ...pictures]
   }
 
-  return new Map<string, Template>([
-    [
-      'frame',
-      {
-        title: 'Frame',
-        description: 'A frame with its picture and all that is known of it',
-        scope: null,
-        points: POINTS.read,
-        read: readFrame,
+  /** The text of a tool's answer, under the tool's terms. */
+  function ofTool(
+    name: string,
+    { argsOf, ...told }: Pick<Template, 'title' | 'description'> & { argsOf(id: string): object },
+  ): Template {
+    const tool = tools.find((one) => one.name === name)!
+    return {
+      ...told,
+      scope: tool.scope,
+      points: tool.points,
+      async read(id, context) {
+        const { text } = await tool.run(tool.input.parse(argsOf(id)), context)
+        return [{ mimeType: 'text/plain', text }]
       },
-    ],
-    [
-      'video',
-      {
-        title: 'Video',
-        description: 'The frames of a video in time order',
-        scope: null,
-        points: POINTS.read,
-        read: (id, context) => textOfTool('get_video_frames', { video_id: id }, context),
-      },
-    ],
-    [
-      'board',
-      {
-        title: 'Board',
-        description: 'The frames of one of your boards in their order, with your notes',
-        scope: 'boards:read',
-        points: POINTS.search,
-        read: (id, context) => textOfTool('get_board', { board_id: id, limit: MAX_LISTED }, context),
-      },
-    ],
-  ])
+    }
+  }
+
+  const frame: Template = {
+    title: 'Frame',
+    description: 'A frame with its picture and all that is known of it',
+    scope: null,
+    points: POINTS.read,
+    read: readFrame,
+  }
+  const video = ofTool('get_video_frames', {
+    title: 'Video',
+    description: 'The frames of a video in time order',
+    argsOf: (id) => ({ video_id: id }),
+  })
+  const board = ofTool('get_board', {
+    title: 'Board',
+    description: 'The frames of one of your boards in their order, with your notes',
+    argsOf: (id) => ({ board_id: id, limit: MAX_LISTED }),
+  })
+  return new Map(Object.entries({ frame, video, board }))
 }

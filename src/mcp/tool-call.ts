@@ -143,7 +143,10 @@ function noTool({ params }: RpcCall, names: readonly string[]): never {
 }
 
 /** Why this caller may not use this tool; checked in the order key, plan, scope. */
-export function refusalOfTool(tool: Tool, caller: Caller | undefined): AppError | undefined {
+export function refusalOfTool(
+  tool: Pick<Tool, 'scope' | 'everyPlan'>,
+  caller: Caller | undefined,
+): AppError | undefined {
   if (tool.scope === null) return undefined
   if (!caller)
     return new AppError(

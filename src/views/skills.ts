@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 
 /**
- * The folders of `skills/`, which tell an agent how to do a whole job with the tools (SEP-2640). A host asks its person
- * again when a byte changes, so they change only with a release.
+ * The folders of `skills/`, which tell an agent how to do a whole job with the tools (SEP-2640). A host asks its user
+ * to approve a file again when a byte changes, so they change only with a release.
  */
 
 export interface Skill {
@@ -13,7 +13,8 @@ export interface Skill {
   resources: { uri: string; digest: string; size: number }[]
 }
 
-export function loadSkills(folder = new URL('../../skills/', import.meta.url)): Skill[] {
+export function loadSkills(): Skill[] {
+  const folder = new URL('../../skills/', import.meta.url)
   return readdirSync(folder)
     .sort()
     .map((name) => {

@@ -28,10 +28,7 @@ export function connectRouter({ assets, viewerOf, limits, publicUrl, oauth }: Pa
     const skill = skills.find(({ frontmatter }) => `${frontmatter.name}.zip` === req.params.file)
     if (!skill) throw notFound('skill. The page /connect has them all')
     setPageCache(res, await viewerOf(req), 300)
-    res
-      .attachment(`${skill.frontmatter.name}.zip`)
-      .type('application/zip')
-      .send(await zipOf(skill))
+    res.attachment(`${skill.frontmatter.name}.zip`).send(await zipOf(skill))
   })
   return router
 }

@@ -206,24 +206,25 @@ test('a revoked key ends its streams and no others', async () => {
 test('a client that stops reading is cut off; its events are there when it comes back', async () => {
   const { key } = await newKey()
   const after = await endOfLog()
-  // More than the buffers of both ends of a connection hold.
-  for (let n = 0; n < 100; n++) await write(`fat ${n}`, { fat: 10_000 })
-  await untilReadable(service.stores.db)
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
   await once(socket, 'connect')
   socket.write(
     `GET /api/events?after=${after} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n` +
       `Authorization: Bearer ${key}\r\n\r\n`,
   )
-  // The stream has begun, and holds one of the key's five places until the service gives up.
   await once(socket, 'data')
-  socket.pause()
+  socket.on('data', () => {})
   const cut = new Promise((resolve) => socket.on('error', () => {}).on('close', resolve))
   const five = async () => {
     const streams = await Promise.all(Array.from({ length: 5 }, () => open('/api/events?after=end', { key })))
     await Promise.all(streams.map((stream) => stream.close()))
     return streams.filter(({ response }) => response.status === 200).length
   }
+  // One of the key's five places is taken, until the service gives up.
+  expect(await five()).toBe(4)
+  socket.pause()
+  // More than the buffers of both ends of a connection hold.
+  for (let n = 0; n < 100; n++) await write(`fat ${n}`, { fat: 10_000 })
   await until(async () => (await five()) === 5)
   socket.resume()
   await cut

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SCOPES } from '../../src/library/accounts/keys.ts'
 import { createBoard } from '../../src/library/collections/boards.ts'
 import { pinFrames } from '../../src/library/collections/pins.ts'
 import { PROMPTS } from '../../src/mcp/prompts.ts'
@@ -121,7 +122,7 @@ describe.each(Object.keys(ERAS))('in the %s era', (era) => {
     const brands = await complete('launch_openings', 'brand', '')
     expect(brands.values.length).toBeGreaterThan(0)
     expect((await complete('launch_openings', 'brand', brands.values[0]!)).values).toContain(brands.values[0])
-    expect((await complete('moodboard', 'brief', 'dark')).values).toEqual([])
+    expect(await complete('moodboard', 'brief', 'dark')).toEqual({ values: [] })
   })
 })
 
@@ -150,6 +151,8 @@ describe('what is not there', () => {
     expect((await asked('prompts/get', { name: 'poem' })).message).toContain('There are moodboard,')
     expect((await asked('prompts/get', { name: 'moodboard' })).message).toContain('needs the argument brief')
     expect((await asked('prompts/get', { name: 'moodboard', arguments: { brief: 7 } })).message).toContain('a text')
+    const misspelt = { name: 'critique_board', arguments: { bord: 'Spring' } }
+    expect((await asked('prompts/get', misspelt)).message).toBe('critique_board has no argument bord. It has board.')
     const long = { name: 'moodboard', arguments: { brief: 'x'.repeat(1_001) } }
     expect((await asked('prompts/get', long)).message).toContain('1000')
     for (const params of [
@@ -166,6 +169,9 @@ describe('what is not there', () => {
     const request = { method: 'resources/read', params: { uri: `frame://${frameId}` } }
     const answer = await postModern(service.mcp, request, { 'mcp-name': 'frame://other' })
     expect([answer.status, answer.json.error.code]).toEqual([400, -32020])
+    const prompt = { method: 'prompts/get', params: { name: 'launch_openings' } }
+    const silent = await postModern(service.mcp, prompt, { 'mcp-name': undefined })
+    expect([silent.status, silent.json.error.code]).toEqual([400, -32020])
   })
 })
 
@@ -203,6 +209,7 @@ describe('skills', () => {
 
   test('and prompts name only what there is', () => {
     const names = new Set<string>([
+      ...SCOPES,
       ...service.tools.map(({ name }) => name),
       ...service.tools.flatMap(({ input }) => Object.keys((input as unknown as { shape: object }).shape)),
       ...Object.values(vocabulary).flatMap((list) => (Array.isArray(list) ? list : [])),
