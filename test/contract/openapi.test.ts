@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -131,6 +132,33 @@ test('what is optional, paged or a batch is documented as that', () => {
   // One type for the wall, with and without words.
   expect(JSON.stringify(schemas.FramesAnswer)).toContain('"#/components/schemas/WallFrame"')
   expect(JSON.stringify(schemas.FramesAnswer)).not.toContain('FrameHit')
+})
+
+/** The document with every field optional, because the examples of a page leave fields out. */
+function withoutRequired(document: unknown): object {
+  return JSON.parse(JSON.stringify(document, (key, value) => (key === 'required' && Array.isArray(value) ? [] : value)))
+}
+
+test('the answers of the quick start are possible ones of the calls above them', () => {
+  const page = readFileSync(new URL('../../docs/interface.md', import.meta.url), 'utf8')
+  const start = page.slice(page.indexOf('## Quick start'), page.indexOf('## 1.'))
+  const steps = [...start.matchAll(/```sh\n(.*?)```\s+```json\n(.*?)```/gs)]
+  expect(steps).toHaveLength(5)
+  const document = withoutRequired(makeDocument())
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema({ ...document, $id: 'api' })
+  const pointer = (path: string) =>
+    path.replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D')
+  for (const [, command, answer] of steps) {
+    const path = /localhost:3000([^?'\s]+)/.exec(command!)![1]!.replace(/(videos)\/\w+/, '$1/{id}')
+    const method = command!.includes(' -d ') ? 'post' : 'get'
+    const answers = `api#/paths/${pointer(path)}/${method}/responses/200/content/application~1json/schema`
+    const $ref = answer!.includes('"invalid_request"') ? 'api#/components/schemas/Problem' : answers
+    const validate = ajv.compile({ $ref })
+    expect(validate(JSON.parse(answer!)), `${command}${ajv.errorsText(validate.errors)}`).toBe(true)
+    expect(validate({ ...JSON.parse(answer!), surplus: 1 }), command).toBe(false)
+  }
 })
 
 test('every example is valid by its own schema, and the resources have one', () => {

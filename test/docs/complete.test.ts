@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { SETTINGS } from '../../src/config.ts'
-import { EVENT_TYPES } from '../../src/events/catalogue.ts'
+import { EVENT_TYPES, EVENTS } from '../../src/events/catalogue.ts'
 import { STATUS } from '../../src/http/problem.ts'
 import { SCOPES } from '../../src/library/accounts/keys.ts'
 import { createTools } from '../../src/mcp/server.ts'
@@ -34,6 +34,20 @@ test('the interface names every event, scope, error and value', () => {
       names.map((name) => `\`${name}\``),
     ),
   ).toEqual([])
+})
+
+test('the page of events tells the fields of each type, and no others', () => {
+  const page = read('docs/events.md')
+  const [, head, list] = /## Fields of each event\n+(.+?)\n\n(- .+?)\n\n/s.exec(page)!
+  const quoted = (text: string) => [...text.matchAll(/`([\w.]+)`/g)].map(([, name]) => name!)
+  const sets = new Map([...head!.matchAll(/\*(\w+)\*([^*]+)/g)].map(([, name, text]) => [name!, quoted(text!)]))
+  const told = list!.split(/^- /m).flatMap((row) => {
+    const [types = '', fields = ''] = row.split(': ')
+    const grouped = [...fields.matchAll(/\*(\w+)\*/g)].flatMap(([, name]) => sets.get(name!)!)
+    return quoted(types).map((type) => [type, [...grouped, ...quoted(fields)].toSorted()])
+  })
+  const held = Object.entries(EVENTS).map(([type, { shape }]) => [type, Object.keys(shape).toSorted()])
+  expect(Object.fromEntries(told)).toEqual(Object.fromEntries(held))
 })
 
 test('the page for agents names every tool', () => {
