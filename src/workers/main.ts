@@ -8,6 +8,7 @@ import { deleteExpired, finishDeletions } from '../library/accounts/accounts.ts'
 import { findAnnotator, publishAnnotator } from '../library/annotator/active-annotator.ts'
 import { deleteUnusedAnswers } from '../library/annotator/answer-cache.ts'
 import { findStyle } from '../library/evaluation/house-style.ts'
+import { finishMoves } from '../library/techniques/moves.ts'
 import { TECHNIQUE_SEED } from '../library/techniques/technique-seed.ts'
 import { seedTechniques } from '../library/techniques/vocabulary.ts'
 import { checkStorage } from '../library/videos/storage.ts'
@@ -238,6 +239,7 @@ function startPeriodicTasks({
       reconcileJobs({ db, queues, logger, activeAnnotator }, signal),
     ),
     repeatEvery(reconcileMs, 'finish deletions', logger, (signal) => finishDeletions(db, signal)),
+    repeatEvery(reconcileMs, 'finish moves of techniques', logger, (signal) => finishMoves(db, signal)),
     repeatEvery(MINUTE, 'check the event log', logger, async () => {
       const held = await findHeldBack(db)
       if (held && Date.now() - held.since.getTime() > MINUTE)

@@ -2,7 +2,9 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordAnnotations } from '../../src/library/frames/record-annotations.ts'
 import { adoptProposals } from '../../src/library/frames/technique-suggestions.ts'
+import { finishMoves } from '../../src/library/techniques/moves.ts'
 import { addTechnique, editTechnique, renameTechnique } from '../../src/library/techniques/techniques.ts'
+import { seedVideo } from '../support/seed.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { addVideo, countOf, frameRows, openScripted, scriptedAnnotator, values } from './support.ts'
@@ -254,6 +256,37 @@ test('renames and merges while answers come in lose no frame and leave none behi
   expect(new Set(rows.map((row) => row.technique))).toEqual(new Set(['title-card']))
   const onWall = new Set(await wall('title-card'))
   expect(rows.filter((row) => !onWall.has(row.id))).toEqual([])
+})
+
+test('a merge that is cut off between its pieces is finished later, once', async () => {
+  const { db } = service.stores
+  const given = Array.from({ length: 1_250 }, (_, tSec) => ({ tSec, technique: 'cut-off' }))
+  const seeded = [await seedVideo(db, { frames: given }), await seedVideo(db, { frames: given })]
+  const frameIds = seeded.flatMap((video) => video.frameIds)
+  const left = () => countOf(service, sql`select count(*) as n from frames where technique = 'cut-off'`)
+  // Another transaction holds a frame of the last piece, and the session of the merge ends while it waits.
+  const holder = await db.$client.connect()
+  await holder.query('begin')
+  await holder.query('select 1 from frames where id = $1 for update', [frameIds.toSorted().at(-1)])
+  const merge = service.call('POST', '/api/techniques/cut-off/merge', { into: 'quote-card' })
+  await until(async () => (await left()) === 500)
+  await until(async () => {
+    const { rowCount } = await db.execute(sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%update frames set technique%'`)
+    return rowCount === 1
+  })
+  expect((await merge).status).toBe(503)
+  await holder.query('rollback')
+  holder.release()
+  // It has left the vocabulary: its slug stands for the other one, which stays until all frames have come.
+  expect((await service.call('PATCH', '/api/techniques/cut-off', { name: 'Again' })).status).toBe(404)
+  expect((await add({ slug: 'cut-off' })).status).toBe(409)
+  expect((await service.call('POST', '/api/techniques/quote-card/merge', { into: 'title-card' })).status).toBe(409)
+  await Promise.all([finishMoves(db), finishMoves(db)])
+  expect(await left()).toBe(0)
+  expect((await wall('cut-off')).length).toBe(120)
+  const told = sql`select count(*) as n from events where data->>'previous_slug' = 'cut-off'`
+  expect(await countOf(service, told)).toBe(1)
 })
 
 test('two operators who add the same slug at once: one does', async () => {

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { check, pgTable, text } from 'drizzle-orm/pg-core'
+import { type AnyPgColumn, check, pgTable, text } from 'drizzle-orm/pg-core'
 import { at } from './columns.ts'
 
 export const techniques = pgTable(
@@ -13,6 +13,9 @@ export const techniques = pgTable(
     aliases: text().array().notNull().default([]),
     /** A retired technique takes no new frames. Frames that have it keep it. */
     retiredAt: at('retired_at'),
+    /** Renamed or merged: its frames are on their way to this one. It is no technique of the vocabulary any more. */
+    movesTo: text('moves_to').references((): AnyPgColumn => techniques.slug, { onUpdate: 'cascade' }),
+    movesAs: text('moves_as').$type<'renamed' | 'merged'>(),
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),
   },

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import { cleanText } from '../../clean-text.ts'
 import { type Db, type DbOrTx, inTransaction, type Tx } from '../../db/client.ts'
 import { frames } from '../../db/schema/frames.ts'
-import { type TechniqueRow, techniqueRedirects, techniques } from '../../db/schema/techniques.ts'
+import { type TechniqueRow, techniques } from '../../db/schema/techniques.ts'
 import { AppError, invalid, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
 import type { EventData } from '../../events/catalogue.ts'
-import { lockFrames } from '../frame-facts.ts'
+import { finishMove, startMove } from './moves.ts'
 import { loadVocabulary, lockVocabulary, requireSlug, toSlug } from './vocabulary.ts'
 
 export interface NewTechnique {
@@ -81,45 +81,50 @@ export async function editTechnique(
   })
 }
 
-/** The frames follow by foreign key; the old slug stays valid as a redirect. Renaming to its own slug is a no-op. */
-export async function renameTechnique(db: DbOrTx, slug: string, to: string): Promise<TechniqueRow> {
-  requireSlug(to)
-  return changeVocabulary(db, to, 'renamed', slug, async (tx, unchanged) => {
-    const row = await requireTechnique(tx, slug)
-    if (to === slug) return unchanged(row)
-    // Renaming back to one of its former slugs is allowed and removes that redirect.
-    await tx.execute(sql`delete from technique_redirects where old_slug = ${to} and slug = ${slug}`)
-    await requireFree(tx, [to], slug)
-    await lockFramesOf(tx, slug)
-    const [renamed] = await tx
-      .update(techniques)
-      .set({ slug: to, updatedAt: new Date() })
-      .where(eq(techniques.slug, slug))
-      .returning()
-    await tx.insert(techniqueRedirects).values({ oldSlug: slug, slug: to })
-    return renamed!
-  })
+/** The frames follow in pieces; the old slug stays valid as a redirect. Renaming to its own slug is a no-op. */
+export async function renameTechnique(db: Db, slug: string, to: string): Promise<TechniqueRow> {
+  const row = await db.transaction((tx) => startRename(tx, slug, to))
+  await finishMove(db, slug)
+  return row
 }
 
-/** Moves every frame of `slug` to `into`. The old slug and its aliases resolve to `into` from then on. */
-export async function mergeTechnique(db: DbOrTx, slug: string, into: string): Promise<TechniqueRow> {
+async function startRename(tx: Tx, slug: string, to: string): Promise<TechniqueRow> {
+  requireSlug(to)
+  await lockVocabulary(tx)
+  const row = await requireTechnique(tx, slug)
+  if (to === slug) return row
+  // Renaming back to one of its former slugs is allowed and removes that redirect.
+  await tx.execute(sql`delete from technique_redirects where old_slug = ${to} and slug = ${slug}`)
+  await requireFree(tx, [to], slug)
+  const [renamed] = await tx
+    .insert(techniques)
+    .values({ ...row, slug: to, updatedAt: new Date() })
+    .returning()
+  await startMove(tx, slug, { to, as: 'renamed' })
+  return renamed!
+}
+
+/**
+ * Moves every frame of `slug` to `into`, in pieces. The old slug and its aliases resolve to `into` from the start on.
+ * @throws AppError not_found, invalid_request, conflict
+ */
+export async function mergeTechnique(db: Db, slug: string, into: string): Promise<TechniqueRow> {
   if (slug === into) throw invalid('into', 'A technique cannot be merged into itself. Name another one.')
-  return changeVocabulary(db, into, 'merged', slug, async (tx) => {
+  const row = await db.transaction(async (tx) => {
+    await lockVocabulary(tx)
     const from = await requireTechnique(tx, slug)
     const target = await requireTechnique(tx, into)
     if (target.retiredAt) throw new AppError('conflict', `${into} is retired; restore it first.`)
-    await lockFramesOf(tx, slug)
-    await tx.execute(sql`update frames set technique = ${into}, updated_at = now() where technique = ${slug}`)
-    await tx.execute(sql`update technique_redirects set slug = ${into} where slug = ${slug}`)
-    await tx.delete(techniques).where(eq(techniques.slug, slug))
-    await tx.insert(techniqueRedirects).values({ oldSlug: slug, slug: into })
-    const [row] = await tx
+    await startMove(tx, slug, { to: into, as: 'merged' })
+    const [merged] = await tx
       .update(techniques)
       .set({ aliases: [...new Set([...target.aliases, ...from.aliases])], updatedAt: new Date() })
       .where(eq(techniques.slug, into))
       .returning()
-    return row!
+    return merged!
   })
+  await finishMove(db, slug)
+  return row
 }
 
 /** How many frames a rename or a merge changes: its price. */
@@ -153,23 +158,28 @@ export interface TechniquePatch extends Partial<NewTechnique> {
   retired?: boolean | undefined
 }
 
-/** Applies several changes of one technique in one transaction. Undefined when the patch asks for no change. */
+/**
+ * Applies several changes of one technique at once; its frames follow a new slug in pieces. Undefined when the patch
+ * asks for no change.
+ */
 export async function patchTechnique(
   db: Db,
   slug: string,
   { slug: to, retired, ...edit }: TechniquePatch,
 ): Promise<TechniqueRow | undefined> {
-  return db.transaction(async (tx) => {
+  const patched = await db.transaction(async (tx) => {
     let current = slug
     let row: TechniqueRow | undefined
     if (to !== undefined && to !== slug) {
-      row = await renameTechnique(tx, slug, to)
+      row = await startRename(tx, slug, to)
       current = to
     }
     if (Object.keys(edit).length > 0) row = await editTechnique(tx, current, edit)
     if (retired !== undefined) row = await retireTechnique(tx, current, retired)
     return row
   })
+  await finishMove(db, slug)
+  return patched
 }
 
 async function changeVocabulary(
@@ -197,13 +207,11 @@ async function changeVocabulary(
   })
 }
 
-/** Keeps the lock order of frame-facts.ts: saves of these frames may be in progress. */
-async function lockFramesOf(tx: Tx, slug: string): Promise<void> {
-  await lockFrames(tx, sql`f.technique = ${slug}`, 'no key update')
-}
-
 async function requireTechnique(tx: Tx, slug: string): Promise<TechniqueRow> {
-  const [row] = await tx.select().from(techniques).where(eq(techniques.slug, slug))
+  const [row] = await tx
+    .select()
+    .from(techniques)
+    .where(and(eq(techniques.slug, slug), isNull(techniques.movesTo)))
   if (!row) throw notFound(`technique "${slug.slice(0, 80)}"`)
   return row
 }

@@ -22,10 +22,12 @@ export async function loadVocabulary(db: DbOrTx): Promise<Vocabulary> {
   const redirects = new Map<string, string>()
   for (const row of rows) for (const alias of row.aliases) redirects.set(alias, row.slug)
   for (const redirect of old) redirects.set(redirect.oldSlug, redirect.slug)
+  for (const row of rows) if (row.movesTo !== null) redirects.set(row.slug, row.movesTo)
+  const staying = rows.filter((row) => row.movesTo === null)
   return {
-    bySlug: new Map(rows.map((row) => [row.slug, row])),
+    bySlug: new Map(staying.map((row) => [row.slug, row])),
     redirects,
-    active: rows.filter((row) => row.retiredAt === null),
+    active: staying.filter((row) => row.retiredAt === null),
   }
 }
 

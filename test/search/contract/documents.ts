@@ -109,6 +109,8 @@ export function changesOf(clips: readonly Clip[], oldSlugs: Record<string, strin
           recognise: '',
           aliases: [],
           retiredAt: null,
+          movesTo: null,
+          movesAs: null,
           createdAt: new Date(0),
           updatedAt: new Date(0),
         },
