@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { parseConfig } from '../src/config.ts'
+import type { Db } from '../src/db/client.ts'
 import type { RateLimits } from '../src/http/rate-limit/rate-limits.ts'
 import { listRoutes } from '../src/http/routes.ts'
 import { createLogger } from '../src/logger.ts'
@@ -15,6 +17,7 @@ import { METHODS } from './support/methods.ts'
 import { openTemporaryDatabase } from './support/postgres.ts'
 import { askChild, postgresCpuMs, postmasterOf } from './support/question-cost.ts'
 import { startTemporaryRedis } from './support/redis.ts'
+import { APP_ADDRESS } from './support/sign-in-requests.ts'
 import { median, round } from './support/stats.ts'
 import { addReceivers, openWorld, type World } from './support/world.ts'
 
@@ -26,11 +29,13 @@ export const about: About = {
   measures:
     'The CPU time of the API and of PostgreSQL, a point of the rate limit, for the dearest allowed request of every ' +
     'endpoint, page, action and tool. One account owns 1,000 boards, one of them with 5,000 frames and the longest ' +
-    'notes, and has saved 5,000 frames. Nothing that a caller can vary comes from memory.',
+    'notes, and has saved 5,000 frames. Nothing that a caller can vary comes from memory. Also how long each keeps a ' +
+    'transaction open, for which the readers of the event log wait.',
   against: 'the dearest plain read of one row, `GET /api/frames/{id}`, in the same run.',
   figures: [
     { what: 'CPU a point, dearest request', at: ['worst_ms'], atMost: 15, unit: 'ms' },
     { what: 'the same ÷ a plain read', at: ['worst_ratio'] },
+    { what: 'longest open transaction', at: ['longest_transaction_ms'], atMost: 1_000, unit: 'ms' },
   ],
 }
 
@@ -42,6 +47,8 @@ interface Row {
   api_ms: number
   postgres_ms: number
   ms_per_point: number
+  /** The longest time that a transaction was seen open, looking every 5 ms. */
+  transaction_ms: number
 }
 
 export async function run(args: string[]): Promise<object | undefined> {
@@ -75,7 +82,7 @@ export async function run(args: string[]): Promise<object | undefined> {
   await redis.stop()
   rmSync(dir, { recursive: true, force: true })
   rows.sort((a, b) => b.ms_per_point - a.ms_per_point)
-  console.table(rows, ['name', 'status', 'points', 'api_ms', 'postgres_ms', 'ms_per_point'])
+  console.table(rows, ['name', 'status', 'points', 'api_ms', 'postgres_ms', 'ms_per_point', 'transaction_ms'])
   const wrong = rows.filter(({ status }) => status >= 400)
   if (wrong.length > 0) throw new Error(`refused, so not measured: ${wrong.map(({ name }) => name).join(', ')}`)
   const plain = rows.find(({ name }) => name === 'GET /api/frames/:id')?.ms_per_point
@@ -85,6 +92,7 @@ export async function run(args: string[]): Promise<object | undefined> {
     frames: values.frames,
     worst_ms: worst,
     worst_name: rows[0]!.name,
+    longest_transaction_ms: Math.max(...rows.map(({ transaction_ms }) => transaction_ms)),
     ...(plain ? { worst_ratio: round(worst / plain) } : {}),
     rows,
   }
@@ -97,17 +105,20 @@ interface Measuring {
   postmaster: number
 }
 
-/** Two requests warm the code; the median of the others counts. */
+/** Two requests warm the code, and are watched for open transactions; the median of the others counts. */
 async function measure(
   { name, dearest, rounds }: { name: string; dearest: Dearest; rounds: number },
   { world, port, api, postmaster }: Measuring,
 ): Promise<Row> {
-  const seen: Omit<Row, 'name' | 'ms_per_point'>[] = []
+  const seen: Omit<Row, 'name' | 'ms_per_point' | 'transaction_ms'>[] = []
+  let transaction_ms = 0
   for (let n = 0; n < rounds + 2; n++) {
     const { path, ...init } = await dearest(world, n)
     const before = { api: await askChild<Spent>(api, { ask: 'cpu' }), postgres: postgresCpuMs(postmaster) }
+    const watch = n < 2 ? watchTransactions(world.db) : undefined
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, { redirect: 'manual', ...init })
     const text = await answer.text()
+    transaction_ms = Math.max(transaction_ms, (await watch?.longestMs()) ?? 0)
     const after = { api: await askChild<Spent>(api, { ask: 'cpu' }), postgres: postgresCpuMs(postmaster) }
     const points = after.api.account - before.api.account || after.api.address - before.api.address
     seen.push({
@@ -125,7 +136,29 @@ async function measure(
   const points = Math.min(...counted.map((one) => one.points))
   const { status, ...refused } = counted.toSorted((a, b) => b.status - a.status)[0]!
   const ms_per_point = round((api_ms + postgres_ms) / points)
-  return { ...refused, name, status, points, api_ms, postgres_ms, ms_per_point }
+  return { ...refused, name, status, points, api_ms, postgres_ms, ms_per_point, transaction_ms }
+}
+
+/** The age of the oldest transaction of other sessions, looked at every 5 ms until it is asked for. */
+function watchTransactions(db: Db): { longestMs(): Promise<number> } {
+  let over = false
+  const watching = (async () => {
+    let longest = 0
+    while (!over) {
+      const { rows } = await db.$client.query<{ ms: number }>(`
+        select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::float * 1000 as ms
+          from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
+      longest = Math.max(longest, rows[0]!.ms)
+      await setTimeout(5)
+    }
+    return Math.round(longest)
+  })()
+  return {
+    longestMs() {
+      over = true
+      return watching
+    },
+  }
 }
 
 interface Settings {
@@ -157,7 +190,8 @@ async function serve({ dir, databaseUrl, redisUrl }: Settings): Promise<undefine
   const config = parseConfig({
     PORT: '0',
     DATA_DIR: dir,
-    PUBLIC_URL: 'http://frames.test',
+    // Loopback, so that apps can sign people in.
+    PUBLIC_URL: APP_ADDRESS,
     RATE_LIMIT_SCALE: '1000',
   })
   const logger = createLogger({ level: 'warn' })
@@ -173,7 +207,7 @@ async function serve({ dir, databaseUrl, redisUrl }: Settings): Promise<undefine
     process.on('message', (message) => message === 'stop' && resolve())
     process.once('disconnect', resolve)
   })
-  process.disconnect?.()
+  if (process.connected) process.disconnect()
   await api.stop({ deadlineMs: 2_000 })
   return undefined
 }

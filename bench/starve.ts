@@ -18,7 +18,7 @@ import { pinFrames } from '../src/library/collections/pins.ts'
 import { createLogger } from '../src/logger.ts'
 import { openApi } from '../src/server/main.ts'
 import { ATTACKS, type Outcome, type Target } from './support/attacks.ts'
-import type { About } from './support/bench.ts'
+import { type About, watchMemory } from './support/bench.ts'
 import { seedLibrary } from './support/library.ts'
 import { BENCH_PREFIX, fillMirror } from './support/mirror.ts'
 import { openSeededDatabase, openTemporaryDatabase } from './support/postgres.ts'
@@ -42,6 +42,7 @@ export const about: About = {
     { what: 'warm reads, worst row ÷ quiet', at: ['ratio'], atMost: 5 },
     { what: 'the same in the worst spell', at: ['worst_ratio'] },
     { what: 'slowest `/livez` of all rows', at: ['livez_ms'], atMost: 250, unit: 'ms' },
+    { what: 'memory that page exports take', at: ['rows', 'page exports', 'grown_mb'], atMost: 100, unit: 'MB' },
     ...Object.keys(ATTACKS).map((name) => ({ what: name, at: ['rows', name, 'ratio'], atMost: 5 })),
   ],
 }
@@ -84,11 +85,14 @@ export async function run(args: string[]): Promise<object | undefined> {
     // A new address, because the budget of the last spell is spent.
     const target = { ...prepared.target, ...owned, port, address: `127.0.2.${n + 1}`, seconds, spell }
     const begin = await prepareAttack(name, target)
+    if (name === 'page exports') await writeNotes(database.db, owned.boardId)
     quiet.push(await reader.measure(seconds))
+    const memory = watchMemory(api.pid!)
     const ended = begin()
     const seen = await reader.measure(seconds)
-    measured.push({ name, seen, outcome: await ended, logBytes: logged() - before })
+    measured.push({ name, seen, outcome: await ended, logBytes: logged() - before, grownMb: memory.grownMb() })
     await reader.calm()
+    if (name === 'page exports') await writeNotes(database.db, owned.boardId, '')
   }
   quiet.push(await reader.measure(seconds))
 
@@ -178,6 +182,11 @@ async function prepare(db: Db): Promise<Prepared> {
     key: (await newKey('beside')).key,
     frames,
   }
+}
+
+/** The longest notes on every pin of a board, or none. */
+async function writeNotes(db: Db, boardId: string, note = 'n'.repeat(2_000)): Promise<void> {
+  await db.$client.query("update board_items set note = nullif($2, '') where board_id = $1", [boardId, note])
 }
 
 async function startApi(settings: Settings) {
@@ -324,6 +333,7 @@ interface Spell {
   seen: Seen
   outcome: Outcome
   logBytes: number
+  grownMb: number
 }
 
 interface Measured {
@@ -350,8 +360,12 @@ function figuresOf({ quiet, measured, frames, engine, values }: Measured): objec
   })
   const rowOf = (spells: Spell[]) => {
     const sorted = spells.map((spell) => ({ ...spell, ...shown(spell.seen) })).sort((a, b) => a.ratio - b.ratio)
-    const { seen, name, logBytes, ...middle } = sorted[Math.floor(sorted.length / 2)]!
-    const worst = { worst_ratio: sorted.at(-1)!.ratio, livez_ms: Math.max(...sorted.map(({ livez_ms }) => livez_ms)) }
+    const { seen, name, logBytes, grownMb: _, ...middle } = sorted[Math.floor(sorted.length / 2)]!
+    const worst = {
+      worst_ratio: sorted.at(-1)!.ratio,
+      livez_ms: Math.max(...sorted.map(({ livez_ms }) => livez_ms)),
+      grown_mb: Math.max(...spells.map((spell) => spell.grownMb)),
+    }
     return { ...middle, ...worst, log_bytes: logBytes }
   }
   const rows = Object.fromEntries([...Map.groupBy(measured, ({ name }) => name)].map(([n, all]) => [n, rowOf(all)]))

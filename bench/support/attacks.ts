@@ -150,6 +150,11 @@ export const ATTACKS: Record<string, (target: Target) => Promise<Outcome>> = {
         n,
       )
     }),
+  'page exports': (target) =>
+    flood(target, { connections: 32 }, (n) => ({
+      path: `/boards/${target.boardId}/export?format=${at(['json', 'csv', 'zzz'], n)}`,
+      headers: { cookie: target.cookie },
+    })),
   'unpins and undos': unpinsAndUndos,
   uploads: (target) =>
     flood(target, { connections: 8, most: 120 }, () => ({

@@ -7,6 +7,7 @@ import { removePinsWithUndo } from '../../src/library/collections/removals.ts'
 import { ANNOTATED } from '../../src/vocabulary.ts'
 import { SEED_WORDS } from './library.ts'
 import { METHODS, rpc } from './methods.ts'
+import { APP_ADDRESS, SIGN_IN_REQUESTS } from './sign-in-requests.ts'
 import {
   anotherAccount,
   anotherKey,
@@ -34,6 +35,8 @@ export const NOT_MEASURED = new Set(['GET /web/events', 'GET /livez', 'GET /medi
 
 /** @throws where a route or tool has no request here that the defaults do not make */
 export function dearestOf(name: string): Dearest {
+  const signIn = SIGN_IN_REQUESTS[name]
+  if (signIn) return signIn
   const method = METHODS[name]
   if (method) return (world, n) => rpc(world, n, name, method(world, n))
   const special = DEAREST[name]
@@ -46,7 +49,7 @@ export function dearestOf(name: string): Dearest {
 }
 
 /** Actions and endpoints whose only content is their path. */
-const BODILESS = /\/(share|unshare|cancel|finish|retry|dismiss|restore|rotate|revoke|secret|pause|resume)$/
+const BODILESS = /\/(share|unshare|cancel|finish|test|retry|dismiss|restore|rotate|revoke|secret|pause|resume)$/
 
 interface Asked {
   /** Instead of those that the name of a parameter stands for. */
@@ -85,7 +88,7 @@ function withDefaults(name: string, owner: World, n: number, asked: Asked): Sent
 
 function standsFor(pattern: string, param: string, world: World, n: number): string {
   const { frames, videos, slugs, board, shareToken } = world
-  if (param === 'slug') return slugs[n]!
+  if (param === 'slug') return pattern.includes('/suggestions/') ? newSlug() : slugs[n]!
   if (param === 'file') return 'build-a-moodboard.zip'
   if (param === 'format') return 'otio'
   if (param === 'token') return shareToken
@@ -195,7 +198,7 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   }),
   'DELETE /api/technique-suggestions/:slug': () => ({ params: { slug: newSlug() } }),
   'GET /api/brands': (_, n) => ({ query: { limit: String(100 + n) } }),
-  'GET /api/oembed': ({ frames }, n) => ({ query: { url: `http://frames.test/frames/${frames[n]}` } }),
+  'GET /api/oembed': ({ frames }, n) => ({ query: { url: `${APP_ADDRESS}/frames/${frames[n]}` } }),
   'GET /api/favourites': () => ({ query: { limit: '120' } }),
   'POST /api/favourites': ({ frames }, n) => ({ json: { frameId: frames[5_900 + n] } }),
   'GET /api/boards': () => ({ query: { limit: '100' } }),
@@ -243,7 +246,6 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
     const { rows } = await db.$client.query<{ id: string; event_id: string }>(query)
     return { params: { id: rows[0]!.id, eventId: rows[0]!.event_id } }
   },
-  'POST /api/webhooks/:id/test': () => ({}),
   'PATCH /api/webhooks/:id': (_, n) => ({ json: { description: `d${n}` } }),
   'DELETE /api/webhooks/:id': ({ webhooks }, n) => ({ params: { id: webhooks[10 + n]! } }),
   'POST /api/webhooks/:id/resend': () => ({ json: { from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z' } }),
@@ -371,8 +373,6 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
     ],
   }),
   'POST /web/suggestions/:slug/alias': ({ slugs }) => ({ params: { slug: newSlug() }, form: [['of', slugs[0]!]] }),
-  'POST /web/suggestions/:slug/dismiss': () => ({ params: { slug: newSlug() } }),
-  'POST /web/suggestions/:slug/restore': () => ({ params: { slug: newSlug() } }),
   'POST /web/review/:id': () => ({ form: [['subject', 'presenter']] }),
   'POST /web/review/:id/undo': () => ({ form: [['attributes', 'subject']] }),
   'POST /web/frames/:id/correct': (_, n) => ({

@@ -10,6 +10,7 @@ import type { LogTail } from '../events/tail.ts'
 import { createApp } from '../http/app.ts'
 import { type Authentication, createAuthentication, guardStreams } from '../http/authenticate.ts'
 import { openCachedReads } from '../http/cached-reads.ts'
+import type { ConnectionLimits } from '../http/connections.ts'
 import { endpointRouter } from '../http/endpoint-router.ts'
 import type { EventStreamLimits, EventStreams } from '../http/event-stream.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
@@ -79,6 +80,8 @@ export interface AppOverrides {
   wire?: Wire
   /** Numbers and times of event streams. */
   streams?: EventStreamLimits
+  /** Times of connections. */
+  connections?: ConnectionLimits
 }
 
 export interface App {

@@ -81,7 +81,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
     options.overrides,
   )
   const server = options.server ?? createHttpServer()
-  guardConnections(server, logger, { perAddress: config.connectionsPerAddress })
+  guardConnections(server, logger, { perAddress: config.connectionsPerAddress, ...options.overrides?.connections })
   const { drain } = drainable(server)
   warnOfOtherHost(server, { ...config, logger })
   server.on('request', app.listener)

@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../src/library/accounts/accounts.ts'
+import { createKey } from '../../src/library/accounts/keys.ts'
 import { formToken } from '../../src/library/accounts/sessions.ts'
 import { form, openPageVisitor, type PageVisitor } from './page-visitor.ts'
 
@@ -59,4 +60,61 @@ test('A13: a sender who leaves within a part is no failure of ours in the log', 
     body: 'x',
   })
   expect([late.status, late.json?.message ?? late.text]).toEqual([400, expect.stringContaining('parts 0 to 0')])
+})
+
+/** Sends a body as a slow line does, `rate` bytes a second, the rest at once after `slowMs`. 0: it was cut off. */
+function sendSlowly(
+  url: string,
+  init: { method: string; headers: Record<string, string | number> },
+  { body, rate, slowMs }: { body: Buffer; rate: number; slowMs: number },
+): Promise<number> {
+  return new Promise((resolve) => {
+    const sent = request(url, { ...init, headers: { ...init.headers, 'content-length': body.length } }, (res) => {
+      res.resume()
+      resolve(res.statusCode!)
+    })
+    sent.on('error', () => resolve(0))
+    const piece = Math.round(rate / 10)
+    let at = 0
+    const line = setInterval(() => {
+      sent.write(body.subarray(at, at + piece))
+      at += piece
+      if (at < (rate * slowMs) / 1_000 && at < body.length) return
+      clearInterval(line)
+      sent.end(body.subarray(at))
+    }, 100)
+    sent.once('close', () => clearInterval(line))
+  })
+}
+
+test('A3: uploads over a slow line end by page, form and API; what falls below the rate is cut', async () => {
+  // The rate is counted over two seconds here, so that five slow seconds are more than two of its windows.
+  await using slow = await openPageVisitor({ connections: { bodyMs: 1_000 } })
+  const { api } = slow
+  const { id: accountId } = await createAccount(api.db, { email: 'line@example.org', role: 'operator', plan: 'pro' })
+  const { cookie } = await slow.signIn('line@example.org')
+  const token = formToken(cookie.split('=')[1]!)
+  const { key } = await createKey(api.db, { accountId, name: 'line', scopes: ['videos:write'] })
+  const begin = form({ form: token, filename: 'a.mp4', bytes: '4000000' }, { cookie, accept: 'application/json' })
+  const begun = await api.call('/web/uploads', begin)
+  const bytes = (n: number) => Buffer.alloc(4_000_000, n)
+  const fields = new FormData()
+  fields.set('form', token)
+  fields.set('file', new Blob([bytes(1)]), 'film.mp4')
+  const asForm = new Response(fields)
+  const type = asForm.headers.get('content-type')!
+  const part = { url: `${api.url}/web/uploads/${begun.json.upload.id}/parts/0`, headers: { cookie, 'x-form': token } }
+  const whole = { headers: { authorization: `Bearer ${key}`, 'content-type': 'video/mp4' } }
+  const line = { rate: 200_000, slowMs: 5_000 }
+  const ended = await Promise.all([
+    sendSlowly(part.url, { method: 'PUT', headers: part.headers }, { ...line, body: bytes(0) }),
+    sendSlowly(
+      `${api.url}/web/videos/file`,
+      { method: 'POST', headers: { cookie, 'content-type': type } },
+      { ...line, body: Buffer.from(await asForm.arrayBuffer()) },
+    ),
+    sendSlowly(`${api.url}/api/videos`, { method: 'POST', ...whole }, { ...line, body: bytes(2) }),
+    sendSlowly(`${api.url}/api/videos`, { method: 'POST', ...whole }, { rate: 5_000, slowMs: 60_000, body: bytes(3) }),
+  ])
+  expect(ended).toEqual([200, 303, 202, 0])
 })

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import type { ConnectionLimits } from '../../src/http/connections.ts'
 import { createSignInCode } from '../../src/library/accounts/sessions.ts'
 import type { Mailer } from '../../src/outbound/mailer.ts'
 import { openTestApi, type TestApi } from './app.ts'
@@ -18,17 +19,19 @@ export async function openPageVisitor({
   signup = true,
   mailer,
   env = {},
+  connections,
 }: {
   scale?: number
   env?: Record<string, string>
   signup?: boolean
   mailer?: Mailer
+  connections?: ConnectionLimits
 } = {}): Promise<PageVisitor> {
   const links: string[] = []
   const api = await openTestApi({
     scale,
     env: { ...env, ...(signup ? { SIGNUP: 'on', DEFAULT_PLAN: 'free' } : { SIGNUP: 'off' }) },
-    overrides: { mailer, printLink: (line) => void links.push(line) },
+    overrides: { mailer, connections, printLink: (line) => void links.push(line) },
   })
   return {
     api,
