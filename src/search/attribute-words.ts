@@ -6,7 +6,7 @@ import type { DerivedName, DerivedValue, Kind, Platform, Shot, Subject, Surface,
  * ("talking to the camera" for "talking camera"). Plurals in -s need no entry of their own.
  */
 
-/** The names of colours in a palette. */
+/** The names of colours in a palette, then what the picture as a whole is called by its colours. */
 export const COLOR_NAMES = [
   'black',
   'grey',
@@ -20,6 +20,11 @@ export const COLOR_NAMES = [
   'purple',
   'pink',
   'brown',
+  'warm',
+  'cool',
+  'pastel',
+  'vivid',
+  'monochrome',
 ] as const
 export type ColorName = (typeof COLOR_NAMES)[number]
 
@@ -194,6 +199,13 @@ export const ATTRIBUTE_WORDS: AttributeWords = {
     purple: onBackground('purple', 'violet', 'lilac'),
     pink: onBackground('pink', 'magenta'),
     brown: onBackground('brown', 'beige', 'tan'),
+    warm: `warm, warm tones, warm palette, warm colors, warm colours, warm light, warm hues`,
+    cool: `cool tones, cool palette, cool colors, cool colours, cold tones, cold colors, cold colours, cool hues`,
+    pastel: `pastel, pastels, pastel colors, pastel colours, pastel palette, pastel tones, soft colors, soft colours`,
+    vivid: `vivid, vivid colors, vivid colours, colorful, colourful, vibrant, saturated, bold colors, bold colours,
+      bright colors, bright colours, vibrant colors, vibrant colours`,
+    monochrome: `monochrome, monochromatic, black and white, black white, greyscale, grayscale, desaturated,
+      without color, without colour, b w`,
   },
   part: {
     opening: 'opening, beginning, at the start, at the beginning, first seconds',

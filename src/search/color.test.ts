@@ -67,7 +67,7 @@ test('a palette is most like itself, and likeness goes both ways', () => {
 })
 
 test('colours have the names that people give them; a spot has none, letters in black or white have', () => {
-  const called = (hex: string) => colorNames([hex], [1]).join()
+  const called = (hex: string) => colorNames([hex], [1])[0]
   expect(['#000000', '#808080', '#ffffff', '#101820', '#f4f1ea'].map(called)).toEqual([
     ...['black', 'grey', 'white', 'black', 'white'],
   ])
@@ -76,4 +76,20 @@ test('colours have the names that people give them; a spot has none, letters in 
   ])
   expect(['#7b1fa2', '#ff69b4', '#8a6f5c'].map(called)).toEqual(['purple', 'pink', 'brown'])
   expect(colorNames(['#000000', '#ffffff', '#d02020'], [0.94, 0.03, 0.03])).toEqual(['black', 'white'])
+})
+
+test('a picture is warm, cool, pastel, vivid or without colour by the area of such colours', () => {
+  const families = (palette: string[], shares: number[]) =>
+    colorNames(palette, shares).filter((name) => ['warm', 'cool', 'pastel', 'vivid', 'monochrome'].includes(name))
+  expect(families(['#a07850', '#5a3a22', '#202020'], [0.4, 0.3, 0.3])).toEqual(['warm'])
+  expect(families(['#1a73e8', '#101820', '#ffffff'], [0.5, 0.3, 0.2])).toEqual(['cool', 'vivid'])
+  expect(families(['#f7d6e0', '#d7ecd9', '#ffffff'], [0.5, 0.3, 0.2])).toEqual(['warm', 'pastel'])
+  expect(families(['#000000', '#808080', '#ffffff'], [0.6, 0.2, 0.2])).toEqual(['monochrome'])
+  // A little red makes a black and white picture neither red nor warm, nor one without colour.
+  expect(families(['#000000', '#ffffff', '#d02020'], [0.7, 0.2, 0.1])).toEqual([])
+})
+
+test('a picture is mostly of the colours that fill three tenths of it', () => {
+  expect(colorNames(['#1a73e8', '#ffffff', '#d02020'], [0.5, 0.4, 0.1], { mostly: true })).toContain('blue')
+  expect(colorNames(['#1a73e8', '#ffffff', '#d02020'], [0.2, 0.7, 0.1], { mostly: true })).not.toContain('blue')
 })

@@ -115,18 +115,58 @@ function towards(from: Weighted, to: Weighted): number {
 /** Share of the area from which a colour is one of the picture. Letters in black or white fill little of it. */
 const NAMED_SHARE = 0.05
 const NAMED_PLAIN_SHARE = 0.02
+/** Share from which a picture is mostly of a colour. */
+const MOSTLY = 0.3
 
-/** What people call the colours of a palette, in the order of the list. */
-export function colorNames(palette: readonly string[], shares: readonly number[]): ColorName[] {
+/** What people call the colours of a palette, in the order of the list. `mostly`: those that fill much of a picture. */
+export function colorNames(
+  palette: readonly string[],
+  shares: readonly number[],
+  { mostly = false } = {},
+): ColorName[] {
   const total = shares.reduce((sum, share) => sum + share, 0) || 1
-  const names = new Set<ColorName>()
+  const area = new Map<ColorName, number>()
   palette.forEach((hex, n) => {
-    const name = colorName(hex)
-    const least = name === 'black' || name === 'white' ? NAMED_PLAIN_SHARE : NAMED_SHARE
-    if ((shares[n] ?? 0) / total >= least) names.add(name)
+    for (const name of [colorName(hex), ...familiesOf(toOklab(hex))])
+      area.set(name, (area.get(name) ?? 0) + (shares[n] ?? 0) / total)
   })
-  return COLOR_NAMES.filter((name) => names.has(name))
+  const least = (name: ColorName) => {
+    if (name in FAMILIES) return FAMILIES[name as Family].least
+    if (mostly) return MOSTLY
+    return name === 'black' || name === 'white' ? NAMED_PLAIN_SHARE : NAMED_SHARE
+  }
+  return COLOR_NAMES.filter((name) => (area.get(name) ?? 0) >= least(name))
 }
+
+/** Below this a colour is a grey. */
+const GREY = 0.035
+const between = (value: number, from: number, to: number) => value >= from && value < to
+
+/** What a picture is called that has `least` of its area in such colours. Set by hand on the sample clips. */
+const FAMILIES = {
+  warm: { least: 0.4, holds: ({ chroma, hue }: Polar) => chroma >= GREY && (hue < 116 || hue >= 345) },
+  cool: { least: 0.4, holds: ({ chroma, hue }: Polar) => chroma >= GREY && between(hue, 168, 300) },
+  pastel: { least: 0.4, holds: ({ l, chroma }: Polar) => l >= 0.78 && between(chroma, 0.025, 0.11) },
+  vivid: { least: 0.25, holds: ({ chroma }: Polar) => chroma >= 0.13 },
+  monochrome: { least: 0.98, holds: ({ chroma }: Polar) => chroma < GREY },
+} as const satisfies Partial<Record<ColorName, { least: number; holds: (color: Polar) => boolean }>>
+type Family = keyof typeof FAMILIES
+
+/** OKLab by angle: the hue in degrees. */
+interface Polar {
+  l: number
+  chroma: number
+  hue: number
+}
+
+const toPolar = ({ l, a, b }: Oklab): Polar => ({
+  l,
+  chroma: Math.hypot(a, b),
+  hue: ((Math.atan2(b, a) * 180) / Math.PI + 360) % 360,
+})
+
+const familiesOf = (color: Oklab): Family[] =>
+  (Object.keys(FAMILIES) as Family[]).filter((family) => FAMILIES[family].holds(toPolar(color)))
 
 /** A value of the filter by colour: a name, or else a hex value. */
 export const isColorName = (value: string): value is ColorName => (COLOR_NAMES as readonly string[]).includes(value)
@@ -145,14 +185,12 @@ const HUES: readonly (readonly [number, ColorName])[] = [
 ]
 
 function colorName(hex: string): ColorName {
-  const { l, a, b } = toOklab(hex)
-  const chroma = Math.hypot(a, b)
+  const { l, chroma, hue } = toPolar(toOklab(hex))
   if (l < 0.22) return 'black'
-  if (chroma < 0.035) {
+  if (chroma < GREY) {
     if (l > 0.9) return 'white'
     return l < 0.3 ? 'black' : 'grey'
   }
-  const hue = ((Math.atan2(b, a) * 180) / Math.PI + 360) % 360
   const name = HUES.find(([below]) => hue < below)?.[1] ?? 'pink'
   const isMuddy = chroma < 0.09 || (l < 0.62 && chroma < 0.13)
   return (name === 'orange' || name === 'red') && isMuddy ? 'brown' : name

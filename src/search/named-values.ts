@@ -65,3 +65,7 @@ export function namedValues(frame: FrameDocument): string[] {
     ...colorNames(frame.palette, frame.palette_shares).map((name) => `color=${name}`),
   ]
 }
+
+/** The colours that fill much of a frame, as words of a question name them: those frames stand before the others. */
+export const mostlyValues = ({ palette, palette_shares }: FrameDocument): string[] =>
+  colorNames(palette, palette_shares, { mostly: true }).map((name) => `color=${name}`)

@@ -3,7 +3,7 @@ import type { Settings } from 'meilisearch'
 import { cellsOf } from '../color.ts'
 import type { FrameDocument } from '../library-search.ts'
 import { MAX_FACET_VALUES } from '../limits.ts'
-import { namedValues } from '../named-values.ts'
+import { mostlyValues, namedValues } from '../named-values.ts'
 import { gluedWords, isCharacter, tokenize } from '../text/tokens.ts'
 import { stemOf } from '../text/word-forms.ts'
 import { listSignsOf, SYNONYMS, valueSignsOf } from './senses.ts'
@@ -13,9 +13,9 @@ import { listSignsOf, SYNONYMS, valueSignsOf } from './senses.ts'
 /** One page more than the depth of `relevance`, so that its last page is whole. */
 const MAX_TOTAL_HITS = 20_160
 
-/** The fields that `q` searches, in the order of kinds: words, attributes, synonyms. */
+/** The fields that `q` searches, in the order of kinds: words, attributes (colours that fill much first), synonyms. */
 const TEXTS = ['caption', 'steal', 'on_screen_text', 'composition'] as const
-const SEARCHED = [...TEXTS, 'glued', 'named', 'names', 'same']
+const SEARCHED = [...TEXTS, 'glued', 'mostly', 'named', 'names', 'same']
 
 /** The fields that are filtered as they are. */
 const PLAIN_FILTERS = [
@@ -80,6 +80,7 @@ export function toStored(frame: FrameDocument): StoredDocument & Record<string, 
     ...Object.fromEntries(TEXTS.map((name) => [name, frame[name] && wordsIn(frame[name])])),
     // Members of a list are no neighbours: only words of texts can stand close together.
     glued: texts.flatMap((text) => gluedWords(text, tokenize(text)).map(({ word }) => toEngineWord(word))),
+    mostly: valueSignsOf(mostlyValues(frame)),
     named: valueSignsOf(namedValues(frame)),
     names: [author ?? '', frame.video.title].flatMap((text) => wordsIn(text).split(BETWEEN_WORDS)),
     same: [...new Set(texts.flatMap(listSignsOf))],

@@ -2,7 +2,17 @@ import { type SQL, sql } from 'drizzle-orm'
 import { NAMED } from '../score.ts'
 import { isMet, type Sense } from '../text/senses.ts'
 import { FRAMES } from './tables.ts'
-import { anyOf, asTyped, inAttributes, inSynonyms, inTexts, oneNamed, quoted, tsquery } from './tsquery.ts'
+import {
+  anyOf,
+  asTyped,
+  inAttributes,
+  inSynonyms,
+  inTexts,
+  mostlyLexeme,
+  oneNamed,
+  quoted,
+  tsquery,
+} from './tsquery.ts'
 
 /** Total orders. `newest` is the video's arrival, then its time order. */
 export const ORDERS = {
@@ -31,7 +41,10 @@ const plus = sql` + `
 
 /** How much a frame is worth that has it as a word, an attribute too, an attribute alone, a synonym, or by a guess. */
 const WORTH = { word: 0.85, both: 1, attribute: 0.55, synonym: 0.3, guess: 0.15 } as const
-/** More for a frame that has more of the attributes that a word names: a headline is a text card and a title card. */
+/**
+ * More for a frame that has more of the attributes that a word names: a headline is a text card and a title card. And
+ * for one of which a colour fills much.
+ */
 const MORE = 0.1
 
 /** The worth of a frame that meets this: a higher kind of match is worth more, whatever the frame's texts are. */
@@ -47,6 +60,8 @@ function worthOf(sense: Sense): SQL {
 }
 
 function moreOf({ named }: Sense): SQL {
+  if (named.length > 0 && named.every((one) => one.startsWith('color=')))
+    return sql` + ${number(MORE)} * (words @@ ${oneNamed(named, mostlyLexeme)})::int`
   const attributes = [...Map.groupBy(named, (one) => one.slice(0, one.indexOf('='))).values()]
   if (attributes.length < 2) return sql``
   const each = attributes.map((values) => sql`(words @@ ${oneNamed(values)})::int`)

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm'
 import { cellsOf } from '../color.ts'
 import type { BrandDocument, FrameDocument, TechniqueDocument, VideoDocument } from '../library-search.ts'
-import { namedValues } from '../named-values.ts'
+import { mostlyValues, namedValues } from '../named-values.ts'
 import { gluedWords, isCharacter, lexemesOf, nameKey, tokenize } from '../text/tokens.ts'
 import { type Executor, FRAMES, rowsOf } from './tables.ts'
-import { namedLexeme, nameLexeme } from './tsquery.ts'
+import { mostlyLexeme, namedLexeme, nameLexeme } from './tsquery.ts'
 
 /** Documents as searchable rows. */
 
@@ -113,6 +113,7 @@ function frameRow(frame: FrameDocument, words: WordsByScope) {
     note(words, 'names', found)
   }
   note(words, 'named', vector.name(namedValues(frame)))
+  vector.name(mostlyValues(frame), mostlyLexeme)
   return {
     id: frame.id,
     video_id: frame.video_id,
@@ -192,8 +193,8 @@ class VectorWriter {
   }
 
   /** What is no word of a text and stands nowhere in one. */
-  name(values: readonly string[]): readonly string[] {
-    for (const value of values) this.#places.set(namedLexeme(value), [])
+  name(values: readonly string[], toLexeme = namedLexeme): readonly string[] {
+    for (const value of values) this.#places.set(toLexeme(value), [])
     return values
   }
 

@@ -17,6 +17,8 @@ export const tsquery = (query: string): SQL => sql`${query}::tsquery`
 
 /** A lexeme of a row that is no word of its texts: no word, nor the beginning of one, equals it. */
 export const namedLexeme = (named: string): string => `=${named}`
+/** A colour that fills much of the frame. */
+export const mostlyLexeme = (named: string): string => `=mostly=${named}`
 /** A word of the title of its film, or of the brand. */
 export const nameLexeme = (word: string): string => `=of=${word}`
 
@@ -87,8 +89,8 @@ export const fixedOf = ({ senses, excluded }: Found): Query =>
   allOf([...senses.filter((sense) => sense.quoted).map(anyOf), ...excluded.map(notOf)])
 
 /** Rows with one of these `attribute=value`. */
-export const oneNamed = (named: readonly string[]): SQL =>
-  tsquery(eitherOf(named.map((one) => quoted(namedLexeme(one))))!)
+export const oneNamed = (named: readonly string[], toLexeme = namedLexeme): SQL =>
+  tsquery(eitherOf(named.map((one) => quoted(toLexeme(one))))!)
 
 const notOf = ({ words, named }: Concept): string =>
   `!${eitherOf([phraseOf(words), ...named.map((one) => quoted(namedLexeme(one)))])}`

@@ -18,11 +18,11 @@ subject=terminal: terminal*, kommandozeile, befehlszeile, konsole* | terminal, l
   línea de comandos | terminal, terminais, linha de comando | terminale, terminali, riga di comando | terminal,
   opdrachtregel | terminal*, wiersz poleceń | ターミナル, 端末, コマンドライン | 终端, 命令行 | 終端, 終端機,
   命令列 | 터미널, 명령줄
-subject=text-card: texttafel*, schrifttafel*, überschrift*, schlagzeile*, textkarte* | carton de texte,
-  texte à l’écran, gros titre, slogan | texto en pantalla, titular*, cartel* de texto | texto na tela, manchete*,
-  cartela de texto | testo a schermo, testo sullo schermo, titolo, scritta | tekst op scherm, koptekst,
-  tekstkaart* | plansza tekstowa, napis*, nagłówek, tekst na ekranie | 文字カード, テキストカード, 見出し |
-  文字卡片, 文字卡, 大标题 | 文字卡片, 文字卡, 大標題 | 텍스트 카드, 제목, 자막 카드
+subject=text-card: texttafel*, schrifttafel*, überschrift*, schlagzeile*, textkarte* | carton de texte, texte à
+  l’écran, gros titre, slogan, texte | texto en pantalla, titular*, cartel* de texto, texto | texto na tela,
+  manchete*, cartela de texto, texto | testo a schermo, testo sullo schermo, titolo, scritta, testo | tekst op scherm,
+  koptekst, tekstkaart*, tekst | plansza tekstowa, napis*, nagłówek, tekst na ekranie, tekst | 文字カード, テキストカード, 見出し,
+  テキスト | 文字卡片, 文字卡, 大标题, 文本, 文字 | 文字卡片, 文字卡, 大標題, 文本, 文字 | 텍스트 카드, 제목, 자막 카드, 텍스트, 글자
 subject=b-roll: zwischenschnitt*, archivmaterial | plan de coupe, images d’illustration | plano de recurso |
   imagem de apoio, imagens de apoio | immagini di copertura | sfeerbeeld* | przebitka, przebitki | Bロール,
   インサート映像 | 空镜头, 空镜 | 空鏡頭, 空鏡 | 비롤, 자료 화면
@@ -116,6 +116,55 @@ color=pink: rosafarben*, pinkfarben* | couleur rose | rosado*, color rosa | cor 
   różow* | ピンク, 桃色 | 粉色, 粉红色 | 粉色, 粉紅色 | 분홍, 분홍색
 color=brown: braun* | brun, brune, bruns, brunes, marron | marrón, marrones | marrom | marrone, marroni | bruin* |
   brązow* | 茶色 | 棕色, 褐色 | 棕色, 褐色 | 갈색
+color=warm: warme farben, warme töne, warmes licht | couleurs chaudes, tons chauds, lumière chaude | colores cálidos,
+  tonos cálidos, luz cálida | cores quentes, tons quentes, luz quente | colori caldi, toni caldi, luce calda | warme
+  kleuren, warme tinten, warm licht | ciepłe kolory, ciepłe barwy, ciepłe światło | 暖色, 暖色系 | 暖色, 暖色调 | 暖色, 暖色調 | 따뜻한
+  색, 따뜻한 색감
+color=cool: kühle farben, kalte farben | couleurs froides, tons froids | colores fríos, tonos fríos | cores frias,
+  tons frios | colori freddi, toni freddi | koele kleuren, koude kleuren | zimne kolory, chłodne barwy | 寒色, 寒色系 | 冷色,
+  冷色调 | 冷色, 冷色調 | 차가운 색, 차가운 색감
+color=pastel: pastellfarben, pastelltöne, pastell | couleurs pastel, pastel | colores pastel, pastel | tons pastel,
+  pastel | colori pastello, pastello | pastelkleuren, pastel | pastelowe kolory, pastelow* | パステル, パステルカラー | 粉彩, 柔和色彩
+  | 粉彩, 柔和色彩 | 파스텔, 파스텔톤
+color=vivid: bunt*, kräftige farben, leuchtende farben | couleurs vives, coloré* | colores vivos, colorid* | cores
+  vivas, colorid* | colori vivaci, colorat* | felle kleuren, kleurrijk* | żywe kolory, kolorow* | カラフル, 鮮やか | 鲜艳, 色彩鲜艳
+  | 鮮豔, 色彩鮮豔 | 화려한 색, 선명한 색
+color=monochrome: schwarz weiß, einfarbig*, monochrom* | noir et blanc, monochrome* | blanco y negro, monocromátic* |
+  preto e branco, monocromátic* | bianco e nero, monocromatic* | zwart wit, monochroom | czarno białe, czarno biały,
+  monochromatyczn* | モノクロ, 白黒 | 黑白, 单色 | 黑白, 單色 | 흑백, 단색
+part=opening: am anfang, zu beginn | au début | al principio, al comienzo | no início, no começo | all’inizio | aan
+  het begin | na początku | 冒頭, 最初 | 开头 | 開頭 | 시작
+part=ending: am ende, zum schluss | à la fin | al final | no final, no fim | alla fine | aan het einde | na końcu |
+  最後, 終わり | 结尾, 最后 | 結尾, 最後 | 마지막, 끝
+orientation=landscape: querformat | format horizontal, format paysage | formato horizontal, formato apaisado | formato
+  horizontal, formato paisagem | formato orizzontale | liggend formaat | format poziomy | 横型, 横長 | 横屏, 横版 | 橫式, 橫版 |
+  가로 영상
+orientation=portrait: hochformat, hochkant | format vertical, vidéo verticale | formato vertical, vídeo vertical |
+  formato vertical, vídeo vertical | formato verticale, video verticale | staand formaat, verticale video | format
+  pionowy, pionowe wideo | 縦型, 縦長, 縦動画 | 竖屏, 竖版 | 直式, 豎版 | 세로 영상
+faces=one: eine person, ein gesicht | une personne, un visage | una persona, una cara | uma pessoa, um rosto | una
+  persona, un volto | een persoon, een gezicht | jedna osoba, jedna twarz | 一人, 1人 | 一个人, 单人 | 一個人, 單人 | 한 사람, 한 명
+faces=two: zwei personen, zwei menschen, zwei gesichter | deux personnes, deux visages | dos personas, dos caras |
+  duas pessoas, dois rostos | due persone, due volti | twee personen, twee mensen, twee gezichten | dwie osoby, dwie
+  twarze | 二人, 2人 | 两个人, 两人 | 兩個人, 兩人 | 두 사람, 두 명
+faces=several: mehrere personen, mehrere menschen | plusieurs personnes | varias personas | várias pessoas | più
+  persone, diverse persone | meerdere mensen, meerdere personen | kilka osób | 複数人, 数人 | 多人, 几个人 | 多人, 幾個人 | 여러 사람, 여러
+  명
+space=lots: viel leerraum, viel weißraum, viel freie fläche, leere fläche | espace vide, beaucoup d’espace, espace
+  négatif | espacio vacío, mucho espacio, espacio negativo | espaço vazio, muito espaço, espaço negativo | spazio
+  vuoto, molto spazio, spazio negativo | lege ruimte, veel ruimte, witruimte | pusta przestrzeń, dużo miejsca | 余白,
+  余白が多い | 留白, 大量留白 | 留白, 大量留白 | 여백, 여백이 많은
+lettering=light-on-dark: weiß auf schwarz, weißer text, weiße schrift, helle schrift, weißer text auf schwarz, weiße
+  schrift auf schwarz | blanc sur noir, texte blanc, lettres blanches, texte blanc sur noir | blanco sobre negro,
+  texto blanco, letras blancas, texto blanco sobre negro | branco no preto, texto branco, letras brancas, texto branco
+  sobre preto | bianco su nero, testo bianco, scritta bianca, testo bianco su nero | wit op zwart, witte tekst, witte
+  letters, witte tekst op zwart | białe na czarnym, biały tekst, białe litery, biały tekst na czarnym | 黒地に白, 白い文字,
+  白文字 | 黑底白字, 白色文字, 白字 | 黑底白字, 白色文字, 白字 | 흰 글씨, 흰 글자, 검은 배경에 흰 글씨
+lettering=dark-on-light: schwarz auf weiß, schwarzer text, schwarze schrift, dunkle schrift, schwarzer text auf weiß |
+  noir sur blanc, texte noir, lettres noires, texte noir sur blanc | negro sobre blanco, texto negro, letras negras,
+  texto negro sobre blanco | preto no branco, texto preto, letras pretas | nero su bianco, testo nero, scritta nera |
+  zwart op wit, zwarte tekst, zwarte letters | czarne na białym, czarny tekst, czarne litery | 白地に黒, 黒い文字, 黒文字 | 白底黑字,
+  黑色文字, 黑字 | 白底黑字, 黑色文字, 黑字 | 검은 글씨, 검은 글자, 흰 배경에 검은 글씨
 technique=before-after: vorher nachher, vergleich | avant après, comparaison | antes y después, comparación |
   antes e depois, comparação | prima e dopo, confronto | voor en na, vergelijking | przed i po, porównanie |
   ビフォーアフター, 比較 | 前后对比, 对比 | 前後對比, 對比 | 비교, 전후 비교
@@ -227,7 +276,7 @@ const FUNCTION_WORDS = `
   le la les un une des du de l d ou avec sur sous dans au aux qui est et ce cette
   el los las una unos unas del con sobre para por que en al se
   um uma uns umas da dos das em na nas nos do ao
-  il lo gli uno di dello della dei degli delle sul sullo sulla per dal dalla alla che nel nella
+  il lo gli uno di dello della dei degli delle su sul sullo sulla per dal dalla alla che nel nella
   het een met op aan voor naar uit bij
   ze od dla oraz przez jest`
 

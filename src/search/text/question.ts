@@ -139,7 +139,10 @@ function weigh(terms: readonly string[][], techniques: NamedWords): Read[] {
     return phrase.places[0] === n ? [phraseOf(phrase, singles)] : []
   })
   // The macro shot of a flower is as much a flower: what says only “picture” or “ground” does not count once more.
-  const generic = read.filter((one, n) => read[n - 1]?.named.length && !one.each && isGeneric(one.text))
+  // Where adjectives stand behind, the ground comes first: fond bleu.
+  const besideNamed = (n: number, text: string) =>
+    read[n - 1]?.named.length || (GROUND_ELSEWHERE.test(text) && read[n + 1]?.named.length)
+  const generic = read.filter((one, n) => !one.each && isGeneric(one.text) && besideNamed(n, one.text))
   if (read.filter(({ weighs }) => weighs).length > generic.length) for (const one of generic) one.weighs = false
   for (let at = 0; at < read.length; at++) {
     for (let length = MAX_REQUEST; length > 0; length--) {
@@ -157,7 +160,10 @@ interface Phrase {
   meaning: Meaning
 }
 
-/** The longest phrases first, in full or without the function words between. */
+/**
+ * The longest phrases first, in full or without the function words between. Of two as long the one that names a
+ * subject, because adjectives stand before it: a dark text card is a card, not dark text.
+ */
 function phrasesIn(words: readonly string[], singles: readonly Read[], techniques: NamedWords): Phrase[] {
   const all = [...words.keys()]
   const found = [all, all.filter((n) => singles[n]!.weighs)].flatMap((places) =>
@@ -170,13 +176,15 @@ function phrasesIn(words: readonly string[], singles: readonly Read[], technique
   )
   const taken = new Set<number>()
   return found
-    .toSorted((a, b) => b.places.length - a.places.length)
+    .toSorted((a, b) => b.places.length - a.places.length || namesSubject(b) - namesSubject(a))
     .filter(({ places }) => {
       const isFree = !places.some((n) => taken.has(n))
       if (isFree) for (const n of places) taken.add(n)
       return isFree
     })
 }
+
+const namesSubject = ({ meaning }: Phrase) => Number(meaning.named.some((one) => one.startsWith('subject=')))
 
 function phraseOf({ places, meaning }: Phrase, singles: readonly Read[]): Read {
   const all = places.map((n) => singles[n]!)
@@ -252,8 +260,8 @@ const REQUESTS = `
 
 /** What follows a word that names an attribute and adds nothing: a macro shot, a dark background. */
 const GENERIC_WORDS = 'shot|frame|scene|clip|image|picture|still|background|backdrop|bg|tone|hue|shade|colou?r'
-const GENERIC_ELSEWHERE = 'hintergrund|fond|fondo|fundo|sfondo|achtergrond|tlo|背景|배경'
-const GENERIC = new RegExp(`^(?:(?:${GENERIC_WORDS})s?|${GENERIC_ELSEWHERE})$`)
+const GROUND_ELSEWHERE = /^(?:hintergrund|fond|fondo|fundo|sfondo|achtergrond|tlo|tle|背景|배경)$/
+const GENERIC = new RegExp(`^(?:${GENERIC_WORDS})s?$`)
 
 const FUNCTION_WORDS: ReadonlySet<string> = new Set([...WORDS.trim().split(/\s+/), ...foreignFunctionWords().map(fold)])
 const PARTICLES = new RegExp(`^(?:${particles().join('|')})+$`)
@@ -261,7 +269,7 @@ const REQUEST_PHRASES: ReadonlySet<string> = new Set(REQUESTS.trim().split(/,\s+
 
 const isFunctionWord = (word: string): boolean => FUNCTION_WORDS.has(word) || PARTICLES.test(word)
 
-const isGeneric = (word: string): boolean => GENERIC.test(word)
+const isGeneric = (word: string): boolean => GENERIC.test(word) || GROUND_ELSEWHERE.test(word)
 
 /** Longest request phrase, in words. */
 const MAX_REQUEST = 3

@@ -90,4 +90,43 @@ export function describeKinds(name: string, open: () => Promise<Engine>): void {
       expect((await engine().search.frames(ask({ q: 'a phone', ...few }))).full).toBe(3)
     })
   })
+
+  describe(`${name}: colours`, () => {
+    const engine = opened(open)
+    const half = [0.5, 0.4, 0.1]
+    beforeAll(() =>
+      put(
+        engine(),
+        changesOf([
+          clip('colours', { title: 'Colours' }, [
+            // Stronger by its texts, but with little blue.
+            {
+              caption: 'A lamp',
+              steal: 'Light',
+              palette: ['#ffffff', '#1a4fd0', '#808080'],
+              paletteShares: [0.8, 0.15, 0.05],
+            },
+            { caption: 'A lake', palette: ['#1a4fd0', '#ffffff', '#d02020'], paletteShares: half },
+            { caption: 'A newspaper', palette: ['#ffffff', '#808080', '#000000'], paletteShares: half },
+            { caption: 'A fire', palette: ['#a06030', '#5a3a22', '#000000'], paletteShares: half },
+          ]),
+        ]),
+      ),
+    )
+    const found = async (q: string) =>
+      (await engine().search.search({ q, limit: 10 })).frames.map(({ document }) => document.caption)
+
+    test('frames of which a colour fills much stand before those that have some of it', async () => {
+      expect(await found('blue')).toEqual(['A lake', 'A lamp'])
+      expect(await found('blau')).toEqual(['A lake', 'A lamp'])
+    })
+
+    test('a picture is found by what its colours are called together, in words and as a filter', async () => {
+      for (const q of ['warm colours', 'warm tones', 'tons chauds', '暖色']) expect(await found(q)).toEqual(['A fire'])
+      for (const q of ['monochrome', 'black and white', 'noir et blanc', 'schwarz weiß'])
+        expect(await found(q)).toEqual(['A newspaper'])
+      const { frames } = await engine().search.frames(ask({ filters: { color: ['cool'] } }))
+      expect(frames.map(({ document }) => document.caption)).toEqual(['A lake'])
+    })
+  })
 }

@@ -72,6 +72,10 @@ export function describePhrases(name: string, open: () => Promise<Engine>): void
       expect(await found('face at the top left')).toEqual(['told 4'])
     })
 
+    test('an adjective before a noun is about the noun: a dark text card is a card that is dark', async () => {
+      expect(await found('dark text card')).toEqual(['measured 0', 'told 0'])
+    })
+
     test('a word is met by a text with another that means the same, a wider one by a narrower one', async () => {
       for (const q of ['smartphone', 'mobile phones', 'tests on a cell phone'])
         expect(await found(q)).toEqual(['told 3'])
