@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { ZodOpenApiContentObject } from 'zod-openapi'
 import type { Db, Tx } from '../db/client.ts'
 import { namingFields } from '../errors.ts'
@@ -205,6 +205,17 @@ export function cachedRead<D, const O extends Operation & { method: 'get'; scope
   }
 }
 
+/** Fields in camel case, `frameId`, are taken in snake case too, as all others are written. */
+function asNamed(schema: z.ZodType, given: unknown): unknown {
+  if (!(schema instanceof z.ZodObject) || typeof given !== 'object' || given === null) return given
+  const { shape } = schema
+  const nameOf = (key: string) => {
+    const camel = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    return !Object.hasOwn(shape, key) && Object.hasOwn(shape, camel) && !Object.hasOwn(given, camel) ? camel : key
+  }
+  return Object.fromEntries(Object.entries(given).map(([key, value]) => [nameOf(key), value]))
+}
+
 function readInput<O extends Operation>(
   operation: O,
   { limits, longAnswers }: EndpointTools,
@@ -215,7 +226,7 @@ function readInput<O extends Operation>(
   const input: Record<keyof Input<O>, unknown> = {
     params: req.params,
     query: parameters && !otherBody ? readParameters(req.originalUrl, parameters) : {},
-    body: body?.parse(bodyOptional ? (req.body ?? {}) : req.body, { error: namingFields }),
+    body: body?.parse(asNamed(body, bodyOptional ? (req.body ?? {}) : req.body), { error: namingFields }),
     caller: scope && callerOf(req),
     req,
     res,

@@ -2,6 +2,7 @@ import { createHash, randomInt, randomUUID } from 'node:crypto'
 import { eq, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { settings } from '../db/schema/settings.ts'
+import { frameIdOfImage } from '../media/image-name.ts'
 
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -32,6 +33,14 @@ export function isId(text: string): boolean {
 /** A `text[]` parameter without duplicates and without text that no id can be. */
 export function idArray(ids: readonly string[]): SQL {
   return sql`${sql.param([...new Set(ids)].filter(isId))}::text[]`
+}
+
+/** The frame id in a reference to a frame: an id, the address of its image, or the address of its page. */
+export function frameIdIn(text: string): string {
+  const given = text.trim()
+  const [path = ''] = given.split(/[?#]/)
+  const name = /(?:^|\/)([^/]+\.webp)$/.exec(path)?.[1]
+  return (name && frameIdOfImage(name)) ?? /\/frames\/([\w-]+)(?:\/\w+)?\/?$/.exec(path)?.[1] ?? given
 }
 
 const LIBRARY_ID = 'library'

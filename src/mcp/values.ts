@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { frameIdOfImage } from '../media/image-name.ts'
+import { frameIdIn } from '../library/ids.ts'
 import { valuesCalled } from '../search/text/named-words.ts'
 
 /** Values of arguments as models write them: one for a list, a list as text, an address for an id. */
@@ -120,14 +120,6 @@ export const seconds = z.preprocess((value) => {
 /** Longer than any address of ours. */
 const MAX_REFERENCE = 500
 const ID = /^[\w-]{1,64}$/
-
-/** The frame id in a reference to a frame: an id, the address of its image, or the address of its page. */
-export function frameIdIn(text: string): string {
-  const given = text.trim()
-  const [path = ''] = given.split(/[?#]/)
-  const name = /(?:^|\/)([^/]+\.webp)$/.exec(path)?.[1]
-  return (name && frameIdOfImage(name)) ?? /\/frames\/([\w-]+)(?:\/\w+)?\/?$/.exec(path)?.[1] ?? given
-}
 
 /** The id of a frame. Rejects malformed ids early: Postgres cannot store every string (NUL). */
 export const FrameId = z

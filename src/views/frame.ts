@@ -1,10 +1,17 @@
 import { z } from 'zod'
+import { frameIdIn } from '../library/ids.ts'
 import type { ShownFrame } from '../search/library-search.ts'
 import { KINDS, PLATFORMS, SHOTS, SOURCES, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { matchShape } from './hit.ts'
 
-/** The id of a frame in a request body. */
-export const frameIdSchema = z.string().min(1).max(64)
+/** A frame in a request body. */
+export const frameIdSchema = z
+  .string()
+  .min(1)
+  .max(500)
+  .transform(frameIdIn)
+  .refine((id) => id.length <= 64, 'must be the id of a frame, or the address of its image or page')
+  .meta({ description: 'Its id, or the address of its image or page.' })
 
 const confidence = z.number().min(0).max(1)
 

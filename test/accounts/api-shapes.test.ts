@@ -64,6 +64,20 @@ test('a page of boards or saves holds `next`, as its Link says; a whole list doe
   }
 })
 
+test('a frame is named by its id, by the address of its image or page, and in either spelling', async () => {
+  const made = await seedFrames(api.db, { count: 3 })
+  const [image, page, plain] = made.frameIds
+  const saved = async (body: object) => (await post('/api/favourites', body)).status
+  expect(await saved({ frameId: `http://frames.test/media/${image}-0123abcd.webp` })).toBe(200)
+  expect(await saved({ frame_id: `http://frames.test/frames/${page}` })).toBe(200)
+  expect(await saved({ frame_id: plain })).toBe(200)
+  expect(await saved({ frameId: plain, frame_id: plain })).toBe(400)
+  expect(await saved({ frame: plain })).toBe(400)
+  expect(await saved({ frameId: 'x'.repeat(65) })).toBe(400)
+  const { json } = await api.call('/api/favourites', { key })
+  expect(json.frames.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining(made.frameIds))
+})
+
 test('an export is no item of that name: other methods are refused and take nothing back', async () => {
   for (const path of ['/api/favourites/export', '/api/boards/export', '/api/Favourites/Export/']) {
     const options = await api.call(path, { method: 'OPTIONS' })

@@ -1,8 +1,9 @@
 import { cleanText } from '../../clean-text.ts'
 import { notFound } from '../../errors.ts'
+import { frameIdIn } from '../../library/ids.ts'
 import { nameKey } from '../../search/text/tokens.ts'
 import { quote } from '../present.ts'
-import { frameIdIn, isIdLike } from '../values.ts'
+import { isIdLike } from '../values.ts'
 import type { LibraryToolDeps } from './library-deps.ts'
 
 /** References to a video: its id, an address of it or of one of its frames, a frame's id, its source URL, its title. */
