@@ -207,7 +207,8 @@ export function cachedRead<D, const O extends Operation & { method: 'get'; scope
 
 /** Fields in camel case, `frameId`, are taken in snake case too, as all others are written. */
 function asNamed(schema: z.ZodType, given: unknown): unknown {
-  if (!(schema instanceof z.ZodObject) || typeof given !== 'object' || given === null) return given
+  if (!(schema instanceof z.ZodObject) || typeof given !== 'object' || given === null || Array.isArray(given))
+    return given
   const { shape } = schema
   const nameOf = (key: string) => {
     const camel = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
