@@ -45,7 +45,7 @@ export const Detail = z.enum(['compact', 'full'])
 export type Detail = z.infer<typeof Detail>
 
 /** Letters of base64: of one picture, and of all in one answer, so that they fit a context window. */
-const MAX_INLINE = { one: 60_000, all: 100_000 }
+export const MAX_INLINE = { one: 60_000, all: 100_000 }
 
 export function toCompactFrame(frame: ShownFrame, publicUrl: string, max = MAX_CAPTION): z.infer<typeof CompactFrame> {
   return {

@@ -3,11 +3,12 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import { listBoardChoices } from '../library/collections/boards.ts'
 import type { Skill } from '../views/skills.ts'
 import type { Era } from './era.ts'
+import { GALLERY_TYPE, galleryMeta } from './gallery.ts'
 import type { Fields } from './messages.ts'
 import { type Extras, type Method, textOf } from './methods.ts'
 import { clip, frameLines, loadThumbs, plural } from './present.ts'
 import { INVALID_PARAMS, RpcError } from './replies.ts'
-import type { Tool, ToolContext } from './tool.ts'
+import { GALLERY_URI, type Tool, type ToolContext } from './tool.ts'
 import { refusalOfTool, type ToolCallContext } from './tool-call.ts'
 import type { AccountToolDeps } from './tools/collection.ts'
 import type { LibraryToolDeps } from './tools/library-deps.ts'
@@ -19,6 +20,8 @@ export interface ResourceDeps
     Pick<AccountToolDeps, 'db'> {
   tools: readonly Tool[]
   skills: readonly Skill[]
+  /** The page of the gallery. */
+  gallery: string
   /** `members`: what the library holds is for its members alone, and its image addresses end. */
   reads: 'open' | 'members'
 }
@@ -68,6 +71,11 @@ export function resourceMethods(deps: ResourceDeps, calls: Parameters<Extras['me
     const skill = deps.skills.find((one) => one.uri === uri)
     if (skill) {
       const content = { uri, mimeType: 'text/markdown', text: skill.text }
+      return { contents: [content], ...era.listCaching('public') }
+    }
+    // Hosts know its address from the tools. It is in no list: a person cannot attach it.
+    if (uri === GALLERY_URI) {
+      const content = { uri, mimeType: GALLERY_TYPE, text: deps.gallery, _meta: galleryMeta(deps.publicUrl) }
       return { contents: [content], ...era.listCaching('public') }
     }
     const [, kind = '', id = ''] = /^(frame|video|board):\/\/([\w-]{1,64})$/.exec(uri) ?? []

@@ -3,6 +3,7 @@ import type { Logger } from '../logger.ts'
 import { loadSkills } from '../views/skills.ts'
 import { completionMethod } from './completion.ts'
 import { createDispatcher, type Dispatch } from './dispatcher.ts'
+import { framePictures, loadGallery } from './gallery.ts'
 import type { Extras } from './methods.ts'
 import { PROMPT_METHODS } from './prompts.ts'
 import { type ResourceDeps, resourceMethods } from './resources.ts'
@@ -36,7 +37,7 @@ An API key adds describe_film, how a video is built, compare_films and find_film
 find_sequences, what follows what. That of a Pro account adds tools for your own saves and boards. The library changes \
 about every five minutes.`
 
-/** The six open tools of the library, those of films for any key, and the account's, in the order they are listed. */
+/** The six open tools of the library, those of films and the gallery for any key, and the account's, in their order. */
 export function createTools(wired: Omit<LibraryToolDeps, 'advisor'> & AccountToolDeps): Tool[] {
   const deps = { ...wired, advisor: openAdvisor(wired.search) }
   return [
@@ -45,6 +46,7 @@ export function createTools(wired: Omit<LibraryToolDeps, 'advisor'> & AccountToo
     listTechniques(deps),
     ...filmTools(deps),
     findSequences(deps),
+    framePictures(deps),
     ...saveTools(deps),
     ...boardTools(deps),
     ...pinTools(deps),
@@ -66,7 +68,7 @@ function createExtras(deps: ResourceDeps): Extras {
   }
 }
 
-export interface ToolServerOptions extends Omit<ResourceDeps, 'skills'> {
+export interface ToolServerOptions extends Omit<ResourceDeps, 'skills' | 'gallery'> {
   version: string
   logger: Logger
   /** Equal calls share an answer while this version holds. Absent: no answer is kept. */
@@ -79,7 +81,7 @@ export function createToolServer({ version, logger, readModel, deadlineMs, ...de
   return createDispatcher({
     info: { name: 'frame-library', title: 'Frame Library', version, websiteUrl: publicUrl },
     instructions: INSTRUCTIONS,
-    extras: createExtras({ ...deps, skills: loadSkills() }),
+    extras: createExtras({ ...deps, skills: loadSkills(), gallery: loadGallery() }),
     tools,
     keysUrl: `${publicUrl}/keys`,
     logger,

@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import type { Caller, Scope } from '../library/accounts/keys.ts'
 
+/** The page of the gallery (gallery.ts). */
+export const GALLERY_URI = 'ui://frame-library/gallery.html'
+
 /**
  * A tool as the protocol needs it. `run` knows nothing of JSON-RPC, HTTP or revisions:
  * it takes arguments, returns an answer, and refuses with an `AppError`.
@@ -22,6 +25,10 @@ export interface Tool {
   everyPlan?: boolean
   /** Equal arguments get the same answer for every caller until the read model changes. */
   cacheable: boolean
+  /** A host with the gallery shows the frames of its results there. */
+  inGallery?: boolean
+  /** Whom a host with the gallery offers it to; both, if absent. */
+  visibleTo?: readonly ('model' | 'app')[]
   run(args: unknown, context: ToolContext): Promise<ToolAnswer>
 }
 
@@ -105,7 +112,14 @@ export function describeTool(tool: Tool, options: { output: boolean } = { output
     inputSchema: toJsonSchema(tool.input, 'input'),
     ...(options.output ? { outputSchema: toJsonSchema(tool.output, 'output') } : {}),
     annotations: tool.annotations,
+    ...metaOf(tool),
   }
+}
+
+/** The page that shows the results, also under the name that it had before the extension was accepted. */
+function metaOf({ inGallery, visibleTo }: Tool): object {
+  if (visibleTo) return { _meta: { ui: { visibility: visibleTo } } }
+  return inGallery ? { _meta: { ui: { resourceUri: GALLERY_URI }, 'ui/resourceUri': GALLERY_URI } } : {}
 }
 
 /** JSON Schema 2020-12 is the protocol's default, so the `$schema` line would only cost tokens. */

@@ -48,6 +48,7 @@ test('text of videos, models and people stays within its quotation, in the answe
     ['compare_films', { videos: [video, video] }],
     ['find_films', {}],
     ['find_sequences', { steps: [{ subject: ['text-card'] }, { subject: ['ui'] }] }],
+    ['frame_pictures', { frame_ids: [frame] }],
     ['save_frame', { frame_ids: [frame] }],
     ['list_saves', {}],
     ['pin_frame', { board_id: board, frame_ids: [frame], note: line('note') }],
@@ -73,7 +74,7 @@ test('text of videos, models and people stays within its quotation, in the answe
     expect(outside, `${name}\n${text}`).not.toContain('HIJACK')
   }
   // The others tell no text of the kind.
-  const silent = ['list_techniques', 'save_frame', 'unsave_frame', 'pin_frame', 'unpin_frame']
+  const silent = ['list_techniques', 'frame_pictures', 'save_frame', 'unsave_frame', 'pin_frame', 'unpin_frame']
   expect([...OPEN, ...FILMS, ...ACCOUNT].filter((name) => !told.has(name))).toEqual(silent)
 })
 

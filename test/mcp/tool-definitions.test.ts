@@ -119,9 +119,13 @@ describe('thrift (o200k tokens)', () => {
   test('the list is at most 5,000 with a key and 2,700 without', async () => {
     const { bearer } = await service.keyOf('pro')
     const [open, all] = [await listed(), await listed(bearer)]
-    expect([open.length, all.length]).toEqual([6, 21])
-    expect(encode(JSON.stringify({ tools: all })).length).toBeLessThanOrEqual(5_000)
-    expect(encode(JSON.stringify({ tools: open })).length).toBeLessThanOrEqual(2_700)
+    expect([open.length, all.length]).toEqual([6, 22])
+    // Hosts with the gallery keep `_meta` and its tool from their model. Others show 135 tokens more.
+    const isTold = ({ _meta }: { _meta?: { ui: { visibility?: string[] } } }) => !_meta?.ui.visibility
+    const told = (tools: object[]) =>
+      encode(JSON.stringify({ tools: tools.filter(isTold).map((tool) => ({ ...tool, _meta: undefined })) }))
+    expect(told(all).length).toBeLessThanOrEqual(5_000)
+    expect(told(open).length).toBeLessThanOrEqual(2_700)
   })
   test('a page of twenty frames is at most 60 % of what it was when each was sent whole three times', async () => {
     const bytes = async (name: string, args: object) => {
@@ -156,7 +160,8 @@ describe('definitions', () => {
       if (tool.annotations.readOnlyHint) expect(tool.annotations.destructiveHint).toBe(false)
       // What may write needs a key, and what is kept for everybody does not.
       if (!tool.annotations.readOnlyHint) expect(tool.scope).toMatch(/:write$/)
-      expect(tool.cacheable).toBe(tool.scope === null || tool.scope === 'any')
+      // Pictures are kept nowhere twice.
+      expect(tool.cacheable).toBe(!tool.visibleTo && (tool.scope === null || tool.scope === 'any'))
     }
   })
   test('closed lists are the lists of the HTTP parameters, word for word', () => {

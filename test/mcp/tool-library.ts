@@ -13,7 +13,7 @@ export const OPEN = [
   'list_techniques',
 ]
 /** For any key. */
-export const FILMS = ['describe_film', 'compare_films', 'find_films', 'find_sequences']
+export const FILMS = ['describe_film', 'compare_films', 'find_films', 'find_sequences', 'frame_pictures']
 export const ACCOUNT = [
   'list_saves',
   'save_frame',

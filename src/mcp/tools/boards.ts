@@ -100,6 +100,7 @@ function getBoard(deps: AccountToolDeps): Tool {
     annotations: READS,
     points: POINTS.search,
     scope: 'boards:read',
+    inGallery: true,
     cacheable: false,
     input: z.strictObject({ board_id: boardIdArgument, limit: limitArgument(40, 100), cursor: cursorArgument }),
     output: z.object({

@@ -32,6 +32,7 @@ function searchFrames(deps: LibraryToolDeps): Tool {
     annotations: READS,
     points: POINTS.search,
     scope: null,
+    inGallery: true,
     cacheable: true,
     input: z.strictObject({
       query: z.string().trim().min(1).max(500).describe('What the frame shows or says'),
@@ -66,6 +67,7 @@ function browseFrames(deps: LibraryToolDeps): Tool {
     annotations: READS,
     points: POINTS.read,
     scope: null,
+    inGallery: true,
     cacheable: true,
     input: z.strictObject({
       ...filterArguments,

@@ -29,6 +29,7 @@ function listSavesTool(deps: AccountToolDeps): Tool {
     annotations: READS,
     points: POINTS.read,
     scope: 'saves:read',
+    inGallery: true,
     cacheable: false,
     input: z.strictObject({ limit: limitArgument(20, 100), cursor: cursorArgument }),
     output: z.object({

@@ -49,6 +49,7 @@ export function searchLibrary({ search, advisor, publicUrl, sourceKeyOf }: Libra
     annotations: READS,
     points: POINTS.search,
     scope: null,
+    inGallery: true,
     cacheable: true,
     input: z.strictObject({
       query: z.string().max(2000).optional(),

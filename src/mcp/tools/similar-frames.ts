@@ -20,6 +20,7 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
     annotations: READS,
     points: POINTS.search + POINTS.similar,
     scope: null,
+    inGallery: true,
     cacheable: true,
     input: z.strictObject({
       frame_id: FrameId.describe('Id or image URL'),

@@ -34,6 +34,7 @@ export function videoFrames(deps: LibraryToolDeps): Tool {
     points: POINTS.read,
     pointsOf: ({ video_id }) => POINTS.read * (Array.isArray(video_id) ? Math.min(video_id.length, MAX_VIDEOS) : 1),
     scope: null,
+    inGallery: true,
     cacheable: true,
     input: z.strictObject({
       video_id: severalOf(videoReference(), MAX_VIDEOS).describe('Ids or URLs of videos, or of their frames'),
