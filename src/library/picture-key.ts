@@ -1,14 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import type { Db } from '../db/client.ts'
+import type { DbOrTx } from '../db/client.ts'
 
-/** The key that signs addresses of pictures. It is made once; all processes use the same. */
-export async function loadPictureKey(db: Db): Promise<Buffer> {
+/** The key that signs addresses of pictures. */
+export const loadPictureKey = (db: DbOrTx): Promise<Buffer> => loadKey(db, 'picture-key')
+
+/** A key among the settings. It is made once; all processes use the same. */
+export async function loadKey(db: DbOrTx, name: 'picture-key' | 'share-links'): Promise<Buffer> {
   const made = JSON.stringify(randomBytes(32).toString('hex'))
-  await db.execute(sql`
-    insert into settings (name, value) values ('picture-key', ${made}::jsonb) on conflict do nothing`)
+  await db.execute(sql`insert into settings (name, value) values (${name}, ${made}::jsonb) on conflict do nothing`)
   const { rows } = await db.execute<{ key: string }>(
-    sql`select value #>> '{}' as key from settings where name = 'picture-key'`,
+    sql`select value #>> '{}' as key from settings where name = ${name}`,
   )
   return Buffer.from(rows[0]!.key, 'hex')
 }

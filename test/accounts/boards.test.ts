@@ -1,8 +1,15 @@
+import { sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findSharedBoard, shareBoard, unshareBoard } from '../../src/library/collections/board-settings.ts'
+import {
+  findSharedBoard,
+  findShareToken,
+  shareBoard,
+  unshareBoard,
+} from '../../src/library/collections/board-settings.ts'
 import { createBoard, deleteBoard, listBoards, loadBoard, updateBoard } from '../../src/library/collections/boards.ts'
 import { pinFrame, pinFrames, unpinFrames } from '../../src/library/collections/pins.ts'
+import { sha256 } from '../../src/library/ids.ts'
 import { openStores, type Stores } from '../support/stores.ts'
 import { typesOf } from './records.ts'
 import { seedAccount, seedFrames } from './seed-frames.ts'
@@ -202,11 +209,24 @@ describe('boards', () => {
     const second = await shareBoard(stores.db, at)
     await expect(findSharedBoard(stores.db, first.token)).rejects.toMatchObject({ code: 'not_found' })
     expect((await findSharedBoard(stores.db, second.token)).id).toBe(boardId)
+    expect(await findShareToken(stores.db, at)).toBe(second.token)
+    const { rows } = await stores.db.execute(sql`select to_jsonb(b) as row from boards b where id = ${boardId}`)
+    expect(JSON.stringify(rows)).not.toContain(second.token)
+    // Nobody else is shown it, nor one of an earlier version, of which there is a hash alone.
+    const other = await seedAccount(stores.db)
+    expect(await findShareToken(stores.db, { accountId: other.account.id, boardId })).toBe(null)
+    await stores.db.execute(sql`update boards set share_hash = ${sha256('flb_old')} where id = ${boardId}`)
+    expect(await findShareToken(stores.db, at)).toBe(null)
+    expect((await findSharedBoard(stores.db, 'flb_old')).id).toBe(boardId)
+    const third = await shareBoard(stores.db, at)
+    expect((await findSharedBoard(stores.db, third.token)).id).toBe(boardId)
     await unshareBoard(stores.db, at)
     await unshareBoard(stores.db, at)
+    expect(await findShareToken(stores.db, at)).toBe(null)
     await expect(findSharedBoard(stores.db, second.token)).rejects.toMatchObject({ code: 'not_found' })
     expect(await typesOf(stores.db, account.id)).toEqual([
       'board.created',
+      'board.shared',
       'board.shared',
       'board.shared',
       'board.unshared',

@@ -220,6 +220,12 @@ describe.skipIf(noChromium)(`boards in a browser${noChromium ? ` (skipped: ${noC
     await page.getByRole('button', { name: 'Make a link' }).click()
     const link = await page.getByLabel('Link').inputValue()
     await expectAccessible(page)
+    await picture(page, 'board-shared')
+    // It stands there for as long as it works, with the way to end it beside it.
+    await page.goto(url(boardPath))
+    await page.locator('summary').getByText('Share').click()
+    expect(await page.getByLabel('Link').inputValue()).toBe(link)
+    expect(await page.getByRole('button', { name: 'Copy link' }).isVisible()).toBe(true)
     const stranger = await browser.open({ colorScheme: 'dark', viewport: { width: 390, height: 800 } })
     await stranger.goto(link)
     expect(await stranger.locator('.frames li').count()).toBe(4)

@@ -32,7 +32,7 @@ export const boards = pgTable(
       .references(() => accounts.id, { onDelete: 'cascade' }),
     name: text().notNull(),
     description: text(),
-    /** SHA-256 of the share link's token, hex. The token itself is shown once. */
+    /** SHA-256 of the share link's token, hex. The token follows from a key in the settings. */
     shareHash: text('share_hash').unique(),
     sharedAt: at('shared_at'),
     /** The pinned frame that the owner chose as the cover. Null: the first pin. */

@@ -1,8 +1,11 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { createHmac } from 'node:crypto'
+import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { type Db, type DbOrTx, inTransactionOf, type Tx } from '../../db/client.ts'
+import { boards } from '../../db/schema/collections.ts'
 import { AppError, notFound } from '../../errors.ts'
 import { appendEvent } from '../../events/append.ts'
-import { isId, randomBase62, sha256 } from '../ids.ts'
+import { isId, sha256 } from '../ids.ts'
+import { loadKey } from '../picture-key.ts'
 
 /** A board with the version of its state. The version changes with every change of the board or of its pins. */
 export interface BoardVersion {
@@ -88,15 +91,38 @@ export async function findSharedBoard(db: DbOrTx, token: string): Promise<BoardV
 
 const hashOf = (token: string) => sha256(token.slice(0, 200))
 
-/** Creates a new link and revokes the earlier one. The token is returned only here. @throws AppError not_found. */
+/** A token of 192 bits under a key in the settings. The row keeps its hash; the owner is shown it again. */
+function tokenOf(key: Buffer, boardId: string, sharedAtMs: number): string {
+  return `flb_${createHmac('sha256', key).update(`${boardId} ${sharedAtMs}`).digest('hex').slice(0, 48)}`
+}
+
+/** The token of the present link; null where there is none, or where it was made by an earlier version. */
+export async function findShareToken(
+  db: DbOrTx,
+  { accountId, boardId }: { accountId: string; boardId: string },
+): Promise<string | null> {
+  const [row] = await db
+    .select({ hash: boards.shareHash, sharedAt: boards.sharedAt })
+    .from(boards)
+    .where(and(eq(boards.id, boardId), eq(boards.accountId, accountId)))
+  if (!row?.hash || !row.sharedAt) return null
+  const token = tokenOf(await loadKey(db, 'share-links'), boardId, row.sharedAt.getTime())
+  return sha256(token) === row.hash ? token : null
+}
+
+/** Creates a new link and revokes the earlier one. @throws AppError not_found. */
 export async function shareBoard(
   db: DbOrTx,
   { accountId, boardId }: { accountId: string; boardId: string },
 ): Promise<{ token: string }> {
   return inTransactionOf(accountId, db, async (tx) => {
     const board = await lockBoard(tx, { accountId, boardId })
-    const token = `flb_${randomBase62(32)}`
-    await tx.execute(sql`update boards set share_hash = ${sha256(token)}, shared_at = now() where id = ${boardId}`)
+    // Later than the link before, which would otherwise be the same.
+    const { rows } = await tx.execute<{ ms: string }>(sql`
+      update boards set shared_at = greatest(now(), shared_at + interval '1 millisecond') where id = ${boardId}
+       returning (extract(epoch from shared_at) * 1000)::bigint as ms`)
+    const token = tokenOf(await loadKey(tx, 'share-links'), boardId, Number(rows[0]!.ms))
+    await tx.execute(sql`update boards set share_hash = ${sha256(token)} where id = ${boardId}`)
     await appendEvent(tx, {
       type: 'board.shared',
       subject: boardId,

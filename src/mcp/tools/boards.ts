@@ -195,7 +195,7 @@ function updateBoardTool(deps: AccountToolDeps): Tool {
         const shown = { ...toSummary(board), shared: share === undefined ? wasShared : share === 'new_link' }
         const lines = [
           changed.length > 0 ? `Changed ${changed.join(', ')}: ${boardLine(board)}` : '',
-          url ? `Everyone with this link sees it; it is shown once: ${url}` : '',
+          url ? `Everyone with this link sees it. The board’s page shows it again: ${url}` : '',
           changed.length === 0 && !url ? `Nothing changed: ${boardLine(board)} was so already.` : '',
         ]
         return { text: lines.filter(Boolean).join('\n'), structured: { board: shown, changed, url } }

@@ -1,4 +1,4 @@
-import type { Board, BoardChoice } from '../../library/collections/boards.ts'
+import type { BoardChoice } from '../../library/collections/boards.ts'
 import { findBoard, loadBoard, loadPinnedIds, loadPins, MAX_BOARD_NAME } from '../../library/collections/boards.ts'
 import { type PinnedFrame, toPinnedFrames } from '../../views/collections.ts'
 import { counted, formToken, hidden } from '../actions.ts'
@@ -24,17 +24,6 @@ ${boards.length > 0 && html`<ul class="choices">${boards.map((board) => boardCho
 function boardChoice(visitor: Visitor, { id, name, itemCount }: BoardChoice, frames: readonly Html[]): Html {
   return html`<li><form method="post" action="/web/pins">${formToken(visitor)}${frames}${hidden('board', id)}
   <button>${name} <span class="hint">${counted(itemCount, 'frame')}</span></button></form></li>`
-}
-
-/** The new share link: shown in this answer and never again. */
-export function sharedNote({ id, name }: Pick<Board, 'id' | 'name'>, url: string): Html {
-  return html`<section class="narrow card"><h1>Share “${name}”</h1>
-<p>Everyone with this link sees the board, also without an account. Copy it now: only its fingerprint is stored.</p>
-<div class="field"><label for="link">Link</label>
-<input id="link" readonly value="${url}"></div>
-<p class="needs-script"><button type="button" class="primary" data-copy-from="link">Copy link</button></p>
-<p>An earlier link no longer works.</p>
-<p><a class="button" href="/boards/${id}">Back to the board</a></p></section>`
 }
 
 /** Frames of each order that are shown. */

@@ -20,6 +20,10 @@ interface BoardData {
   first: number
   /** Whether each frame has the buttons that move it. */
   arranging: boolean
+  /** The address of the share link; null where there is none, or where it cannot be shown again. */
+  link: string | null
+  /** Shows it, because it was made just now. */
+  showLink: boolean
   told: Told
 }
 
@@ -125,18 +129,29 @@ function pager({ board, page, total, arranging }: BoardData): Html | false {
 </nav>`
 }
 
-function shareMenu({ visitor, board: { id, shared_at } }: BoardData): Html {
+/** The link stands here for as long as it works. One of an earlier version was shown once. */
+function shareMenu({ visitor, board: { id, shared_at }, link, showLink }: BoardData): Html {
   const isShared = shared_at !== null
+  const lost = 'This link was made by an earlier version and cannot be shown again. A new link ends it.'
   return menu(
     'Share',
-    html`<p class="hint">${isShared ? 'A new link ends the present one.' : 'Everyone with the link sees the board.'}</p>
-  <form method="post" action="/web/boards/${id}/share">${formToken(visitor)}
-    <button class="primary">${isShared ? 'Make a new link' : 'Make a link'}</button></form>
+    html`${
+      link &&
+      html`<div class="field"><label for="share-link">Link</label>
+  <input id="share-link" readonly value="${link}"></div>`
+    }
+  <p class="hint">${isShared && link === null ? lost : 'Everyone with the link sees the board.'}</p>
+  <div class="tools">
+  ${link && html`<button type="button" class="primary needs-script" data-copy-from="share-link">Copy link</button>`}
   ${
     isShared &&
     html`<form method="post" action="/web/boards/${id}/unshare">${formToken(visitor)}
     <button>End the link</button></form>`
-  }`,
+  }
+  <form method="post" action="/web/boards/${id}/share">${formToken(visitor)}
+    <button class="${isShared ? 'quiet' : 'primary'}">${isShared ? 'New link' : 'Make a link'}</button></form>
+  </div>`,
+    { open: showLink },
   )
 }
 

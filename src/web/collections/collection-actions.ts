@@ -7,7 +7,6 @@ import {
   ensureBoard,
   findBoard,
   listBoardChoices,
-  loadBoard,
   updateBoard,
 } from '../../library/collections/boards.ts'
 import { BoardChanged, pinFrame, pinFrames, requirePin } from '../../library/collections/pins.ts'
@@ -29,10 +28,9 @@ import {
   frameFields,
   frameForm,
 } from '../actions.ts'
-import { wantsJson } from '../guard.ts'
 import { html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { chooseBoard, conflictPage, sharedNote } from './board-forms.ts'
+import { chooseBoard, conflictPage } from './board-forms.ts'
 
 /** What people do with saves. */
 export function addSaveActions(actions: Actions, { db }: PageDeps): void {
@@ -115,19 +113,9 @@ export function addBoardActions(actions: Actions, { db, publicUrl }: PageDeps): 
     return { json: { name, undo }, to: `/boards?undo=${undo}` }
   })
 
-  // The link is shown once, on the page that answers: only its hash is stored.
   actions.action({ path: '/web/boards/:id/share', who: 'pro' }, async (asked) => {
     const { token } = await shareBoard(db, boardOf(asked))
-    const url = `${publicUrl}/shared/${token}`
-    if (wantsJson(asked.req)) return { json: { url }, to: '/' }
-    const { board } = await loadBoard(db, boardOf(asked), { limit: 0 })
-    const page = {
-      title: 'Share link',
-      current: 'boards',
-      modules: ['collections.js'],
-      body: sharedNote(board, url),
-    } as const
-    return { page, status: 201 }
+    return { json: { url: `${publicUrl}/shared/${token}` }, to: `/boards/${asked.param('id')}?shared=1` }
   })
 
   actions.action({ path: '/web/boards/:id/unshare', who: 'person' }, async (asked) => {

@@ -2,6 +2,7 @@ import type { Response } from 'express'
 import { z } from 'zod'
 import { pointsForItems } from '../../http/rate-limit/budgets.ts'
 import type { Routes } from '../../http/routes.ts'
+import { findShareToken } from '../../library/collections/board-settings.ts'
 import {
   BOARD_CURSOR,
   BOARD_PAGE,
@@ -36,6 +37,7 @@ const boardParameters = {
   page: { schema: z.coerce.number().int().min(1).max(50), description: `Page of ${BOARD_PAGE} frames.` },
   note: { schema: z.string().max(64), description: 'The frame whose note is edited.' },
   arrange: { schema: z.literal('1'), description: 'Each frame has the buttons that move it.' },
+  shared: { schema: z.literal('1'), description: 'Shows the share link.' },
 } as const satisfies Parameters
 
 /** `/saves`, `/boards` and `/boards/{id}` of the signed-in person, their actions and exports. */
@@ -86,13 +88,14 @@ function sendBoards(res: Response, stored: readonly BoardChoice[]): undefined {
 async function showBoard(deps: PageDeps, asked: Asked & { query: Values<typeof boardParameters> }) {
   const { db } = deps
   const { visitor, param, query } = asked
-  const { page = 1, note, arrange, ...told } = query
+  const { page = 1, note, arrange, shared, ...told } = query
   const at = { accountId: visitor.account.id, boardId: param('id') }
   // The version comes first, so that a change in between is detected and not overwritten.
   const { version } = await findBoard(db, at)
   const skip = (page - 1) * BOARD_PAGE
   const stored = await loadBoard(db, at, { limit: BOARD_PAGE, skip })
   const board = await toBoardWithItems(deps, stored)
+  const token = board.shared_at === null ? null : await findShareToken(db, at)
   const noted = note === undefined ? undefined : board.items.find((item) => item.id === note)
   const body = noted
     ? noteForm(visitor, board, noted)
@@ -104,6 +107,8 @@ async function showBoard(deps: PageDeps, asked: Asked & { query: Values<typeof b
         page,
         first: skip,
         arranging: arrange !== undefined,
+        link: token && `${deps.publicUrl}/shared/${token}`,
+        showLink: shared !== undefined,
         told,
       })
   return {

@@ -73,6 +73,7 @@ export function exportLinks(path: string): Html {
 }
 
 /** A button that folds out what it does. It lies over the page, so nothing beside it moves; one is open at a time. */
-export function menu(label: string, panel: Html): Html {
-  return html`<details class="menu" name="menu"><summary>${label}</summary><div class="panel">${panel}</div></details>`
+export function menu(label: string, panel: Html, { open = false } = {}): Html {
+  return html`<details class="menu" name="menu"${open && trusted(' open')}><summary>${label}</summary>
+  <div class="panel">${panel}</div></details>`
 }
