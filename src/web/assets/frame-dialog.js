@@ -4,12 +4,16 @@ import { announce, byId, copy, loadPage, on, send, tell, toast } from './core.js
 
 /** Loads what follows the last frame of the page, and says whether there was more. @type {() => Promise<boolean>} */
 let loadMore = async () => false
+/** The place of a frame among all that were found, where the page holds a part. @type {(link: Element) => number?} */
+let placeOf = () => null
 /** @type {HTMLDialogElement | undefined} */
 let dialog
 /** @type {AbortController | undefined} */
 let loading
 /** @type {string | undefined} */
 let shownId
+/** To the frame before and after: beside the picture. @type {HTMLButtonElement[]} */
+let turns = []
 const titleBehind = document.title
 
 /**
@@ -26,7 +30,7 @@ async function show(href, enter, from) {
   const target = dialog ?? open()
   target.setAttribute('aria-busy', 'true')
   const known = from?.querySelector('img')
-  if (known && !target.querySelector('article')) target.querySelector('.over-body')?.replaceChildren(preview(known))
+  if (known && !target.querySelector('article')) fill(target, preview(known))
   try {
     const page = await loadPage(href, { signal })
     const article = page.getElementById('frame')
@@ -40,7 +44,7 @@ async function show(href, enter, from) {
       picture.style.backgroundPosition = 'center'
       picture.style.backgroundRepeat = 'no-repeat'
     }
-    target.querySelector('.over-body')?.replaceChildren(article)
+    fill(target, article)
     target.removeAttribute('aria-busy')
     target.scrollTop = 0
     const here = article.querySelector('.strip [aria-current]')
@@ -63,8 +67,8 @@ function open() {
   made.className = 'over'
   made.setAttribute('aria-labelledby', 'frame-heading')
   made.innerHTML = `<div class="over-bar"><span></span>
-<button type="button" data-step="-1">← Previous</button><button type="button" data-step="1">Next →</button>
-<button type="button" data-leave>Close</button></div><div class="over-body"></div>`
+<button type="button" data-leave aria-label="Close" title="Close (Esc)">×</button></div><div class="over-body"></div>`
+  turns = [turn(-1, '←', 'Previous frame'), turn(1, '→', 'Next frame')]
   made.addEventListener('cancel', (event) => {
     event.preventDefault()
     leave()
@@ -75,6 +79,26 @@ function open() {
   document.documentElement.style.overflow = 'hidden'
   dialog = made
   return made
+}
+
+/**
+ * @param {number} by
+ * @param {string} sign
+ * @param {string} name
+ */
+function turn(by, sign, name) {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.dataset.step = String(by)
+  button.title = button.ariaLabel = name
+  button.textContent = sign
+  return button
+}
+
+/** @param {HTMLElement} target @param {HTMLElement} content */
+function fill(target, content) {
+  target.querySelector('.over-body')?.replaceChildren(content)
+  target.querySelector('.picture')?.append(...turns)
 }
 
 /** Out of all frames that were opened one from another, back to the page. */
@@ -127,14 +151,23 @@ function showPlace() {
   const links = listed()
   const at = links.findIndex((link) => idOf(link.href) === shownId)
   const place = dialog?.querySelector('.over-bar span')
-  if (place) place.textContent = at < 0 ? 'Found by likeness' : ''
-  for (const button of dialog?.querySelectorAll('[data-step]') ?? [])
-    if (button instanceof HTMLButtonElement) button.disabled = at === 0 && button.dataset.step === '-1'
+  const list = links[at]?.closest('[data-total]')
+  const { total = links.length, first = 0 } = list instanceof HTMLElement ? list.dataset : {}
+  const n = links[at] && (placeOf(links[at]) ?? Number(first) + at + 1)
+  const counted = (/** @type {number} */ one) => one.toLocaleString('en')
+  if (place) place.textContent = n === undefined ? 'Found by likeness' : `${counted(n)} of ${counted(Number(total))}`
+  for (const button of turns) button.disabled = button.dataset.step === '1' ? n === Number(total) : at === 0
 }
 
-/** @param {{ more?: () => Promise<boolean>, saved?: (id: string, on: boolean) => void }} [options] */
-export function openFrames({ more = loadMore, saved } = {}) {
+/**
+ * @param {object} [options]
+ * @param {() => Promise<boolean>} [options.more]
+ * @param {typeof placeOf} [options.place]
+ * @param {(id: string, on: boolean) => void} [options.saved]
+ */
+export function openFrames({ more = loadMore, place = placeOf, saved } = {}) {
   loadMore = more
+  placeOf = place
   on('click', 'a[href^="/frames/"]', (/** @type {MouseEvent} */ event, link) => {
     if (!(link instanceof HTMLAnchorElement) || isForAnotherTab(event)) return
     event.preventDefault()

@@ -234,3 +234,11 @@ function findAnchor() {
   }
   return undefined
 }
+
+/** The place of a frame among all frames of the wall, from 1. @param {Element} link */
+export function placeInWall(link) {
+  const sheet = link.closest('.sheet')
+  if (!(sheet instanceof HTMLElement)) return null
+  const before = [...sheet.querySelectorAll('.card-link')].indexOf(link)
+  return (Number(sheet.dataset.page) - 1) * PAGE_SIZE + before + 1
+}

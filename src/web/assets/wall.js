@@ -16,7 +16,7 @@ import {
 import { announce, byId, isTyping, keys, loadPage, on, swap, tell, toast } from './core.js'
 import { isFrameOpen, openFrames, shownFrame, step } from './frame-dialog.js'
 import { openSuggestions } from './suggest.js'
-import { isEndless, more, note, openSheets, reset, setMode } from './wall-sheets.js'
+import { isEndless, more, note, openSheets, placeInWall, reset, setMode } from './wall-sheets.js'
 
 const PARTS = ['filters', 'chosen', 'count', 'under-way', 'reading', 'wall', 'pager', 'search-state']
 const TYPED_MS = 280
@@ -31,7 +31,7 @@ openSheets((sheet) => {
   rove()
   void markSaved(sheet)
 })
-openFrames({ more, saved: mark })
+openFrames({ more, place: placeInWall, saved: mark })
 openCardTools()
 openSelecting()
 
