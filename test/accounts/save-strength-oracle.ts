@@ -1,6 +1,6 @@
-import { HALF_LIFE_MS } from '../../src/library/collections/save-strength.ts'
+import { HALF_LIFE_MS } from '../../src/library/collections/saves.ts'
 
-/* What the SQL of save-strength.ts computes, in TypeScript: the tests compare the two. */
+/* What the SQL of saves.ts computes, in TypeScript: the tests compare the two. */
 
 /** log2(2^strength + 2^(at ÷ half-life)); `null` is the empty sum. */
 export function addSave(strength: number | null, at: Date): number {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { HALF_LIFE_MS } from '../../src/library/collections/save-strength.ts'
+import { HALF_LIFE_MS } from '../../src/library/collections/saves.ts'
 import { addSave, strengthOf } from './save-strength-oracle.ts'
 
 const time = fc.date({ min: new Date('2020-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })

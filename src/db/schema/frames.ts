@@ -97,7 +97,7 @@ export const frames = pgTable(
     /** The public `annotation.model`: the model that described the frame. */
     annotationModel: text('annotation_model'),
     saveCount: integer('save_count').notNull().default(0),
-    /** log2 Σ 2^(save time ÷ half-life), see library/collections/save-strength.ts. Null without saves. */
+    /** log2 Σ 2^(save time ÷ half-life), see library/collections/saves.ts. Null without saves. */
     saveStrength: doublePrecision('save_strength'),
     createdAt: at('created_at').notNull().defaultNow(),
     updatedAt: at('updated_at').notNull().defaultNow(),

@@ -7,8 +7,7 @@ import { idArray, randomId } from '../ids.ts'
 import { lockBoard } from './board-settings.ts'
 import { deleteBoard, type RemovedBoard, restoreBoard } from './boards.ts'
 import { type Ranks, restorePins, undoPins, unpinFrames } from './pins.ts'
-import { strengthSql } from './save-strength.ts'
-import { removeSaves, saveFrames, unsaveFrames } from './saves.ts'
+import { removeSaves, saveFrames, strengthSql, unsaveFrames } from './saves.ts'
 
 /*
  * Removals made on a page can be undone. The removing transaction keeps what it removes for REMOVAL_HOURS. Frames that
