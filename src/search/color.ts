@@ -127,7 +127,8 @@ export function colorNames(
   const total = shares.reduce((sum, share) => sum + share, 0) || 1
   const area = new Map<ColorName, number>()
   palette.forEach((hex, n) => {
-    for (const name of [colorName(hex), ...familiesOf(toOklab(hex))])
+    const color = toPolar(toOklab(hex))
+    for (const name of [colorName(color), ...familiesOf(color)])
       area.set(name, (area.get(name) ?? 0) + (shares[n] ?? 0) / total)
   })
   const least = (name: ColorName) => {
@@ -165,8 +166,8 @@ const toPolar = ({ l, a, b }: Oklab): Polar => ({
   hue: ((Math.atan2(b, a) * 180) / Math.PI + 360) % 360,
 })
 
-const familiesOf = (color: Oklab): Family[] =>
-  (Object.keys(FAMILIES) as Family[]).filter((family) => FAMILIES[family].holds(toPolar(color)))
+const familiesOf = (color: Polar): Family[] =>
+  (Object.keys(FAMILIES) as Family[]).filter((family) => FAMILIES[family].holds(color))
 
 /** A value of the filter by colour: a name, or else a hex value. */
 export const isColorName = (value: string): value is ColorName => (COLOR_NAMES as readonly string[]).includes(value)
@@ -184,8 +185,7 @@ const HUES: readonly (readonly [number, ColorName])[] = [
   [360, 'pink'],
 ]
 
-function colorName(hex: string): ColorName {
-  const { l, chroma, hue } = toPolar(toOklab(hex))
+function colorName({ l, chroma, hue }: Polar): ColorName {
   if (l < 0.22) return 'black'
   if (chroma < GREY) {
     if (l > 0.9) return 'white'

@@ -1,17 +1,15 @@
 import { z } from 'zod'
-import { frameIdIn } from '../library/ids.ts'
+import { frameIdIn, isId } from '../library/ids.ts'
 import type { ShownFrame } from '../search/library-search.ts'
 import { KINDS, PLATFORMS, SHOTS, SOURCES, SUBJECTS, SURFACES, TONES, ZONES } from '../vocabulary.ts'
 import { matchShape } from './hit.ts'
-
-const PLAIN_ID = /^[\w-]{1,64}$/
 
 /** A frame in a request body. */
 export const frameIdSchema = z
   .string()
   .min(1)
   .max(500)
-  .transform((text) => (PLAIN_ID.test(text) ? text : frameIdIn(text)))
+  .transform((text) => (isId(text) ? text : frameIdIn(text)))
   .refine((id) => id.length <= 64, 'must be the id of a frame, or the address of its image or page')
   .meta({ description: 'Its id, or the address of its image or page.' })
 

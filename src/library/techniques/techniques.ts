@@ -178,7 +178,7 @@ export async function patchTechnique(
     if (retired !== undefined) row = await retireTechnique(tx, current, retired)
     return row
   })
-  await finishMove(db, slug)
+  if (to !== undefined && to !== slug) await finishMove(db, slug)
   return patched
 }
 

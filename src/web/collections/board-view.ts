@@ -132,7 +132,9 @@ function pager({ board, page, total, arranging }: BoardData): Html | false {
 /** The link stands here for as long as it works. One of an earlier version was shown once. */
 function shareMenu({ visitor, board: { id, shared_at }, link, showLink }: BoardData): Html {
   const isShared = shared_at !== null
+  const seen = 'Everyone with the link sees the board.'
   const lost = 'This link was made by an earlier version and cannot be shown again. A new link ends it.'
+  const shown = link === null ? lost : `${seen} A new link ends this one.`
   return menu(
     'Share',
     html`${
@@ -140,7 +142,7 @@ function shareMenu({ visitor, board: { id, shared_at }, link, showLink }: BoardD
       html`<div class="field"><label for="share-link">Link</label>
   <input id="share-link" readonly value="${link}"></div>`
     }
-  <p class="hint">${isShared && link === null ? lost : 'Everyone with the link sees the board.'}</p>
+  <p class="hint">${isShared ? shown : seen}</p>
   <div class="tools">
   ${link && html`<button type="button" class="primary needs-script" data-copy-from="share-link">Copy link</button>`}
   ${
