@@ -78,6 +78,12 @@ const Env = z.object({
   SECRETS_KEY: secretsKeys.optional(),
   RATE_LIMIT_SCALE: z.coerce.number().positive().max(1e6).default(1),
   MAX_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(1).default(256),
+  OCR_LANGUAGES: z
+    .string()
+    .regex(/^[a-z]{3}[a-z_]*(\+[a-z]{3}[a-z_]*){0,7}$/, "must be tesseract's names of up to 8 languages, as eng+jpn")
+    .transform((value) => [...new Set(value.split('+'))])
+    .default(['eng']),
+  OCR_DATA_DIR: z.string().min(1).optional(),
   YTDLP_PATH: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   MAX_UPLOAD_MB: z.coerce.number().int().min(1).max(100_000).default(500),
@@ -165,6 +171,8 @@ export interface Config {
   rateLimitScale: number
   /** Undefined behind a proxy, because all connections then come from the proxy's address. */
   connectionsPerAddress: number | undefined
+  /** What text in pictures is read in, and the folder with its data. */
+  readingLanguages: { codes: string[]; dataDir?: string }
   ytdlpPath: string | undefined
   logLevel: string
   maxUploadBytes: number
@@ -199,6 +207,8 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     )
   if (e.S3_ENDPOINT || e.S3_REGION || e.S3_ACCESS_KEY || e.S3_SECRET_KEY || e.S3_BUCKET)
     requireTogether(e, ['S3_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
+  if (e.OCR_LANGUAGES.some((code) => code !== 'eng') && e.OCR_DATA_DIR === undefined)
+    throw new ConfigError('OCR_LANGUAGES: set OCR_DATA_DIR, the folder with `<language>.traineddata` of each, too')
   const [step, passage] = e.FAULT_AT?.split(':') ?? []
   return {
     port: e.PORT,
@@ -238,6 +248,10 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
             budgetPerDay: e.VISION_BUDGET_DAY,
           }
         : undefined,
+    readingLanguages: {
+      codes: e.OCR_LANGUAGES,
+      ...(e.OCR_DATA_DIR === undefined ? {} : { dataDir: resolve(e.OCR_DATA_DIR) }),
+    },
     reads: e.READS,
     oauth: oauthOf(e),
     smtpUrl: e.SMTP_URL,

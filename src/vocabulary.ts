@@ -130,6 +130,10 @@ export const DERIVED = {
     values: ['opening', 'middle', 'ending'],
     description: `The first ${END_SEC} seconds of a film, the last ${END_SEC}, or between; of a short film its thirds.`,
   },
+  within: {
+    values: ['first-1s', 'first-3s', 'first-10s', 'last-1s', 'last-3s', 'last-10s'],
+    description: 'Within the first or the last seconds of a film; one frame may be within several.',
+  },
   orientation: { values: ['landscape', 'portrait', 'square'], description: 'The proportions of the picture.' },
   faces: {
     values: ['none', 'one', 'two', 'several'],

@@ -16,6 +16,7 @@ import {
 import { bestTruths, type ModelReport, reportOn, type Truths } from '../library/evaluation/report.ts'
 import { loadFrames, parseLabels, sampleForEvaluation, valuesBy } from '../library/evaluation/sample.ts'
 import type { Annotator } from '../vision/annotator.ts'
+import type { ReadingLanguages } from '../vision/measured/read-text.ts'
 import type { Correction, HouseStyle } from '../vision/model/house-style.ts'
 import { ANNOTATED, type AnnotatedAttribute } from '../vocabulary.ts'
 import { openHouseStyle } from '../workers/annotator.ts'
@@ -80,7 +81,7 @@ async function evaluate(context: CommandContext, options: Options): Promise<void
   const truths: Truths = {
     people: valuesBy('person', rows),
     labels: labels ?? valuesBy('notes', rows),
-    measured: await measure(asked),
+    measured: await measure(asked, context.config.readingLanguages),
   }
   const runs: ModelRun[] = []
   for (const vision of models) runs.push(await ask(context, vision, asked))
@@ -192,9 +193,12 @@ async function readLabels(path: string): Promise<string> {
 }
 
 /** What can be measured without a model: face, zone and words. */
-async function measure({ videos, techniques }: EvaluationSample): Promise<Map<string, Truth>> {
+async function measure(
+  { videos, techniques }: EvaluationSample,
+  languages: ReadingLanguages,
+): Promise<Map<string, Truth>> {
   const { openMeasuring } = await import('../workers/annotator.ts')
-  await using measuring = openMeasuring()
+  await using measuring = openMeasuring(languages)
   const measured = new Map<string, Truth>()
   for (const { context, frames } of videos) {
     const { annotations } = await measuring.annotate(context, frames, {

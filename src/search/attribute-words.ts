@@ -176,8 +176,8 @@ export const ATTRIBUTE_WORDS: AttributeWords = {
     cut: 'cut, hard cut, shot change, scene change',
     beat: 'beat, time sample',
     intro: `intro, opening, opener, opens, opening frame, opening shot, opening scene, opening title, first frame,
-      beginning, at the start, start, starts, starting, first second, first seconds, first two seconds,
-      first three seconds, first few seconds, first five seconds, hook`,
+      beginning, at the start, start, starts, starting, first seconds, first two seconds,
+      first few seconds, first five seconds, hook`,
   },
   platform: {
     youtube: 'youtube, yt, on youtube, from youtube',
@@ -210,6 +210,14 @@ export const ATTRIBUTE_WORDS: AttributeWords = {
   part: {
     opening: 'opening, beginning, at the start, at the beginning, first seconds',
     ending: 'ending, at the end, at the very end, last seconds, final seconds, outro',
+  },
+  within: {
+    'first-1s': 'first second, very first second, 1st second',
+    'first-3s': 'first three seconds, first 3 seconds, first 3 s, first 3s',
+    'first-10s': 'first ten seconds, first 10 seconds, first 10 s, first 10s',
+    'last-1s': 'last second, very last second, final second',
+    'last-3s': 'last three seconds, last 3 seconds, last 3 s, last 3s, final three seconds',
+    'last-10s': 'last ten seconds, last 10 seconds, last 10 s, last 10s, final ten seconds',
   },
   orientation: {
     landscape: 'widescreen, landscape format, landscape orientation, horizontal video',

@@ -1,21 +1,28 @@
-import { type DerivedName, type DerivedValue, END_SEC } from '../vocabulary.ts'
+import { byDerived, type DerivedName, type DerivedValue, END_SEC } from '../vocabulary.ts'
 import type { NamedAttribute } from './attribute-words.ts'
 import { colorNames, toOklab } from './color.ts'
 import type { FrameDocument, ShownFrame } from './library-search.ts'
 
-type Values = { [N in DerivedName]: DerivedValue<N> | null }
+type Values = { [N in DerivedName]: readonly DerivedValue<N>[] }
+type Rules = { [N in DerivedName]: (frame: ShownFrame) => DerivedValue<N> | readonly DerivedValue<N>[] | null }
 
 /** Share of bare ground from which a drawn picture has lots of it, or some. */
 const LOTS = 0.75
 const SOME = 0.4
 
 /** How each follows from a frame. What was not measured is null. */
-const RULES: { [N in DerivedName]: (frame: ShownFrame) => Values[N] } = {
+const RULES: Rules = {
   part({ t_sec: t, video: { duration_sec: length } }) {
     if (length === null || length <= 0) return null
     const end = Math.min(END_SEC, length / 3)
     if (t < end) return 'opening'
     return t >= length - end ? 'ending' : 'middle'
+  },
+  within({ t_sec: t, video: { duration_sec: length } }) {
+    const left = length === null || length <= 0 ? Number.POSITIVE_INFINITY : length - t
+    const side = (name: 'first' | 'last', distance: number) =>
+      ([1, 3, 10] as const).filter((most) => distance <= most).map((most) => `${name}-${most}s` as const)
+    return [...side('first', t), ...side('last', left)]
   },
   orientation({ width, height }) {
     if (width === height) return 'square'
@@ -39,8 +46,9 @@ const RULES: { [N in DerivedName]: (frame: ShownFrame) => Values[N] } = {
   described: ({ subject }) => (subject === null ? 'no' : 'yes'),
 }
 
+/** The values of a frame by attribute: none where it was not measured. */
 export function derivedValues(frame: ShownFrame): Values {
-  return Object.fromEntries(Object.entries(RULES).map(([name, follow]) => [name, follow(frame)])) as Values
+  return byDerived((name) => [RULES[name](frame) ?? []].flat()) as Values
 }
 
 /** The attributes that a word of a question may name, in the order of a frame. */
@@ -59,8 +67,8 @@ const NAMED_ATTRIBUTES = [
 export function namedValues(frame: FrameDocument): string[] {
   return [
     ...NAMED_ATTRIBUTES.flatMap((attribute) => (frame[attribute] === null ? [] : `${attribute}=${frame[attribute]}`)),
-    ...Object.entries(derivedValues(frame)).flatMap(([attribute, value]) =>
-      value === null ? [] : `${attribute}=${value}`,
+    ...Object.entries(derivedValues(frame)).flatMap(([attribute, values]) =>
+      values.map((value) => `${attribute}=${value}`),
     ),
     ...colorNames(frame.palette, frame.palette_shares).map((name) => `color=${name}`),
   ]

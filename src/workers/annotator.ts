@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Redis } from 'ioredis'
-import type { Config, VisionConfig } from '../config.ts'
+import { type Config, ConfigError, type VisionConfig } from '../config.ts'
 import type { Db } from '../db/client.ts'
 import { answerCache } from '../library/annotator/answer-cache.ts'
 import type { MediaStore } from '../media/media-store.ts'
@@ -8,6 +10,7 @@ import { CHILD_ENV } from '../video/extract/run-extraction.ts'
 import type { Annotator } from '../vision/annotator.ts'
 import { composeAnnotators } from '../vision/compose.ts'
 import { measureInChild } from '../vision/measured/measure-in-child.ts'
+import type { ReadingLanguages } from '../vision/measured/read-text.ts'
 import type { AnswerCache } from '../vision/model/answer-cache.ts'
 import type { Correction, HouseStyle } from '../vision/model/house-style.ts'
 
@@ -18,7 +21,7 @@ export interface ConfiguredAnnotator {
 }
 
 export interface AnnotatorParts {
-  config: Pick<Config, 'vision'>
+  config: Pick<Config, 'vision' | 'readingLanguages'>
   db: Db
   redis: Redis
   /** Separates the limits of installations that share a Redis. */
@@ -39,7 +42,7 @@ export async function openConfiguredAnnotator({
   prefix,
   ...given
 }: AnnotatorParts): Promise<ConfiguredAnnotator> {
-  const measuring = given.measuring ?? openMeasuring()
+  const measuring = given.measuring ?? openMeasuring(config.readingLanguages)
   if (!config.vision) return { annotator: measuring }
   return {
     annotator: composeAnnotators(measuring, await openModel(config.vision, { db, redis, prefix, ...given })),
@@ -47,9 +50,12 @@ export async function openConfiguredAnnotator({
   }
 }
 
-/** The annotator without a model. */
-export function openMeasuring(): Annotator {
-  return measureInChild({ env: CHILD_ENV })
+/** The annotator without a model. Throws a `ConfigError` where the data of a language is missing. */
+export function openMeasuring(languages: ReadingLanguages): Annotator {
+  const { codes, dataDir } = languages
+  const missing = dataDir && codes.map((code) => `${code}.traineddata`).find((name) => !existsSync(join(dataDir, name)))
+  if (missing) throw new ConfigError(`OCR_LANGUAGES: put ${missing} into OCR_DATA_DIR, or leave the language out`)
+  return measureInChild({ env: CHILD_ENV, languages })
 }
 
 /** A model behind the configured endpoint, within the limits that all processes share. */

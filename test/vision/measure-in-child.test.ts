@@ -1,10 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
 import { TECHNIQUE_SEED } from '../../src/library/techniques/technique-seed.ts'
 import { type Annotator, AnnotatorUnavailable, type FrameToAnnotate } from '../../src/vision/annotator.ts'
 import { measureInChild } from '../../src/vision/measured/measure-in-child.ts'
+import { openMeasuring } from '../../src/workers/annotator.ts'
 
 const video = { id: 'v1', title: 'A film', author: null, durationSec: 10 }
 let annotator: Annotator
@@ -77,4 +82,20 @@ test('an aborted job is over at once', async () => {
 test('frames wait where the process cannot start', async () => {
   annotator = measureInChild({ env: { NODE_OPTIONS: '--no-such-option' } })
   await expect(annotator.annotate(video, [await frame('a')], options())).rejects.toBeInstanceOf(AnnotatorUnavailable)
+})
+
+test('text is read in the languages whose data is in the folder', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'ocr-'))
+  const english = createRequire(import.meta.resolve('tesseract.js')).resolve('@tesseract.js-data/eng/package.json')
+  const data = gunzipSync(await readFile(join(dirname(english), '4.0.0_best_int/eng.traineddata.gz')))
+  // What a second language is does not matter here: the same data, under another name.
+  for (const code of ['eng', 'jpn']) await writeFile(join(dataDir, `${code}.traineddata`), data)
+  annotator = openMeasuring({ codes: ['eng', 'jpn'], dataDir })
+  expect(annotator.version).toBe('measured@2+eng+jpn')
+  const { annotations } = await annotator.annotate(video, [await frame('a')], options())
+  expect(annotations[0]?.values.on_screen_text?.value).toBe('Available today\nrelay.example')
+  expect(() => openMeasuring({ codes: ['eng', 'chi_sim'], dataDir })).toThrow(
+    'OCR_LANGUAGES: put chi_sim.traineddata into OCR_DATA_DIR, or leave the language out',
+  )
+  await rm(dataDir, { recursive: true })
 })

@@ -144,6 +144,22 @@ describe('without a model', { timeout: 180_000 }, () => {
     expect(annotation?.values.on_screen_text).toMatchObject({ value: null, reason: 'no readable text' })
   })
 
+  test('a card in letters that are not read says so, with the languages that are', async () => {
+    // Strokes as of Chinese characters: the machine may have no font for them.
+    const strokes = ['M8 35h84M50 5v30L10 95M50 35l42 60', 'M12 25h76v40H12zM50 5v90', 'M5 30h90M50 5v91M50 32 10 85']
+    const glyphs = Array.from({ length: 9 }, (_, n) => {
+      const place = `translate(${240 + n * 88} 300) scale(0.8)`
+      return `<path transform="${place}" d="${strokes[n % 3]}" fill="none" stroke="#111" stroke-width="9"/>`
+    })
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="1280" height="720"><rect width="1280" height="720"
+      fill="#fff"/>${glyphs.join('')}</svg>`
+    const [card] = await annotate(toFrame('card', await sharp(Buffer.from(svg)).webp().toBuffer()))
+    expect(card?.values.on_screen_text).toMatchObject({
+      value: null,
+      reason: 'nothing was read: there is no text, or not in a language that is read (eng)',
+    })
+  })
+
   test('a technique outside the vocabulary is not used', async () => {
     const { annotations } = await annotator.annotate(video, [toFrame('a', await fixture('text-card'))], {
       signal: AbortSignal.timeout(180_000),

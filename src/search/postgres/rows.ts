@@ -100,7 +100,7 @@ export async function putEntryRows(
       platform = excluded.platform, source_key = excluded.source_key, words = excluded.words`)
 }
 
-function frameRow(frame: FrameDocument, words: WordsByScope) {
+export function frameRow(frame: FrameDocument, words: WordsByScope) {
   const vector = new VectorWriter()
   for (const [field, weight] of FRAME_FIELDS) {
     const found = vector.add(frame[field] ?? '', weight)

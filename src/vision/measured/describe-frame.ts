@@ -11,8 +11,8 @@ import { plainText } from '../plain-text.ts'
 import { writeCaption } from './caption.ts'
 import { concludeBuild, concludeDrawn, findParts, holds, isMotionGraphics, type Parts } from './drawn.ts'
 import type { FaceFinding } from './faces.ts'
-import { isDrawn, type Picture } from './picture.ts'
-import type { Word } from './read-text.ts'
+import { holdsText, isDrawn, type Picture } from './picture.ts'
+import { joinWords, type Word } from './read-text.ts'
 import {
   type Conclusion,
   concludeShot,
@@ -27,11 +27,17 @@ import type { Drawing } from './shapes.ts'
 
 const MAX_READ = 2000
 
-/** Turns what was measured and read into an annotation. `words` is null when the reading timed out. */
+/** What was read. `words` is null when the reading timed out. */
+export interface ReadText {
+  words: readonly Word[] | null
+  languages: readonly string[]
+}
+
+/** Turns what was measured and read into an annotation. */
 export function describeFrame(
   frame: FrameToAnnotate,
   { picture, drawing, faces }: { picture: Picture; drawing: Drawing; faces: FaceFinding },
-  words: readonly Word[] | null,
+  { words, languages }: ReadText,
   techniques: readonly TechniqueTerm[],
 ): FrameAnnotation {
   const read = withoutColumns(keepPlausible(words ?? [], isDrawn(picture)), drawing)
@@ -76,7 +82,7 @@ export function describeFrame(
       technique: isListed ? toValue(technique, 'rule') : unknown('rule', 'not in the vocabulary'),
       on_screen_text: text
         ? { value: text, source: 'ocr', confidence: meanConfidence(kept) }
-        : unknown('ocr', reasonWithoutText(words, picture)),
+        : unknown('ocr', reasonWithoutText(words, languages, picture)),
       caption: { value: writeCaption(facts), source: 'measured', confidence: null },
       composition: unknown('measured', 'needs a vision model or a person'),
       steal: unknown('measured', 'needs a vision model or a person'),
@@ -124,11 +130,13 @@ function measuresOf(of: {
   }
 }
 
-/** Lines of print on a drawn ground that gave no word are of a language that the reader has no data for. */
-function reasonWithoutText(words: readonly Word[] | null, picture: Picture): string {
+/** Lines of print on a drawn ground that gave no word are of a language that is not read. */
+function reasonWithoutText(words: readonly Word[] | null, languages: readonly string[], picture: Picture): string {
   if (words === null) return NOT_READ
-  const isUnread = isDrawn(picture) && picture.longestRun >= 8
-  return isUnread ? 'letters were seen but not read: only English letters are read' : 'no readable text'
+  if (!holdsText(picture)) return 'no readable text'
+  const known = `a language that is read (${languages.join(', ')})`
+  const isPrint = isDrawn(picture) && picture.longestRun >= 8
+  return isPrint ? `letters were seen, but not in ${known}` : `nothing was read: there is no text, or not in ${known}`
 }
 
 function toValue(conclusion: Conclusion<string>, source: 'measured' | 'rule'): AnnotatedValue {
@@ -150,5 +158,5 @@ function round(confidence: number): number {
 
 function joinLines(words: readonly Word[]): string {
   const lines = [...Map.groupBy(words, (word) => word.line).values()]
-  return lines.map((line) => line.map((word) => word.text).join(' ')).join('\n')
+  return lines.map((line) => joinWords(line.map((word) => word.text))).join('\n')
 }

@@ -9,14 +9,17 @@ import {
   type FrameToAnnotate,
   type VideoContext,
 } from '../annotator.ts'
-import { MEASURED } from './identity.ts'
+import { measuredAs } from './identity.ts'
 import type { FromMeasurer, ToMeasurer } from './measuring-process.ts'
+import { ENGLISH, type ReadingLanguages } from './read-text.ts'
 
 export interface MeasureInChildOptions {
   /** How long the process stays after its last frame (default a minute). */
   idleMs?: number
   /** The environment of the process, besides PATH. */
   env?: Readonly<Record<string, string>>
+  /** Default: English. */
+  languages?: ReadingLanguages
 }
 
 const ENTRY = fileURLToPath(new URL('./measuring-process.ts', import.meta.url))
@@ -47,7 +50,7 @@ export function measureInChild(options: MeasureInChildOptions = {}): Annotator {
   let idle: NodeJS.Timeout | undefined
 
   function start(): Measurer {
-    const child = forkMeasurer(options.env)
+    const child = forkMeasurer(options)
     const started: Measurer = { process: child, starting: true, runs: new Map() }
     child.on('message', (message: FromMeasurer) => take(started, message))
     child.once('error', (error) => lose(started, error))
@@ -118,7 +121,7 @@ export function measureInChild(options: MeasureInChildOptions = {}): Annotator {
   }
 
   return {
-    ...MEASURED,
+    ...measuredAs((options.languages ?? ENGLISH).codes),
     async annotate(video, frames, given): Promise<AnnotationRun> {
       given.signal.throwIfAborted()
       const annotations = frames.length > 0 ? await measure(video, frames, given) : []
@@ -131,9 +134,9 @@ export function measureInChild(options: MeasureInChildOptions = {}): Annotator {
   }
 }
 
-function forkMeasurer(env: MeasureInChildOptions['env']): ChildProcess {
+function forkMeasurer({ env, languages }: MeasureInChildOptions): ChildProcess {
   const { PATH = '/usr/bin:/bin', NODE_COMPILE_CACHE } = process.env
-  return fork(ENTRY, [], {
+  return fork(ENTRY, languages ? [JSON.stringify(languages)] : [], {
     // Detached, so that Ctrl-C does not reach it before its caller.
     detached: true,
     serialization: 'advanced',

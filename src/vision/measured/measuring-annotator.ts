@@ -10,10 +10,10 @@ import {
 } from '../annotator.ts'
 import { plainText } from '../plain-text.ts'
 import { describeFrame } from './describe-frame.ts'
-import { MEASURED } from './identity.ts'
+import { measuredAs } from './identity.ts'
 import type { Measurement, MeasureReply } from './measure-worker.ts'
 import { oneAtATime } from './one-at-a-time.ts'
-import { openTextReader, type Word } from './read-text.ts'
+import { ENGLISH, openTextReader, type ReadingLanguages, type Word } from './read-text.ts'
 
 /** Longest measuring of one picture, faces included. */
 const MEASURE_TIMEOUT_MS = 120_000
@@ -21,6 +21,8 @@ const MEASURE_TIMEOUT_MS = 120_000
 export interface MeasuringAnnotatorOptions {
   /** Longest reading of one picture (default 60 s; it usually takes one). After it the frame's text stays unknown. */
   readTimeoutMs?: number
+  /** Default: English. */
+  languages?: ReadingLanguages
   /** For benchmarks. */
   onTimed?: (timing: FrameTiming) => void
 }
@@ -42,7 +44,8 @@ export interface FrameTiming {
  */
 export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions = {}): Promise<Annotator> {
   const meter = openMeter(MEASURE_TIMEOUT_MS)
-  const reader = openTextReader({ timeoutMs: options.readTimeoutMs ?? 60_000 })
+  const languages = options.languages ?? ENGLISH
+  const reader = openTextReader({ timeoutMs: options.readTimeoutMs ?? 60_000, languages })
 
   async function annotateFrame(
     frame: FrameToAnnotate,
@@ -64,11 +67,11 @@ export async function openMeasuringAnnotator(options: MeasuringAnnotatorOptions 
       readMs,
       read: measured.reading !== null,
     })
-    return describeFrame(frame, measured, words, techniques)
+    return describeFrame(frame, measured, { words, languages: languages.codes }, techniques)
   }
 
   return {
-    ...MEASURED,
+    ...measuredAs(languages.codes),
     async annotate(
       _video: VideoContext,
       frames: readonly FrameToAnnotate[],

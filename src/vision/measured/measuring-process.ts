@@ -23,7 +23,8 @@ export type FromMeasurer =
 process.once('disconnect', () => process.exit(0))
 const { AnnotatorUnavailable } = await import('../annotator.ts')
 const { openMeasuringAnnotator } = await import('./measuring-annotator.ts')
-const annotator = await openMeasuringAnnotator()
+const [languages] = process.argv.slice(2)
+const annotator = await openMeasuringAnnotator(languages ? { languages: JSON.parse(languages) } : {})
 const running = new Map<number, AbortController>()
 
 process.on('message', (message: ToMeasurer) => {

@@ -33,22 +33,28 @@ export interface TextReader extends AsyncDisposable {
 
 const MIN_CONFIDENCE = 60
 
+/** The languages that text is read in, as tesseract names them. */
+export interface ReadingLanguages {
+  codes: readonly string[]
+  /** Holds `<code>.traineddata` of each. Without it English alone is read, with the data of its npm package. */
+  dataDir?: string
+}
+
+export const ENGLISH: ReadingLanguages = { codes: ['eng'] }
+
 /**
- * One tesseract worker thread with the English data of its npm package, without any download. A reading that times out
- * ends the thread, and the next reading starts a new one.
+ * One tesseract worker thread, without any download. A reading that times out ends the thread, and the next reading
+ * starts a new one.
  */
-export function openTextReader({ timeoutMs }: { timeoutMs: number }): TextReader {
-  const dataDir = path.join(
-    path.dirname(createRequire(import.meta.url).resolve('@tesseract.js-data/eng/package.json')),
-    '4.0.0_best_int',
-  )
+export function openTextReader(options: { timeoutMs: number; languages: ReadingLanguages }): TextReader {
+  const { timeoutMs, languages } = options
   const run = oneAtATime()
   let current: Promise<Worker> | undefined
 
   async function start(): Promise<Worker> {
-    const worker = await createWorker('eng', 1, {
-      langPath: dataDir,
-      gzip: true,
+    const worker = await createWorker([...languages.codes], 1, {
+      langPath: languages.dataDir ?? englishData(),
+      gzip: languages.dataDir === undefined,
       cacheMethod: 'none',
       errorHandler: () => {},
     })
@@ -108,6 +114,11 @@ export function openTextReader({ timeoutMs }: { timeoutMs: number }): TextReader
   }
 }
 
+function englishData(): string {
+  const manifest = createRequire(import.meta.url).resolve('@tesseract.js-data/eng/package.json')
+  return path.join(path.dirname(manifest), '4.0.0_best_int')
+}
+
 type Blocks = NonNullable<Awaited<ReturnType<Worker['recognize']>>['data']['blocks']>
 
 function toWords(blocks: Blocks, width: number, height: number): Word[] {
@@ -136,3 +147,10 @@ function toWords(blocks: Blocks, width: number, height: number): Word[] {
   }
   return words
 }
+
+/** Japanese and Chinese are written without spaces, but the reader gives their characters one by one. */
+const UNSPACED = '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\u30fc\u3000-\u303f\uff01-\uff5e]'
+const GAP = new RegExp(`(?<=${UNSPACED}) (?=${UNSPACED})`, 'gu')
+
+/** The words of a line as they are written. */
+export const joinWords = (words: readonly string[]): string => words.join(' ').replace(GAP, '')

@@ -37,7 +37,7 @@ export function passes(frame: FrameDocument, filters: FrameFilters): boolean {
         ...cellsOf(frame.palette, frame.palette_shares).map(String),
       ]
     return name in derived
-      ? [derived[name as DerivedName]]
+      ? derived[name as DerivedName]
       : [frame[name as Exclude<FilterName, DerivedName | 'video' | 'color'>]]
   }
   const asStored = (name: FilterName, value: string) =>
