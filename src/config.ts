@@ -84,6 +84,7 @@ const Env = z.object({
     .transform((value) => [...new Set(value.split('+'))])
     .default(['eng']),
   OCR_DATA_DIR: z.string().min(1).optional(),
+  MCP_EVENT_ERRORS: z.enum(['sketch', 'draft'], 'must be sketch or draft').default('sketch'),
   YTDLP_PATH: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   MAX_UPLOAD_MB: z.coerce.number().int().min(1).max(100_000).default(500),
@@ -173,6 +174,8 @@ export interface Config {
   connectionsPerAddress: number | undefined
   /** What text in pictures is read in, and the folder with its data. */
   readingLanguages: { codes: string[]; dataDir?: string }
+  /** Which numbers the errors of the tool server's events have. */
+  eventErrors: 'sketch' | 'draft'
   ytdlpPath: string | undefined
   logLevel: string
   maxUploadBytes: number
@@ -252,6 +255,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
       codes: e.OCR_LANGUAGES,
       ...(e.OCR_DATA_DIR === undefined ? {} : { dataDir: resolve(e.OCR_DATA_DIR) }),
     },
+    eventErrors: e.MCP_EVENT_ERRORS,
     reads: e.READS,
     oauth: oauthOf(e),
     smtpUrl: e.SMTP_URL,

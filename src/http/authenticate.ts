@@ -3,9 +3,9 @@ import type { Db } from '../db/client.ts'
 import { apiKeys } from '../db/schema/accounts.ts'
 import { AppError } from '../errors.ts'
 import { openKeyChecks } from '../library/accounts/key-checks.ts'
-import { type Caller, findCallers, OPERATOR_SCOPES, prefixOf, recordUse, type Scope } from '../library/accounts/keys.ts'
+import { type Caller, findCallers, prefixOf, recordUse, type Scope } from '../library/accounts/keys.ts'
+import { refusalOf } from '../library/accounts/permissions.ts'
 import type { Logger } from '../logger.ts'
-import type { Plan } from '../vocabulary.ts'
 import { contextOf } from './edge.ts'
 import type { StreamGuard } from './event-stream.ts'
 import { budgetOf, type Payer, POINTS } from './rate-limit/budgets.ts'
@@ -17,14 +17,6 @@ export interface AuthenticationDeps {
   limits: RateLimits
   logger: Logger
   publicUrl: string
-}
-
-/** The plan that a scope needs. Operators' scopes depend on the role instead. */
-const PLAN_OF: Partial<Record<Scope, Plan>> = {
-  'saves:read': 'pro',
-  'saves:write': 'pro',
-  'boards:read': 'pro',
-  'boards:write': 'pro',
 }
 
 export interface Authentication {
@@ -71,32 +63,6 @@ export function callerOf(req: Request): Caller {
 /** All keys of an account share one budget: a new key gives no new points. */
 export function payerOf({ account }: Pick<Caller, 'account'>): Payer {
   return { budget: budgetOf(account.plan), subject: account.id }
-}
-
-/**
- * Why this caller may not use an endpoint with this scope: the plan is checked before the scope. Undefined when it may.
- * `everyPlan`: the plan is not checked.
- */
-export function refusalOf(
-  caller: Caller,
-  scope: Scope,
-  { everyPlan = false }: { everyPlan?: boolean | undefined } = {},
-): AppError | undefined {
-  const plan = PLAN_OF[scope]
-  if (!everyPlan && plan && caller.account.plan !== plan)
-    return new AppError(
-      'plan_required',
-      `This needs the ${plan} plan; the account is on ${caller.account.plan}. Ask an operator.`,
-      {
-        details: [{ path: 'plan', message: `must be ${plan}`, allowed: [plan] }],
-      },
-    )
-  const isOperators = (OPERATOR_SCOPES as readonly Scope[]).includes(scope)
-  if (!caller.key.scopes.includes(scope) || (isOperators && caller.account.role !== 'operator'))
-    return new AppError('forbidden', `This key lacks the scope ${scope}. Use one that has it.`, {
-      details: [{ path: 'scope', message: `needs ${scope}`, allowed: [scope] }],
-    })
-  return undefined
 }
 
 /** The guard of open streams, whose holders are the ids of keys: a stream stays open while its key may use `scope`. */

@@ -3,16 +3,19 @@ import { describeIssue, typeName } from '../errors.ts'
 import type { Fields } from './messages.ts'
 import type { Tool } from './tool.ts'
 
+/** What takes arguments. */
+type Taker = Pick<Tool, 'name' | 'input'>
+
 const MAX_ISSUES = 8
 const MAX_UNKNOWN = 20
 
 /** What is wrong with a call's arguments, for a model to correct: which one, what it was, what is allowed. */
-export function explainArguments(tool: Tool, given: Fields, error: z.ZodError): string {
+export function explainArguments(tool: Taker, given: Fields, error: z.ZodError): string {
   const lines = error.issues.slice(0, MAX_ISSUES).map((issue) => explainIssue(tool, given, issue))
   return `The arguments of ${tool.name} are not valid:\n${lines.join('\n')}`
 }
 
-function explainIssue(tool: Tool, given: Fields, issue: z.core.$ZodIssue): string {
+function explainIssue(tool: Taker, given: Fields, issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys') {
     const names = issue.keys.slice(0, MAX_UNKNOWN).map((name) => `"${name.slice(0, 60)}"`)
     return `unknown argument ${names.join(', ')}; ${tool.name} takes ${argumentNames(tool)}`
@@ -42,6 +45,6 @@ function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
   )
 }
 
-function argumentNames(tool: Tool): string {
+function argumentNames(tool: Taker): string {
   return Object.keys((tool.input as unknown as { shape?: object }).shape ?? {}).join(', ') || 'none'
 }

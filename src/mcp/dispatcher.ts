@@ -1,7 +1,7 @@
 import { toAppError } from '../http/problem.ts'
 import { batchFault, classify, createEras, type Era, type RequestHeaders, type ServerInfo } from './era.ts'
 import { type Message, parseBody, type RpcCall, type RpcId, readId, readMessage } from './messages.ts'
-import type { Extras } from './methods.ts'
+import type { Extras, Method } from './methods.ts'
 import {
   ACCEPTED,
   batchReply,
@@ -60,7 +60,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
     const method = era.methods.get(call.method)
     if (method) return JSON.stringify(method(call.params))
     const extra = methods.get(call.method)
-    if (extra) return JSON.stringify(era.wrap(await extra.answer(call.params ?? {}, context, era)))
+    if (isKnown(extra, era)) return JSON.stringify(era.wrap(await extra.answer(call.params ?? {}, context, era)))
     throw unknownMethod(call, era)
   }
 
@@ -134,6 +134,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatch {
       return refused(readId(value), error)
     }
   }
+}
+
+function isKnown(method: Method | undefined, era: Era): method is Method {
+  return method !== undefined && (!method.modernOnly || era.name === 'modern')
 }
 
 function unknownMethod({ method }: RpcCall, { unknownMethodStatus: status }: Era): RpcError {

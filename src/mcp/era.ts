@@ -51,7 +51,7 @@ export interface EraOptions {
   info: ServerInfo
   instructions: string
   /** What the server has besides tools. */
-  extras?: { capabilities: object; extensions: object } | undefined
+  extras?: { capabilities: object; extensions: object; modernCapabilities?: object } | undefined
 }
 
 export function createEras({ info, instructions, extras }: EraOptions): Eras {
@@ -61,7 +61,9 @@ export function createEras({ info, instructions, extras }: EraOptions): Eras {
     modern: modernEra({
       info,
       instructions,
-      capabilities: extras ? { ...capabilities, extensions: extras.extensions } : capabilities,
+      capabilities: extras
+        ? { ...capabilities, ...extras.modernCapabilities, extensions: extras.extensions }
+        : capabilities,
     }),
   }
 }

@@ -8,10 +8,14 @@ export interface Extras {
   capabilities: object
   /** Only of the modern era. */
   extensions: object
+  /** Capabilities of the modern era that older hosts must not see. */
+  modernCapabilities?: object
   methods(calls: Pick<ToolCalls, 'guarded'>): readonly [string, Method][]
 }
 
 export interface Method {
+  /** The older revisions do not know it. */
+  modernOnly?: boolean
   /** Rate-limit points of a call, whose parameters are not checked yet. */
   points(params: Fields): number
   /** @throws RpcError, AppError rate_limited or unavailable */

@@ -3,6 +3,7 @@ import type { Logger } from '../logger.ts'
 import { loadSkills } from '../views/skills.ts'
 import { completionMethod } from './completion.ts'
 import { createDispatcher, type Dispatch } from './dispatcher.ts'
+import { EVENTS_EXTENSION, type EventDeps, eventMethods } from './events.ts'
 import { framePictures, loadGallery } from './gallery.ts'
 import type { Extras } from './methods.ts'
 import { PROMPT_METHODS } from './prompts.ts'
@@ -55,20 +56,25 @@ export function createTools(wired: Omit<LibraryToolDeps, 'advisor'> & AccountToo
 }
 
 /** Resources, prompts, completion and skills. */
-function createExtras(deps: ResourceDeps): Extras {
+function createExtras(deps: ResourceDeps & EventDeps): Extras {
   return {
     capabilities: { resources: { listChanged: false }, prompts: { listChanged: false }, completions: {} },
-    extensions: { [SKILLS_EXTENSION]: {} },
+    extensions: { [SKILLS_EXTENSION]: {}, [EVENTS_EXTENSION]: {} },
+    // ChatGPT looks for this one.
+    modernCapabilities: { events: {} },
     methods: (calls) => [
       ...resourceMethods(deps, calls),
       ...PROMPT_METHODS,
       completionMethod(deps, calls),
       ...skillMethods(deps.skills),
+      ...eventMethods(deps, calls),
     ],
   }
 }
 
-export interface ToolServerOptions extends Omit<ResourceDeps, 'skills' | 'gallery'> {
+export interface ToolServerOptions
+  extends Omit<ResourceDeps, 'skills' | 'gallery' | 'reads'>,
+    Omit<EventDeps, 'advisor'> {
   version: string
   logger: Logger
   /** Equal calls share an answer while this version holds. Absent: no answer is kept. */
@@ -81,7 +87,13 @@ export function createToolServer({ version, logger, readModel, deadlineMs, ...de
   return createDispatcher({
     info: { name: 'frame-library', title: 'Frame Library', version, websiteUrl: publicUrl },
     instructions: INSTRUCTIONS,
-    extras: createExtras({ ...deps, skills: loadSkills(), gallery: loadGallery() }),
+    extras: createExtras({
+      ...deps,
+      reads: deps.config.reads,
+      advisor: openAdvisor(deps.search),
+      skills: loadSkills(),
+      gallery: loadGallery(),
+    }),
     tools,
     keysUrl: `${publicUrl}/keys`,
     logger,

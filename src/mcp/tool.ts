@@ -123,7 +123,7 @@ function metaOf({ inGallery, visibleTo }: Tool): object {
 }
 
 /** JSON Schema 2020-12 is the protocol's default, so the `$schema` line would only cost tokens. */
-function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+export function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
   const { $schema: _, ...described } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' })
   return splitTypes(described) as Record<string, unknown>
 }

@@ -139,8 +139,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     printLink: overrides.printLink,
   })
   const toolDeps = { db, films, search: searchOf('agents'), publicUrl, sourceKeyOf, readImage }
-  const tools = createTools(toolDeps)
-  const dispatch = createToolServer({ ...toolDeps, tools, reads: config.reads, version: VERSION, logger, readModel })
+  const { tools, dispatch } = openTools({ ...toolDeps, config, limits, wire: overrides.wire, readModel, logger })
   const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
   const apiDeps: ApiDeps = {
     db,
@@ -195,6 +194,11 @@ function openLibrary({ config, db, logger }: AppDeps, overrides: AppOverrides) {
     shelf: async () => (await kept.getOrLoad('films', () => loadShelf(db))).value,
   }
   return { search, signer, films, takeTurn: openTurns(), readModel, kept }
+}
+
+function openTools(deps: Omit<Parameters<typeof createToolServer>[0], 'tools' | 'version'>) {
+  const tools = createTools(deps)
+  return { tools, dispatch: createToolServer({ ...deps, tools, version: VERSION }) }
 }
 
 /** The tool server's signed-in door, and the server that issues its tokens where sign-in by apps is on. */

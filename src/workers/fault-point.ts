@@ -16,7 +16,8 @@ export const STEPS = [
 type CopyStep = 'backup-tables' | 'backup-images' | 'restore-images' | 'restore-tables'
 type BatchStep = 'batch-written' | 'batch-uploaded' | 'batch-created' | 'batch-answer-kept'
 type WebhookStep = 'webhook-written' | 'webhook-sent' | 'webhook-recorded'
-type Step = (typeof STEPS)[number] | CopyStep | WebhookStep | BatchStep
+type SubscriptionStep = 'subscription-written' | 'subscription-sent' | 'subscription-recorded'
+type Step = (typeof STEPS)[number] | CopyStep | WebhookStep | SubscriptionStep | BatchStep
 
 export type FaultPoint = (step: Step) => void
 

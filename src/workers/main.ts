@@ -33,6 +33,7 @@ import { type PeriodicTask, repeatEvery, restAfter } from './periodic.ts'
 import { type OpenProjection, openProjection } from './projection.ts'
 import type { BatchDeps } from './run-batches.ts'
 import { sweepScratch } from './scratch.ts'
+import { openSubscriptions, type Subscriptions } from './subscriptions.ts'
 import { openWebhooks, type Webhooks } from './webhooks.ts'
 
 export interface WorkerOptions {
@@ -119,27 +120,16 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
 
   const projection = roles.includes('events') ? await openProjection({ config, db, logger, faultPoint }) : undefined
   const context = { db, url: databaseUrl, logger, pollMs: options.pollMs }
-  const webhooks = projection ? openWebhooks({ db, config, logger, faultPoint, pollMs: options.pollMs }) : undefined
+  const sending = { db, config, logger, faultPoint, pollMs: options.pollMs }
+  const senders = projection && { webhooks: openWebhooks(sending), subscriptions: openSubscriptions(sending) }
   const dispatch = dispatchConsumer({ db, queues, activeAnnotator, faultPoint })
   const consumers = [
     ...(projection ? [dispatch, ...projection.consumers] : []),
-    ...(webhooks ? [webhooks.consumer] : []),
+    ...Object.values(senders ?? {}).map(({ consumer }) => consumer),
   ].map((consumer) => startConsumer(context, consumer))
   const { reconcileMs = MINUTE / 2 } = options
-  const periodic =
-    projection && webhooks
-      ? startPeriodicTasks({
-          db,
-          store,
-          queues,
-          logger,
-          projection,
-          webhooks,
-          activeAnnotator,
-          reconcileMs,
-          faultPoint,
-        })
-      : []
+  const tasks = { db, store, queues, logger, activeAnnotator, reconcileMs, faultPoint }
+  const periodic = projection && senders ? startPeriodicTasks({ ...tasks, projection, ...senders }) : []
   const batches = startBatches(options, { db, store, answers: journal.answers, style, activeAnnotator, faultPoint })
 
   return {
@@ -151,7 +141,10 @@ export async function openWorker(options: WorkerOptions): Promise<OpenWorker> {
     },
     async stop(deadlineMs = 20_000) {
       const ends = [...periodic, ...batches].map((task) => task.stop())
-      await Promise.all([...workers.map((worker) => worker.stop(deadlineMs)), webhooks?.stop(deadlineMs)])
+      await Promise.all([
+        ...workers.map((worker) => worker.stop(deadlineMs)),
+        ...Object.values(senders ?? {}).map((sender) => sender.stop(deadlineMs)),
+      ])
       await settledWithin(deadlineMs, Promise.all(ends))
       await Promise.all(consumers.map((consumer) => consumer[Symbol.asyncDispose]()))
       await projection?.[Symbol.asyncDispose]()
@@ -218,6 +211,7 @@ function startPeriodicTasks({
   logger,
   projection,
   webhooks,
+  subscriptions,
   activeAnnotator,
   reconcileMs,
   faultPoint,
@@ -228,6 +222,7 @@ function startPeriodicTasks({
   logger: Logger
   projection: OpenProjection
   webhooks: Webhooks
+  subscriptions: Subscriptions
   activeAnnotator: () => Promise<AnnotatorTarget>
   reconcileMs: number
   faultPoint: FaultPoint
@@ -251,7 +246,10 @@ function startPeriodicTasks({
       await deleteExpired(db)
       await sweepUploads(db, store)
     }),
-    repeatEvery(60 * MINUTE, 'delete old deliveries', logger, () => webhooks.prune()),
+    repeatEvery(60 * MINUTE, 'delete old deliveries', logger, async () => {
+      await webhooks.prune()
+      await subscriptions.prune()
+    }),
     repeatEvery(MINUTE, 'notify owners of failing webhooks', logger, () => webhooks.tellOwners()),
     repeatEvery(60 * MINUTE, 'reconcile search', logger, () => projection.reconcile()),
     repeatEvery(24 * 60 * MINUTE, 'collect garbage', logger, async () => {

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { ensureAccount, setPlan } from '../../src/library/accounts/accounts.ts'
+import type { WorkerOptions } from '../../src/workers/main.ts'
 import { openService, type Service } from '../support/service.ts'
 import { sessionOf } from '../support/session.ts'
 
@@ -24,7 +25,10 @@ export interface Person {
   decide(address: string, answer?: { scopes?: readonly string[]; decision?: string }): Promise<URL>
 }
 
-export async function openSignInService(env: Record<string, string> = {}): Promise<SignInService> {
+export async function openSignInService(
+  env: Record<string, string> = {},
+  { worker }: { worker?: Partial<WorkerOptions> } = {},
+): Promise<SignInService> {
   const web: SignInService['web'] = new Map()
   const names: SignInService['names'] = new Map()
   const documents = createServer((req, res) => {
@@ -36,7 +40,7 @@ export async function openSignInService(env: Record<string, string> = {}): Promi
   const { port } = documents.address() as AddressInfo
   const service = await openService({
     pages: true,
-    worker: false,
+    ...(worker ? { workerOptions: worker } : { worker: false }),
     env,
     overrides: {
       wire: {

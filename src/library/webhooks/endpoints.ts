@@ -214,7 +214,7 @@ function toTypes(types: readonly EventType[] | null): string[] | null {
 }
 
 /** The address as it is stored. @throws AppError invalid_request that says what is allowed */
-function checkReceiver(address: string, allowPrivate: boolean): string {
+export function checkReceiver(address: string, allowPrivate: boolean): string {
   if (address.length > MAX_URL) throw invalid('url', `url: at most ${MAX_URL} characters are allowed.`)
   try {
     const url = allowPrivate ? checkAnyUrl(address) : checkUrl(address)

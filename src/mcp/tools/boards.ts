@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { inTransactionOf } from '../../db/client.ts'
 import { invalid, notFound } from '../../errors.ts'
-import { refusalOf } from '../../http/authenticate.ts'
 import { POINTS, pointsForFrames, pointsForItems } from '../../http/rate-limit/budgets.ts'
+import { refusalOf } from '../../library/accounts/permissions.ts'
 import { shareBoard, unshareBoard } from '../../library/collections/board-settings.ts'
 import {
   type Board,

@@ -1,0 +1,174 @@
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import type { StoredEvent } from '../../events/catalogue.ts'
+import { isLater } from '../../events/catalogue.ts'
+import { checkpointOf } from '../../events/consume.ts'
+import { readEventsById } from '../../events/read.ts'
+import { openCipher, type SecretsKeys } from '../../webhooks/secrets.ts'
+import { type AuthenticationRow, type Caller, toCaller } from '../accounts/keys.ts'
+import { refusalOf } from '../accounts/permissions.ts'
+import type { Fault } from './challenge.ts'
+import { type Asked, KINDS, type KindName } from './kinds.ts'
+
+/** Another process may take a subscription after this time. */
+const LEASE_SEC = 60
+const AT_ONCE = 32
+const PAGE = 20
+
+/** The waits after each failed attempt, ms: five attempts within eleven minutes. */
+const WAITS = [5_000, 30_000, 120_000, 480_000] as const
+
+const at = (time: Date) => sql`${time.toISOString()}::timestamptz`
+
+/** Leases subscriptions with due deliveries that no process holds, those that wait longest first. */
+export async function claimSubscriptions(db: Db, now: Date): Promise<string[]> {
+  const { rows } = await db.execute<{ id: string }>(sql`
+    update subscriptions set lease_until = now() + make_interval(secs => ${LEASE_SEC})
+     where id in (
+       select s.id from subscriptions s
+        where (s.lease_until is null or s.lease_until < now()) and s.refresh_before > ${at(now)}
+          and exists (select from subscription_deliveries d where d.subscription_id = s.id and d.next_at <= ${at(now)})
+        order by s.lease_until nulls first limit ${AT_ONCE} for update skip locked)
+    returning id`)
+  return rows.map(({ id }) => id)
+}
+
+export async function releaseSubscription(db: Db, id: string): Promise<void> {
+  await db.execute(sql`update subscriptions set lease_until = null where id = ${id}`)
+}
+
+export interface DueDelivery {
+  id: number
+  event: StoredEvent
+  /** Of the first attempt; null before it. */
+  body: string | null
+  tries: number
+}
+
+export interface DuePage {
+  asked: Asked
+  url: string
+  secrets: string[]
+  /** False where its account, its key or grant, its plan or its scope is gone. */
+  allowed: boolean
+  deliveries: DueDelivery[]
+  /** The read model does not have these videos yet. */
+  early: DueDelivery[]
+}
+
+type Row = Omit<AuthenticationRow, 'hash' | 'is_disabled'> & {
+  name: KindName
+  arguments: Asked['arguments']
+  url: string
+  secret: string
+  old_secret: string | null
+  is_valid: boolean
+} & Record<string, unknown>
+
+/** Undefined where the subscription has ended. @throws UndecryptableSecret */
+export async function loadDue(
+  db: Db,
+  id: string,
+  { now, secretsKeys }: { now: Date; secretsKeys: SecretsKeys },
+): Promise<DuePage | undefined> {
+  const { rows } = await db.execute<Row>(sql`
+    select s.name, s.arguments, s.url, s.secret, s.account_id, a.role, a.plan, null as last_used_at,
+           case when s.old_secret_until > ${at(now)} then s.old_secret end as old_secret,
+           coalesce(g.id, k.id) as id, coalesce(g.scopes, k.scopes) as scopes,
+           a.disabled_at is null and (g.id is not null or k.id is not null
+             and (k.revoked_at is null or k.revoked_at > now())
+             and (k.expires_at is null or k.expires_at > now())) as is_valid
+      from subscriptions s join accounts a on a.id = s.account_id
+      left join grants g on g.id = s.grant_id left join api_keys k on k.id = s.key_id
+     where s.id = ${id} and s.refresh_before > ${at(now)}`)
+  const [row] = rows
+  if (!row) return undefined
+  const cipher = openCipher(secretsKeys)
+  const due = await dueDeliveries(db, id, now)
+  const reached = await checkpointOf(db, 'search')
+  const isEarly = ({ event }: DueDelivery) => row.name === 'search.matched' && isLater(event.cursor, reached)
+  return {
+    asked: { name: row.name, arguments: row.arguments, accountId: row.account_id },
+    url: row.url,
+    secrets: [row.secret, row.old_secret].flatMap((one) => (one === null ? [] : [cipher.decrypt(one, id)])),
+    allowed: row.is_valid && mayHear(toCaller(row), row.name),
+    deliveries: due.filter((one) => !isEarly(one)),
+    early: due.filter(isEarly),
+  }
+}
+
+export function mayHear(caller: Caller, name: KindName): boolean {
+  const { scope } = KINDS[name]
+  return scope === null || refusalOf(caller, scope) === undefined
+}
+
+async function dueDeliveries(db: Db, id: string, now: Date): Promise<DueDelivery[]> {
+  const { rows } = await db.execute<{ id: string; event_id: string; body: string | null; tries: number }>(sql`
+    select id, event_id, body, tries from subscription_deliveries
+     where subscription_id = ${id} and next_at <= ${at(now)} order by id limit ${PAGE}`)
+  const events = await readEventsById(
+    db,
+    rows.map(({ event_id }) => event_id),
+  )
+  const byId = new Map(events.map((event) => [event.id, event]))
+  return rows.flatMap(({ id: delivery, event_id, ...rest }) => {
+    const event = byId.get(event_id)
+    return event ? [{ ...rest, id: Number(delivery), event }] : []
+  })
+}
+
+/** Deliveries that need nothing more: what was asked does not concern their events. */
+export async function dropDeliveries(db: Db, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return
+  await db.execute(sql`delete from subscription_deliveries where id = any(${sql.param([...ids])}::bigint[])`)
+}
+
+export async function postpone(db: Db, ids: readonly number[], until: Date): Promise<void> {
+  if (ids.length === 0) return
+  await db.execute(sql`
+    update subscription_deliveries set next_at = ${at(until)} where id = any(${sql.param([...ids])}::bigint[])`)
+}
+
+/** Before the first attempt, so that every attempt sends the same bytes: those that were kept first. */
+export async function keepBody(db: Db, id: number, body: string): Promise<string> {
+  const { rows } = await db.execute<{ body: string }>(
+    sql`update subscription_deliveries set body = coalesce(body, ${body}) where id = ${id} returning body`,
+  )
+  return rows[0]?.body ?? body
+}
+
+/** Records an attempt. `final`: no other would help. An attempt that another process recorded too counts once. */
+export async function recordAttempt(
+  db: Db,
+  {
+    subscriptionId,
+    delivery,
+    fault,
+    final,
+    now,
+  }: {
+    subscriptionId: string
+    delivery: Pick<DueDelivery, 'id' | 'tries'>
+    /** Undefined: delivered. */
+    fault: Fault | undefined
+    final: boolean
+    now: Date
+  },
+): Promise<void> {
+  const wait = fault === undefined || final ? undefined : WAITS[delivery.tries]
+  await db.transaction(async (tx) => {
+    if (wait === undefined) await tx.execute(sql`delete from subscription_deliveries where id = ${delivery.id}`)
+    else
+      await tx.execute(sql`
+        update subscription_deliveries set tries = tries + 1, next_at = ${at(new Date(now.getTime() + wait))}
+         where id = ${delivery.id} and tries = ${delivery.tries}`)
+    if (fault === undefined)
+      await tx.execute(sql`
+        update subscriptions set last_delivery_at = ${at(now)}, last_error = null, failed_since = null
+         where id = ${subscriptionId}`)
+    else
+      await tx.execute(sql`
+        update subscriptions set last_error = ${fault}, failed_since = coalesce(failed_since, ${at(now)})
+         where id = ${subscriptionId}`)
+  })
+}

@@ -1,0 +1,181 @@
+import { and, eq, gt, sql } from 'drizzle-orm'
+import type { Db, DbOrTx, Tx } from '../../db/client.ts'
+import { grants } from '../../db/schema/oauth.ts'
+import { subscriptions } from '../../db/schema/subscriptions.ts'
+import { AppError } from '../../errors.ts'
+import { type Cursor, formatCursor, isLater } from '../../events/catalogue.ts'
+import { checkpointOf } from '../../events/consume.ts'
+import { findBreak, findEnd, readEvents } from '../../events/read.ts'
+import { canonicalKey } from '../../parameters.ts'
+import { openCipher, type SecretsKeys } from '../../webhooks/secrets.ts'
+import type { Caller } from '../accounts/keys.ts'
+import { sha256 } from '../ids.ts'
+import { holdFanOut, insertDeliveries, SUBSCRIPTIONS } from './fan-out.ts'
+import { type Asked, concerns, KINDS, positionOf } from './kinds.ts'
+
+/** Live subscriptions of one account. */
+export const MAX_SUBSCRIPTIONS = 20
+const DAY_MS = 24 * 60 * 60_000
+const SHORTEST_MS = 60_000
+/** For so long both secrets sign after a renewal with another one. */
+const OVERLAP_MS = 5 * 60_000
+/** Events that are read for a subscription that begins in the past. */
+const PAGE = 500
+const MAX_PAGES = 10
+
+export type SubscriptionRow = typeof subscriptions.$inferSelect
+
+interface Wanted {
+  caller: Caller
+  asked: Asked & { accountId: string }
+  url: string
+  secret: string
+  /** Undefined: a day, which is also the longest. */
+  ttlMs?: number | undefined
+  /** Undefined: from now on. */
+  after?: string | undefined
+  /** Older events are skipped. */
+  maxAgeMs?: number | undefined
+  now: Date
+  secretsKeys: SecretsKeys
+}
+
+export interface Subscribed {
+  row: SubscriptionRow
+  /** The position up to which nothing more is delivered by itself. */
+  cursor: string
+  /** Some events of the past were skipped. */
+  truncated: boolean
+}
+
+/** Stable over restarts. Asking again with the same account, address, name and arguments renews. */
+export function subscriptionIdOf({ name, arguments: given, accountId }: Wanted['asked'], url: string): string {
+  return sha256([accountId, url, name, canonicalKey(given)].join('\n')).slice(0, 32)
+}
+
+/** Whether an address of this account has answered a challenge, and still receives. */
+export async function isVerified(db: DbOrTx, accountId: string, url: string, now: Date): Promise<boolean> {
+  const live = and(
+    eq(subscriptions.accountId, accountId),
+    eq(subscriptions.url, url),
+    gt(subscriptions.refreshBefore, now),
+  )
+  return (await db.$count(subscriptions, live)) > 0
+}
+
+/** @throws AppError conflict at MAX_SUBSCRIPTIONS */
+export async function subscribe(db: Db, wanted: Wanted): Promise<Subscribed> {
+  const { asked, url, now } = wanted
+  const id = subscriptionIdOf(asked, url)
+  return db.transaction(async (tx) => {
+    // One at a time for an account, so that counting is safe.
+    await tx.execute(sql`select 1 from accounts where id = ${asked.accountId} for no key update`)
+    await holdFanOut(tx)
+    await tx.execute(sql`delete from subscriptions where id = ${id} and refresh_before <= ${now.toISOString()}`)
+    const live = and(eq(subscriptions.accountId, asked.accountId), gt(subscriptions.refreshBefore, now))
+    const held = await tx.select({ id: subscriptions.id }).from(subscriptions).where(live)
+    if (held.length >= MAX_SUBSCRIPTIONS && !held.some((one) => one.id === id))
+      throw new AppError('conflict', `An account has at most ${MAX_SUBSCRIPTIONS} subscriptions. End one first.`)
+    const reached = await checkpointOf(tx, SUBSCRIPTIONS)
+    const end = await findEnd(tx)
+    const row = await upsert(tx, { id, ...wanted, start: isLater(reached, end) ? reached : end })
+    const truncated = wanted.after
+      ? await replay(tx, row, { ...wanted, from: positionOf(wanted.after), upTo: reached })
+      : false
+    return { row, cursor: formatCursor({ xid: row.xid, seq: row.seq }), truncated }
+  })
+}
+
+async function upsert(
+  tx: Tx,
+  {
+    id,
+    caller,
+    asked,
+    url,
+    secret,
+    ttlMs = DAY_MS,
+    after,
+    start,
+    now,
+    secretsKeys,
+  }: Wanted & { id: string; start: Cursor },
+): Promise<SubscriptionRow> {
+  const { name, arguments: given, accountId } = asked
+  const ofGrant = (await tx.$count(grants, eq(grants.id, caller.key.id))) > 0
+  const refreshBefore = new Date(now.getTime() + Math.min(DAY_MS, Math.max(SHORTEST_MS, ttlMs)))
+  const by = ofGrant ? { grantId: caller.key.id, keyId: null } : { grantId: null, keyId: caller.key.id }
+  const stored = openCipher(secretsKeys).encrypt(secret, id)
+  // With a past to replay, the consumer goes on from its own position.
+  const { xid, seq } = after ? await checkpointOf(tx, SUBSCRIPTIONS) : start
+  const overlap = new Date(now.getTime() + OVERLAP_MS)
+  const [row] = await tx
+    .insert(subscriptions)
+    .values({ id, accountId, ...by, name, arguments: { ...given }, url, secret: stored, xid, seq, refreshBefore })
+    .onConflictDoUpdate({
+      target: subscriptions.id,
+      set: {
+        ...by,
+        secret: stored,
+        oldSecret: sql`${subscriptions.secret}`,
+        oldSecretUntil: overlap,
+        refreshBefore,
+      },
+    })
+    .returning()
+  return row!
+}
+
+/** Writes the deliveries of the past. True when some were skipped. */
+async function replay(
+  tx: Tx,
+  { id }: SubscriptionRow,
+  { asked, from: begin, upTo, maxAgeMs, now }: Wanted & { from: Cursor; upTo: Cursor },
+): Promise<boolean> {
+  const common = await findBreak(tx, begin)
+  let truncated = common !== undefined
+  let from = common ?? begin
+  const oldest = maxAgeMs === undefined ? 0 : now.getTime() - maxAgeMs
+  for (let page = 0; isLater(upTo, from); page++) {
+    if (page === MAX_PAGES) return true
+    const { events, next } = await readEvents(tx, { after: from, upTo, types: KINDS[asked.name].types, limit: PAGE })
+    const wanted = events.filter((event) => concerns(asked, event))
+    const recent = wanted.filter(({ time }) => time.getTime() >= oldest)
+    truncated ||= recent.length < wanted.length
+    const { accountId } = asked
+    await insertDeliveries(
+      tx,
+      recent.map((event) => ({ subscriptionId: id, event, accountId })),
+      now,
+    )
+    if (events.length < PAGE) return truncated
+    from = next
+  }
+  return truncated
+}
+
+/** False where there is none. */
+export async function unsubscribe(db: Db, asked: Wanted['asked'], url: string): Promise<boolean> {
+  const { rowCount } = await db.execute(sql`delete from subscriptions where id = ${subscriptionIdOf(asked, url)}`)
+  return rowCount === 1
+}
+
+/** The live ones of an account, the newest first. */
+export async function listSubscriptions(db: DbOrTx, accountId: string, now: Date): Promise<SubscriptionRow[]> {
+  const live = and(eq(subscriptions.accountId, accountId), gt(subscriptions.refreshBefore, now))
+  return db.select().from(subscriptions).where(live).orderBy(sql`created_at desc, id`)
+}
+
+/** Ends one of an account's subscriptions. False where there is none. */
+export async function endSubscription(db: Db, { id, accountId }: { id: string; accountId: string }): Promise<boolean> {
+  const { rowCount } = await db.execute(sql`delete from subscriptions where id = ${id} and account_id = ${accountId}`)
+  return rowCount === 1
+}
+
+/** Deletes what has ended, and deliveries that nobody took within an hour. */
+export async function pruneSubscriptions(db: Db, now: Date): Promise<void> {
+  const at = now.toISOString()
+  await db.execute(sql`delete from subscriptions where refresh_before < ${at}::timestamptz`)
+  await db.execute(sql`
+    delete from subscription_deliveries where next_at < ${at}::timestamptz - interval '1 hour'`)
+}

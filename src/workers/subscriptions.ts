@@ -1,0 +1,168 @@
+import type { Config } from '../config.ts'
+import type { Db } from '../db/client.ts'
+import type { Consumer } from '../events/consume.ts'
+import { createPoller } from '../events/poller.ts'
+import { faultOf, headersOf } from '../library/subscriptions/challenge.ts'
+import {
+  claimSubscriptions,
+  type DueDelivery,
+  type DuePage,
+  dropDeliveries,
+  keepBody,
+  loadDue,
+  postpone,
+  recordAttempt,
+  releaseSubscription,
+} from '../library/subscriptions/due.ts'
+import { SUBSCRIPTIONS, writeSubscriptionDeliveries } from '../library/subscriptions/fan-out.ts'
+import { type MatchVideo, toOccurrence, WATCHED } from '../library/subscriptions/kinds.ts'
+import { pruneSubscriptions } from '../library/subscriptions/subscribe.ts'
+import type { Logger } from '../logger.ts'
+import type { Wire } from '../outbound/checked-connection.ts'
+import { openPostgresSearch } from '../search/postgres/search.ts'
+import { matchVideo } from '../search/video-matches.ts'
+import type { Receiver } from '../webhooks/receiver.ts'
+import type { FaultPoint } from './fault-point.ts'
+
+export interface SubscriptionOptions {
+  db: Db
+  config: Pick<Config, 'publicUrl' | 'webhookAllowPrivate' | 'secretsKeys'>
+  logger: Logger
+  faultPoint: FaultPoint
+  pollMs?: number | undefined
+  /** Tests: the clock that decides what is due, and the network. */
+  clock?: (() => Date) | undefined
+  wire?: Wire | undefined
+  timeoutMs?: number | undefined
+}
+
+export interface Subscriptions {
+  /** The consumer of the log that writes deliveries. */
+  consumer: Consumer
+  prune(): Promise<void>
+  /** Sends everything that is due now; for tests. */
+  drain(): Promise<void>
+  /** Lets attempts in flight end. What is not recorded is sent again later. */
+  stop(deadlineMs: number): Promise<void>
+}
+
+const TIMEOUT_MS = 10_000
+const IN_FLIGHT = 4
+/** Subscriptions served at once by a process. */
+const MOST_SENDING = 64
+const EARLY_WAIT_MS = 2_000
+
+/**
+ * Tells apps of what they asked for. Any number of processes may run it: each leases a subscription while it sends, so
+ * that a receiver that hangs delays no other. Delivery is at least once, with the same id and bytes.
+ */
+export function openSubscriptions(options: SubscriptionOptions): Subscriptions {
+  const { db, logger, faultPoint, pollMs = 1_000, clock = () => new Date() } = options
+  const stopping = new AbortController()
+  const poller = createPoller(stopping.signal)
+  const sending = new Set<Promise<void>>()
+  const serve = openServer({ ...options, clock, stop: stopping.signal })
+
+  async function step(): Promise<number> {
+    const claimed = stopping.signal.aborted ? [] : await claimSubscriptions(db, clock())
+    for (const id of claimed) {
+      const one = serve(id).catch((error: unknown) =>
+        // Its lease ends by itself.
+        logger.warn({ err: error, subscription: id }, 'subscription not served'),
+      )
+      sending.add(one)
+      void one.finally(() => {
+        sending.delete(one)
+        poller.wake()
+      })
+    }
+    return claimed.length
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      poller.reset()
+      if (sending.size < MOST_SENDING)
+        await step().catch((error: unknown) => logger.debug({ err: error }, 'subscriptions wait for the database'))
+      await poller.wait(pollMs)
+    }
+  }
+
+  const running = run()
+  return {
+    consumer: {
+      name: SUBSCRIPTIONS,
+      types: WATCHED,
+      async handle(events) {
+        return async (tx) => {
+          if ((await writeSubscriptionDeliveries(tx, events, clock())) === 0) return
+          faultPoint('subscription-written')
+          // After the commit: the rows are not visible before.
+          setTimeout(poller.wake, 1)
+        }
+      },
+    },
+    prune: () => pruneSubscriptions(db, clock()),
+    async drain() {
+      while ((await step()) > 0 || sending.size > 0) await Promise.all(sending)
+    },
+    async stop() {
+      stopping.abort()
+      await running
+      await Promise.all(sending)
+    },
+  }
+}
+
+/** Sends one page of a leased subscription, and gives the lease back. */
+function openServer(options: SubscriptionOptions & { clock: () => Date; stop: AbortSignal }) {
+  const { db, config, faultPoint, clock, stop } = options
+  const search = openPostgresSearch(db.$client)
+  const match: MatchVideo = (asked, videoId) => matchVideo(search, asked, videoId)
+
+  async function send(id: string, page: DuePage, delivery: DueDelivery, receiver: Receiver): Promise<void> {
+    const { asked, url, secrets } = page
+    let { body } = delivery
+    if (body === null) {
+      const occurrence = await toOccurrence(asked, delivery.event, { match, publicUrl: config.publicUrl })
+      if (!occurrence) return dropDeliveries(db, [delivery.id])
+      body = await keepBody(db, delivery.id, JSON.stringify(occurrence))
+    }
+    const { eventId } = JSON.parse(body) as { eventId: string }
+    const headers = headersOf({ id: eventId, body, secrets, subscriptionId: id, at: clock() })
+    const { error, status } = await receiver.post(url, headers, body)
+    faultPoint('subscription-sent')
+    const fault = error === null ? undefined : faultOf(error, status)
+    const final = status === 410 || status === 413
+    await recordAttempt(db, { subscriptionId: id, delivery, fault, final, now: clock() })
+    faultPoint('subscription-recorded')
+  }
+
+  return async (id: string): Promise<void> => {
+    const page = await loadDue(db, id, { now: clock(), secretsKeys: config.secretsKeys })
+    if (page && !page.allowed) await dropDeliveries(db, idsOf([...page.deliveries, ...page.early]))
+    else if (page) {
+      await postpone(db, idsOf(page.early), new Date(clock().getTime() + EARLY_WAIT_MS))
+      const { openReceiver } = await import('../webhooks/receiver.ts')
+      const { wire = {}, timeoutMs = TIMEOUT_MS } = options
+      const receiver = openReceiver({
+        ...wire,
+        timeoutMs,
+        allowPrivate: config.webhookAllowPrivate,
+        inFlight: IN_FLIGHT,
+      })
+      try {
+        const left = [...page.deliveries]
+        const lane = async () => {
+          for (let next = left.shift(); next && !stop.aborted; next = left.shift()) await send(id, page, next, receiver)
+        }
+        await Promise.all(Array.from({ length: IN_FLIGHT }, lane))
+      } finally {
+        await receiver.close()
+      }
+    }
+    await releaseSubscription(db, id)
+  }
+}
+
+const idsOf = (deliveries: readonly DueDelivery[]) => deliveries.map(({ id }) => id)
