@@ -128,11 +128,18 @@ export function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<
   return splitTypes(described) as Record<string, unknown>
 }
 
-/** `type: ["string", "null"]` as `anyOf`: some clients map schemas onto a dialect with one type per schema. */
+/**
+ * `type: ["string", "null"]` as `anyOf`: some clients map schemas onto a dialect with one type per schema. Names of
+ * members are texts anyway: `propertyNames` would only cost tokens.
+ */
 function splitTypes(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(splitTypes)
   if (typeof schema !== 'object' || schema === null) return schema
-  const { type, ...rest } = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, splitTypes(value)]))
+  const {
+    type,
+    propertyNames: _,
+    ...rest
+  } = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, splitTypes(value)]))
   if (!Array.isArray(type)) return type === undefined ? rest : { type, ...rest }
   return { ...rest, anyOf: type.map((one) => ({ type: one })) }
 }

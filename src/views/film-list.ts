@@ -10,7 +10,7 @@ import { plainName } from './parameter-values.ts'
 
 /** Films by their measures: filtered, sorted and paged. */
 
-const BOUND = /^[a-z0-9_]{1,30}:-?\d{1,9}(\.\d{1,6})?$/
+const BOUND = /^\w+:-?\d+(\.\d+)?$/
 
 /** `shot_median_sec:1.5` */
 export const boundSchema = z

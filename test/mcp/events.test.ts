@@ -353,3 +353,32 @@ describe('a subscription', () => {
     await client.close()
   })
 })
+
+test('only public https addresses are asked, with the error numbers of the setting', async () => {
+  const { names, ...careful } = await openSignInService({ MCP_EVENT_ERRORS: 'draft' })
+  try {
+    const somebody = await careful.person('careful@example.com')
+    const { tokens } = await letIn({ ...careful, names }, somebody)
+    names.set('inside.example.com', '10.0.0.7')
+    const code = async (url: string) => {
+      const delivery = { mode: 'webhook', url, secret: SECRET }
+      const { json } = await ask(
+        'events/subscribe',
+        { name: 'video.ready', delivery },
+        tokens.access_token,
+        careful.mcp,
+      )
+      return [json.error.code, json.error.data.reason]
+    }
+    expect(await code('http://hooks.example.com/in')).toEqual([-32027, 'refused_address'])
+    expect(await code('https://127.0.0.1/in')).toEqual([-32027, 'refused_address'])
+    expect(await code('https://user:pass@hooks.example.com/in')).toEqual([-32027, 'refused_address'])
+    // The name is looked up once, and its address is checked as the connection is made.
+    expect(await code('https://inside.example.com/in')).toEqual([-32027, 'connection_refused'])
+    const end = { name: 'video.ready', delivery: { url: 'https://hooks.example.com/in' } }
+    const none = await ask('events/unsubscribe', end, tokens.access_token, careful.mcp)
+    expect(none.json.error).toMatchObject({ code: -32023, data: { kind: 'subscription' } })
+  } finally {
+    await careful[Symbol.asyncDispose]()
+  }
+})

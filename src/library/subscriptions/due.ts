@@ -157,18 +157,19 @@ export async function recordAttempt(
 ): Promise<void> {
   const wait = fault === undefined || final ? undefined : WAITS[delivery.tries]
   await db.transaction(async (tx) => {
-    if (wait === undefined) await tx.execute(sql`delete from subscription_deliveries where id = ${delivery.id}`)
-    else
-      await tx.execute(sql`
-        update subscription_deliveries set tries = tries + 1, next_at = ${at(new Date(now.getTime() + wait))}
-         where id = ${delivery.id} and tries = ${delivery.tries}`)
-    if (fault === undefined)
-      await tx.execute(sql`
-        update subscriptions set last_delivery_at = ${at(now)}, last_error = null, failed_since = null
-         where id = ${subscriptionId}`)
-    else
-      await tx.execute(sql`
-        update subscriptions set last_error = ${fault}, failed_since = coalesce(failed_since, ${at(now)})
-         where id = ${subscriptionId}`)
+    // The subscription first: its end deletes it, and its deliveries after it.
+    await tx.execute(
+      fault === undefined
+        ? sql`update subscriptions set last_delivery_at = ${at(now)}, last_error = null, failed_since = null
+               where id = ${subscriptionId}`
+        : sql`update subscriptions set last_error = ${fault}, failed_since = coalesce(failed_since, ${at(now)})
+               where id = ${subscriptionId}`,
+    )
+    await tx.execute(
+      wait === undefined
+        ? sql`delete from subscription_deliveries where id = ${delivery.id}`
+        : sql`update subscription_deliveries set tries = tries + 1, next_at = ${at(new Date(now.getTime() + wait))}
+               where id = ${delivery.id} and tries = ${delivery.tries}`,
+    )
   })
 }

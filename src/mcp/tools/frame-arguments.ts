@@ -24,7 +24,7 @@ export const filterArguments = {
   surface: oneOrMany(parameters.surface.schema, { attribute: 'surface' }).optional(),
   shot: oneOrMany(parameters.shot.schema, { attribute: 'shot' }).optional(),
   technique: briefly(oneOrMany(parameters.technique.schema).optional()).describe('Slugs from list_techniques'),
-  zone: oneOrMany(parameters.zone.schema, { attribute: 'zone' }).optional().describe('Where the face sits'),
+  zone: oneOrMany(parameters.zone.schema, { attribute: 'zone' }).optional().describe('Of the face'),
   tone: oneOrMany(parameters.tone.schema, { attribute: 'tone' }).optional(),
   kind: oneOrMany(parameters.kind.schema, { attribute: 'kind' }).optional(),
   author: briefly(oneOrMany(parameters.author.schema, { commas: false }).optional()).describe('Brands or channels'),
@@ -44,7 +44,7 @@ export const notArgument = z
   .transform((given): object => given)
   .pipe(z.strictObject(filterArguments).partial())
   .optional()
-  .meta({ description: 'Filters to leave out, by the same names' })
+  .meta({ description: 'Filters to leave out' })
 
 /** The same filters for a tool that takes them beside its main argument, without their closed lists. */
 export const briefFilterArguments = Object.fromEntries(
@@ -56,9 +56,7 @@ export function videoReference() {
 }
 
 export const cursorArgument = z.string().max(100).optional().describe('The last next_cursor')
-export const detailArgument = Detail.default('compact').describe(
-  'full adds on-screen text, composition, colours, source',
-)
+export const detailArgument = Detail.default('compact').describe('full adds text, composition, colours')
 export const imagesArgument = wholeNumber(0, { min: 0, max: 6 }).describe('Thumbnails to attach')
 
 type Chosen = { [N in FilterArgument]?: z.infer<(typeof filterArguments)[N]> }

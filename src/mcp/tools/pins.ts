@@ -23,8 +23,8 @@ function pinFrame(deps: AccountToolDeps): Tool {
     name: 'pin_frame',
     title: 'Pin frames to a board',
     description:
-      `Put up to ${MAX_IDS} frames on a board, at its end or from position on, in the order given. ` +
-      'Frames already there get the note and move to the position, where one is given.',
+      `Put up to ${MAX_IDS} frames on a board, at its end or from position on. ` +
+      'Frames already there get the note, and move to a given position.',
     annotations: ADDS,
     points: POINTS.write,
     pointsOf: pointsOfFrames,

@@ -21,8 +21,8 @@ export function report(deps: AccountToolDeps): Tool {
     name: 'report',
     title: 'Report figures',
     description:
-      'What was saved, and searched for: with no answer, or a weak one whose best frame lacks a word. ' +
-      'saves by frame, video, brand or technique has titles and pictures; searches by term or asker.',
+      'What was saved, and searched for: without an answer, or with a weak one. ' +
+      'saves by frame, video, brand or technique; searches by term or asker.',
     annotations: READS,
     points: POINTS.read,
     scope: 'events:read',

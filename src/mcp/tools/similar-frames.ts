@@ -15,8 +15,7 @@ export function findSimilarFrames(deps: LibraryToolDeps): Tool {
     title: 'Find similar frames',
     description:
       'Frames that look or work like the given one, most alike first, at most one of its own video. Each tells its ' +
-      'likeness (0 to 1) and what it shares. Frames that share little are left out. Filters take the values of ' +
-      'search_frames.',
+      'likeness (0 to 1) and what it shares. Filters take the values of search_frames.',
     annotations: READS,
     points: POINTS.search + POINTS.similar,
     scope: null,
