@@ -6,7 +6,7 @@ import type { DbOrTx } from '../db/client.ts'
 export const loadPictureKey = (db: DbOrTx): Promise<Buffer> => loadKey(db, 'picture-key')
 
 /** A key among the settings. It is made once; all processes use the same. */
-export async function loadKey(db: DbOrTx, name: 'picture-key' | 'share-links'): Promise<Buffer> {
+export async function loadKey(db: DbOrTx, name: 'picture-key' | 'share-links' | 'questions'): Promise<Buffer> {
   const find = async () => {
     const { rows } = await db.execute<{ key: string }>(
       sql`select value #>> '{}' as key from settings where name = ${name}`,

@@ -1,4 +1,5 @@
 import type { ReadModelVersion } from '../http/versioned-cache.ts'
+import { loadKey } from '../library/picture-key.ts'
 import type { Logger } from '../logger.ts'
 import { loadSkills } from '../views/skills.ts'
 import { completionMethod } from './completion.ts'
@@ -11,6 +12,7 @@ import { type ResourceDeps, resourceMethods } from './resources.ts'
 import { SKILLS_EXTENSION, skillMethods } from './skills.ts'
 import { openAdvisor } from './suggestions.ts'
 import type { Tool } from './tool.ts'
+import { type AddVideosDeps, addVideoTools } from './tools/add-videos.ts'
 import { boardTools } from './tools/boards.ts'
 import type { AccountToolDeps } from './tools/collection.ts'
 import { filmTools } from './tools/films.ts'
@@ -39,7 +41,7 @@ find_sequences, what follows what. That of a Pro account adds tools for your own
 about every five minutes.`
 
 /** The six open tools of the library, those of films and the gallery for any key, and the account's, in their order. */
-export function createTools(wired: Omit<LibraryToolDeps, 'advisor'> & AccountToolDeps): Tool[] {
+export function createTools(wired: Omit<LibraryToolDeps, 'advisor'> & AccountToolDeps & AddVideosDeps): Tool[] {
   const deps = { ...wired, advisor: openAdvisor(wired.search) }
   return [
     searchLibrary(deps),
@@ -52,6 +54,7 @@ export function createTools(wired: Omit<LibraryToolDeps, 'advisor'> & AccountToo
     ...boardTools(deps),
     ...pinTools(deps),
     report(deps),
+    ...addVideoTools(deps),
   ]
 }
 
@@ -96,6 +99,7 @@ export function createToolServer({ version, logger, readModel, deadlineMs, ...de
     }),
     tools,
     keysUrl: `${publicUrl}/keys`,
+    key: () => loadKey(deps.db, 'questions'),
     logger,
     readModel,
     deadlineMs,

@@ -2,12 +2,13 @@ import { AppError } from '../errors.ts'
 import type { SignIn } from '../http/authenticate.ts'
 import { toAppError } from '../http/problem.ts'
 import { openVersionedCache, type ReadModelVersion } from '../http/versioned-cache.ts'
+import { refusalOf } from '../library/accounts/key-checks.ts'
 import type { Caller } from '../library/accounts/keys.ts'
-import { refusalOf } from '../library/accounts/permissions.ts'
 import type { Logger } from '../logger.ts'
 import { editDistance } from '../search/text/typos.ts'
 import { explainArguments } from './argument-errors.ts'
 import { type ArgumentReader, argumentReader, snakeCase } from './arguments.ts'
+import { type Ask, type AskBackOptions, InputRequired, openAsk } from './ask-back.ts'
 import type { Era } from './era.ts'
 import { type Fields, isFields, type RpcCall } from './messages.ts'
 import { INVALID_PARAMS, RpcError } from './replies.ts'
@@ -23,7 +24,7 @@ export interface ToolCallContext extends Pick<ToolContext, 'caller'> {
   inTurn<T>(act: () => Promise<T>): Promise<T>
 }
 
-export interface ToolCallOptions extends ResultCacheOptions {
+export interface ToolCallOptions extends ResultCacheOptions, Partial<AskBackOptions> {
   tools: readonly Tool[]
   /** Where a person creates a key: named by the tools that need one. */
   keysUrl: string
@@ -46,6 +47,12 @@ export interface ToolCalls {
   guarded<T>(context: ToolCallContext, act: (context: ToolContext) => Promise<T>): Promise<T>
 }
 
+interface Answering {
+  context: ToolCallContext
+  era: Era
+  ask: Ask | undefined
+}
+
 export function createToolCalls(options: ToolCallOptions): ToolCalls {
   const { logger, keysUrl, deadlineMs = 15_000 } = options
   const byName = new Map(options.tools.map((tool) => [tool.name, tool]))
@@ -57,17 +64,24 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
     return byName.get(params.name) ?? byName.get(snakeCase(params.name.slice(0, MAX_NAME)))
   }
 
-  function within<T>(context: ToolCallContext, act: (context: ToolContext) => Promise<T>): Promise<T> {
-    return withDeadline(context.signal(), deadlineMs, (signal) =>
-      context.inTurn(() => act({ caller: context.caller, charge: context.chargeMore, signal })),
-    )
+  function within<T>(
+    { caller, chargeMore: charge, ...context }: ToolCallContext,
+    act: (context: ToolContext) => Promise<T>,
+  ): Promise<T> {
+    return withDeadline(context.signal(), deadlineMs, (signal) => context.inTurn(() => act({ caller, charge, signal })))
   }
 
-  async function answer(tool: Tool, given: Fields, context: ToolCallContext, era: Era) {
+  /** Undefined where nobody can be asked. */
+  async function askOf(call: RpcCall, { caller }: ToolCallContext, era: Era): Promise<Ask | undefined> {
+    if (!options.key || !caller || era.name === 'legacy') return undefined
+    return openAsk(call, { key: options.key, accountId: caller.account.id })
+  }
+
+  async function answer(tool: Tool, given: Fields, { context, era, ask }: Answering) {
     const { args, notes } = readers.get(tool)!(given)
     const parsed = tool.input.safeParse(args)
     if (!parsed.success) throw new AppError('invalid_request', explainArguments(tool, args, parsed.error))
-    const answered = await within(context, (toolContext) => tool.run(parsed.data, toolContext))
+    const answered = await within(context, (toolContext) => tool.run(parsed.data, { ...toolContext, ask }))
     const text = [answered.text, ...notes.map((note) => `(${note})`)].join('\n')
     const said = [...(answered.notes ?? []), ...notes]
     const structured = said.length > 0 ? { ...(answered.structured as object), notes: said } : answered.structured
@@ -110,8 +124,11 @@ export function createToolCalls(options: ToolCallOptions): ToolCalls {
         return failure(era, text, refused.code)
       }
       try {
-        return await results.getOrLoad({ tool, args, era }, () => answer(tool, args, context, era))
+        const ask = tool.cacheable ? undefined : await askOf(call, context, era)
+        return await results.getOrLoad({ tool, args, era }, () => answer(tool, args, { context, era, ask }))
       } catch (error) {
+        if (error instanceof InputRequired) return JSON.stringify(era.wrap(error.result))
+        if (error instanceof RpcError) throw error
         return failed(tool, era, error)
       }
     },

@@ -1,4 +1,4 @@
-import { byDerived, type DerivedName, type DerivedValue, END_SEC } from '../vocabulary.ts'
+import { type DerivedName, type DerivedValue, END_SEC } from '../vocabulary.ts'
 import type { NamedAttribute } from './attribute-words.ts'
 import { colorNames, toOklab } from './color.ts'
 import type { FrameDocument, ShownFrame } from './library-search.ts'
@@ -48,7 +48,8 @@ const RULES: Rules = {
 
 /** The values of a frame by attribute: none where it was not measured. */
 export function derivedValues(frame: ShownFrame): Values {
-  return byDerived((name) => [RULES[name](frame) ?? []].flat()) as Values
+  const values = Object.entries(RULES).map(([name, follow]) => [name, [follow(frame) ?? []].flat()])
+  return Object.fromEntries(values) as Values
 }
 
 /** The attributes that a word of a question may name, in the order of a frame. */

@@ -138,7 +138,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     mailer: overrides.mailer,
     printLink: overrides.printLink,
   })
-  const toolDeps = { db, films, search: searchOf('agents'), publicUrl, sourceKeyOf, readImage }
+  const toolDeps = { db, films, search: searchOf('agents'), publicUrl, sourceKeyOf, readImage, addresses }
   const { tools, dispatch } = openTools({ ...toolDeps, config, limits, wire: overrides.wire, readModel, logger })
   const documents = openDocuments({ operations: OPERATIONS, tools: namesOf(tools), publicUrl, version: VERSION })
   const apiDeps: ApiDeps = {
@@ -196,7 +196,9 @@ function openLibrary({ config, db, logger }: AppDeps, overrides: AppOverrides) {
   return { search, signer, films, takeTurn: openTurns(), readModel, kept }
 }
 
-function openTools(deps: Omit<Parameters<typeof createToolServer>[0], 'tools' | 'version'>) {
+function openTools(
+  deps: Omit<Parameters<typeof createToolServer>[0], 'tools' | 'version'> & Parameters<typeof createTools>[0],
+) {
   const tools = createTools(deps)
   return { tools, dispatch: createToolServer({ ...deps, tools, version: VERSION }) }
 }

@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import type { Db } from '../../db/client.ts'
+import { AppError } from '../../errors.ts'
+import { POINTS } from '../../http/rate-limit/budgets.ts'
+import { type ResolvedSource, submitUrl } from '../../library/videos/submit.ts'
+import { reportVideos } from '../../library/videos/video-status.ts'
+import type { Ask } from '../ask-back.ts'
+import { plural, quote } from '../present.ts'
+import { ADDS, defineTool, READS, type Tool } from '../tool.ts'
+import { severalOf } from '../values.ts'
+
+/** What operators add to the library, and how far it is. */
+
+export interface AddVideosDeps {
+  db: Db
+  addresses: {
+    resolve(url: string): ResolvedSource | undefined
+    /** Why this installation cannot fetch a source; undefined when it can. */
+    fetchable(source: ResolvedSource): string | undefined
+  }
+}
+
+const MAX_VIDEOS = 20
+/** A host that can is asked before more than this are queued. */
+const WITHOUT_QUESTION = 3
+
+const Status = z.object({ video_id: z.string(), title: z.string(), status: z.string() })
+
+export function addVideoTools(deps: AddVideosDeps): Tool[] {
+  return [addVideo(deps), videoStatus(deps)]
+}
+
+function addVideo({ db, addresses }: AddVideosDeps): Tool {
+  return defineTool({
+    name: 'add_video',
+    title: 'Add videos',
+    description:
+      'Queue videos by their addresses. Answers at once with the id of each; video_status tells when it is ready. ' +
+      'A video that the library has stays as it is.',
+    annotations: { ...ADDS, openWorldHint: true },
+    points: POINTS.write,
+    pointsOf: ({ url }) => POINTS.write * Math.min(Array.isArray(url) ? url.length : 1, MAX_VIDEOS),
+    scope: 'videos:write',
+    cacheable: false,
+    input: z.strictObject({
+      url: severalOf(z.string().min(1).max(2_000), MAX_VIDEOS).describe('Pages or files, up to 20'),
+      title: z.string().max(300).optional().describe('Of a single video'),
+      author: z.string().max(300).optional().describe('Brand or channel'),
+    }),
+    output: z.object({
+      videos: z.array(Status.extend({ created: z.boolean() })),
+      refused: z.array(z.object({ url: z.string(), why: z.string() })),
+    }),
+    async run({ url: urls, title, author }, { ask }) {
+      if (ask && urls.length > WITHOUT_QUESTION && !isAgreed(ask, urls.length))
+        return { text: 'Nothing was queued.', structured: { videos: [], refused: [] } }
+      const videos: (z.infer<typeof Status> & { created: boolean })[] = []
+      const refused: { url: string; why: string }[] = []
+      for (const url of urls) {
+        const details = { title: urls.length === 1 ? title : undefined, author, fetchable: addresses.fetchable }
+        try {
+          const { video, created } = await submitUrl(db, url, addresses.resolve, details)
+          videos.push({ video_id: video.id, title: video.title, status: video.status, created })
+        } catch (error) {
+          if (!(error instanceof AppError) || error.code !== 'invalid_request') throw error
+          refused.push({ url, why: error.message })
+        }
+      }
+      const lines = [
+        ...videos.map(({ created, ...video }) => `${created ? 'queued' : 'already there'}: ${lineOf(video)}`),
+        ...refused.map(({ url, why }) => `refused: ${quote(url, 200)}: ${why}`),
+      ]
+      return { text: lines.join('\n'), structured: { videos, refused } }
+    },
+  })
+}
+
+function isAgreed(ask: Ask, count: number): boolean {
+  const { action, content } = ask({
+    key: 'queue',
+    message: `Queue ${plural(count, 'video')}? Each is fetched, cut into frames and described.`,
+    schema: {
+      type: 'object',
+      properties: { queue: { type: 'boolean', title: 'Queue them', default: true } },
+      required: ['queue'],
+    },
+  })
+  return action === 'accept' && content?.queue === true
+}
+
+function videoStatus({ db }: AddVideosDeps): Tool {
+  return defineTool({
+    name: 'video_status',
+    title: 'Progress of videos',
+    description: 'How far videos are: queued, fetching, extracting, annotating, ready, failed or cancelled.',
+    annotations: READS,
+    points: POINTS.read,
+    scope: 'videos:write',
+    cacheable: false,
+    input: z.strictObject({ video_id: severalOf(z.string().min(1).max(64), MAX_VIDEOS) }),
+    output: z.object({
+      videos: z.array(
+        Status.extend({
+          frame_count: z.number(),
+          left_sec: z.number().nullable(),
+          failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+        }),
+      ),
+      unknown: z.array(z.string()),
+    }),
+    async run({ video_id: ids }) {
+      const reports = await reportVideos(db, ids)
+      const videos = reports.map(({ id, title, status, frame_count, stages, failure }) => {
+        const left_sec = stages.at(-1)?.left_sec ?? null
+        return { video_id: id, title, status, frame_count, left_sec, failure }
+      })
+      const unknown = ids.filter((id) => !reports.some((report) => report.id === id))
+      const lines = [
+        ...videos.map((video) => {
+          const why = video.failure ? `: ${video.failure.message}` : ''
+          const left = video.left_sec === null ? '' : `, about ${Math.ceil(video.left_sec)} s left`
+          return `${lineOf(video)}${why}${left}`
+        }),
+        ...unknown.map((id) => `${quote(id, 64)} is not there`),
+      ]
+      return { text: lines.join('\n'), structured: { videos, unknown } }
+    },
+  })
+}
+
+const lineOf = ({ video_id, title, status }: z.infer<typeof Status>) => `${video_id} ${quote(title, 80)}: ${status}`
