@@ -84,6 +84,7 @@ const Env = z.object({
     .transform((value) => [...new Set(value.split('+'))])
     .default(['eng']),
   OCR_DATA_DIR: z.string().min(1).optional(),
+  OPENAI_APPS_CHALLENGE: z.string().min(1).max(500).optional(),
   MCP_EVENT_ERRORS: z.enum(['sketch', 'draft'], 'must be sketch or draft').default('sketch'),
   YTDLP_PATH: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
@@ -176,6 +177,8 @@ export interface Config {
   readingLanguages: { codes: string[]; dataDir?: string }
   /** Which numbers the errors of the tool server's events have. */
   eventErrors: 'sketch' | 'draft'
+  /** What ChatGPT reads to see who holds the domain. */
+  appsChallenge: string | undefined
   ytdlpPath: string | undefined
   logLevel: string
   maxUploadBytes: number
@@ -255,6 +258,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
       codes: e.OCR_LANGUAGES,
       ...(e.OCR_DATA_DIR === undefined ? {} : { dataDir: resolve(e.OCR_DATA_DIR) }),
     },
+    appsChallenge: e.OPENAI_APPS_CHALLENGE,
     eventErrors: e.MCP_EVENT_ERRORS,
     reads: e.READS,
     oauth: oauthOf(e),

@@ -15,7 +15,7 @@ import { endShare } from '../library/collections/board-settings.ts'
 import { jsonPieces } from '../library/json-pieces.ts'
 import { PLANS, type Plan } from '../vocabulary.ts'
 import { signInUrl } from '../web/sign-in.ts'
-import { withContext } from './context.ts'
+import { type CommandContext, withContext } from './context.ts'
 import { addExamples, ageOf, type Column, count, print, printPieces, requireConsent, table } from './terminal.ts'
 
 /** `frames accounts …` */
@@ -68,13 +68,8 @@ export function defineAccounts(group: Command): void {
     .argument('<email>', 'email address')
     .option('--json', 'print one JSON object')
     .action((email: string, { json }: { json?: boolean }) =>
-      withContext(async ({ config, db }) => {
-        const made = (await createSignInCode(db, {
-          email,
-          newPlan: config.defaultPlan,
-          lifetimeSec: OPERATOR_LINK_SEC,
-        }))!
-        const url = signInUrl(config.publicUrl, made.code)
+      withContext(async (context) => {
+        const url = await operatorLink(context, email)
         print(json, { url }, () => url)
       }),
     )
@@ -174,3 +169,9 @@ const COLUMNS: Column<Account>[] = [
   { heading: 'AGE', cell: ({ createdAt }) => ageOf(createdAt), align: 'right', terminalOnly: true },
   { heading: 'EMAIL', cell: ({ email, disabledAt }) => (disabledAt ? `${email} (disabled)` : email) },
 ]
+
+/** A sign-in link as operators hand it over. */
+export async function operatorLink({ config, db }: CommandContext, email: string): Promise<string> {
+  const wanted = { email, newPlan: config.defaultPlan, lifetimeSec: OPERATOR_LINK_SEC }
+  return signInUrl(config.publicUrl, (await createSignInCode(db, wanted))!.code)
+}

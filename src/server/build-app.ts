@@ -119,6 +119,7 @@ export function buildApp(deps: AppDeps, overrides: AppOverrides = {}): App {
     tail,
     streams,
     reads: config.reads,
+    appsChallenge: config.appsChallenge,
     vision: config.vision,
     countJobs,
     readImage: async (path) => readImage(imageKeyOf(path) ?? ''),

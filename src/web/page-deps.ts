@@ -54,6 +54,7 @@ export interface PageDeps {
   streams: EventStreams
   /** Who may read: everyone, or those with a key or a session. */
   reads: 'open' | 'members'
+  appsChallenge: string | undefined
   /** The vision model of this process, with its US dollars a day. */
   vision: Pick<VisionConfig, 'budgetPerDay'> | undefined
   /** What the queues hold. @throws where Redis does not answer. */

@@ -13,6 +13,7 @@ import { keysPageRouter } from './keys-page.ts'
 import { operatorRouter } from './operator/operator-pages.ts'
 import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
+import { privacyRouter } from './privacy-page.ts'
 import { sharedBoardRouter } from './shared-board.ts'
 import { openSharedPages } from './shared-pages.ts'
 import { signInRouter } from './sign-in.ts'
@@ -67,6 +68,7 @@ export function openPages(deps: PagesDeps): Pages {
       connectRouter(shared),
       sharedBoardRouter(shared),
       crawlersRouter(shared),
+      privacyRouter(shared),
     ],
     close: () => mailer?.close(),
   }

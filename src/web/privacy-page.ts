@@ -1,0 +1,40 @@
+import { limitOpenReads } from '../http/rate-limit/spend.ts'
+import { openRoutes, type Routes } from '../http/routes.ts'
+import { readPageParameters } from '../parameters.ts'
+import { setPageCache } from './guard.ts'
+import { html } from './html.ts'
+import { layout, sendPage } from './layout.ts'
+import type { PageDeps } from './page-deps.ts'
+
+/** `/privacy`: what the service keeps about a person. The table is that of docs/operations.md, Personal data. */
+export function privacyRouter({ assets, viewerOf, limits, publicUrl }: PageDeps): Routes {
+  const router = openRoutes()
+  router.get('/privacy', limitOpenReads(limits), async (req, res) => {
+    readPageParameters(req.originalUrl)
+    const viewer = await viewerOf(req)
+    setPageCache(res, viewer, 300)
+    return sendPage(res, { publicUrl, page: layout(assets, { title: 'Privacy', viewer, body: BODY }), viewer })
+  })
+  return router
+}
+
+const KEPT = [
+  ['Your e-mail address, role and plan', 'until your account is deleted'],
+  ['Names and times of your keys; of a key only a fingerprint', '30 days after a key ended'],
+  ['Your saves; your boards with names and notes', 'until you or your account delete them'],
+  ['Apps that you let in, and what they may do', 'until you disconnect them'],
+  ['What apps asked to be told of', 'a day, unless they renew it'],
+  ['Sessions and unused sign-in links', '30 days; 12 hours at most'],
+  ['What you removed lately, so that it can be taken back', '24 hours'],
+  ['What was done when, with names of boards, under a random id', 'for ever; without a name after your account'],
+  ['Your network address, to share the service fairly', '15 minutes at most, never stored'],
+] as const
+
+const BODY = html`<h1>Privacy</h1>
+<p class="lead">What this service keeps about you, and for how long. It shares none of it with anybody.</p>
+<div class="scroll"><table><thead><tr><th scope="col">What</th><th scope="col">How long</th></tr></thead>
+<tbody>${KEPT.map(([what, long]) => html`<tr><td>${what}</td><td>${long}</td></tr>`)}</tbody></table></div>
+<p>Searches are counted by their words, not by who asked. An assistant sees what its tools answer: the frames it asked
+  for, and with your consent your saves and boards. Cookies: one for your session, none of others.</p>
+<p>You see and end keys, apps and subscriptions on <a href="/keys">your keys page</a>, where you also delete your
+  account. For a copy of everything that is kept about you, ask who runs this service.</p>`
