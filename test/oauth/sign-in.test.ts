@@ -3,6 +3,7 @@ import { UnauthorizedError as OldUnauthorized } from '@modelcontextprotocol/sdk/
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seedVideo } from '../support/seed.ts'
 import {
   askForAccess,
   callMethod,
@@ -19,7 +20,7 @@ import {
 let service: SignInService
 let person: Person
 beforeAll(async () => {
-  service = await openSignInService()
+  service = await openSignInService({}, { worker: { roles: ['events'] } })
   person = await service.person('designer@example.com')
 })
 afterAll(() => service[Symbol.asyncDispose]())
@@ -63,8 +64,35 @@ test('the protocol’s client signs a person in, saves to a board, and finds it 
   expect(made.isError).toBeFalsy()
   const boards = await signedIn.callTool({ name: 'list_boards', arguments: {} })
   expect(JSON.stringify(boards.content)).toContain('Openings')
+  await doesItsJob(signedIn)
   await signedIn.close()
 })
+
+/** What an agent is for: dark text cards that begin films, those like the first, ten of them on a board. */
+async function doesItsJob(agent: Client): Promise<void> {
+  for (let n = 0; n < 12; n++)
+    await seedVideo(service.stores.db, {
+      title: `Launch ${n}`,
+      frames: [{ subject: 'text-card', tone: 'dark', kind: 'intro', caption: `A headline on black, ${n}` }],
+    })
+  await service.worker.drain()
+  const call = async (name: string, args: Record<string, unknown>) => {
+    const result = await agent.callTool({ name, arguments: args })
+    expect(result.isError, JSON.stringify(result.content)).toBeFalsy()
+    // biome-ignore lint/suspicious/noExplicitAny: answers are asserted field by field
+    return result.structuredContent as any
+  }
+  const { frames } = await call('search_frames', { query: 'headline', tone: 'dark', kind: 'intro' })
+  expect(frames).toHaveLength(12)
+  const similar = await call('find_similar_frames', { frame_id: frames[0].id, limit: 10 })
+  const ten = similar.frames.map(({ id }: { id: string }) => id)
+  expect((await call('save_frame', { frame_ids: ten.slice(0, 2) })).saved).toHaveLength(2)
+  expect((await call('pin_frame', { board_id: 'Openings', frame_ids: ten, note: 'for Monday' })).pinned).toEqual(ten)
+  const opened = await call('get_board', { board_id: 'Openings' })
+  expect(opened.frames.map(({ id, note }: { id: string; note: string }) => [id, note])).toEqual(
+    ten.map((id: string) => [id, 'for Monday']),
+  )
+}
 
 test('the protocol’s older client signs in too', async () => {
   const app = appMemory('http://localhost:33418/callback')
