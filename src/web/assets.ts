@@ -13,6 +13,7 @@ const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
 }
 
 /** The parts of the style sheet in the order in which they cascade. */
@@ -64,7 +65,9 @@ export function loadAssets(limits: LocalLimits): Assets {
       res.status(304).end()
       return
     }
-    return sendBody(req, res, body, { type, encoding: preferredEncoding(req) })
+    // A face is compressed already.
+    const encoding = type === TYPES['.woff2'] ? undefined : preferredEncoding(req)
+    return sendBody(req, res, body, { type, encoding })
   })
   const url = (name: string) => {
     const found = urls.get(name)
@@ -79,11 +82,15 @@ export function loadAssets(limits: LocalLimits): Assets {
   }
 }
 
-const IMPORT = /(?<=\bfrom ')\.\/([\w-]+\.js)(?=')/g
+/** What a file loads, by its kind: modules in modules, the face in the style sheet. */
+const IMPORTS: Readonly<Record<string, RegExp>> = {
+  '.js': /(?<=\bfrom ')\.\/([\w-]+\.js)(?=')/g,
+  '.css': /(?<=\burl\(")\.\/([\w-]+\.(?:woff2|svg))(?="\))/g,
+}
 
-/** The modules that a module imports. */
 function importsOf(name: string, body: Buffer): string[] {
-  return name.endsWith('.js') ? [...body.toString().matchAll(IMPORT)].map(([, imported]) => imported!) : []
+  const pattern = IMPORTS[extname(name)]
+  return pattern ? [...body.toString().matchAll(pattern)].map(([, imported]) => imported!) : []
 }
 
 /** The same files, each behind those that it imports: their addresses are part of its content. */
@@ -100,10 +107,10 @@ function importsFirst(files: readonly [string, Buffer][]): Map<string, Buffer> {
   return ordered
 }
 
-/** A module whose imports are the addresses that name their content. */
+/** A file whose imports are the addresses that name their content. */
 function namedByContent(name: string, body: Buffer, urls: ReadonlyMap<string, string>): Buffer {
-  if (!name.endsWith('.js')) return body
-  return Buffer.from(body.toString().replace(IMPORT, (_, imported: string) => urls.get(imported)!))
+  const pattern = IMPORTS[extname(name)]
+  return pattern ? Buffer.from(body.toString().replace(pattern, (_, imported: string) => urls.get(imported)!)) : body
 }
 
 /** Scripts and icons as they are, and one style sheet made of its parts: a page loads it in one request. */
@@ -118,7 +125,7 @@ function readAssets(): [name: string, body: Buffer][] {
   ]
 }
 
-/** Libraries of the pages. Each is a script that names its origin in its first lines; this makes it a module. */
+/** Libraries of the pages, and their face. Each script names its origin in its first lines; this makes it a module. */
 function readLibraries(): [name: string, body: Buffer][] {
   const { resolve } = createRequire(import.meta.url)
   const read = (file: string) => readFileSync(resolve(file))
@@ -126,6 +133,7 @@ function readLibraries(): [name: string, body: Buffer][] {
   return [
     ['uplot.js', module('uplot/dist/uPlot.iife.min.js', 'export default uPlot')],
     ['uplot.css', read('uplot/dist/uPlot.min.css')],
+    ['inter.woff2', read('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2')],
     ['hash-wasm.js', module('hash-wasm/dist/sha256.umd.min.js', 'export const { createSHA256 } = globalThis.hashwasm')],
   ]
 }

@@ -4,6 +4,7 @@ import { CompressibleBody } from '../http/response-body.ts'
 import { openRoutes, type Routes } from '../http/routes.ts'
 import { readPageParameters } from '../parameters.ts'
 import type { Assets } from './assets.ts'
+import { designPage } from './design-page.ts'
 import { setPageCache, type ViewerOf } from './guard.ts'
 import { type Html, html } from './html.ts'
 import { layout, sendPage, type Viewer } from './layout.ts'
@@ -31,7 +32,7 @@ interface Operation {
   responses?: Record<string, ApiResponse>
 }
 
-/** `/docs` and `/docs/events`: the documents for programs as pages, without a script. */
+/** `/docs`, `/docs/events` and `/docs/design`: the documents for programs as pages, without a script. */
 export function docsPageRouter({
   assets,
   viewerOf,
@@ -62,6 +63,7 @@ export function docsPageRouter({
   }
   serve('/docs', 'API reference', () => reference(documents.api(), publicUrl))
   serve('/docs/events', 'Events', () => eventsReference(documents.events(), publicUrl))
+  serve('/docs/design', 'Design', designPage)
   return router
 }
 

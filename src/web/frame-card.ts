@@ -42,8 +42,10 @@ export function thumb(frame: ShownFrame, { n, alt }: { n: number; alt: string })
   return html`<img src="${frame.thumb_path}" alt="${alt}" ${size}${tall} decoding="async"${loading}>`
 }
 
-export function altOf(frame: ShownFrame): string {
-  return frame.caption ?? `${frame.video.title}, ${clock(frame.t_sec)}`
+/** Frames of a film may have one caption: the place in it tells them apart. */
+export function altOf({ caption, video, t_sec }: ShownFrame): string {
+  const place = `${video.title}, ${clock(t_sec)}`
+  return caption === null ? place : `${caption} (${place})`
 }
 
 export function swatch(color: string, width: number, height: number): Html {

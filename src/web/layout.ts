@@ -65,6 +65,7 @@ export function layout(assets: Assets, page: Page): string {
 ${noIndex && trusted('<meta name="robots" content="noindex">\n')}<title>${title} · Frame Library</title>
 ${described}<link rel="icon" href="${icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.url('style.css')}">
+<link rel="preload" href="${assets.url('inter.woff2')}" as="font" type="font/woff2" crossorigin>
 ${LINKS}${head}</head>
 <body data-viewer="${viewerOfPage(page)}">
 <a class="skip" href="#main">Skip to content</a>
@@ -106,24 +107,32 @@ function navigation(page: Page): Html[] {
   )
 }
 
+/** One menu, on every page, for who is signed in. It opens without a script. */
 function accountCorner(page: Page): Html {
   const { account, formToken, current } = page
   const link = (id: Page['current'], href: string, label: string) =>
     html`<a href="${href}"${id === current && trusted(' aria-current="page"')}>${label}</a>`
-  if (account && formToken)
-    return html`<form class="account" method="post" action="/web/sign-out">
+  if (viewerOfPage(page) === 'anyone')
+    return html`<div class="account">
     ${link('docs', '/docs', 'API')}
     ${link('keys', '/keys', 'Keys')}
-    <input type="hidden" name="form" value="${formToken}">
-    <span class="who" title="Signed in">${account.email}</span>
-    <button class="quiet">Sign out</button>
-  </form>`
-  const signedIn = viewerOfPage(page) !== 'anyone'
-  return html`<div class="account">
-    ${link('docs', '/docs', 'API')}
-    ${link('keys', '/keys', 'Keys')}
-    ${signedIn ? html`<a href="/sign-out">Sign out</a>` : html`<a class="button" href="/sign-in">Sign in</a>`}
+    <a class="button" href="/sign-in">Sign in</a>
   </div>`
+  const out = html`<form method="post" action="/web/sign-out">
+      <input type="hidden" name="form" value="${formToken}">
+      <button>Sign out</button>
+    </form>`
+  return html`<div class="account"><details class="fold account-menu" name="account">
+    <summary>Account</summary>
+    <div class="panel">
+      ${account && html`<p class="who" title="Signed in">${account.email}</p>`}
+      ${link('keys', '/keys', 'Keys and apps')}
+      <a href="/connect">Connect an assistant</a>
+      ${link('docs', '/docs', 'API')}
+      <a href="/privacy">Privacy</a>
+      ${account && formToken ? out : html`<a href="/sign-out">Sign out</a>`}
+    </div>
+  </details></div>`
 }
 
 /**
@@ -150,6 +159,7 @@ export function sendPage(
       "default-src 'none'",
       "script-src 'self'",
       "style-src 'self'",
+      "font-src 'self'",
       `img-src 'self' data: ${new URL(publicUrl).origin}`,
       "connect-src 'self'",
       `form-action 'self'${formTo === undefined ? '' : ` ${formTo}`}`,

@@ -91,6 +91,9 @@ ${shotTable(grammar)}
 /** Colours that stay apart on light and on dark paper, and for most who see colours otherwise (Paul Tol, 2021). */
 const COLORS = ['#4477aa', '#ee6677', '#ccbb44', '#228833', '#66ccee', '#aa3377', '#ee8866', '#bbbbbb', '#44bb99']
 
+/** Each lane begins elsewhere, so that equal colours of two lanes do not seem to be one thing. */
+const hueOf = (lane: Lane, n: number) => COLORS[(n + 2 * LANES.indexOf(lane)) % COLORS.length]!
+
 /** Of values that are colours themselves. */
 const OWN_COLORS: Record<string, string> = { dark: '#4a4a48', bright: '#d8d6d0' }
 
@@ -98,7 +101,7 @@ function laneOf(frames: readonly FrameDocument[], length: number, lane: Lane): H
   const stretches = stretchesOf(frames, length, (frame) => frame[lane])
   const shares = sharesOf(stretches, length)
   if (shares.length === 0) return false
-  const colorOf = new Map(shares.map(({ value }, n) => [value, OWN_COLORS[value] ?? COLORS[n % COLORS.length]!]))
+  const colorOf = new Map(shares.map(({ value }, n) => [value, OWN_COLORS[value] ?? hueOf(lane, n)]))
   const rects = stretches.flatMap(({ from, to, value }) =>
     value === null
       ? []

@@ -137,6 +137,7 @@ describe.skipIf(!existsSync(CHROMIUM))(
       expect((await api.call('/api/favourites', { key: successor })).status).toBe(401)
       await page.getByText('Revoked and expired (2)').waitFor()
       await picture(page, 'keys-revoked')
+      await page.locator('summary').getByText('Account', { exact: true }).click()
       await page.getByRole('button', { name: 'Sign out', exact: true }).click()
       await page.getByRole('heading', { name: 'Sign in' }).waitFor()
       await page.context().close()

@@ -351,3 +351,16 @@ export async function copy(text, what) {
     field.select()
   }
 }
+
+// One menu at a time, and none when the reader goes on.
+document.addEventListener('click', ({ target }) => {
+  for (const menu of document.querySelectorAll('details.fold[open]'))
+    if (target instanceof Node && !menu.contains(target) && target.isConnected) menu.removeAttribute('open')
+})
+document.addEventListener('keydown', (event) => {
+  const menu = event.key === 'Escape' && document.querySelector('details.fold[open]')
+  if (!menu) return
+  menu.removeAttribute('open')
+  menu.querySelector('summary')?.focus()
+  event.preventDefault()
+})

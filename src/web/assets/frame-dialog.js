@@ -27,10 +27,9 @@ async function show(href, enter, from) {
   const { signal } = loading
   shownId = idOf(href)
   enter()
-  const target = dialog ?? open()
-  target.setAttribute('aria-busy', 'true')
   const known = from?.querySelector('img')
-  if (known && !target.querySelector('article')) fill(target, preview(known))
+  const target = dialog ?? (known ? await grow(known) : open())
+  target.setAttribute('aria-busy', 'true')
   try {
     const page = await loadPage(href, { signal })
     const article = page.getElementById('frame')
@@ -60,6 +59,23 @@ async function show(href, enter, from) {
     tell(error)
     leave()
   }
+}
+
+/**
+ * The picture grows out of its place on the page, where the browser can show that and the person likes motion.
+ * @param {HTMLImageElement} known
+ */
+async function grow(known) {
+  const show = () => {
+    known.style.viewTransitionName = ''
+    fill(open(), preview(known))
+  }
+  if (!document.startViewTransition || matchMedia('(prefers-reduced-motion: reduce)').matches) show()
+  else {
+    known.style.viewTransitionName = 'frame'
+    await document.startViewTransition(show).updateCallbackDone
+  }
+  return /** @type {HTMLDialogElement} */ (dialog)
 }
 
 function open() {

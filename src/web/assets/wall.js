@@ -175,19 +175,8 @@ on('change', '#modes input', (_event, radio) => {
   void show(location.href, 'replace')
 })
 
-// One menu at a time, and none when the reader goes on.
-document.addEventListener('click', ({ target }) => {
-  for (const menu of document.querySelectorAll('details.fold[open]'))
-    if (target instanceof Node && !menu.contains(target) && target.isConnected) menu.removeAttribute('open')
-})
 document.addEventListener('keydown', (event) => {
-  if (event.key !== 'Escape') return
-  const menu = document.querySelector('details.fold[open]')
-  if (menu) {
-    menu.removeAttribute('open')
-    menu.querySelector('summary')?.focus()
-    event.preventDefault()
-  } else if (!isFrameOpen()) clearPicked()
+  if (event.key === 'Escape' && !event.defaultPrevented && !isFrameOpen()) clearPicked()
 })
 
 /* ---------- keys ---------- */

@@ -1,3 +1,4 @@
+import type { Db } from '../../db/client.ts'
 import { OPERATOR_POINTS } from '../../http/rate-limit/budgets.ts'
 import { FIGURES } from '../../library/analytics/figures.ts'
 import { countedThrough } from '../../library/analytics/read.ts'
@@ -6,7 +7,7 @@ import { dayParameter, toDayRange } from '../../views/analytics.ts'
 import type { Actions } from '../actions.ts'
 import { html } from '../html.ts'
 import type { PageDeps } from '../page-deps.ts'
-import { analyticsView } from './analytics-view.ts'
+import { analyticsView, type Days } from './analytics-view.ts'
 
 const parameters = {
   from: { schema: dayParameter, description: 'The first day.' },
@@ -27,15 +28,12 @@ export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageD
       const ranged = { ...range, limit: TOP }
       const by = (dimension: string) => FIGURES.saves.read(db, dimension, ranged)
       const through = await countedThrough(db)
-      const { frame, brand, technique, subject, ...series } = await allOf({
-        saves: by('day'),
-        activity: FIGURES.activity.read(db, 'day', ranged),
-        videos: FIGURES.videos.read(db, 'day', ranged),
+      const { frame, brand, technique, subject, days, ...series } = await allOf({
+        days: daysOf(db, range),
+        before: daysOf(db, before(range)),
         failures: FIGURES.videos.read(db, 'failure', ranged),
         stages: FIGURES.stages.read(db, 'stage', ranged),
-        model: FIGURES.model.read(db, 'day', ranged),
         models: FIGURES.model.read(db, 'model', ranged),
-        searches: FIGURES.searches.read(db, 'day', ranged),
         terms: FIGURES.searches.read(db, 'term', ranged),
         frame: by('frame'),
         brand: by('brand'),
@@ -47,6 +45,7 @@ export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageD
       const frames = new Map(found.map((one) => [one.id, one]))
       const body = analyticsView({
         ...range,
+        ...days,
         ...series,
         countedThrough: through,
         top: { frame, brand, technique, subject },
@@ -62,6 +61,31 @@ export function addAnalyticsPage(actions: Actions, { db, search, assets }: PageD
       }
     },
   )
+}
+
+interface Range {
+  from: string
+  to: string
+}
+
+const DAY_MS = 86_400_000
+
+/** As many days before a range. */
+function before({ from, to }: Range): Range {
+  const day = (ms: number) => new Date(ms).toISOString().slice(0, 10)
+  const length = Date.parse(to) - Date.parse(from) + DAY_MS
+  return { from: day(Date.parse(from) - length), to: day(Date.parse(from) - DAY_MS) }
+}
+
+function daysOf(db: Db, range: Range): Promise<Days> {
+  const ranged = { ...range, limit: TOP }
+  return allOf({
+    saves: FIGURES.saves.read(db, 'day', ranged),
+    activity: FIGURES.activity.read(db, 'day', ranged),
+    videos: FIGURES.videos.read(db, 'day', ranged),
+    model: FIGURES.model.read(db, 'day', ranged),
+    searches: FIGURES.searches.read(db, 'day', ranged),
+  })
 }
 
 /** Waits for all values of an object at once. */

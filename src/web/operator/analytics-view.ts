@@ -3,22 +3,28 @@ import type { ShownFrame } from '../../search/library-search.ts'
 import { counted } from '../actions.ts'
 import { altOf, thumb } from '../frame-card.ts'
 import { type Html, html, trusted } from '../html.ts'
-import { clock, thousands } from '../words.ts'
+import { clock, thousands, valueLabel } from '../words.ts'
 import { bar, legend, lineChart } from './chart.ts'
 import { ago, dollars, operatorHead, span } from './parts.ts'
 
-export interface AnalyticsFigures {
-  from: string
-  to: string
-  countedThrough: string | null
+/** Figures by day. */
+export interface Days {
   saves: FigureRow[]
   activity: FigureRow[]
   videos: FigureRow[]
+  model: FigureRow[]
+  searches: FigureRow[]
+}
+
+export interface AnalyticsFigures extends Days {
+  from: string
+  to: string
+  /** As many days before. */
+  before: Days
+  countedThrough: string | null
   failures: FigureRow[]
   stages: FigureRow[]
-  model: FigureRow[]
   models: FigureRow[]
-  searches: FigureRow[]
   terms: FigureRow[]
   top: Record<'frame' | 'brand' | 'technique' | 'subject', FigureRow[]>
   /** Of the top frames, those that are still in the library. */
@@ -93,24 +99,47 @@ function rangeForm({ from, to }: AnalyticsFigures): Html {
 <label>To <input type="date" name="to" value="${to}" required></label> <button>Show</button></form></div>`
 }
 
-function totals({ saves, activity, videos, model, searches }: AnalyticsFigures): Html {
-  const busiest = Math.max(0, ...activity.map((row) => Number(row.active_accounts)))
-  const entries: [string, string | number][] = [
-    ['Saves', sum(saves, 'saves')],
-    ['Pins', sum(saves, 'pins')],
-    ['Most active accounts in a day', busiest],
-    ['Boards made', sum(activity, 'boards_created')],
-    ['Videos ready', sum(videos, 'ready')],
-    ['Videos failed', sum(videos, 'failed')],
-    ['Searches', sum(searches, 'searches')],
-    ['Searches without an answer', sum(searches, 'unanswered')],
-    ['Searches with a weak answer', sum(searches, 'weak')],
-    ['Cost of the model', dollars(sum(model, 'cost_usd'))],
-  ]
-  return html`<dl class="totals">${entries.map(
-    ([name, value]) =>
-      html`<div><dt>${name}</dt><dd>${typeof value === 'number' ? thousands(value) : value}</dd></div>`,
-  )}</dl>`
+/** The figures of the tiles. `isMoney`: dollars. */
+type Total = [name: string, of: (days: Days) => number, isMoney?: true]
+const TOTALS: readonly Total[] = [
+  ['Saves', ({ saves }) => sum(saves, 'saves')],
+  ['Pins', ({ saves }) => sum(saves, 'pins')],
+  ['Most active accounts in a day', ({ activity }) => most(activity, 'active_accounts')],
+  ['Boards made', ({ activity }) => sum(activity, 'boards_created')],
+  ['Videos ready', ({ videos }) => sum(videos, 'ready')],
+  ['Videos failed', ({ videos }) => sum(videos, 'failed')],
+  ['Searches', ({ searches }) => sum(searches, 'searches')],
+  ['Searches without an answer', ({ searches }) => sum(searches, 'unanswered')],
+  ['Searches with a weak answer', ({ searches }) => sum(searches, 'weak')],
+  ['Cost of the model', ({ model }) => sum(model, 'cost_usd'), true],
+]
+
+const most = (rows: readonly FigureRow[], column: string): number =>
+  Math.max(0, ...rows.map((row) => Number(row[column])))
+
+function totals(figures: AnalyticsFigures): Html {
+  const tiles = TOTALS.map(([name, of, isMoney]) => {
+    const value = of(figures)
+    const shown = isMoney ? dollars(value) : thousands(value)
+    return html`<div><dt>${name}</dt><dd>${shown}
+<span class="hint">${change(value, of(figures.before))}</span></dd></div>`
+  })
+  return html`<dl class="totals">${tiles}</dl>
+<p class="hint">The change is that against as many days before.</p>`
+}
+
+/** In words of a tile: `+12 %`. Nothing to compare with is no change. */
+function change(now: number, before: number): string {
+  if (before === 0) return now === 0 ? '' : 'new'
+  const percent = Math.round((100 * (now - before)) / before)
+  if (percent === 0) return '±0 %'
+  return `${percent > 0 ? '+' : '−'}${thousands(Math.abs(percent))} %`
+}
+
+/** From the first day with data on, and a week at least: days before a library began say nothing. */
+function fromFirst(rows: FigureRow[], columns: readonly Column[]): FigureRow[] {
+  const first = rows.findIndex((row) => columns.some(({ column }) => Number(row[column] ?? 0) > 0))
+  return first < 0 ? rows : rows.slice(Math.max(0, Math.min(first, rows.length - 7)))
 }
 
 interface Column {
@@ -122,7 +151,7 @@ interface Column {
 /** A chart of days above its table. `zoom`: the prefix of its figures, for charts that script makes zoomable. */
 function dayFigure({
   title,
-  rows,
+  rows: all,
   columns,
   zoom,
 }: {
@@ -131,6 +160,7 @@ function dayFigure({
   columns: Column[]
   zoom?: string
 }): Html {
+  const rows = fromFirst(all, columns)
   const days = daysOf(rows)
   const lines = columns.map(({ name, column }) => ({ label: name, values: valuesOf(rows, column) }))
   const { format } = columns[0]!
@@ -174,8 +204,9 @@ ${figures}</li>`
 }
 
 const brandLink = (key: string): Html => html`<a href="/?author=${encodeURIComponent(key)}">${key}</a>`
-const subjectLink = (key: string): Html => html`<a href="/?subject=${encodeURIComponent(key)}">${key}</a>`
-const techniqueLink = (key: string): Html => html`<a href="/?technique=${encodeURIComponent(key)}">${key}</a>`
+const subjectLink = (key: string): Html => html`<a href="/?subject=${encodeURIComponent(key)}">${valueLabel(key)}</a>`
+const techniqueLink = (key: string): Html =>
+  html`<a href="/?technique=${encodeURIComponent(key)}">${valueLabel(key)}</a>`
 
 function topTable(title: string, heading: string, rows: readonly FigureRow[], link: (key: string) => Html): Html {
   const greatest = Math.max(0, ...rows.map(({ saves, pins }) => Number(saves) + Number(pins)))
@@ -224,7 +255,7 @@ function videosSection({ videos, failures, stages }: AnalyticsFigures): Html {
           'Stage',
           'Mean',
           inOrder.map(({ key, seconds_mean }) => ({
-            name: key,
+            name: valueLabel(key ?? ''),
             value: Number(seconds_mean),
             shown: span(Number(seconds_mean)),
           })),
@@ -236,7 +267,7 @@ function videosSection({ videos, failures, stages }: AnalyticsFigures): Html {
       : countTable(
           'Reason',
           'Videos',
-          failures.map(({ key, failed }) => ({ name: key, value: Number(failed) })),
+          failures.map(({ key, failed }) => ({ name: valueLabel(key ?? ''), value: Number(failed) })),
         )
   }<p class="hint"><a href="/operator?show=failed">Failed videos</a></p></section></div></section>`
 }
