@@ -65,7 +65,6 @@ export function layout(assets: Assets, page: Page): string {
 ${noIndex && trusted('<meta name="robots" content="noindex">\n')}<title>${title} · Frame Library</title>
 ${described}<link rel="icon" href="${icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.url('style.css')}">
-<link rel="preload" href="${assets.url('inter.woff2')}" as="font" type="font/woff2" crossorigin>
 ${LINKS}${head}</head>
 <body data-viewer="${viewerOfPage(page)}">
 <a class="skip" href="#main">Skip to content</a>
