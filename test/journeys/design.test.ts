@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
+import { seedVideo } from '../support/seed.ts'
+import { openService, type Service } from '../support/service.ts'
+import { sessionOf } from '../support/session.ts'
+
+/** One design language on every page: a face that ships with us, sizes and controls of one kind, one menu. */
+describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
+  let service: Service
+  let browser: TestBrowser
+  let url: string
+  beforeAll(async () => {
+    service = await openService({ pages: true, workerOptions: { roles: ['events'] } })
+    for (let n = 0; n < 3; n++)
+      await seedVideo(service.stores.db, {
+        title: `Film ${n}`,
+        frames: Array.from({ length: 8 }, (_, tSec) => ({ tSec, caption: 'Bright picture' })),
+      })
+    await service.drain()
+    url = service.config.publicUrl
+    browser = await openBrowser(url)
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await service?.[Symbol.asyncDispose]()
+  })
+
+  async function signedIn(options: Parameters<TestBrowser['open']>[0] = {}) {
+    const page = await browser.open(options)
+    const { name, value } = await sessionOf(service.stores.db, url, 'operator@localhost')
+    await page.context().addCookies([{ name, value, url }])
+    return page
+  }
+
+  const PAGES = ['/', '/films', '/saves', '/boards', '/keys', '/connect', '/privacy', '/operator', '/docs/design']
+
+  test('the face is small, comes from here, and moves nothing', async () => {
+    const page = await browser.open({ viewport: { width: 1280, height: 800 } })
+    const faces: string[] = []
+    page.on('response', (answer) => void (answer.url().endsWith('.woff2') && faces.push(answer.url())))
+    await page.goto(`${url}/docs/design`)
+    await page.evaluate(() => document.fonts.ready)
+    expect(await page.evaluate(() => [...document.fonts].map(({ family }) => family.replaceAll('"', '')))).toEqual([
+      'Inter',
+    ])
+    expect(faces).toHaveLength(1)
+    expect((await (await fetch(faces[0]!)).arrayBuffer()).byteLength).toBeLessThanOrEqual(50_000)
+    await page.goto(url)
+    const shift = await page.evaluate(
+      () =>
+        new Promise<number>((done) => {
+          let sum = 0
+          new PerformanceObserver((list) => {
+            for (const entry of list.getEntries()) sum += (entry as unknown as { value: number }).value
+          }).observe({ type: 'layout-shift', buffered: true })
+          setTimeout(() => done(sum), 300)
+        }),
+    )
+    expect(shift).toBeLessThanOrEqual(0.01)
+    await page.context().close()
+  })
+
+  test('sizes of letters and weights are those of the scale', () => {
+    const folder = new URL('../../src/web/assets/style/', import.meta.url)
+    for (const part of ['base', 'page', 'forms', 'filters', 'grid', 'wall', 'frame', 'entities', 'collections']) {
+      const text = readFileSync(new URL(`${part}.css`, folder), 'utf8')
+      const sizes = [...text.matchAll(/font-size: ([^;]+);/g)].map(([, size]) => size!)
+      for (const size of sizes) expect(size, part).toMatch(/^(var\(--text-\d\)|clamp\(.*\)|[\d.]+em)$/)
+      const weights = [...text.matchAll(/font-weight: (\d+);/g)].map(([, weight]) => weight)
+      for (const weight of weights) expect(['400', '500', '600'], part).toContain(weight)
+    }
+  })
+
+  test('every page has the one menu of an account, by keyboard, and nothing axe finds', async () => {
+    const page = await signedIn({ viewport: { width: 1280, height: 800 } })
+    for (const path of PAGES) {
+      await page.goto(url + path)
+      const menu = page.locator('details.account-menu')
+      await menu.locator('summary').focus()
+      await page.keyboard.press('Enter')
+      await menu.getByRole('link', { name: 'Keys and apps' }).waitFor()
+      expect(await menu.getByText('Sign out', { exact: true }).count(), path).toBe(1)
+      await expectAccessible(page)
+      await page.keyboard.press('Enter')
+    }
+    await page.goto(`${url}/boards`)
+    await page.locator('details.account-menu summary').click()
+    await page.keyboard.press('Escape')
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Account')
+    expect(await page.locator('details.account-menu[open]').count()).toBe(0)
+    await page.context().close()
+  })
+
+  test('under a finger the controls of a page are 44 pixels high', async () => {
+    const page = await signedIn({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true })
+    for (const path of PAGES) {
+      await page.goto(url + path)
+      const low = await page.evaluate(() =>
+        [...document.querySelectorAll('button, .button, select, main input, .fold > summary, .menu > summary')]
+          .filter((one) => {
+            const { width, height } = one.getBoundingClientRect()
+            const isBox = one instanceof HTMLInputElement && ['checkbox', 'radio', 'hidden', 'color'].includes(one.type)
+            // What is there for readers of screens alone is clipped.
+            return width > 4 && height > 4 && height < 43.5 && !isBox && one.checkVisibility()
+          })
+          .map((one) => `${one.tagName} ${one.textContent?.trim().slice(0, 30)} ${one.getBoundingClientRect().height}`),
+      )
+      expect(low, path).toEqual([])
+    }
+    await page.context().close()
+  })
+
+  test('frames of one caption are told apart by their alternative texts', async () => {
+    const page = await browser.open({ viewport: { width: 1280, height: 800 } })
+    await page.goto(url)
+    const texts = await page
+      .locator('#wall img')
+      .evaluateAll((images) => images.map((image) => image.getAttribute('alt')))
+    expect(texts).toHaveLength(24)
+    expect(new Set(texts).size).toBe(24)
+    await page.context().close()
+  })
+})
