@@ -40,7 +40,8 @@ const NO_STEP = html`<span></span>`
 
 function bigPicture({ frame, previous, next }: FrameData): Html {
   const size = html`width="${frame.width}" height="${frame.height}"`
-  const tall = frame.height > frame.width && ' tall'
+  // Higher than three by two: its height decides, and nothing is seen beside it.
+  const tall = frame.height * 1.5 > frame.width && ' tall'
   return html`<figure class="picture${tall}">
   <img class="${placeholderClass(frame.palette)}" src="${frame.image_path}" alt="${altOf(frame)}" ${size}
     fetchpriority="high">
@@ -75,9 +76,20 @@ function description({ frame, technique }: FrameData): Html {
 <p>${technique.description}</p></section>
 `
   }${frame.composition && html`<section><h2>Composition</h2><p>${frame.composition}</p></section>`}
-${
-  frame.on_screen_text && html`<section><h2>On screen</h2><p class="screen-text">${frame.on_screen_text}</p></section>`
-}`
+${frame.on_screen_text && html`<section><h2>On screen</h2>${screenText(frame.on_screen_text)}</section>`}`
+}
+
+const LINES_SHOWN = 3
+
+/** A terminal has many lines: the first say what it is. */
+function screenText(text: string): Html {
+  const lines = text.split('\n')
+  const rest = lines.slice(LINES_SHOWN)
+  return html`<p class="screen-text">${lines.slice(0, LINES_SHOWN).join('\n')}</p>${
+    rest.length > 0 &&
+    html`<details><summary>${rest.length} more ${rest.length === 1 ? 'line' : 'lines'}</summary>
+<p class="screen-text">${rest.join('\n')}</p></details>`
+  }`
 }
 
 const FACTS = ['subject', 'surface', 'shot', 'zone', 'tone', 'kind', 'platform'] as const

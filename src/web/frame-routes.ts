@@ -95,10 +95,12 @@ async function personOf(db: Db, visitor: Visitor, id: string): Promise<NonNullab
 function toPage(data: FrameData, actions: FrameActions): Page {
   const { frame } = data
   const { video, author } = frame
-  const title = frame.caption ?? `${video.title} at ${clock(frame.t_sec)}`
+  // As people look for it among tabs and bookmarks: whose, which film, when, and what is seen.
+  const place = [author, video.title, clock(frame.t_sec)].filter((part) => part !== null).join(' · ')
+  const title = frame.caption === null ? place : `${place}: ${frame.caption}`
   const description = frame.steal ?? `${video.title}${author === null ? '' : ` by ${author}`}, ${clock(frame.t_sec)}`
   return {
-    title: title.slice(0, 80),
+    title: title.slice(0, 120),
     current: 'wall',
     wide: true,
     modules: ['frame.js'],

@@ -51,4 +51,38 @@ describe.skipIf(noChromium)(`a frame over the wall${noChromium ? ` (skipped: ${n
     }
     expect(browser.faults).toEqual([])
   })
+
+  test('a finger turns the frames, a tall picture has nothing beside it, and long text folds', async () => {
+    const tall = { width: 720, height: 1280, caption: 'A phone', onScreenText: 'one\ntwo\nthree\nfour\nfive' }
+    const { frameIds } = await seedVideo(service.stores.db, { title: 'Upright', frames: [tall, { tSec: 3 }] })
+    await service.drain()
+    const page = await browser.open({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true })
+    await page.goto(`${url}/?video=${frameIds[0]!.slice(0, -2)}`)
+    await page.locator('#wall .card-link').first().tap()
+    const dialog = page.locator('dialog')
+    await dialog.getByText('1 of 2', { exact: true }).waitFor()
+    const picture = await dialog.locator('.picture img').evaluate((image) => image.getBoundingClientRect().toJSON())
+    expect(picture.width / picture.height).toBeCloseTo(720 / 1280, 1)
+    expect(await page.title()).toMatch(/ · Upright · 0:00: A phone/)
+    const more = dialog.getByText('2 more lines')
+    expect(await dialog.getByText('five').isVisible()).toBe(false)
+    await more.tap()
+    expect(await dialog.getByText('five').isVisible()).toBe(true)
+    const touch = await page.context().newCDPSession(page)
+    const swipe = async (from: number, to: number) => {
+      const at = (x: number) => [{ x, y: picture.y + 60 }]
+      await dialog.evaluate((one) => one.scrollTo(0, 0))
+      // Input goes to what the last painted frame showed.
+      await page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))))
+      await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: at(from) })
+      await touch.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: at(to) })
+      await touch.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
+    }
+    await swipe(300, 120)
+    await dialog.getByText('2 of 2', { exact: true }).waitFor()
+    await swipe(100, 300)
+    await dialog.getByText('1 of 2', { exact: true }).waitFor()
+    await page.context().close()
+    expect(browser.faults).toEqual([])
+  })
 })

@@ -90,11 +90,28 @@ function open() {
     leave()
   })
   made.addEventListener('click', (event) => event.target === made && leave())
+  swipes(made)
   document.body.append(made)
   made.showModal()
   document.documentElement.style.overflow = 'hidden'
   dialog = made
   return made
+}
+
+/** A finger that wipes over the picture turns to the next frame, or to the one before. @param {HTMLElement} target */
+function swipes(target) {
+  /** @type {Touch | undefined} */
+  let from
+  target.addEventListener('touchstart', ({ touches, target: on }) => {
+    const picture = on instanceof Element && on.closest('.picture')
+    from = picture && touches.length === 1 ? touches[0] : undefined
+  })
+  target.addEventListener('touchend', ({ changedTouches: [to] }) => {
+    if (!from || !to) return
+    const [x, y] = [to.clientX - from.clientX, to.clientY - from.clientY]
+    if (Math.abs(x) > 50 && Math.abs(x) > 2 * Math.abs(y)) void step(x < 0 ? 1 : -1)
+    from = undefined
+  })
 }
 
 /**
