@@ -38,6 +38,8 @@ const PAGES: Record<string, Access> = {
   'GET /robots.txt': 'open',
   'GET /sitemap.xml': 'open',
   'GET /docs/events': 'open',
+  'GET /docs/design': 'open',
+  'GET /privacy': 'open',
   'GET /connect': 'open',
   'GET /connect/skills/:file': 'open',
   'GET /': 'open',
