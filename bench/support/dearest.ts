@@ -138,6 +138,8 @@ const ARGUMENTS_OF_TOOLS: Record<string, (world: World, n: number) => object> = 
   describe_film: ({ videos }, n) => ({ video_id: videos[n] }),
   compare_films: ({ videos }, n) => ({ video_id: videos.slice(n, n + 6) }),
   find_films: (_, n) => ({ limit: 60, min: `shots_a_minute:${n}` }),
+  video_status: ({ videos }, n) => ({ video_id: videos.slice(n, n + 20) }),
+  add_video: (_, n) => ({ url: Array.from({ length: 20 }, (__, at) => `https://a.example.com/${n}-${at}.mp4`) }),
   find_sequences: (_, n) => ({
     steps: [{ subject: 'text-card' }, { surface: 'screen-recording' }, { tone: 'dark' }],
     limit: 50 + n,
@@ -249,12 +251,11 @@ const DEAREST: Record<string, (world: World, n: number) => Promise<Asked> | Aske
   'PATCH /api/webhooks/:id': (_, n) => ({ json: { description: `d${n}` } }),
   'DELETE /api/webhooks/:id': ({ webhooks }, n) => ({ params: { id: webhooks[10 + n]! } }),
   'POST /api/webhooks/:id/resend': () => ({ json: { from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z' } }),
-
   'GET /api/compare': ({ videos }) => ({ query: { videos: videos.slice(0, 6).join(',') } }),
+  'GET /api/openings': () => ({ query: { limit: '24' } }),
   'GET /api/sequences': (_, n) => ({
     query: { seq: 'subject.text-card~10s~surface.screen-recording~10s~tone.dark', limit: String(30 + n) },
   }),
-
   'GET /': (_, n) => ({ query: { q: words(n, 2) } }),
   'GET /web/suggest': (_, n) => ({
     query: { q: words(n, 2).slice(0, -1) },

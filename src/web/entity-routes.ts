@@ -8,11 +8,13 @@ import type { FrameFilters, FramePage, LibrarySearch } from '../search/library-s
 import { currentSlug } from '../search/techniques.ts'
 import { readFilm } from '../views/film.ts'
 import { compareParameters, filmParameters, findFilms, requireCompared } from '../views/film-list.ts'
+import { listOpenings, OPENING_POINTS, openingParameters } from '../views/openings.ts'
 import { plainName, requirePublicId } from '../views/parameter-values.ts'
 import { readSequences, SEQUENCE_POINTS, toSequenceQuery } from '../views/sequences.ts'
 import { brandPage, brandsPage, techniquePage, techniquesPage } from './entity-pages.ts'
 import { comparePage, filmsPage } from './films-pages.ts'
 import { openGraph } from './layout.ts'
+import { openingsPage } from './openings-page.ts'
 import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
 import { sequencesPage } from './sequences-page.ts'
@@ -87,6 +89,7 @@ export function entityRouter(deps: PageDeps): Routes {
 
   addFilms(router, { ...deps, limit, common })
   addSequences(router, { ...deps, limit, common })
+  addOpenings(router, { ...deps, limit, common })
   addTechniques(router, { ...deps, limit, common })
   router.use(pageErrors(deps))
   return router
@@ -116,6 +119,23 @@ function addFilms(router: Routes, { pages, search, films, limit, common }: PartD
       async render() {
         const chosen = await requireCompared({ films }, query.videos ?? [])
         return { ...common, title: 'Films compared', current: 'films', body: comparePage(chosen, await films.shelf()) }
+      },
+    })
+  })
+}
+
+const OPENINGS = 12
+
+function addOpenings(router: Routes, { pages, search, limits, common }: PartDeps): void {
+  router.get('/openings', limitOpenReads(limits, { points: OPENING_POINTS }), (req, res) => {
+    const query = readPageParameters(req.originalUrl, { ...openingParameters, ...listParameters })
+    return pages.send(req, res, {
+      key: `openings ${canonicalKey(query)}`,
+      async render() {
+        const { part = 'opening', author, after } = query
+        const { items, next } = await listOpenings(search, { ...query, after, limit: OPENINGS })
+        const body = openingsPage({ part, author, openings: items, next })
+        return { ...common, title: part === 'opening' ? 'Openings' : 'Endings', current: 'films', body }
       },
     })
   })

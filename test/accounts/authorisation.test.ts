@@ -48,6 +48,7 @@ const PAGES: Record<string, Access> = {
   'GET /films': 'open',
   'GET /compare': 'open',
   'GET /sequences': 'open',
+  'GET /openings': 'open',
   'GET /brands': 'open',
   'GET /brands/:name': 'open',
   'GET /techniques': 'open',
@@ -111,7 +112,6 @@ const ON_EVERY_PLAN = [
 
 const isMembers = (scope: Scope) => (MEMBER_SCOPES as readonly Scope[]).includes(scope)
 const isScope = (access: Access): access is Scope => (SCOPES as readonly string[]).includes(access)
-
 let service: Service
 beforeAll(async () => {
   service = await openService({ worker: false, env: { PUBLIC_URL: 'http://127.0.0.1' } })
@@ -121,7 +121,6 @@ afterAll(() => service[Symbol.asyncDispose]())
 const declaredRoutes = () =>
   listRoutes(service.api.app.routers).map(({ path, methods, who }) => ({ route: `${methods[0]} ${path}`, who }))
 const routesOf = () => declaredRoutes().map(({ route }) => route)
-/** The pages and actions of signed-in people, with who may. */
 const personal = () => declaredRoutes().filter(({ who }) => who !== undefined)
 const sessionRoutes = () => [
   ...personal().map(({ route }) => route),

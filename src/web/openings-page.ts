@@ -1,0 +1,36 @@
+import type { Opening } from '../views/openings.ts'
+import { frameCard } from './frame-card.ts'
+import { type Html, html, trusted } from './html.ts'
+
+/** `/openings`: how films open, or end, side by side. */
+export function openingsPage(given: {
+  part: 'opening' | 'ending'
+  author: string | undefined
+  openings: readonly Opening[]
+  next: string | null
+}): Html {
+  const { part, author, openings, next } = given
+  const whose = author === undefined ? '' : `&author=${encodeURIComponent(author)}`
+  const tab = (one: typeof part, label: string) => {
+    const here = one === part && trusted(' aria-current="page"')
+    return html`<li><a class="choice" href="/openings?part=${one}${whose}"${here}>${label}</a></li>`
+  }
+  const tabs = [tab('opening', 'Openings'), tab('ending', 'Endings')]
+  const rows = openings.map(({ video, frames }, row) => {
+    const by = video.author === null ? '' : html` <span class="hint">${video.author}</span>`
+    const cards = frames.map((frame, n) => frameCard(frame, row * frames.length + n))
+    return html`<section class="opening"><h2><a href="/videos/${video.id}">${video.title}</a>${by}</h2>
+<div class="wall"><ol class="sheet">${cards}</ol></div></section>`
+  })
+  const of = author === undefined ? '' : html` of ${author}`
+  const none = html`<p class="empty">No film is here yet. Operators <a href="/operator">add them</a>.</p>`
+  return html`<header class="entity"><h1>How films ${part === 'opening' ? 'open' : 'end'}</h1>
+<p class="lead">The ${part === 'opening' ? 'first' : 'last'} shots of each film${of}, the newest first.</p></header>
+<nav aria-label="Part"><ul class="pick-list">${tabs}</ul></nav>
+${openings.length === 0 ? none : rows}
+${
+  next !== null &&
+  html`<nav class="pager" aria-label="Pages"><a class="button" rel="next"
+href="/openings?part=${part}${whose}&after=${next}">Next →</a></nav>`
+}`
+}
