@@ -64,7 +64,7 @@ class="hint">${author}</span>`
   })
   return html`<form action="/compare"><div class="table"><table class="measures"><thead><tr><th scope="col">Compare</th>
 <th scope="col">Film</th>${heads}</tr></thead><tbody>${rows}</tbody></table></div>
-<p><button>Compare the chosen films</button></p></form>`
+<p class="actions"><button>Compare the chosen films</button></p></form>`
 }
 
 /** `/compare`: two to six films side by side, what differs most first. */
