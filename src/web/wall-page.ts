@@ -9,6 +9,7 @@ import type { FramePage } from '../search/library-search.ts'
 import { countUndescribed } from '../search/read-as.ts'
 import { ttlCached } from '../search/ttl-cache.ts'
 import { toFrameQuery } from '../views/frame-query.ts'
+import { html } from './html.ts'
 import type { PageDeps } from './page-deps.ts'
 import { pageErrors } from './page-errors.ts'
 import { omit, type WallValues, wallParameters } from './wall-address.ts'
@@ -17,8 +18,9 @@ import { counted } from './words.ts'
 
 /** `/`: the wall. */
 export function wallRouter(deps: PageDeps): Routes {
-  const { db, pages, search, limits } = deps
+  const { db, pages, search, limits, assets } = deps
   const router = openRoutes()
+  const head = html`<script src="${assets.url('wall-look.js')}"></script>\n`
   const loadFrames = framesLoader(deps)
   const loadColors = colorsLoader(deps)
   const underWayNow = ttlCached(() => findUnderWay(db))
@@ -43,6 +45,7 @@ export function wallRouter(deps: PageDeps): Routes {
           current: 'wall',
           wide: true,
           modules: ['wall.js'],
+          head,
           description: q === undefined ? describeLibrary(found) : undefined,
           body: wallPage({ values, found, vocabulary, colors, viewer, underWay }),
         }

@@ -1,9 +1,23 @@
 import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectAccessible, noChromium, openBrowser, type TestBrowser } from '../support/browser.ts'
 import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 import { sessionOf } from '../support/session.ts'
+
+/** Layout shifts of a page so far. */
+const shiftOf = (page: Page): Promise<number> =>
+  page.evaluate(
+    () =>
+      new Promise<number>((done) => {
+        let sum = 0
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) sum += (entry as unknown as { value: number }).value
+        }).observe({ type: 'layout-shift', buffered: true })
+        setTimeout(() => done(sum), 300)
+      }),
+  )
 
 /** One design language on every page: a face that ships with us, sizes and controls of one kind, one menu. */
 describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
@@ -47,17 +61,7 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
     expect(faces).toHaveLength(1)
     expect((await (await fetch(faces[0]!)).arrayBuffer()).byteLength).toBeLessThanOrEqual(50_000)
     await page.goto(url)
-    const shift = await page.evaluate(
-      () =>
-        new Promise<number>((done) => {
-          let sum = 0
-          new PerformanceObserver((list) => {
-            for (const entry of list.getEntries()) sum += (entry as unknown as { value: number }).value
-          }).observe({ type: 'layout-shift', buffered: true })
-          setTimeout(() => done(sum), 300)
-        }),
-    )
-    expect(shift).toBeLessThanOrEqual(0.01)
+    expect(await shiftOf(page)).toBeLessThanOrEqual(0.01)
     await page.context().close()
   })
 
@@ -89,6 +93,35 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
     await page.keyboard.press('Escape')
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Account')
     expect(await page.locator('details.account-menu[open]').count()).toBe(0)
+    await page.context().close()
+  })
+
+  test('the wall is as dense as a reader likes, whole or filled, and stays so without a shift', async () => {
+    const page = await browser.open({ viewport: { width: 1280, height: 800 } })
+    await page.goto(url)
+    const columns = () =>
+      page.evaluate(
+        () => getComputedStyle(document.querySelector('#wall .sheet')!).gridTemplateColumns.split(' ').length,
+      )
+    const objectFit = () =>
+      page
+        .locator('#wall img')
+        .first()
+        .evaluate((image) => getComputedStyle(image).objectFit)
+    expect([await columns(), await objectFit()]).toEqual([5, 'cover'])
+    await page.locator('summary').getByText('View', { exact: true }).click()
+    await page.getByLabel('Small', { exact: true }).check()
+    await page.getByLabel('Whole', { exact: true }).check()
+    expect([await columns(), await objectFit()]).toEqual([8, 'contain'])
+    await page.reload()
+    expect([await columns(), await objectFit()]).toEqual([8, 'contain'])
+    expect(await shiftOf(page)).toBeLessThanOrEqual(0.01)
+    await page.locator('summary').getByText('View', { exact: true }).click()
+    expect(await page.getByLabel('Small', { exact: true }).isChecked()).toBe(true)
+    await page.getByLabel('Medium', { exact: true }).check()
+    await page.getByLabel('Filled', { exact: true }).check()
+    await page.reload()
+    expect([await columns(), await objectFit()]).toEqual([5, 'cover'])
     await page.context().close()
   })
 

@@ -161,9 +161,29 @@ addEventListener('popstate', (event) => {
 // The state of this entry is noted before anything leads away from it.
 document.addEventListener('click', note, { capture: true })
 
+/* ---------- size and cut of the pictures ---------- */
+
+const liked = document.documentElement.dataset
+function showLook() {
+  for (const radio of document.querySelectorAll('.look input'))
+    if (radio instanceof HTMLInputElement)
+      radio.checked = radio.value === (liked[radio.name] ?? radio.closest('fieldset')?.dataset.usual)
+}
+on('change', '.look input', (_event, radio) => {
+  if (!(radio instanceof HTMLInputElement)) return
+  if (radio.value === radio.closest('fieldset')?.dataset.usual) {
+    delete liked[radio.name]
+    localStorage.removeItem(`wall-${radio.name}`)
+  } else {
+    liked[radio.name] = radio.value
+    localStorage.setItem(`wall-${radio.name}`, radio.value)
+  }
+})
+
 /* ---------- pages or endless ---------- */
 
 function showMode() {
+  showLook()
   const modes = byId('modes')
   if (!modes) return
   modes.hidden = false
