@@ -6,8 +6,14 @@ import { POINTS } from '../http/rate-limit/budgets.ts'
 import type { RateLimits } from '../http/rate-limit/rate-limits.ts'
 import { findBoard } from '../library/collections/boards.ts'
 import { challengeAddress } from '../library/subscriptions/challenge.ts'
-import { mayHear } from '../library/subscriptions/due.ts'
-import { type Asked, KIND_NAMES, KINDS, type KindName, type MatchVideo } from '../library/subscriptions/kinds.ts'
+import {
+  type Asked,
+  KIND_NAMES,
+  KINDS,
+  type KindName,
+  type MatchVideo,
+  mayHear,
+} from '../library/subscriptions/kinds.ts'
 import { pollEvents } from '../library/subscriptions/poll.ts'
 import {
   isVerified,

@@ -1,5 +1,5 @@
 import type { ReadModelVersion } from '../http/versioned-cache.ts'
-import { loadKey } from '../library/picture-key.ts'
+import { loadKey } from '../library/service-keys.ts'
 import type { Logger } from '../logger.ts'
 import { loadSkills } from '../views/skills.ts'
 import { completionMethod } from './completion.ts'
@@ -10,7 +10,6 @@ import type { Extras } from './methods.ts'
 import { PROMPT_METHODS } from './prompts.ts'
 import { type ResourceDeps, resourceMethods } from './resources.ts'
 import { SKILLS_EXTENSION, skillMethods } from './skills.ts'
-import { openAdvisor } from './suggestions.ts'
 import type { Tool } from './tool.ts'
 import { type AddVideosDeps, addVideoTools } from './tools/add-videos.ts'
 import { boardTools } from './tools/boards.ts'
@@ -41,8 +40,7 @@ find_sequences, what follows what. That of a Pro account adds tools for your own
 about every five minutes.`
 
 /** The six open tools of the library, those of films and the gallery for any key, and the account's, in their order. */
-export function createTools(wired: Omit<LibraryToolDeps, 'advisor'> & AccountToolDeps & AddVideosDeps): Tool[] {
-  const deps = { ...wired, advisor: openAdvisor(wired.search) }
+export function createTools(deps: LibraryToolDeps & AccountToolDeps & AddVideosDeps): Tool[] {
   return [
     searchLibrary(deps),
     ...frameTools(deps),
@@ -75,9 +73,7 @@ function createExtras(deps: ResourceDeps & EventDeps): Extras {
   }
 }
 
-export interface ToolServerOptions
-  extends Omit<ResourceDeps, 'skills' | 'gallery' | 'reads'>,
-    Omit<EventDeps, 'advisor'> {
+export interface ToolServerOptions extends Omit<ResourceDeps, 'skills' | 'gallery' | 'reads'>, EventDeps {
   version: string
   logger: Logger
   /** Equal calls share an answer while this version holds. Absent: no answer is kept. */
@@ -93,7 +89,6 @@ export function createToolServer({ version, logger, readModel, deadlineMs, ...de
     extras: createExtras({
       ...deps,
       reads: deps.config.reads,
-      advisor: openAdvisor(deps.search),
       skills: loadSkills(),
       gallery: loadGallery(),
     }),

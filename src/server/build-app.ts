@@ -27,6 +27,7 @@ import { fetchability } from '../library/videos/submit.ts'
 import type { Logger } from '../logger.ts'
 import { mcpRouter } from '../mcp/route.ts'
 import { createToolServer, createTools } from '../mcp/server.ts'
+import { openAdvisor } from '../mcp/suggestions.ts'
 import type { Tool } from '../mcp/tool.ts'
 import { imageKeyOf } from '../media/image-name.ts'
 import type { MediaStore } from '../media/media-store.ts'
@@ -198,8 +199,12 @@ function openLibrary({ config, db, logger }: AppDeps, overrides: AppOverrides) {
 }
 
 function openTools(
-  deps: Omit<Parameters<typeof createToolServer>[0], 'tools' | 'version'> & Parameters<typeof createTools>[0],
+  wired: Omit<
+    Parameters<typeof createToolServer>[0] & Parameters<typeof createTools>[0],
+    'tools' | 'version' | 'advisor'
+  >,
 ) {
+  const deps = { ...wired, advisor: openAdvisor(wired.search) }
   const tools = createTools(deps)
   return { tools, dispatch: createToolServer({ ...deps, tools, version: VERSION }) }
 }

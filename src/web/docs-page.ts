@@ -32,7 +32,7 @@ interface Operation {
   responses?: Record<string, ApiResponse>
 }
 
-/** `/docs`, `/docs/events` and `/docs/design`: the documents for programs as pages, without a script. */
+/** `/docs`, `/docs/events`, `/docs/design`: documents for programs, and the design, as pages without a script. */
 export function docsPageRouter({
   assets,
   viewerOf,

@@ -132,9 +132,9 @@ function addOpenings(router: Routes, { pages, search, limits, common }: PartDeps
     return pages.send(req, res, {
       key: `openings ${canonicalKey(query)}`,
       async render() {
-        const { part = 'opening', author, after } = query
+        const { part = 'opening', author, platform, after } = query
         const { items, next } = await listOpenings(search, { ...query, after, limit: OPENINGS })
-        const body = openingsPage({ part, author, openings: items, next })
+        const body = openingsPage({ part, author, platform, openings: items, next })
         return { ...common, title: part === 'opening' ? 'Openings' : 'Endings', current: 'films', body }
       },
     })

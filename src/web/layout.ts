@@ -121,7 +121,7 @@ function accountCorner(page: Page): Html {
       <input type="hidden" name="form" value="${formToken}">
       <button>Sign out</button>
     </form>`
-  return html`<div class="account"><details class="fold account-menu" name="account">
+  return html`<div class="account"><details class="fold account-menu">
     <summary>Account</summary>
     <div class="panel">
       ${account && html`<p class="who" title="Signed in">${account.email}</p>`}

@@ -1,4 +1,5 @@
 import type { Opening } from '../views/openings.ts'
+import type { PLATFORMS } from '../vocabulary.ts'
 import { frameCard } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
 
@@ -6,19 +7,25 @@ import { type Html, html, trusted } from './html.ts'
 export function openingsPage(given: {
   part: 'opening' | 'ending'
   author: string | undefined
+  platform: (typeof PLATFORMS)[number] | undefined
   openings: readonly Opening[]
   next: string | null
 }): Html {
-  const { part, author, openings, next } = given
-  const whose = author === undefined ? '' : `&author=${encodeURIComponent(author)}`
+  const { part, author, platform, openings, next } = given
+  const address = (query: { part: typeof part; after?: string }) => {
+    const chosen = { author, platform, ...query }
+    const known = Object.entries(chosen).filter((one): one is [string, string] => one[1] !== undefined)
+    return `/openings?${new URLSearchParams(known)}`
+  }
   const tab = (one: typeof part, label: string) => {
     const here = one === part && trusted(' aria-current="page"')
-    return html`<li><a class="choice" href="/openings?part=${one}${whose}"${here}>${label}</a></li>`
+    return html`<li><a class="choice" href="${address({ part: one })}"${here}>${label}</a></li>`
   }
   const tabs = [tab('opening', 'Openings'), tab('ending', 'Endings')]
-  const rows = openings.map(({ video, frames }, row) => {
+  let shown = 0
+  const rows = openings.map(({ video, frames }) => {
     const by = video.author === null ? '' : html` <span class="hint">${video.author}</span>`
-    const cards = frames.map((frame, n) => frameCard(frame, row * frames.length + n))
+    const cards = frames.map((frame) => frameCard(frame, shown++))
     return html`<section class="opening"><h2><a href="/videos/${video.id}">${video.title}</a>${by}</h2>
 <div class="wall"><ol class="sheet">${cards}</ol></div></section>`
   })
@@ -31,6 +38,6 @@ ${openings.length === 0 ? none : rows}
 ${
   next !== null &&
   html`<nav class="pager" aria-label="Pages"><a class="button" rel="next"
-href="/openings?part=${part}${whose}&after=${next}">Next →</a></nav>`
+href="${address({ part, after: next })}">Next →</a></nav>`
 }`
 }

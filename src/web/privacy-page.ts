@@ -24,14 +24,17 @@ const KEPT = [
   ['Your saves; your boards with names and notes', 'until you or your account delete them'],
   ['Apps that you let in, and what they may do', 'until you disconnect them'],
   ['What apps asked to be told of', 'a day, unless they renew it'],
+  ['Your unfinished uploads', '24 hours'],
+  ['First answers to requests that your programs may repeat', '24 hours'],
   ['Sessions and unused sign-in links', '30 days; 12 hours at most'],
   ['What you removed lately, so that it can be taken back', '24 hours'],
   ['What was done when, with names of boards, under a random id', 'for ever; without a name after your account'],
-  ['Your network address, to share the service fairly', '15 minutes at most, never stored'],
+  ['Your network address, to share the service fairly', '15 minutes at most, in memory only'],
 ] as const
 
 const BODY = html`<h1>Privacy</h1>
-<p class="lead">What this service keeps about you, and for how long. It shares none of it with anybody.</p>
+<p class="lead">What this service keeps about you, and for how long. Only apps that you let in get any of it,
+  and programs of whoever runs this service.</p>
 <div class="scroll"><table><thead><tr><th scope="col">What</th><th scope="col">How long</th></tr></thead>
 <tbody>${KEPT.map(([what, long]) => html`<tr><td>${what}</td><td>${long}</td></tr>`)}</tbody></table></div>
 <p>Searches are counted by their words, not by who asked. An assistant sees what its tools answer: the frames it asked

@@ -6,18 +6,18 @@ import { seedVideo } from '../support/seed.ts'
 import { openService, type Service } from '../support/service.ts'
 import { sessionOf } from '../support/session.ts'
 
-/** Layout shifts of a page so far. */
-const shiftOf = (page: Page): Promise<number> =>
-  page.evaluate(
-    () =>
-      new Promise<number>((done) => {
-        let sum = 0
-        new PerformanceObserver((list) => {
-          for (const entry of list.getEntries()) sum += (entry as unknown as { value: number }).value
-        }).observe({ type: 'layout-shift', buffered: true })
-        setTimeout(() => done(sum), 300)
-      }),
-  )
+/** Layout shifts of a page until its pictures are there. */
+async function shiftOf(page: Page): Promise<number> {
+  await page.waitForLoadState('load')
+  return page.evaluate(async () => {
+    const seen: PerformanceEntry[] = []
+    const observer = new PerformanceObserver((list) => seen.push(...list.getEntries()))
+    observer.observe({ type: 'layout-shift', buffered: true })
+    for (let n = 0; n < 2; n++) await new Promise(requestAnimationFrame)
+    const entries = [...seen, ...observer.takeRecords()]
+    return (entries as (PerformanceEntry & { value: number })[]).reduce((sum, { value }) => sum + value, 0)
+  })
+}
 
 /** One design language on every page: a face that ships with us, sizes and controls of one kind, one menu. */
 describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noChromium})` : ''}`, () => {
@@ -62,6 +62,8 @@ describe.skipIf(noChromium)(`the design language${noChromium ? ` (skipped: ${noC
     expect((await (await fetch(faces[0]!)).arrayBuffer()).byteLength).toBeLessThanOrEqual(50_000)
     await page.goto(url)
     expect(await shiftOf(page)).toBeLessThanOrEqual(0.01)
+    await page.evaluate(() => document.querySelector('main')!.prepend(document.createElement('hr')))
+    expect(await shiftOf(page)).toBeGreaterThan(0)
     await page.context().close()
   })
 

@@ -55,6 +55,16 @@ async function subscribed(token: string, params: Record<string, unknown>) {
 const occurrences = () => receiver.received.map(({ body }) => JSON.parse(body)).filter(({ eventId }) => eventId)
 const deliveriesLeft = async () =>
   Number((await service.stores.db.execute(sql`select count(*) as n from subscription_deliveries`)).rows[0]!.n)
+/** Sends a form of the person's keys page. */
+async function pressOnKeys(action: RegExp) {
+  const { text } = await person.open(`${service.url}/keys`)
+  const form = /name="form" value="([^"]+)"/.exec(text)![1]!
+  await person.open(service.url + action.exec(text)![1], {
+    method: 'POST',
+    body: new URLSearchParams({ form }).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+}
 /** What waits is due now. */
 const hurry = () => service.stores.db.execute(sql`update subscription_deliveries set next_at = now()`)
 const seedTerminal = (title: string) =>
@@ -233,7 +243,25 @@ describe('a subscription', () => {
     await seedTerminal('For both')
     await until(() => occurrences().length === 1)
     const { body, headers } = receiver.received[1]!
-    for (const secret of [SECRET, OTHER]) expect(new Webhook(secret).verify(body, headers)).toBeTruthy()
+    const [{ eventId }] = occurrences()
+    const read = (secret: string) => new Webhook(secret).verify(body, headers)
+    for (const secret of [SECRET, OTHER]) expect(read(secret)).toMatchObject({ eventId, data: { title: 'For both' } })
+    expect(() => read(`whsec_${Buffer.alloc(32, 1).toString('base64')}`)).toThrow(/signature/i)
+  })
+
+  test('renewed with its own secret it has one signature, and tells the position of the renewal', async () => {
+    const { access_token } = await tokenOf()
+    const asked = { name: 'video.ready', arguments: { author: `Renewed ${n}` } }
+    const add = () => seedVideo(service.stores.db, { author: `Renewed ${n}` })
+    await subscribed(access_token, asked)
+    await add()
+    await until(() => occurrences().length === 1)
+    const { cursor } = (await subscribed(access_token, asked)).json.result
+    await add()
+    await until(() => occurrences().length === 2)
+    expect(receiver.received.at(-1)!.headers['webhook-signature']!.split(' ')).toHaveLength(1)
+    const since = await ask('events/poll', { ...asked, cursor }, access_token)
+    expect(since.json.result.events).toMatchObject([{ eventId: occurrences()[1].eventId }])
   })
 
   test('from a cursor tells the past too, and after the end nothing more', async () => {
@@ -305,14 +333,7 @@ describe('a subscription', () => {
     await hurry()
     await until(async () => (await deliveriesLeft()) === 0)
     expect(occurrences()).toEqual([])
-    const page = await person.open(`${service.url}/keys`)
-    const grant = /\/web\/apps\/([^/]+)\/revoke/.exec(page.text)![1]
-    const form = /name="form" value="([^"]+)"/.exec(page.text)![1]!
-    await person.open(`${service.url}/web/apps/${grant}/revoke`, {
-      method: 'POST',
-      body: new URLSearchParams({ form }).toString(),
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    })
+    await pressOnKeys(/action="(\/web\/apps\/[^"]+\/revoke)"/)
     expect(await held()).toBe(0)
     const { key } = await createKey(db, { accountId, name: 'a key' })
     await subscribed(key, { name: 'video.ready' })
@@ -329,14 +350,7 @@ describe('a subscription', () => {
       ).toBeUndefined()
     const one = { name: 'video.ready', arguments: { author: 'One more' } }
     expect((await subscribed(key, one)).json.error).toMatchObject({ code: -32013, data: { limit: 20 } })
-    const page = await person.open(`${service.url}/keys`)
-    const end = /action="(\/web\/subscriptions\/[^"]+\/end)"/.exec(page.text)![1]
-    const form = /name="form" value="([^"]+)"/.exec(page.text)![1]!
-    await person.open(service.url + end, {
-      method: 'POST',
-      body: new URLSearchParams({ form }).toString(),
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    })
+    await pressOnKeys(/action="(\/web\/subscriptions\/[^"]+\/end)"/)
     expect((await subscribed(key, one)).json.error).toBeUndefined()
   })
 

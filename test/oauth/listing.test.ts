@@ -55,7 +55,14 @@ test('reviewers find an account that is filled, a privacy page, and the token of
   expect(await fillAccount(service.stores.db, 'review@example.com')).toEqual({ saves: 3, board: 'Openings' })
   expect(await fillAccount(service.stores.db, 'review@example.com')).toEqual({ saves: 3, board: 'Openings' })
   const page = await fetch(`${service.url}/privacy`)
-  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('until your account is deleted')])
+  const text = await page.text()
+  expect([page.status, text]).toEqual([200, expect.stringContaining('until your account is deleted')])
+  const operations = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+  const kept = operations
+    .split('## Personal data')[1]!
+    .split('\n## ')[0]!
+    .match(/^\| (?!What \|)/gm)!
+  expect(text.match(/<tr><td>/g)).toHaveLength(kept.length)
   const token = await fetch(`${service.url}/.well-known/openai-apps-challenge`)
   expect(await token.text()).toBe('token-of-the-directory')
 })

@@ -1,14 +1,12 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import type { StoredEvent } from '../../events/catalogue.ts'
-import { isLater } from '../../events/catalogue.ts'
+import { isLater, type StoredEvent } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
 import { readEventsById } from '../../events/read.ts'
 import { openCipher, type SecretsKeys } from '../../webhooks/secrets.ts'
-import { refusalOf } from '../accounts/key-checks.ts'
-import { type AuthenticationRow, type Caller, toCaller } from '../accounts/keys.ts'
+import { type AuthenticationRow, toCaller } from '../accounts/keys.ts'
 import type { Fault } from './challenge.ts'
-import { type Asked, KINDS, type KindName } from './kinds.ts'
+import { type Asked, type KindName, mayHear } from './kinds.ts'
 
 /** Another process may take a subscription after this time. */
 const LEASE_SEC = 60
@@ -95,11 +93,6 @@ export async function loadDue(
     deliveries: due.filter((one) => !isEarly(one)),
     early: due.filter(isEarly),
   }
-}
-
-export function mayHear(caller: Caller, name: KindName): boolean {
-  const { scope } = KINDS[name]
-  return scope === null || refusalOf(caller, scope) === undefined
 }
 
 async function dueDeliveries(db: Db, id: string, now: Date): Promise<DueDelivery[]> {

@@ -1,7 +1,15 @@
 import { invalid } from '../../errors.ts'
-import { type Cursor, type EventType, formatCursor, parseCursor, type StoredEvent } from '../../events/catalogue.ts'
+import {
+  type Cursor,
+  EVENT_TYPES,
+  type EventType,
+  formatCursor,
+  parseCursor,
+  type StoredEvent,
+} from '../../events/catalogue.ts'
 import { canonicalKey } from '../../parameters.ts'
-import type { Scope } from '../accounts/keys.ts'
+import { refusalOf } from '../accounts/key-checks.ts'
+import type { Caller, Scope } from '../accounts/keys.ts'
 import { sha256 } from '../ids.ts'
 
 /*
@@ -19,24 +27,18 @@ export const KINDS = {
   'video.ready': { types: ['video.ready'], scope: null },
   'video.failed': { types: ['video.failed'], scope: 'videos:write' },
   'board.changed': {
-    types: [
-      'board.renamed',
-      'board.described',
-      'board.deleted',
-      'board.frame_pinned',
-      'board.frame_unpinned',
-      'board.frame_moved',
-      'board.frame_noted',
-      'board.cover_chosen',
-      'board.shared',
-      'board.unshared',
-    ],
+    types: EVENT_TYPES.filter((type) => type.startsWith('board.') && type !== 'board.created'),
     scope: 'boards:read',
   },
 } as const satisfies Record<string, Kind>
 export type KindName = keyof typeof KINDS
 export const KIND_NAMES = Object.keys(KINDS) as KindName[]
 const typesOf = (name: KindName): readonly EventType[] => KINDS[name].types
+
+export function mayHear(caller: Caller, name: KindName): boolean {
+  const { scope } = KINDS[name]
+  return scope === null || refusalOf(caller, scope) === undefined
+}
 
 /** The types of the log that any kind reads. */
 export const WATCHED: readonly EventType[] = [...new Set(KIND_NAMES.flatMap(typesOf))]

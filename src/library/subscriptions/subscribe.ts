@@ -7,7 +7,7 @@ import { type Cursor, formatCursor, isLater } from '../../events/catalogue.ts'
 import { checkpointOf } from '../../events/consume.ts'
 import { findBreak, findEnd, readEvents } from '../../events/read.ts'
 import { canonicalKey } from '../../parameters.ts'
-import { openCipher, type SecretsKeys } from '../../webhooks/secrets.ts'
+import { openCipher, type SecretsKeys, UndecryptableSecret } from '../../webhooks/secrets.ts'
 import type { Caller } from '../accounts/keys.ts'
 import { sha256 } from '../ids.ts'
 import { holdFanOut, insertDeliveries, SUBSCRIPTIONS } from './fan-out.ts'
@@ -78,52 +78,49 @@ export async function subscribe(db: Db, wanted: Wanted): Promise<Subscribed> {
       throw new AppError('conflict', `An account has at most ${MAX_SUBSCRIPTIONS} subscriptions. End one first.`)
     const reached = await checkpointOf(tx, SUBSCRIPTIONS)
     const end = await findEnd(tx)
-    const row = await upsert(tx, { id, ...wanted, start: isLater(reached, end) ? reached : end })
+    // With a past to replay, the consumer goes on from its own position.
+    const start = wanted.after || isLater(reached, end) ? reached : end
+    const row = await upsert(tx, { id, ...wanted, start })
     const truncated = wanted.after
       ? await replay(tx, row, { ...wanted, from: positionOf(wanted.after), upTo: reached })
       : false
-    return { row, cursor: formatCursor({ xid: row.xid, seq: row.seq }), truncated }
+    return { row, cursor: formatCursor(start), truncated }
   })
 }
 
 async function upsert(
   tx: Tx,
-  {
-    id,
-    caller,
-    asked,
-    url,
-    secret,
-    ttlMs = DAY_MS,
-    after,
-    start,
-    now,
-    secretsKeys,
-  }: Wanted & { id: string; start: Cursor },
+  { id, caller, asked, url, secret, ttlMs = DAY_MS, start, now, secretsKeys }: Wanted & { id: string; start: Cursor },
 ): Promise<SubscriptionRow> {
   const { name, arguments: given, accountId } = asked
   const ofGrant = (await tx.$count(grants, eq(grants.id, caller.key.id))) > 0
   const refreshBefore = new Date(now.getTime() + Math.min(DAY_MS, Math.max(SHORTEST_MS, ttlMs)))
   const by = ofGrant ? { grantId: caller.key.id, keyId: null } : { grantId: null, keyId: caller.key.id }
-  const stored = openCipher(secretsKeys).encrypt(secret, id)
-  // With a past to replay, the consumer goes on from its own position.
-  const { xid, seq } = after ? await checkpointOf(tx, SUBSCRIPTIONS) : start
-  const overlap = new Date(now.getTime() + OVERLAP_MS)
+  const secrets = await secretsFor(tx, { id, secret, now, secretsKeys })
   const [row] = await tx
     .insert(subscriptions)
-    .values({ id, accountId, ...by, name, arguments: { ...given }, url, secret: stored, xid, seq, refreshBefore })
-    .onConflictDoUpdate({
-      target: subscriptions.id,
-      set: {
-        ...by,
-        secret: stored,
-        oldSecret: sql`${subscriptions.secret}`,
-        oldSecretUntil: overlap,
-        refreshBefore,
-      },
-    })
+    .values({ id, accountId, ...by, name, arguments: { ...given }, url, ...secrets, ...start, refreshBefore })
+    .onConflictDoUpdate({ target: subscriptions.id, set: { ...by, ...secrets, refreshBefore } })
     .returning()
   return row!
+}
+
+/** The secrets to store. A secret that another one replaces signs for a while beside it. */
+async function secretsFor(
+  tx: Tx,
+  { id, secret, now, secretsKeys }: Pick<Wanted, 'secret' | 'now' | 'secretsKeys'> & { id: string },
+) {
+  const cipher = openCipher(secretsKeys)
+  const stored = { secret: cipher.encrypt(secret, id) }
+  const [held] = await tx.select().from(subscriptions).where(eq(subscriptions.id, id))
+  if (!held) return stored
+  try {
+    if (cipher.decrypt(held.secret, id) === secret) return stored
+  } catch (error) {
+    if (!(error instanceof UndecryptableSecret)) throw error
+    return { ...stored, oldSecret: null }
+  }
+  return { ...stored, oldSecret: held.secret, oldSecretUntil: new Date(now.getTime() + OVERLAP_MS) }
 }
 
 /** Writes the deliveries of the past. True when some were skipped. */

@@ -28,7 +28,9 @@ async function show(href, enter, from) {
   shownId = idOf(href)
   enter()
   const known = from?.querySelector('img')
-  const target = dialog ?? (known ? await grow(known) : open())
+  if (!dialog && known) await grow(known, signal)
+  if (signal.aborted) return
+  const target = dialog ?? open()
   target.setAttribute('aria-busy', 'true')
   try {
     const page = await loadPage(href, { signal })
@@ -64,18 +66,21 @@ async function show(href, enter, from) {
 /**
  * The picture grows out of its place on the page, where the browser can show that and the person likes motion.
  * @param {HTMLImageElement} known
+ * @param {AbortSignal} signal the person went on meanwhile: nothing opens
  */
-async function grow(known) {
+async function grow(known, signal) {
   const show = () => {
     known.style.viewTransitionName = ''
-    fill(open(), preview(known))
+    if (!signal.aborted) fill(open(), preview(known))
   }
   if (!document.startViewTransition || matchMedia('(prefers-reduced-motion: reduce)').matches) show()
   else {
     known.style.viewTransitionName = 'frame'
-    await document.startViewTransition(show).updateCallbackDone
+    const { ready, updateCallbackDone } = document.startViewTransition(show)
+    // The browser skips the motion where another begins, or the tab is hidden.
+    ready.catch(() => undefined)
+    await updateCallbackDone
   }
-  return /** @type {HTMLDialogElement} */ (dialog)
 }
 
 function open() {
@@ -142,8 +147,8 @@ function leave() {
 }
 
 function close() {
-  if (!dialog) return
   loading?.abort()
+  if (!dialog) return
   dialog.close()
   dialog.remove()
   dialog = undefined
