@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Parameters } from '../parameters.ts'
 import type { CursorPage, LibrarySearch, ShownFrame, VideoDocument } from '../search/library-search.ts'
-import { PLATFORMS } from '../vocabulary.ts'
+import { PLATFORMS, type Platform } from '../vocabulary.ts'
 import { plainName } from './parameter-values.ts'
 
 /** How films open and end: the first or the last shots of many, side by side. */
@@ -33,7 +33,7 @@ export async function listOpenings(
   asked: {
     part?: 'opening' | 'ending' | undefined
     author?: string | undefined
-    platform?: (typeof PLATFORMS)[number] | undefined
+    platform?: Platform | undefined
     after: string | undefined
     limit: number
   },

@@ -1,5 +1,5 @@
 import type { Opening } from '../views/openings.ts'
-import type { PLATFORMS } from '../vocabulary.ts'
+import type { Platform } from '../vocabulary.ts'
 import { frameCard } from './frame-card.ts'
 import { type Html, html, trusted } from './html.ts'
 
@@ -7,7 +7,7 @@ import { type Html, html, trusted } from './html.ts'
 export function openingsPage(given: {
   part: 'opening' | 'ending'
   author: string | undefined
-  platform: (typeof PLATFORMS)[number] | undefined
+  platform: Platform | undefined
   openings: readonly Opening[]
   next: string | null
 }): Html {

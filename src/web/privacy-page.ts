@@ -19,16 +19,19 @@ export function privacyRouter({ assets, viewerOf, limits, publicUrl }: PageDeps)
 }
 
 const KEPT = [
-  ['Your e-mail address, role and plan', 'until your account is deleted'],
+  ['Your e-mail address, role and plan', 'Until your account is deleted'],
   ['Names and times of your keys; of a key only a fingerprint', '30 days after a key ended'],
-  ['Your saves; your boards with names and notes', 'until you or your account delete them'],
-  ['Apps that you let in, and what they may do', 'until you disconnect them'],
-  ['What apps asked to be told of', 'a day, unless they renew it'],
+  ['Your saves; your boards with names and notes', 'Until you delete them, or your account'],
+  ['Apps that you let in, and what they may do', 'Until you disconnect them'],
+  ['What apps asked to be told of', 'A day, unless they renew it'],
   ['Your unfinished uploads', '24 hours'],
   ['First answers to requests that your programs may repeat', '24 hours'],
   ['Sessions and unused sign-in links', '30 days; 12 hours at most'],
   ['What you removed lately, so that it can be taken back', '24 hours'],
-  ['What was done when, with names of boards, under a random id', 'for ever; without a name after your account'],
+  [
+    'What was done when, with names of boards, under a random id',
+    'For ever; nothing leads to you once your account is deleted',
+  ],
   ['Your network address, to share the service fairly', '15 minutes at most, in memory only'],
 ] as const
 
@@ -40,4 +43,4 @@ const BODY = html`<h1>Privacy</h1>
 <p>Searches are counted by their words, not by who asked. An assistant sees what its tools answer: the frames it asked
   for, and with your consent your saves and boards. Cookies: one for your session, none of others.</p>
 <p>You see and end keys, apps and subscriptions on <a href="/keys">your keys page</a>, where you also delete your
-  account. For a copy of everything that is kept about you, ask who runs this service.</p>`
+  account. For a copy of everything that is kept about you, ask whoever runs this service.</p>`

@@ -56,7 +56,7 @@ test('reviewers find an account that is filled, a privacy page, and the token of
   expect(await fillAccount(service.stores.db, 'review@example.com')).toEqual({ saves: 3, board: 'Openings' })
   const page = await fetch(`${service.url}/privacy`)
   const text = await page.text()
-  expect([page.status, text]).toEqual([200, expect.stringContaining('until your account is deleted')])
+  expect([page.status, text]).toEqual([200, expect.stringContaining('Until your account is deleted')])
   const operations = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
   const kept = operations
     .split('## Personal data')[1]!
